@@ -1,0 +1,100 @@
+/* The structures that inlined code reads: the whole of what a program compiled against Heddle knows of its inside.
+ *
+ * Contract. The layout is pinned by tests/abi and versioned by the symbol name heddle_abi_1: a library that changes it
+ * exports heddle_abi_2, and a program compiled for another layout fails to link or load instead of misreading memory.
+ *
+ * Invariants, after init and before finalize:
+ *   heap_size, data_size   0 sends every operation down the exported slow path (checked runs, before init, after
+ *                          finalize); otherwise this PE's symmetric objects are exactly the bytes
+ *                          [heap_base, heap_base + heap_size) and [data_base, data_base + data_size).
+ *   ctx->peers[pe]         readable for EVERY int pe, negative ones too: the table lies in the middle of a reservation
+ *                          of 2^32 entries that reads as zero where there is no PE. So a bad PE number costs no branch:
+ *                          it finds NULL, takes the slow path and is named there.
+ *   peers[pe].heap, .data  where this PE loads and stores that PE's heap and static data; NULL when it cannot.
+ *   Behind each region lie at least HEDDLE_GAP_BYTES that belong to nobody, so that one value of up to 16 bytes that
+ *   starts inside a region and crosses its end harms nothing.
+ *
+ * Threads: written by init and finalize only, read by all. */
+#ifndef HEDDLE_ABI_H
+#define HEDDLE_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __GNUC__
+#define HEDDLE_NORETURN __attribute__((__noreturn__))
+#else
+#error "Heddle's headers need gcc, clang or a compiler that speaks their attributes"
+#endif
+
+/* Test builds that run PEs as threads of one process keep one of these per thread (docs/decisions/0004). */
+#ifdef HEDDLE_PES_AS_THREADS
+#define HEDDLE_PE_LOCAL __thread
+#else
+#define HEDDLE_PE_LOCAL
+#endif
+
+#define HEDDLE_GAP_BYTES 4096
+
+/* Where one PE's symmetric memory lies in the address space of this PE; 16 bytes, so that indexing is one shift. */
+struct heddle_peer {
+    char* heap;
+    char* data;
+};
+
+/* A context as inlined code sees it; the library's own fields lie behind. */
+struct heddle_ctx {
+    const struct heddle_peer* peers;
+};
+
+struct heddle_abi_1 {
+    uintptr_t heap_base;
+    size_t heap_size; /* bytes */
+    uintptr_t data_base;
+    size_t data_size; /* bytes */
+    struct heddle_ctx default_ctx;
+};
+
+/* What an atomic of the slow path does to its datum. */
+enum heddle_amo_op {
+    HEDDLE_AMO_FETCH,
+    HEDDLE_AMO_SET,
+    HEDDLE_AMO_SWAP,
+    HEDDLE_AMO_COMPARE_SWAP,
+    HEDDLE_AMO_ADD,
+    HEDDLE_AMO_AND,
+    HEDDLE_AMO_OR,
+    HEDDLE_AMO_XOR
+};
+
+#pragma GCC visibility push(default)
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct heddle_ctx* shmem_ctx_t;
+
+extern HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1;
+
+#define SHMEM_CTX_DEFAULT (&heddle_abi_1.default_ctx)
+#define SHMEM_CTX_INVALID ((shmem_ctx_t)0)
+
+/* The slow path: everything that is not a load or store of a neighbour's memory, and every complaint. `function` is the
+ * name that the program called, for messages. Any thread. They end the program when an argument is wrong. */
+void heddle_slow_put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+                     size_t element_bytes, int pe);
+void heddle_slow_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+                     size_t element_bytes, int pe);
+/* One value of at most 8 bytes, in the low bytes of `bits`. */
+void heddle_slow_p(const char* function, shmem_ctx_t ctx, void* dest, uint64_t bits, size_t bytes, int pe);
+uint64_t heddle_slow_g(const char* function, shmem_ctx_t ctx, const void* source, size_t bytes, int pe);
+/* bytes: 4 or 8. Returns the old value of the operations that have one. */
+uint64_t heddle_slow_amo(const char* function, shmem_ctx_t ctx, enum heddle_amo_op op, const void* dest,
+                         uint64_t operand, uint64_t compare, size_t bytes, int pe);
+
+#ifdef __cplusplus
+}
+#endif
+#pragma GCC visibility pop
+
+#endif

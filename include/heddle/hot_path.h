@@ -1,0 +1,242 @@
+/* The hot path: on-node put, get and atomics as loads and stores, for the caller to inline.
+ *
+ * Each body is written once here, for all types: sizes and operations are constants wherever it is inlined, so that the
+ * switches fold away. heddle/inline.h gives the bodies their OpenSHMEM names; the library's own slow path uses them
+ * too.
+ *
+ * Cost of shmem_long_p on the node: 11 instructions, 4 of them loads, kept by tests/budgets. No call, no lock, no
+ * context state. Memory order: docs/memory-model.md; single values are relaxed atomic accesses, longer data is bytes.
+ */
+#ifndef HEDDLE_HOT_PATH_H
+#define HEDDLE_HOT_PATH_H
+
+#include <heddle/abi.h>
+#include <string.h>
+
+#define HEDDLE_LOCAL extern __inline__ __attribute__((__gnu_inline__, __always_inline__))
+#define HEDDLE_LIKELY(condition) __builtin_expect(!!(condition), 1)
+#define HEDDLE_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+/* ThreadSanitizer does not model fences. Under it single values carry the order that shmem_fence would have given, and
+ * the fences fall away. Otherwise they are relaxed: fence and quiet order them, as the specification says. */
+#if defined(__SANITIZE_THREAD__)
+#define HEDDLE_UNDER_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HEDDLE_UNDER_TSAN 1
+#endif
+#endif
+#ifdef HEDDLE_UNDER_TSAN
+#define HEDDLE_STORE_ORDER __ATOMIC_RELEASE
+#define HEDDLE_FENCE(order) ((void)0)
+#else
+#define HEDDLE_STORE_ORDER __ATOMIC_RELAXED
+#define HEDDLE_FENCE(order) __atomic_thread_fence(order)
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Symmetric memory is reached through other addresses than the program's own objects, so accesses must alias all. */
+typedef uint8_t __attribute__((__may_alias__)) heddle_u8;
+typedef uint16_t __attribute__((__may_alias__)) heddle_u16;
+typedef uint32_t __attribute__((__may_alias__)) heddle_u32;
+typedef uint64_t __attribute__((__may_alias__)) heddle_u64;
+
+/* One value of 1, 2, 4 or 8 bytes, untorn; other sizes as bytes. `bytes` is a constant wherever this is inlined. */
+HEDDLE_LOCAL void heddle_store(void* to, const void* from, size_t bytes) {
+    switch (bytes) {
+        case 1:
+            __atomic_store_n((heddle_u8*)to, *(const heddle_u8*)from, HEDDLE_STORE_ORDER);
+            break;
+        case 2:
+            __atomic_store_n((heddle_u16*)to, *(const heddle_u16*)from, HEDDLE_STORE_ORDER);
+            break;
+        case 4:
+            __atomic_store_n((heddle_u32*)to, *(const heddle_u32*)from, HEDDLE_STORE_ORDER);
+            break;
+        case 8:
+            __atomic_store_n((heddle_u64*)to, *(const heddle_u64*)from, HEDDLE_STORE_ORDER);
+            break;
+        default:
+            memcpy(to, from, bytes);
+    }
+}
+
+HEDDLE_LOCAL void heddle_load(void* to, const void* from, size_t bytes) {
+    switch (bytes) {
+        case 1:
+            *(heddle_u8*)to = __atomic_load_n((const heddle_u8*)from, __ATOMIC_RELAXED);
+            break;
+        case 2:
+            *(heddle_u16*)to = __atomic_load_n((const heddle_u16*)from, __ATOMIC_RELAXED);
+            break;
+        case 4:
+            *(heddle_u32*)to = __atomic_load_n((const heddle_u32*)from, __ATOMIC_RELAXED);
+            break;
+        case 8:
+            *(heddle_u64*)to = __atomic_load_n((const heddle_u64*)from, __ATOMIC_RELAXED);
+            break;
+        default:
+            memcpy(to, from, bytes);
+    }
+}
+
+/* Where one value of at most 16 bytes lies on pe: the returned base plus *offset; base NULL means the slow path. The
+ * range check comes first: before init the sizes are 0, so that misuse reaches the slow path and its message. */
+HEDDLE_LOCAL char* heddle_on_node(shmem_ctx_t ctx, const void* address, int pe, uintptr_t* offset) {
+    if (HEDDLE_UNLIKELY(ctx == SHMEM_CTX_INVALID))
+        return NULL;
+    *offset = (uintptr_t)address - heddle_abi_1.heap_base;
+    if (HEDDLE_LIKELY(*offset < heddle_abi_1.heap_size))
+        return ctx->peers[pe].heap;
+    *offset = (uintptr_t)address - heddle_abi_1.data_base;
+    if (*offset < heddle_abi_1.data_size)
+        return ctx->peers[pe].data;
+    return NULL;
+}
+
+/* The same for nelems elements, whose whole extent must lie in one region. */
+HEDDLE_LOCAL char* heddle_on_node_range(shmem_ctx_t ctx, const void* address, size_t nelems, size_t element_bytes,
+                                        int pe, uintptr_t* offset) {
+    if (HEDDLE_UNLIKELY(ctx == SHMEM_CTX_INVALID))
+        return NULL;
+    *offset = (uintptr_t)address - heddle_abi_1.heap_base;
+    if (HEDDLE_LIKELY(*offset < heddle_abi_1.heap_size))
+        return HEDDLE_LIKELY(nelems <= (heddle_abi_1.heap_size - *offset) / element_bytes) ? ctx->peers[pe].heap : NULL;
+    *offset = (uintptr_t)address - heddle_abi_1.data_base;
+    if (*offset < heddle_abi_1.data_size)
+        return HEDDLE_LIKELY(nelems <= (heddle_abi_1.data_size - *offset) / element_bytes) ? ctx->peers[pe].data : NULL;
+    return NULL;
+}
+
+/* Short data without a call: one element, or 8 to 16 bytes as two moves that may overlap; the rest is memcpy's. */
+HEDDLE_LOCAL void heddle_copy(void* to, const void* from, size_t nelems, size_t element_bytes) {
+    size_t bytes = nelems * element_bytes;
+    if (element_bytes > 1 && element_bytes <= 8 && nelems == 1) {
+        heddle_store(to, from, element_bytes);
+    } else if (bytes - 8 <= 8) {
+        uint64_t first, last;
+        memcpy(&first, from, 8);
+        memcpy(&last, (const char*)from + bytes - 8, 8);
+        memcpy(to, &first, 8);
+        memcpy((char*)to + bytes - 8, &last, 8);
+    } else if (bytes != 0) {
+        memcpy(to, from, bytes);
+    }
+}
+
+HEDDLE_LOCAL void heddle_p(const char* function, shmem_ctx_t ctx, void* dest, const void* value, size_t bytes, int pe) {
+    uintptr_t offset;
+    char* base = heddle_on_node(ctx, dest, pe, &offset);
+    if (HEDDLE_LIKELY(base != NULL)) {
+        heddle_store(base + offset, value, bytes);
+    } else if (bytes <= 8) { /* by value, so that the value need not leave its register on the fast path */
+        uint64_t bits = 0;
+        memcpy(&bits, value, bytes <= 8 ? bytes : 8);
+        heddle_slow_p(function, ctx, dest, bits, bytes, pe);
+    } else {
+        heddle_slow_put(function, ctx, dest, value, 1, bytes, pe);
+    }
+}
+
+HEDDLE_LOCAL void heddle_g(const char* function, shmem_ctx_t ctx, void* value, const void* source, size_t bytes,
+                           int pe) {
+    uintptr_t offset;
+    const char* base = heddle_on_node(ctx, source, pe, &offset);
+    if (HEDDLE_LIKELY(base != NULL)) {
+        heddle_load(value, base + offset, bytes);
+    } else if (bytes <= 8) {
+        uint64_t bits = heddle_slow_g(function, ctx, source, bytes, pe);
+        memcpy(value, &bits, bytes <= 8 ? bytes : 8);
+    } else {
+        heddle_slow_get(function, ctx, value, source, 1, bytes, pe);
+    }
+}
+
+HEDDLE_LOCAL void heddle_put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+                             size_t element_bytes, int pe) {
+    uintptr_t offset;
+    char* base = heddle_on_node_range(ctx, dest, nelems, element_bytes, pe, &offset);
+    if (HEDDLE_LIKELY(base != NULL))
+        heddle_copy(base + offset, source, nelems, element_bytes);
+    else
+        heddle_slow_put(function, ctx, dest, source, nelems, element_bytes, pe);
+}
+
+HEDDLE_LOCAL void heddle_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+                             size_t element_bytes, int pe) {
+    uintptr_t offset;
+    const char* base = heddle_on_node_range(ctx, source, nelems, element_bytes, pe, &offset);
+    if (HEDDLE_LIKELY(base != NULL))
+        heddle_copy(dest, base + offset, nelems, element_bytes);
+    else
+        heddle_slow_get(function, ctx, dest, source, nelems, element_bytes, pe);
+}
+
+/* One atomic on a datum of `bytes` (4 or 8) that this CPU reaches; returns the old value of those operations that have
+ * one. A fetch is a load with a full fence before it, so that it is ordered behind earlier stores as the locked
+ * instructions of the others are, and shmem_fence need not be a full one (docs/memory-model.md). The switches fold away
+ * wherever `op` and `bytes` are constants; the slow path calls the same body. */
+#define HEDDLE_AMO_ON(NAME, WORD)                                                                               \
+    HEDDLE_LOCAL uint64_t NAME(enum heddle_amo_op op, WORD* datum, WORD operand, WORD compare) {                \
+        switch (op) {                                                                                           \
+            case HEDDLE_AMO_FETCH:                                                                              \
+                HEDDLE_FENCE(__ATOMIC_SEQ_CST);                                                                 \
+                return __atomic_load_n(datum, __ATOMIC_RELAXED);                                                \
+            case HEDDLE_AMO_SET:                                                                                \
+                __atomic_store_n(datum, operand, HEDDLE_STORE_ORDER);                                           \
+                return 0;                                                                                       \
+            case HEDDLE_AMO_SWAP:                                                                               \
+                return __atomic_exchange_n(datum, operand, HEDDLE_STORE_ORDER);                                 \
+            case HEDDLE_AMO_COMPARE_SWAP:                                                                       \
+                __atomic_compare_exchange_n(datum, &compare, operand, 0, HEDDLE_STORE_ORDER, __ATOMIC_RELAXED); \
+                return compare;                                                                                 \
+            case HEDDLE_AMO_ADD:                                                                                \
+                return __atomic_fetch_add(datum, operand, HEDDLE_STORE_ORDER);                                  \
+            case HEDDLE_AMO_AND:                                                                                \
+                return __atomic_fetch_and(datum, operand, HEDDLE_STORE_ORDER);                                  \
+            case HEDDLE_AMO_OR:                                                                                 \
+                return __atomic_fetch_or(datum, operand, HEDDLE_STORE_ORDER);                                   \
+            case HEDDLE_AMO_XOR:                                                                                \
+                return __atomic_fetch_xor(datum, operand, HEDDLE_STORE_ORDER);                                  \
+        }                                                                                                       \
+        return 0;                                                                                               \
+    }
+HEDDLE_AMO_ON(heddle_amo_on_u32, heddle_u32)
+HEDDLE_AMO_ON(heddle_amo_on_u64, heddle_u64)
+
+HEDDLE_LOCAL uint64_t heddle_amo_on(enum heddle_amo_op op, void* address, uint64_t operand, uint64_t compare,
+                                    size_t bytes) {
+    return bytes == 8 ? heddle_amo_on_u64(op, (heddle_u64*)address, operand, compare)
+                      : heddle_amo_on_u32(op, (heddle_u32*)address, (uint32_t)operand, (uint32_t)compare);
+}
+
+/* The bytes of an operand in a register; NULL is 0. */
+HEDDLE_LOCAL uint64_t heddle_bits(const void* value, size_t bytes) {
+    uint64_t bits = 0;
+    if (value)
+        memcpy(&bits, value, bytes);
+    return bits;
+}
+
+/* fetch: receives the old value, or NULL. operand, compare: as op needs, otherwise NULL. */
+HEDDLE_LOCAL void heddle_amo(const char* function, shmem_ctx_t ctx, enum heddle_amo_op op, void* fetch,
+                             const void* dest, const void* operand, const void* compare, size_t bytes, int pe) {
+    uintptr_t offset;
+    uint64_t value = heddle_bits(operand, bytes), expected = heddle_bits(compare, bytes), old;
+    char* base = heddle_on_node(ctx, dest, pe, &offset);
+    if (HEDDLE_LIKELY(base != NULL))
+        old = heddle_amo_on(op, base + offset, value, expected, bytes);
+    else
+        old = heddle_slow_amo(function, ctx, op, dest, value, expected, bytes, pe);
+    if (fetch)
+        memcpy(fetch, &old, bytes); /* the low bytes: both supported architectures are little-endian */
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,349 @@
+#include "job.h"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "children.h"
+#include "machine_limits.h"
+#include "os/clock.h"
+#include "os/memfd.h"
+#include "os/topology.h"
+#include "report.h"
+
+namespace heddle::launcher {
+
+using bootstrap::Exit;
+using bootstrap::ExitRequest;
+using bootstrap::PeState;
+
+namespace {
+
+constexpr int kStatusError = 1;
+constexpr int kStatusTimeout = 124;  // as of timeout(1)
+constexpr int kStatusSignal = 128;
+
+constexpr uint64_t kMs = 1'000'000;
+constexpr uint64_t kWatchNs = 100 * kMs;  // how often the job page is read
+constexpr uint64_t kGraceNs = 500 * kMs;  // from the first signal to SIGKILL
+constexpr uint64_t kGiveUpNs =
+    5'000 * kMs;                         // from SIGKILL to leaving a process that does not die (stuck in the kernel)
+constexpr uint64_t kSweepNs = 50 * kMs;  // between looks for orphans while they may end by themselves
+constexpr uint64_t kFastSweepNs = 10 * kMs;     // and while they are killed, one generation a look
+constexpr uint64_t kLastWordsNs = 1'000 * kMs;  // for a blocked reader of our output, after a signal
+
+}  // namespace
+
+int Job::run() {
+    if (!prepare()) return status_;
+    start_all();
+    while (phase_ != Phase::kGone) {
+        wait_for_events();
+        now_ns_ = os::now_ns();
+        take_signals();  // first: Ctrl-C reaches the PEs too, and their deaths by it are not to be blamed
+        output_.work(now_ns_);
+        reap();
+        if (phase_ == Phase::kRunning) {
+            check_page();
+            check_absent();
+            check_time();
+        }
+        check_output();
+        advance_end();
+    }
+    forward_rest();
+    return status_;
+}
+
+bool Job::fail(const std::string& text, int status) {
+    fprintf(stderr, "oshrun: %s\n", text.c_str());
+    status_ = status;
+    return false;
+}
+
+bool Job::prepare() {
+    now_ns_ = os::now_ns();
+    inherited_.files = raise_file_limit();
+    if (const std::string limit = limit_below(options_.pes); !limit.empty()) return fail(limit, kStatusBadInput);
+    if (have_children()) not_ours_ = list_children();
+    adopt_orphans();
+    set_signals();
+    if (signal_fd_ < 0 || !make_page() || !output_.open(options_.pes, options_.tag_output))
+        return fail(std::string("cannot prepare the job: ") + strerror(errno), kStatusError);
+    const StartFailure failure = starter_.prepare(options_, inherited_, job_fd_);
+    if (failure.status != 0) return fail(failure.message, failure.status);
+    pes_.resize(static_cast<size_t>(options_.pes));
+    if (options_.timeout_s > 0) timeout_ns_ = now_ns_ + static_cast<uint64_t>(options_.timeout_s * 1e9);
+    return true;
+}
+
+bool Job::make_page() {
+    const size_t bytes = bootstrap::job_page_bytes(options_.pes);
+    job_fd_ = os::create_memory("heddle", bytes);
+    void* memory = job_fd_ < 0 ? nullptr : os::map_shared(job_fd_, 0, bytes);
+    if (!memory) {
+        errno = job_fd_ < 0 ? -job_fd_ : errno;
+        return false;
+    }
+    page_ = static_cast<bootstrap::JobPage*>(memory);  // zeroed, which is its initial state
+    page_->magic = bootstrap::kJobPageMagic;
+    page_->n_pes = static_cast<uint32_t>(options_.pes);
+    page_->cores = static_cast<uint32_t>(os::usable_cores());
+    records_ = page_->records();
+    return true;
+}
+
+// Children and ending signals are read from a descriptor. A signal that was ignored when we started stays so (nohup).
+void Job::set_signals() {
+    sigset_t taken;
+    sigemptyset(&taken);
+    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
+        struct sigaction action;
+        sigaction(signal, nullptr, &action);
+        if (action.sa_handler != SIG_IGN) sigaddset(&taken, signal);
+    }
+    struct sigaction action = {};
+    action.sa_handler = SIG_DFL;
+    sigaction(SIGCHLD, &action, nullptr);  // ignored, it would hide how PEs end
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &action, &inherited_.on_sigpipe);
+    sigaddset(&taken, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &taken, &inherited_.signal_mask);
+    signal_fd_ = signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+bool Job::start_all() {
+    for (int pe = 0; pe < options_.pes; ++pe) {
+        Started started;
+        const StartFailure failure = starter_.start(pe, &started);
+        if (failure.status != 0) {
+            complain(failure.message);
+            end(failure.status);
+            return false;
+        }
+        pes_[static_cast<size_t>(pe)].pid = started.pid;
+        ++alive_;
+        if (!output_.add(pe, started.output, started.errors)) {
+            complain(std::string("cannot watch the output of PE ") + std::to_string(pe) + ": " + strerror(errno));
+            end(kStatusError);
+            return false;
+        }
+    }
+    return true;
+}
+
+void Job::wait_for_events() {
+    uint64_t due = now_ns_ + kWatchNs;
+    if (phase_ == Phase::kRunning)
+        due = std::min(due, timeout_ns_);
+    else
+        due = std::min(due, std::min(next_sweep_ns_, kill_ns_));
+    due = std::min(due, output_.next_due_ns());
+    pollfd events[3];
+    events[0] = {signal_fd_, POLLIN, 0};
+    output_.interests(events + 1);
+    const uint64_t now_ns = os::now_ns();
+    const uint64_t wait_ns = due > now_ns ? due - now_ns : 0;
+    poll(events, 3, static_cast<int>((wait_ns + kMs - 1) / kMs));
+}
+
+void Job::take_signals() {
+    signalfd_siginfo info;
+    while (read(signal_fd_, &info, sizeof info) == sizeof info) {
+        const int signal = static_cast<int>(info.ssi_signo);
+        if (signal == SIGCHLD) continue;
+        interrupted_ = true;
+        if (phase_ == Phase::kRunning)
+            end(kStatusSignal + signal, signal, info.ssi_code == SI_KERNEL);  // a terminal sends it to the PEs as well
+        else
+            kill_ns_ = now_ns_;  // the user is in a hurry
+    }
+}
+
+void Job::reap() {
+    int wait_status = 0;
+    pid_t pid;
+    while ((pid = waitpid(-1, &wait_status, WNOHANG | __WALL)) > 0) {
+        const int pe = index_of(pid);
+        if (pe < 0) continue;
+        pes_[static_cast<size_t>(pe)].ended = true;
+        --alive_;
+        if (phase_ == Phase::kRunning) judge(pe, wait_status);
+    }
+}
+
+void Job::judge(int pe, int wait_status) {
+    check_page();  // what a PE asked for before it ended explains its end
+    if (phase_ != Phase::kRunning) return;
+    if (WIFSIGNALED(wait_status) || WEXITSTATUS(wait_status) != 0) {
+        blame(pe, how_it_ended(wait_status));
+        end(WIFSIGNALED(wait_status) ? kStatusSignal + WTERMSIG(wait_status) : WEXITSTATUS(wait_status));
+        return;
+    }
+    const PeState state = state_of(records_[pe]);
+    if (state == PeState::kRunning) {
+        blame(pe, "called shmem_init and exited with status 0, but did not call shmem_finalize");
+        end(kStatusError);
+    } else if (state == PeState::kAbsent) {
+        pes_[static_cast<size_t>(pe)].never_joined = true;
+        ++never_joined_;
+    }
+}
+
+void Job::check_page() {
+    const uint64_t word = page_->exit.load(std::memory_order_acquire);  // pairs with the PE that asked
+    if (word == 0 || phase_ != Phase::kRunning) return;
+    const Exit exit = Exit::unpack(word);
+    const bool valid =
+        exit.pe < options_.pes && (exit.request == ExitRequest::kGlobalExit || exit.request == ExitRequest::kFatal);
+    if (!valid) {
+        complain("a PE has written over the job's shared page; ending the job");
+        end(kStatusError);
+        return;
+    }
+    requester_ = exit.pe;
+    if (exit.request == ExitRequest::kFatal) {
+        end(kStatusError);
+    } else {
+        if (exit.status != 0) blame(exit.pe, "called shmem_global_exit(" + std::to_string(exit.status) + ")");
+        end(exit.status & 0xff);
+    }
+}
+
+// PEs in shmem_init wait for all. O(PEs), and only after one has ended without it.
+void Job::check_absent() {
+    if (never_joined_ == 0 || phase_ != Phase::kRunning) return;
+    for (int waiting = 0; waiting < options_.pes; ++waiting) {
+        if (state_of(records_[waiting]) != PeState::kRunning) continue;
+        const auto absent = std::find_if(pes_.begin(), pes_.end(), [](const Pe& pe) { return pe.never_joined; });
+        blame(static_cast<int>(absent - pes_.begin()),
+              "exited with status 0 without calling shmem_init, where PE " + std::to_string(waiting) + " waits for it");
+        end(kStatusError);
+        return;
+    }
+}
+
+void Job::check_time() {
+    if (now_ns_ < timeout_ns_ || phase_ != Phase::kRunning) return;
+    char text[96];
+    snprintf(text, sizeof text,
+             "the job has not ended within %.9g s (--timeout); ending it. Its PEs:", options_.timeout_s);
+    complain(text);
+    for (int pe = 0; pe < options_.pes; ++pe) {
+        const Pe& process = pes_[static_cast<size_t>(pe)];
+        complain(where_it_is(pe, process.pid, process.ended, records_[pe], now_ns_));
+    }
+    end(kStatusTimeout);
+}
+
+void Job::check_output() {
+    if (output_.error() == 0 || phase_ != Phase::kRunning) return;
+    if (output_.error() == EPIPE) {  // our reader has gone: as if SIGPIPE had ended us
+        interrupted_ = true;
+        end(kStatusSignal + SIGPIPE);
+        return;
+    }
+    complain(std::string("cannot forward the PEs' output: ") + strerror(output_.error()) + "; ending the job");
+    end(kStatusError);
+}
+
+// Leaves kRunning. already_sent: the PEs have got the signal by another way.
+void Job::end(int status, int signal, bool already_sent) {
+    status_ = status;
+    end_signal_ = signal;
+    phase_ = Phase::kTerminating;
+    kill_ns_ = now_ns_ + kGraceNs;
+    next_sweep_ns_ = alive_ == 0 ? now_ns_ : now_ns_ + kSweepNs;
+    for (const Pe& pe : pes_) {
+        if (pe.pid != 0 && !pe.ended && !already_sent) kill(pe.pid, signal);
+    }
+}
+
+void Job::advance_end() {
+    if (phase_ == Phase::kRunning) {
+        if (alive_ > 0) return;
+        end(0);
+    }
+    if (alive_ == 0 && !have_children()) {
+        phase_ = Phase::kGone;
+        return;
+    }
+    if (phase_ == Phase::kTerminating && now_ns_ >= kill_ns_) {
+        phase_ = Phase::kKilling;
+        kill_ns_ = UINT64_MAX;
+        give_up_ns_ = now_ns_ + kGiveUpNs;
+        next_sweep_ns_ = now_ns_;
+    }
+    if (alive_ == 0 || now_ns_ >= next_sweep_ns_) sweep();
+}
+
+// Signals every child; without any, the job is gone.
+void Job::sweep() {
+    const bool killing = phase_ == Phase::kKilling;
+    next_sweep_ns_ = now_ns_ + (killing ? kFastSweepNs : kSweepNs);
+    for (const Pe& pe : pes_) {
+        if (killing && pe.pid != 0 && !pe.ended) kill(pe.pid, SIGKILL);
+    }
+    int orphans = 0;
+    for (const pid_t pid : list_children()) {
+        if (index_of(pid) >= 0 || std::count(not_ours_.begin(), not_ours_.end(), pid)) continue;
+        ++orphans;
+        if (!killing && std::count(signalled_.begin(), signalled_.end(), pid)) continue;
+        signalled_.push_back(pid);
+        kill(pid, killing ? SIGKILL : end_signal_);
+    }
+    if (alive_ == 0 && orphans == 0) phase_ = Phase::kGone;
+    if (killing && now_ns_ >= give_up_ns_) {
+        complain(std::to_string(alive_ + orphans) + " processes of the job do not end, even by SIGKILL; leaving them");
+        phase_ = Phase::kGone;
+    }
+}
+
+void Job::forward_rest() {
+    const uint64_t begin_ns = os::now_ns();
+    while (true) {
+        now_ns_ = os::now_ns();
+        if (output_.drain_all(now_ns_)) return;
+        pollfd events[3];
+        events[0] = {signal_fd_, POLLIN, 0};
+        output_.interests(events + 1);
+        poll(events, 3, static_cast<int>(kWatchNs / kMs));
+        take_signals();
+        if (interrupted_ && os::now_ns() > begin_ns + kLastWordsNs) return;
+    }
+}
+
+void Job::blame(int pe, const std::string& what) {
+    output_.drain(pe, now_ns_);  // its own last words come first
+    complain(name_of(pe) + " " + what + ending_others(alive_besides(pe)));
+}
+
+void Job::complain(const std::string& text) {
+    output_.say("oshrun: " + text);
+}
+
+// -1: not a PE.
+int Job::index_of(pid_t pid) const {
+    for (size_t pe = 0; pe < pes_.size(); ++pe) {
+        if (pes_[pe].pid == pid && !pes_[pe].ended) return static_cast<int>(pe);
+    }
+    return -1;
+}
+
+std::string Job::name_of(int pe) const {
+    return "PE " + std::to_string(pe) + " (" + options_.program[0] + ", pid " +
+           std::to_string(pes_[static_cast<size_t>(pe)].pid) + ")";
+}
+
+int Job::alive_besides(int pe) const {
+    return alive_ - (pes_[static_cast<size_t>(pe)].ended ? 0 : 1);
+}
+
+}  // namespace heddle::launcher

@@ -1,0 +1,95 @@
+// A job: starts the PEs, watches them, ends them. One thread (the only one of oshrun), which sleeps in poll and never
+// blocks elsewhere once the PEs run. It decides the exit status; nothing else does.
+//
+//     start -> kRunning -> kTerminating -> kKilling -> kGone
+//
+// kRunning     until all PEs have ended well or there is a reason to end the job; the first reason decides the status
+// kTerminating every child, adopted orphans included, has got a signal once and has half a second
+// kKilling     every child gets SIGKILL, again and again, as deaths bring up further orphans
+// kGone        no child is left (or some cannot die, and it was said); what is in the pipes is still forwarded
+#pragma once
+
+#include <sys/types.h>
+
+#include <csignal>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "bootstrap/job_page.h"
+#include "options.h"
+#include "output.h"
+#include "start.h"
+
+namespace heddle::launcher {
+
+class Job {
+  public:
+    explicit Job(const Options& options) : options_(options) {}
+
+    // Returns oshrun's exit status, with no process of the job left.
+    int run();
+
+  private:
+    enum class Phase { kRunning, kTerminating, kKilling, kGone };
+
+    struct Pe {
+        pid_t pid = 0;  // 0: not started
+        bool ended = false;
+        bool never_joined = false;  // ended well without shmem_init
+    };
+
+    bool prepare();
+    bool make_page();
+    void set_signals();
+    bool start_all();
+
+    void wait_for_events();
+    void take_signals();
+    void reap();
+    void judge(int pe, int wait_status);
+    void check_page();
+    void check_absent();
+    void check_time();
+    void check_output();
+
+    void end(int status, int signal = SIGTERM, bool already_sent = false);
+    void advance_end();
+    void sweep();
+    void forward_rest();
+
+    void blame(int pe, const std::string& what);
+    void complain(const std::string& text);
+    int index_of(pid_t pid) const;
+    std::string name_of(int pe) const;
+    int alive_besides(int pe) const;
+    bool fail(const std::string& text, int status);
+
+    const Options& options_;
+    Output output_;
+    Starter starter_;
+    Inherited inherited_ = {};
+    int job_fd_ = -1;
+    bootstrap::JobPage* page_ = nullptr;
+    bootstrap::PeRecord* records_ = nullptr;
+    int signal_fd_ = -1;
+
+    std::vector<Pe> pes_;
+    int alive_ = 0;
+    int never_joined_ = 0;          // PEs that ended well without shmem_init
+    std::vector<pid_t> not_ours_;   // children that this process had before it became oshrun
+    std::vector<pid_t> signalled_;  // orphans that have got the first signal
+
+    Phase phase_ = Phase::kRunning;
+    int status_ = 0;
+    int end_signal_ = SIGTERM;
+    int requester_ = -1;        // the PE that asked for the end: it may finish flushing its output, within the grace
+    bool interrupted_ = false;  // a signal ends the job: do not wait long for whoever reads our output
+    uint64_t now_ns_ = 0;       // of this round
+    uint64_t timeout_ns_ = UINT64_MAX;
+    uint64_t kill_ns_ = 0;
+    uint64_t give_up_ns_ = 0;
+    uint64_t next_sweep_ns_ = 0;
+};
+
+}  // namespace heddle::launcher

@@ -1,0 +1,39 @@
+// oshrun: runs the PEs of an OpenSHMEM program on this machine. See options.cpp for what it promises, job.h for how.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "job.h"
+#include "options.h"
+
+namespace {
+
+// A descriptor made later must not take the number of a standard stream that is closed.
+bool fill_standard_streams() {
+    int fd;
+    do {
+        fd = open("/dev/null", O_RDWR);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    return fd >= 0 && close(fd) == 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    using namespace heddle::launcher;
+    if (!fill_standard_streams()) {
+        fprintf(stderr, "oshrun: cannot open /dev/null\n");
+        return 1;
+    }
+    Options options;
+    switch (parse_options(argc, argv, &options)) {
+        case Parsed::kAnswered:
+            return 0;
+        case Parsed::kBad:
+            return kStatusBadInput;
+        case Parsed::kRun:
+            break;
+    }
+    return Job(options).run();
+}

@@ -1,0 +1,153 @@
+#include "options.h"
+
+#include <getopt.h>
+#include <heddle/constants.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "bootstrap/job_page.h"
+
+namespace heddle::launcher {
+
+namespace {
+
+constexpr double kLongestTimeoutS = 1e9;  // 31 years: keeps nanoseconds within 64 bits
+
+constexpr const char* kHelp =
+    "Usage: oshrun -n N [options] program [arguments]\n"
+    "Runs N PEs of an OpenSHMEM program on this machine and ends them together.\n"
+    "\n"
+    "  -n N               number of PEs, 1 to %d\n"
+    "  --timeout SECONDS  end the job after this time (decimals allowed) with status 124, and tell where each PE "
+    "waits\n"
+    "  --bind core|none   core: bind PE i to the i-th usable core, modulo their number; none (default): bind nothing\n"
+    "  --tag-output       begin each line of output with [pe]\n"
+    "  --env NAME=VALUE   set a variable for the PEs; may be repeated\n"
+    "  --help, --version  print this, or the version\n"
+    "\n"
+    "Input: PE 0 reads oshrun's standard input, the others read nothing.\n"
+    "Output: forwarded by whole lines; lines of different PEs are never mixed. A line longer than 1 MiB may be cut "
+    "where\n"
+    "another PE writes. On a terminal, a line without its end (a prompt) appears after 0.1 s.\n"
+    "The job ends when all PEs have ended, when one fails (nonzero status, signal, no shmem_finalize), with\n"
+    "shmem_global_exit, and with SIGINT, SIGTERM, SIGHUP or SIGQUIT to oshrun: whatever the PEs started and left ends "
+    "too.\n"
+    "Status: 0; or that of the first PE that failed (128 + signal when a signal ended it); 1 when Heddle found an "
+    "error;\n"
+    "2 bad input; 124 timeout; 126 the program cannot be run; 127 no such program; 128 + signal when oshrun got one.\n";
+
+bool parse_pes(const char* text, int* pes) {
+    const char* end = text + strlen(text);
+    const auto [rest, error] = std::from_chars(text, end, *pes);
+    if (error == std::errc() && rest == end && *pes >= 1 && *pes <= bootstrap::kMaxPes) return true;
+    fprintf(stderr, "oshrun: -n %s: the number of PEs must be a whole number from 1 to %d\n", text, bootstrap::kMaxPes);
+    return false;
+}
+
+bool parse_timeout(const char* text, double* timeout_s) {
+    char* rest = nullptr;
+    *timeout_s = strtod(text, &rest);
+    if (rest != text && *rest == '\0' && *timeout_s > 0 && *timeout_s <= kLongestTimeoutS)  // false for NaN too
+        return true;
+    fprintf(stderr,
+            "oshrun: --timeout %s: must be a number of seconds above 0 and up to %.0e, for instance 30 or 2.5\n", text,
+            kLongestTimeoutS);
+    return false;
+}
+
+bool parse_bind(const char* text, bool* bind_to_cores) {
+    *bind_to_cores = strcmp(text, "core") == 0;
+    if (*bind_to_cores || strcmp(text, "none") == 0) return true;
+    fprintf(stderr, "oshrun: --bind %s: must be core or none\n", text);
+    return false;
+}
+
+bool parse_variable(const char* text, Options* options) {
+    const char* equals = strchr(text, '=');
+    if (equals && equals != text) {
+        options->environment.emplace_back(std::string(text, equals), equals + 1);
+        return true;
+    }
+    fprintf(stderr, "oshrun: --env %s: must be NAME=VALUE\n", text);
+    return false;
+}
+
+enum Option { kTimeout = 256, kBind, kTagOutput, kEnv };
+
+const option kLongOptions[] = {
+    {"timeout", required_argument, nullptr, kTimeout},
+    {"bind", required_argument, nullptr, kBind},
+    {"tag-output", no_argument, nullptr, kTagOutput},
+    {"env", required_argument, nullptr, kEnv},
+    {"help", no_argument, nullptr, 'h'},
+    {"version", no_argument, nullptr, 'V'},
+    {nullptr, 0, nullptr, 0},
+};
+
+// What is wrong with the option that getopt did not take; `word` is the one that holds it.
+void explain_bad_option(int kind, const char* word) {
+    const bool is_long = strncmp(word, "--", 2) == 0;
+    char letter[3] = {'-', static_cast<char>(optopt), '\0'};
+    const char* name = is_long ? word : letter;
+    if (kind == ':')
+        fprintf(stderr, "oshrun: %s needs a value; see oshrun --help\n", name);
+    else if (is_long && optopt != 0)
+        fprintf(stderr, "oshrun: %s: this option takes no value; see oshrun --help\n", name);
+    else
+        fprintf(stderr, "oshrun: unknown option %s; see oshrun --help\n", name);
+}
+
+}  // namespace
+
+Parsed parse_options(int argc, char** argv, Options* options) {
+    opterr = 0;
+    while (true) {
+        const int word = optind;
+        bool good = true;
+        const int kind = getopt_long(argc, argv, "+:n:h", kLongOptions, nullptr);
+        if (kind == -1) break;
+        switch (kind) {
+            case 'n':
+                good = parse_pes(optarg, &options->pes);
+                break;
+            case kTimeout:
+                good = parse_timeout(optarg, &options->timeout_s);
+                break;
+            case kBind:
+                good = parse_bind(optarg, &options->bind_to_cores);
+                break;
+            case kTagOutput:
+                options->tag_output = true;
+                break;
+            case kEnv:
+                good = parse_variable(optarg, options);
+                break;
+            case 'h':
+                printf(kHelp, bootstrap::kMaxPes);
+                return Parsed::kAnswered;
+            case 'V':
+                printf("oshrun (" SHMEM_VENDOR_STRING ")\n");
+                return Parsed::kAnswered;
+            default:
+                explain_bad_option(kind, argv[word]);
+                good = false;
+        }
+        if (!good) return Parsed::kBad;
+    }
+    if (options->pes == 0) {
+        fprintf(stderr, "oshrun: no number of PEs given; use: oshrun -n N program [arguments]\n");
+        return Parsed::kBad;
+    }
+    if (optind == argc || argv[optind][0] == '\0') {
+        fprintf(stderr, "oshrun: no program given; use: oshrun -n N program [arguments]\n");
+        return Parsed::kBad;
+    }
+    options->program = argv + optind;
+    return Parsed::kRun;
+}
+
+}  // namespace heddle::launcher

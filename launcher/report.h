@@ -1,0 +1,24 @@
+// The launcher's words about PEs: how one ended, where one waits. One thread; reads PeRecords, prints nothing.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "bootstrap/job_page.h"
+
+namespace heddle::launcher {
+
+bootstrap::PeState state_of(const bootstrap::PeRecord& record);
+
+// "was killed by signal 11 (Segmentation fault)" or "exited with status 3", from the status that waitpid gave.
+std::string how_it_ended(int wait_status);
+
+// "PE 3 (pid 4713): in shmem_barrier_all since 12.3 s". pid: of the process that the launcher started.
+std::string where_it_is(int pe, pid_t pid, bool ended, const bootstrap::PeRecord& record, uint64_t now_ns);
+
+// "; ending the other 3 PEs", or nothing when there are none.
+std::string ending_others(int others);
+
+}  // namespace heddle::launcher

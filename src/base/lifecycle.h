@@ -1,0 +1,17 @@
+// Where this PE is in its life. Written by runtime only.
+#pragma once
+
+#include "base/pe_local.h"
+
+namespace heddle::base {
+
+enum class Lifecycle {
+    kBeforeInit,
+    kRunning,
+    kFinalized,
+    kForkedChild,  // a fork of a PE: a process of its own, in which no operation may run
+};
+
+extern HEDDLE_PE_LOCAL Lifecycle lifecycle;
+
+}  // namespace heddle::base

@@ -1,0 +1,9 @@
+#include "base/lifecycle.h"
+#include "base/log.h"
+
+namespace heddle::base {
+
+HEDDLE_PE_LOCAL bool debug_enabled = false;
+HEDDLE_PE_LOCAL Lifecycle lifecycle = Lifecycle::kBeforeInit;
+
+}  // namespace heddle::base

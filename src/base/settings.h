@@ -1,0 +1,45 @@
+// The settings of a job, read from the environment once, at init. One table: settings.def.
+#pragma once
+
+#include "base/pe_local.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace heddle::base {
+
+struct Settings {
+    using Bytes = size_t;
+    using Flag = bool;
+    using Number = uint64_t;
+    using Choice = int;  // the place of the word in the table's list, 0 when unset
+#define SETTING(type, field, name, old_name, fallback, help) type field;
+#include "base/settings.def"
+#undef SETTING
+};
+
+// Of this PE; set by init.
+extern HEDDLE_PE_LOCAL Settings settings;
+
+// A row of the table as a program sees it.
+struct SettingRow {
+    const char* name;
+    const char* old_name;  // a deprecated name that still works; or null
+    const char* fallback;  // the default as text; for a choice all words, the default first
+    const char* help;
+    const char* value;   // as it applies; for a choice left at its default, the list of words
+    const char* origin;  // "default", or the name of the variable that set it
+};
+
+// Reads the environment. False when a value is malformed: then error (error_bytes long) says which, what it was and
+// what would be right. Not thread-safe; the environment must not change meanwhile.
+bool read_settings(Settings* into, char* error, size_t error_bytes);
+
+// The rows with their present values, for heddle-info and SHMEM_INFO. Returns the number of rows; rows[i] is valid
+// until the environment changes. max: room in rows.
+size_t setting_rows(SettingRow* rows, size_t max);
+
+// A size in the form of SHMEM_SYMMETRIC_SIZE ("1.5g"), rounded up to whole bytes. False when malformed or beyond 2^56.
+bool parse_bytes(const char* text, size_t* bytes);
+
+}  // namespace heddle::base

@@ -1,0 +1,147 @@
+#include "bootstrap/bootstrap.h"
+
+#include "os/clock.h"
+#include "os/process.h"
+#include "os/topology.h"
+#include "progress/wait_policy.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace heddle::bootstrap {
+
+HEDDLE_PE_LOCAL Job job;
+
+namespace {
+
+// The number in an environment variable, or -1.
+int env_number(const char* name) {
+    const char* text = getenv(name);
+    if (!text || !*text)
+        return -1;
+    char* end = nullptr;
+    const long number = strtol(text, &end, 10);
+    return *end == '\0' && number >= 0 && number < (1 << 30) ? static_cast<int>(number) : -1;
+}
+
+bool join_launcher(int fd, char* error, size_t error_bytes) {
+    struct stat status;
+    const int pe = env_number(kEnvPe);
+    if (fstat(fd, &status) != 0 || static_cast<size_t>(status.st_size) < sizeof(JobPage)) {
+        snprintf(error, error_bytes, "%s=%d is not the launcher's memory: start the program with oshrun, or unset it",
+                 kEnvJobFd, fd);
+        return false;
+    }
+    auto* page = static_cast<JobPage*>(os::map_shared(fd, 0, os::kPageBytes));
+    if (!page || page->magic != kJobPageMagic) {
+        snprintf(error, error_bytes, "the launcher's memory is of another version of Heddle: use its own oshrun");
+        return false;
+    }
+    const int n_pes = static_cast<int>(page->n_pes);
+    os::unmap(page, os::kPageBytes);
+    page = static_cast<JobPage*>(os::map_shared(fd, 0, job_page_bytes(n_pes)));
+    if (!page || pe < 0 || pe >= n_pes) {
+        snprintf(error, error_bytes, "%s=%d is wrong: the job has PEs 0 to %d", kEnvPe, pe, n_pes - 1);
+        return false;
+    }
+    int32_t nobody = 0;
+    // Relaxed: only the swap itself matters, it keeps two processes from being the same PE.
+    if (!page->records()[pe].pid.compare_exchange_strong(nobody, getpid(), std::memory_order_relaxed)) {
+        snprintf(error, error_bytes, "process %d is PE %d already: one process per PE may call shmem_init", nobody, pe);
+        return false;
+    }
+    const int lifeline = env_number(kEnvLifelineFd);
+    if (lifeline >= 0 && !os::die_with(lifeline)) {
+        snprintf(error, error_bytes, "oshrun is gone");
+        return false;
+    }
+    fcntl(fd, F_SETFD, FD_CLOEXEC);  // programs that a PE starts are no PEs
+    unsetenv(kEnvJobFd);
+    job.pe = pe;
+    job.n_pes = n_pes;
+    job.memory_fd = fd;
+    job.page = page;
+    job.has_launcher = true;
+    return true;
+}
+
+bool join_alone(char* error, size_t error_bytes) {
+    const int fd = os::create_memory("heddle", job_page_bytes(1));
+    auto* page = fd >= 0 ? static_cast<JobPage*>(os::map_shared(fd, 0, job_page_bytes(1))) : nullptr;
+    if (!page) {
+        snprintf(error, error_bytes, "cannot create shared memory: %s", strerror(fd < 0 ? -fd : errno));
+        return false;
+    }
+    page->magic = kJobPageMagic;
+    page->n_pes = 1;
+    page->cores = static_cast<uint32_t>(os::usable_cores());
+    job.n_pes = 1;
+    job.memory_fd = fd;
+    job.page = page;
+    return true;
+}
+
+}  // namespace
+
+bool join(char* error, size_t error_bytes) {
+    if (job.n_pes == 0) {
+        const int fd = env_number(kEnvJobFd);
+        const bool joined = fd >= 0 ? join_launcher(fd, error, error_bytes) : join_alone(error, error_bytes);
+        if (!joined)
+            return false;
+    }
+    return true;
+}
+
+void barrier(const char* function) {
+    JobPage& page = *job.page;
+    const uint32_t target = ++job.barriers;
+    // acq_rel: the last to arrive sees what all others wrote before, and passes it on through the gate.
+    if (page.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<uint32_t>(job.n_pes)) {
+        page.arrived.store(0, std::memory_order_relaxed);  // nobody arrives again before the gate opens
+        page.released.open(target);
+    }
+    progress::wait_for_gate(function, page.released, target);
+}
+
+void exchange(const char* function, const Post& mine) {
+    barrier(function);  // nobody still reads the last exchange
+    for (size_t i = 0; i < mine.size(); ++i)
+        job.record(job.pe).post[i].store(mine[i], std::memory_order_relaxed);  // ordered by the barrier
+    barrier(function);
+}
+
+Post posted(int pe) {
+    Post post;
+    for (size_t i = 0; i < post.size(); ++i)
+        post[i] = job.record(pe).post[i].load(std::memory_order_relaxed);  // ordered by the barrier in exchange
+    return post;
+}
+
+void request_exit(ExitRequest request, int status) {
+    if (!job.page)
+        return;
+    uint64_t none = 0;
+    // Release: the launcher, once it sees the request, sees all that this PE showed before.
+    job.page->exit.compare_exchange_strong(none, Exit{request, job.pe, status}.pack(), std::memory_order_release,
+                                           std::memory_order_relaxed);
+}
+
+void show_wait(const char* function, const void* address) {
+    if (!job.page)
+        return;
+    PeRecord& record = job.record(job.pe);
+    uint64_t words[PeRecord::kNameWords] = {};
+    if (function)
+        memcpy(words, function, strnlen(function, sizeof words - 1));
+    // Relaxed: the launcher reads this only to tell a person, and mixed letters do no harm.
+    for (size_t i = 0; i < PeRecord::kNameWords; ++i) record.wait_name[i].store(words[i], std::memory_order_relaxed);
+    record.wait_address.store(reinterpret_cast<uint64_t>(address), std::memory_order_relaxed);
+    record.wait_since_ns.store(function ? os::now_ns() : 0, std::memory_order_relaxed);
+}
+
+}  // namespace heddle::bootstrap

@@ -1,0 +1,89 @@
+// The job page: the first bytes of the node's memory, made by the launcher (or by a PE that has none) before any PE
+// runs, and the only thing that launcher and library share. It carries the bootstrap (barrier, allgather), tells the
+// launcher who asked to end the job, and shows where each PE waits.
+//
+// Layout: JobPage, then n_pes PeRecords, rounded up to whole pages (job_page_bytes). Created zeroed; the launcher fills
+// magic to cores and may read all the rest at any time. Version: kJobPageMagic changes with the layout.
+#pragma once
+
+#include "os/memfd.h"
+#include "sync/gate.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace heddle::bootstrap {
+
+constexpr uint64_t kJobPageMagic = 0x31656c6464656800;  // "heddle1" as bytes, last first
+constexpr int kMaxPes = 4096;  // on one node: far above what can run, small enough that tables of lines stay small
+
+// The environment through which the launcher tells a PE what it is.
+constexpr const char* kEnvPe = "HEDDLE_PE";         // its number
+constexpr const char* kEnvJobFd = "HEDDLE_JOB_FD";  // descriptor of the node's memory, inherited
+constexpr const char* kEnvLifelineFd =
+    "HEDDLE_LIFELINE_FD";  // read end of the launcher's pipe, inherited (os/process.h)
+
+enum class PeState : uint32_t {
+    kAbsent,   // has not called shmem_init (a shell script, or not one of ours)
+    kRunning,  // between init and finalize
+    kFinalized,
+};
+
+enum class ExitRequest : uint32_t {
+    kNone,
+    kGlobalExit,  // shmem_global_exit(status) by exit_pe
+    kFatal,       // exit_pe ended itself with a message
+};
+
+// A request to end the job: who, why, and the status that the launcher returns. Packed as one word, so that it appears
+// at once and whole.
+struct Exit {
+    ExitRequest request = ExitRequest::kNone;
+    int pe = 0;
+    int status = 0;
+
+    uint64_t pack() const {
+        return static_cast<uint64_t>(request) << 56 | static_cast<uint64_t>(pe & 0xffffff) << 32 |
+               static_cast<uint32_t>(status);
+    }
+    static Exit unpack(uint64_t word) {
+        return {static_cast<ExitRequest>(word >> 56), static_cast<int>(word >> 32 & 0xffffff),
+                static_cast<int>(static_cast<uint32_t>(word))};
+    }
+};
+
+// What a PE tells the others and the launcher. Written by its PE only.
+struct alignas(64) PeRecord {
+    static constexpr size_t kPostWords = 4;
+    static constexpr size_t kNameWords = 6;  // 48 bytes: the longest name of the standard has 42
+
+    std::atomic<uint32_t> state;             // PeState
+    std::atomic<int32_t> pid;                // of the process that called shmem_init; 0 before
+    std::atomic<uint64_t> post[kPostWords];  // the PE's contribution to the bootstrap's allgather
+    // Where the PE waits, published when a wait stops spinning: the function's name, the variable it watches (or 0) and
+    // since when (CLOCK_MONOTONIC ns; 0: it does not wait). Words, so that a reader in the middle of a change sees
+    // mixed letters and nothing worse.
+    std::atomic<uint64_t> wait_since_ns;
+    std::atomic<uint64_t> wait_address;
+    std::atomic<uint64_t> wait_name[kNameWords];
+};
+
+struct JobPage {
+    uint64_t magic;
+    uint32_t n_pes;
+    uint32_t cores;                             // that the job may use on this node
+    std::atomic<uint32_t> threads;              // known to run in the job's PEs on this node
+    std::atomic<uint64_t> exit;                 // an Exit, packed; the first to change it from 0 wins
+    alignas(64) std::atomic<uint32_t> arrived;  // at the bootstrap's barrier
+    sync::Gate released;                        // one more with each barrier
+
+    PeRecord* records() { return reinterpret_cast<PeRecord*>(this + 1); }
+};
+static_assert(sizeof(JobPage) % alignof(PeRecord) == 0);
+
+inline constexpr size_t job_page_bytes(int n_pes) {
+    return os::round_up(sizeof(JobPage) + static_cast<size_t>(n_pes) * sizeof(PeRecord), os::kPageBytes);
+}
+
+}  // namespace heddle::bootstrap

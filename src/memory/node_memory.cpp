@@ -1,0 +1,103 @@
+#include "memory/node_memory.h"
+
+#include "base/log.h"
+#include "os/memfd.h"
+
+#include <heddle/abi.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstring>
+
+namespace heddle::memory {
+
+HEDDLE_PE_LOCAL NodeMemory node_memory;
+
+namespace {
+
+constexpr size_t kHugePageBytes = 2u << 20;
+constexpr size_t kLargestMapping = size_t{1} << 46;  // half of the 47 bits of user addresses
+
+}  // namespace
+
+Layout plan(int n_pes, size_t first_free, size_t shared_bytes, size_t heap_bytes, size_t data_bytes) {
+    Layout layout = {};
+    layout.n_pes = n_pes;
+    layout.shared_offset = os::round_up(first_free, os::kPageBytes);
+    layout.shared_bytes = os::round_up(shared_bytes, os::kPageBytes);
+    layout.slots_offset = os::round_up(layout.shared_offset + layout.shared_bytes, kHugePageBytes);
+    layout.heap_bytes = os::round_up(heap_bytes, os::kPageBytes);
+    layout.data_offset = layout.heap_bytes + HEDDLE_GAP_BYTES;
+    layout.data_bytes = os::round_up(data_bytes, os::kPageBytes);
+    layout.stride = os::round_up(layout.data_offset + layout.data_bytes + HEDDLE_GAP_BYTES, kHugePageBytes);
+    if (layout.stride <= kLargestMapping / static_cast<size_t>(n_pes))
+        layout.total_bytes = layout.slots_offset + layout.stride * static_cast<size_t>(n_pes);
+    return layout;
+}
+
+#ifdef HEDDLE_PES_AS_THREADS
+// PEs that are threads share one mapping, so that ThreadSanitizer knows one address for each byte.
+static bool map_node_alone(int fd, const Layout& layout);
+bool map_node(int fd, const Layout& layout) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static NodeMemory mapped;
+    pthread_mutex_lock(&lock);
+    if (mapped.fd != fd) {
+        mapped.fd = map_node_alone(fd, layout) ? fd : -1;
+        mapped = node_memory;
+    }
+    node_memory = mapped;
+    pthread_mutex_unlock(&lock);
+    return node_memory.fd == fd;
+}
+#define map_node map_node_alone
+#endif
+
+bool map_node(int fd, const Layout& layout) {
+    if (layout.total_bytes == 0) {
+        errno = ENOMEM;
+        return false;
+    }
+    if (ftruncate(fd, static_cast<off_t>(layout.total_bytes)) != 0)
+        return false;
+    // Huge pages need addresses aligned as their offsets are.
+    char* room = static_cast<char*>(os::reserve_zeroes(layout.total_bytes + kHugePageBytes));
+    if (!room)
+        return false;
+    char* base = room + (kHugePageBytes - reinterpret_cast<size_t>(room) % kHugePageBytes) % kHugePageBytes;
+    if (!os::map_shared(fd, 0, layout.total_bytes, base)) {
+        const int error = errno;
+        os::unmap(room, layout.total_bytes + kHugePageBytes);
+        errno = error;
+        return false;
+    }
+    if (base != room)
+        os::unmap(room, static_cast<size_t>(base - room));
+    if (base != room + kHugePageBytes)
+        os::unmap(base + layout.total_bytes, static_cast<size_t>(room + kHugePageBytes - base));
+    node_memory = {layout, fd, base};
+    return true;
+}
+
+void prepare_heap(int pe, bool huge_pages, bool first_touch) {
+    char* heap = node_memory.heap(pe);
+    const size_t bytes = node_memory.layout.heap_bytes;
+    if (huge_pages) {
+        const bool agreed = madvise(heap, bytes, MADV_HUGEPAGE) == 0;
+        HEDDLE_DEBUG("HEDDLE_HUGE_PAGES", agreed ? "the kernel may use huge pages in the heap"
+                                                 : "no huge pages in the heap: the kernel was built without them");
+    }
+    if (first_touch) {
+        constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14; older C libraries lack the name
+        const int error = madvise(heap, bytes, kPopulateWrite) == 0 ? 0 : errno;
+        HEDDLE_DEBUG("HEDDLE_FIRST_TOUCH", "touching the heap (%zu bytes): %s", bytes,
+                     error ? strerror(error) : "done");
+    }
+}
+
+void discard_heap(int pe) {
+    madvise(node_memory.heap(pe), node_memory.layout.heap_bytes, MADV_REMOVE);
+}
+
+}  // namespace heddle::memory

@@ -1,0 +1,55 @@
+// The node's memory: one memfd, mapped once by each PE.
+//
+//     [ job page | shared area | slot of PE 0 | slot of PE 1 | ... ]          slot = [ heap | gap | static data | gap ]
+//
+// All slots have one stride, a multiple of 2 MiB. The gaps belong to nobody, so that one value which starts inside a
+// region and crosses its end harms nothing (heddle/abi.h). The shared area is for collectives. Pages are committed as
+// they are touched: address space is the only price of a large heap.
+// Set up by runtime, one thread; read by all afterwards.
+#pragma once
+
+#include "base/pe_local.h"
+
+#include <cstddef>
+
+namespace heddle::memory {
+
+struct Layout {
+    int n_pes;
+    size_t shared_offset;  // of the shared area, from the start of the memory
+    size_t shared_bytes;
+    size_t slots_offset;
+    size_t heap_bytes;   // whole pages
+    size_t data_offset;  // of the static data, within a slot
+    size_t data_bytes;   // room for static data: the largest of all PEs, whole pages
+    size_t stride;
+    size_t total_bytes;  // 0: does not fit into the address space
+};
+
+// first_free: bytes of the memory already taken (the job page). Sizes are rounded up to pages.
+Layout plan(int n_pes, size_t first_free, size_t shared_bytes, size_t heap_bytes, size_t data_bytes);
+
+struct NodeMemory {
+    Layout layout = {};
+    int fd = -1;
+    char* base = nullptr;  // where this PE has it mapped
+
+    char* shared() const { return base + layout.shared_offset; }
+    char* heap(int pe) const { return base + layout.slots_offset + layout.stride * static_cast<size_t>(pe); }
+    char* data(int pe) const { return heap(pe) + layout.data_offset; }
+    // Of pe's static data, from the start of the memory.
+    size_t data_file_offset(int pe) const { return static_cast<size_t>(data(pe) - base); }
+};
+
+extern HEDDLE_PE_LOCAL NodeMemory node_memory;
+
+// Grows fd to the plan (all PEs do, with the same size) and maps it. False on failure, with errno set.
+bool map_node(int fd, const Layout& layout);
+
+// Applies HEDDLE_HUGE_PAGES and HEDDLE_FIRST_TOUCH to this PE's heap; says in debug messages whether they took effect.
+void prepare_heap(int pe, bool huge_pages, bool first_touch);
+
+// Gives the pages of this PE's heap back; they read as zero afterwards.
+void discard_heap(int pe);
+
+}  // namespace heddle::memory

@@ -1,0 +1,43 @@
+// What an address is: symmetric heap, static data, or neither. The slow path's and the diagnostics' view; the hot path
+// asks heddle_abi_1. Set up by runtime; read by all threads; the heap's books are under a lock.
+#pragma once
+
+#include "base/pe_local.h"
+#include "memory/allocator.h"
+
+#include <heddle/abi.h>
+#include <pthread.h>
+#include <cstddef>
+#include <cstdint>
+
+namespace heddle::memory {
+
+struct Region {
+    uintptr_t base = 0;
+    size_t bytes = 0;
+
+    bool holds(const void* address) const { return reinterpret_cast<uintptr_t>(address) - base < bytes; }
+    // Bytes from address to the end of the region that holds it.
+    size_t room(const void* address) const { return bytes - (reinterpret_cast<uintptr_t>(address) - base); }
+};
+
+struct Symmetric {
+    Region heap;
+    Region data;
+    const heddle_peer* peers = nullptr;
+    bool any_pe = false;  // peers answers for every int, as the hot path needs
+    Allocator* allocator = nullptr;
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of allocator
+};
+
+// This PE's; one object per PE, valid between init and finalize.
+extern HEDDLE_PE_LOCAL Symmetric* symmetric;
+
+// Where this PE loads and stores pe's copy of address; null when address is not symmetric. pe is in range.
+char* address_on(const void* address, int pe);
+
+// Writes what the address is into text, for a message: "is not symmetric: heap is [..), data is [..)", with the shared
+// library that it belongs to where there is one.
+void describe_not_symmetric(const void* address, char* text, size_t text_bytes);
+
+}  // namespace heddle::memory

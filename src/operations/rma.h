@@ -1,0 +1,81 @@
+// Put and get beyond the hot path: the slow path of the inlined ones, and the strided and blocked forms.
+// Any thread. Conditions and errors: check.h.
+#pragma once
+
+#include "base/error.h"
+#include "operations/check.h"
+
+#include <heddle/hot_path.h>
+#include <cstring>
+
+namespace heddle::operations {
+
+void slow_put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+              size_t element_bytes, int pe);
+void slow_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+              size_t element_bytes, int pe);
+
+// Where this PE reaches [address, address + bytes) of pe: as the hot path does, or with all checks.
+inline char* reach(const char* function, shmem_ctx_t ctx, const char* argument, const void* address, size_t bytes,
+                   int pe) {
+    uintptr_t offset;
+    if (char* base = heddle_on_node_range(ctx, address, bytes, 1, pe, &offset))
+        return base + offset;
+    require_target(function, ctx, pe);
+    return require_symmetric(function, argument, address, bytes, pe);
+}
+
+// nblocks blocks of bsize elements, whose starts are `stride` elements apart: the bytes from the first to the last.
+// Ends the PE when the stride is smaller than a block, or when the extent is more than an address space.
+template <size_t kBytes>
+size_t blocks_extent(const char* function, const char* argument, ptrdiff_t stride, size_t bsize, size_t nblocks) {
+    if (stride < 1 || static_cast<size_t>(stride) < bsize)
+        base::fatal(function, "%s %td is wrong: right would be %zu or more", argument, stride, bsize);
+    size_t elements;
+    if (__builtin_mul_overflow(nblocks - 1, static_cast<size_t>(stride), &elements) ||
+        __builtin_add_overflow(elements, bsize, &elements))
+        elements = SIZE_MAX;
+    return extent(function, elements, kBytes);
+}
+
+// Copies the blocks between two places that this CPU reaches. kStore: `to` is a peer's memory (otherwise `from` is), so
+// that elements are stored untorn.
+template <size_t kBytes, bool kStore>
+void copy_blocks(char* to, const char* from, ptrdiff_t to_stride, ptrdiff_t from_stride, size_t bsize, size_t nblocks) {
+    const size_t to_step = static_cast<size_t>(to_stride) * kBytes,
+                 from_step = static_cast<size_t>(from_stride) * kBytes;
+    for (size_t i = 0; i < nblocks; ++i, to += to_step, from += from_step) {
+        if (bsize != 1)
+            memcpy(to, from, bsize * kBytes);
+        else if constexpr (kStore)
+            heddle_store(to, from, kBytes);
+        else
+            heddle_load(to, from, kBytes);
+    }
+}
+
+template <size_t kBytes>
+void put_blocks(const char* function, shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
+                size_t bsize, size_t nblocks, int pe) {
+    if (bsize == 0 || nblocks == 0)
+        return require_target(function, ctx, pe);
+    const size_t bytes = blocks_extent<kBytes>(function, "dst", dst, bsize, nblocks);
+    blocks_extent<kBytes>(function, "sst", sst, bsize, nblocks);
+    char* to = reach(function, ctx, "dest", dest, bytes, pe);
+    require_pointer(function, "source", source);
+    copy_blocks<kBytes, true>(to, static_cast<const char*>(source), dst, sst, bsize, nblocks);
+}
+
+template <size_t kBytes>
+void get_blocks(const char* function, shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
+                size_t bsize, size_t nblocks, int pe) {
+    if (bsize == 0 || nblocks == 0)
+        return require_target(function, ctx, pe);
+    const size_t bytes = blocks_extent<kBytes>(function, "sst", sst, bsize, nblocks);
+    blocks_extent<kBytes>(function, "dst", dst, bsize, nblocks);
+    const char* from = reach(function, ctx, "source", source, bytes, pe);
+    require_pointer(function, "dest", dest);
+    copy_blocks<kBytes, false>(static_cast<char*>(dest), from, dst, sst, bsize, nblocks);
+}
+
+}  // namespace heddle::operations

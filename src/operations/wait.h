@@ -1,0 +1,163 @@
+// Waiting for and testing variables that peers change by plain stores (section 9.9). Any thread.
+// The loads acquire: what the peer ordered ahead of the change (fence, quiet, signal) is seen after the wait or test.
+#pragma once
+
+#include "operations/check.h"
+#include "progress/wait_policy.h"
+
+#include <heddle/constants.h>
+#include <cstddef>
+#include <cstdint>
+
+namespace heddle::operations {
+
+// What the elements of a set are compared with: one value for all, or each its own.
+template <class T>
+struct Same {
+    T value;
+    T operator[](size_t) const { return value; }
+};
+template <class T>
+struct Each {
+    const T* values;
+    T operator[](size_t i) const { return values[i]; }
+};
+
+template <class T>
+bool compare(T value, int cmp, T with) {
+    switch (cmp) {
+        case SHMEM_CMP_EQ:
+            return value == with;
+        case SHMEM_CMP_NE:
+            return value != with;
+        case SHMEM_CMP_GT:
+            return value > with;
+        case SHMEM_CMP_GE:
+            return value >= with;
+        case SHMEM_CMP_LT:
+            return value < with;
+        default:
+            return value <= with;
+    }
+}
+
+inline void require_wait(const char* function, const void* ivars, size_t nelems, size_t element_bytes, int cmp) {
+    require_running(function);
+    require_comparison(function, cmp);
+    check_ivars(function, ivars, nelems, element_bytes);
+}
+
+template <class T>
+T load(const T* ivar) {
+    return __atomic_load_n(ivar, __ATOMIC_ACQUIRE);  // pairs with fence, quiet and put_signal at the source
+}
+
+// Waits; returns the value that compared true.
+template <class T>
+T wait_until(const char* function, const T* ivar, int cmp, T cmp_value) {
+    require_wait(function, ivar, 1, sizeof(T), cmp);
+    T value;
+    progress::wait_for_store(function, ivar, [&] {
+        value = load(ivar);
+        return compare(value, cmp, cmp_value);
+    });
+    return value;
+}
+
+template <class T>
+int test(const char* function, const T* ivar, int cmp, T cmp_value) {
+    require_wait(function, ivar, 1, sizeof(T), cmp);
+    return compare(load(ivar), cmp, cmp_value);
+}
+
+// The set of a wait or test: elements whose status is nonzero are left out.
+template <class T, class Values>
+struct Set {
+    const T* ivars;
+    size_t nelems;
+    const int* status;
+    int cmp;
+    Values values;
+
+    bool has(size_t i) const { return !status || status[i] == 0; }
+    bool holds(size_t i) const { return compare(load(ivars + i), cmp, values[i]); }
+
+    bool empty() const {
+        for (size_t i = 0; i < nelems; ++i)
+            if (has(i))
+                return false;
+        return true;
+    }
+    bool all() const {
+        for (size_t i = 0; i < nelems; ++i)
+            if (has(i) && !holds(i))
+                return false;
+        return true;
+    }
+    // The first element that holds, or SIZE_MAX.
+    size_t any() const {
+        for (size_t i = 0; i < nelems; ++i)
+            if (has(i) && holds(i))
+                return i;
+        return SIZE_MAX;
+    }
+    size_t some(size_t* indices) const {
+        size_t found = 0;
+        for (size_t i = 0; i < nelems; ++i)
+            if (has(i) && holds(i))
+                indices[found++] = i;
+        return found;
+    }
+};
+
+template <class T, class Values>
+Set<T, Values> checked_set(const char* function, const T* ivars, size_t nelems, const int* status, int cmp,
+                           Values values) {
+    require_wait(function, ivars, nelems, sizeof(T), cmp);
+    return {ivars, nelems, status, cmp, values};
+}
+
+template <class T, class Values>
+void wait_until_all(const char* function, const T* ivars, size_t nelems, const int* status, int cmp, Values values) {
+    const auto set = checked_set(function, ivars, nelems, status, cmp, values);
+    for (size_t i = 0; i < nelems; ++i)
+        if (set.has(i))
+            progress::wait_for_store(function, ivars + i, [&] { return set.holds(i); });
+}
+
+template <class T, class Values>
+size_t wait_until_any(const char* function, const T* ivars, size_t nelems, const int* status, int cmp, Values values) {
+    const auto set = checked_set(function, ivars, nelems, status, cmp, values);
+    size_t found = SIZE_MAX;
+    if (!set.empty())
+        progress::wait_for_stores(function, ivars, [&] { return (found = set.any()) != SIZE_MAX; });
+    return found;
+}
+
+template <class T, class Values>
+size_t wait_until_some(const char* function, const T* ivars, size_t nelems, size_t* indices, const int* status, int cmp,
+                       Values values) {
+    const auto set = checked_set(function, ivars, nelems, status, cmp, values);
+    size_t found = 0;
+    if (!set.empty())
+        progress::wait_for_stores(function, ivars, [&] { return (found = set.some(indices)) != 0; });
+    return found;
+}
+
+template <class T, class Values>
+int test_all(const char* function, const T* ivars, size_t nelems, const int* status, int cmp, Values values) {
+    return checked_set(function, ivars, nelems, status, cmp, values).all();
+}
+
+template <class T, class Values>
+size_t test_any(const char* function, const T* ivars, size_t nelems, const int* status, int cmp, Values values) {
+    return checked_set(function, ivars, nelems, status, cmp, values).any();
+}
+
+template <class T, class Values>
+size_t test_some(const char* function, const T* ivars, size_t nelems, size_t* indices, const int* status, int cmp,
+                 Values values) {
+    return checked_set(function, ivars, nelems, status, cmp, values).some(indices);
+}
+
+}  // namespace heddle::operations

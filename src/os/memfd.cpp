@@ -1,0 +1,44 @@
+#include "os/memfd.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+#include <cerrno>
+
+namespace heddle::os {
+
+int create_memory(const char* label, size_t bytes) {
+    const int fd = memfd_create(label, MFD_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
+        const int error = -errno;
+        close(fd);
+        return error;
+    }
+    return fd;
+}
+
+void* map_shared(int fd, size_t offset, size_t bytes, void* address) {
+    void* mapped = mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE | (address ? MAP_FIXED : 0),
+                        fd, static_cast<off_t>(offset));
+    return mapped == MAP_FAILED ? nullptr : mapped;
+}
+
+void* reserve_zeroes(size_t bytes) {
+    void* mapped = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED)
+        return nullptr;
+    madvise(mapped, bytes, MADV_DONTDUMP);    // core files would try to read it all
+    madvise(mapped, bytes, MADV_NOHUGEPAGE);  // a stray read must not commit 2 MiB
+    return mapped;
+}
+
+bool make_writable(void* address, size_t bytes) {
+    return mprotect(address, bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
+void unmap(void* address, size_t bytes) {
+    munmap(address, bytes);
+}
+
+}  // namespace heddle::os

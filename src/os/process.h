@@ -1,0 +1,11 @@
+// Processes: dying with the launcher.
+#pragma once
+
+namespace heddle::os {
+
+// From now on the kernel ends this process (SIGKILL) when the last write end of the pipe behind `lifeline` closes,
+// which only the launcher holds. Works at any depth of scripts between the two. False when the kernel refuses, or when
+// the launcher is gone already.
+bool die_with(int lifeline);
+
+}  // namespace heddle::os

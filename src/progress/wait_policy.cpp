@@ -1,0 +1,68 @@
+#include "progress/wait_policy.h"
+
+#include <algorithm>
+
+namespace heddle::progress {
+
+HEDDLE_PE_LOCAL WaitPolicy* wait_policy = nullptr;
+
+namespace {
+
+constexpr uint64_t kLongestNapNs = 2000000;  // 500 wake-ups a second: about 0.2 % of a core
+constexpr uint64_t kShortestNapNs = 5000;    // below the cost of a wake-up across cores (12 us) naps are pointless
+
+const WaitPolicy kBeforeInit;
+
+// Lives as long as its thread; a thread that ends is no longer counted.
+struct CountedThread {
+    WaitPolicy* policy = nullptr;
+
+    ~CountedThread() {
+        if (!policy)
+            return;
+        // Relaxed: see WaitPolicy::oversubscribed.
+        policy->own_threads.fetch_sub(1, std::memory_order_relaxed);
+        policy->node_threads->fetch_sub(1, std::memory_order_relaxed);
+    }
+};
+
+thread_local CountedThread counted_thread;
+
+}  // namespace
+
+void count_this_thread() {
+    WaitPolicy* policy = wait_policy;
+    if (!policy || !policy->node_threads || counted_thread.policy)
+        return;
+    counted_thread.policy = policy;
+    policy->own_threads.fetch_add(1, std::memory_order_relaxed);
+    policy->node_threads->fetch_add(1, std::memory_order_relaxed);
+}
+
+WaitSteps::WaitSteps(const char* function, const void* line, bool one_line)
+    : policy_(wait_policy ? *wait_policy : kBeforeInit), function_(function), line_(line), start_ns_(os::now_ns()) {
+    count_this_thread();
+    phase_ = policy_.oversubscribed() ? Phase::kYield : policy_.monitor && one_line ? Phase::kMonitor : Phase::kSpin;
+}
+
+WaitSteps::~WaitSteps() {
+    if (phase_ == Phase::kSleep && policy_.show)
+        policy_.show(nullptr, nullptr);
+}
+
+void WaitSteps::advance() {
+    const uint64_t waited = os::now_ns() - start_ns_;
+    if (phase_ != Phase::kYield && waited >= policy_.spin_ns)
+        phase_ = Phase::kYield;
+    if (phase_ == Phase::kYield && waited >= policy_.spin_ns + policy_.yield_ns) {
+        phase_ = Phase::kSleep;
+        if (policy_.show)
+            policy_.show(function_, line_);
+    }
+}
+
+void WaitSteps::nap() {
+    os::sleep_ns(std::clamp((os::now_ns() - start_ns_) / 16, kShortestNapNs, kLongestNapNs));
+}
+
+}  // namespace heddle::progress

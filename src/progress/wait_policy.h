@@ -1,0 +1,131 @@
+// How anything in Heddle waits, in one place.
+//
+//     look, pause, look ...   ->   watch the line (os/monitor_wait.h)   ->   yield the core   ->   sleep
+//
+// Spinning and watching last spin_us, yielding yield_us after that; then the wait sleeps: on a gate's futex when the
+// event comes from the library, in short naps that grow with the time waited (at most 1/16 of it, at most 2 ms) when it
+// is a peer's plain store, which wakes nobody. Where more threads run on the node, or in this PE, than there are cores,
+// the first two phases fall away: a thread that spins keeps the one it waits for from running. Each wait starts anew,
+// so a busy exchange never sleeps and an idle one always does.
+//
+// Any thread. Costs nothing while the condition already holds, and about 20 ns to begin a wait that does not.
+#pragma once
+
+#include "base/pe_local.h"
+#include "os/clock.h"
+#include "os/monitor_wait.h"
+#include "os/pause.h"
+#include "sync/gate.h"
+
+#include <sched.h>
+#include <atomic>
+#include <cstdint>
+
+namespace heddle::progress {
+
+struct WaitPolicy {
+    uint64_t spin_ns = 50000;
+    uint64_t yield_ns = 1000000;
+    const os::Monitor* monitor = nullptr;
+    std::atomic<uint32_t>* node_threads = nullptr;  // threads of all PEs of the node; null before init
+    uint32_t node_cores = 1;
+    std::atomic<uint32_t> own_threads{0};  // of this PE, that the library has seen
+    uint32_t own_cores = 1;                // in this PE's affinity mask
+    // Shows where this thread waits (function, address), or that it no longer does (nullptr, nullptr). May be null.
+    void (*show)(const char* function, const void* address) = nullptr;
+
+    bool oversubscribed() const {
+        // Relaxed: a count that is a moment old only makes a wait spin a little too long or too short.
+        return (node_threads && node_threads->load(std::memory_order_relaxed) > node_cores) ||
+               own_threads.load(std::memory_order_relaxed) > own_cores;
+    }
+};
+
+// This PE's policy: one object per PE, set up by runtime.
+extern HEDDLE_PE_LOCAL WaitPolicy* wait_policy;
+
+// Counts the calling thread as one that runs in this PE, once; it is taken off when the thread ends.
+void count_this_thread();
+
+// The phases of one wait that did not end at once.
+class WaitSteps {
+  public:
+    // line: the address waited on, for messages; when one_line, also the only line that ready() reads, to be watched.
+    WaitSteps(const char* function, const void* line, bool one_line);
+    ~WaitSteps();
+    WaitSteps(const WaitSteps&) = delete;
+    WaitSteps& operator=(const WaitSteps&) = delete;
+
+    // Passes a little time, as the phase has it. True when it is time to sleep: the caller does, in its own way.
+    template <class Ready>
+    bool step(Ready& ready) {
+        switch (phase_) {
+            case Phase::kSpin:
+                for (int i = 0; i < kLooksPerClock && !ready(); ++i) os::pause();
+                break;
+            case Phase::kMonitor:
+                policy_.monitor->arm(line_);
+                if (!ready())  // the line may have changed before it was armed
+                    policy_.monitor->wait(policy_.spin_ns);
+                break;
+            case Phase::kYield:
+                sched_yield();
+                break;
+            case Phase::kSleep:
+                return true;
+        }
+        advance();
+        return false;
+    }
+
+    // One nap of a wait for a plain store.
+    void nap();
+
+  private:
+    enum class Phase { kSpin, kMonitor, kYield, kSleep };
+    static constexpr int kLooksPerClock = 32;  // pauses of about 10 ns each between two readings of the clock
+
+    void advance();
+
+    const WaitPolicy& policy_;
+    const char* function_;
+    const void* line_;
+    uint64_t start_ns_;
+    Phase phase_;
+};
+
+// Returns when ready() does, which another thread or PE brings about by opening gate. line: what ready() reads.
+template <class Ready>
+void wait_for_gate(const char* function, sync::Gate& gate, uint32_t target, Ready ready) {
+    if (ready())
+        return;
+    WaitSteps steps(function, &gate, true);
+    while (!ready()) {
+        if (steps.step(ready))
+            gate.sleep(target, nullptr);
+    }
+}
+
+inline void wait_for_gate(const char* function, sync::Gate& gate, uint32_t target) {
+    wait_for_gate(function, gate, target, [&] { return gate.reached(target); });
+}
+
+// Returns when ready() does, which a peer brings about by a plain store to line.
+template <class Ready>
+void wait_for_store(const char* function, const void* line, Ready ready, bool one_line = true) {
+    if (ready())
+        return;
+    WaitSteps steps(function, line, one_line);
+    while (!ready()) {
+        if (steps.step(ready))
+            steps.nap();
+    }
+}
+
+// The same when ready() reads several lines, of which `first` is one.
+template <class Ready>
+void wait_for_stores(const char* function, const void* first, Ready ready) {
+    wait_for_store(function, first, ready, false);
+}
+
+}  // namespace heddle::progress

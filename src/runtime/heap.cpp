@@ -1,0 +1,186 @@
+// The memory collectives (section 9.3). One thread per PE; the barriers are where the specification puts them.
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "bootstrap/bootstrap.h"
+#include "collective/sync_all.h"
+#include "memory/symmetric.h"
+#include "operations/check.h"
+#include "runtime/runtime.h"
+
+#include <heddle/constants.h>
+#include <algorithm>
+#include <cstring>
+
+namespace heddle::runtime {
+
+using base::fatal;
+using bootstrap::job;
+using memory::Allocator;
+using memory::symmetric;
+
+namespace {
+
+// A slot begins at a multiple of this in every PE, so that aligned offsets are aligned addresses.
+constexpr size_t kLargestAlignment = 2u << 20;
+
+class HeapLock {
+  public:
+    HeapLock() { pthread_mutex_lock(&symmetric->lock); }
+    ~HeapLock() { pthread_mutex_unlock(&symmetric->lock); }
+    HeapLock(const HeapLock&) = delete;
+    HeapLock& operator=(const HeapLock&) = delete;
+};
+
+char* address_of(size_t offset) {
+    return reinterpret_cast<char*>(symmetric->heap.base) + offset;
+}
+
+size_t offset_of(const void* ptr) {
+    return reinterpret_cast<uintptr_t>(ptr) - symmetric->heap.base;
+}
+
+// In a checked run: all PEs must be in the same call with the same arguments, or their heaps would grow apart.
+void check_alike(const char* function, const char* what, size_t first, size_t second) {
+    if (!base::settings.check || job.n_pes == 1)
+        return;
+    bootstrap::exchange(function, {first, second, strlen(function)});
+    for (int pe = 0; pe < job.n_pes; ++pe) {
+        const bootstrap::Post post = bootstrap::posted(pe);
+        if (post[2] != strlen(function))
+            fatal(function, "PE %d is in another memory collective at the same time", pe);
+        if (post[0] != first || post[1] != second)
+            fatal(function, "%s is %zu here, but %zu on PE %d: right would be the same on all", what,
+                  post[0] != first ? first : second, static_cast<size_t>(post[0] != first ? post[0] : post[1]), pe);
+    }
+}
+
+void explain_exhaustion(const char* function, size_t size, size_t alignment) {
+    if (!base::settings.debug && !base::settings.check)
+        return;
+    const Allocator& allocator = *symmetric->allocator;
+    base::complain(function,
+                   "no room for %zu bytes (alignment %zu): %zu of %zu bytes of the heap are free, the largest piece is "
+                   "%zu; SHMEM_SYMMETRIC_SIZE sets the size of the heap, now %zu",
+                   size, alignment, allocator.free_bytes(), symmetric->heap.bytes, allocator.largest_free(),
+                   symmetric->heap.bytes);
+}
+
+// The address of size bytes, or NULL with an explanation when asked for one; no barrier.
+char* take(const char* function, size_t size, size_t alignment) {
+    HeapLock lock;
+    const size_t offset = symmetric->allocator->allocate(size, alignment);
+    if (offset == Allocator::kNone) {
+        explain_exhaustion(function, size, alignment);
+        return nullptr;
+    }
+    return address_of(offset);
+}
+
+void give(const char* function, void* ptr) {
+    HeapLock lock;
+    if (!symmetric->heap.holds(ptr) || !symmetric->allocator->release(offset_of(ptr)))
+        fatal(function, "ptr %p was not allocated from the symmetric heap [%#zx, %#zx), or was freed already", ptr,
+              symmetric->heap.base, symmetric->heap.base + symmetric->heap.bytes);
+}
+
+void* allocate_with_barrier(const char* function, size_t size, size_t alignment) {
+    operations::require_running(function);
+    check_alike(function, "size", size, alignment);
+    if (size == 0)
+        return nullptr;
+    void* ptr = take(function, size, alignment);
+    collective::barrier_all(function);
+    return ptr;
+}
+
+// Bytes of the allocation at ptr; ends the PE when there is none.
+size_t allocated_bytes(const char* function, const void* ptr) {
+    HeapLock lock;
+    const size_t bytes = symmetric->heap.holds(ptr) ? symmetric->allocator->size_of(offset_of(ptr)) : 0;
+    if (bytes == 0)
+        fatal(function, "ptr %p was not allocated from the symmetric heap [%#zx, %#zx), or was freed already", ptr,
+              symmetric->heap.base, symmetric->heap.base + symmetric->heap.bytes);
+    return bytes;
+}
+
+bool resize_in_place(const void* ptr, size_t size) {
+    HeapLock lock;
+    return symmetric->allocator->resize(offset_of(ptr), size);
+}
+
+}  // namespace
+
+void* allocate(const char* function, size_t size) {
+    return allocate_with_barrier(function, size, Allocator::kUnit);
+}
+
+void* allocate_zeroed(const char* function, size_t count, size_t size) {
+    operations::require_running(function);
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        bytes = SIZE_MAX;  // more than any heap: the same NULL and the same message
+    check_alike(function, "count * size", bytes, 0);
+    if (bytes == 0)
+        return nullptr;
+    char* ptr = take(function, bytes, Allocator::kUnit);
+    if (ptr)
+        memset(ptr, 0, bytes);
+    collective::barrier_all(function);
+    return ptr;
+}
+
+void* allocate_aligned(const char* function, size_t alignment, size_t size) {
+    operations::require_running(function);
+    if (alignment % sizeof(void*) != 0 || alignment == 0 || (alignment & (alignment - 1)) != 0 ||
+        alignment > kLargestAlignment) {
+        base::complain(function, "alignment %zu is wrong: right would be a power of two from %zu to %zu", alignment,
+                       sizeof(void*), kLargestAlignment);
+        return nullptr;
+    }
+    return allocate_with_barrier(function, size, alignment);
+}
+
+void* allocate_with_hints(const char* function, size_t size, long hints) {
+    operations::require_running(function);
+    constexpr long kKnown = SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE;
+    if (hints & ~kKnown)
+        HEDDLE_DEBUG(function, "hints %#lx: the bits %#lx are unknown and ignored", hints, hints & ~kKnown);
+    return allocate(function, size);
+}
+
+void* reallocate(const char* function, void* ptr, size_t size) {
+    if (!ptr)
+        return allocate(function, size);
+    operations::require_running(function);
+    check_alike(function, "size", size, offset_of(ptr));
+    if (size == 0) {
+        collective::barrier_all(function);
+        give(function, ptr);
+        return nullptr;
+    }
+    collective::barrier_all(function);  // no PE may still write to what is about to move
+    const size_t old_bytes = allocated_bytes(function, ptr);
+    void* result = ptr;
+    if (!resize_in_place(ptr, size)) {
+        result = take(function, size, Allocator::kUnit);
+        if (result) {
+            memcpy(result, ptr, std::min(old_bytes, size));
+            give(function, ptr);
+        }
+    }
+    collective::barrier_all(function);
+    return result;
+}
+
+void release(const char* function, void* ptr) {
+    operations::require_running(function);
+    check_alike(function, "ptr, from the start of the heap,", ptr ? offset_of(ptr) : SIZE_MAX, 0);
+    if (!ptr)
+        return;
+    collective::barrier_all(function);
+    give(function, ptr);
+}
+
+}  // namespace heddle::runtime

@@ -1,0 +1,251 @@
+// Init and finalize. The order matters and is the subject of this file: each step uses only what the steps above built.
+
+#include "base/error.h"
+#include "base/lifecycle.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "bootstrap/bootstrap.h"
+#include "collective/sync_all.h"
+#include "memory/node_memory.h"
+#include "memory/peers.h"
+#include "memory/static_data.h"
+#include "memory/symmetric.h"
+#include "operations/check.h"
+#include "os/topology.h"
+#include "progress/wait_policy.h"
+#include "runtime/report.h"
+#include "runtime/runtime.h"
+
+#include <heddle/constants.h>
+#include <pthread.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1;
+
+namespace heddle::runtime {
+
+using base::Lifecycle;
+using bootstrap::job;
+
+namespace {
+
+constexpr size_t kErrorBytes = 1024;
+
+HEDDLE_PE_LOCAL int references = 0;
+
+// Two threads of a PE may call init at once: one does the work, the other counts.
+class InitLock {
+  public:
+    InitLock() { pthread_mutex_lock(&mutex_); }
+    ~InitLock() { pthread_mutex_unlock(&mutex_); }
+    InitLock(const InitLock&) = delete;
+    InitLock& operator=(const InitLock&) = delete;
+
+  private:
+    static HEDDLE_PE_LOCAL pthread_mutex_t mutex_;
+};
+HEDDLE_PE_LOCAL pthread_mutex_t InitLock::mutex_ = PTHREAD_MUTEX_INITIALIZER;
+
+// The child of a fork is no PE: nothing may run in it, and its parent's threads are not its own.
+void become_forked_child() {
+    heddle_abi_1.heap_size = 0;
+    heddle_abi_1.data_size = 0;
+    base::lifecycle = Lifecycle::kForkedChild;
+    base::on_fatal = nullptr;
+    references = 0;
+}
+
+void report_fatal() {
+    bootstrap::request_exit(bootstrap::ExitRequest::kFatal, 1);
+}
+
+bool join(char* error) {
+    if (sysconf(_SC_PAGESIZE) != static_cast<long>(os::kPageBytes)) {
+        snprintf(error, kErrorBytes, "this machine has pages of %ld bytes: only %zu are supported",
+                 sysconf(_SC_PAGESIZE), os::kPageBytes);
+        return false;
+    }
+    if (!base::read_settings(&base::settings, error, kErrorBytes) || !bootstrap::join(error, kErrorBytes))
+        return false;
+    base::message_pe = job.pe;
+    base::debug_enabled = base::settings.debug;
+    base::on_fatal = report_fatal;
+    return true;
+}
+
+void start_waiting() {
+    if (!progress::wait_policy)
+        progress::wait_policy = new progress::WaitPolicy;  // lives as long as the process
+    progress::WaitPolicy& policy = *progress::wait_policy;
+    policy.spin_ns = base::settings.spin_us * 1000;
+    policy.yield_ns = base::settings.yield_us * 1000;
+    policy.monitor = os::find_monitor(static_cast<os::MonitorChoice>(base::settings.monitor));
+    policy.node_threads = &job.page->threads;
+    policy.node_cores = job.page->cores;
+    policy.own_cores = static_cast<uint32_t>(os::usable_cores());
+    policy.show = bootstrap::show_wait;
+    progress::count_this_thread();
+}
+
+// All PEs tell each other what they need, agree on one layout, and map it.
+bool map_memory(const char* function, const memory::StaticRange& data, char* error) {
+    const size_t heap_bytes = base::settings.symmetric_size;
+    bootstrap::exchange(function, {heap_bytes, data.bytes()});
+    size_t data_bytes = 0;
+    for (int pe = 0; pe < job.n_pes; ++pe) {
+        const bootstrap::Post post = bootstrap::posted(pe);
+        if (post[0] != heap_bytes) {
+            snprintf(error, kErrorBytes,
+                     "SHMEM_SYMMETRIC_SIZE is %zu bytes here, but %zu on PE %d: right would be one value for all",
+                     heap_bytes, static_cast<size_t>(post[0]), pe);
+            return false;
+        }
+        data_bytes = std::max(data_bytes, static_cast<size_t>(post[1]));
+    }
+    const memory::Layout layout = memory::plan(job.n_pes, bootstrap::job_page_bytes(job.n_pes),
+                                               collective::sync_shared_bytes(job.n_pes), heap_bytes, data_bytes);
+    if (!memory::map_node(job.memory_fd, layout)) {
+        snprintf(error, kErrorBytes,
+                 "cannot map the memory of %d PEs, %zu bytes of heap each: %s; right would be a smaller "
+                 "SHMEM_SYMMETRIC_SIZE (or a higher limit, ulimit -v)",
+                 job.n_pes, heap_bytes, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+// Once per process: node memory, static data, peers. What fails here fails alike in every PE, or ends this one.
+bool build_memory(const char* function, char* error) {
+    memory::StaticRange data;
+    if (!job.as_thread)
+        data = memory::find_static_data();
+    if (!map_memory(function, data, error))
+        return false;
+    const memory::NodeMemory& node = memory::node_memory;
+    if (data.bytes() > 0 &&
+        !memory::move_static_data(data, node.fd, node.data_file_offset(job.pe), become_forked_child)) {
+        snprintf(error, kErrorBytes, "cannot make static data shared: %s", strerror(errno));
+        return false;
+    }
+    auto* symmetric = new memory::Symmetric;  // lives as long as the process
+    symmetric->heap = {reinterpret_cast<uintptr_t>(node.heap(job.pe)), node.layout.heap_bytes};
+    symmetric->data = {data.begin, data.bytes()};
+    heddle_peer* peers = memory::make_peer_table(job.n_pes);
+    symmetric->any_pe = peers != nullptr;
+    if (!peers) {
+        HEDDLE_DEBUG(function, "no address space for the peer table: operations take the slow path");
+        peers = new heddle_peer[static_cast<size_t>(job.n_pes)];
+    }
+    for (int pe = 0; pe < job.n_pes; ++pe) peers[pe] = {node.heap(pe), data.bytes() > 0 ? node.data(pe) : nullptr};
+    if (data.bytes() > 0)
+        peers[job.pe].data = reinterpret_cast<char*>(data.begin);  // a PE reaches itself at its own addresses
+    symmetric->peers = peers;
+    memory::symmetric = symmetric;
+    return true;
+}
+
+// Opens the hot path, unless something asks for the slow one.
+void publish() {
+    const memory::Symmetric& symmetric = *memory::symmetric;
+    heddle_abi_1.default_ctx.peers = symmetric.peers;
+    if (base::settings.check || !symmetric.any_pe)
+        return;
+    heddle_abi_1.heap_base = symmetric.heap.base;
+    heddle_abi_1.data_base = symmetric.data.base;
+    heddle_abi_1.heap_size = symmetric.heap.bytes;
+    heddle_abi_1.data_size = symmetric.data.bytes;
+}
+
+// A program that ends without finalize leaves its state as running, and the launcher says so. What it has printed is
+// shown line by line as it happens, not when a pipe's buffer is full.
+void prepare_output() {
+    if (job.has_launcher)
+        setvbuf(stdout, nullptr, _IOLBF, 0);
+}
+
+bool start(const char* function, char* error) {
+    if (!join(error))
+        return false;
+    start_waiting();
+    job.record(job.pe).state.store(static_cast<uint32_t>(bootstrap::PeState::kRunning), std::memory_order_relaxed);
+    prepare_output();
+    if (!memory::symmetric && !build_memory(function, error))
+        return false;
+    const memory::NodeMemory& node = memory::node_memory;
+    memory::symmetric->allocator = new memory::Allocator(node.layout.heap_bytes);
+    memory::prepare_heap(job.pe, base::settings.huge_pages, base::settings.first_touch);
+    collective::start_sync(node.shared(), job.pe, job.n_pes,
+                           static_cast<collective::SyncAlgorithm>(base::settings.barrier), job.page->cores);
+    bootstrap::barrier(function);  // nobody reaches a peer's memory before that peer has moved its static data there
+    publish();
+    base::lifecycle = Lifecycle::kRunning;
+    report_start();
+    return true;
+}
+
+void stop(const char* function) {
+    collective::barrier_all(function);
+    heddle_abi_1.heap_size = 0;
+    heddle_abi_1.data_size = 0;
+    base::lifecycle = Lifecycle::kFinalized;
+    // Nobody touches the heap of another any more. Static data stays shared: the program goes on using it.
+    memory::discard_heap(job.pe);
+    delete memory::symmetric->allocator;
+    memory::symmetric->allocator = nullptr;
+    job.record(job.pe).state.store(static_cast<uint32_t>(bootstrap::PeState::kFinalized), std::memory_order_release);
+}
+
+// Returns false with the reason in error. Repeatable: later calls only count.
+bool init(const char* function, char* error) {
+    if (base::lifecycle == Lifecycle::kForkedChild)
+        operations::require_running(function);
+    if (references > 0) {
+        ++references;
+        return true;
+    }
+    if (!start(function, error))
+        return false;
+    references = 1;
+    return true;
+}
+
+}  // namespace
+
+void init_or_die(const char* function) {
+    char error[kErrorBytes] = "";
+    InitLock lock;
+    if (!init(function, error))
+        base::fatal(function, "%s", error);
+}
+
+int init_thread(const char* function, int requested, int* provided) {
+    if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE) {
+        base::complain(function,
+                       "requested %d is no thread level: right would be SHMEM_THREAD_SINGLE to MULTIPLE (%d to %d)",
+                       requested, SHMEM_THREAD_SINGLE, SHMEM_THREAD_MULTIPLE);
+        return 1;
+    }
+    char error[kErrorBytes] = "";
+    InitLock lock;
+    if (!init(function, error)) {
+        base::complain(function, "%s", error);
+        return 1;
+    }
+    if (provided)
+        *provided = SHMEM_THREAD_MULTIPLE;
+    return 0;
+}
+
+void finalize(const char* function) {
+    operations::require_running(function);
+    InitLock lock;
+    if (--references == 0)
+        stop(function);
+}
+
+}  // namespace heddle::runtime

@@ -1,0 +1,76 @@
+#include "support/pes_as_threads.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <tuple>
+#include <vector>
+
+#include "base/error.h"
+#include "base/lifecycle.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "bootstrap/bootstrap.h"
+#include "collective/sync_all.h"
+#include "memory/node_memory.h"
+#include "memory/symmetric.h"
+#include "os/topology.h"
+#include "progress/wait_policy.h"
+
+namespace heddle::test {
+
+namespace {
+
+using bootstrap::job;
+using bootstrap::JobPage;
+
+// Everything that is HEDDLE_PE_LOCAL and that an operation may read. A new one belongs here too.
+auto pe_local_state() {
+    return std::tie(heddle_abi_1, base::message_pe, base::on_fatal, base::debug_enabled, base::lifecycle,
+                    base::settings, job, progress::wait_policy, memory::node_memory, memory::symmetric);
+}
+
+template <class Tuple>
+struct Copies;
+template <class... Types>
+struct Copies<std::tuple<Types&...>> {
+    using type = std::tuple<Types...>;
+};
+
+}  // namespace
+
+void run_pes(int n_pes, const std::function<void(int pe)>& body) {
+    const int fd = os::create_memory("heddle-test", bootstrap::job_page_bytes(n_pes));
+    auto* page = fd >= 0 ? static_cast<JobPage*>(os::map_shared(fd, 0, bootstrap::job_page_bytes(n_pes))) : nullptr;
+    if (!page) {
+        fprintf(stderr, "run_pes: no memory\n");
+        abort();
+    }
+    page->magic = bootstrap::kJobPageMagic;
+    page->n_pes = static_cast<uint32_t>(n_pes);
+    page->cores = static_cast<uint32_t>(os::usable_cores());
+    std::vector<std::thread> pes;
+    for (int pe = 0; pe < n_pes; ++pe) {
+        pes.emplace_back([=, &body] {
+            job.pe = pe;
+            job.n_pes = n_pes;
+            job.memory_fd = fd;
+            job.page = page;
+            job.as_thread = true;
+            body(pe);
+        });
+    }
+    for (std::thread& pe : pes) pe.join();
+    close(fd);
+}
+
+std::thread thread_of_pe(std::function<void()> body) {
+    typename Copies<decltype(pe_local_state())>::type copies(pe_local_state());
+    return std::thread([copies, body = std::move(body)] {
+        pe_local_state() = copies;
+        body();
+    });
+}
+
+}  // namespace heddle::test
