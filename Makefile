@@ -1,0 +1,75 @@
+# The front door. `make help` says what there is; CMake and CTest do the work.
+
+PREFIX ?= /usr/local
+PRESET ?= release
+BUILD := build/$(PRESET)
+VENV := build/venv
+SANITIZERS := asan ubsan tsan
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# Another OpenSHMEM on the PATH is measured side by side.
+OTHER_OSHCC := $(shell command -v oshcc 2>/dev/null)
+OTHER_OSHRUN := $(shell command -v oshrun 2>/dev/null)
+OTHER := $(if $(and $(OTHER_OSHCC),$(OTHER_OSHRUN)),--oshcc $(OTHER_OSHCC) --oshrun $(OTHER_OSHRUN) --label "$(OTHER_OSHCC)")
+REPORT := report
+
+.PHONY: help build report test sanitize install require-build require-test clean format
+
+help:
+	@echo "make report                what this machine does with one-sided communication: report/report.html"
+	@echo "make test                  proves the build: unit, conformance, faults, concurrency, sanitizers, budgets"
+	@echo "make build                 the library and its tools, in $(BUILD)"
+	@echo "make install PREFIX=DIR    library, headers, oshrun, oshcc, oshc++, heddle-info, shmem-mt (now: $(PREFIX))"
+	@echo "make format                clang-format over everything that is not generated"
+	@echo "make clean                 removes build/ and report/"
+	@echo "What is missing is installed (root, Debian), or named."
+
+require-build:
+	@scripts/require.sh build
+
+require-test:
+	@scripts/require.sh build test
+
+build/:
+	@mkdir -p $@
+
+# The Python programs in an environment of their own.
+$(VENV)/ready: shmem-mt/pyproject.toml | require-build build/
+	python3 -m venv $(VENV)
+	$(VENV)/bin/pip install --quiet --editable './shmem-mt[test]'
+	touch $@
+
+build: require-build | build/
+	cmake --preset $(PRESET) -DHEDDLE_BUILD_TESTS=OFF >build/configure.log || { cat build/configure.log; exit 1; }
+	cmake --build --preset $(PRESET)
+
+report: build $(VENV)/ready
+	$(VENV)/bin/shmem-mt run --profile quick --out $(REPORT)/run \
+	    --oshcc $(abspath $(BUILD)/bin/oshcc) --oshrun $(abspath $(BUILD)/bin/oshrun) --label Heddle $(OTHER)
+	$(VENV)/bin/shmem-mt report $(REPORT)/run --out $(REPORT)/report.html
+
+test: require-test $(VENV)/ready
+	cmake --preset $(PRESET) -DHEDDLE_BUILD_TESTS=ON -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python)
+	cmake --build --preset $(PRESET)
+	ctest --preset $(PRESET)
+	$(MAKE) sanitize
+
+# The tests that matter under each sanitizer: all that run the library, not those that read its text.
+sanitize: require-test $(VENV)/ready
+	set -e; for preset in $(SANITIZERS); do \
+	    cmake --preset $$preset -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python) >build/configure.log; \
+	    cmake --build --preset $$preset; \
+	    ctest --preset $$preset -L 'unit|concurrency|conformance'; \
+	done
+
+install: build
+	cmake --install $(BUILD) --prefix $(PREFIX)
+	python3 -m venv $(PREFIX)/lib/heddle/python
+	$(PREFIX)/lib/heddle/python/bin/pip install --quiet ./shmem-mt
+	ln -sf ../lib/heddle/python/bin/shmem-mt $(PREFIX)/bin/shmem-mt
+
+format: require-test
+	git ls-files '*.h' '*.hpp' '*.c' '*.cpp' | xargs grep -L 'clang-format off' | xargs clang-format-19 -i
+
+clean:
+	rm -rf build $(REPORT)

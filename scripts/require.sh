@@ -1,0 +1,58 @@
+#!/bin/sh
+# Sees to what `make` needs: scripts/require.sh build|test ...
+# Installs what is missing with apt-get when it may (root, Debian); otherwise says exactly what to install, and exits 1.
+set -u
+
+missing=
+need() { # need COMMAND PACKAGE...
+    command -v "$1" >/dev/null 2>&1 || { shift; missing="$missing $*"; }
+}
+for kind do
+    case $kind in
+        build)
+            need g++ g++
+            need cmake cmake
+            need ninja ninja-build
+            need python3 python3
+            python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
+            ;;
+        test)
+            [ -e /usr/include/gtest/gtest.h ] || missing="$missing libgtest-dev"
+            need clang-format-19 clang-format-19
+            need clang++-19 clang-19
+            need valgrind valgrind
+            need spin spin
+            need chromium chromium
+            need pkg-config pkg-config
+            ;;
+        *)
+            echo "require.sh: no such kind: $kind (build, test)" >&2
+            exit 2
+            ;;
+    esac
+done
+
+if [ -n "$missing" ]; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+        echo "installing:$missing"
+        # shellcheck disable=SC2086
+        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing; } \
+            >"${TMPDIR:-/tmp}/heddle-apt.$$" 2>&1 || { cat "${TMPDIR:-/tmp}/heddle-apt.$$" >&2; exit 1; }
+        rm -f "${TMPDIR:-/tmp}/heddle-apt.$$"
+    else
+        echo "Heddle needs packages that are missing here. On Debian 12:" >&2
+        echo "    sudo apt-get install$missing" >&2
+        exit 1
+    fi
+fi
+
+python3 - <<'CHECK' || exit 1
+import sys
+if sys.version_info < (3, 11):
+    sys.exit(f"Heddle needs Python 3.11 or later; python3 is {sys.version.split()[0]}")
+CHECK
+have=$(cmake --version | sed -n '1s/[^0-9]*//p')
+case $(printf '3.25\n%s\n' "$have" | sort -V | head -n 1) in
+    3.25) ;;
+    *) echo "Heddle needs CMake 3.25 or later; cmake is $have" >&2; exit 1 ;;
+esac
