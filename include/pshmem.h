@@ -79,6 +79,15 @@ void *pshmem_realloc(void *ptr, size_t size);
 /* Gives ptr back; a barrier on entry. NULL is ignored, without a barrier. [since 1.2] */
 void pshmem_free(void *ptr);
 
+/* ---- Communication contexts (section 9.4) */
+
+/* A new context on all PEs; *ctx becomes SHMEM_CTX_INVALID and the result nonzero on failure. Every thread may have
+   its own. [since 1.4] */
+int pshmem_ctx_create(long options, shmem_ctx_t *ctx);
+
+/* Completes the context's operations and gives it back; SHMEM_CTX_INVALID is ignored. [since 1.4] */
+void pshmem_ctx_destroy(shmem_ctx_t ctx);
+
 /* ---- Remote memory access (section 9.5) */
 
 /* Copies nelems elements of source to dest on pe; returns when source may be reused. [since 1.0] */

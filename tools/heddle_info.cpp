@@ -39,10 +39,10 @@ void print_machine() {
     printf("  kernel             %s %s %s\n", system.sysname, system.release, system.machine);
     printf("  cpu                %s\n", cpuinfo("model name").c_str());
     printf("  cores usable       %d\n", heddle::os::usable_cores());
-    const std::string flags = " " + cpuinfo("flags") + " ";
+    const std::string flags = cpuinfo("flags").append(" ");
     printf("  cpu features      ");
     for (const char* feature : {"avx2", "avx512f", "waitpkg", "monitorx", "erms", "fsrm"})
-        printf(" %s=%s", feature, flags.find(" " + std::string(feature) + " ") != std::string::npos ? "yes" : "no");
+        printf(" %s=%s", feature, flags.find(std::string(feature).append(" ")) != std::string::npos ? "yes" : "no");
     printf("\n");
 }
 

@@ -23,6 +23,8 @@ void *shmem_align(size_t alignment, size_t size) { return heddle::runtime::alloc
 void *shmem_malloc_with_hints(size_t size, long hints) { return heddle::runtime::allocate_with_hints("shmem_malloc_with_hints", size, hints); }
 void *shmem_realloc(void *ptr, size_t size) { return heddle::runtime::reallocate("shmem_realloc", ptr, size); }
 void shmem_free(void *ptr) { heddle::runtime::release("shmem_free", ptr); }
+int shmem_ctx_create(long options, shmem_ctx_t *ctx) { return heddle::runtime::create_context("shmem_ctx_create", options, ctx); }
+void shmem_ctx_destroy(shmem_ctx_t ctx) { heddle::runtime::destroy_context("shmem_ctx_destroy", ctx); }
 void shmem_float_iput(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { heddle::operations::put_blocks<sizeof(float)>("shmem_float_iput", SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, pe); }
 void shmem_double_iput(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { heddle::operations::put_blocks<sizeof(double)>("shmem_double_iput", SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, pe); }
 void shmem_longdouble_iput(long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe) { heddle::operations::put_blocks<sizeof(long double)>("shmem_longdouble_iput", SHMEM_CTX_DEFAULT, dest, source, dst, sst, 1, nelems, pe); }
@@ -573,6 +575,8 @@ HEDDLE_TWIN(shmem_align)
 HEDDLE_TWIN(shmem_malloc_with_hints)
 HEDDLE_TWIN(shmem_realloc)
 HEDDLE_TWIN(shmem_free)
+HEDDLE_TWIN(shmem_ctx_create)
+HEDDLE_TWIN(shmem_ctx_destroy)
 HEDDLE_TWIN(shmem_float_iput)
 HEDDLE_TWIN(shmem_double_iput)
 HEDDLE_TWIN(shmem_longdouble_iput)

@@ -4,6 +4,7 @@
 #include "base/lifecycle.h"
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
+#include "context/context.h"
 #include "memory/symmetric.h"
 
 #include <heddle/constants.h>
@@ -51,6 +52,8 @@ void require_target(const char* function, shmem_ctx_t ctx, int pe) {
     require_running(function);
     if (ctx == SHMEM_CTX_INVALID)
         fatal(function, "ctx is SHMEM_CTX_INVALID: right would be SHMEM_CTX_DEFAULT or a context that was created");
+    if (!context::is_alive(ctx))
+        fatal(function, "ctx %p is no context: it was destroyed, or never created", static_cast<void*>(ctx));
     if (pe < 0 || pe >= bootstrap::job.n_pes)
         fatal(function, "pe %d is out of range: the job has PEs 0 to %d", pe, bootstrap::job.n_pes - 1);
 }

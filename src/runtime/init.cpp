@@ -6,6 +6,7 @@
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
 #include "collective/sync_all.h"
+#include "context/context.h"
 #include "memory/node_memory.h"
 #include "memory/peers.h"
 #include "memory/static_data.h"
@@ -181,6 +182,7 @@ bool start(const char* function, char* error) {
     memory::prepare_heap(job.pe, base::settings.huge_pages, base::settings.first_touch);
     collective::start_sync(node.shared(), job.pe, job.n_pes,
                            static_cast<collective::SyncAlgorithm>(base::settings.barrier), job.page->cores);
+    context::start_contexts(memory::symmetric->peers);
     bootstrap::barrier(function);  // nobody reaches a peer's memory before that peer has moved its static data there
     publish();
     base::lifecycle = Lifecycle::kRunning;

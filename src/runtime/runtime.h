@@ -2,6 +2,8 @@
 // of it. One thread per PE in init, finalize and the memory collectives; the queries from any thread.
 #pragma once
 
+#include <heddle/abi.h>
+
 #include <cstddef>
 
 namespace heddle::runtime {
@@ -20,6 +22,10 @@ int addr_accessible(const char* function, const void* addr, int pe);
 void* pointer(const char* function, const void* dest, int pe);
 void info_get_version(const char* function, int* major, int* minor);
 void info_get_name(const char* function, char* name);
+
+// Section 9.4.
+int create_context(const char* function, long options, shmem_ctx_t* ctx);
+void destroy_context(const char* function, shmem_ctx_t ctx);
 
 // Section 9.3.
 void* allocate(const char* function, size_t size);
