@@ -83,53 +83,58 @@ HEDDLE_LOCAL void heddle_load(void* to, const void* from, size_t bytes) {
     }
 }
 
-/* Where one value of at most 16 bytes lies on pe: the returned base plus *offset; base NULL means the slow path. The
- * range check comes first: before init the sizes are 0, so that misuse reaches the slow path and its message. */
-HEDDLE_LOCAL char* heddle_on_node(shmem_ctx_t ctx, const void* address, int pe, uintptr_t* offset) {
+/* Where `address` lies on pe: the returned base plus *offset, in a region of *region bytes; base NULL means the slow
+ * path. The range check comes first: before init the sizes are 0, so that misuse reaches the slow path and its message.
+ * At most HEDDLE_SHORT_BYTES may be touched without a look at *region: the gap behind it takes what crosses the end. */
+#define HEDDLE_SHORT_BYTES 16
+HEDDLE_LOCAL char* heddle_on_node(shmem_ctx_t ctx, const void* address, int pe, uintptr_t* offset, size_t* region) {
     if (HEDDLE_UNLIKELY(ctx == SHMEM_CTX_INVALID))
         return NULL;
+    *region = heddle_abi_1.heap_size;
     *offset = (uintptr_t)address - heddle_abi_1.heap_base;
-    if (HEDDLE_LIKELY(*offset < heddle_abi_1.heap_size))
+    if (HEDDLE_LIKELY(*offset < *region))
         return ctx->peers[pe].heap;
+    *region = heddle_abi_1.data_size;
     *offset = (uintptr_t)address - heddle_abi_1.data_base;
-    if (*offset < heddle_abi_1.data_size)
+    if (*offset < *region)
         return ctx->peers[pe].data;
     return NULL;
 }
 
-/* The same for nelems elements, whose whole extent must lie in one region. */
-HEDDLE_LOCAL char* heddle_on_node_range(shmem_ctx_t ctx, const void* address, size_t nelems, size_t element_bytes,
-                                        int pe, uintptr_t* offset) {
-    if (HEDDLE_UNLIKELY(ctx == SHMEM_CTX_INVALID))
-        return NULL;
-    *offset = (uintptr_t)address - heddle_abi_1.heap_base;
-    if (HEDDLE_LIKELY(*offset < heddle_abi_1.heap_size))
-        return HEDDLE_LIKELY(nelems <= (heddle_abi_1.heap_size - *offset) / element_bytes) ? ctx->peers[pe].heap : NULL;
-    *offset = (uintptr_t)address - heddle_abi_1.data_base;
-    if (*offset < heddle_abi_1.data_size)
-        return HEDDLE_LIKELY(nelems <= (heddle_abi_1.data_size - *offset) / element_bytes) ? ctx->peers[pe].data : NULL;
-    return NULL;
-}
-
-/* Short data without a call: one element, or 8 to 16 bytes as two moves that may overlap; the rest is memcpy's. */
-HEDDLE_LOCAL void heddle_copy(void* to, const void* from, size_t nelems, size_t element_bytes) {
+/* Copies what is short enough to need neither a call nor a range check: one element, or 8 to 16 bytes as two moves that
+ * may overlap. False when it is longer, or shorter than its kind gains by. */
+HEDDLE_LOCAL int heddle_copy_short(void* to, const void* from, size_t nelems, size_t element_bytes) {
     size_t bytes = nelems * element_bytes;
     if (element_bytes > 1 && element_bytes <= 8 && nelems == 1) {
         heddle_store(to, from, element_bytes);
-    } else if (bytes - 8 <= 8) {
+        return 1;
+    }
+    if (nelems <= HEDDLE_SHORT_BYTES && bytes - 8 <= HEDDLE_SHORT_BYTES - 8) {
         uint64_t first, last;
         memcpy(&first, from, 8);
         memcpy(&last, (const char*)from + bytes - 8, 8);
         memcpy(to, &first, 8);
         memcpy((char*)to + bytes - 8, &last, 8);
-    } else if (bytes != 0) {
-        memcpy(to, from, bytes);
+        return 1;
     }
+    return 0;
+}
+
+/* True when nelems elements from offset on end inside the region. */
+HEDDLE_LOCAL int heddle_fits(size_t region, uintptr_t offset, size_t nelems, size_t element_bytes) {
+    return nelems <= (region - offset) / element_bytes;
+}
+
+/* Copies nelems elements; nelems * element_bytes must not overflow. */
+HEDDLE_LOCAL void heddle_copy(void* to, const void* from, size_t nelems, size_t element_bytes) {
+    if (!heddle_copy_short(to, from, nelems, element_bytes) && nelems != 0)
+        memcpy(to, from, nelems * element_bytes);
 }
 
 HEDDLE_LOCAL void heddle_p(const char* function, shmem_ctx_t ctx, void* dest, const void* value, size_t bytes, int pe) {
     uintptr_t offset;
-    char* base = heddle_on_node(ctx, dest, pe, &offset);
+    size_t region;
+    char* base = heddle_on_node(ctx, dest, pe, &offset, &region);
     if (HEDDLE_LIKELY(base != NULL)) {
         heddle_store(base + offset, value, bytes);
     } else if (bytes <= 8) { /* by value, so that the value need not leave its register on the fast path */
@@ -144,7 +149,8 @@ HEDDLE_LOCAL void heddle_p(const char* function, shmem_ctx_t ctx, void* dest, co
 HEDDLE_LOCAL void heddle_g(const char* function, shmem_ctx_t ctx, void* value, const void* source, size_t bytes,
                            int pe) {
     uintptr_t offset;
-    const char* base = heddle_on_node(ctx, source, pe, &offset);
+    size_t region;
+    const char* base = heddle_on_node(ctx, source, pe, &offset, &region);
     if (HEDDLE_LIKELY(base != NULL)) {
         heddle_load(value, base + offset, bytes);
     } else if (bytes <= 8) {
@@ -158,21 +164,35 @@ HEDDLE_LOCAL void heddle_g(const char* function, shmem_ctx_t ctx, void* value, c
 HEDDLE_LOCAL void heddle_put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                              size_t element_bytes, int pe) {
     uintptr_t offset;
-    char* base = heddle_on_node_range(ctx, dest, nelems, element_bytes, pe, &offset);
-    if (HEDDLE_LIKELY(base != NULL))
-        heddle_copy(base + offset, source, nelems, element_bytes);
-    else
-        heddle_slow_put(function, ctx, dest, source, nelems, element_bytes, pe);
+    size_t region;
+    char* base = heddle_on_node(ctx, dest, pe, &offset, &region);
+    if (HEDDLE_LIKELY(base != NULL)) {
+        if (heddle_copy_short(base + offset, source, nelems, element_bytes))
+            return;
+        if (HEDDLE_LIKELY(heddle_fits(region, offset, nelems, element_bytes))) {
+            if (nelems != 0)
+                memcpy(base + offset, source, nelems * element_bytes);
+            return;
+        }
+    }
+    heddle_slow_put(function, ctx, dest, source, nelems, element_bytes, pe);
 }
 
 HEDDLE_LOCAL void heddle_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                              size_t element_bytes, int pe) {
     uintptr_t offset;
-    const char* base = heddle_on_node_range(ctx, source, nelems, element_bytes, pe, &offset);
-    if (HEDDLE_LIKELY(base != NULL))
-        heddle_copy(dest, base + offset, nelems, element_bytes);
-    else
-        heddle_slow_get(function, ctx, dest, source, nelems, element_bytes, pe);
+    size_t region;
+    const char* base = heddle_on_node(ctx, source, pe, &offset, &region);
+    if (HEDDLE_LIKELY(base != NULL)) {
+        if (heddle_copy_short(dest, base + offset, nelems, element_bytes))
+            return;
+        if (HEDDLE_LIKELY(heddle_fits(region, offset, nelems, element_bytes))) {
+            if (nelems != 0)
+                memcpy(dest, base + offset, nelems * element_bytes);
+            return;
+        }
+    }
+    heddle_slow_get(function, ctx, dest, source, nelems, element_bytes, pe);
 }
 
 /* One atomic on a datum of `bytes` (4 or 8) that this CPU reaches; returns the old value of those operations that have
@@ -225,8 +245,9 @@ HEDDLE_LOCAL uint64_t heddle_bits(const void* value, size_t bytes) {
 HEDDLE_LOCAL void heddle_amo(const char* function, shmem_ctx_t ctx, enum heddle_amo_op op, void* fetch,
                              const void* dest, const void* operand, const void* compare, size_t bytes, int pe) {
     uintptr_t offset;
+    size_t region;
     uint64_t value = heddle_bits(operand, bytes), expected = heddle_bits(compare, bytes), old;
-    char* base = heddle_on_node(ctx, dest, pe, &offset);
+    char* base = heddle_on_node(ctx, dest, pe, &offset, &region);
     if (HEDDLE_LIKELY(base != NULL))
         old = heddle_amo_on(op, base + offset, value, expected, bytes);
     else

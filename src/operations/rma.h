@@ -19,7 +19,9 @@ void slow_get(const char* function, shmem_ctx_t ctx, void* dest, const void* sou
 inline char* reach(const char* function, shmem_ctx_t ctx, const char* argument, const void* address, size_t bytes,
                    int pe) {
     uintptr_t offset;
-    if (char* base = heddle_on_node_range(ctx, address, bytes, 1, pe, &offset))
+    size_t region;
+    char* base = heddle_on_node(ctx, address, pe, &offset, &region);
+    if (base && heddle_fits(region, offset, bytes, 1))
         return base + offset;
     require_target(function, ctx, pe);
     return require_symmetric(function, argument, address, bytes, pe);
