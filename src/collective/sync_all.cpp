@@ -26,6 +26,8 @@ int rounds_of(int n_pes) {
     return static_cast<int>(std::bit_width(static_cast<unsigned>(n_pes - 1)));
 }
 
+}  // namespace
+
 // This PE's side.
 struct Sync {
     Shared* shared;
@@ -36,6 +38,8 @@ struct Sync {
     uint32_t count;  // barriers begun
 };
 HEDDLE_PE_LOCAL Sync* sync_state = nullptr;
+
+namespace {
 
 void sync_central(const char* function, Sync& sync) {
     Shared& shared = *sync.shared;

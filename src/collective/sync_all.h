@@ -21,6 +21,9 @@ namespace heddle::collective {
 
 enum class SyncAlgorithm : int { kAuto, kCentral, kDissemination };  // as in settings.def
 
+struct Sync;
+extern HEDDLE_PE_LOCAL Sync* sync_state;  // this PE's; lives as long as the process
+
 // Bytes of the shared area for n_pes PEs. It begins zeroed, and stays valid across finalize and init.
 size_t sync_shared_bytes(int n_pes);
 

@@ -25,6 +25,8 @@ struct Chunk {
     Chunk* next;
 };
 
+}  // namespace
+
 struct Pool {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     Chunk* chunks = nullptr;
@@ -33,7 +35,10 @@ struct Pool {
     const heddle_peer* nobody =
         nullptr;  // NULL for every int: sends operations on a destroyed context to their message
 };
-HEDDLE_PE_LOCAL Pool* pool = nullptr;  // lives as long as the process
+
+HEDDLE_PE_LOCAL Pool* pool = nullptr;
+
+namespace {
 
 class PoolLock {
   public:

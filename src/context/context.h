@@ -9,6 +9,9 @@
 
 namespace heddle::context {
 
+struct Pool;
+extern HEDDLE_PE_LOCAL Pool* pool;  // this PE's; lives as long as the process
+
 // Sets up the pool of this PE; peers: the world's table, from memory::make_peer_table. Contexts of an earlier init are
 // gone.
 void start_contexts(const heddle_peer* peers);

@@ -13,6 +13,7 @@
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
 #include "collective/sync_all.h"
+#include "context/context.h"
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
 #include "os/topology.h"
@@ -28,7 +29,8 @@ using bootstrap::JobPage;
 // Everything that is HEDDLE_PE_LOCAL and that an operation may read. A new one belongs here too.
 auto pe_local_state() {
     return std::tie(heddle_abi_1, base::message_pe, base::on_fatal, base::debug_enabled, base::lifecycle,
-                    base::settings, job, progress::wait_policy, memory::node_memory, memory::symmetric);
+                    base::settings, job, progress::wait_policy, memory::node_memory, memory::symmetric, context::pool,
+                    collective::sync_state);
 }
 
 template <class Tuple>

@@ -1,0 +1,133 @@
+"""An installation works: oshcc, oshc++, pkg-config and CMake each build a program that runs, also after the prefix moved;
+heddle-info tells what applies; the documentation generated from it is up to date."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+BUILD = Path(os.environ["HEDDLE_BUILD"])
+SOURCE = Path(os.environ["HEDDLE_SOURCE"])
+
+PROGRAM = r"""
+#include <shmem.h>
+#include <stdio.h>
+long value;
+int main(void) {
+    shmem_init();
+    shmem_long_p(&value, 41 + shmem_my_pe(), (shmem_my_pe() + 1) % shmem_n_pes());
+    shmem_barrier_all();
+    printf("value %ld\n", value);
+    shmem_finalize();
+    return 0;
+}
+"""
+
+
+def run(*command, env=None, cwd=None):
+    """Runs a command that must succeed; returns what it printed."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, cwd=cwd,
+                          env={**os.environ, **(env or {})})
+    assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    """An installation, moved after it was made."""
+    first = tmp_path_factory.mktemp("installed") / "first place"
+    run("cmake", "--install", BUILD, "--prefix", first)
+    second = first.with_name("second")
+    shutil.move(first, second)
+    return second
+
+
+@pytest.fixture
+def program(tmp_path):
+    (tmp_path / "hello.c").write_text(PROGRAM)
+    (tmp_path / "hello.cpp").write_text(PROGRAM)
+    return tmp_path
+
+
+def check_runs(prefix, executable):
+    lines = sorted(run(prefix / "bin/oshrun", "-n", "3", executable).split("\n"))
+    assert lines == ["", "value 41", "value 42", "value 43"]
+
+
+@pytest.mark.parametrize("wrapper,source", [("oshcc", "hello.c"), ("oshc++", "hello.cpp")])
+def test_wrapper(prefix, program, wrapper, source):
+    run(prefix / "bin" / wrapper, "-O2", source, "-o", "hello", cwd=program)
+    check_runs(prefix, program / "hello")
+
+
+def test_wrapper_in_two_steps(prefix, program):
+    run(prefix / "bin/oshcc", "-c", "-O2", "-Wall", "-Werror", "hello.c", cwd=program)
+    run(prefix / "bin/oshcc", "hello.o", "-o", "hello", cwd=program)
+    check_runs(prefix, program / "hello")
+
+
+def test_arguments_with_spaces(prefix, program):
+    (program / "a name.c").write_text(PROGRAM.replace("value %ld", '" WORD " %ld'))
+    run(prefix / "bin/oshcc", '-DWORD="two words"', "a name.c", "-o", "a program", cwd=program)
+    assert "two words 41" in run(program / "a program")
+
+
+def test_showme(prefix, program):
+    compile_flags = run(prefix / "bin/oshcc", "--showme:compile").split()
+    link_flags = run(prefix / "bin/oshcc", "--showme:link").split()
+    assert f"-I{prefix}/include" in compile_flags and "-lheddle" in link_flags
+    shown = run(prefix / "bin/oshcc", "--showme", "-O2", "hello.c", "-o", "hello").split()
+    run(*shown, cwd=program)
+    check_runs(prefix, program / "hello")
+
+
+def test_other_compiler(prefix, program):
+    clang = shutil.which("clang-19")
+    if not clang:
+        pytest.skip("no clang-19 on this machine")
+    run(prefix / "bin/oshcc", "-O2", "hello.c", "-o", "hello", cwd=program, env={"HEDDLE_CC": clang})
+    check_runs(prefix, program / "hello")
+
+
+def test_missing_compiler(prefix):
+    done = subprocess.run([prefix / "bin/oshcc", "hello.c"], capture_output=True, text=True,
+                          env={**os.environ, "HEDDLE_CC": "no-such-compiler"})
+    assert done.returncode == 127 and "no compiler no-such-compiler" in done.stderr
+
+
+def test_pkg_config(prefix, program):
+    if not shutil.which("pkg-config"):
+        pytest.skip("no pkg-config on this machine")
+    flags = run("pkg-config", "--cflags", "--libs", "heddle", env={"PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig"}).split()
+    run("cc", "-O2", "hello.c", *flags, "-o", "hello", cwd=program)
+    check_runs(prefix, program / "hello")
+
+
+def test_cmake_package(prefix, program):
+    (program / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.20)\nproject(hello C)\nfind_package(Heddle 0.1 REQUIRED)\n"
+        "add_executable(hello hello.c)\ntarget_link_libraries(hello PRIVATE Heddle::heddle)\n")
+    run("cmake", "-S", program, "-B", program / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", program / "build")
+    check_runs(prefix, program / "build/hello")
+
+
+def test_info(prefix):
+    text = run(prefix / "bin/heddle-info", env={"SMA_SYMMETRIC_SIZE": "64m", "HEDDLE_CHECK": "1"})
+    assert "OpenSHMEM 1.6" in text and "memfd: works" in text
+    row = next(line for line in text.splitlines() if "SHMEM_SYMMETRIC_SIZE" in line)
+    assert "64m" in row and "(SMA_SYMMETRIC_SIZE)" in row
+    assert "checked: every operation through the slow path" in text
+
+
+def test_info_names_a_malformed_setting(prefix):
+    done = subprocess.run([prefix / "bin/heddle-info"], capture_output=True, text=True,
+                          env={**os.environ, "SHMEM_SYMMETRIC_SIZE": "12Q"})
+    assert done.returncode == 1 and "SHMEM_SYMMETRIC_SIZE=12Q is malformed" in done.stderr
+
+
+def test_documented_settings(prefix):
+    expected = (SOURCE / "docs/environment.md").read_text()
+    assert run(prefix / "bin/heddle-info", "--settings-markdown") == expected, "docs/environment.md is out of date"
