@@ -82,7 +82,7 @@ struct JobPage {
 };
 static_assert(sizeof(JobPage) % alignof(PeRecord) == 0);
 
-inline constexpr size_t job_page_bytes(int n_pes) {
+constexpr size_t job_page_bytes(int n_pes) {
     return os::round_up(sizeof(JobPage) + static_cast<size_t>(n_pes) * sizeof(PeRecord), os::kPageBytes);
 }
 

@@ -7,7 +7,7 @@ namespace heddle::os {
 
 constexpr size_t kPageBytes = 4096;  // of both architectures as we configure them; checked at init
 
-inline constexpr size_t round_up(size_t bytes, size_t unit) {
+constexpr size_t round_up(size_t bytes, size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 

@@ -73,8 +73,8 @@ void info_get_version(const char* function, int* major, int* minor) {
 
 void info_get_name(const char* function, char* name) {
     require_pointer(function, "name", name);
-    strcpy(name, SHMEM_VENDOR_STRING);
     static_assert(sizeof SHMEM_VENDOR_STRING <= SHMEM_MAX_NAME_LEN);
+    memcpy(name, SHMEM_VENDOR_STRING, sizeof SHMEM_VENDOR_STRING);
 }
 
 }  // namespace heddle::runtime
