@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Another OpenSHMEM on the PATH is measured side by side.
 OTHER_OSHCC := $(shell command -v oshcc 2>/dev/null)
 OTHER_OSHRUN := $(shell command -v oshrun 2>/dev/null)
-OTHER := $(if $(and $(OTHER_OSHCC),$(OTHER_OSHRUN)),--oshcc $(OTHER_OSHCC) --oshrun $(OTHER_OSHRUN) --label "$(OTHER_OSHCC)")
+OTHER := $(if $(and $(OTHER_OSHCC),$(OTHER_OSHRUN)),--oshcc $(OTHER_OSHCC) --oshrun $(OTHER_OSHRUN))
 REPORT := report
 
 .PHONY: help build report test sanitize install require-build require-test clean format
@@ -45,7 +45,7 @@ build: require-build | build/
 
 report: build $(VENV)/ready
 	$(VENV)/bin/shmem-mt run --profile quick --out $(REPORT)/run \
-	    --oshcc $(abspath $(BUILD)/bin/oshcc) --oshrun $(abspath $(BUILD)/bin/oshrun) --label Heddle $(OTHER)
+	    --oshcc $(abspath $(BUILD)/bin/oshcc) --oshrun $(abspath $(BUILD)/bin/oshrun) $(OTHER)
 	$(VENV)/bin/shmem-mt report $(REPORT)/run --out $(REPORT)/report.html
 
 test: require-test $(VENV)/ready

@@ -1,0 +1,41 @@
+// Faults planted on purpose (--plant-fault NAME): each is a mistake found in public benchmark code. The
+// suite's own tests plant them one by one and require that the programs report valid=false. Never used in a
+// measurement.
+#pragma once
+
+#include <string>
+
+namespace shmem_mt {
+
+enum class Fault {
+    kNone,
+    kRankAsSize,       // rank-as-size: the rank is used where the number of PEs belongs
+    kPeerListIgnored,  // peer-list-ignored: everybody sends to its neighbour, whatever the pairing says
+    kOnePeReduction,   // one-pe-reduction: a value of one PE is divided by the number of PEs
+    kCheckNeverRuns,   // check-never-runs: the comparison returns "equal" without looking
+    kGetNamedPut,      // get-named-put: the operation reported as put gets
+};
+
+// The fault called `name`; false when there is none of that name.
+inline bool fault_from_name(const std::string& name, Fault* fault) {
+    static const struct {
+        const char* name;
+        Fault fault;
+    } kNames[] = {
+        {"none", Fault::kNone},
+        {"rank-as-size", Fault::kRankAsSize},
+        {"peer-list-ignored", Fault::kPeerListIgnored},
+        {"one-pe-reduction", Fault::kOnePeReduction},
+        {"check-never-runs", Fault::kCheckNeverRuns},
+        {"get-named-put", Fault::kGetNamedPut},
+    };
+    for (const auto& entry : kNames) {
+        if (name == entry.name) {
+            *fault = entry.fault;
+            return true;
+        }
+    }
+    return false;
+}
+
+}  // namespace shmem_mt

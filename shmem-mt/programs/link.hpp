@@ -1,0 +1,107 @@
+// How an operation leaves the caller: through the default context, through a private context, or (the
+// reference lines) by plain loads and stores. The three classes have the same members, so that one loop is
+// written once and the compiler makes a direct version for each; nothing is decided per message.
+#pragma once
+
+#include <shmem.h>
+
+#include <atomic>
+#include <cstring>
+
+// The driver finds out by compiling a few lines and says so with -D; without a driver the version decides.
+#ifndef SHMEM_MT_HAVE_CTX
+#if SHMEM_MAJOR_VERSION > 1 || (SHMEM_MAJOR_VERSION == 1 && SHMEM_MINOR_VERSION >= 4)
+#define SHMEM_MT_HAVE_CTX 1
+#else
+#define SHMEM_MT_HAVE_CTX 0
+#endif
+#endif
+#ifndef SHMEM_MT_HAVE_PUT_SIGNAL
+#if SHMEM_MAJOR_VERSION > 1 || (SHMEM_MAJOR_VERSION == 1 && SHMEM_MINOR_VERSION >= 5)
+#define SHMEM_MT_HAVE_PUT_SIGNAL 1
+#else
+#define SHMEM_MT_HAVE_PUT_SIGNAL 0
+#endif
+#endif
+
+// An implementation may define shmem_ctx_t as a pointer to an unnamed struct, which gcc warns about in
+// members.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wsubobject-linkage"
+#endif
+
+namespace shmem_mt {
+
+struct DefaultLink {
+    void p(long* dest, long value, int pe) const { shmem_long_p(dest, value, pe); }
+    long g(const long* source, int pe) const { return shmem_long_g(source, pe); }
+    void put(void* dest, const void* source, size_t bytes, int pe) const { shmem_putmem(dest, source, bytes, pe); }
+    void get(void* dest, const void* source, size_t bytes, int pe) const { shmem_getmem(dest, source, bytes, pe); }
+    void put_nbi(void* dest, const void* source, size_t bytes, int pe) const {
+        shmem_putmem_nbi(dest, source, bytes, pe);
+    }
+    void get_nbi(void* dest, const void* source, size_t bytes, int pe) const {
+        shmem_getmem_nbi(dest, source, bytes, pe);
+    }
+    void add(long* dest, long value, int pe) const { shmem_long_atomic_add(dest, value, pe); }
+    long fetch_add(long* dest, long value, int pe) const { return shmem_long_atomic_fetch_add(dest, value, pe); }
+    long fetch(const long* source, int pe) const { return shmem_long_atomic_fetch(source, pe); }
+    void fence() const { shmem_fence(); }
+    void quiet() const { shmem_quiet(); }
+#if SHMEM_MT_HAVE_PUT_SIGNAL
+    void put_signal(void* dest, const void* source, size_t bytes, uint64_t* signal, uint64_t value, int pe) const {
+        shmem_putmem_signal(dest, source, bytes, signal, value, SHMEM_SIGNAL_SET, pe);
+    }
+#endif
+};
+
+#if SHMEM_MT_HAVE_CTX
+struct PrivateLink {
+    shmem_ctx_t ctx;
+
+    void p(long* dest, long value, int pe) const { shmem_ctx_long_p(ctx, dest, value, pe); }
+    long g(const long* source, int pe) const { return shmem_ctx_long_g(ctx, source, pe); }
+    void put(void* dest, const void* source, size_t bytes, int pe) const {
+        shmem_ctx_putmem(ctx, dest, source, bytes, pe);
+    }
+    void get(void* dest, const void* source, size_t bytes, int pe) const {
+        shmem_ctx_getmem(ctx, dest, source, bytes, pe);
+    }
+    void put_nbi(void* dest, const void* source, size_t bytes, int pe) const {
+        shmem_ctx_putmem_nbi(ctx, dest, source, bytes, pe);
+    }
+    void get_nbi(void* dest, const void* source, size_t bytes, int pe) const {
+        shmem_ctx_getmem_nbi(ctx, dest, source, bytes, pe);
+    }
+    void add(long* dest, long value, int pe) const { shmem_ctx_long_atomic_add(ctx, dest, value, pe); }
+    long fetch_add(long* dest, long value, int pe) const {
+        return shmem_ctx_long_atomic_fetch_add(ctx, dest, value, pe);
+    }
+    long fetch(const long* source, int pe) const { return shmem_ctx_long_atomic_fetch(ctx, source, pe); }
+    void fence() const { shmem_ctx_fence(ctx); }
+    void quiet() const { shmem_ctx_quiet(ctx); }
+#if SHMEM_MT_HAVE_PUT_SIGNAL
+    void put_signal(void* dest, const void* source, size_t bytes, uint64_t* signal, uint64_t value, int pe) const {
+        shmem_ctx_putmem_signal(ctx, dest, source, bytes, signal, value, SHMEM_SIGNAL_SET, pe);
+    }
+#endif
+};
+#endif
+
+// The reference: addresses are already the peer's mapping (or private memory) and `pe` is ignored. Single
+// values are relaxed atomics, which the compiler can neither merge into vectors nor drop; blocks are memcpy.
+struct PlainLink {
+    void p(long* dest, long value, int) const { __atomic_store_n(dest, value, __ATOMIC_RELAXED); }
+    long g(const long* source, int) const { return __atomic_load_n(source, __ATOMIC_RELAXED); }
+    void put(void* dest, const void* source, size_t bytes, int) const { std::memcpy(dest, source, bytes); }
+    void get(void* dest, const void* source, size_t bytes, int) const { std::memcpy(dest, source, bytes); }
+    void put_nbi(void* dest, const void* source, size_t bytes, int) const { std::memcpy(dest, source, bytes); }
+    void get_nbi(void* dest, const void* source, size_t bytes, int) const { std::memcpy(dest, source, bytes); }
+    void add(long* dest, long value, int) const { __atomic_fetch_add(dest, value, __ATOMIC_RELAXED); }
+    long fetch_add(long* dest, long value, int) const { return __atomic_fetch_add(dest, value, __ATOMIC_RELAXED); }
+    long fetch(const long* source, int) const { return __atomic_load_n(source, __ATOMIC_RELAXED); }
+    void fence() const { std::atomic_thread_fence(std::memory_order_release); }
+    void quiet() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
+};
+
+}  // namespace shmem_mt

@@ -1,0 +1,125 @@
+// SHMEM-MT message-rate: one direction, PE i to PE i + n/2, every thread to its own window. Two numbers:
+//   rate           blind: until quiet and the target's acknowledgement that the last data is there
+//   consumed_rate  until a core of the target has read every message in order
+// With them, interleaved: plain_store and plain_load, one 8-byte store or load a message in the same loop.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "consumer.hpp"
+#include "transfer_points.hpp"
+
+namespace shmem_mt {
+namespace {
+
+constexpr const char* kName = "message-rate";
+
+struct OpName {
+    const char* name;
+    Op op;
+    const char* sync;
+    bool sized;
+};
+constexpr OpName kOps[] = {
+    {"p", Op::kP, "quiet", false},
+    {"g", Op::kG, "blocking", false},
+    {"put", Op::kPut, "quiet", true},
+    {"get", Op::kGet, "blocking", true},
+    {"put_nbi", Op::kPutNbi, "quiet", true},
+    {"get_nbi", Op::kGetNbi, "quiet", true},
+    {"atomic_add", Op::kAdd, "quiet", false},
+    {"atomic_fetch_add", Op::kFetchAdd, "blocking", false},
+};
+
+// Slots of a window: 8 KiB of 8-byte messages, 16 KiB of larger ones; a first-level cache holds window and
+// source.
+long window_slots(long size_bytes) {
+    long slots = 1024;
+    while (slots > 4 && slots * size_bytes > (16L << 10)) slots /= 2;
+    return slots;
+}
+
+TransferSpec make_spec(const OpName& op, Route route, bool on_heap, long size) {
+    TransferSpec spec;
+    spec.op = op.op;
+    spec.route = route;
+    spec.on_heap = on_heap;
+    spec.size_bytes = size;
+    spec.slots = window_slots(size);
+    return spec;
+}
+
+void run_op(Job& job, TransferMemory& memory, const OpName& op, Route route, bool on_heap) {
+    if (!job.options().wants_sync(op.sync))
+        return;
+    const std::vector<long> sizes = op.sized ? job.options().sizes : std::vector<long>{8};
+    for (const long size : sizes) {
+        const TransferSpec spec = make_spec(op, route, on_heap, size);
+        if (!Transfer::fits(job, spec))
+            continue;
+        std::vector<NamedTransfer> group = {{op.name, op.sync, spec}};
+        const bool with_reference = route == Route::kDefaultContext && (op.op == Op::kP || op.op == Op::kG);
+        if (with_reference) {
+            group.push_back({op.op == Op::kP ? "plain_store" : "plain_load", "none", plain_twin(job, memory, spec)});
+        }
+        run_transfers(job, memory, kName, Metric::kRate, group);
+    }
+}
+
+void run_consumed(Job& job, Consumer::Channel* channels, Route route, long batch) {
+    const char* sync = batch == 1 ? "self_flag" : "fence_flag";
+    if (!job.options().wants_sync(sync))
+        return;
+    Consumer consumer(job, channels, route == Route::kPrivateContext, batch);
+    Agreed verdict;
+    if (job.options().validate)
+        verdict = consumer.validate();
+    const Samples samples = measure(job, {[&](long count) { return consumer.sample(count); }})[0];
+    Json params = job.params("p");
+    params.integer("size_bytes", 8).text("placement", "heap").text("context", context_name(route)).text("sync", sync);
+    params.integer("batch", batch);
+    TransferSpec spec;
+    print_point(job, kName, params, "consumed_rate", "messages/s", metric_values(job, spec, Metric::kRate, samples),
+                samples, job.options().validate ? &verdict : nullptr);
+}
+
+void run_all(Job& job) {
+    const Options& options = job.options();
+    long largest = 8192;
+    for (const long size : options.sizes)
+        largest = std::max(largest, Transfer::region_bytes(make_spec(kOps[2], Route::kDefaultContext, true, size)));
+    TransferMemory memory(job, largest);
+    auto* channels = static_cast<Consumer::Channel*>(
+        symmetric_alloc(sizeof(Consumer::Channel) * static_cast<size_t>(job.threads())));
+    const auto routes = wanted_routes(job, kName);
+    for (const auto& name : options.ops) {
+        for (const Route route : routes) {
+            if (name == "consumed") {
+                for (const long batch : options.batches) run_consumed(job, channels, route, batch);
+                continue;
+            }
+            const OpName& op = *std::find_if(std::begin(kOps), std::end(kOps), [&](auto& o) { return name == o.name; });
+            for (const auto& placement : options.placements) run_op(job, memory, op, route, placement == "heap");
+        }
+    }
+}
+
+}  // namespace
+}  // namespace shmem_mt
+
+int main(int argc, char** argv) {
+    using namespace shmem_mt;
+    Options defaults;
+    defaults.sizes = {8, 64, 512, 4096};
+    defaults.placements = {"heap", "static"};
+    defaults.contexts = {"default", "private"};
+    defaults.batches = {1, 8, 512};
+    std::vector<std::string> known;
+    for (const auto& op : kOps) known.push_back(op.name);
+    known.push_back("consumed");
+    Job job(kName, parse_options(argc, argv, defaults, known));
+    if (threads_available(job, kName))
+        run_all(job);
+    job.finish();
+    return 0;
+}

@@ -1,0 +1,154 @@
+// The command line that all programs share. Lists are separated by commas. Bad input ends the program with
+// status 2 and one line on stderr, before shmem_init.
+#pragma once
+
+#include <getopt.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "faults.hpp"
+
+namespace shmem_mt {
+
+struct Options {
+    std::vector<std::string> ops;         // empty: all of the program's
+    std::vector<std::string> syncs;       // empty: all
+    std::vector<std::string> placements;  // heap, static
+    std::vector<std::string> contexts;    // default, private
+    std::vector<long> sizes;              // bytes
+    std::vector<long> batches;            // consumed rate: messages per flag
+    int threads = 1;
+    int samples = 8;           // samples of each point
+    double sample_s = 0.0025;  // shortest sample, seconds
+    double point_s = 1.0;      // sampling of one point stops early (after 3 samples) when it took longer
+    double sleep_s = 1.0;      // wait_burn: how long PE 0 sleeps
+    bool validate = true;
+    Fault fault = Fault::kNone;
+
+    bool wants_sync(const std::string& sync) const {
+        return syncs.empty() || std::find(syncs.begin(), syncs.end(), sync) != syncs.end();
+    }
+};
+
+[[noreturn]] inline void usage_error(const char* program, const std::string& what) {
+    std::fprintf(stderr, "%s: %s\n", program, what.c_str());
+    std::exit(2);
+}
+
+inline std::vector<std::string> split_list(const std::string& text) {
+    std::vector<std::string> items;
+    std::stringstream stream(text);
+    for (std::string item; std::getline(stream, item, ',');) {
+        if (!item.empty())
+            items.push_back(item);
+    }
+    return items;
+}
+
+inline double parse_number(const char* program, const char* name, const std::string& text, double low, double high) {
+    char* end = nullptr;
+    errno = 0;
+    const double value = std::strtod(text.c_str(), &end);
+    if (text.empty() || *end != '\0' || errno != 0 || !(value >= low) || !(value <= high)) {
+        char message[256];
+        std::snprintf(message, sizeof message, "--%s: '%s' is not a number between %g and %g", name, text.c_str(), low,
+                      high);
+        usage_error(program, message);
+    }
+    return value;
+}
+
+inline std::vector<long> parse_longs(const char* program, const char* name, const std::string& text, long high) {
+    std::vector<long> values;
+    for (const auto& item : split_list(text)) {
+        const double value = parse_number(program, name, item, 1, static_cast<double>(high));
+        values.push_back(static_cast<long>(value));
+    }
+    return values;
+}
+
+// Parses the command line over `defaults`; `known_ops` are the operations that the program has.
+inline Options parse_options(int argc, char** argv, Options defaults, const std::vector<std::string>& known_ops) {
+    Options options = std::move(defaults);
+    options.ops = known_ops;
+    const char* program = argv[0];
+    static const option kLong[] = {
+        {"ops", required_argument, nullptr, 'o'},         {"sizes", required_argument, nullptr, 's'},
+        {"syncs", required_argument, nullptr, 'y'},       {"placements", required_argument, nullptr, 'p'},
+        {"contexts", required_argument, nullptr, 'c'},    {"threads", required_argument, nullptr, 't'},
+        {"samples", required_argument, nullptr, 'n'},     {"sample-ms", required_argument, nullptr, 'm'},
+        {"point-ms", required_argument, nullptr, 'P'},    {"sleep-ms", required_argument, nullptr, 'S'},
+        {"batches", required_argument, nullptr, 'b'},     {"no-validate", no_argument, nullptr, 'V'},
+        {"plant-fault", required_argument, nullptr, 'F'}, {nullptr, 0, nullptr, 0},
+    };
+    for (int c; (c = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
+        const std::string value = optarg ? optarg : "";
+        switch (c) {
+            case 'o':
+                options.ops = split_list(value);
+                break;
+            case 's':
+                options.sizes = parse_longs(program, "sizes", value, 1L << 26);
+                break;
+            case 'y':
+                options.syncs = split_list(value);
+                break;
+            case 'p':
+                options.placements = split_list(value);
+                break;
+            case 'c':
+                options.contexts = split_list(value);
+                break;
+            case 't':
+                options.threads = static_cast<int>(parse_number(program, "threads", value, 1, 62));
+                break;
+            case 'n':
+                options.samples = static_cast<int>(parse_number(program, "samples", value, 1, 1e6));
+                break;
+            case 'm':
+                options.sample_s = 1e-3 * parse_number(program, "sample-ms", value, 0.01, 1e5);
+                break;
+            case 'P':
+                options.point_s = 1e-3 * parse_number(program, "point-ms", value, 1, 1e6);
+                break;
+            case 'S':
+                options.sleep_s = 1e-3 * parse_number(program, "sleep-ms", value, 1, 1e6);
+                break;
+            case 'b':
+                options.batches = parse_longs(program, "batches", value, 512);
+                break;
+            case 'V':
+                options.validate = false;
+                break;
+            case 'F':
+                if (!fault_from_name(value, &options.fault))
+                    usage_error(program, "no fault is called " + value);
+                break;
+            default:
+                std::exit(2);
+        }
+    }
+    if (optind < argc)
+        usage_error(program, std::string("unexpected argument ") + argv[optind]);
+    for (const auto& op : options.ops) {
+        if (std::find(known_ops.begin(), known_ops.end(), op) == known_ops.end())
+            usage_error(program, "unknown operation " + op);
+    }
+    for (const auto& placement : options.placements) {
+        if (placement != "heap" && placement != "static")
+            usage_error(program, "unknown placement " + placement);
+    }
+    for (const auto& context : options.contexts) {
+        if (context != "default" && context != "private")
+            usage_error(program, "unknown context " + context);
+    }
+    return options;
+}
+
+}  // namespace shmem_mt

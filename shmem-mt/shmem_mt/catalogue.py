@@ -1,0 +1,79 @@
+"""What can be measured: benchmarks, their operations, and the synchronizations they use."""
+
+from dataclasses import dataclass
+
+from shmem_mt.errors import UserError
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    name: str
+    program: str
+    what: str
+    ops: tuple
+
+
+BENCHMARKS = (
+    Benchmark(
+        "latency",
+        "latency",
+        "seconds an operation that the next one waits for",
+        (
+            "put_round_trip",
+            "put_signal_round_trip",
+            "p_quiet",
+            "put_quiet",
+            "g",
+            "get",
+            "atomic_add_quiet",
+            "atomic_fetch_add",
+            "atomic_fetch",
+            "barrier_all",
+            "sync_all",
+            "wait_burn",
+        ),
+    ),
+    Benchmark("bandwidth", "bandwidth", "bytes a second by size, beside memcpy", ("put", "get")),
+    Benchmark("bibandwidth", "bandwidth", "bytes a second, both directions at once", ("put_both_ways",)),
+    Benchmark(
+        "message-rate",
+        "message_rate",
+        "messages a second, blind and consumed, beside plain stores and loads",
+        ("p", "g", "put", "get", "put_nbi", "get_nbi", "atomic_add", "atomic_fetch_add", "consumed"),
+    ),
+)
+
+SYNCS = {
+    "quiet": "quiet after the messages (bandwidth: after each window)",
+    "quiet_each": "quiet after every operation",
+    "blocking": "the operation itself returns when it is done",
+    "last_word": "the receiver waits for the 8-byte message itself",
+    "fence_flag": "put, fence, flag; the receiver waits for the flag",
+    "self_flag": "every message is its own flag",
+    "put_signal": "put with signal (OpenSHMEM 1.5)",
+    "wait_until": "one PE waits in shmem_long_wait_until",
+    "barrier_all": "shmem_barrier_all",
+    "sync_all": "shmem_sync_all",
+}
+
+
+def names():
+    return [benchmark.name for benchmark in BENCHMARKS]
+
+
+def select(only):
+    """The benchmarks named in `only` (a list; None: all). Raises UserError for a name that is none."""
+    if only is None:
+        return list(BENCHMARKS)
+    for name in only:
+        if name not in names():
+            raise UserError(f"no benchmark is called {name}; there are {', '.join(names())}")
+    if not only:
+        raise UserError("--only names no benchmark")
+    return [benchmark for benchmark in BENCHMARKS if benchmark.name in only]
+
+
+def check_syncs(syncs):
+    for sync in syncs or []:
+        if sync not in SYNCS:
+            raise UserError(f"no synchronization is called {sync}; there are {', '.join(SYNCS)}")

@@ -1,0 +1,147 @@
+"""The command line: parses it, calls the subcommand, turns bad input into one line and exit status 2."""
+
+import argparse
+import sys
+
+from shmem_mt import __version__, catalogue
+from shmem_mt.errors import UserError
+
+MAX_PES = 4096
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, without the usage text."""
+
+    def error(self, message):
+        raise UserError(message)
+
+
+def entry():
+    """The console script."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(arguments):
+    """Runs one command line. Returns the exit status: 0 good, 1 something failed or got worse, 2 bad input."""
+    try:
+        options = build_parser().parse_args(arguments)
+        options.arguments = arguments
+        return options.call(options)
+    except UserError as error:
+        print(f"shmem-mt: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return 1
+
+
+def build_parser():
+    parser = Parser(prog="shmem-mt", description="Benchmarks for OpenSHMEM libraries: validated, threaded, compared.")
+    parser.add_argument("--version", action="version", version=f"shmem-mt {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
+    _add_run(commands)
+    _add_report(commands)
+    compare = commands.add_parser("compare", help="say what got better or worse from the first run to the second")
+    compare.add_argument("runs", nargs=2, metavar="RUN")
+    compare.add_argument(
+        "--margin",
+        type=_share,
+        default=0.02,
+        help="changes smaller than this share are not called better or worse (default 0.02)",
+    )
+    compare.set_defaults(call=_compare)
+    listing = commands.add_parser("list", help="list benchmarks, operations and synchronizations")
+    listing.set_defaults(call=_list)
+    return parser
+
+
+def _add_run(commands):
+    run = commands.add_parser("run", help="measure", description="Measures one or more OpenSHMEM implementations.")
+    run.add_argument("--profile", choices=("quick", "full"), default="quick", help="quick: under 5 minutes")
+    run.add_argument(
+        "--oshcc", action="append", metavar="PATH", help="compiler wrapper; repeat with --oshrun and --label"
+    )
+    run.add_argument("--oshrun", action="append", metavar="COMMAND", help="launcher, with arguments if need be")
+    run.add_argument("--label", action="append", metavar="NAME", help="what to call this implementation")
+    run.add_argument("--pes", type=_numbers(MAX_PES), metavar="N,...", help="numbers of PEs")
+    run.add_argument("--threads", type=_numbers(62), metavar="N,...", help="threads per PE")
+    run.add_argument("--sizes", type=_numbers(1 << 26), metavar="BYTES,...", help="message sizes")
+    run.add_argument("--sync", type=_names, metavar="NAME,...", help="only these synchronizations (see list)")
+    run.add_argument("--only", type=_names, metavar="NAME,...", help="only these benchmarks (see list)")
+    run.add_argument("--out", metavar="DIR", help="run folder; an existing one is continued")
+    run.add_argument("--rounds", type=_positive, metavar="N", help="how often everything is repeated")
+    run.add_argument("--plant-fault", metavar="NAME", help=argparse.SUPPRESS)
+    run.set_defaults(call=_run)
+
+
+def _add_report(commands):
+    report = commands.add_parser("report", help="make one HTML file, and PNG and SVG pictures, of runs")
+    report.add_argument("runs", nargs="+", metavar="RUN")
+    report.add_argument(
+        "--out",
+        metavar="FILE",
+        help="the HTML file (default: report.html in the first run); pictures go to a folder beside it",
+    )
+    report.set_defaults(call=_report)
+
+
+def _positive(text):
+    value = int(text) if text.isdecimal() else 0
+    if not 1 <= value <= 10000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number between 1 and 10000")
+    return value
+
+
+def _share(text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to below 1")
+    return value
+
+
+def _names(text):
+    return [name for name in text.split(",") if name]
+
+
+def _numbers(highest):
+    def parse(text):
+        values = []
+        for item in text.split(","):
+            value = int(item) if item.isdecimal() and len(item) < 19 else 0
+            if not 1 <= value <= highest:
+                raise argparse.ArgumentTypeError(f"{item!r} is not a number between 1 and {highest}")
+            values.append(value)
+        return values
+
+    return parse
+
+
+def _run(options):
+    from shmem_mt.run import run  # numpy and matplotlib load only where they are needed
+
+    return run(options)
+
+
+def _report(options):
+    from shmem_mt.report import report
+
+    return report(options)
+
+
+def _compare(options):
+    from shmem_mt.compare import compare
+
+    return compare(options)
+
+
+def _list(_options):
+    for benchmark in catalogue.BENCHMARKS:
+        print(f"{benchmark.name:14} {benchmark.what}\n{'':14} {', '.join(benchmark.ops)}")
+    print("\nsynchronizations")
+    for name, what in catalogue.SYNCS.items():
+        print(f"{name:14} {what}")
+    return 0

@@ -1,0 +1,236 @@
+"""OpenSHMEM implementations under test: finding their wrappers, asking what they can, compiling the programs once."""
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+from shmem_mt.errors import UserError
+from shmem_mt.machine import first_line
+
+PROGRAMS = ("latency", "bandwidth", "message_rate")
+COMPILE_TIMEOUT_S = 180
+
+# Feature probes: macro name -> a program that compiles and links where the feature is there.
+PROBES = {
+    "SHMEM_MT_HAVE_CTX": (
+        "#include <shmem.h>\nint main() { shmem_ctx_t c; long v = 0;\n"
+        "int r = shmem_ctx_create(SHMEM_CTX_PRIVATE, &c); shmem_ctx_long_p(c, &v, 1, 0);\n"
+        "shmem_ctx_putmem_nbi(c, &v, &v, 8, 0); v = shmem_ctx_long_atomic_fetch_add(c, &v, 1, 0);\n"
+        "shmem_ctx_quiet(c); shmem_ctx_destroy(c); return r; }\n"
+    ),
+    "SHMEM_MT_HAVE_PUT_SIGNAL": (
+        "#include <shmem.h>\n#include <stdint.h>\nint main() { uint64_t s = 0; long v = 0;\n"
+        "shmem_putmem_signal(&v, &v, 8, &s, 1, SHMEM_SIGNAL_SET, 0);\n"
+        "shmem_signal_wait_until(&s, SHMEM_CMP_EQ, 1); return 0; }\n"
+    ),
+}
+
+
+@dataclass
+class Implementation:
+    """One library under test. `oshrun` is a command with arguments."""
+
+    label: str
+    oshcc: str
+    oshrun: list
+    is_open_mpi: bool
+    is_heddle: bool
+    version: str
+    compiler: str
+    features: dict = field(default_factory=dict)
+    binaries: dict = field(default_factory=dict)
+
+    def launch_command(self, program, pes, threads, arguments):
+        """The command that runs a compiled program."""
+        return [
+            *self.oshrun,
+            *self._launcher_flags(pes, threads),
+            "-n",
+            str(pes),
+            self.binaries[program],
+            *arguments,
+        ]
+
+    def describe(self):
+        return {
+            "label": self.label,
+            "oshcc": self.oshcc,
+            "oshrun": shlex.join(self.oshrun),
+            "version": self.version,
+            "compiler": self.compiler,
+            "features": self.features,
+        }
+
+    def _launcher_flags(self, pes, threads):
+        """All launchers bind alike: a PE of one thread to a core while there is one for each, nothing otherwise. Open
+        MPI does the first by itself, and refuses root and more PEs than cores unless told."""
+        flags = []
+        if self.is_heddle:
+            crowded = pes > len(os.sched_getaffinity(0))
+            return [] if threads > 1 or crowded or "--bind" in self.oshrun else ["--bind", "core"]
+        if not self.is_open_mpi:
+            return flags
+        if os.geteuid() == 0 and "--allow-run-as-root" not in self.oshrun:
+            flags.append("--allow-run-as-root")
+        if pes > (os.cpu_count() or 1) and "--oversubscribe" not in self.oshrun:
+            flags.append("--oversubscribe")
+        if pes * threads > (os.cpu_count() or 1) or threads > 1:
+            if "--bind-to" not in self.oshrun:
+                flags += ["--bind-to", "none"]
+        return flags
+
+
+def programs_folder():
+    """Where the C++ programs lie: inside the installed package, or beside it in the source tree."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    for folder in (os.path.join(here, "programs"), os.path.join(os.path.dirname(here), "programs")):
+        if os.path.exists(os.path.join(folder, "latency.cpp")):
+            return folder
+    raise UserError("the benchmark programs are missing from this installation of shmem-mt")
+
+
+def resolve(oshccs, oshruns, labels):
+    """Implementations from the three lists of options; the wrappers beside this command or on PATH without any."""
+    oshccs, oshruns, labels = list(oshccs or []), list(oshruns or []), list(labels or [])
+    if not oshccs and not oshruns:
+        oshccs, oshruns = [_beside_or_on_path("oshcc")], [_beside_or_on_path("oshrun")]
+    if len(oshccs) != len(oshruns):
+        raise UserError(f"--oshcc was given {len(oshccs)} times but --oshrun {len(oshruns)} times; they go in pairs")
+    if labels and len(labels) != len(oshccs):
+        raise UserError(f"--label was given {len(labels)} times for {len(oshccs)} implementations")
+    found = []
+    for index, (oshcc, oshrun) in enumerate(zip(oshccs, oshruns)):
+        found.append(_implementation(oshcc, oshrun, labels[index] if labels else None))
+    names = [implementation.label for implementation in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"two implementations are called {name}; tell them apart with --label")
+        if not re.fullmatch(r"[\w.+ -]{1,40}", name):
+            raise UserError(f"--label {name!r}: use up to 40 letters, digits, spaces and . _ + -")
+    return found
+
+
+def _beside_or_on_path(name):
+    beside = os.path.join(os.path.dirname(os.path.abspath(sys.argv[0])), name)
+    if os.access(beside, os.X_OK) and os.path.isfile(beside):
+        return beside
+    if shutil.which(name):
+        return name
+    raise UserError(f"no {name} beside shmem-mt or on PATH; name one with --oshcc and --oshrun")
+
+
+def _implementation(oshcc, oshrun, label):
+    try:
+        command = shlex.split(oshrun)
+    except ValueError as error:
+        raise UserError(f"--oshrun {oshrun!r}: {error}") from error
+    compiler_path = shutil.which(oshcc)
+    if compiler_path is None:
+        raise UserError(f"--oshcc {oshcc}: no such program")
+    launcher = shutil.which(command[0]) if command else None
+    if launcher is None:
+        raise UserError(f"--oshrun {oshrun}: no such program")
+    version = first_line([launcher, *command[1:], "--version"]) or "unknown"
+    compiler = first_line([compiler_path, "--version"]) or "unknown"
+    is_open_mpi = "OpenRTE" in version or "Open MPI" in version
+    is_heddle = "Heddle" in version
+    if label is None:
+        label = "Open MPI" if is_open_mpi else "Heddle" if is_heddle else os.path.basename(oshcc)
+    return Implementation(
+        label,
+        os.path.abspath(compiler_path),
+        [os.path.abspath(launcher), *command[1:]],
+        is_open_mpi,
+        is_heddle,
+        version,
+        compiler,
+    )
+
+
+def build(implementation, directory, programs, note):
+    """Compiles `programs` into `directory` and probes features. Returns the names that did not compile, with why.
+
+    What is there and fits the sources and the wrapper is used again. `note(text)` hears what is being done.
+    """
+    os.makedirs(directory, exist_ok=True)
+    folder = programs_folder()
+    stamp = _stamp(implementation, folder)
+    fresh = _read(os.path.join(directory, "stamp")) == stamp
+    for macro, source in PROBES.items():
+        implementation.features[macro] = _probe(implementation, directory, macro, source, fresh)
+    failures = {}
+    for program in programs:
+        binary = os.path.join(directory, program)
+        if not (fresh and os.path.exists(binary)):
+            note(f"compiling {program} with {implementation.label}")
+            problem = _compile(implementation, os.path.join(folder, program + ".cpp"), binary)
+            if problem:
+                failures[program] = problem
+                continue
+        implementation.binaries[program] = binary
+    with open(os.path.join(directory, "stamp"), "w", encoding="utf-8") as file:
+        file.write(stamp)
+    return failures
+
+
+def _stamp(implementation, folder):
+    digest = hashlib.sha256(f"{implementation.oshcc} {os.stat(implementation.oshcc).st_mtime_ns}".encode())
+    for name in sorted(os.listdir(folder)):
+        if name.endswith((".cpp", ".hpp")):
+            with open(os.path.join(folder, name), "rb") as file:
+                digest.update(name.encode() + file.read())
+    return digest.hexdigest()
+
+
+def _read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _probe(implementation, directory, macro, source, fresh):
+    answer_path = os.path.join(directory, macro)
+    answer = _read(answer_path)
+    if fresh and answer in ("0", "1"):
+        return answer == "1"
+    source_path = answer_path + ".cpp"
+    with open(source_path, "w", encoding="utf-8") as file:
+        file.write(source)
+    works = _run_compiler(implementation, [], source_path, answer_path + ".out") is None
+    with open(answer_path, "w", encoding="utf-8") as file:
+        file.write("1" if works else "0")
+    return works
+
+
+def _compile(implementation, source, binary):
+    defines = [f"-D{macro}={int(works)}" for macro, works in implementation.features.items()]
+    return _run_compiler(implementation, defines, source, binary)
+
+
+def _run_compiler(implementation, defines, source, binary):
+    """None when it worked, else what the compiler said."""
+    command = [
+        implementation.oshcc,
+        "-x",
+        "c++",
+        "-std=c++17",
+        "-O2",
+        *defines,
+        source,
+        "-o",
+        binary,
+        "-lstdc++",
+        "-lpthread",
+    ]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, errors="replace")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return None if done.returncode == 0 else (done.stderr.strip() or f"exit status {done.returncode}")

@@ -1,0 +1,209 @@
+"""Which program starts a run consists of. One start measures many points; a round repeats all starts, and samples of
+different rounds are independent."""
+
+import json
+from dataclasses import dataclass, field
+
+from shmem_mt.catalogue import BENCHMARKS
+
+START_S = 1.5  # init and finalize of one program; measured with Open MPI 4.1.4 on a 2-core virtual machine
+
+
+@dataclass(frozen=True)
+class Start:
+    """One program start, for any implementation."""
+
+    program: str
+    pes: int
+    threads: int
+    arguments: tuple
+    points: int = field(compare=False)
+    estimate_s: float = field(compare=False)
+
+    def key(self, label, round_number):
+        return json.dumps([label, self.program, self.pes, self.threads, list(self.arguments), round_number])
+
+    def title(self):
+        return f"{self.program}, {self.pes} PEs x {self.threads} threads"
+
+
+@dataclass(frozen=True)
+class Profile:
+    rounds: int
+    samples: int
+    sample_ms: float
+    oversubscribed_sample_ms: float  # longer than a time slice, so that every thread has had its turn
+    pes: tuple
+    barrier_pes: tuple
+    threads: tuple
+    sizes: dict  # program -> bytes
+    threaded_sizes: dict  # the same for more than one thread
+    sleep_ms: int
+    timeout_s: int  # of one program start
+    budget_s: float  # no round begins that would end later, except the first two
+    thorough: bool  # all placements and contexts at every thread count
+
+
+PROFILES = {
+    "quick": Profile(
+        rounds=4,
+        samples=8,
+        sample_ms=2.5,
+        oversubscribed_sample_ms=8,
+        pes=(2,),
+        barrier_pes=(2, 8),
+        threads=(1, 2),
+        sizes={
+            "latency": (8, 64, 1024, 16384, 262144),
+            "message_rate": (8, 64, 512, 4096),
+            "bandwidth": (64, 1024, 16384, 262144, 1048576, 4194304),
+        },
+        threaded_sizes={"latency": (8,), "message_rate": (8,), "bandwidth": (16384, 1048576)},
+        sleep_ms=1000,
+        timeout_s=60,
+        budget_s=255,
+        thorough=False,
+    ),
+    "full": Profile(
+        rounds=10,
+        samples=15,
+        sample_ms=5,
+        oversubscribed_sample_ms=20,
+        pes=(2, 4),
+        barrier_pes=(2, 4, 8, 16),
+        threads=(1, 2, 4),
+        sizes={
+            "latency": tuple(8 << i for i in range(0, 18, 1)),
+            "message_rate": tuple(8 << i for i in range(10)),
+            "bandwidth": tuple(8 << i for i in range(20)),
+        },
+        threaded_sizes={
+            "latency": (8, 1024, 65536),
+            "message_rate": (8, 64, 512, 4096),
+            "bandwidth": (8, 1024, 16384, 262144, 1048576, 4194304),
+        },
+        sleep_ms=1000,
+        timeout_s=300,
+        budget_s=1e9,
+        thorough=True,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the user chose over the profile; None leaves the profile's."""
+
+    pes: tuple = None
+    threads: tuple = None
+    sizes: tuple = None
+    syncs: tuple = None
+    extra: tuple = ()  # arguments for every program
+
+
+def starts(profile, benchmarks, choices, cores):
+    """The program starts of one round, in order."""
+    plan = []
+    for pes in choices.pes or profile.pes:
+        for threads in choices.threads or profile.threads:
+            for program in ("message_rate", "bandwidth", "latency"):
+                plan += _program_starts(profile, benchmarks, choices, cores, program, pes, threads)
+    for pes in choices.pes or profile.barrier_pes:
+        ops = _ops(benchmarks, "latency", ("barrier_all", "sync_all"))
+        if ops:
+            plan.append(_start(profile, choices, cores, "latency", pes, 1, ops, (8,), ("heap",), ("default",)))
+    return plan
+
+
+def _program_starts(profile, benchmarks, choices, cores, program, pes, threads):
+    ops = [op for op in _ops(benchmarks, program) if op not in ("barrier_all", "sync_all")]
+    if threads > 1:
+        ops = [op for op in ops if op not in _single_thread_ops(profile)]
+    if not ops:
+        return []
+    placements = ("heap", "static") if program == "message_rate" and (threads == 1 or profile.thorough) else ("heap",)
+    contexts = ("default", "private") if threads > 1 or profile.thorough else ("default",)
+    sizes = choices.sizes or (profile.sizes if threads == 1 else profile.threaded_sizes)[program]
+    return [_start(profile, choices, cores, program, pes, threads, ops, sizes, placements, contexts)]
+
+
+def _single_thread_ops(profile):
+    """What the profile measures with one thread only. Threads that spin for each other on too few cores measure the
+    scheduler, so the quick profile leaves them out."""
+    once = {"wait_burn"}
+    if not profile.thorough:
+        once |= {
+            "put_round_trip",
+            "put_signal_round_trip",
+            "atomic_fetch",
+            "g",
+            "get_nbi",
+            "put_both_ways",
+            "consumed",
+        }
+    return once
+
+
+def _ops(benchmarks, program, among=None):
+    names = {benchmark.name for benchmark in benchmarks}
+    return [
+        op
+        for benchmark in BENCHMARKS
+        if benchmark.program == program and benchmark.name in names
+        for op in benchmark.ops
+        if among is None or op in among
+    ]
+
+
+def _start(profile, choices, cores, program, pes, threads, ops, sizes, placements, contexts):
+    sample_ms = profile.oversubscribed_sample_ms if pes * threads > cores else profile.sample_ms
+    arguments = [
+        "--ops",
+        ",".join(ops),
+        "--sizes",
+        ",".join(map(str, sizes)),
+        "--placements",
+        ",".join(placements),
+        "--contexts",
+        ",".join(contexts),
+        "--threads",
+        str(threads),
+        "--samples",
+        str(profile.samples),
+        "--sample-ms",
+        f"{sample_ms:g}",
+        "--sleep-ms",
+        str(profile.sleep_ms),
+    ]
+    if choices.syncs:
+        arguments += ["--syncs", ",".join(choices.syncs)]
+    arguments += choices.extra
+    points = _count_points(ops, len(sizes), len(placements), len(contexts))
+    seconds = START_S + points * 1.4e-3 * sample_ms * (profile.samples + 6)
+    if "wait_burn" in ops:
+        seconds += 1e-3 * profile.sleep_ms
+    return Start(program, pes, threads, tuple(arguments), points, seconds)
+
+
+def _count_points(ops, sizes, placements, contexts):
+    """About how many points those options make; for the time left only."""
+    sized = {
+        "put",
+        "get",
+        "put_nbi",
+        "get_nbi",
+        "put_quiet",
+        "put_round_trip",
+        "put_signal_round_trip",
+        "put_both_ways",
+    }
+    once = {"barrier_all", "sync_all", "wait_burn"}
+    points = 0
+    for op in ops:
+        if op in once:
+            points += 1
+        elif op == "consumed":
+            points += 3 * contexts
+        else:
+            points += (sizes if op in sized else 1) * placements * contexts
+    return points

@@ -1,0 +1,51 @@
+"""`shmem-mt report`: one HTML file that works offline, and a folder of PNG and SVG pictures beside it."""
+
+import os
+
+from shmem_mt import interactive, page, pictures
+from shmem_mt.charts import Points, all_charts
+from shmem_mt.errors import UserError
+from shmem_mt.results import load_machine, load_results
+
+
+def report(options):
+    """Writes the report. Returns 0; raises UserError for folders that cannot be read or written."""
+    out = options.out or os.path.join(options.runs[0], "report.html")
+    runs = [(directory, load_results(directory), load_machine(directory)) for directory in options.runs]
+    points = Points(_joined(runs))
+    charts = all_charts(points)
+    if not charts:
+        raise UserError("these runs have no point that any chart shows")
+    folder = os.path.splitext(out)[0] + "-pictures"
+    html = page.build(
+        points,
+        charts,
+        [(d, m) for d, _, m in runs],
+        [interactive.draw(c) for c in charts],
+        interactive.library(),
+    )
+    try:
+        os.makedirs(folder, exist_ok=True)
+        for chart in charts:
+            pictures.write(chart, folder)
+        with open(out, "w", encoding="utf-8") as file:
+            file.write(html)
+    except OSError as error:
+        raise UserError(f"cannot write {error.filename or out}: {error.strerror}") from error
+    print(f"{out} ({len(charts)} charts; PNG and SVG in {folder})")
+    return 0
+
+
+def _joined(runs):
+    """All points; a label that occurs in several runs gets the name of its run."""
+    seen = {}
+    for directory, points, _ in runs:
+        for label in {p["label"] for p in points}:
+            seen.setdefault(label, set()).add(directory)
+    joined = []
+    for directory, points, _ in runs:
+        name = os.path.basename(os.path.abspath(directory))
+        for point in points:
+            label = point["label"] if len(seen[point["label"]]) == 1 else f"{point['label']} ({name})"
+            joined.append({**point, "label": label, "run": directory})
+    return joined

@@ -1,0 +1,203 @@
+"""`shmem-mt run`: compile, measure in interleaved rounds, keep everything that is done."""
+
+import os
+import shlex
+import sys
+import time
+
+from shmem_mt import __version__, catalogue, implementations, machine, plan
+from shmem_mt.errors import UserError
+from shmem_mt.live import Display, describe
+from shmem_mt.results import RunFolder
+from shmem_mt.runner import last_lines, run_program
+
+MOST_FAILURES = 2  # a program start that failed this often is not tried again
+
+
+def run(options):
+    """Runs what the options ask for. Returns the exit status: 0, or 1 when a program failed or a point is invalid."""
+    benchmarks = catalogue.select(options.only)
+    catalogue.check_syncs(options.sync)
+    profile = plan.PROFILES[options.profile]
+    found = implementations.resolve(options.oshcc, options.oshrun, options.label)
+    extra = ("--plant-fault", options.plant_fault) if options.plant_fault else ()
+    choices = plan.Choices(
+        _tuple(options.pes), _tuple(options.threads), _tuple(options.sizes), _tuple(options.sync), extra
+    )
+    _check_pes(choices.pes)
+    facts = machine.facts()
+    starts = plan.starts(profile, benchmarks, choices, facts["cores"])
+    if not starts:
+        raise UserError("nothing to measure with these options")
+    folder = RunFolder.open(options.out or time.strftime("shmem-mt-%Y%m%d-%H%M%S"))
+    session = Session(folder, found, profile, starts, options.rounds or profile.rounds, facts)
+    session.write_command(options)
+    return session.measure()
+
+
+def _tuple(values):
+    return tuple(values) if values else None
+
+
+def _check_pes(pes):
+    for count in pes or ():
+        if count < 2 or count % 2:
+            raise UserError(f"--pes {count}: the number of PEs must be even (the lower half sends to the upper half)")
+
+
+class Session:
+    """One invocation of `run` on one folder."""
+
+    def __init__(self, folder, found, profile, starts, rounds, facts):
+        self.folder = folder
+        self.implementations = found
+        self.profile = profile
+        self.starts = starts
+        self.rounds = rounds
+        self.facts = facts
+        self.problems = []  # texts
+        self.failed = {}  # (label, start) -> how often
+        self.skips = {}  # text -> None, in order
+        self.took = {}  # (label, start) -> seconds of the last time
+        self.libraries = {}
+
+    def write_command(self, options):
+        with open(self.folder.path("command.txt"), "a", encoding="utf-8") as file:
+            file.write(time.strftime("%Y-%m-%dT%H:%M:%S%z ") + shlex.join(["shmem-mt", *options.arguments]) + "\n")
+        self.settings = {
+            "profile": options.profile,
+            "rounds": self.rounds,
+            "samples_per_round": self.profile.samples,
+            "sample_ms": self.profile.sample_ms,
+            "oversubscribed_sample_ms": self.profile.oversubscribed_sample_ms,
+        }
+        self._write_machine()
+
+    def measure(self):
+        jobs = self._jobs()
+        with Display([i.label for i in self.implementations], sum(s.estimate_s for _, _, s in jobs)) as display:
+            self.display = display
+            try:
+                self._build()
+                self._run_jobs([job for job in self._jobs() if job[1].binaries.get(job[2].program)])
+            except KeyboardInterrupt:
+                self.problems.append("interrupted; run the same command with the same --out to go on")
+            finally:
+                self.folder.write_results()
+                self._write_machine()
+        return self._conclude()
+
+    def _jobs(self):
+        """(round, implementation, start) still to be run. Neighbours are implementations, in turning order."""
+        jobs = []
+        for number in range(self.rounds):
+            for start in self.starts:
+                order = self.implementations if number % 2 == 0 else self.implementations[::-1]
+                jobs += [(number, i, start) for i in order if not self.folder.has_job(start.key(i.label, number))]
+        return jobs
+
+    def _build(self):
+        needed = sorted({start.program for start in self.starts})
+        for implementation in self.implementations:
+            directory = self.folder.path("build", _file_name(implementation.label))
+            failures = implementations.build(implementation, directory, needed, self.display.say)
+            for program, problem in failures.items():
+                self._problem(f"{implementation.label}: {program} does not compile", problem.splitlines()[-5:])
+        self._write_machine()
+
+    def _run_jobs(self, jobs):
+        done = 0.0
+        began = time.monotonic()
+        for index, (number, implementation, start) in enumerate(jobs):
+            if (index == 0 or jobs[index - 1][0] != number) and self._out_of_time(jobs, number, began):
+                break
+            left = sum(self._expected(i.label, s) for _, i, s in jobs[index:])
+            done += start.estimate_s
+            if self.failed.get((implementation.label, start), 0) < MOST_FAILURES:
+                self.display.start(f"round {number + 1}/{self.rounds}: {implementation.label}, {start.title()}", left)
+                self._run_one(number, implementation, start)
+            self.display.finish(done, left - self._expected(implementation.label, start))
+
+    def _out_of_time(self, jobs, number, began):
+        """True when round `number` would end after the profile's budget. The first two rounds always run."""
+        expected = sum(self._expected(i.label, s) for n, i, s in jobs if n == number)
+        if number < 2 or time.monotonic() - began + expected < self.profile.budget_s:
+            return False
+        self.display.note(
+            f"shmem-mt: stopped after {number} rounds to end within the profile's time; the same command "
+            "with the same --out adds the others"
+        )
+        return True
+
+    def _expected(self, label, start):
+        return self.took.get((label, start), start.estimate_s)
+
+    def _run_one(self, number, implementation, start):
+        name = f"{_file_name(implementation.label)}-{start.program}-{start.pes}x{start.threads}"
+        log = self.folder.path("logs", f"{name}-{self.starts.index(start)}-round{number}.txt")
+        command = implementation.launch_command(start.program, start.pes, start.threads, start.arguments)
+
+        def on_point(event):
+            event = {k: v for k, v in event.items() if k != "event"}
+            event.update(label=implementation.label, round=number)
+            self.display.point(self.folder.add_point(event))
+
+        outcome = run_program(command, log, self.profile.timeout_s, on_point, not implementation.is_open_mpi)
+        self.took[implementation.label, start] = outcome.seconds
+        if outcome.start:
+            self.libraries[implementation.label] = {k: outcome.start.get(k) for k in ("library", "specification")}
+        for skip in outcome.skips:
+            self.skips[f"{implementation.label}: {skip['benchmark']} {skip['what']} skipped: {skip['reason']}"] = None
+        self.folder.add_job(
+            {
+                "key": start.key(implementation.label, number),
+                "status": "ok" if outcome.ok else "failed",
+                "seconds": round(outcome.seconds, 3),
+                "points": outcome.points,
+                "problem": outcome.problem,
+            }
+        )
+        self.folder.write_results()
+        if not outcome.ok:
+            again = (implementation.label, start) in self.failed
+            self.failed[implementation.label, start] = self.failed.get((implementation.label, start), 0) + 1
+            self._problem(
+                f"{implementation.label}: {start.title()} {outcome.problem}", [] if again else last_lines(log)
+            )
+
+    def _problem(self, text, lines):
+        self.problems.append(text)
+        self.display.note("\n  ".join([f"shmem-mt: {text}", *lines]))
+
+    def _write_machine(self):
+        described = [{**i.describe(), **self.libraries.get(i.label, {})} for i in self.implementations]
+        self.folder.write_json(
+            "machine.json",
+            {
+                "machine": self.facts,
+                "implementations": described,
+                "settings": self.settings,
+                "shmem_mt": __version__,
+            },
+        )
+
+    def _conclude(self):
+        results = self.folder.results()
+        ours = {i.label for i in self.implementations}
+        invalid = [r for r in results if r["valid"] is False and r["label"] in ours]
+        for skip in self.skips:
+            print(f"shmem-mt: {skip}", file=sys.stderr)
+        for result in invalid:
+            print(
+                f"shmem-mt: {result['label']}: {describe(result['benchmark'], result['params'])}: the bytes are wrong",
+                file=sys.stderr,
+            )
+        for problem in dict.fromkeys(self.problems):
+            times = self.problems.count(problem)
+            print(f"shmem-mt: {problem}" + (f" ({times} times)" if times > 1 else ""), file=sys.stderr)
+        print(f"{len(results)} points in {os.path.join(self.folder.directory, 'results.jsonl')}")
+        return 1 if invalid or self.problems else 0
+
+
+def _file_name(label):
+    return "".join(c if c.isalnum() or c in ".-_" else "_" for c in label)

@@ -1,0 +1,186 @@
+"""The first table of a report: the figures that people ask for, side by side, with ratios and their intervals."""
+
+from dataclasses import dataclass
+
+from shmem_mt import units
+from shmem_mt.charts import Points
+from shmem_mt.results import rounds_of
+from shmem_mt.statistics import ratio_interval
+
+
+@dataclass
+class Ratio:
+    """How many times better the first implementation is than another."""
+
+    text: str
+    interval: str
+    says: str  # better, worse or same, with a margin of 2 %
+
+
+@dataclass
+class Row:
+    what: str
+    cells: list  # one a label: (text, interval text, result) or None
+    ratios: list  # one a label after the first: a Ratio or None
+    oversubscribed: bool = False
+
+
+# (text, benchmark, metric, params); the smallest number of PEs that was measured counts, where none is named.
+HEADLINES = (
+    ("8-byte p, heap", "message-rate", "rate", dict(op="p", placement="heap", context="default", threads=1)),
+    (
+        "8-byte p, static data",
+        "message-rate",
+        "rate",
+        dict(op="p", placement="static", context="default", threads=1),
+    ),
+    (
+        "8-byte p, 2 threads, one context",
+        "message-rate",
+        "rate",
+        dict(op="p", placement="heap", context="default", threads=2),
+    ),
+    (
+        "8-byte p, 2 threads, private contexts",
+        "message-rate",
+        "rate",
+        dict(op="p", placement="heap", context="private", threads=2),
+    ),
+    (
+        "8-byte p, read by the target",
+        "message-rate",
+        "consumed_rate",
+        dict(context="default", threads=1, batch=1),
+    ),
+    (
+        "8-byte p, read, a flag per 512",
+        "message-rate",
+        "consumed_rate",
+        dict(context="default", threads=1, batch=512),
+    ),
+    (
+        "8-byte put",
+        "message-rate",
+        "rate",
+        dict(op="put", placement="heap", context="default", threads=1, size_bytes=8),
+    ),
+    ("8-byte g", "message-rate", "rate", dict(op="g", placement="heap", context="default", threads=1)),
+    (
+        "atomic add",
+        "message-rate",
+        "rate",
+        dict(op="atomic_add", placement="heap", context="default", threads=1),
+    ),
+    (
+        "atomic fetch-add",
+        "message-rate",
+        "rate",
+        dict(op="atomic_fetch_add", placement="heap", context="default", threads=1),
+    ),
+    (
+        "8-byte put round trip",
+        "latency",
+        "latency",
+        dict(op="put_round_trip", sync="last_word", context="default", threads=1),
+    ),
+    (
+        "1 KiB put round trip, fence and flag",
+        "latency",
+        "latency",
+        dict(op="put_round_trip", sync="fence_flag", context="default", threads=1, size_bytes=1024),
+    ),
+    (
+        "8-byte get",
+        "latency",
+        "latency",
+        dict(op="get", context="default", threads=1, size_bytes=8, placement="heap"),
+    ),
+    ("barrier, 2 PEs", "latency", "latency", dict(op="barrier_all", pes=2)),
+    ("barrier, 8 PEs", "latency", "latency", dict(op="barrier_all", pes=8)),
+    (
+        "1 MiB put",
+        "bandwidth",
+        "bandwidth",
+        dict(op="put", context="default", threads=1, size_bytes=1 << 20, placement="heap"),
+    ),
+    ("CPU burned by a 1 s wait", "latency", "cpu_time", dict(op="wait_burn")),
+    ("wake-up after a 1 s wait", "latency", "wake_latency", dict(op="wait_burn")),
+)
+
+# (text, headline whose point is divided, op of the reference).
+SHARES = (
+    ("8-byte p, share of a plain store", HEADLINES[0], "plain_store"),
+    ("1 MiB put, share of memcpy", HEADLINES[15], "memcpy"),
+)
+
+
+def headline_rows(points):
+    """The rows that these points can fill."""
+    rows = []
+    for headline in HEADLINES:
+        row = _row(points, headline)
+        if row:
+            rows.append(row)
+    return rows
+
+
+def share_rows(points):
+    """How near each implementation comes to plain memory operations, interleaved in the same program."""
+    rows = []
+    for text, headline, reference in SHARES:
+        cells = [_share_cell(points, headline, reference, label) for label in points.labels]
+        if any(cells):
+            rows.append(Row(text, cells, [None] * (len(points.labels) - 1)))
+    return rows
+
+
+def _point(points, headline, label):
+    _, benchmark, metric, params = headline
+    found = points.find(benchmark, metric, label, **params)
+    return min(found, key=lambda p: p["params"].get("pes", 0)) if found else None
+
+
+def _row(points: Points, headline):
+    found = [_point(points, headline, label) for label in points.labels]
+    if not any(found):
+        return None
+    cells = [(units.quantity(p["median"], p["unit"]), _interval(p), p) if p else None for p in found]
+    ratios = [_ratio(found[0], other) for other in found[1:]]
+    return Row(headline[0], cells, ratios, any(p and p["params"].get("oversubscribed") for p in found))
+
+
+def _interval(point):
+    low, high = point["ci95"]
+    return f"{units.quantity(low, point['unit'])} to {units.quantity(high, point['unit'])}"
+
+
+def _ratio(first, other):
+    """How many times better the first is; None where one is missing, invalid or not positive."""
+    if not first or not other or first["valid"] is False or other["valid"] is False:
+        return None
+    if min(first["samples"]) <= 0 or min(other["samples"]) <= 0:
+        return None
+    above, below = (other, first) if first["metric"] in units.LOWER_IS_BETTER else (first, other)
+    ratio, low, high = ratio_interval(rounds_of(above), rounds_of(below), paired=first.get("run") == other.get("run"))
+    says = "better" if low > 1.02 else "worse" if high < 0.98 else "same"
+    return Ratio(f"{_times(ratio)}×", f"{_times(low)} to {_times(high)}", says)
+
+
+def _times(ratio):
+    return units.significant(ratio, 3 if ratio >= 1 else 2)
+
+
+def _share_cell(points, headline, reference, label):
+    point = _point(points, headline, label)
+    if point is None:
+        return None
+    names = {k: point["params"].get(k) for k in ("pes", "threads", "size_bytes", "placement")}
+    found = points.find(headline[1], headline[2], label, op=reference, **names)
+    if not found:
+        return None
+    ratio, low, high = ratio_interval(rounds_of(point), rounds_of(found[0]), paired=True)
+    return (
+        f"{units.significant(100 * ratio)} %",
+        f"{units.significant(100 * low)} to {units.significant(100 * high)} %",
+        point,
+    )

@@ -1,0 +1,138 @@
+"""Shared by all tests: which OpenSHMEM to test with, and run folders made without one.
+
+The implementation is named by SHMEM_MT_TEST_OSHCC and SHMEM_MT_TEST_OSHRUN (a command), else oshcc and oshrun on PATH.
+Tests that need one are skipped, with the reason, where there is none.
+"""
+
+import json
+import os
+import shlex
+import shutil
+
+import pytest
+
+from shmem_mt import implementations
+from shmem_mt.cli import main
+
+
+@pytest.fixture(scope="session")
+def wrappers():
+    """(oshcc, oshrun command) of the implementation under test."""
+    oshcc = os.environ.get("SHMEM_MT_TEST_OSHCC", "oshcc")
+    oshrun = os.environ.get("SHMEM_MT_TEST_OSHRUN", "oshrun")
+    if not shutil.which(oshcc) or not shutil.which(shlex.split(oshrun)[0]):
+        pytest.skip("no oshcc and oshrun on PATH, and SHMEM_MT_TEST_OSHCC and SHMEM_MT_TEST_OSHRUN do not name them")
+    return oshcc, oshrun
+
+
+@pytest.fixture(scope="session")
+def implementation(wrappers, tmp_path_factory):
+    """The implementation with all programs compiled, once a session."""
+    found = implementations.resolve([wrappers[0]], [wrappers[1]], ["test"])[0]
+    failures = implementations.build(found, str(tmp_path_factory.mktemp("build")), implementations.PROGRAMS, print)
+    assert not failures
+    return found
+
+
+@pytest.fixture
+def shmem_mt(capsys):
+    """Calls the command line in this process: (exit status, stdout, stderr)."""
+
+    def call(*arguments):
+        status = main([str(a) for a in arguments])
+        output = capsys.readouterr()
+        return status, output.out, output.err
+
+    return call
+
+
+def make_point(label="A", benchmark="message-rate", metric="rate", unit="messages/s", scale=1.0, valid=True, **params):
+    """A raw point with 8 samples around `scale`."""
+    every = {
+        "pes": 2,
+        "threads": 1,
+        "op": "p",
+        "oversubscribed": False,
+        "size_bytes": 8,
+        "placement": "heap",
+        "context": "default",
+        "sync": "quiet",
+    }
+    samples = [scale * (1 + 0.01 * wobble) for wobble in (-3, 2, -1, 0, 1, -2, 3, 0.5)]
+    return {
+        "benchmark": benchmark,
+        "params": {**every, **params},
+        "metric": metric,
+        "unit": unit,
+        "samples": samples,
+        "valid": valid,
+        "label": label,
+        "start_spread_s": 1e-6,
+    }
+
+
+def sample_points(label, faster):
+    """Points for every chart; `faster` scales rates up and times down."""
+    for placement in ("heap", "static"):
+        for op in ("p", "put", "g", "get", "atomic_add", "plain_store", "plain_load"):
+            context = "none" if op.startswith("plain") else "default"
+            yield make_point(label, op=op, scale=7e7 * faster, placement=placement, context=context)
+    for size in (64, 512, 4096):
+        yield make_point(label, op="put", scale=6e7 * faster, size_bytes=size)
+    for context in ("default", "private"):
+        yield make_point(label, scale=9e7 * faster, threads=2, context=context, oversubscribed=True)
+    for batch in (1, 8, 512):
+        yield make_point(label, metric="consumed_rate", scale=6e7 * faster, batch=batch, sync="self_flag")
+    latency = dict(benchmark="latency", metric="latency", unit="s")
+    for size in (8, 1024):
+        yield make_point(label, **latency, op="put_round_trip", sync="fence_flag", size_bytes=size, scale=2e-7 / faster)
+    yield make_point(label, **latency, op="put_round_trip", sync="last_word", scale=1e-7 / faster)
+    for pes in (2, 8):
+        yield make_point(
+            label, **latency, op="barrier_all", sync="barrier_all", pes=pes, size_bytes=0, scale=1e-6 / faster
+        )
+    for metric in ("cpu_time", "wake_latency"):
+        yield make_point(
+            label,
+            benchmark="latency",
+            metric=metric,
+            unit="s",
+            op="wait_burn",
+            sync="wait_until",
+            scale=1 / faster,
+            sleep_s=1.0,
+        )
+    bandwidth = dict(benchmark="bandwidth", metric="bandwidth", unit="bytes/s")
+    for size in (1024, 1 << 20):
+        yield make_point(label, **bandwidth, op="put", size_bytes=size, scale=1e10 * faster)
+        yield make_point(label, **bandwidth, op="memcpy", size_bytes=size, scale=4e10, context="none", sync="none")
+
+
+@pytest.fixture
+def run_folder(tmp_path):
+    """Makes a run folder: run_folder("name", {label: speed})."""
+    from shmem_mt.results import RunFolder
+
+    def make(name, speeds):
+        folder = RunFolder.open(str(tmp_path / name))
+        for number in range(3):
+            for label, faster in speeds.items():
+                for point in sample_points(label, faster):
+                    folder.add_point({**point, "round": number})
+        folder.write_results()
+        folder.write_json(
+            "machine.json",
+            {
+                "machine": {"cpu": "Test CPU <1>", "cores": 2},
+                "implementations": [],
+                "settings": {"profile": "quick"},
+            },
+        )
+        return folder.directory
+
+    return make
+
+
+def read_results(directory):
+    with open(os.path.join(directory, "results.jsonl"), encoding="utf-8") as file:
+        return [json.loads(line) for line in file]

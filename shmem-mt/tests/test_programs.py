@@ -1,0 +1,64 @@
+"""The programs themselves: options, and where the installed command finds them."""
+
+import os
+import subprocess
+
+import pytest
+
+from shmem_mt.implementations import programs_folder
+from shmem_mt.runner import run_program
+
+
+def test_programs_are_found():
+    assert os.path.exists(os.path.join(programs_folder(), "message_rate.cpp"))
+
+
+@pytest.mark.parametrize(
+    "arguments,words",
+    [
+        (["--ops", "teleport"], "unknown operation teleport"),
+        (["--sizes", "0"], "not a number between"),
+        (["--sizes", "8x"], "not a number between"),
+        (["--threads", "1000"], "not a number between"),
+        (["--placements", "moon"], "unknown placement"),
+        (["--contexts", "odd"], "unknown context"),
+        (["--plant-fault", "x"], "no fault is called x"),
+        (["extra"], "unexpected argument extra"),
+        (["--nonsense"], "nonsense"),
+    ],
+)
+def test_bad_options_end_with_status_2(implementation, arguments, words):
+    done = subprocess.run(
+        [implementation.binaries["message_rate"], *arguments], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_an_odd_number_of_pes_is_refused(implementation, tmp_path):
+    log = tmp_path / "log"
+    command = implementation.launch_command("message_rate", 3, 1, [])
+    outcome = run_program(command, str(log), 60, lambda point: None, False)
+    assert not outcome.ok
+    assert "must be even" in log.read_text()
+
+
+def test_contexts_missing_are_skipped_by_name(implementation, tmp_path):
+    """A library without contexts: the same program, compiled as the probe would have it."""
+    from shmem_mt import implementations
+
+    without = implementations.Implementation(**{**vars(implementation), "features": {}, "binaries": {}})
+    without.features = {"SHMEM_MT_HAVE_CTX": False, "SHMEM_MT_HAVE_PUT_SIGNAL": False}
+    source = os.path.join(programs_folder(), "latency.cpp")
+    binary = str(tmp_path / "latency")
+    assert implementations._compile(without, source, binary) is None
+    without.binaries["latency"] = binary
+    points = []
+    arguments = ["--ops", "put_signal_round_trip,p_quiet", "--samples", "1", "--sample-ms", "0.1"]
+    outcome = run_program(
+        without.launch_command("latency", 2, 1, arguments), str(tmp_path / "log"), 60, points.append, False
+    )
+    assert outcome.ok, outcome.problem
+    assert {p["params"]["context"] for p in points} == {"default"}
+    assert any("shmem_ctx_create" in skip["reason"] for skip in outcome.skips)
+    assert any(skip["what"] == "put_signal_round_trip" for skip in outcome.skips)
