@@ -19,7 +19,8 @@ bool read_children_file(std::vector<pid_t>* children) {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/children", static_cast<int>(getpid()));  // our only thread
     FILE* file = fopen(path, "re");
-    if (!file) return false;
+    if (!file)
+        return false;
     int pid = 0;
     while (fscanf(file, "%d", &pid) == 1) children->push_back(pid);
     fclose(file);
@@ -31,14 +32,16 @@ pid_t parent_of(const char* pid) {
     char path[300];
     snprintf(path, sizeof path, "/proc/%s/stat", pid);
     FILE* file = fopen(path, "re");
-    if (!file) return -1;
+    if (!file)
+        return -1;
     char text[512];
     const size_t bytes = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[bytes] = '\0';
     const char* name_end = strrchr(text, ')');  // the name itself may hold anything
     int parent = -1;
-    if (!name_end || sscanf(name_end + 1, " %*c %d", &parent) != 1) return -1;
+    if (!name_end || sscanf(name_end + 1, " %*c %d", &parent) != 1)
+        return -1;
     return parent;
 }
 
@@ -55,9 +58,11 @@ bool have_children() {
 
 std::vector<pid_t> list_children() {
     std::vector<pid_t> children;
-    if (read_children_file(&children)) return children;
+    if (read_children_file(&children))
+        return children;
     DIR* processes = opendir("/proc");
-    if (!processes) return children;
+    if (!processes)
+        return children;
     while (const dirent* entry = readdir(processes)) {
         if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && parent_of(entry->d_name) == getpid())
             children.push_back(atoi(entry->d_name));

@@ -42,7 +42,8 @@ constexpr uint64_t kLastWordsNs = 1'000 * kMs;  // for a blocked reader of our o
 }  // namespace
 
 int Job::run() {
-    if (!prepare()) return status_;
+    if (!prepare())
+        return status_;
     start_all();
     while (phase_ != Phase::kGone) {
         wait_for_events();
@@ -71,16 +72,20 @@ bool Job::fail(const std::string& text, int status) {
 bool Job::prepare() {
     now_ns_ = os::now_ns();
     inherited_.files = raise_file_limit();
-    if (const std::string limit = limit_below(options_.pes); !limit.empty()) return fail(limit, kStatusBadInput);
-    if (have_children()) not_ours_ = list_children();
+    if (const std::string limit = limit_below(options_.pes); !limit.empty())
+        return fail(limit, kStatusBadInput);
+    if (have_children())
+        not_ours_ = list_children();
     adopt_orphans();
     set_signals();
     if (signal_fd_ < 0 || !make_page() || !output_.open(options_.pes, options_.tag_output))
         return fail(std::string("cannot prepare the job: ") + strerror(errno), kStatusError);
     const StartFailure failure = starter_.prepare(options_, inherited_, job_fd_);
-    if (failure.status != 0) return fail(failure.message, failure.status);
+    if (failure.status != 0)
+        return fail(failure.message, failure.status);
     pes_.resize(static_cast<size_t>(options_.pes));
-    if (options_.timeout_s > 0) timeout_ns_ = now_ns_ + static_cast<uint64_t>(options_.timeout_s * 1e9);
+    if (options_.timeout_s > 0)
+        timeout_ns_ = now_ns_ + static_cast<uint64_t>(options_.timeout_s * 1e9);
     return true;
 }
 
@@ -107,7 +112,8 @@ void Job::set_signals() {
     for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
         struct sigaction action;
         sigaction(signal, nullptr, &action);
-        if (action.sa_handler != SIG_IGN) sigaddset(&taken, signal);
+        if (action.sa_handler != SIG_IGN)
+            sigaddset(&taken, signal);
     }
     struct sigaction action = {};
     action.sa_handler = SIG_DFL;
@@ -158,7 +164,8 @@ void Job::take_signals() {
     signalfd_siginfo info;
     while (read(signal_fd_, &info, sizeof info) == sizeof info) {
         const int signal = static_cast<int>(info.ssi_signo);
-        if (signal == SIGCHLD) continue;
+        if (signal == SIGCHLD)
+            continue;
         interrupted_ = true;
         if (phase_ == Phase::kRunning)
             end(kStatusSignal + signal, signal, info.ssi_code == SI_KERNEL);  // a terminal sends it to the PEs as well
@@ -172,16 +179,19 @@ void Job::reap() {
     pid_t pid;
     while ((pid = waitpid(-1, &wait_status, WNOHANG | __WALL)) > 0) {
         const int pe = index_of(pid);
-        if (pe < 0) continue;
+        if (pe < 0)
+            continue;
         pes_[static_cast<size_t>(pe)].ended = true;
         --alive_;
-        if (phase_ == Phase::kRunning) judge(pe, wait_status);
+        if (phase_ == Phase::kRunning)
+            judge(pe, wait_status);
     }
 }
 
 void Job::judge(int pe, int wait_status) {
     check_page();  // what a PE asked for before it ended explains its end
-    if (phase_ != Phase::kRunning) return;
+    if (phase_ != Phase::kRunning)
+        return;
     if (WIFSIGNALED(wait_status) || WEXITSTATUS(wait_status) != 0) {
         blame(pe, how_it_ended(wait_status));
         end(WIFSIGNALED(wait_status) ? kStatusSignal + WTERMSIG(wait_status) : WEXITSTATUS(wait_status));
@@ -199,7 +209,8 @@ void Job::judge(int pe, int wait_status) {
 
 void Job::check_page() {
     const uint64_t word = page_->exit.load(std::memory_order_acquire);  // pairs with the PE that asked
-    if (word == 0 || phase_ != Phase::kRunning) return;
+    if (word == 0 || phase_ != Phase::kRunning)
+        return;
     const Exit exit = Exit::unpack(word);
     const bool valid =
         exit.pe < options_.pes && (exit.request == ExitRequest::kGlobalExit || exit.request == ExitRequest::kFatal);
@@ -212,16 +223,19 @@ void Job::check_page() {
     if (exit.request == ExitRequest::kFatal) {
         end(kStatusError);
     } else {
-        if (exit.status != 0) blame(exit.pe, "called shmem_global_exit(" + std::to_string(exit.status) + ")");
+        if (exit.status != 0)
+            blame(exit.pe, "called shmem_global_exit(" + std::to_string(exit.status) + ")");
         end(exit.status & 0xff);
     }
 }
 
 // PEs in shmem_init wait for all. O(PEs), and only after one has ended without it.
 void Job::check_absent() {
-    if (never_joined_ == 0 || phase_ != Phase::kRunning) return;
+    if (never_joined_ == 0 || phase_ != Phase::kRunning)
+        return;
     for (int waiting = 0; waiting < options_.pes; ++waiting) {
-        if (state_of(records_[waiting]) != PeState::kRunning) continue;
+        if (state_of(records_[waiting]) != PeState::kRunning)
+            continue;
         const auto absent = std::find_if(pes_.begin(), pes_.end(), [](const Pe& pe) { return pe.never_joined; });
         blame(static_cast<int>(absent - pes_.begin()),
               "exited with status 0 without calling shmem_init, where PE " + std::to_string(waiting) + " waits for it");
@@ -231,7 +245,8 @@ void Job::check_absent() {
 }
 
 void Job::check_time() {
-    if (now_ns_ < timeout_ns_ || phase_ != Phase::kRunning) return;
+    if (now_ns_ < timeout_ns_ || phase_ != Phase::kRunning)
+        return;
     char text[96];
     snprintf(text, sizeof text,
              "the job has not ended within %.9g s (--timeout); ending it. Its PEs:", options_.timeout_s);
@@ -244,7 +259,8 @@ void Job::check_time() {
 }
 
 void Job::check_output() {
-    if (output_.error() == 0 || phase_ != Phase::kRunning) return;
+    if (output_.error() == 0 || phase_ != Phase::kRunning)
+        return;
     if (output_.error() == EPIPE) {  // our reader has gone: as if SIGPIPE had ended us
         interrupted_ = true;
         end(kStatusSignal + SIGPIPE);
@@ -262,13 +278,15 @@ void Job::end(int status, int signal, bool already_sent) {
     kill_ns_ = now_ns_ + kGraceNs;
     next_sweep_ns_ = alive_ == 0 ? now_ns_ : now_ns_ + kSweepNs;
     for (const Pe& pe : pes_) {
-        if (pe.pid != 0 && !pe.ended && !already_sent) kill(pe.pid, signal);
+        if (pe.pid != 0 && !pe.ended && !already_sent)
+            kill(pe.pid, signal);
     }
 }
 
 void Job::advance_end() {
     if (phase_ == Phase::kRunning) {
-        if (alive_ > 0) return;
+        if (alive_ > 0)
+            return;
         end(0);
     }
     if (alive_ == 0 && !have_children()) {
@@ -281,27 +299,33 @@ void Job::advance_end() {
         give_up_ns_ = now_ns_ + kGiveUpNs;
         next_sweep_ns_ = now_ns_;
     }
-    if (alive_ == 0 || now_ns_ >= next_sweep_ns_) sweep();
+    if (alive_ == 0 || now_ns_ >= next_sweep_ns_)
+        sweep();
 }
 
-// Signals every child; without any, the job is gone.
+// Signals every child, PEs only when killing: they have got their first signal from end().
 void Job::sweep() {
     const bool killing = phase_ == Phase::kKilling;
     next_sweep_ns_ = now_ns_ + (killing ? kFastSweepNs : kSweepNs);
     for (const Pe& pe : pes_) {
-        if (killing && pe.pid != 0 && !pe.ended) kill(pe.pid, SIGKILL);
+        if (killing && pe.pid != 0 && !pe.ended)
+            kill(pe.pid, SIGKILL);
     }
     int orphans = 0;
     for (const pid_t pid : list_children()) {
-        if (index_of(pid) >= 0 || std::count(not_ours_.begin(), not_ours_.end(), pid)) continue;
+        if (index_of(pid) >= 0 || std::count(not_ours_.begin(), not_ours_.end(), pid))
+            continue;
         ++orphans;
-        if (!killing && std::count(signalled_.begin(), signalled_.end(), pid)) continue;
+        if (!killing && std::count(signalled_.begin(), signalled_.end(), pid))
+            continue;
         signalled_.push_back(pid);
         kill(pid, killing ? SIGKILL : end_signal_);
     }
-    if (alive_ == 0 && orphans == 0) phase_ = Phase::kGone;
+    // Else have_children() decides: the kernel's list may miss one while others end.
+    if (alive_ == 0 && orphans == 0 && !not_ours_.empty())
+        phase_ = Phase::kGone;
     if (killing && now_ns_ >= give_up_ns_) {
-        complain(std::to_string(alive_ + orphans) + " processes of the job do not end, even by SIGKILL; leaving them");
+        complain("some processes of the job do not end, even by SIGKILL; leaving them");
         phase_ = Phase::kGone;
     }
 }
@@ -310,13 +334,15 @@ void Job::forward_rest() {
     const uint64_t begin_ns = os::now_ns();
     while (true) {
         now_ns_ = os::now_ns();
-        if (output_.drain_all(now_ns_)) return;
+        if (output_.drain_all(now_ns_))
+            return;
         pollfd events[3];
         events[0] = {signal_fd_, POLLIN, 0};
         output_.interests(events + 1);
         poll(events, 3, static_cast<int>(kWatchNs / kMs));
         take_signals();
-        if (interrupted_ && os::now_ns() > begin_ns + kLastWordsNs) return;
+        if (interrupted_ && os::now_ns() > begin_ns + kLastWordsNs)
+            return;
     }
 }
 
@@ -332,7 +358,8 @@ void Job::complain(const std::string& text) {
 // -1: not a PE.
 int Job::index_of(pid_t pid) const {
     for (size_t pe = 0; pe < pes_.size(); ++pe) {
-        if (pes_[pe].pid == pid && !pes_[pe].ended) return static_cast<int>(pe);
+        if (pes_[pe].pid == pid && !pes_[pe].ended)
+            return static_cast<int>(pe);
     }
     return -1;
 }

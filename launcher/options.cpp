@@ -43,7 +43,8 @@ constexpr const char* kHelp =
 bool parse_pes(const char* text, int* pes) {
     const char* end = text + strlen(text);
     const auto [rest, error] = std::from_chars(text, end, *pes);
-    if (error == std::errc() && rest == end && *pes >= 1 && *pes <= bootstrap::kMaxPes) return true;
+    if (error == std::errc() && rest == end && *pes >= 1 && *pes <= bootstrap::kMaxPes)
+        return true;
     fprintf(stderr, "oshrun: -n %s: the number of PEs must be a whole number from 1 to %d\n", text, bootstrap::kMaxPes);
     return false;
 }
@@ -61,7 +62,8 @@ bool parse_timeout(const char* text, double* timeout_s) {
 
 bool parse_bind(const char* text, bool* bind_to_cores) {
     *bind_to_cores = strcmp(text, "core") == 0;
-    if (*bind_to_cores || strcmp(text, "none") == 0) return true;
+    if (*bind_to_cores || strcmp(text, "none") == 0)
+        return true;
     fprintf(stderr, "oshrun: --bind %s: must be core or none\n", text);
     return false;
 }
@@ -109,7 +111,8 @@ Parsed parse_options(int argc, char** argv, Options* options) {
         const int word = optind;
         bool good = true;
         const int kind = getopt_long(argc, argv, "+:n:h", kLongOptions, nullptr);
-        if (kind == -1) break;
+        if (kind == -1)
+            break;
         switch (kind) {
             case 'n':
                 good = parse_pes(optarg, &options->pes);
@@ -136,7 +139,8 @@ Parsed parse_options(int argc, char** argv, Options* options) {
                 explain_bad_option(kind, argv[word]);
                 good = false;
         }
-        if (!good) return Parsed::kBad;
+        if (!good)
+            return Parsed::kBad;
     }
     if (options->pes == 0) {
         fprintf(stderr, "oshrun: no number of PEs given; use: oshrun -n N program [arguments]\n");

@@ -34,10 +34,12 @@ bool Sink::open(int fd) {
     buffer_.resize(kReadBytes);
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
     struct stat info;
-    if (epoll_ < 0 || fstat(fd, &info) != 0) return false;
+    if (epoll_ < 0 || fstat(fd, &info) != 0)
+        return false;
     fd_ = fd;
     terminal_ = isatty(fd);
-    if (!terminal_ && !S_ISFIFO(info.st_mode) && !S_ISSOCK(info.st_mode)) return true;
+    if (!terminal_ && !S_ISFIFO(info.st_mode) && !S_ISSOCK(info.st_mode))
+        return true;
     char path[32];
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     const int own = S_ISSOCK(info.st_mode) ? -1 : ::open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -54,12 +56,14 @@ bool Sink::watch(Stream* stream) {
 }
 
 pollfd Sink::interest() const {
-    if (!waiting_.empty()) return {fd_, POLLOUT, 0};
+    if (!waiting_.empty())
+        return {fd_, POLLOUT, 0};
     return {epoll_, POLLIN, 0};  // -1 for a sink that is not used: poll skips it
 }
 
 void Sink::work(uint64_t now_ns) {
-    if (epoll_ < 0 || !flush()) return;
+    if (epoll_ < 0 || !flush())
+        return;
     epoll_event events[kEventsAtOnce];
     const int ready = epoll_wait(epoll_, events, kEventsAtOnce, 0);
     for (int i = 0; i < ready && waiting_.empty(); ++i)  // the rest is still ready next time
@@ -74,7 +78,8 @@ void Sink::drain(Stream* stream, uint64_t now_ns) {
 // One read. False when there was nothing to read.
 bool Sink::read_some(Stream* stream, uint64_t now_ns) {
     const ssize_t bytes = read(stream->fd, buffer_.data(), buffer_.size());
-    if (bytes < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
     if (bytes <= 0) {
         end(stream);
         return false;
@@ -84,12 +89,14 @@ bool Sink::read_some(Stream* stream, uint64_t now_ns) {
     const size_t newline = text.rfind('\n');
     if (newline == text.npos) {
         stream->unfinished.append(text);
-        if (stream->unfinished.size() > kLongestLine) show(stream);
+        if (stream->unfinished.size() > kLongestLine)
+            show(stream);
         return true;
     }
     forward(stream, stream->unfinished, text.substr(0, newline + 1));
     stream->unfinished.assign(text.substr(newline + 1));
-    if (stream->unfinished.capacity() > kKeptBytes) stream->unfinished.shrink_to_fit();
+    if (stream->unfinished.capacity() > kKeptBytes)
+        stream->unfinished.shrink_to_fit();
     return true;
 }
 
@@ -100,14 +107,17 @@ void Sink::end(Stream* stream) {
 }
 
 void Sink::show(Stream* stream) {
-    if (stream->unfinished.empty()) return;
+    if (stream->unfinished.empty())
+        return;
     forward(stream, stream->unfinished, {});
     stream->unfinished.clear();
-    if (stream->unfinished.capacity() > kKeptBytes) stream->unfinished.shrink_to_fit();
+    if (stream->unfinished.capacity() > kKeptBytes)
+        stream->unfinished.shrink_to_fit();
 }
 
 void Sink::say(std::string_view line) {
-    if (open_line_) put("\n");
+    if (open_line_)
+        put("\n");
     open_line_ = nullptr;
     put(line);
     put("\n");
@@ -116,7 +126,8 @@ void Sink::say(std::string_view line) {
 // Two parts, in order, of what a stream has to say; not both empty.
 void Sink::forward(const Stream* from, std::string_view first, std::string_view second) {
     const bool continues = open_line_ == from;
-    if (open_line_ && !continues) put("\n");
+    if (open_line_ && !continues)
+        put("\n");
     const std::string_view last = second.empty() ? first : second;
     open_line_ = last.back() == '\n' ? nullptr : from;
     if (from->tag.empty()) {
@@ -133,7 +144,8 @@ void Sink::forward(const Stream* from, std::string_view first, std::string_view 
 
 void Sink::tag_lines(const Stream* from, std::string_view text, bool* at_start) {
     while (!text.empty()) {
-        if (*at_start) scratch_ += from->tag;
+        if (*at_start)
+            scratch_ += from->tag;
         const size_t length = std::min(text.find('\n'), text.size() - 1) + 1;
         scratch_ += text.substr(0, length);
         *at_start = scratch_.back() == '\n';
@@ -143,14 +155,18 @@ void Sink::tag_lines(const Stream* from, std::string_view text, bool* at_start) 
 
 // Writes what the target takes, keeps the rest.
 void Sink::put(std::string_view bytes) {
-    if (waiting_.empty()) bytes.remove_prefix(write_some(bytes));
-    if (!error_) waiting_.append(bytes);
+    if (waiting_.empty())
+        bytes.remove_prefix(write_some(bytes));
+    if (!error_)
+        waiting_.append(bytes);
 }
 
 bool Sink::flush() {
-    if (waiting_.empty()) return true;
+    if (waiting_.empty())
+        return true;
     waiting_from_ += write_some(std::string_view(waiting_).substr(waiting_from_));
-    if (waiting_from_ != waiting_.size() && !error_) return false;
+    if (waiting_from_ != waiting_.size() && !error_)
+        return false;
     waiting_.clear();
     waiting_from_ = 0;
     return true;
@@ -163,7 +179,8 @@ size_t Sink::write_some(std::string_view bytes) {
         size_t most = bytes.size() - done;
         if (mode_ == Mode::kCareful) {
             pollfd room = {fd_, POLLOUT, 0};
-            if (poll(&room, 1, 0) <= 0) return done;
+            if (poll(&room, 1, 0) <= 0)
+                return done;
             most = std::min<size_t>(most, PIPE_BUF);
         }
         const ssize_t written = write(fd_, bytes.data() + done, most);
@@ -182,9 +199,11 @@ size_t Sink::write_some(std::string_view bytes) {
 bool Output::open(int pes, bool tag) {
     streams_.resize(static_cast<size_t>(pes) * 2);
     for (size_t i = 0; tag && i < streams_.size(); ++i) streams_[i].tag = "[" + std::to_string(i / 2) + "] ";
-    if (!sinks_[0].open(STDOUT_FILENO)) return false;
+    if (!sinks_[0].open(STDOUT_FILENO))
+        return false;
     struct stat out, err;
-    if (fstat(STDOUT_FILENO, &out) != 0 || fstat(STDERR_FILENO, &err) != 0) return false;
+    if (fstat(STDOUT_FILENO, &out) != 0 || fstat(STDERR_FILENO, &err) != 0)
+        return false;
     if (sinks_[0].may_block() && out.st_dev == err.st_dev && out.st_ino == err.st_ino) {
         errors_ = &sinks_[0];  // a line of one must not land within a line of the other
         return true;
@@ -216,7 +235,8 @@ void Output::work(uint64_t now_ns) {
 
 uint64_t Output::next_due_ns() const {
     uint64_t due = UINT64_MAX;
-    if (!sinks_[0].terminal() && !errors_->terminal()) return due;
+    if (!sinks_[0].terminal() && !errors_->terminal())
+        return due;
     for (size_t i = 0; i < streams_.size(); ++i) {
         if (!streams_[i].unfinished.empty() && (i % 2 ? errors_ : &sinks_[0])->terminal())
             due = std::min(due, streams_[i].last_read_ns + kPromptNs);
@@ -234,7 +254,8 @@ bool Output::drain_all(uint64_t now_ns) {
     done = sinks_[1].flush() && done;
     for (size_t i = 0; i < streams_.size(); ++i) {
         sink_of(i)->drain(&streams_[i], now_ns);
-        if (sink_of(i)->flush()) sink_of(i)->show(&streams_[i]);  // a writer that survived us keeps the stream open
+        if (sink_of(i)->flush())
+            sink_of(i)->show(&streams_[i]);  // a writer that survived us keeps the stream open
         done = sink_of(i)->flush() && done;
     }
     return done;

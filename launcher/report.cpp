@@ -27,7 +27,8 @@ std::string wait_name(const PeRecord& record) {
 
 std::string where(const PeRecord& record, uint64_t now_ns) {
     const uint64_t since_ns = record.wait_since_ns.load(std::memory_order_acquire);  // pairs with the PE's publishing
-    if (since_ns == 0) return "running, not waiting in Heddle";
+    if (since_ns == 0)
+        return "running, not waiting in Heddle";
     std::string text = "in " + wait_name(record);
     char part[64];
     const unsigned long long address = record.wait_address.load(std::memory_order_relaxed);
@@ -47,7 +48,8 @@ PeState state_of(const PeRecord& record) {
 }
 
 std::string how_it_ended(int wait_status) {
-    if (!WIFSIGNALED(wait_status)) return "exited with status " + std::to_string(WEXITSTATUS(wait_status));
+    if (!WIFSIGNALED(wait_status))
+        return "exited with status " + std::to_string(WEXITSTATUS(wait_status));
     const int signal = WTERMSIG(wait_status);
     return "was killed by signal " + std::to_string(signal) + " (" + strsignal(signal) +
            (WCOREDUMP(wait_status) ? ", core dumped)" : ")");
@@ -55,7 +57,8 @@ std::string how_it_ended(int wait_status) {
 
 std::string where_it_is(int pe, pid_t pid, bool ended, const PeRecord& record, uint64_t now_ns) {
     const std::string name = "PE " + std::to_string(pe);
-    if (ended) return name + ": has ended";
+    if (ended)
+        return name + ": has ended";
     const int own_pid = record.pid.load(std::memory_order_relaxed);
     const std::string process = name + " (pid " + std::to_string(own_pid != 0 ? own_pid : pid) + "): ";
     switch (state_of(record)) {
@@ -70,8 +73,10 @@ std::string where_it_is(int pe, pid_t pid, bool ended, const PeRecord& record, u
 }
 
 std::string ending_others(int others) {
-    if (others == 0) return {};
-    if (others == 1) return "; ending the other PE";
+    if (others == 0)
+        return {};
+    if (others == 1)
+        return "; ending the other PE";
     return "; ending the other " + std::to_string(others) + " PEs";
 }
 

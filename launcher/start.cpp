@@ -42,8 +42,10 @@ int find_program(const std::string& name, std::string* path) {
         *path = (folder.empty() ? "." : folder) + "/" + name;
         begin = end + 1;
         struct stat info;
-        if (stat(path->c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
-        if (access(path->c_str(), X_OK) == 0) return 0;
+        if (stat(path->c_str(), &info) != 0 || !S_ISREG(info.st_mode))
+            continue;
+        if (access(path->c_str(), X_OK) == 0)
+            return 0;
         error = EACCES;
     }
     return error;
@@ -56,11 +58,14 @@ std::string explain_exec(const std::string& name, const std::string& path, int e
     const bool searched = name.find('/') == std::string::npos;
     if (error == ENOENT && searched)
         return text + "not found in PATH" + (access(name.c_str(), X_OK) == 0 ? "; did you mean ./" + name + "?" : "");
-    if (error == ENOENT && exists) return text + "the interpreter that it names does not exist";
-    if (error == EACCES && exists && S_ISDIR(info.st_mode)) return text + "it is a directory";
+    if (error == ENOENT && exists)
+        return text + "the interpreter that it names does not exist";
+    if (error == EACCES && exists && S_ISDIR(info.st_mode))
+        return text + "it is a directory";
     if (error == EACCES && exists && access(path.c_str(), X_OK) != 0)
         return text + "you have no permission to execute it (chmod +x?)";
-    if (error == ENOEXEC) return text + "neither a program for this machine nor a script that begins with #!";
+    if (error == ENOEXEC)
+        return text + "neither a program for this machine nor a script that begins with #!";
     return text + strerror(error);
 }
 
@@ -72,7 +77,8 @@ std::vector<int> usable_core_numbers() {
         const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(cpus));
         if (set && sched_getaffinity(0, bytes, set) == 0) {
             for (int cpu = 0; cpu < cpus; ++cpu) {
-                if (CPU_ISSET_S(static_cast<size_t>(cpu), bytes, set)) numbers.push_back(cpu);
+                if (CPU_ISSET_S(static_cast<size_t>(cpu), bytes, set))
+                    numbers.push_back(cpu);
             }
         }
         CPU_FREE(set);
@@ -94,7 +100,8 @@ void set_number(const char* name, int value) {
 
 void close_all(std::initializer_list<int> descriptors) {
     for (const int fd : descriptors) {
-        if (fd >= 0) close(fd);
+        if (fd >= 0)
+            close(fd);
     }
 }
 
@@ -116,11 +123,15 @@ StartFailure Starter::prepare(const Options& options, const Inherited& inherited
     job_fd_ = job_fd;
     launcher_ = getpid();
     for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
-    if (const int error = find_program(options.program[0], &path_); error != 0) return explain(kExec, error, 0);
-    if (options.bind_to_cores) cores_ = usable_core_numbers();
+    if (const int error = find_program(options.program[0], &path_); error != 0)
+        return explain(kExec, error, 0);
+    if (options.bind_to_cores)
+        cores_ = usable_core_numbers();
     null_fd_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (null_fd_ < 0) return {kStatusCannotStart, std::string("cannot open /dev/null: ") + strerror(errno)};
-    if (pipe2(lifeline_, O_CLOEXEC) != 0) return explain(kPipe, errno, 0);
+    if (null_fd_ < 0)
+        return {kStatusCannotStart, std::string("cannot open /dev/null: ") + strerror(errno)};
+    if (pipe2(lifeline_, O_CLOEXEC) != 0)
+        return explain(kPipe, errno, 0);
     set_number(bootstrap::kEnvJobFd, job_fd_);
     set_number(bootstrap::kEnvLifelineFd, lifeline_[0]);
     return {};
@@ -134,7 +145,8 @@ StartFailure Starter::start(int pe, Started* started) {
         failure = {kPipe, errno};
     } else {
         pid = fork();
-        if (pid == 0) become_pe(pe, ends);
+        if (pid == 0)
+            become_pe(pe, ends);
         failure = {kFork, pid < 0 ? errno : 0};
     }
     close_all({ends.output[1], ends.errors[1], ends.failure[1]});
@@ -143,7 +155,8 @@ StartFailure Starter::start(int pe, Started* started) {
         do {
             bytes = read(ends.failure[0], &failure, sizeof failure);  // nothing once the program runs
         } while (bytes < 0 && errno == EINTR);
-        if (bytes != sizeof failure) failure.error = 0;
+        if (bytes != sizeof failure)
+            failure.error = 0;
     }
     close_all({ends.failure[0]});
     if (failure.error != 0) {
@@ -164,8 +177,10 @@ StartFailure Starter::explain(int stage, int error, int pe) const {
     if (stage == kBind)
         text += "binding it to core " + std::to_string(cores_[static_cast<size_t>(pe) % cores_.size()]) + ": ";
     text += strerror(error);
-    if (stage == kFork && error == EAGAIN) text += " (too many processes: see ulimit -u and the cgroup's pids.max)";
-    if (stage == kPipe && (error == EMFILE || error == ENFILE)) text += " (see ulimit -Hn)";
+    if (stage == kFork && error == EAGAIN)
+        text += " (too many processes: see ulimit -u and the cgroup's pids.max)";
+    if (stage == kPipe && (error == EMFILE || error == ENFILE))
+        text += " (see ulimit -Hn)";
     return {kStatusCannotStart, text};
 }
 
@@ -175,7 +190,8 @@ void Starter::become_pe(int pe, const Ends& ends) const {
     if (getppid() != launcher_)  // it died before the line above
         _exit(1);
     close(lifeline_[1]);
-    if (pe != 0) dup2(null_fd_, STDIN_FILENO);
+    if (pe != 0)
+        dup2(null_fd_, STDIN_FILENO);
     dup2(ends.output[1], STDOUT_FILENO);
     dup2(ends.errors[1], STDERR_FILENO);
     fcntl(job_fd_, F_SETFD, 0);
