@@ -174,10 +174,10 @@ def overloads_cpp(family: Family) -> list[str]:
 def shmem_h(sections) -> str:
     generics = [f for _, families in sections for f in families if f.generic]
     lines = [
+        "/* clang-format off */",
         "/* OpenSHMEM 1.6 as Heddle provides it. " + NOTICE,
         " * Every function has a pshmem_ twin (pshmem.h). Thread-safety: any thread, any time between init and finalize,",
         " * unless the comment says collective. What misuse does, and who says so: docs/guide.md. */",
-        "/* clang-format off */",
         "#ifndef HEDDLE_SHMEM_H",
         "#define HEDDLE_SHMEM_H",
         "",
@@ -217,8 +217,8 @@ def shmem_h(sections) -> str:
 
 def pshmem_h(sections) -> str:
     lines = [
-        "/* The profiling interface (section 10): every function under its second name. " + NOTICE + " */",
         "/* clang-format off */",
+        "/* The profiling interface (section 10): every function under its second name. " + NOTICE + " */",
         "#ifndef HEDDLE_PSHMEM_H",
         "#define HEDDLE_PSHMEM_H",
         "",
@@ -253,8 +253,8 @@ def twins(sections, inline: bool) -> list[str]:
 
 def names_h(sections) -> str:
     lines = [
-        "/* The inlined functions, one line each over heddle/inline.h, which includes this file. " + NOTICE + " */",
         "/* clang-format off */",
+        "/* The inlined functions, one line each over heddle/inline.h, which includes this file. " + NOTICE + " */",
         *definitions(sections, True, "HEDDLE_INLINE "),
     ]
     return "\n".join(lines) + "\n"
@@ -262,8 +262,8 @@ def names_h(sections) -> str:
 
 def shims_cpp(sections) -> str:
     lines = [
-        "// The exported names that are not inlined, one line each. " + NOTICE,
         "// clang-format off",
+        "// The exported names that are not inlined, one line each. " + NOTICE,
         '#include "entry/entry.h"',
         "",
         'extern "C" {',
@@ -279,8 +279,8 @@ def shims_cpp(sections) -> str:
 
 def inline_exports_c(sections) -> str:
     lines = [
-        "/* The inlined functions once more, exported: the same source under an empty inline keyword. " + NOTICE + " */",
         "/* clang-format off */",
+        "/* The inlined functions once more, exported: the same source under an empty inline keyword. " + NOTICE + " */",
         "#define HEDDLE_EXPORT_INLINE",
         "#include <shmem.h>",
         '#include "entry/twin.h"',

@@ -3,16 +3,16 @@
  * Contract. The layout is pinned by tests/abi and versioned by the symbol name heddle_abi_1: a library that changes it
  * exports heddle_abi_2, and a program compiled for another layout fails to link or load instead of misreading memory.
  *
- * Invariants, after init and before finalize:
- *   heap_size, data_size   0 sends every operation down the exported slow path (checked runs, before init, after
- *                          finalize); otherwise this PE's symmetric objects are exactly the bytes
- *                          [heap_base, heap_base + heap_size) and [data_base, data_base + data_size).
+ * Invariants, at any time:
+ *   heap_base, data_base   where this PE's symmetric heap and its executable's static data begin.
  *   ctx->peers[pe]         readable for EVERY int pe, negative ones too: the table lies in the middle of a reservation
- *                          of 2^32 entries that reads as zero where there is no PE. So a bad PE number costs no branch:
- *                          it finds NULL, takes the slow path and is named there.
- *   peers[pe].heap, .data  where this PE loads and stores that PE's heap and static data; NULL when it cannot.
- *   Behind each region lie at least HEDDLE_GAP_BYTES that belong to nobody, so that one value of up to 16 bytes that
- *   starts inside a region and crosses its end harms nothing.
+ *                          that reads as zero where there is no PE. So neither a bad PE number nor a PE that loads and
+ *                          stores do not reach costs a branch: its sizes are 0, every offset is beyond them, and the
+ *                          operation takes the slow path, which does it or names what is wrong. Before init, after
+ *                          finalize, in checked runs and for destroyed contexts, a table without any PE stands there.
+ *   peers[pe]              the address, in this PE's address space, and the size of pe's heap and static data. An
+ * object lies at the same offset in all of them. Behind each region lie at least HEDDLE_GAP_BYTES that belong to
+ * nobody, so that one value of up to 16 bytes that starts inside a region and crosses its end harms nothing.
  *
  * Threads: written by init and finalize only, read by all. */
 #ifndef HEDDLE_ABI_H
@@ -36,10 +36,12 @@
 
 #define HEDDLE_GAP_BYTES 4096
 
-/* Where one PE's symmetric memory lies in the address space of this PE; 16 bytes, so that indexing is one shift. */
+/* Where one PE's symmetric memory lies in the address space of this PE; 32 bytes, so that indexing is one shift. */
 struct heddle_peer {
     char* heap;
+    size_t heap_size; /* bytes; 0: not reached by load and store */
     char* data;
+    size_t data_size;
 };
 
 /* A context as inlined code sees it; the library's own fields lie behind. */
@@ -49,9 +51,7 @@ struct heddle_ctx {
 
 struct heddle_abi_1 {
     uintptr_t heap_base;
-    size_t heap_size; /* bytes */
     uintptr_t data_base;
-    size_t data_size; /* bytes */
     struct heddle_ctx default_ctx;
 };
 

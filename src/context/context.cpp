@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <new>
 
-#include "memory/peers.h"
-
 namespace heddle::context {
 
 namespace {
@@ -31,9 +29,8 @@ struct Pool {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     Chunk* chunks = nullptr;
     Context* free = nullptr;
-    const heddle_peer* peers = nullptr;  // of the world
-    const heddle_peer* nobody =
-        nullptr;  // NULL for every int: sends operations on a destroyed context to their message
+    const heddle_peer* peers = nullptr;
+    const heddle_peer* nobody = nullptr;
 };
 
 HEDDLE_PE_LOCAL Pool* pool = nullptr;
@@ -67,12 +64,15 @@ bool grow() {
 
 }  // namespace
 
-void start_contexts(const heddle_peer* peers) {
-    if (!pool) {
+void start_contexts(const heddle_peer* peers, const heddle_peer* nobody) {
+    if (!pool)
         pool = new Pool;
-        pool->nobody = memory::make_peer_table(0);
-    }
     pool->peers = peers;
+    pool->nobody = nobody;
+    retire_all();
+}
+
+void retire_all() {
     pool->free = nullptr;
     for (Chunk* chunk = pool->chunks; chunk; chunk = chunk->next)
         for (Context& context : chunk->contexts) retire(&context);

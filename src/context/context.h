@@ -12,9 +12,12 @@ namespace heddle::context {
 struct Pool;
 extern HEDDLE_PE_LOCAL Pool* pool;  // this PE's; lives as long as the process
 
-// Sets up the pool of this PE; peers: the world's table, from memory::make_peer_table. Contexts of an earlier init are
-// gone.
-void start_contexts(const heddle_peer* peers);
+// Sets up the pool of this PE. peers: the table that a context gets; nobody: that of one which is not alive, so that
+// operations on it take the slow path to their message. Contexts of an earlier init are gone.
+void start_contexts(const heddle_peer* peers, const heddle_peer* nobody);
+
+// Ends all contexts.
+void retire_all();
 
 // A context for the options (SHMEM_CTX_SERIALIZED, PRIVATE, NOSTORE), or null when there is no memory.
 shmem_ctx_t create(long options);

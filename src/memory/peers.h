@@ -6,8 +6,10 @@
 
 namespace heddle::memory {
 
-// A table for n_pes PEs whose entries are zero, readable from peers[INT_MIN] to peers[INT_MAX]; null when the address
-// space (64 GiB, of which only the entries used are ever memory) is refused. Not freed: it lives as long as the
+// A table of n_pes (0 or more) writable entries that begin zeroed, amid a reservation that reads as zero: from
+// peers[INT_MIN] to peers[INT_MAX], 128 GiB of address space of which only the entries used are ever memory. Where the
+// system refuses that much (ulimit -v), a smaller reservation; then a PE number further out than it reaches is a
+// segmentation fault instead of a message. Null when even 256 KiB are refused. Not freed: it lives as long as the
 // process.
 heddle_peer* make_peer_table(int n_pes);
 

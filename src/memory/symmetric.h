@@ -24,8 +24,8 @@ struct Region {
 struct Symmetric {
     Region heap;
     Region data;
-    const heddle_peer* peers = nullptr;
-    bool any_pe = false;  // peers answers for every int, as the hot path needs
+    const heddle_peer* peers = nullptr;   // of all PEs
+    const heddle_peer* nobody = nullptr;  // a table without any: sends all operations down the slow path
     Allocator* allocator = nullptr;
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of allocator
 };

@@ -8,9 +8,9 @@
 namespace heddle::operations {
 
 // Ends the PE when there is no such context, or no library. A live context's table has an entry for PE 0; that of a
-// destroyed one has none, and before init and in checked runs the size is 0.
+// destroyed one has none, and so it is for all before init and in checked runs.
 inline void require_ctx(const char* function, shmem_ctx_t ctx) {
-    if (heddle_abi_1.heap_size != 0 && ctx != SHMEM_CTX_INVALID && ctx->peers[0].heap)
+    if (ctx != SHMEM_CTX_INVALID && ctx->peers[0].heap_size != 0)
         return;
     require_target(function, ctx, 0);
 }

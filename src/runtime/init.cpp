@@ -26,7 +26,15 @@
 #include <cstdlib>
 #include <cstring>
 
-HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1;
+namespace {
+
+// What the default context points to before init: no PE, for every plausible number. Never touched, so never memory.
+constexpr int kPlausiblePe = 4096;
+const heddle_peer kBeforeInit[2 * kPlausiblePe] = {};
+
+}  // namespace
+
+HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1 = {0, 0, {kBeforeInit + kPlausiblePe}};
 
 namespace heddle::runtime {
 
@@ -52,10 +60,15 @@ class InitLock {
 };
 HEDDLE_PE_LOCAL pthread_mutex_t InitLock::mutex_ = PTHREAD_MUTEX_INITIALIZER;
 
+// From here on every operation takes the slow path.
+void close_hot_path() {
+    heddle_abi_1.default_ctx.peers = memory::symmetric->nobody;
+    context::retire_all();
+}
+
 // The child of a fork is no PE: nothing may run in it, and its parent's threads are not its own.
 void become_forked_child() {
-    heddle_abi_1.heap_size = 0;
-    heddle_abi_1.data_size = 0;
+    close_hot_path();
     base::lifecycle = Lifecycle::kForkedChild;
     base::on_fatal = nullptr;
     references = 0;
@@ -137,29 +150,28 @@ bool build_memory(const char* function, char* error) {
     symmetric->heap = {reinterpret_cast<uintptr_t>(node.heap(job.pe)), node.layout.heap_bytes};
     symmetric->data = {data.begin, data.bytes()};
     heddle_peer* peers = memory::make_peer_table(job.n_pes);
-    symmetric->any_pe = peers != nullptr;
-    if (!peers) {
-        HEDDLE_DEBUG(function, "no address space for the peer table: operations take the slow path");
-        peers = new heddle_peer[static_cast<size_t>(job.n_pes)];
+    symmetric->nobody = memory::make_peer_table(0);
+    if (!peers || !symmetric->nobody) {
+        snprintf(error, kErrorBytes, "no address space for the table of %d PEs; right would be a higher ulimit -v",
+                 job.n_pes);
+        return false;
     }
-    for (int pe = 0; pe < job.n_pes; ++pe) peers[pe] = {node.heap(pe), data.bytes() > 0 ? node.data(pe) : nullptr};
-    if (data.bytes() > 0)
-        peers[job.pe].data = reinterpret_cast<char*>(data.begin);  // a PE reaches itself at its own addresses
+    for (int pe = 0; pe < job.n_pes; ++pe)
+        peers[pe] = {node.heap(pe), node.layout.heap_bytes, node.data(pe), data.bytes()};
+    peers[job.pe].data = reinterpret_cast<char*>(data.begin);  // a PE reaches itself at its own addresses
     symmetric->peers = peers;
     memory::symmetric = symmetric;
     return true;
 }
 
-// Opens the hot path, unless something asks for the slow one.
-void publish() {
+// Opens the hot path, unless the run is a checked one.
+void open_hot_path() {
     const memory::Symmetric& symmetric = *memory::symmetric;
-    heddle_abi_1.default_ctx.peers = symmetric.peers;
-    if (base::settings.check || !symmetric.any_pe)
-        return;
+    const heddle_peer* peers = base::settings.check ? symmetric.nobody : symmetric.peers;
     heddle_abi_1.heap_base = symmetric.heap.base;
     heddle_abi_1.data_base = symmetric.data.base;
-    heddle_abi_1.heap_size = symmetric.heap.bytes;
-    heddle_abi_1.data_size = symmetric.data.bytes;
+    heddle_abi_1.default_ctx.peers = peers;
+    context::start_contexts(peers, symmetric.nobody);
 }
 
 // A program that ends without finalize leaves its state as running, and the launcher says so. What it has printed is
@@ -182,9 +194,8 @@ bool start(const char* function, char* error) {
     memory::prepare_heap(job.pe, base::settings.huge_pages, base::settings.first_touch);
     collective::start_sync(node.shared(), job.pe, job.n_pes,
                            static_cast<collective::SyncAlgorithm>(base::settings.barrier), job.page->cores);
-    context::start_contexts(memory::symmetric->peers);
     bootstrap::barrier(function);  // nobody reaches a peer's memory before that peer has moved its static data there
-    publish();
+    open_hot_path();
     base::lifecycle = Lifecycle::kRunning;
     report_start();
     return true;
@@ -192,8 +203,7 @@ bool start(const char* function, char* error) {
 
 void stop(const char* function) {
     collective::barrier_all(function);
-    heddle_abi_1.heap_size = 0;
-    heddle_abi_1.data_size = 0;
+    close_hot_path();
     base::lifecycle = Lifecycle::kFinalized;
     // Nobody touches the heap of another any more. Static data stays shared: the program goes on using it.
     memory::discard_heap(job.pe);

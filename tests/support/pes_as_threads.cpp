@@ -1,7 +1,5 @@
 #include "support/pes_as_threads.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <tuple>
@@ -64,7 +62,7 @@ void run_pes(int n_pes, const std::function<void(int pe)>& body) {
         });
     }
     for (std::thread& pe : pes) pe.join();
-    close(fd);
+    // fd stays open: map_node knows a job's memory by its descriptor, and the next job must not get the same number.
 }
 
 std::thread thread_of_pe(std::function<void()> body) {
