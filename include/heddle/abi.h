@@ -9,7 +9,7 @@
  *                          that reads as zero where there is no PE. So neither a bad PE number nor a PE that loads and
  *                          stores do not reach costs a branch: its sizes are 0, every offset is beyond them, and the
  *                          operation takes the slow path, which does it or names what is wrong. Before init, after
- *                          finalize, in checked runs and for destroyed contexts, a table without any PE stands there.
+ *                          finalize, in checked runs and for destroyed contexts, all of its sizes are 0.
  *   peers[pe]              the address, in this PE's address space, and the size of pe's heap and static data. An
  * object lies at the same offset in all of them. Behind each region lie at least HEDDLE_GAP_BYTES that belong to
  * nobody, so that one value of up to 16 bytes that starts inside a region and crosses its end harms nothing.
@@ -23,6 +23,7 @@
 
 #ifdef __GNUC__
 #define HEDDLE_NORETURN __attribute__((__noreturn__))
+#define HEDDLE_COLD __attribute__((__cold__))
 #else
 #error "Heddle's headers need gcc, clang or a compiler that speaks their attributes"
 #endif
@@ -35,6 +36,8 @@
 #endif
 
 #define HEDDLE_GAP_BYTES 4096
+/* The most that inlined code touches at an address whose whole extent it has not compared with the size. */
+#define HEDDLE_SHORT_BYTES 16
 
 /* Where one PE's symmetric memory lies in the address space of this PE; 32 bytes, so that indexing is one shift. */
 struct heddle_peer {
@@ -72,25 +75,34 @@ enum heddle_amo_op {
 extern "C" {
 #endif
 
-typedef struct heddle_ctx* shmem_ctx_t;
+typedef const struct heddle_ctx* shmem_ctx_t;
 
+/* Constant to all but src/runtime/init.cpp, so that compilers keep it in registers across stores and calls. A copy kept
+ * from before init can only find that no offset fits, and the slow path is always right; after finalize it is the
+ * entries of the table that say no (docs/decisions/0006). */
+#if !defined(HEDDLE_ABI_WRITER) && !defined(HEDDLE_PES_AS_THREADS)
+extern const struct heddle_abi_1 heddle_abi_1;
+#else
 extern HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1;
+#endif
 
 #define SHMEM_CTX_DEFAULT (&heddle_abi_1.default_ctx)
 #define SHMEM_CTX_INVALID ((shmem_ctx_t)0)
 
-/* The slow path: everything that is not a load or store of a neighbour's memory, and every complaint. `function` is the
- * name that the program called, for messages. Any thread. They end the program when an argument is wrong. */
-void heddle_slow_put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
-                     size_t element_bytes, int pe);
-void heddle_slow_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
-                     size_t element_bytes, int pe);
+/* The slow path: everything that is not a load or store of a neighbour's memory, and every complaint. The arguments
+ * begin as those of the OpenSHMEM function do, so that the hot path has nothing to move out of the way for the call
+ * that it does not make. `function` is the name that the program called, for messages. Any thread. They end the program
+ * when an argument is wrong. */
+HEDDLE_COLD void heddle_slow_put(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
+                                 const char* function, shmem_ctx_t ctx);
+HEDDLE_COLD void heddle_slow_get(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
+                                 const char* function, shmem_ctx_t ctx);
 /* One value of at most 8 bytes, in the low bytes of `bits`. */
-void heddle_slow_p(const char* function, shmem_ctx_t ctx, void* dest, uint64_t bits, size_t bytes, int pe);
-uint64_t heddle_slow_g(const char* function, shmem_ctx_t ctx, const void* source, size_t bytes, int pe);
+HEDDLE_COLD void heddle_slow_p(void* dest, uint64_t bits, int pe, size_t bytes, const char* function, shmem_ctx_t ctx);
+HEDDLE_COLD uint64_t heddle_slow_g(const void* source, int pe, size_t bytes, const char* function, shmem_ctx_t ctx);
 /* bytes: 4 or 8. Returns the old value of the operations that have one. */
-uint64_t heddle_slow_amo(const char* function, shmem_ctx_t ctx, enum heddle_amo_op op, const void* dest,
-                         uint64_t operand, uint64_t compare, size_t bytes, int pe);
+HEDDLE_COLD uint64_t heddle_slow_amo(const void* dest, uint64_t operand, int pe, uint64_t compare, size_t bytes,
+                                     enum heddle_amo_op op, const char* function, shmem_ctx_t ctx);
 
 #ifdef __cplusplus
 }

@@ -87,7 +87,6 @@ HEDDLE_LOCAL void heddle_load(void* to, const void* from, size_t bytes) {
  * path. Whatever is wrong with address or pe, and whatever load and store do not reach, fails the comparison with a
  * size of 0 (heddle/abi.h). At most HEDDLE_SHORT_BYTES may be touched without a look at *region: the gap behind it
  * takes what crosses the end. */
-#define HEDDLE_SHORT_BYTES 16
 HEDDLE_LOCAL char* heddle_on_node(shmem_ctx_t ctx, const void* address, int pe, uintptr_t* offset, size_t* region) {
     const struct heddle_peer* peer;
     char* base = NULL;
@@ -114,6 +113,11 @@ HEDDLE_LOCAL char* heddle_on_node(shmem_ctx_t ctx, const void* address, int pe, 
  * may overlap. False when it is longer, or shorter than its kind gains by. */
 HEDDLE_LOCAL int heddle_copy_short(void* to, const void* from, size_t nelems, size_t element_bytes) {
     size_t bytes = nelems * element_bytes;
+#ifdef HEDDLE_UNDER_TSAN /* sees a copy only when it is a call: hides the size from the compiler */
+    __asm__("" : "+r"(bytes));
+    if (element_bytes == 1 || nelems != 1)
+        return 0;
+#endif
     if (element_bytes > 1 && element_bytes <= 8 && nelems == 1) {
         heddle_store(to, from, element_bytes);
         return 1;
@@ -149,9 +153,9 @@ HEDDLE_LOCAL void heddle_p(const char* function, shmem_ctx_t ctx, void* dest, co
     } else if (bytes <= 8) { /* by value, so that the value need not leave its register on the fast path */
         uint64_t bits = 0;
         memcpy(&bits, value, bytes <= 8 ? bytes : 8);
-        heddle_slow_p(function, ctx, dest, bits, bytes, pe);
+        heddle_slow_p(dest, bits, pe, bytes, function, ctx);
     } else {
-        heddle_slow_put(function, ctx, dest, value, 1, bytes, pe);
+        heddle_slow_put(dest, value, 1, pe, bytes, function, ctx);
     }
 }
 
@@ -163,10 +167,10 @@ HEDDLE_LOCAL void heddle_g(const char* function, shmem_ctx_t ctx, void* value, c
     if (HEDDLE_LIKELY(base != NULL)) {
         heddle_load(value, base + offset, bytes);
     } else if (bytes <= 8) {
-        uint64_t bits = heddle_slow_g(function, ctx, source, bytes, pe);
+        uint64_t bits = heddle_slow_g(source, pe, bytes, function, ctx);
         memcpy(value, &bits, bytes <= 8 ? bytes : 8);
     } else {
-        heddle_slow_get(function, ctx, value, source, 1, bytes, pe);
+        heddle_slow_get(value, source, 1, pe, bytes, function, ctx);
     }
 }
 
@@ -184,7 +188,7 @@ HEDDLE_LOCAL void heddle_put(const char* function, shmem_ctx_t ctx, void* dest, 
             return;
         }
     }
-    heddle_slow_put(function, ctx, dest, source, nelems, element_bytes, pe);
+    heddle_slow_put(dest, source, nelems, pe, element_bytes, function, ctx);
 }
 
 HEDDLE_LOCAL void heddle_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
@@ -201,7 +205,7 @@ HEDDLE_LOCAL void heddle_get(const char* function, shmem_ctx_t ctx, void* dest, 
             return;
         }
     }
-    heddle_slow_get(function, ctx, dest, source, nelems, element_bytes, pe);
+    heddle_slow_get(dest, source, nelems, pe, element_bytes, function, ctx);
 }
 
 /* One atomic on a datum of `bytes` (4 or 8) that this CPU reaches; returns the old value of those operations that have
@@ -260,7 +264,7 @@ HEDDLE_LOCAL void heddle_amo(const char* function, shmem_ctx_t ctx, enum heddle_
     if (HEDDLE_LIKELY(base != NULL))
         old = heddle_amo_on(op, base + offset, value, expected, bytes);
     else
-        old = heddle_slow_amo(function, ctx, op, dest, value, expected, bytes, pe);
+        old = heddle_slow_amo(dest, value, pe, expected, bytes, op, function, ctx);
     if (fetch)
         memcpy(fetch, &old, bytes); /* the low bytes: both supported architectures are little-endian */
 }

@@ -1,3 +1,5 @@
+// The definitions of what base/ keeps for each PE.
+
 #include "base/lifecycle.h"
 #include "base/log.h"
 

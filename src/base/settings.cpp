@@ -3,6 +3,7 @@
 #include <strings.h>
 #include <cctype>
 #include <cerrno>
+#include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -39,10 +40,10 @@ bool parse(const char* text, const char*, bool* value, const char**) {
     return true;
 }
 
-// The place in `words` ("a|b|c") of the word that text begins with, up to its own first '|'.
+// The place of text in `words` ("a|b|c"); the default is the list itself, and means its first word.
 bool parse(const char* text, const char* words, int* value, const char** right) {
     *right = words;
-    const size_t length = strcspn(text, "|");
+    const size_t length = text == words ? strcspn(text, "|") : strlen(text);
     int place = 0;
     for (const char* word = words; *word; ++place) {
         const size_t word_length = strcspn(word, "|");
@@ -75,8 +76,11 @@ bool parse_bytes(const char* text, size_t* bytes) {
         return false;
     if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
         return false;
+    // In the C locale: a program's own may have another decimal point.
+    const locale_t c_locale = newlocale(LC_ALL_MASK, "C", locale_t{});
     char* end = nullptr;
-    const long double number = strtold(text, &end);
+    const double number = strtod_l(text, &end, c_locale);
+    freelocale(c_locale);
     int shift = 0;
     if (*end != '\0') {
         const char* letters = "kmgt";
@@ -85,11 +89,11 @@ bool parse_bytes(const char* text, size_t* bytes) {
             return false;
         shift = 10 * static_cast<int>(letter - letters + 1);  // what follows the letter is ignored, as specified
     }
-    const long double product = number * static_cast<long double>(uint64_t{1} << shift);
-    if (!(product <= static_cast<long double>(uint64_t{1} << 56)))
+    const double product = number * static_cast<double>(uint64_t{1} << shift);
+    if (!(product <= static_cast<double>(uint64_t{1} << 56)))
         return false;
     *bytes = static_cast<size_t>(product);
-    *bytes += static_cast<long double>(*bytes) < product;  // rounded up, as specified
+    *bytes += static_cast<double>(*bytes) < product;  // rounded up, as specified
     return true;
 }
 

@@ -69,10 +69,6 @@ void start_contexts(const heddle_peer* peers, const heddle_peer* nobody) {
         pool = new Pool;
     pool->peers = peers;
     pool->nobody = nobody;
-    retire_all();
-}
-
-void retire_all() {
     pool->free = nullptr;
     for (Chunk* chunk = pool->chunks; chunk; chunk = chunk->next)
         for (Context& context : chunk->contexts) retire(&context);
@@ -92,7 +88,7 @@ shmem_ctx_t create(long options) {
 
 void destroy(shmem_ctx_t ctx) {
     PoolLock lock;
-    retire(reinterpret_cast<Context*>(ctx));
+    retire(const_cast<Context*>(reinterpret_cast<const Context*>(ctx)));
 }
 
 bool is_alive(shmem_ctx_t ctx) {

@@ -16,9 +16,6 @@ extern HEDDLE_PE_LOCAL Pool* pool;  // this PE's; lives as long as the process
 // operations on it take the slow path to their message. Contexts of an earlier init are gone.
 void start_contexts(const heddle_peer* peers, const heddle_peer* nobody);
 
-// Ends all contexts.
-void retire_all();
-
 // A context for the options (SHMEM_CTX_SERIALIZED, PRIVATE, NOSTORE), or null when there is no memory.
 shmem_ctx_t create(long options);
 

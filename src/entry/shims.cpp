@@ -378,7 +378,7 @@ void shmem_ctx_put128_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source
 void shmem_putmem_signal_nbi(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { heddle::operations::put_signal("shmem_putmem_signal_nbi", SHMEM_CTX_DEFAULT, dest, source, nelems, 1, sig_addr, signal, sig_op, pe); }
 void shmem_ctx_putmem_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe) { heddle::operations::put_signal("shmem_ctx_putmem_signal_nbi", ctx, dest, source, nelems, 1, sig_addr, signal, sig_op, pe); }
 uint64_t shmem_signal_fetch(const uint64_t *sig_addr) { return heddle::operations::signal_fetch("shmem_signal_fetch", sig_addr); }
-uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value) { return heddle::operations::wait_until<uint64_t>("shmem_signal_wait_until", sig_addr, cmp, cmp_value); }
+uint64_t shmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value) { return heddle::operations::wait_until<uint64_t>("shmem_signal_wait_until", sig_addr, cmp, cmp_value, "sig_addr"); }
 void shmem_int_wait_until(int *ivar, int cmp, int cmp_value) { (void)heddle::operations::wait_until<int>("shmem_int_wait_until", ivar, cmp, cmp_value); }
 void shmem_long_wait_until(long *ivar, int cmp, long cmp_value) { (void)heddle::operations::wait_until<long>("shmem_long_wait_until", ivar, cmp, cmp_value); }
 void shmem_longlong_wait_until(long long *ivar, int cmp, long long cmp_value) { (void)heddle::operations::wait_until<long long>("shmem_longlong_wait_until", ivar, cmp, cmp_value); }

@@ -5,28 +5,28 @@ namespace operations = heddle::operations;
 
 extern "C" {
 
-void heddle_slow_put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
-                     size_t element_bytes, int pe) {
+void heddle_slow_put(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes, const char* function,
+                     shmem_ctx_t ctx) {
     operations::slow_put(function, ctx, dest, source, nelems, element_bytes, pe);
 }
 
-void heddle_slow_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
-                     size_t element_bytes, int pe) {
+void heddle_slow_get(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes, const char* function,
+                     shmem_ctx_t ctx) {
     operations::slow_get(function, ctx, dest, source, nelems, element_bytes, pe);
 }
 
-void heddle_slow_p(const char* function, shmem_ctx_t ctx, void* dest, uint64_t bits, size_t bytes, int pe) {
+void heddle_slow_p(void* dest, uint64_t bits, int pe, size_t bytes, const char* function, shmem_ctx_t ctx) {
     operations::slow_put(function, ctx, dest, &bits, 1, bytes, pe);  // the low bytes: little-endian
 }
 
-uint64_t heddle_slow_g(const char* function, shmem_ctx_t ctx, const void* source, size_t bytes, int pe) {
+uint64_t heddle_slow_g(const void* source, int pe, size_t bytes, const char* function, shmem_ctx_t ctx) {
     uint64_t bits = 0;
     operations::slow_get(function, ctx, &bits, source, 1, bytes, pe);
     return bits;
 }
 
-uint64_t heddle_slow_amo(const char* function, shmem_ctx_t ctx, enum heddle_amo_op op, const void* dest,
-                         uint64_t operand, uint64_t compare, size_t bytes, int pe) {
+uint64_t heddle_slow_amo(const void* dest, uint64_t operand, int pe, uint64_t compare, size_t bytes,
+                         enum heddle_amo_op op, const char* function, shmem_ctx_t ctx) {
     return operations::slow_amo(function, ctx, op, dest, operand, compare, bytes, pe);
 }
 

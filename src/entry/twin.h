@@ -13,6 +13,8 @@
 #define HEDDLE_COPY_ATTRIBUTES(name)
 #endif
 
-#define HEDDLE_TWIN(name) extern __typeof(name) p##name __attribute__((HEDDLE_COPY_ATTRIBUTES(name) __alias__(#name)));
+#define HEDDLE_TWIN(name)         \
+    extern __typeof(name) p##name \
+        __attribute__((HEDDLE_COPY_ATTRIBUTES(name) __alias__(#name), __visibility__("default")));
 
 #endif

@@ -117,7 +117,11 @@ Allocator::Block* Allocator::find_aligned(size_t bytes, size_t alignment) {
         return find_free(bytes);
     if (bytes > heap_bytes_ || alignment > heap_bytes_)
         return nullptr;
-    Block* block = find_free(bytes + alignment - kUnit);
+    // A block that happens to lie right needs no room for alignment; otherwise any with that room will do.
+    Block* block = find_free(bytes);
+    if (block && block->offset % alignment == 0)
+        return block;
+    block = find_free(bytes + alignment - kUnit);
     if (!block)
         return nullptr;
     const size_t lead = (alignment - block->offset % alignment) % alignment;

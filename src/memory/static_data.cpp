@@ -5,9 +5,10 @@
 #include <link.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 namespace heddle::memory {
 
@@ -53,46 +54,73 @@ int read_segments(dl_phdr_info* info, size_t, void* result) {
 // What the atfork handlers need; kept outside the static data that they replace, as this library's own always is.
 struct Moved {
     StaticRange range;
-    void* snapshot;  // taken before the fork, given to the child
+    int fd;
+    size_t file_offset;
     void (*after_fork)();
 };
 Moved moved;
+thread_local void* snapshot;  // taken before the fork, given to the child; several threads may fork at once
 
-void before_fork() {
-    void* copy = mmap(nullptr, moved.range.bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    moved.snapshot = copy == MAP_FAILED ? nullptr : copy;
-    if (moved.snapshot)
-        memcpy(moved.snapshot, reinterpret_cast<void*>(moved.range.begin), moved.range.bytes());
-}
-
-void after_fork_in_parent() {
-    if (moved.snapshot)
-        munmap(moved.snapshot, moved.range.bytes());
-}
-
-void after_fork_in_child() {
-    // Without memory for the copy the child must not go on: it would write into its parent's variables.
-    if (!moved.snapshot ||
-        mremap(moved.snapshot, moved.range.bytes(), moved.range.bytes(), MREMAP_MAYMOVE | MREMAP_FIXED,
-               reinterpret_cast<void*>(moved.range.begin)) == MAP_FAILED)
-        _exit(1);
-    moved.after_fork();
-}
-
-bool write_all(int fd, const char* from, size_t bytes, size_t offset) {
+// Reads or writes all bytes between memory and fd, or fails. As a system call: sanitizers would object to what lies
+// between the program's variables.
+template <long kCall>
+bool transfer_all(int fd, char* memory, size_t bytes, size_t offset) {
     while (bytes > 0) {
-        const ssize_t written = pwrite(fd, from, bytes, static_cast<off_t>(offset));
-        if (written <= 0)
+        const long done = syscall(kCall, fd, memory, bytes, offset);
+        if (done <= 0)
             return false;
-        from += written;
-        bytes -= static_cast<size_t>(written);
-        offset += static_cast<size_t>(written);
+        memory += done;
+        bytes -= static_cast<size_t>(done);
+        offset += static_cast<size_t>(done);
     }
     return true;
 }
 
-bool is_zero_page(const char* page) {
-    return page[0] == 0 && memcmp(page, page + 1, os::kPageBytes - 1) == 0;
+// Copies what has been written to, and skips the holes, from the file that holds the data to its copy.
+bool take_snapshot(char* copy) {
+    const size_t begin = moved.file_offset, end = begin + moved.range.bytes();
+    for (size_t at = begin; at < end;) {
+        const off_t data = lseek(moved.fd, static_cast<off_t>(at), SEEK_DATA);
+        if (data < 0 || static_cast<size_t>(data) >= end)
+            return data >= 0 || errno == ENXIO;
+        const off_t hole = lseek(moved.fd, data, SEEK_HOLE);
+        if (hole < 0)
+            return false;
+        at = std::min(static_cast<size_t>(hole), end);
+        const size_t from = static_cast<size_t>(data);
+        if (!transfer_all<SYS_pread64>(moved.fd, copy + (from - begin), at - from, from))
+            return false;
+    }
+    return true;
+}
+
+void before_fork() {
+    void* copy = mmap(nullptr, moved.range.bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    snapshot = copy == MAP_FAILED ? nullptr : copy;
+    if (snapshot && !take_snapshot(static_cast<char*>(snapshot))) {
+        munmap(snapshot, moved.range.bytes());
+        snapshot = nullptr;
+    }
+}
+
+void after_fork_in_parent() {
+    if (snapshot)
+        munmap(snapshot, moved.range.bytes());
+}
+
+void after_fork_in_child() {
+    // Without its copy the child must not go on: it would write into its parent's variables.
+    if (!snapshot || mremap(snapshot, moved.range.bytes(), moved.range.bytes(), MREMAP_MAYMOVE | MREMAP_FIXED,
+                            reinterpret_cast<void*>(moved.range.begin)) == MAP_FAILED)
+        _exit(1);
+    moved.after_fork();
+}
+
+__attribute__((no_sanitize("address"))) bool is_zero_page(const char* page) {
+    const auto* words = reinterpret_cast<const uint64_t*>(page);
+    uint64_t any = 0;
+    for (size_t i = 0; i < os::kPageBytes / sizeof *words; ++i) any |= words[i];
+    return any == 0;
 }
 
 }  // namespace
@@ -104,12 +132,12 @@ StaticRange find_static_data() {
 }
 
 bool move_static_data(const StaticRange& range, int fd, size_t file_offset, void (*after_fork)()) {
-    const char* from = reinterpret_cast<const char*>(range.begin);
+    char* from = reinterpret_cast<char*>(range.begin);
     for (size_t at = 0; at < range.bytes(); at += os::kPageBytes) {
-        if (!is_zero_page(from + at) && !write_all(fd, from + at, os::kPageBytes, file_offset + at))
+        if (!is_zero_page(from + at) && !transfer_all<SYS_pwrite64>(fd, from + at, os::kPageBytes, file_offset + at))
             return false;
     }
-    moved = {range, nullptr, after_fork};
+    moved = {range, fd, file_offset, after_fork};
     if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
         return false;
     return os::map_shared(fd, file_offset, range.bytes(), reinterpret_cast<void*>(range.begin)) != nullptr;

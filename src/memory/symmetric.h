@@ -24,8 +24,9 @@ struct Region {
 struct Symmetric {
     Region heap;
     Region data;
-    const heddle_peer* peers = nullptr;   // of all PEs
-    const heddle_peer* nobody = nullptr;  // a table without any: sends all operations down the slow path
+    heddle_peer* peers = nullptr;         // of all PEs
+    heddle_peer* published = nullptr;     // the hot path's table: as peers while it is open, zeroes otherwise
+    const heddle_peer* nobody = nullptr;  // the table of contexts that are not alive: zeroes
     Allocator* allocator = nullptr;
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of allocator
 };

@@ -53,7 +53,7 @@ void require_target(const char* function, shmem_ctx_t ctx, int pe) {
     if (ctx == SHMEM_CTX_INVALID)
         fatal(function, "ctx is SHMEM_CTX_INVALID: right would be SHMEM_CTX_DEFAULT or a context that was created");
     if (!context::is_alive(ctx))
-        fatal(function, "ctx %p is no context: it was destroyed, or never created", static_cast<void*>(ctx));
+        fatal(function, "ctx %p is no context: it was destroyed, or never created", static_cast<const void*>(ctx));
     if (pe < 0 || pe >= bootstrap::job.n_pes)
         fatal(function, "pe %d is out of range: the job has PEs 0 to %d", pe, bootstrap::job.n_pes - 1);
 }
@@ -107,13 +107,13 @@ void require_comparison(const char* function, int cmp) {
               SHMEM_CMP_EQ, SHMEM_CMP_LE);
 }
 
-void check_ivars(const char* function, const void* ivars, size_t nelems, size_t element_bytes) {
+void check_ivars(const char* function, const char* argument, const void* ivars, size_t nelems, size_t element_bytes) {
     if (!base::settings.check || nelems == 0)
         return;
-    require_pointer(function, "ivars", ivars);
+    require_pointer(function, argument, ivars);
     if (reinterpret_cast<uintptr_t>(ivars) % element_bytes != 0)
-        fatal(function, "ivars %p is not a multiple of %zu", ivars, element_bytes);
-    require_symmetric(function, "ivars", ivars, extent(function, nelems, element_bytes), bootstrap::job.pe);
+        fatal(function, "%s %p is not a multiple of %zu", argument, ivars, element_bytes);
+    require_symmetric(function, argument, ivars, extent(function, nelems, element_bytes), bootstrap::job.pe);
 }
 
 }  // namespace heddle::operations

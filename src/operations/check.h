@@ -35,7 +35,8 @@ void require_disjoint(const char* function, const void* to, const void* from, si
 // Ends the PE unless cmp is one of SHMEM_CMP_EQ to SHMEM_CMP_LE.
 void require_comparison(const char* function, int cmp);
 
-// In a checked run: ends the PE unless ivars is the local address of nelems symmetric elements.
-void check_ivars(const char* function, const void* ivars, size_t nelems, size_t element_bytes);
+// In a checked run: ends the PE unless ivars, which the program calls `argument`, is the local address of nelems
+// symmetric elements.
+void check_ivars(const char* function, const char* argument, const void* ivars, size_t nelems, size_t element_bytes);
 
 }  // namespace heddle::operations

@@ -33,7 +33,7 @@ inline void put_signal(const char* function, shmem_ctx_t ctx, void* dest, const 
 
 inline uint64_t signal_fetch(const char* function, const uint64_t* sig_addr) {
     require_running(function);
-    check_ivars(function, sig_addr, 1, sizeof *sig_addr);
+    check_ivars(function, "sig_addr", sig_addr, 1, sizeof *sig_addr);
     return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);  // pairs with put_signal, and with fence at the source
 }
 

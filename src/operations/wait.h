@@ -41,10 +41,11 @@ bool compare(T value, int cmp, T with) {
     }
 }
 
-inline void require_wait(const char* function, const void* ivars, size_t nelems, size_t element_bytes, int cmp) {
+inline void require_wait(const char* function, const char* argument, const void* ivars, size_t nelems,
+                         size_t element_bytes, int cmp) {
     require_running(function);
     require_comparison(function, cmp);
-    check_ivars(function, ivars, nelems, element_bytes);
+    check_ivars(function, argument, ivars, nelems, element_bytes);
 }
 
 template <class T>
@@ -52,10 +53,10 @@ T load(const T* ivar) {
     return __atomic_load_n(ivar, __ATOMIC_ACQUIRE);  // pairs with fence, quiet and put_signal at the source
 }
 
-// Waits; returns the value that compared true.
+// Waits; returns the value that compared true. argument: what the program calls ivar.
 template <class T>
-T wait_until(const char* function, const T* ivar, int cmp, T cmp_value) {
-    require_wait(function, ivar, 1, sizeof(T), cmp);
+T wait_until(const char* function, const T* ivar, int cmp, T cmp_value, const char* argument = "ivar") {
+    require_wait(function, argument, ivar, 1, sizeof(T), cmp);
     T value;
     progress::wait_for_store(function, ivar, [&] {
         value = load(ivar);
@@ -66,7 +67,7 @@ T wait_until(const char* function, const T* ivar, int cmp, T cmp_value) {
 
 template <class T>
 int test(const char* function, const T* ivar, int cmp, T cmp_value) {
-    require_wait(function, ivar, 1, sizeof(T), cmp);
+    require_wait(function, "ivar", ivar, 1, sizeof(T), cmp);
     return compare(load(ivar), cmp, cmp_value);
 }
 
@@ -113,7 +114,7 @@ struct Set {
 template <class T, class Values>
 Set<T, Values> checked_set(const char* function, const T* ivars, size_t nelems, const int* status, int cmp,
                            Values values) {
-    require_wait(function, ivars, nelems, sizeof(T), cmp);
+    require_wait(function, "ivars", ivars, nelems, sizeof(T), cmp);
     return {ivars, nelems, status, cmp, values};
 }
 

@@ -2,6 +2,7 @@
 
 #include "os/pause.h"
 
+#include <algorithm>
 #include <atomic>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -45,9 +46,9 @@ void mwaitx_arm(const void* line) {
 }
 
 void mwaitx_wait(uint64_t limit_ns) {
-    const uint64_t limit = ticks(limit_ns) < UINT32_MAX ? ticks(limit_ns) : UINT32_MAX;
-    const uint32_t timer = 2;        // ECX bit 1: EBX holds the limit
-    const uint32_t lightest = 0xf0;  // EAX 7:4 = 0xf: C0
+    const uint64_t limit = std::clamp<uint64_t>(ticks(limit_ns), 1, UINT32_MAX);  // 0 would mean no limit
+    const uint32_t timer = 2;                                                     // ECX bit 1: EBX holds the limit
+    const uint32_t lightest = 0xf0;                                               // EAX 7:4 = 0xf: C0
     asm volatile("mwaitx" : : "a"(lightest), "b"(static_cast<uint32_t>(limit)), "c"(timer) : "memory");
 }
 

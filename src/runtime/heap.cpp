@@ -12,6 +12,7 @@
 #include <heddle/constants.h>
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace heddle::runtime {
 
@@ -41,19 +42,39 @@ size_t offset_of(const void* ptr) {
     return reinterpret_cast<uintptr_t>(ptr) - symmetric->heap.base;
 }
 
+// An argument that all PEs must pass alike.
+struct Argument {
+    const char* name;
+    size_t value;
+};
+
 // In a checked run: all PEs must be in the same call with the same arguments, or their heaps would grow apart.
-void check_alike(const char* function, const char* what, size_t first, size_t second) {
+void check_alike(const char* function, Argument first, Argument second = {}) {
     if (!base::settings.check || job.n_pes == 1)
         return;
-    bootstrap::exchange(function, {first, second, strlen(function)});
+    bootstrap::exchange(function, {strlen(function), first.value, second.value});
     for (int pe = 0; pe < job.n_pes; ++pe) {
         const bootstrap::Post post = bootstrap::posted(pe);
-        if (post[2] != strlen(function))
+        if (post[0] != strlen(function))
             fatal(function, "PE %d is in another memory collective at the same time", pe);
-        if (post[0] != first || post[1] != second)
-            fatal(function, "%s is %zu here, but %zu on PE %d: right would be the same on all", what,
-                  post[0] != first ? first : second, static_cast<size_t>(post[0] != first ? post[0] : post[1]), pe);
+        for (const auto& [argument, theirs] : {std::pair(first, post[1]), std::pair(second, post[2])}) {
+            if (argument.value != theirs)
+                fatal(function, "%s is %zu here, but %zu on PE %d: right would be the same on all", argument.name,
+                      argument.value, static_cast<size_t>(theirs), pe);
+        }
     }
+}
+
+[[noreturn]] void not_allocated(const char* function, const void* ptr) {
+    fatal(function, "ptr %p was not allocated from the symmetric heap [%#zx, %#zx), or was freed already", ptr,
+          symmetric->heap.base, symmetric->heap.base + symmetric->heap.bytes);
+}
+
+// Offsets are what PEs can compare; a pointer outside the heap has none.
+Argument pointer_argument(const char* function, const void* ptr) {
+    if (!symmetric->heap.holds(ptr))
+        not_allocated(function, ptr);
+    return {"ptr, from the start of the heap,", offset_of(ptr)};
 }
 
 void explain_exhaustion(const char* function, size_t size, size_t alignment) {
@@ -80,14 +101,13 @@ char* take(const char* function, size_t size, size_t alignment) {
 
 void give(const char* function, void* ptr) {
     HeapLock lock;
-    if (!symmetric->heap.holds(ptr) || !symmetric->allocator->release(offset_of(ptr)))
-        fatal(function, "ptr %p was not allocated from the symmetric heap [%#zx, %#zx), or was freed already", ptr,
-              symmetric->heap.base, symmetric->heap.base + symmetric->heap.bytes);
+    if (!symmetric->allocator->release(offset_of(ptr)))
+        not_allocated(function, ptr);
 }
 
 void* allocate_with_barrier(const char* function, size_t size, size_t alignment) {
     operations::require_running(function);
-    check_alike(function, "size", size, alignment);
+    check_alike(function, {"size", size}, {"alignment", alignment});
     if (size == 0)
         return nullptr;
     void* ptr = take(function, size, alignment);
@@ -98,10 +118,9 @@ void* allocate_with_barrier(const char* function, size_t size, size_t alignment)
 // Bytes of the allocation at ptr; ends the PE when there is none.
 size_t allocated_bytes(const char* function, const void* ptr) {
     HeapLock lock;
-    const size_t bytes = symmetric->heap.holds(ptr) ? symmetric->allocator->size_of(offset_of(ptr)) : 0;
+    const size_t bytes = symmetric->allocator->size_of(offset_of(ptr));
     if (bytes == 0)
-        fatal(function, "ptr %p was not allocated from the symmetric heap [%#zx, %#zx), or was freed already", ptr,
-              symmetric->heap.base, symmetric->heap.base + symmetric->heap.bytes);
+        not_allocated(function, ptr);
     return bytes;
 }
 
@@ -121,7 +140,7 @@ void* allocate_zeroed(const char* function, size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
         bytes = SIZE_MAX;  // more than any heap: the same NULL and the same message
-    check_alike(function, "count * size", bytes, 0);
+    check_alike(function, {"count * size", bytes});
     if (bytes == 0)
         return nullptr;
     char* ptr = take(function, bytes, Allocator::kUnit);
@@ -154,7 +173,7 @@ void* reallocate(const char* function, void* ptr, size_t size) {
     if (!ptr)
         return allocate(function, size);
     operations::require_running(function);
-    check_alike(function, "size", size, offset_of(ptr));
+    check_alike(function, {"size", size}, pointer_argument(function, ptr));
     if (size == 0) {
         collective::barrier_all(function);
         give(function, ptr);
@@ -176,9 +195,9 @@ void* reallocate(const char* function, void* ptr, size_t size) {
 
 void release(const char* function, void* ptr) {
     operations::require_running(function);
-    check_alike(function, "ptr, from the start of the heap,", ptr ? offset_of(ptr) : SIZE_MAX, 0);
     if (!ptr)
         return;
+    check_alike(function, pointer_argument(function, ptr));
     collective::barrier_all(function);
     give(function, ptr);
 }

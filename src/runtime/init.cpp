@@ -1,5 +1,6 @@
 // Init and finalize. The order matters and is the subject of this file: each step uses only what the steps above built.
 
+#define HEDDLE_ABI_WRITER  // this file alone writes heddle_abi_1
 #include "base/error.h"
 #include "base/lifecycle.h"
 #include "base/log.h"
@@ -60,10 +61,9 @@ class InitLock {
 };
 HEDDLE_PE_LOCAL pthread_mutex_t InitLock::mutex_ = PTHREAD_MUTEX_INITIALIZER;
 
-// From here on every operation takes the slow path.
+// From here on every operation takes the slow path, also in code that kept heddle_abi_1 in registers.
 void close_hot_path() {
-    heddle_abi_1.default_ctx.peers = memory::symmetric->nobody;
-    context::retire_all();
+    std::fill_n(memory::symmetric->published, job.n_pes, heddle_peer{});
 }
 
 // The child of a fork is no PE: nothing may run in it, and its parent's threads are not its own.
@@ -149,16 +149,21 @@ bool build_memory(const char* function, char* error) {
     auto* symmetric = new memory::Symmetric;  // lives as long as the process
     symmetric->heap = {reinterpret_cast<uintptr_t>(node.heap(job.pe)), node.layout.heap_bytes};
     symmetric->data = {data.begin, data.bytes()};
-    heddle_peer* peers = memory::make_peer_table(job.n_pes);
+    symmetric->published = memory::make_peer_table(job.n_pes);
     symmetric->nobody = memory::make_peer_table(0);
-    if (!peers || !symmetric->nobody) {
+    if (!symmetric->published || !symmetric->nobody) {
         snprintf(error, kErrorBytes, "no address space for the table of %d PEs; right would be a higher ulimit -v",
                  job.n_pes);
         return false;
     }
+    heddle_peer* peers = new heddle_peer[static_cast<size_t>(job.n_pes)];
     for (int pe = 0; pe < job.n_pes; ++pe)
         peers[pe] = {node.heap(pe), node.layout.heap_bytes, node.data(pe), data.bytes()};
-    peers[job.pe].data = reinterpret_cast<char*>(data.begin);  // a PE reaches itself at its own addresses
+    // A PE reaches itself at its own addresses. No gap lies behind them, so its last bytes are left to the slow path.
+    if (data.bytes() > 0) {
+        peers[job.pe].data = reinterpret_cast<char*>(data.begin);
+        peers[job.pe].data_size = data.bytes() - HEDDLE_SHORT_BYTES;
+    }
     symmetric->peers = peers;
     memory::symmetric = symmetric;
     return true;
@@ -167,11 +172,12 @@ bool build_memory(const char* function, char* error) {
 // Opens the hot path, unless the run is a checked one.
 void open_hot_path() {
     const memory::Symmetric& symmetric = *memory::symmetric;
-    const heddle_peer* peers = base::settings.check ? symmetric.nobody : symmetric.peers;
     heddle_abi_1.heap_base = symmetric.heap.base;
     heddle_abi_1.data_base = symmetric.data.base;
-    heddle_abi_1.default_ctx.peers = peers;
-    context::start_contexts(peers, symmetric.nobody);
+    heddle_abi_1.default_ctx.peers = symmetric.published;
+    context::start_contexts(symmetric.published, symmetric.nobody);
+    if (!base::settings.check)
+        std::copy_n(symmetric.peers, job.n_pes, symmetric.published);
 }
 
 // A program that ends without finalize leaves its state as running, and the launcher says so. What it has printed is

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""What libheddle.so exports and needs, against what the headers declare and the generator lists.
+
+    exported_names.py LIBRARY ROOT [--sanitized]    exit 0: alike; 1: not, with the differences
+
+Exported: every OpenSHMEM name of api/generate.py --list, its pshmem_ twin at the same address, heddle_abi_1 and the
+five heddle_slow_*; nothing else. Needed: libc and the loader (anything, when a sanitizer is linked in).
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+OWN = {"heddle_abi_1"} | {f"heddle_slow_{name}" for name in ("put", "get", "p", "g", "amo")}
+NEEDED = re.compile(r"libc\.so\.6|ld-linux-[\w-]+\.so\.\d+")
+
+
+def output(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def exported(library: Path) -> dict[str, tuple[str, str]]:
+    """Name to (address, type letter) of the defined dynamic symbols; the version's own symbol (type A) is left out."""
+    found = {}
+    for line in output("nm", "-D", "--defined-only", str(library)).splitlines():
+        address, letter, name = line.split()
+        if letter != "A":
+            found[name.split("@")[0]] = (address, letter)
+    return found
+
+
+def declared(header: Path, prefix: str) -> set[str]:
+    """The functions that a header declares, outside its macros and inline overloads."""
+    text = re.sub(r"/\*.*?\*/", "", header.read_text(), flags=re.S)
+    return set(re.findall(rf"^(?!static)\w[\w\s\*]*?\b({prefix}\w+)\([^{{}}]*?\);$", text, flags=re.M))
+
+
+def differences(what: str, found: set[str], right: set[str]) -> list[str]:
+    return [f"{what}: {name} is missing" for name in sorted(right - found)] + [
+        f"{what}: {name} is too much" for name in sorted(found - right)]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("library", type=Path)
+    parser.add_argument("root", type=Path)
+    parser.add_argument("--sanitized", action="store_true", help="the library is linked with a sanitizer")
+    options = parser.parse_args()
+
+    names = set(output(sys.executable, str(options.root / "api/generate.py"), "--list").split())
+    twins = {"p" + name for name in names}
+    symbols = exported(options.library)
+    wrong = [f"generated name {name} does not begin with shmem_" for name in names if not name.startswith("shmem_")]
+    wrong += differences("exports", set(symbols), names | twins | OWN)
+    wrong += differences("shmem.h", declared(options.root / "include/shmem.h", "shmem_"), names)
+    wrong += differences("pshmem.h", declared(options.root / "include/pshmem.h", "pshmem_"), twins)
+    for name in sorted(names & set(symbols)):
+        if symbols.get("p" + name) != symbols[name]:
+            wrong.append(f"p{name} is not at the address of {name}")
+    needed = re.findall(r"NEEDED.*\[(.*)\]", output("readelf", "-d", str(options.library)))
+    if not options.sanitized:
+        wrong += [f"needs {library}" for library in needed if not NEEDED.fullmatch(library)]
+    if len(wrong) > 40:
+        wrong = [*wrong[:40], f"... and {len(wrong) - 40} more"]
+    print("\n".join(wrong) or f"{len(names)} names, {len(symbols)} symbols, needs {' '.join(needed)}")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+/* Compiles only while the layout that programs were compiled against is unchanged. A change here is a change of the
+ * symbol's name: heddle_abi_2. Values that are in the binary interface are pinned with it. */
+#include <shmem.h>
+
+#define PIN(what, value) _Static_assert((what) == (value), #what " is not " #value)
+
+PIN(sizeof(struct heddle_peer), 32);
+PIN(_Alignof(struct heddle_peer), 8);
+PIN(offsetof(struct heddle_peer, heap), 0);
+PIN(offsetof(struct heddle_peer, heap_size), 8);
+PIN(offsetof(struct heddle_peer, data), 16);
+PIN(offsetof(struct heddle_peer, data_size), 24);
+
+PIN(sizeof(struct heddle_ctx), 8);
+PIN(offsetof(struct heddle_ctx, peers), 0);
+
+PIN(sizeof(struct heddle_abi_1), 24);
+PIN(_Alignof(struct heddle_abi_1), 8);
+PIN(offsetof(struct heddle_abi_1, heap_base), 0);
+PIN(offsetof(struct heddle_abi_1, data_base), 8);
+PIN(offsetof(struct heddle_abi_1, default_ctx), 16);
+
+PIN(sizeof(enum heddle_amo_op), 4);
+PIN(HEDDLE_AMO_FETCH, 0);
+PIN(HEDDLE_AMO_SET, 1);
+PIN(HEDDLE_AMO_SWAP, 2);
+PIN(HEDDLE_AMO_COMPARE_SWAP, 3);
+PIN(HEDDLE_AMO_ADD, 4);
+PIN(HEDDLE_AMO_AND, 5);
+PIN(HEDDLE_AMO_OR, 6);
+PIN(HEDDLE_AMO_XOR, 7);
+
+PIN(HEDDLE_GAP_BYTES, 4096);
+PIN(sizeof(shmem_ctx_t), 8);
+
+PIN(SHMEM_THREAD_SINGLE, 0);
+PIN(SHMEM_THREAD_FUNNELED, 1);
+PIN(SHMEM_THREAD_SERIALIZED, 2);
+PIN(SHMEM_THREAD_MULTIPLE, 3);
+PIN(SHMEM_CMP_EQ, 1);
+PIN(SHMEM_CMP_NE, 2);
+PIN(SHMEM_CMP_GT, 3);
+PIN(SHMEM_CMP_GE, 4);
+PIN(SHMEM_CMP_LT, 5);
+PIN(SHMEM_CMP_LE, 6);
+PIN(SHMEM_SIGNAL_SET, 0);
+PIN(SHMEM_SIGNAL_ADD, 1);
+PIN(SHMEM_MALLOC_ATOMICS_REMOTE, 1);
+PIN(SHMEM_MALLOC_SIGNAL_REMOTE, 2);
+PIN(SHMEM_MAX_NAME_LEN, 256);
+
+/* Names that a program may use for itself. */
+#ifdef I
+#error "shmem.h defines I"
+#endif
+#ifdef complex
+#error "shmem.h defines complex"
+#endif
+#ifdef bool
+#error "shmem.h defines bool"
+#endif
+
+int main(void) {
+    return 0;
+}

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""Who may include whom. Includes point down the list below, to what is more basic; the table says how far.
+
+    layers.py ROOT          exit 0: all includes are allowed; 1: not, with each one that is not
+    layers.py --self-test   plants violations in a small tree and wants each one found
+
+A folder that is not in the table is a violation: adding one means saying here what it may use.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+# src/ from the most basic folder to the least. The right side is what really is needed, so that a new edge is a
+# decision. Every folder may include itself.
+MAY_INCLUDE = {
+    "base": [],
+    "os": [],
+    "sync": ["os"],
+    "progress": ["base", "os", "sync"],
+    "bootstrap": ["base", "os", "sync", "progress"],
+    "memory": ["base", "os"],
+    "context": ["base", "memory"],
+    "operations": ["base", "progress", "bootstrap", "memory", "context"],
+    "collective": ["base", "sync", "progress", "operations"],
+    "runtime": ["base", "os", "progress", "bootstrap", "memory", "context", "operations", "collective"],
+    "entry": ["operations", "collective", "runtime"],
+}
+# Programs beside the library share its basics and the job page, nothing else.
+BESIDE = ["base", "os", "sync"]
+BESIDE_FILES = ["bootstrap/job_page.h"]
+# Which public headers a folder of src/ reads; the rest see the ABI and the constants alone.
+PUBLIC = {
+    "base": ["heddle/abi.h"],
+    "os": [],
+    "sync": [],
+    "progress": [],
+    "bootstrap": [],
+    "operations": ["heddle/abi.h", "heddle/constants.h", "heddle/hot_path.h"],
+    "entry": ["shmem.h"],
+    "launcher": ["heddle/constants.h"],
+    "tools": ["heddle/constants.h"],
+}
+PUBLIC_OF_OTHERS = ["heddle/abi.h", "heddle/constants.h"]
+C_LIBRARY_IN_HEADERS = {"stddef.h", "stdint.h", "string.h"}
+SUFFIXES = {".c", ".cpp", ".h", ".hpp", ".def"}
+
+
+def includes(file: Path) -> list[tuple[int, str]]:
+    """The (line, path) of each #include of a file."""
+    lines = file.read_text().splitlines()
+    found = ((number, re.match(r'\s*#\s*include\s+["<]([^">]+)[">]', line)) for number, line in enumerate(lines, 1))
+    return [(number, match.group(1)) for number, match in found if match]
+
+
+def files(root: Path, folder: str) -> list[Path]:
+    return [file for file in sorted((root / folder).rglob("*")) if file.suffix in SUFFIXES]
+
+
+def is_public(path: str) -> bool:
+    return path.startswith("heddle/") or path in ("shmem.h", "shmemx.h", "pshmem.h")
+
+
+def wrong_in_source(folder: str, path: str) -> str:
+    """Why a file of src/FOLDER must not include path; empty when it may."""
+    if is_public(path):
+        return "" if path in PUBLIC.get(folder, PUBLIC_OF_OTHERS) else f"{folder} may not read that public header"
+    target = path.split("/")[0]
+    if target == folder or target not in MAY_INCLUDE:
+        return ""
+    return "" if target in MAY_INCLUDE[folder] else f"{folder} may not include {target}"
+
+
+def wrong_beside(folder: str, path: str) -> str:
+    if is_public(path):
+        return "" if path in PUBLIC[folder] else f"{folder} may not read that public header"
+    if path.split("/")[0] in MAY_INCLUDE and path.split("/")[0] not in BESIDE and path not in BESIDE_FILES:
+        return f"{folder} may include {', '.join(BESIDE + BESIDE_FILES)}"
+    return ""
+
+
+def wrong_in_public(path: str) -> str:
+    if is_public(path) or path in C_LIBRARY_IN_HEADERS:
+        return ""
+    return "public headers include public headers and " + ", ".join(sorted(C_LIBRARY_IN_HEADERS))
+
+
+def wrong_in_benchmarks(path: str) -> str:
+    if path.startswith("heddle/") or ("/" in path and path.split("/")[0] in MAY_INCLUDE):
+        return "the benchmarks run on every OpenSHMEM: shmem.h alone"
+    return ""
+
+
+def violations(root: Path) -> list[str]:
+    found = [f"src/{folder.name}: not in the table of tests/checks/layers.py"
+             for folder in sorted((root / "src").iterdir()) if folder.is_dir() and folder.name not in MAY_INCLUDE]
+    rules = [(f"src/{folder}", lambda path, folder=folder: wrong_in_source(folder, path)) for folder in MAY_INCLUDE]
+    rules += [(folder, lambda path, folder=folder: wrong_beside(folder, path)) for folder in ("launcher", "tools")]
+    rules += [("include", wrong_in_public), ("shmem-mt", wrong_in_benchmarks)]
+    for folder, rule in rules:
+        for file in files(root, folder):
+            for line, path in includes(file):
+                if why := rule(path):
+                    found.append(f"{file.relative_to(root)}:{line}: includes {path}: {why}")
+    return found
+
+
+def self_test() -> list[str]:
+    """Plants one violation at a time; returns those that were missed, and false alarms."""
+    planted = {
+        "src/base/a.h": "memory/peers.h",
+        "src/os/a.h": "base/error.h",
+        "src/sync/a.h": "progress/wait_policy.h",
+        "src/memory/a.cpp": "bootstrap/bootstrap.h",
+        "src/operations/a.h": "collective/sync_all.h",
+        "src/runtime/a.cpp": "entry/entry.h",
+        "src/memory/b.cpp": "heddle/hot_path.h",
+        "src/unheard_of/a.h": "base/error.h",
+        "launcher/a.cpp": "memory/allocator.h",
+        "tools/a.cpp": "bootstrap/bootstrap.h",
+        "include/heddle/a.h": "base/error.h",
+        "include/b.h": "stdio.h",
+        "shmem-mt/programs/a.cpp": "heddle/abi.h",
+    }
+    right = {
+        "src/entry/ok.h": "runtime/runtime.h",
+        "src/memory/ok.h": "heddle/abi.h",
+        "launcher/ok.cpp": "bootstrap/job_page.h",
+        "shmem-mt/programs/ok.cpp": "shmem.h",
+        "include/ok.h": "heddle/abi.h",
+    }
+    missed = []
+    for place, path in {**planted, **right}.items():
+        with tempfile.TemporaryDirectory() as name:
+            root = Path(name)
+            (root / "src").mkdir()
+            file = root / place
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f'// A file.\n#include "{path}"\n')
+            if bool(violations(root)) != (place in planted):
+                missed.append(f"{place} includes {path}: {'missed' if place in planted else 'false alarm'}")
+    order = list(MAY_INCLUDE)
+    missed += [f"the table lets {folder} include {target}, which is above it" for folder in order
+               for target in MAY_INCLUDE[folder] if order.index(target) >= order.index(folder)]
+    return missed
+
+
+def main() -> int:
+    wrong = self_test() if sys.argv[1:] == ["--self-test"] else violations(Path(sys.argv[1]))
+    print("\n".join(wrong) or "ok")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+// What check.h declares. Ends a failing PE with _exit(1), so that no finalize waits for the others: the launcher ends
+// them.
+#include "check.h"
+
+#include "tables.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+#include <chrono>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+
+shmem_ctx_t conformance_ctx = SHMEM_CTX_DEFAULT;
+
+namespace conformance {
+
+uint64_t seed;
+int pe = -1;
+int n_pes = 0;
+const char* subject = "";
+
+namespace {
+
+uint64_t shared_seed;                    // static data, so symmetric
+const char* (*last_called)() = nullptr;  // of the recorder (coverage.py), when it is loaded
+
+}  // namespace
+
+bool checked_run() {
+    const char* text = getenv("HEDDLE_CHECK");
+    return text && strcmp(text, "1") == 0;
+}
+
+void start(const char* program) {
+    shmem_init();
+    pe = shmem_my_pe();
+    n_pes = shmem_n_pes();
+    if (pe == 0) {
+        const char* text = getenv("HEDDLE_TEST_SEED");
+        const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+        shared_seed = text ? strtoull(text, nullptr, 0) : static_cast<uint64_t>(now);
+        printf("%s: HEDDLE_TEST_SEED=%llu, %d PEs\n", program, static_cast<unsigned long long>(shared_seed), n_pes);
+        fflush(stdout);
+    }
+    shmem_barrier_all();
+    shmem_getmem(&seed, &shared_seed, sizeof seed, 0);
+    last_called = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "conformance_last_called"));
+    const char* own_context = getenv("HEDDLE_TEST_CTX");
+    if (own_context && strcmp(own_context, "1") == 0)
+        CHECK_EQ(shmem_ctx_create(0, &conformance_ctx), 0);
+    shmem_barrier_all();
+}
+
+int finish() {
+    if (conformance_ctx != SHMEM_CTX_DEFAULT)
+        shmem_ctx_destroy(conformance_ctx);
+    shmem_finalize();
+    return 0;
+}
+
+void fail(const char* file, int line, const char* format, ...) {
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "%s:%d: PE %d of %d, HEDDLE_TEST_SEED=%llu, %s: %s\n", file, line, pe, n_pes,
+            static_cast<unsigned long long>(seed), subject, text);
+    fflush(stderr);
+    _exit(1);
+}
+
+void check_reached(const char* name) {
+    const char* last = last_called ? last_called() : nullptr;
+    if (last && strcmp(last, name) != 0)
+        fail(__FILE__, __LINE__, "reached %s, right would be %s", last, name);
+}
+
+void check_bytes(const char* file, int line, const char* what, const void* got, const void* expected, size_t bytes) {
+    if (bytes == 0 || memcmp(got, expected, bytes) == 0)
+        return;
+    const auto *a = static_cast<const unsigned char*>(got), *b = static_cast<const unsigned char*>(expected);
+    size_t at = 0;
+    while (a[at] == b[at]) ++at;
+    fail(file, line, "%s: byte %zu of %zu is %#x, right would be %#x", what, at, bytes, a[at], b[at]);
+}
+
+void check_untouched(const char* file, int line, const char* what, const void* got, unsigned char value, size_t bytes) {
+    const auto* at = static_cast<const unsigned char*>(got);
+    for (size_t i = 0; i < bytes; ++i)
+        if (at[i] != value)
+            fail(file, line, "%s: byte %zu of %zu is %#x, but nobody may have written there (%#x)", what, i, bytes,
+                 at[i], value);
+}
+
+}  // namespace conformance

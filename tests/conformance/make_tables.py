@@ -1,0 +1,208 @@
+"""Writes the rows of tables.h for one program, from api/openshmem.toml and families.py.
+
+    make_tables.py PROGRAM OUTPUT            each row calls the C function by its name
+    make_tables.py --generic PROGRAM OUTPUT  each row calls the type-generic name, where there is one
+
+Stops when a family of the table has no test in families.py, or families.py names one that is not there.
+"""
+
+import argparse
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent.parent / "api"))
+import generate  # noqa: E402  (api/generate.py reads the table)
+from families import FAMILIES  # noqa: E402
+
+# table -> (row type, parameters of a row's function)
+SHAPES = {
+    "put": ("copy_row", "void* dest, const void* source, size_t nelems, int pe"),
+    "get": ("copy_row", "void* dest, const void* source, size_t nelems, int pe"),
+    "p": ("value_row", "void* to, const void* from, int pe"),
+    "g": ("value_row", "void* to, const void* from, int pe"),
+    "amo": ("amo_row", "void* fetch, void* dest, const void* value, const void* cond, int pe"),
+    "put_signal": ("put_signal_row", "void* dest, const void* source, size_t nelems, uint64_t* sig_addr, "
+                                     "uint64_t signal, int sig_op, int pe"),
+    "signal": ("signal_row", "uint64_t* sig_addr, uint64_t signal, int pe"),
+    "wait": ("wait_row", "void* ivars, size_t nelems, size_t* indices, const int* status, int cmp, "
+                         "const void* cmp_values"),
+}
+STRIDED = "void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe"
+for strided_table in ("iput", "iget", "ibput", "ibget"):
+    SHAPES[strided_table] = ("strided_row", STRIDED)
+
+AMO_OPS = ["compare_swap", "fetch_inc", "fetch_add", "fetch_and", "fetch_or", "fetch_xor", "swap", "inc", "add", "and",
+           "or", "xor", "set", "fetch"]
+
+
+def all_families():
+    """Family name -> family; stops when families.py and the table disagree."""
+    families = {family.row["name"]: family for _, families in generate.load() for family in families}
+    for missing in sorted(families.keys() - FAMILIES.keys()):
+        sys.exit(f"tests/conformance/families.py: no test for the family {missing} of api/openshmem.toml")
+    for gone in sorted(FAMILIES.keys() - families.keys()):
+        sys.exit(f"tests/conformance/families.py: {gone} is not in api/openshmem.toml")
+    return families
+
+
+def kind_of(c_type):
+    if c_type == "void":
+        return "b"
+    if c_type in ("float", "double", "long double"):
+        return "f"
+    return "u" if c_type.startswith(("unsigned", "uint", "size")) else "i"
+
+
+class Row:
+    """One function of a family, as a row and the function that the row points to."""
+
+    def __init__(self, table, family, index, with_ctx, by_generic):
+        self.table, self.family = table, family
+        function = family.functions(with_ctx)[index]
+        types = family.row.get("types")
+        self.c_type = family.types[index][0] if types and types != "size" else "void"
+        self.bytes = f"sizeof({self.c_type})" if self.c_type != "void" else "1"
+        if types == "size":
+            self.bytes = str(family.types[index] // 8)
+        self.called = self.reached = function.name
+        if by_generic and family.generic:
+            self.called = family.generic
+            self.reached = dict(family.choices(with_ctx)).get(family.same.get(self.c_type, self.c_type), function).name
+        self.thunk = "row_" + function.name
+        self.lead = "conformance_ctx, " if with_ctx else ""
+        self.base = family.row["name"].removesuffix("_nbi")
+
+    def call(self, *arguments):
+        return f"{self.called}({self.lead}{', '.join(arguments)})"
+
+    def info(self):
+        nonblocking = int(self.family.row["name"].endswith("_nbi"))
+        return f'{{"{self.reached}", {self.bytes}, \'{kind_of(self.c_type)}\', {nonblocking}}}'
+
+
+def copy_body(row):
+    dest, source = f"({row.c_type}*)dest", f"(const {row.c_type}*)source"
+    counts = [f"case {n}: {row.call(dest, source, str(n), 'pe')}; break;" for n in (0, 1, 2, 3)]
+    return f"switch (nelems) {{ {' '.join(counts)} default: {row.call(dest, source, 'nelems', 'pe')}; }}"
+
+
+def p_body(row):
+    return (f"{row.c_type} value; memcpy(&value, from, sizeof value); "
+            f"{row.call(f'({row.c_type}*)to', 'value', 'pe')};")
+
+
+def g_body(row):
+    return (f"{row.c_type} value = {row.call(f'(const {row.c_type}*)from', 'pe')}; "
+            "memcpy(to, &value, sizeof value);")
+
+
+def strided_body(row):
+    sizes = ("bsize", "nblocks") if "_ib" in row.base else ("nblocks",)
+    unused = "" if "_ib" in row.base else "(void)bsize; "
+    return f"{unused}{row.call(f'({row.c_type}*)dest', f'(const {row.c_type}*)source', 'dst', 'sst', *sizes, 'pe')};"
+
+
+def amo_op(row):
+    return row.base.partition("_atomic_")[2]
+
+
+def amo_body(row):
+    op, t = amo_op(row), row.c_type
+    dest = f"(const {t}*)dest" if op == "fetch" else f"({t}*)dest"
+    load = f"{t} v = 0, c = 0; if (value) memcpy(&v, value, sizeof v); if (cond) memcpy(&c, cond, sizeof c); (void)v; (void)c; "
+    operands = {"compare_swap": ["c", "v"], "fetch": [], "inc": [], "fetch_inc": []}.get(op, ["v"])
+    if row.family.row["name"].endswith("_nbi"):
+        return load + row.call(f"({t}*)fetch", dest, *operands, "pe") + ";"
+    if amo_fetches(row):
+        return load + f"{t} old = {row.call(dest, *operands, 'pe')}; memcpy(fetch, &old, sizeof old);"
+    return load + f"(void)fetch; {row.call(dest, *operands, 'pe')};"
+
+
+def amo_fetches(row):
+    return amo_op(row).startswith("fetch") or amo_op(row).endswith("swap")
+
+
+def put_signal_body(row):
+    return row.call(f"({row.c_type}*)dest", f"(const {row.c_type}*)source", "nelems", "sig_addr", "signal", "sig_op",
+                    "pe") + ";"
+
+
+def wait_body(row):
+    t, vector = row.c_type, "_vector" in row.base
+    if vector:
+        load, values = "", f"(const {t}*)cmp_values"
+    else:
+        load, values = f"{t} v; memcpy(&v, cmp_values, sizeof v); ", "v"
+    if wait_set(row) == "WAIT_ONE":
+        call = row.call(f"({t}*)ivars", "cmp", values)
+        load += "(void)nelems; (void)indices; (void)status; "
+    elif wait_set(row) == "WAIT_SOME":
+        call = row.call(f"({t}*)ivars", "nelems", "indices", "status", "cmp", values)
+    else:
+        call = row.call(f"({t}*)ivars", "nelems", "status", "cmp", values)
+        load += "(void)indices; "
+    if row.family.returns == "void":
+        return load + call + "; return 0;"
+    return load + f"return (size_t){call};"
+
+
+def wait_set(row):
+    for word in ("all", "any", "some"):
+        if f"_{word}" in row.base:
+            return "WAIT_" + word.upper()
+    return "WAIT_ONE"
+
+
+def fields(row):
+    if row.table in ("iput", "iget", "ibput", "ibget"):
+        return [str(int("_ib" in row.base))]
+    if row.table == "amo":
+        op = amo_op(row)
+        kind = op if op == "fetch" else op.removeprefix("fetch_")
+        return ["AMO_" + kind.upper(), str(int(amo_fetches(row)))]
+    if row.table == "signal":
+        return [str(int("add" in row.base))]
+    if row.table == "wait":
+        return [str(int("_test" in row.base)), wait_set(row), str(int("_vector" in row.base))]
+    return []
+
+
+BODIES = {"put": copy_body, "get": copy_body, "p": p_body, "g": g_body, "iput": strided_body, "iget": strided_body,
+          "ibput": strided_body, "ibget": strided_body, "amo": amo_body, "put_signal": put_signal_body,
+          "signal": lambda row: row.call("sig_addr", "signal", "pe") + ";", "wait": wait_body}
+
+
+def write_table(table, rows):
+    row_type, parameters = SHAPES[table]
+    returns = "size_t" if table == "wait" else "void"
+    lines = [f"static {returns} {row.thunk}({parameters}) {{ {BODIES[table](row)} }}" for row in rows]
+    lines.append(f"const struct {row_type} {table}_rows[] = {{")
+    lines += ["    {" + ", ".join([row.info(), *fields(row), row.thunk]) + "}," for row in rows]
+    return lines + ["};", f"const size_t {table}_rows_count = sizeof {table}_rows / sizeof {table}_rows[0];", ""]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--generic", action="store_true")
+    parser.add_argument("program")
+    parser.add_argument("output")
+    options = parser.parse_args()
+    families = all_families()
+    tables = {}
+    for name, (program, table) in FAMILIES.items():
+        if program != options.program or not table:
+            continue
+        family = families[name]
+        for with_ctx in family.forms():
+            for index in range(len(family.functions(with_ctx))):
+                tables.setdefault(table, []).append(Row(table, family, index, with_ctx, options.generic))
+    lines = ["/* Written by tests/conformance/make_tables.py. */", '#include "tables.h"', "", "#include <shmem.h>",
+             "#include <string.h>", ""]
+    for table, rows in tables.items():
+        lines += write_table(table, rows)
+    pathlib.Path(options.output).write_text("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

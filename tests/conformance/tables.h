@@ -1,0 +1,93 @@
+/* The rows through which a test calls every function of a family: types erased, so that the test bodies are written and
+ * compiled once. make_tables.py writes them as C, and CMake compiles them in each way that a program may call a
+ * function: inlined, through a call, without optimization, by the C11 generic and by the C++ overload.
+ *
+ * A row's `name` is the C function that must be reached, for a generic too. */
+#ifndef CONFORMANCE_TABLES_H
+#define CONFORMANCE_TABLES_H
+
+#include <shmem.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the rows of shmem_ctx_ functions pass: the default context, or one that check.cpp creates (HEDDLE_TEST_CTX=1).
+ */
+extern shmem_ctx_t conformance_ctx;
+
+struct function_info {
+    const char* name;
+    size_t bytes;    /* of one element */
+    char kind;       /* 'i' signed, 'u' unsigned, 'f' floating point, 'b' bytes of no type */
+    int nonblocking; /* its effect is there after quiet */
+};
+
+struct copy_row {
+    struct function_info info;
+    void (*call)(void* dest, const void* source, size_t nelems, int pe);
+};
+
+struct value_row { /* p: to is dest, from the value; g: to is the value, from source */
+    struct function_info info;
+    void (*call)(void* to, const void* from, int pe);
+};
+
+struct strided_row {
+    struct function_info info;
+    int blocked; /* otherwise bsize is 1 */
+    void (*call)(void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
+};
+
+enum amo_kind { AMO_FETCH, AMO_SET, AMO_COMPARE_SWAP, AMO_SWAP, AMO_INC, AMO_ADD, AMO_AND, AMO_OR, AMO_XOR };
+struct amo_row {
+    struct function_info info;
+    enum amo_kind op;
+    int fetches;
+    void (*call)(void* fetch, void* dest, const void* value, const void* cond, int pe);
+};
+
+struct put_signal_row {
+    struct function_info info;
+    void (*call)(void* dest, const void* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op,
+                 int pe);
+};
+
+struct signal_row {
+    struct function_info info;
+    int adds;
+    void (*call)(uint64_t* sig_addr, uint64_t signal, int pe);
+};
+
+enum wait_set { WAIT_ONE, WAIT_ALL, WAIT_ANY, WAIT_SOME };
+struct wait_row {
+    struct function_info info;
+    int tests; /* otherwise it waits */
+    enum wait_set set;
+    int vector; /* cmp_values is one for each element */
+    size_t (*call)(void* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const void* cmp_values);
+};
+
+#define CONFORMANCE_TABLE(row, name) \
+    extern const struct row name[];  \
+    extern const size_t name##_count
+CONFORMANCE_TABLE(copy_row, put_rows);
+CONFORMANCE_TABLE(copy_row, get_rows);
+CONFORMANCE_TABLE(value_row, p_rows);
+CONFORMANCE_TABLE(value_row, g_rows);
+CONFORMANCE_TABLE(strided_row, iput_rows);
+CONFORMANCE_TABLE(strided_row, iget_rows);
+CONFORMANCE_TABLE(strided_row, ibput_rows);
+CONFORMANCE_TABLE(strided_row, ibget_rows);
+CONFORMANCE_TABLE(amo_row, amo_rows);
+CONFORMANCE_TABLE(put_signal_row, put_signal_rows);
+CONFORMANCE_TABLE(signal_row, signal_rows);
+CONFORMANCE_TABLE(wait_row, wait_rows);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,77 @@
+"""Jobs started in unusual ways: without a launcher, ended by shmem_global_exit, of two programs, with a small /dev/shm.
+The build under test is the folder HEDDLE_BUILD."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
+PROGRAMS = BUILD / "tests" / "conformance"
+OSHRUN = str(BUILD / "bin" / "oshrun")
+SANITIZER = os.environ.get("HEDDLE_SANITIZER", "")
+
+
+def run(*command, status=0, timeout=60, **environment):
+    """Runs a command to its end and checks its status; the result has text in stdout and stderr."""
+    result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                            timeout=timeout, check=False, env={**os.environ, **environment})
+    assert result.returncode == status, f"status {result.returncode}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
+    return result
+
+
+def program(name):
+    return PROGRAMS / f"conformance_{name}"
+
+
+@pytest.mark.parametrize("name", ["rma_inline", "strided_inline", "atomics_calls", "signals_inline", "waits_inline",
+                                  "barriers_debug", "setup_inline", "static_data_calls", "contexts_inline"])
+def test_program_without_launcher_is_a_job_of_one(name):
+    out = run(program(name), HEDDLE_TEST_PES="1").stdout
+    assert ", 1 PEs" in out
+
+
+@pytest.mark.parametrize("status", [0, 1, 7, 255])
+@pytest.mark.parametrize("pes", [1, 3])
+@pytest.mark.parametrize("check", ["0", "1"])
+def test_global_exit_ends_all_with_its_status(status, pes, check):
+    result = run(OSHRUN, "-n", pes, program("global_exit_inline"), status, status=status, HEDDLE_CHECK=check)
+    assert "leaving\n" in result.stdout
+
+
+def test_global_exit_without_launcher():
+    assert "leaving\n" in run(program("global_exit_inline"), 5, status=5).stdout
+
+
+@pytest.mark.parametrize("pes", [2, 3, 7])
+def test_programs_of_different_size_in_one_job(tmp_path, pes):
+    wrapper = tmp_path / "wrapper.sh"
+    wrapper.write_text(f'#!/bin/sh\nif [ $((HEDDLE_PE % 2)) = 0 ]; then exec "{program("small")}"; fi\n'
+                       f'exec "{program("large")}"\n')
+    wrapper.chmod(0o755)
+    run(OSHRUN, "-n", pes, wrapper)
+    run(OSHRUN, "-n", pes, wrapper, HEDDLE_CHECK="1")
+
+
+def test_nothing_appears_in_dev_shm():
+    watcher = ('before=$(ls -A /dev/shm); "$@" & job=$!; while kill -0 $job 2>/dev/null; do '
+               '[ "$(ls -A /dev/shm)" = "$before" ] || { echo "new in /dev/shm: $(ls -A /dev/shm)"; exit 9; }; '
+               'done; wait $job; [ "$(ls -A /dev/shm)" = "$before" ]')
+    if os.geteuid() != 0:
+        pytest.skip("needs root, for a /dev/shm of its own")
+    run("unshare", "-m", "sh", "-c", "mount -t tmpfs tmpfs /dev/shm && " + watcher, "sh", OSHRUN, "-n", 4,
+        program("touch_heap"), 20)
+
+
+def test_a_small_dev_shm_does_not_limit_the_heap():
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to mount a small /dev/shm")
+    run("unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$@"', "sh",
+        OSHRUN, "-n", 4, program("touch_heap"), 100)
+
+
+def test_same_seed_gives_the_same_run():
+    out = run(OSHRUN, "-n", 2, program("atomics_inline"), HEDDLE_TEST_SEED="12345").stdout
+    assert "HEDDLE_TEST_SEED=12345," in out
+

@@ -1,0 +1,89 @@
+"""Runs faults.cpp under oshrun and looks at how it ends. The build under test is the folder HEDDLE_BUILD."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from make_calls import chosen, parameters  # noqa: E402
+import generate  # noqa: E402  (make_calls.py put api/ on the path)
+
+BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
+PROGRAMS = BUILD / "tests" / "faults"
+OSHRUN = str(BUILD / "bin" / "oshrun")
+SANITIZER = os.environ.get("HEDDLE_SANITIZER", "")
+HEAP_BYTES = 16 << 20
+TIMEOUT_S = 30  # a hang; anything here ends within a second
+
+ADDRESS = r"0x[0-9a-f]+"
+PLACES = rf"heap is \[{ADDRESS}, {ADDRESS}\), data is \[{ADDRESS}, {ADDRESS}\)"
+SIZE_MAX = 2**64 - 1
+INT_MIN, INT_MAX = -(2**31), 2**31 - 1
+
+# Every function that can be called, and the names of its parameters.
+FUNCTIONS = {function.name: [name for _, name in parameters(function)]
+             for _, families in generate.load() for family in families for function in chosen(family)}
+INLINED = {function.name for _, families in generate.load() for family in families for function in chosen(family)
+           if function.inline}
+
+
+def those_with(*names):
+    """The functions that have all these parameters, in the table's order."""
+    return [function for function, parameter in FUNCTIONS.items() if set(names) <= set(parameter)]
+
+
+def remote_argument(function):
+    """The parameter of a communicating function that must be symmetric."""
+    names = FUNCTIONS[function]
+    reads = "get" in function or function.endswith("_g") or "atomic_fetch" in function
+    return "source" if "source" in names and ("dest" not in names or reads) else "dest"
+
+
+def element_bytes(function):
+    """Of one element of its data."""
+    return 1 if "putmem" in function or "getmem" in function else 8
+
+
+class Result:
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+    def __repr__(self):
+        return f"status {self.status}\nout: {self.out[-1500:]}\nerr: {self.err[-1500:]}"
+
+    def is_fatal(self, message, status=1):
+        """Ended by exactly this message (a regular expression), from one PE or several, and by nothing else."""
+        own = [line for line in self.err.splitlines() if not line.startswith("oshrun: ")]
+        assert self.status == status, self
+        assert own, self
+        for line in own:
+            assert re.fullmatch(message, line), f"{message}\n{self}"
+
+    def is_fine(self, pes=2):
+        assert self.status == 0 and self.out.count("survived") == pes, self
+        assert self.err == "", self
+
+
+def execute(command, **environment):
+    """The result of a command; fails the test when it hangs."""
+    process = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                             errors="replace", timeout=TIMEOUT_S, check=False, env={**os.environ, **environment})
+    return Result(process.returncode, process.stdout, process.stderr)
+
+
+def faults(when, function, *arguments, pes=2, check=False, program="faults_inline", **environment):
+    """Runs faults.cpp, see there, as a job."""
+    variables = {"SHMEM_SYMMETRIC_SIZE": str(HEAP_BYTES), "FAULTS_HEAP_BYTES": str(HEAP_BYTES),
+                 "HEDDLE_CHECK": str(int(check)), **environment}
+    return execute([OSHRUN, "-n", pes, PROGRAMS / program, when, function, *arguments], **variables)
+
+
+def message(function, text, pe=r"\d+"):
+    return rf"heddle \[pe {pe}\] {re.escape(function)}: {text}"
+
+
+both_runs = pytest.mark.parametrize("check", [False, True], ids=["plain", "checked"])

@@ -1,0 +1,92 @@
+"""Calls before init and after finalize, of every family; and the memory collectives misused."""
+
+import re
+
+import pytest
+
+from conftest import FUNCTIONS, both_runs, faults, message
+
+ANY_TIME = {"shmem_init", "shmem_init_thread", "shmem_query_initialized", "shmem_info_get_version",
+            "shmem_info_get_name"}
+BETWEEN = [name for name in FUNCTIONS if name not in ANY_TIME]
+
+
+@pytest.mark.parametrize("function", BETWEEN)
+def test_before_init(function):
+    ctx = "ctx=default" if "ctx" in FUNCTIONS[function] and function != "shmem_ctx_create" else "unused=0"
+    result = faults("before", function, ctx)
+    result.is_fatal(rf"heddle {re.escape(function)}: called before shmem_init")
+
+
+@pytest.mark.parametrize("function", BETWEEN)
+@both_runs
+def test_after_finalize(function, check):
+    result = faults("after", function, check=check)
+    result.is_fatal(message(function, "called after shmem_finalize"))
+
+
+@pytest.mark.parametrize("function", ["shmem_query_initialized", "shmem_info_get_version", "shmem_info_get_name"])
+def test_queries_at_any_time(function):
+    assert faults("after", function).out.count("survived") == 2
+    result = faults("before", function, pes=1)
+    assert "survived" in result.out and "heddle" not in result.err  # and oshrun says that it never called shmem_init
+
+
+@pytest.mark.parametrize("function,size", [("shmem_malloc", "size"), ("shmem_calloc", "count"), ("shmem_align", "size"),
+                                           ("shmem_malloc_with_hints", "size"), ("shmem_realloc", "size")])
+def test_unequal_sizes_checked(function, size):
+    result = faults("all", function, f"{size}=640", f"{size}@1=1280", check=True)
+    shown = "count * size" if size == "count" else "size"
+    factor = 64 if size == "count" else 1
+    sides = rf"({640 * factor} here, but {1280 * factor} on PE 1|{1280 * factor} here, but {640 * factor} on PE 0)"
+    result.is_fatal(message(function, rf"{re.escape(shown)} is {sides}: right would be the same on all"))
+
+
+def test_unequal_alignments_checked():
+    """The message names the argument that differs."""
+    result = faults("all", "shmem_align", "alignment=64", "alignment@1=128", check=True)
+    result.is_fatal(message("shmem_align", r"alignment is (64 here, but 128 on PE 1|128 here, but 64 on PE 0): right would "
+                                           "be the same on all"))
+
+
+NOT_ALLOCATED = (r"ptr (0x[0-9a-f]+|\(nil\)) was not allocated from the symmetric heap \[0x[0-9a-f]+, 0x[0-9a-f]+\), or "
+                 "was freed already")
+
+
+@pytest.mark.parametrize("function", ["shmem_free", "shmem_realloc"])
+@pytest.mark.parametrize("place", ["freed", "heap+64", "heap+1", "static", "stack", "malloc", "wild"])
+@both_runs
+def test_pointers_that_were_not_allocated(function, place, check):
+    faults("all", function, f"ptr={place}", check=check).is_fatal(message(function, NOT_ALLOCATED))
+
+
+def test_unequal_pointers_to_free_checked():
+    result = faults("all", "shmem_free", "ptr@1=freed", check=True)
+    result.is_fatal(message("shmem_free", r"ptr, from the start of the heap, is \d+ here, but \d+ on PE [01]: right would "
+                                          "be the same on all"))
+
+
+@pytest.mark.parametrize("alignment", [0, 1, 4, 12, 24, 65, 2**63, 2**64 - 1])
+@both_runs
+def test_wrong_alignments(alignment, check):
+    result = faults("all", "shmem_align", f"alignment={alignment}", check=check)
+    assert result.status == 0 and result.out.count("returned NULL") == 2, result
+    text = message("shmem_align", rf"alignment {alignment} is wrong: right would be a power of two from 8 to \d+")
+    assert len([line for line in result.err.splitlines() if re.fullmatch(text, line)]) == 2, result
+
+
+@pytest.mark.parametrize("function,arguments", [("shmem_malloc", ["size=1099511627776"]),
+                                                ("shmem_calloc", ["size=1099511627776", "count=1099511627776"]),
+                                                ("shmem_align", ["size=16777217"]),
+                                                ("shmem_malloc_with_hints", ["size=18446744073709551615"]),
+                                                ("shmem_realloc", ["size=1099511627776"])])
+def test_exhaustion_is_explained_when_asked_for(function, arguments):
+    quiet = faults("all", function, *arguments)
+    assert quiet.status == 0 and quiet.out.count("returned NULL") == 2 and quiet.err == "", quiet
+    text = message(function, r"no room for \d+ bytes \(alignment \d+\): \d+ of 16777216 bytes of the heap are free, the "
+                             r"largest piece is \d+; SHMEM_SYMMETRIC_SIZE sets the size of the heap, now 16777216")
+    for told in (faults("all", function, *arguments, check=True), faults("all", function, *arguments, SHMEM_DEBUG="1"),
+                 faults("all", function, *arguments, SMA_DEBUG="1")):
+        assert told.status == 0 and told.out.count("returned NULL") == 2, told
+        assert len([line for line in told.err.splitlines() if re.fullmatch(text, line)]) == 2, told
+

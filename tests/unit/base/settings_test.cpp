@@ -1,0 +1,205 @@
+// The settings: sizes as text, choices, flags, old names, and where each value came from.
+#include "base/settings.h"
+
+#include <gtest/gtest.h>
+#include <cstdlib>
+#include <string>
+
+namespace heddle::base {
+namespace {
+
+struct SizeCase {
+    const char* text;
+    bool right;
+    size_t bytes;
+};
+
+constexpr size_t kKiB = 1024, kMiB = kKiB * 1024, kGiB = kMiB * 1024, kTiB = kGiB * 1024;
+
+const SizeCase kSizes[] = {
+    {"0", true, 0},
+    {"1", true, 1},
+    {"64", true, 64},
+    {"007", true, 7},
+    {"12k", true, 12 * kKiB},
+    {"12K", true, 12 * kKiB},
+    {"12m", true, 12 * kMiB},
+    {"12M", true, 12 * kMiB},
+    {"2g", true, 2 * kGiB},
+    {"2G", true, 2 * kGiB},
+    {"3t", true, 3 * kTiB},
+    {"3T", true, 3 * kTiB},
+    {"1.5G", true, kGiB + kGiB / 2},
+    {".5m", true, kMiB / 2},
+    {"5.", true, 5},
+    {"3.1M", true, 3250586},  // 3250585.6, rounded up as the specification says
+    {"0.1", true, 1},
+    {"0.0", true, 0},
+    {"1.0000001k", true, 1025},
+    {"65536T", true, size_t{1} << 56},
+    {"1KiB", true, kKiB},  // what follows the letter is ignored
+    {"1Megabyte", true, kMiB},
+    {"1k!", true, kKiB},
+    {"1e3", true, 1000},
+    {"12Q", false, 0},
+    {"12 M", false, 0},
+    {"12b", false, 0},
+    {"1e30", false, 0},
+    {"65537T", false, 0},
+    {"99999999999999999999999999", false, 0},
+    {"nan", false, 0},
+    {"inf", false, 0},
+    {"infinity", false, 0},
+    {"", false, 0},
+    {" 1", false, 0},
+    {"-1", false, 0},
+    {"+1", false, 0},
+    {"0x10", false, 0},
+    {"0X10", false, 0},
+    {"M", false, 0},
+    {".", false, 0},
+    {".M", false, 0},
+    {"..5", false, 0},
+    {"-.5", false, 0},
+};
+
+TEST(ParseBytes, Table) {
+    for (const SizeCase& size : kSizes) {
+        size_t bytes = 12345;
+        EXPECT_EQ(parse_bytes(size.text, &bytes), size.right) << '"' << size.text << '"';
+        EXPECT_EQ(bytes, size.right ? size.bytes : 12345) << '"' << size.text << '"';
+    }
+}
+
+// Each test of this fixture starts without any of the variables of the table.
+class SettingsTest : public testing::Test {
+  protected:
+    void SetUp() override {
+#define SETTING(type, field, name, old_name, fallback, help) \
+    unsetenv(name);                                          \
+    if (const char* old = old_name)                          \
+        unsetenv(old);
+#include "base/settings.def"
+#undef SETTING
+    }
+
+    bool read() {
+        error_[0] = '\0';
+        return read_settings(&settings_, error_, sizeof error_);
+    }
+
+    // What is wrong with one variable of that value; empty when nothing is.
+    std::string complaint(const char* name, const char* value) {
+        setenv(name, value, 1);
+        const bool right = read();
+        unsetenv(name);
+        return right ? "" : error_;
+    }
+
+    static SettingRow row(const std::string& name) {
+        SettingRow rows[64];
+        const size_t count = setting_rows(rows, 64);
+        for (size_t i = 0; i < count; ++i)
+            if (name == rows[i].name)
+                return rows[i];
+        ADD_FAILURE() << "no row " << name;
+        return {};
+    }
+
+    Settings settings_;
+    char error_[256];
+};
+
+TEST_F(SettingsTest, Defaults) {
+    ASSERT_TRUE(read()) << error_;
+    EXPECT_EQ(settings_.symmetric_size, kGiB);
+    EXPECT_FALSE(settings_.version);
+    EXPECT_FALSE(settings_.info);
+    EXPECT_FALSE(settings_.debug);
+    EXPECT_FALSE(settings_.check);
+    EXPECT_FALSE(settings_.huge_pages);
+    EXPECT_FALSE(settings_.first_touch);
+    EXPECT_EQ(settings_.barrier, 0);
+    EXPECT_EQ(settings_.monitor, 0);
+    EXPECT_EQ(settings_.spin_us, 50u);
+    EXPECT_EQ(settings_.yield_us, 1000u);
+}
+
+TEST_F(SettingsTest, OldNameWorksAndNewNameWins) {
+    setenv("SMA_SYMMETRIC_SIZE", "2M", 1);
+    ASSERT_TRUE(read()) << error_;
+    EXPECT_EQ(settings_.symmetric_size, 2 * kMiB);
+    EXPECT_STREQ(row("SHMEM_SYMMETRIC_SIZE").origin, "SMA_SYMMETRIC_SIZE");
+    EXPECT_STREQ(row("SHMEM_SYMMETRIC_SIZE").value, "2M");
+
+    setenv("SHMEM_SYMMETRIC_SIZE", "3M", 1);
+    ASSERT_TRUE(read()) << error_;
+    EXPECT_EQ(settings_.symmetric_size, 3 * kMiB);
+    EXPECT_STREQ(row("SHMEM_SYMMETRIC_SIZE").origin, "SHMEM_SYMMETRIC_SIZE");
+}
+
+TEST_F(SettingsTest, OriginOfADefault) {
+    EXPECT_STREQ(row("SHMEM_SYMMETRIC_SIZE").origin, "default");
+    EXPECT_STREQ(row("SHMEM_SYMMETRIC_SIZE").value, "1G");
+    EXPECT_STREQ(row("SHMEM_SYMMETRIC_SIZE").old_name, "SMA_SYMMETRIC_SIZE");
+    EXPECT_EQ(row("HEDDLE_CHECK").old_name, nullptr);
+    EXPECT_NE(row("HEDDLE_CHECK").help[0], '\0');
+}
+
+TEST_F(SettingsTest, RowsStopAtTheRoomGiven) {
+    SettingRow rows[2] = {};
+    EXPECT_EQ(setting_rows(rows, 1), 1u);
+    EXPECT_EQ(rows[1].name, nullptr);
+}
+
+TEST_F(SettingsTest, MalformedSizeNamesVariableValueAndRemedy) {
+    const std::string text = complaint("SHMEM_SYMMETRIC_SIZE", "12Q");
+    EXPECT_NE(text.find("SHMEM_SYMMETRIC_SIZE=12Q"), std::string::npos) << text;
+    EXPECT_NE(text.find("right would be a size"), std::string::npos) << text;
+    EXPECT_NE(complaint("SMA_SYMMETRIC_SIZE", "1e30").find("SMA_SYMMETRIC_SIZE=1e30"), std::string::npos);
+    EXPECT_NE(complaint("SHMEM_SYMMETRIC_SIZE", ""), "");
+}
+
+TEST_F(SettingsTest, ErrorIsCutToItsRoom) {
+    setenv("SHMEM_SYMMETRIC_SIZE", std::string(2000, 'x').c_str(), 1);
+    char error[32];
+    EXPECT_FALSE(read_settings(&settings_, error, sizeof error));
+    EXPECT_EQ(std::string(error).size(), sizeof error - 1);
+}
+
+TEST_F(SettingsTest, Choices) {
+    const char* const words[] = {"auto", "central", "dissemination"};
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(complaint("HEDDLE_BARRIER", words[i]), "");
+        EXPECT_EQ(settings_.barrier, i);
+    }
+    for (const char* wrong : {"", "Central", "centra", "centrall", "auto ", "1"}) {
+        const std::string text = complaint("HEDDLE_BARRIER", wrong);
+        EXPECT_NE(text.find("auto|central|dissemination"), std::string::npos) << '"' << wrong << "\": " << text;
+    }
+    EXPECT_EQ(complaint("HEDDLE_MONITOR", "fake"), "");
+    EXPECT_EQ(settings_.monitor, 5);
+}
+
+TEST_F(SettingsTest, Flags) {
+    for (const char* off : {"0", "", "no", "NO", "off", "false", "False"}) {
+        EXPECT_EQ(complaint("HEDDLE_CHECK", off), "");
+        EXPECT_FALSE(settings_.check) << off;
+    }
+    for (const char* on : {"1", "yes", "y", "true", "on", "anything", "00"}) {
+        EXPECT_EQ(complaint("HEDDLE_CHECK", on), "");
+        EXPECT_TRUE(settings_.check) << on;
+    }
+}
+
+TEST_F(SettingsTest, Numbers) {
+    EXPECT_EQ(complaint("HEDDLE_SPIN_US", "0"), "");
+    EXPECT_EQ(settings_.spin_us, 0u);
+    EXPECT_EQ(complaint("HEDDLE_SPIN_US", "1000000000"), "");
+    EXPECT_EQ(settings_.spin_us, 1000000000u);
+    for (const char* wrong : {"", "-1", "+1", " 1", "1 ", "1.5", "1k", "0x1", "1000000001", "99999999999999999999999"})
+        EXPECT_NE(complaint("HEDDLE_SPIN_US", wrong).find("a whole number"), std::string::npos) << wrong;
+}
+
+}  // namespace
+}  // namespace heddle::base

@@ -1,0 +1,74 @@
+// The job page: what launcher and library agree on without a common release, so its places are pinned.
+#include "bootstrap/job_page.h"
+
+#include <gtest/gtest.h>
+#include <climits>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+namespace heddle::bootstrap {
+namespace {
+
+TEST(Exit, SurvivesPacking) {
+    for (ExitRequest request : {ExitRequest::kNone, ExitRequest::kGlobalExit, ExitRequest::kFatal}) {
+        for (int pe : {0, 1, kMaxPes - 1, (1 << 24) - 1}) {
+            for (int status : {0, 1, 255, 256, -1, INT_MIN, INT_MAX}) {
+                const Exit read = Exit::unpack(Exit{request, pe, status}.pack());
+                EXPECT_EQ(read.request, request);
+                EXPECT_EQ(read.pe, pe);
+                EXPECT_EQ(read.status, status);
+            }
+        }
+    }
+}
+
+TEST(Exit, NoRequestIsZeroAndEveryOtherIsNot) {
+    EXPECT_EQ(Exit{}.pack(), 0u);
+    EXPECT_NE((Exit{ExitRequest::kGlobalExit, 0, 0}.pack()), 0u);
+}
+
+// A change here is a change of layout: kJobPageMagic must change with it.
+TEST(JobPage, Layout) {
+    EXPECT_EQ(offsetof(JobPage, magic), 0u);
+    EXPECT_EQ(offsetof(JobPage, n_pes), 8u);
+    EXPECT_EQ(offsetof(JobPage, cores), 12u);
+    EXPECT_EQ(offsetof(JobPage, threads), 16u);
+    EXPECT_EQ(offsetof(JobPage, exit), 24u);
+    EXPECT_EQ(offsetof(JobPage, arrived), 64u);
+    EXPECT_EQ(offsetof(JobPage, released), 128u);
+    EXPECT_EQ(sizeof(JobPage), 192u);
+    EXPECT_EQ(offsetof(PeRecord, state), 0u);
+    EXPECT_EQ(offsetof(PeRecord, pid), 4u);
+    EXPECT_EQ(offsetof(PeRecord, post), 8u);
+    EXPECT_EQ(offsetof(PeRecord, wait_since_ns), 40u);
+    EXPECT_EQ(offsetof(PeRecord, wait_address), 48u);
+    EXPECT_EQ(offsetof(PeRecord, wait_name), 56u);
+    EXPECT_EQ(sizeof(PeRecord), 128u);
+    EXPECT_EQ(kJobPageMagic, 0x31656c6464656800u);
+    EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle1", 7), 0);
+}
+
+TEST(JobPage, RecordsFollowThePageAndHaveLinesOfTheirOwn) {
+    auto page = std::make_unique<JobPage>();
+    EXPECT_EQ(reinterpret_cast<char*>(page->records()) - reinterpret_cast<char*>(page.get()), 192);
+    EXPECT_EQ(alignof(PeRecord), 64u);
+}
+
+TEST(JobPage, BytesAreWholePagesThatHoldAllRecords) {
+    EXPECT_EQ(job_page_bytes(1), os::kPageBytes);
+    EXPECT_EQ(job_page_bytes(30), os::kPageBytes);
+    EXPECT_EQ(job_page_bytes(31), 2 * os::kPageBytes);
+    for (int n_pes = 1; n_pes <= kMaxPes; ++n_pes) {
+        EXPECT_EQ(job_page_bytes(n_pes) % os::kPageBytes, 0u);
+        EXPECT_GE(job_page_bytes(n_pes), sizeof(JobPage) + static_cast<size_t>(n_pes) * sizeof(PeRecord));
+    }
+}
+
+TEST(JobPage, NamesOfTheStandardFit) {
+    constexpr size_t kLongest = sizeof "shmem_ctx_ulonglong_atomic_compare_swap_nbi" - 1;
+    EXPECT_LT(kLongest, PeRecord::kNameWords * sizeof(uint64_t));
+}
+
+}  // namespace
+}  // namespace heddle::bootstrap

@@ -1,0 +1,88 @@
+// The peer table answers for every int, and holds memory only for the PEs of the job.
+#include "memory/peers.h"
+#include "os/memfd.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <climits>
+#include <fstream>
+
+namespace heddle::memory {
+namespace {
+
+class PeerTableTest : public testing::Test {
+  protected:
+    static constexpr int kPes = 300;
+    static constexpr int kWritable = 384;  // three pages of 128 entries
+
+    void SetUp() override {
+        peers_ = make_peer_table(kPes);
+        ASSERT_NE(peers_, nullptr);
+        for (int pe = 0; pe < kPes; ++pe) peers_[pe] = {names_ + pe, 1, names_ + pe, 2};
+    }
+
+    heddle_peer* peers_ = nullptr;
+    char names_[kPes];
+};
+using PeerTableDeathTest = PeerTableTest;
+
+void expect_nobody(const heddle_peer& peer, int pe) {
+    EXPECT_EQ(peer.heap, nullptr) << pe;
+    EXPECT_EQ(peer.heap_size, 0u) << pe;
+    EXPECT_EQ(peer.data, nullptr) << pe;
+    EXPECT_EQ(peer.data_size, 0u) << pe;
+}
+
+TEST_F(PeerTableTest, AnswersForEveryInt) {
+    for (int pe : {INT_MIN, INT_MIN + 1, -1000000000, -257, -256, -1, kWritable, 1000000000, INT_MAX - 1, INT_MAX})
+        expect_nobody(peers_[pe], pe);
+    for (int pe = kPes; pe < kWritable; ++pe) expect_nobody(peers_[pe], pe);
+    for (int pe = 0; pe < kPes; ++pe) EXPECT_EQ(peers_[pe].heap, names_ + pe);
+}
+
+TEST_F(PeerTableTest, ATableOfNobodyAnswersToo) {
+    const heddle_peer* nobody = make_peer_table(0);
+    ASSERT_NE(nobody, nullptr);
+    for (int pe : {INT_MIN, -1, 0, 1, INT_MAX}) expect_nobody(nobody[pe], pe);
+}
+
+TEST_F(PeerTableDeathTest, IsReadOnlyOutsideItsPages) {
+    static volatile int below = -1, above = kWritable;
+    EXPECT_DEATH(peers_[below].heap = names_, "");
+    EXPECT_DEATH(peers_[above].heap = names_, "");
+}
+
+// Lets this process map no more than `bytes` beyond what it has mapped already.
+bool limit_address_space(size_t bytes) {
+    size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const size_t most = pages * os::kPageBytes + bytes;
+    const rlimit limit = {most, most};
+    return setrlimit(RLIMIT_AS, &limit) == 0;
+}
+
+// Where the system refuses the address space, a smaller reservation answers for PE numbers that are not far out.
+TEST_F(PeerTableDeathTest, IsSmallerUnderALimitOfAddressSpace) {
+    EXPECT_EXIT(
+        {
+            if (!limit_address_space(size_t{16} << 30))
+                _exit(0);
+            const heddle_peer* peers = make_peer_table(kPes);
+            _exit(peers && !peers[-1000].heap_size && !peers[1000].heap_size ? 0 : 1);
+        },
+        testing::ExitedWithCode(0), "");
+}
+
+TEST_F(PeerTableDeathTest, ReadsAtTheEndsDoNotFault) {
+    EXPECT_EXIT(
+        {
+            static volatile int least = INT_MIN;
+            static volatile int most = INT_MAX;
+            _exit(peers_[least].heap || peers_[most].data ? 1 : 0);
+        },
+        testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace heddle::memory

@@ -1,0 +1,313 @@
+// How a wait passes its time: the order of its phases, seen through a recording monitor and through sched_yield and
+// nanosleep, which this executable replaces.
+#include "progress/wait_policy.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+struct Event {
+    char what;  // r: ready() asked, a: monitor armed, w: monitor waited, y: yielded, n: napped, S: shown, C: cleared
+    uint64_t at_ns;
+    uint64_t length_ns;  // of a nap or a monitor's wait
+};
+thread_local std::vector<Event>* recorded = nullptr;  // of this thread, while it records
+
+void record(char what, uint64_t length_ns = 0) {
+    if (recorded)
+        recorded->push_back({what, heddle::os::now_ns(), length_ns});
+}
+
+}  // namespace
+
+extern "C" int sched_yield() noexcept {
+    record('y');
+    return static_cast<int>(syscall(SYS_sched_yield));
+}
+
+extern "C" int nanosleep(const timespec* duration, timespec* left) {
+    record('n', static_cast<uint64_t>(duration->tv_sec) * 1000000000u + static_cast<uint64_t>(duration->tv_nsec));
+    return static_cast<int>(syscall(SYS_nanosleep, duration, left));
+}
+
+namespace heddle::progress {
+namespace {
+
+constexpr uint64_t kUs = 1000, kMs = 1000000;
+
+const os::Monitor kRecording = {"recording", [](const void*) { record('a'); },
+                                [](uint64_t limit_ns) { record('w', limit_ns); }};
+
+const char* shown_function;
+const void* shown_address;
+void record_show(const char* function, const void* address) {
+    record(function ? 'S' : 'C');
+    if (function) {
+        shown_function = function;
+        shown_address = address;
+    }
+}
+
+// Runs body on a thread of its own with `policy`, because a thread is counted in the first policy that it waits under.
+template <class Body>
+void with_policy(WaitPolicy& policy, Body body) {
+    std::thread([&] {
+        wait_policy = &policy;
+        body();
+        wait_policy = nullptr;
+    }).join();
+}
+
+// The events of a wait that ends after duration_ns.
+std::vector<Event> events_of_wait(WaitPolicy& policy, uint64_t duration_ns, bool one_line = true) {
+    std::vector<Event> events;
+    with_policy(policy, [&] {
+        const uint64_t end = os::now_ns() + duration_ns;
+        recorded = &events;
+        wait_for_store(
+            "unit", &policy,
+            [&] {
+                record('r');
+                return os::now_ns() >= end;
+            },
+            one_line);
+        recorded = nullptr;
+    });
+    return events;
+}
+
+std::string letters(const std::vector<Event>& events) {
+    std::string text;
+    for (const Event& event : events) text += event.what;
+    return text;
+}
+
+size_t count(const std::string& text, char letter) {
+    size_t found = 0;
+    for (char c : text) found += c == letter;
+    return found;
+}
+
+TEST(WaitPolicy, AConditionThatHoldsCostsOneLook) {
+    WaitPolicy policy;
+    EXPECT_EQ(letters(events_of_wait(policy, 0)), "r");
+}
+
+TEST(WaitPolicy, ArmsLooksAgainAndOnlyThenWaits) {
+    WaitPolicy policy;
+    policy.own_cores = 1000;
+    policy.monitor = &kRecording;
+    policy.spin_ns = 3000 * kMs;
+    int looks = 0;
+    std::vector<Event> events;
+    with_policy(policy, [&] {
+        recorded = &events;
+        wait_for_store("unit", &policy, [&] {
+            record('r');
+            return ++looks == 6;
+        });
+        recorded = nullptr;
+    });
+    // look, look, then twice: arm, look, wait, look; then arm, and the look that sees the change keeps it from waiting.
+    EXPECT_EQ(letters(events), "rrarwrarwr");
+    looks = 4;  // the sixth look comes right after the arm
+    events.clear();
+    with_policy(policy, [&] {
+        recorded = &events;
+        wait_for_store("unit", &policy, [&] {
+            record('r');
+            return ++looks >= 7;
+        });
+        recorded = nullptr;
+    });
+    EXPECT_EQ(letters(events), "rrarr");
+}
+
+TEST(WaitPolicy, TheMonitorIsBoundedAndNotUsedForSeveralLines) {
+    WaitPolicy policy;
+    policy.own_cores = 1000;
+    policy.monitor = &kRecording;
+    policy.spin_ns = 2 * kMs;
+    uint64_t longest = 0;
+    for (const Event& event : events_of_wait(policy, kMs))
+        longest = std::max(longest, event.what == 'w' ? event.length_ns : 0);
+    EXPECT_GT(longest, 0u);
+    EXPECT_LE(longest, policy.spin_ns);
+    const std::string several = letters(events_of_wait(policy, kMs, false));
+    EXPECT_EQ(count(several, 'a') + count(several, 'w'), 0u);
+    EXPECT_GT(count(several, 'r'), 32u);
+}
+
+TEST(WaitPolicy, SpinsThenYieldsThenSleepsAndShowsWhere) {
+    WaitPolicy policy;
+    policy.own_cores = 1000;
+    policy.spin_ns = 50 * kMs;  // long, so that a busy machine does not run past a whole phase
+    policy.yield_ns = 150 * kMs;
+    policy.show = record_show;
+    const uint64_t begin = os::now_ns();
+    const std::vector<Event> events = events_of_wait(policy, 300 * kMs);
+    const std::string text = letters(events);
+    const size_t first_yield = text.find('y'), first_nap = text.find('n'), shown = text.find('S');
+    ASSERT_NE(first_yield, std::string::npos);
+    ASSERT_NE(first_nap, std::string::npos);
+    EXPECT_GE(events[first_yield].at_ns - begin, policy.spin_ns);
+    EXPECT_GE(events[first_nap].at_ns - begin, policy.spin_ns + policy.yield_ns);
+    EXPECT_LT(text.rfind('y'), first_nap) << "yields after it began to sleep";
+    EXPECT_LT(shown, first_nap);
+    EXPECT_GT(shown, text.rfind('y'));
+    EXPECT_EQ(count(text, 'S'), 1u);
+    EXPECT_EQ(count(text, 'C'), 1u);
+    EXPECT_EQ(text.back(), 'C');
+    EXPECT_STREQ(shown_function, "unit");
+    EXPECT_EQ(shown_address, &policy);
+}
+
+TEST(WaitPolicy, AShortWaitIsNotShown) {
+    WaitPolicy policy;
+    policy.own_cores = 1000;
+    policy.spin_ns = policy.yield_ns = 3000 * kMs;
+    policy.show = record_show;
+    const std::string text = letters(events_of_wait(policy, kMs));
+    EXPECT_EQ(count(text, 'S') + count(text, 'C') + count(text, 'n'), 0u);
+}
+
+TEST(WaitPolicy, NapsAreBounded) {
+    WaitPolicy policy;
+    policy.spin_ns = 0;
+    policy.yield_ns = 0;
+    const uint64_t begin = os::now_ns();
+    size_t naps = 0;
+    for (const Event& event : events_of_wait(policy, 100 * kMs)) {
+        if (event.what != 'n')
+            continue;
+        ++naps;
+        EXPECT_GE(event.length_ns, 5 * kUs);
+        EXPECT_LE(event.length_ns, 2 * kMs);
+        EXPECT_LE(event.length_ns, std::max<uint64_t>(5 * kUs, (event.at_ns - begin) / 16 + 1));
+    }
+    EXPECT_GT(naps, 10u);
+}
+
+TEST(WaitPolicy, OversubscribedNodeNeitherSpinsNorWatches) {
+    std::atomic<uint32_t> threads{3};
+    WaitPolicy policy;
+    policy.own_cores = 1000;
+    policy.monitor = &kRecording;
+    policy.spin_ns = policy.yield_ns = 3000 * kMs;
+    policy.node_threads = &threads;
+    policy.node_cores = 2;
+    const std::string text = letters(events_of_wait(policy, 2 * kMs));
+    EXPECT_EQ(count(text, 'a') + count(text, 'w'), 0u);
+    // Each look but the first is preceded by a yield: no look is a spin.
+    EXPECT_EQ(count(text, 'r'), count(text, 'y') + 2);
+    EXPECT_EQ(text.substr(0, 4), "rryr");
+}
+
+TEST(WaitPolicy, OversubscribedPeNeitherSpinsNorWatches) {
+    WaitPolicy policy;
+    policy.monitor = &kRecording;
+    policy.spin_ns = policy.yield_ns = 3000 * kMs;
+    policy.own_cores = 2;
+    policy.own_threads.store(3);
+    const std::string text = letters(events_of_wait(policy, 2 * kMs));
+    EXPECT_EQ(count(text, 'a') + count(text, 'w'), 0u);
+    EXPECT_EQ(count(text, 'r'), count(text, 'y') + 2);
+}
+
+uint64_t cpu_ns_of_thread() {
+    rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    const auto ns = [](const timeval& time) {
+        return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_usec) * 1000u;
+    };
+    return ns(usage.ru_utime) + ns(usage.ru_stime);
+}
+
+TEST(WaitPolicy, ALongWaitBurnsLittle) {
+    WaitPolicy policy;  // the defaults of settings.def
+    policy.own_cores = 1000;
+    sync::Gate gate = {};
+    const uint64_t second = 1000 * kMs;
+    with_policy(policy, [&] {
+        const uint64_t burned = cpu_ns_of_thread(), end = os::now_ns() + second;
+        wait_for_store("unit", &policy, [&] { return os::now_ns() >= end; });
+        EXPECT_LT(cpu_ns_of_thread() - burned, second / 20);
+    });
+    std::thread opener([&] {
+        os::sleep_ns(second);
+        gate.open(1);
+    });
+    with_policy(policy, [&] {
+        const uint64_t burned = cpu_ns_of_thread();
+        wait_for_gate("unit", gate, 1);
+        EXPECT_LT(cpu_ns_of_thread() - burned, second / 20);
+    });
+    opener.join();
+}
+
+TEST(WaitPolicy, AGateIsSleptOnNotNappedOn) {
+    WaitPolicy policy;
+    policy.spin_ns = policy.yield_ns = 0;
+    policy.show = record_show;
+    sync::Gate gate = {};
+    std::vector<Event> events;
+    std::thread opener([&] {
+        os::sleep_ns(20 * kMs);
+        gate.open(1);
+    });
+    with_policy(policy, [&] {
+        recorded = &events;
+        wait_for_gate("unit", gate, 1);
+        recorded = nullptr;
+    });
+    opener.join();
+    EXPECT_EQ(count(letters(events), 'n'), 0u);
+    EXPECT_EQ(letters(events).substr(letters(events).size() - 1), "C");
+    EXPECT_EQ(shown_address, &gate);
+}
+
+TEST(WaitPolicy, WaitsBeforeInitToo) {
+    int looks = 0;
+    wait_for_store("unit", &looks, [&] { return ++looks > 100; });
+    EXPECT_EQ(looks, 101);
+}
+
+TEST(CountThisThread, CountsOnceAndUntilTheThreadEnds) {
+    std::atomic<uint32_t> threads{0};
+    WaitPolicy policy;
+    policy.node_threads = &threads;
+    std::thread([&] {
+        wait_policy = &policy;
+        count_this_thread();
+        count_this_thread();
+        EXPECT_EQ(threads.load(), 1u);
+        EXPECT_EQ(policy.own_threads.load(), 1u);
+        std::thread([&] {
+            wait_policy = &policy;
+            count_this_thread();
+            EXPECT_EQ(threads.load(), 2u);
+        }).join();
+        EXPECT_EQ(threads.load(), 1u);
+    }).join();
+    EXPECT_EQ(threads.load(), 0u);
+    EXPECT_EQ(policy.own_threads.load(), 0u);
+}
+
+TEST(CountThisThread, DoesNothingWithoutAPolicyOrANode) {
+    std::thread([] {
+        count_this_thread();
+        WaitPolicy policy;
+        wait_policy = &policy;
+        count_this_thread();
+        EXPECT_EQ(policy.own_threads.load(), 0u);
+    }).join();
+}
+
+}  // namespace
+}  // namespace heddle::progress

@@ -1,0 +1,123 @@
+// Gate: no wake is lost, between threads and between processes, and the count may wrap. What every interleaving does is
+// the subject of tests/concurrency/gate.pml; this runs the real thing.
+#include "sync/gate.h"
+#include "os/clock.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <thread>
+#include <vector>
+
+namespace heddle::sync {
+namespace {
+
+constexpr uint64_t kLostNs = 10ull * 1000000000;  // a sleep this long means that the wake was lost
+
+// Sleeps, without spinning, until gate reaches target; false when no wake came.
+bool sleep_until(Gate& gate, uint32_t target) {
+    const timespec deadline = os::to_timespec(os::now_ns() + kLostNs);
+    while (!gate.reached(target)) {
+        const uint64_t begin = os::now_ns();
+        gate.sleep(target, &deadline);
+        if (os::now_ns() - begin >= kLostNs)
+            return false;
+    }
+    return true;
+}
+
+// Two sides that hand each other the turn: mine says how far I am, theirs how far the other is.
+bool ping_pong(Gate& mine, Gate& theirs, uint32_t from, uint32_t rounds, bool first) {
+    for (uint32_t i = 1; i <= rounds; ++i) {
+        if (first)
+            mine.open(from + i);
+        if (!sleep_until(theirs, from + i))
+            return false;
+        if (!first)
+            mine.open(from + i);
+    }
+    return true;
+}
+
+TEST(Gate, WrapsAround) {
+    Gate gate = {};
+    gate.open(0xfffffffe);
+    EXPECT_TRUE(gate.reached(0xfffffffe));
+    EXPECT_TRUE(gate.reached(0xfffffff0));
+    EXPECT_FALSE(gate.reached(0xffffffff));
+    EXPECT_FALSE(gate.reached(0));
+    EXPECT_FALSE(gate.reached(5));
+    gate.open(0);
+    EXPECT_TRUE(gate.reached(0xffffffff));
+    EXPECT_TRUE(gate.reached(0));
+    EXPECT_FALSE(gate.reached(1));
+    gate.sleep(0xffffffff, nullptr);  // reached: must not sleep
+    gate.sleep(0, nullptr);
+    EXPECT_EQ(gate.sleepers.load(), 0u);
+}
+
+TEST(Gate, SleepEndsAtTheDeadline) {
+    Gate gate = {};
+    const uint64_t begin = os::now_ns();
+    const timespec deadline = os::to_timespec(begin + 20000000);
+    gate.sleep(1, &deadline);
+    EXPECT_GE(os::now_ns() - begin, 20000000u);
+    EXPECT_FALSE(gate.reached(1));
+    EXPECT_EQ(gate.sleepers.load(), 0u);
+}
+
+TEST(Gate, ThreadsNeverLoseAWake) {
+    constexpr uint32_t kFrom = 0xffffff00, kRounds = 20000;  // across the wrap
+    Gate left = {}, right = {};
+    left.value.store(kFrom);
+    right.value.store(kFrom);
+    bool other_good = false;
+    std::thread other([&] { other_good = ping_pong(right, left, kFrom, kRounds, false); });
+    EXPECT_TRUE(ping_pong(left, right, kFrom, kRounds, true));
+    other.join();
+    EXPECT_TRUE(other_good);
+    EXPECT_EQ(left.sleepers.load() | right.sleepers.load(), 0u);
+}
+
+TEST(Gate, ManySleepersNeverLoseAWake) {
+    constexpr int kSleepers = 4;
+    constexpr uint32_t kRounds = 3000;
+    Gate gate = {}, answers[kSleepers] = {};
+    std::vector<std::thread> sleepers;
+    std::atomic<int> lost{0};
+    for (Gate& answer : answers) {
+        sleepers.emplace_back([&] {
+            for (uint32_t i = 1; i <= kRounds; ++i) {
+                if (!sleep_until(gate, i))
+                    lost.fetch_add(1);
+                answer.open(i);
+            }
+        });
+    }
+    for (uint32_t i = 1; i <= kRounds; ++i) {
+        gate.open(i);
+        for (Gate& answer : answers)
+            if (!sleep_until(answer, i))
+                lost.fetch_add(1);
+    }
+    for (std::thread& sleeper : sleepers) sleeper.join();
+    EXPECT_EQ(lost.load(), 0);
+}
+
+TEST(Gate, ProcessesNeverLoseAWake) {
+    constexpr uint32_t kRounds = 20000;
+    void* shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(shared, MAP_FAILED);
+    Gate* gates = static_cast<Gate*>(shared);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(ping_pong(gates[1], gates[0], 0, kRounds, false) ? 0 : 1);
+    EXPECT_TRUE(ping_pong(gates[0], gates[1], 0, kRounds, true));
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace heddle::sync
