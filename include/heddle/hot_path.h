@@ -29,9 +29,11 @@
 #ifdef HEDDLE_UNDER_TSAN
 #define HEDDLE_STORE_ORDER __ATOMIC_RELEASE
 #define HEDDLE_FENCE(order) ((void)0)
+#define HEDDLE_COPIES_AS_CALLS 1 /* it sees a copy only when the compiler has not made moves of it */
 #else
 #define HEDDLE_STORE_ORDER __ATOMIC_RELAXED
 #define HEDDLE_FENCE(order) __atomic_thread_fence(order)
+#define HEDDLE_COPIES_AS_CALLS 0
 #endif
 
 #ifdef __cplusplus
@@ -113,16 +115,11 @@ HEDDLE_LOCAL char* heddle_on_node(shmem_ctx_t ctx, const void* address, int pe, 
  * may overlap. False when it is longer, or shorter than its kind gains by. */
 HEDDLE_LOCAL int heddle_copy_short(void* to, const void* from, size_t nelems, size_t element_bytes) {
     size_t bytes = nelems * element_bytes;
-#ifdef HEDDLE_UNDER_TSAN /* sees a copy only when it is a call: hides the size from the compiler */
-    __asm__("" : "+r"(bytes));
-    if (element_bytes == 1 || nelems != 1)
-        return 0;
-#endif
     if (element_bytes > 1 && element_bytes <= 8 && nelems == 1) {
         heddle_store(to, from, element_bytes);
         return 1;
     }
-    if (nelems <= HEDDLE_SHORT_BYTES && bytes - 8 <= HEDDLE_SHORT_BYTES - 8) {
+    if (!HEDDLE_COPIES_AS_CALLS && nelems <= HEDDLE_SHORT_BYTES && bytes - 8 <= HEDDLE_SHORT_BYTES - 8) {
         uint64_t first, last;
         memcpy(&first, from, 8);
         memcpy(&last, (const char*)from + bytes - 8, 8);
@@ -138,10 +135,19 @@ HEDDLE_LOCAL int heddle_fits(size_t region, uintptr_t offset, size_t nelems, siz
     return nelems <= (region - offset) / element_bytes;
 }
 
-/* Copies nelems elements; nelems * element_bytes must not overflow. */
+/* nelems * element_bytes must not overflow. */
+HEDDLE_LOCAL void heddle_copy_long(void* to, const void* from, size_t nelems, size_t element_bytes) {
+    size_t bytes = nelems * element_bytes;
+    if (HEDDLE_COPIES_AS_CALLS)
+        __asm__("" : "+r"(bytes)); /* hides a constant size from the compiler */
+    if (bytes != 0)
+        memcpy(to, from, bytes);
+}
+
+/* Copies nelems elements, however many. */
 HEDDLE_LOCAL void heddle_copy(void* to, const void* from, size_t nelems, size_t element_bytes) {
-    if (!heddle_copy_short(to, from, nelems, element_bytes) && nelems != 0)
-        memcpy(to, from, nelems * element_bytes);
+    if (!heddle_copy_short(to, from, nelems, element_bytes))
+        heddle_copy_long(to, from, nelems, element_bytes);
 }
 
 HEDDLE_LOCAL void heddle_p(const char* function, shmem_ctx_t ctx, void* dest, const void* value, size_t bytes, int pe) {
@@ -183,8 +189,7 @@ HEDDLE_LOCAL void heddle_put(const char* function, shmem_ctx_t ctx, void* dest, 
         if (heddle_copy_short(base + offset, source, nelems, element_bytes))
             return;
         if (HEDDLE_LIKELY(heddle_fits(region, offset, nelems, element_bytes))) {
-            if (nelems != 0)
-                memcpy(base + offset, source, nelems * element_bytes);
+            heddle_copy_long(base + offset, source, nelems, element_bytes);
             return;
         }
     }
@@ -200,8 +205,7 @@ HEDDLE_LOCAL void heddle_get(const char* function, shmem_ctx_t ctx, void* dest, 
         if (heddle_copy_short(dest, base + offset, nelems, element_bytes))
             return;
         if (HEDDLE_LIKELY(heddle_fits(region, offset, nelems, element_bytes))) {
-            if (nelems != 0)
-                memcpy(dest, base + offset, nelems * element_bytes);
+            heddle_copy_long(dest, base + offset, nelems, element_bytes);
             return;
         }
     }
