@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <tuple>
 #include <vector>
 
 #include "base/error.h"
@@ -24,18 +23,37 @@ namespace {
 using bootstrap::job;
 using bootstrap::JobPage;
 
-// Everything that is HEDDLE_PE_LOCAL and that an operation may read. A new one belongs here too.
-auto pe_local_state() {
-    return std::tie(heddle_abi_1, base::message_pe, base::on_fatal, base::debug_enabled, base::lifecycle,
-                    base::settings, job, progress::wait_policy, memory::node_memory, memory::symmetric, context::pool,
-                    collective::sync_state);
-}
+// Everything that is HEDDLE_PE_LOCAL and that an operation may read: a copy of the calling thread's. A new one belongs
+// here too.
+struct PeState {
+    decltype(heddle_abi_1) abi = heddle_abi_1;
+    int message_pe = base::message_pe;
+    void (*on_fatal)() = base::on_fatal;
+    bool debug_enabled = base::debug_enabled;
+    base::Lifecycle lifecycle = base::lifecycle;
+    base::Settings settings = base::settings;
+    bootstrap::Job job = bootstrap::job;
+    progress::WaitPolicy* wait_policy = progress::wait_policy;
+    memory::NodeMemory node_memory = memory::node_memory;
+    memory::Symmetric* symmetric = memory::symmetric;
+    context::Pool* pool = context::pool;
+    collective::Sync* sync_state = collective::sync_state;
 
-template <class Tuple>
-struct Copies;
-template <class... Types>
-struct Copies<std::tuple<Types&...>> {
-    using type = std::tuple<Types...>;
+    // Makes it the calling thread's.
+    void adopt() const {
+        heddle_abi_1 = abi;
+        base::message_pe = message_pe;
+        base::on_fatal = on_fatal;
+        base::debug_enabled = debug_enabled;
+        base::lifecycle = lifecycle;
+        base::settings = settings;
+        bootstrap::job = job;
+        progress::wait_policy = wait_policy;
+        memory::node_memory = node_memory;
+        memory::symmetric = symmetric;
+        context::pool = pool;
+        collective::sync_state = sync_state;
+    }
 };
 
 }  // namespace
@@ -66,9 +84,8 @@ void run_pes(int n_pes, const std::function<void(int pe)>& body) {
 }
 
 std::thread thread_of_pe(std::function<void()> body) {
-    typename Copies<decltype(pe_local_state())>::type copies(pe_local_state());
-    return std::thread([copies, body = std::move(body)] {
-        pe_local_state() = copies;
+    return std::thread([state = PeState(), body = std::move(body)] {
+        state.adopt();
         body();
     });
 }
