@@ -135,6 +135,22 @@ def declarations(sections, prefix: str) -> list[str]:
     return lines
 
 
+def exported_c(lines: list[str]) -> list[str]:
+    """lines as declarations of exported C functions, in C and in C++."""
+    return [
+        "#pragma GCC visibility push(default)",
+        "#ifdef __cplusplus",
+        'extern "C" {',
+        "#endif",
+        *lines,
+        "",
+        "#ifdef __cplusplus",
+        "}",
+        "#endif",
+        "#pragma GCC visibility pop",
+    ]
+
+
 def generic_c(family: Family) -> list[str]:
     """The C11 macro of a family: chosen by the first pointer, and by the number of arguments for the ctx form."""
     name, lines = family.generic, []
@@ -184,16 +200,7 @@ def shmem_h(sections) -> str:
         "#include <heddle/abi.h>",
         "#include <heddle/constants.h>",
         "",
-        "#pragma GCC visibility push(default)",
-        "#ifdef __cplusplus",
-        'extern "C" {',
-        "#endif",
-        *declarations(sections, ""),
-        "",
-        "#ifdef __cplusplus",
-        "}",
-        "#endif",
-        "#pragma GCC visibility pop",
+        *exported_c(declarations(sections, "")),
         "",
         "#include <heddle/inline.h>",
         "",
@@ -224,16 +231,7 @@ def pshmem_h(sections) -> str:
         "",
         "#include <shmem.h>",
         "",
-        "#pragma GCC visibility push(default)",
-        "#ifdef __cplusplus",
-        'extern "C" {',
-        "#endif",
-        *declarations(sections, "p"),
-        "",
-        "#ifdef __cplusplus",
-        "}",
-        "#endif",
-        "#pragma GCC visibility pop",
+        *exported_c(declarations(sections, "p")),
         "",
         "#endif",
     ]

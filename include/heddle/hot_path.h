@@ -111,6 +111,14 @@ HEDDLE_LOCAL char* heddle_on_node(shmem_ctx_t ctx, const void* address, int pe, 
     return base;
 }
 
+/* Where the size is not known until run time, gcc warns of the sizes that do not occur. */
+#if defined(__GNUC__) && __GNUC__ >= 11 && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Warray-bounds"
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#pragma GCC diagnostic ignored "-Wstringop-overread"
+#endif
+
 /* Copies what is short enough to need neither a call nor a range check: one element, 8 bytes, or 9 to 16 bytes as two
  * moves that may overlap. False when it is longer, or shorter than its kind gains by. */
 HEDDLE_LOCAL int heddle_copy_short(void* to, const void* from, size_t nelems, size_t element_bytes) {
@@ -119,13 +127,15 @@ HEDDLE_LOCAL int heddle_copy_short(void* to, const void* from, size_t nelems, si
         heddle_store(to, from, element_bytes);
         return 1;
     }
-    if (!HEDDLE_COPIES_AS_CALLS && bytes == 8) { /* one store less than below: stores are what a loop waits for */
+    if (HEDDLE_COPIES_AS_CALLS || nelems > HEDDLE_SHORT_BYTES) /* bytes may have overflowed */
+        return 0;
+    if (bytes == 8) { /* one store less than below: stores are what a loop waits for */
         uint64_t word;
         memcpy(&word, from, 8);
         memcpy(to, &word, 8);
         return 1;
     }
-    if (!HEDDLE_COPIES_AS_CALLS && nelems <= HEDDLE_SHORT_BYTES && bytes - 8 <= HEDDLE_SHORT_BYTES - 8) {
+    if (bytes - 8 <= HEDDLE_SHORT_BYTES - 8) {
         uint64_t first, last;
         memcpy(&first, from, 8);
         memcpy(&last, (const char*)from + bytes - 8, 8);
@@ -135,6 +145,10 @@ HEDDLE_LOCAL int heddle_copy_short(void* to, const void* from, size_t nelems, si
     }
     return 0;
 }
+
+#if defined(__GNUC__) && __GNUC__ >= 11 && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 /* True when nelems elements from offset on end inside the region. */
 HEDDLE_LOCAL int heddle_fits(size_t region, uintptr_t offset, size_t nelems, size_t element_bytes) {

@@ -98,14 +98,10 @@ bool join(char* error, size_t error_bytes) {
 }
 
 void barrier(const char* function) {
-    JobPage& page = *job.page;
-    const uint32_t target = ++job.barriers;
-    // acq_rel: the last to arrive sees what all others wrote before, and passes it on through the gate.
-    if (page.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<uint32_t>(job.n_pes)) {
-        page.arrived.store(0, std::memory_order_relaxed);  // nobody arrives again before the gate opens
-        page.released.open(target);
-    }
-    progress::wait_for_gate(function, page.released, target);
+    sync::Meeting& meeting = job.page->meeting;
+    const uint32_t count = ++job.barriers;
+    meeting.arrive(static_cast<uint32_t>(job.n_pes), count);
+    progress::wait_for_gate(function, meeting.released, count);
 }
 
 void exchange(const char* function, const Post& mine) {

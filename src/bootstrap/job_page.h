@@ -7,7 +7,7 @@
 #pragma once
 
 #include "os/memfd.h"
-#include "sync/gate.h"
+#include "sync/meeting.h"
 
 #include <atomic>
 #include <cstddef>
@@ -72,11 +72,10 @@ struct alignas(64) PeRecord {
 struct JobPage {
     uint64_t magic;
     uint32_t n_pes;
-    uint32_t cores;                             // that the job may use on this node
-    std::atomic<uint32_t> threads;              // known to run in the job's PEs on this node
-    std::atomic<uint64_t> exit;                 // an Exit, packed; the first to change it from 0 wins
-    alignas(64) std::atomic<uint32_t> arrived;  // at the bootstrap's barrier
-    sync::Gate released;                        // one more with each barrier
+    uint32_t cores;                 // that the job may use on this node
+    std::atomic<uint32_t> threads;  // known to run in the job's PEs on this node
+    std::atomic<uint64_t> exit;     // an Exit, packed; the first to change it from 0 wins
+    sync::Meeting meeting;          // the bootstrap's barrier
 
     PeRecord* records() { return reinterpret_cast<PeRecord*>(this + 1); }
 };

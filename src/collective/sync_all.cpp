@@ -2,6 +2,7 @@
 
 #include "operations/check.h"
 #include "progress/wait_policy.h"
+#include "sync/meeting.h"
 
 #include <bit>
 
@@ -16,8 +17,7 @@ struct alignas(128) PaddedGate {
 
 // The shared area: this, then n_pes x rounds PaddedGates, those of one PE together.
 struct Shared {
-    alignas(128) std::atomic<uint32_t> arrived;
-    PaddedGate released;
+    sync::Meeting meeting;  // of the central algorithm
 
     PaddedGate* gates() { return reinterpret_cast<PaddedGate*>(this + 1); }
 };
@@ -42,14 +42,9 @@ HEDDLE_PE_LOCAL Sync* sync_state = nullptr;
 namespace {
 
 void sync_central(const char* function, Sync& sync) {
-    Shared& shared = *sync.shared;
-    // acq_rel: the last to arrive has seen what all others wrote before, and passes it on through the gate.
-    if (shared.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == static_cast<uint32_t>(sync.n_pes)) {
-        shared.arrived.store(0, std::memory_order_relaxed);  // nobody arrives again before the gate opens
-        shared.released.gate.open(sync.count);
-        return;
-    }
-    progress::wait_for_gate(function, shared.released.gate, sync.count);
+    sync::Meeting& meeting = sync.shared->meeting;
+    meeting.arrive(static_cast<uint32_t>(sync.n_pes), sync.count);
+    progress::wait_for_gate(function, meeting.released, sync.count);
 }
 
 void sync_dissemination(const char* function, Sync& sync) {

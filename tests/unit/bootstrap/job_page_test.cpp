@@ -35,9 +35,8 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(JobPage, cores), 12u);
     EXPECT_EQ(offsetof(JobPage, threads), 16u);
     EXPECT_EQ(offsetof(JobPage, exit), 24u);
-    EXPECT_EQ(offsetof(JobPage, arrived), 64u);
-    EXPECT_EQ(offsetof(JobPage, released), 128u);
-    EXPECT_EQ(sizeof(JobPage), 192u);
+    EXPECT_EQ(offsetof(JobPage, meeting), 128u);
+    EXPECT_EQ(sizeof(JobPage), 384u);
     EXPECT_EQ(offsetof(PeRecord, state), 0u);
     EXPECT_EQ(offsetof(PeRecord, pid), 4u);
     EXPECT_EQ(offsetof(PeRecord, post), 8u);
@@ -51,14 +50,14 @@ TEST(JobPage, Layout) {
 
 TEST(JobPage, RecordsFollowThePageAndHaveLinesOfTheirOwn) {
     auto page = std::make_unique<JobPage>();
-    EXPECT_EQ(reinterpret_cast<char*>(page->records()) - reinterpret_cast<char*>(page.get()), 192);
+    EXPECT_EQ(reinterpret_cast<char*>(page->records()) - reinterpret_cast<char*>(page.get()), 384);
     EXPECT_EQ(alignof(PeRecord), 64u);
 }
 
 TEST(JobPage, BytesAreWholePagesThatHoldAllRecords) {
     EXPECT_EQ(job_page_bytes(1), os::kPageBytes);
-    EXPECT_EQ(job_page_bytes(30), os::kPageBytes);
-    EXPECT_EQ(job_page_bytes(31), 2 * os::kPageBytes);
+    EXPECT_EQ(job_page_bytes(29), os::kPageBytes);
+    EXPECT_EQ(job_page_bytes(30), 2 * os::kPageBytes);
     for (int n_pes = 1; n_pes <= kMaxPes; ++n_pes) {
         EXPECT_EQ(job_page_bytes(n_pes) % os::kPageBytes, 0u);
         EXPECT_GE(job_page_bytes(n_pes), sizeof(JobPage) + static_cast<size_t>(n_pes) * sizeof(PeRecord));
