@@ -127,14 +127,16 @@ HEDDLE_LOCAL int heddle_copy_short(void* to, const void* from, size_t nelems, si
         heddle_store(to, from, element_bytes);
         return 1;
     }
-    if (HEDDLE_COPIES_AS_CALLS || nelems > HEDDLE_SHORT_BYTES) /* bytes may have overflowed */
+    if (HEDDLE_COPIES_AS_CALLS)
         return 0;
-    if (bytes == 8) { /* one store less than below: stores are what a loop waits for */
+    if (element_bytes < 8 && nelems == 8 / element_bytes) { /* not asked as bytes == 8, which an overflow may give */
         uint64_t word;
         memcpy(&word, from, 8);
         memcpy(to, &word, 8);
         return 1;
     }
+    if (nelems > HEDDLE_SHORT_BYTES)
+        return 0;
     if (bytes - 8 <= HEDDLE_SHORT_BYTES - 8) {
         uint64_t first, last;
         memcpy(&first, from, 8);
