@@ -19,12 +19,6 @@ namespace {
 
 constexpr const char* kName = "latency";
 
-struct OpName {
-    const char* name;
-    Op op;
-    const char* sync;
-    bool sized;
-};
 constexpr OpName kOps[] = {
     {"p_quiet", Op::kP, "quiet_each", false},
     {"put_quiet", Op::kPut, "quiet_each", true},

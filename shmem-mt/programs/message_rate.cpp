@@ -14,12 +14,6 @@ namespace {
 
 constexpr const char* kName = "message-rate";
 
-struct OpName {
-    const char* name;
-    Op op;
-    const char* sync;
-    bool sized;
-};
 constexpr OpName kOps[] = {
     {"p", Op::kP, "quiet", false},
     {"g", Op::kG, "blocking", false},

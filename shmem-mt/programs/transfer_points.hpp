@@ -12,6 +12,15 @@ namespace shmem_mt {
 
 enum class Metric { kRate, kBandwidth, kLatency };
 
+// A row of a program's table of operations: the name on the command line and in results, what it is, the
+// synchronization it is reported with, and whether it is measured by size (otherwise at 8 bytes).
+struct OpName {
+    const char* name;
+    Op op;
+    const char* sync;
+    bool sized;
+};
+
 struct NamedTransfer {
     std::string op;
     std::string sync;
