@@ -32,6 +32,7 @@ class Function:
     body: str
     inline: bool
     attribute: str
+    deprecated: str  # what to use instead, or nothing
 
     @property
     def prototype(self) -> str:
@@ -44,12 +45,17 @@ class Function:
         """The names of the arguments, as passed on in a call."""
         return ", ".join(argument_names(self.arguments))
 
+    @property
+    def undeprecated(self) -> str:
+        """A name of the function without the attribute, for generics, all of whose choices a compiler warns of."""
+        return f"heddle_as_{self.name}" if self.deprecated else self.name
+
 
 def argument_names(arguments: str) -> list[str]:
     """The names in an argument list; none for `void`."""
     if arguments == "void":
         return []
-    return [re.search(r"(\w+)$", part.strip()).group(1) for part in arguments.split(",")]
+    return [re.search(r"(\w+)$", part.strip()).group(1) for part in arguments.split(",") if part.strip() != "..."]
 
 
 class Family:
@@ -60,13 +66,14 @@ class Family:
         self.doc = row["doc"]
         self.generic = row.get("generic")
         self.has_ctx = row.get("ctx", False)
+        self.deprecated = row.get("deprecated", "")
         self.returns, self.arguments = re.fullmatch(r"(.*?) ?\((.*)\)", row["declare"]).groups()
         self.same = table["same"]
         self.types = table["types"].get(row.get("types"), None)
 
     def functions(self, with_ctx: bool) -> list[Function]:
         """All functions of the family, in the plain or the shmem_ctx_ form."""
-        if self.row.get("types") == "size":
+        if self.types and isinstance(self.types[0], int):
             return [self._function("SIZE", str(bits), "void", str(bits // 8), with_ctx) for bits in self.types]
         if self.types:
             return [self._function("TYPENAME", n, t, f"sizeof({t})", with_ctx) for t, n in self.types]
@@ -87,13 +94,14 @@ class Family:
         if with_ctx:
             full = full.replace("shmem_", "shmem_ctx_", 1)
             arguments = "shmem_ctx_t ctx" if arguments == "void" else f"shmem_ctx_t ctx, {arguments}"
-        values = {"TYPE": c_type, "BYTES": size, "FUNCTION": f'"{full}"', "CTX": "ctx" if with_ctx else "SHMEM_CTX_DEFAULT"}
+        values = {"TYPE": c_type, "BYTES": size, "FUNCTION": f'"{full}"',
+                  "CALL": f'HEDDLE_CALL("{full}")', "CTX": "ctx" if with_ctx else "SHMEM_CTX_DEFAULT"}
 
         def fill(text: str) -> str:
-            return re.sub(r"\b(TYPE|BYTES|FUNCTION|CTX)\b", lambda match: values[match.group(1)], text)
+            return re.sub(r"\b(TYPE|BYTES|FUNCTION|CALL|CTX)\b", lambda match: values[match.group(1)], text)
 
         return Function(full, fill(self.returns), fill(arguments), fill(self.row["body"]),
-                        self.row.get("inline", False), self.row.get("attribute", ""))
+                        self.row.get("inline", False), self.row.get("attribute", ""), self.deprecated)
 
     def forms(self) -> list[bool]:
         """The values of with_ctx for which functions exist."""
@@ -130,6 +138,8 @@ def declarations(sections, prefix: str) -> list[str]:
             lines += [""] + comment(f"{family.doc} [since {family.row['since']}]")
             for function in family.every():
                 attribute = f"{function.attribute} " if function.attribute else ""
+                if function.deprecated:
+                    attribute += f'HEDDLE_DEPRECATED("{function.deprecated}") '
                 prototype = function.prototype.replace(function.name, prefix + function.name, 1)
                 lines.append(f"{attribute}{prototype};")
     return lines
@@ -151,44 +161,87 @@ def exported_c(lines: list[str]) -> list[str]:
     ]
 
 
-def generic_c(family: Family) -> list[str]:
-    """The C11 macro of a family: chosen by the first pointer, and by the number of arguments for the ctx form."""
-    name, lines = family.generic, []
-    plain = len(argument_names(family.arguments))
-    for with_ctx in family.forms():
-        macro = f"heddle_{name}_{plain + with_ctx}" if family.has_ctx else name
-        lead, passed = ("ctx, first, ...", "ctx, first, __VA_ARGS__") if with_ctx else ("first, ...", "first, __VA_ARGS__")
-        choices = family.choices(with_ctx)
-        if not choices:
-            function = family.functions(with_ctx)[0].name
-            lines.append(f"#define {macro}({lead}) {function}({passed})")
+def by_generic(sections) -> dict[str, list[Family]]:
+    """The families that share each generic name."""
+    generics: dict[str, list[Family]] = {}
+    for _, families in sections:
+        for family in families:
+            if family.generic:
+                generics.setdefault(family.generic, []).append(family)
+    return generics
+
+
+def choosing_argument(function: Function) -> int:
+    """The place of the argument whose type chooses: the first pointer."""
+    return next(i for i, part in enumerate(function.arguments.split(",")) if "*" in part)
+
+
+def undeprecated_c(generics: dict[str, list[Family]]) -> list[str]:
+    """The deprecated functions of generics once more, under names that no compiler warns of."""
+    functions = [f for families in generics.values() for family in families for f in family.every() if f.deprecated]
+    lines = []
+    for function in functions:
+        prototype = function.prototype.replace(function.name, function.undeprecated, 1)
+        lines.append(f'extern {prototype} __asm__("{function.name}");')
+    return lines
+
+
+def generic_c(name: str, families: list[Family]) -> list[str]:
+    """The C11 macro of a generic: chosen by the number of arguments, and by the first pointer."""
+    forms: dict[int, list[tuple[str, Function]]] = {}  # number of arguments -> (type or "", function)
+    for family in families:
+        for with_ctx in family.forms():
+            choices = family.choices(with_ctx) or [("", family.functions(with_ctx)[0])]
+            forms.setdefault(len(argument_names(choices[0][1].arguments)), []).extend(choices)
+    lines, warning = [], ""
+    if all(family.deprecated for family in families):
+        warning = f"heddle_warn_{name}(), "
+        lines.append(f'HEDDLE_DEPRECATED("{families[0].deprecated}") static __inline__ void heddle_warn_{name}(void) {{}}')
+    for count, choices in forms.items():
+        macro = f"heddle_{name}_{count}" if len(forms) > 1 else name
+        arguments = [f"a{i}" for i in range(1, count + 1)]
+        passed = ", ".join(arguments)
+        if choices[0][0] == "":
+            lines.append(f"#define {macro}({passed}) ({warning}{choices[0][1].undeprecated}({passed}))")
             continue
-        lines.append(f"#define {macro}({lead}) \\")
-        lines.append("    _Generic(*(first), \\")
-        rows = [f"        {c_type}: {function.name}" for c_type, function in choices]
-        lines += [row + (", \\" if row is not rows[-1] else ")" + f"({passed})") for row in rows]
-    if family.has_ctx:
+        chooser = arguments[choosing_argument(choices[0][1])]
+        lines.append(f"#define {macro}({passed}) \\")
+        lines.append(f"    ({warning}_Generic(*({chooser}), \\")
+        rows = [f"        {c_type}: {function.undeprecated}" for c_type, function in choices]
+        lines += [row + (", \\" if row is not rows[-1] else f")({passed}))") for row in rows]
+    if len(forms) > 1:
         lines.append(f"#define {name}(...) HEDDLE_BY_COUNT(heddle_{name}_, __VA_ARGS__)")
     return lines
 
 
-def overloads_cpp(family: Family) -> list[str]:
-    """The C++ overloads of a family."""
+def overloads_cpp(name: str, families: list[Family], c_functions: list[Function]) -> list[str]:
+    """The C++ overloads of a generic, but for one that a C function of the same name is."""
+    taken = [types_of(function) for function in c_functions if function.name == name]
     lines = []
-    for with_ctx in family.forms():
-        if family.types:
-            functions = [function for _, function in family.choices(with_ctx)]
-        else:
-            functions = [f for f in family.functions(with_ctx) if f.name != family.generic]
-        for function in functions:
-            returns = "" if function.returns == "void" else "return "
-            prototype = function.prototype.replace(function.name, family.generic, 1)
-            lines.append(f"static inline {prototype} {{ {returns}{function.name}({function.call}); }}")
+    for family in families:
+        for with_ctx in family.forms():
+            functions = family.functions(with_ctx)
+            if family.types:
+                functions = [function for _, function in family.choices(with_ctx)]
+            for function in functions:
+                if types_of(function) in taken:
+                    continue
+                attribute = f'HEDDLE_DEPRECATED("{function.deprecated}") ' if function.deprecated else ""
+                returns = "" if function.returns == "void" else "return "
+                prototype = function.prototype.replace(function.name, name, 1)
+                lines.append(
+                    f"{attribute}static inline {prototype} {{ {returns}{function.name}({function.call}); }}")
     return lines
 
 
+def types_of(function: Function) -> list[str]:
+    """The types of the arguments."""
+    return [re.sub(r"\w+$", "", part.strip()).strip() for part in function.arguments.split(",")]
+
+
 def shmem_h(sections) -> str:
-    generics = [f for _, families in sections for f in families if f.generic]
+    generics = by_generic(sections)
+    functions = [function for _, families in sections for family in families for function in family.every()]
     lines = [
         "/* clang-format off */",
         "/* OpenSHMEM 1.6 as Heddle provides it. " + NOTICE,
@@ -205,8 +258,14 @@ def shmem_h(sections) -> str:
         "#include <heddle/inline.h>",
         "",
         "/* ---- Type-generic names (section 9, the C11 forms): _Generic in C11, overloads in C++ */",
-        "#ifdef __cplusplus",
-        *[line for family in generics for line in overloads_cpp(family)],
+        "#ifdef HEDDLE_NO_GENERICS /* the library itself, which gives each function its twin by name */",
+        "#elif defined(__cplusplus)",
+        'extern "C++" { /* for programs that include this within extern "C" */',
+        "#pragma GCC diagnostic push",
+        '#pragma GCC diagnostic ignored "-Wdeprecated-declarations"',
+        *[line for name, families in generics.items() for line in overloads_cpp(name, families, functions)],
+        "#pragma GCC diagnostic pop",
+        "}",
         "#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L",
         "#define HEDDLE_COUNT(a1, a2, a3, a4, a5, a6, a7, a8, a9, n, ...) n",
         "#define HEDDLE_JOIN(a, b) a##b",
@@ -214,7 +273,8 @@ def shmem_h(sections) -> str:
         "/* Calls NAMEn for the number n of arguments. */",
         "#define HEDDLE_BY_COUNT(name, ...) \\",
         "    HEDDLE_JOINED(name, HEDDLE_COUNT(__VA_ARGS__, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0))(__VA_ARGS__)",
-        *[line for family in generics for line in generic_c(family)],
+        *undeprecated_c(generics),
+        *[line for name, families in generics.items() for line in generic_c(name, families)],
         "#endif",
         "",
         "#endif",
@@ -264,6 +324,7 @@ def shims_cpp(sections) -> str:
         "// The exported names that are not inlined, one line each. " + NOTICE,
         '#include "entry/entry.h"',
         "",
+        '#pragma GCC diagnostic ignored "-Wdeprecated-declarations"',
         'extern "C" {',
         "",
         *definitions(sections, False, ""),

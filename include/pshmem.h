@@ -79,7 +79,37 @@ void *pshmem_realloc(void *ptr, size_t size);
 /* Gives ptr back; a barrier on entry. NULL is ignored, without a barrier. [since 1.2] */
 void pshmem_free(void *ptr);
 
-/* ---- Communication contexts (section 9.4) */
+/* ---- Team management (section 9.4): creating and destroying is collective over the parent or the team */
+
+/* This PE's number in team; -1 for SHMEM_TEAM_INVALID. [since 1.5] */
+int pshmem_team_my_pe(shmem_team_t team);
+
+/* The number of PEs of team; -1 for SHMEM_TEAM_INVALID. [since 1.5] */
+int pshmem_team_n_pes(shmem_team_t team);
+
+/* Fills the fields of *config that config_mask names; 0, or nonzero for SHMEM_TEAM_INVALID or an unknown bit. [since
+   1.5] */
+int pshmem_team_get_config(shmem_team_t team, long config_mask, shmem_team_config_t *config);
+
+/* The number in dest_team of PE src_pe of src_team; -1 when it is not a member, or a team is SHMEM_TEAM_INVALID.
+   [since 1.5] */
+int pshmem_team_translate_pe(shmem_team_t src_team, int src_pe, shmem_team_t dest_team);
+
+/* The team of the parent's PEs start, start + stride, ...; a negative stride reverses. PEs outside get
+   SHMEM_TEAM_INVALID. 0, or nonzero on all when it cannot be made. [since 1.5] */
+int pshmem_team_split_strided(shmem_team_t parent_team, int start, int stride, int size, const shmem_team_config_t *config, long config_mask, shmem_team_t *new_team);
+
+/* Lays the parent's PEs out in rows of xrange: this PE's row becomes *xaxis_team and its column *yaxis_team. 0, or
+   nonzero when either cannot be made. [since 1.5] */
+int pshmem_team_split_2d(shmem_team_t parent_team, int xrange, const shmem_team_config_t *xaxis_config, long xaxis_mask, shmem_team_t *xaxis_team, const shmem_team_config_t *yaxis_config, long yaxis_mask, shmem_team_t *yaxis_team);
+
+/* Destroys team and the contexts made on it; SHMEM_TEAM_INVALID is ignored. [since 1.5] */
+void pshmem_team_destroy(shmem_team_t team);
+
+/* shmem_ptr, with pe counted in team; NULL for a PE that it has not. [since 1.6] */
+void *pshmem_team_ptr(shmem_team_t team, const void *dest, int pe);
+
+/* ---- Communication contexts and their sessions (section 9.5) */
 
 /* A new context on all PEs; *ctx becomes SHMEM_CTX_INVALID and the result nonzero on failure. Every thread may have
    its own. [since 1.4] */
@@ -87,6 +117,20 @@ int pshmem_ctx_create(long options, shmem_ctx_t *ctx);
 
 /* Completes the context's operations and gives it back; SHMEM_CTX_INVALID is ignored. [since 1.4] */
 void pshmem_ctx_destroy(shmem_ctx_t ctx);
+
+/* A new context on the PEs of team, whose numbers it uses. As shmem_ctx_create; nonzero for SHMEM_TEAM_INVALID.
+   [since 1.5] */
+int pshmem_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx);
+
+/* *team becomes the team of ctx. 0, or nonzero with SHMEM_TEAM_INVALID for SHMEM_CTX_INVALID. [since 1.5] */
+int pshmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team);
+
+/* Opens a session, or adds to the open one: SHMEM_CTX_SESSION_BATCH lets a network hold operations back to send them
+   together. On the node they are complete when they return, session or not. [since 1.6] */
+void pshmem_ctx_session_start(shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t *config, long config_mask);
+
+/* Closes the session; completes nothing (quiet does). [since 1.6] */
+void pshmem_ctx_session_stop(shmem_ctx_t ctx);
 
 /* ---- Remote memory access (section 9.5) */
 
@@ -1570,13 +1614,574 @@ void pshmem_ctx_quiet(shmem_ctx_t ctx);
 void pshmem_pe_quiet(const int *target_pes, size_t npes);
 void pshmem_ctx_pe_quiet(shmem_ctx_t ctx, const int *target_pes, size_t npes);
 
-/* ---- Collectives over all PEs (section 9.10) */
+/* ---- Collectives (section 9.10): all members call the same ones in the same order; dest and source are symmetric */
 
-/* Completes all operations and waits for all PEs. [since 1.0] */
+/* Completes all operations on the default context and waits for all PEs; local stores before are seen after. [since
+   1.0] */
 void pshmem_barrier_all(void);
 
-/* Waits for all PEs; completes only local stores. [since 1.0] */
+/* Waits for all PEs; unlike a barrier it completes local stores alone. [since 1.4] */
 void pshmem_sync_all(void);
+
+/* Waits for all members; completes local stores alone. [since 1.5] */
+int pshmem_team_sync(shmem_team_t team);
+
+/* Copies nelems elements of source on member PE_root to dest on all members; dest may be source. [since 1.5] */
+int pshmem_float_broadcast(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root);
+int pshmem_double_broadcast(shmem_team_t team, double *dest, const double *source, size_t nelems, int PE_root);
+int pshmem_longdouble_broadcast(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int PE_root);
+int pshmem_char_broadcast(shmem_team_t team, char *dest, const char *source, size_t nelems, int PE_root);
+int pshmem_schar_broadcast(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int PE_root);
+int pshmem_short_broadcast(shmem_team_t team, short *dest, const short *source, size_t nelems, int PE_root);
+int pshmem_int_broadcast(shmem_team_t team, int *dest, const int *source, size_t nelems, int PE_root);
+int pshmem_long_broadcast(shmem_team_t team, long *dest, const long *source, size_t nelems, int PE_root);
+int pshmem_longlong_broadcast(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int PE_root);
+int pshmem_uchar_broadcast(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int PE_root);
+int pshmem_ushort_broadcast(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int PE_root);
+int pshmem_uint_broadcast(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int PE_root);
+int pshmem_ulong_broadcast(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int PE_root);
+int pshmem_ulonglong_broadcast(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int PE_root);
+int pshmem_int8_broadcast(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int PE_root);
+int pshmem_int16_broadcast(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int PE_root);
+int pshmem_int32_broadcast(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int PE_root);
+int pshmem_int64_broadcast(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int PE_root);
+int pshmem_uint8_broadcast(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int PE_root);
+int pshmem_uint16_broadcast(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int PE_root);
+int pshmem_uint32_broadcast(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int PE_root);
+int pshmem_uint64_broadcast(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int PE_root);
+int pshmem_size_broadcast(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int PE_root);
+int pshmem_ptrdiff_broadcast(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int PE_root);
+
+/* The same for nelems bytes. [since 1.5] */
+int pshmem_broadcastmem(shmem_team_t team, void *dest, const void *source, size_t nelems, int PE_root);
+
+/* dest on all members becomes the members' sources one after the other; nelems may differ. [since 1.5] */
+int pshmem_float_collect(shmem_team_t team, float *dest, const float *source, size_t nelems);
+int pshmem_double_collect(shmem_team_t team, double *dest, const double *source, size_t nelems);
+int pshmem_longdouble_collect(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
+int pshmem_char_collect(shmem_team_t team, char *dest, const char *source, size_t nelems);
+int pshmem_schar_collect(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems);
+int pshmem_short_collect(shmem_team_t team, short *dest, const short *source, size_t nelems);
+int pshmem_int_collect(shmem_team_t team, int *dest, const int *source, size_t nelems);
+int pshmem_long_collect(shmem_team_t team, long *dest, const long *source, size_t nelems);
+int pshmem_longlong_collect(shmem_team_t team, long long *dest, const long long *source, size_t nelems);
+int pshmem_uchar_collect(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems);
+int pshmem_ushort_collect(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems);
+int pshmem_uint_collect(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems);
+int pshmem_ulong_collect(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems);
+int pshmem_ulonglong_collect(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems);
+int pshmem_int8_collect(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems);
+int pshmem_int16_collect(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems);
+int pshmem_int32_collect(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems);
+int pshmem_int64_collect(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems);
+int pshmem_uint8_collect(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems);
+int pshmem_uint16_collect(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems);
+int pshmem_uint32_collect(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems);
+int pshmem_uint64_collect(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems);
+int pshmem_size_collect(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
+int pshmem_ptrdiff_collect(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
+
+/* The same for nelems bytes. [since 1.5] */
+int pshmem_collectmem(shmem_team_t team, void *dest, const void *source, size_t nelems);
+
+/* collect with the same nelems on all members. [since 1.5] */
+int pshmem_float_fcollect(shmem_team_t team, float *dest, const float *source, size_t nelems);
+int pshmem_double_fcollect(shmem_team_t team, double *dest, const double *source, size_t nelems);
+int pshmem_longdouble_fcollect(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
+int pshmem_char_fcollect(shmem_team_t team, char *dest, const char *source, size_t nelems);
+int pshmem_schar_fcollect(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems);
+int pshmem_short_fcollect(shmem_team_t team, short *dest, const short *source, size_t nelems);
+int pshmem_int_fcollect(shmem_team_t team, int *dest, const int *source, size_t nelems);
+int pshmem_long_fcollect(shmem_team_t team, long *dest, const long *source, size_t nelems);
+int pshmem_longlong_fcollect(shmem_team_t team, long long *dest, const long long *source, size_t nelems);
+int pshmem_uchar_fcollect(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems);
+int pshmem_ushort_fcollect(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems);
+int pshmem_uint_fcollect(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems);
+int pshmem_ulong_fcollect(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems);
+int pshmem_ulonglong_fcollect(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems);
+int pshmem_int8_fcollect(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems);
+int pshmem_int16_fcollect(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems);
+int pshmem_int32_fcollect(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems);
+int pshmem_int64_fcollect(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems);
+int pshmem_uint8_fcollect(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems);
+int pshmem_uint16_fcollect(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems);
+int pshmem_uint32_fcollect(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems);
+int pshmem_uint64_fcollect(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems);
+int pshmem_size_fcollect(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
+int pshmem_ptrdiff_fcollect(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
+
+/* The same for nelems bytes. [since 1.5] */
+int pshmem_fcollectmem(shmem_team_t team, void *dest, const void *source, size_t nelems);
+
+/* Block j of source, nelems elements, goes to member j, as the block of this member's number in dest. [since 1.5] */
+int pshmem_float_alltoall(shmem_team_t team, float *dest, const float *source, size_t nelems);
+int pshmem_double_alltoall(shmem_team_t team, double *dest, const double *source, size_t nelems);
+int pshmem_longdouble_alltoall(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
+int pshmem_char_alltoall(shmem_team_t team, char *dest, const char *source, size_t nelems);
+int pshmem_schar_alltoall(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems);
+int pshmem_short_alltoall(shmem_team_t team, short *dest, const short *source, size_t nelems);
+int pshmem_int_alltoall(shmem_team_t team, int *dest, const int *source, size_t nelems);
+int pshmem_long_alltoall(shmem_team_t team, long *dest, const long *source, size_t nelems);
+int pshmem_longlong_alltoall(shmem_team_t team, long long *dest, const long long *source, size_t nelems);
+int pshmem_uchar_alltoall(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems);
+int pshmem_ushort_alltoall(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems);
+int pshmem_uint_alltoall(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems);
+int pshmem_ulong_alltoall(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems);
+int pshmem_ulonglong_alltoall(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems);
+int pshmem_int8_alltoall(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems);
+int pshmem_int16_alltoall(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems);
+int pshmem_int32_alltoall(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems);
+int pshmem_int64_alltoall(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems);
+int pshmem_uint8_alltoall(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems);
+int pshmem_uint16_alltoall(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems);
+int pshmem_uint32_alltoall(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems);
+int pshmem_uint64_alltoall(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems);
+int pshmem_size_alltoall(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
+int pshmem_ptrdiff_alltoall(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
+
+/* The same for blocks of nelems bytes. [since 1.5] */
+int pshmem_alltoallmem(shmem_team_t team, void *dest, const void *source, size_t nelems);
+
+/* alltoall of elements that lie dst and sst elements apart. [since 1.5] */
+int pshmem_float_alltoalls(shmem_team_t team, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_double_alltoalls(shmem_team_t team, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_longdouble_alltoalls(shmem_team_t team, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_char_alltoalls(shmem_team_t team, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_schar_alltoalls(shmem_team_t team, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_short_alltoalls(shmem_team_t team, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_int_alltoalls(shmem_team_t team, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_long_alltoalls(shmem_team_t team, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_longlong_alltoalls(shmem_team_t team, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_uchar_alltoalls(shmem_team_t team, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_ushort_alltoalls(shmem_team_t team, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_uint_alltoalls(shmem_team_t team, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_ulong_alltoalls(shmem_team_t team, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_ulonglong_alltoalls(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_int8_alltoalls(shmem_team_t team, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_int16_alltoalls(shmem_team_t team, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_int32_alltoalls(shmem_team_t team, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_int64_alltoalls(shmem_team_t team, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_uint8_alltoalls(shmem_team_t team, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_uint16_alltoalls(shmem_team_t team, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_uint32_alltoalls(shmem_team_t team, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_uint64_alltoalls(shmem_team_t team, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_size_alltoalls(shmem_team_t team, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int pshmem_ptrdiff_alltoalls(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+
+/* The same for bytes. [since 1.5] */
+int pshmem_alltoallsmem(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+
+/* dest[i] on all members becomes the bitwise and of their source[i], combined in the order of their numbers; dest
+   may be source. [since 1.5] */
+int pshmem_uchar_and_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int pshmem_ushort_and_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int pshmem_uint_and_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int pshmem_ulong_and_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int pshmem_ulonglong_and_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int pshmem_int8_and_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int pshmem_int16_and_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int pshmem_int32_and_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int pshmem_int64_and_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int pshmem_uint8_and_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int pshmem_uint16_and_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int pshmem_uint32_and_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int pshmem_uint64_and_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int pshmem_size_and_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+
+/* dest[i] on all members becomes the bitwise or of their source[i], combined in the order of their numbers; dest may
+   be source. [since 1.5] */
+int pshmem_uchar_or_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int pshmem_ushort_or_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int pshmem_uint_or_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int pshmem_ulong_or_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int pshmem_ulonglong_or_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int pshmem_int8_or_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int pshmem_int16_or_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int pshmem_int32_or_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int pshmem_int64_or_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int pshmem_uint8_or_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int pshmem_uint16_or_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int pshmem_uint32_or_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int pshmem_uint64_or_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int pshmem_size_or_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+
+/* dest[i] on all members becomes the bitwise exclusive or of their source[i], combined in the order of their
+   numbers; dest may be source. [since 1.5] */
+int pshmem_uchar_xor_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int pshmem_ushort_xor_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int pshmem_uint_xor_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int pshmem_ulong_xor_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int pshmem_ulonglong_xor_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int pshmem_int8_xor_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int pshmem_int16_xor_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int pshmem_int32_xor_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int pshmem_int64_xor_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int pshmem_uint8_xor_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int pshmem_uint16_xor_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int pshmem_uint32_xor_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int pshmem_uint64_xor_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int pshmem_size_xor_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+
+/* dest[i] on all members becomes the largest of their source[i], combined in the order of their numbers; dest may be
+   source. [since 1.5] */
+int pshmem_char_max_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce);
+int pshmem_schar_max_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce);
+int pshmem_short_max_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce);
+int pshmem_int_max_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce);
+int pshmem_long_max_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce);
+int pshmem_longlong_max_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce);
+int pshmem_ptrdiff_max_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce);
+int pshmem_uchar_max_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int pshmem_ushort_max_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int pshmem_uint_max_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int pshmem_ulong_max_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int pshmem_ulonglong_max_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int pshmem_int8_max_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int pshmem_int16_max_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int pshmem_int32_max_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int pshmem_int64_max_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int pshmem_uint8_max_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int pshmem_uint16_max_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int pshmem_uint32_max_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int pshmem_uint64_max_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int pshmem_size_max_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+int pshmem_float_max_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce);
+int pshmem_double_max_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce);
+int pshmem_longdouble_max_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce);
+
+/* dest[i] on all members becomes the smallest of their source[i], combined in the order of their numbers; dest may
+   be source. [since 1.5] */
+int pshmem_char_min_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce);
+int pshmem_schar_min_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce);
+int pshmem_short_min_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce);
+int pshmem_int_min_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce);
+int pshmem_long_min_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce);
+int pshmem_longlong_min_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce);
+int pshmem_ptrdiff_min_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce);
+int pshmem_uchar_min_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int pshmem_ushort_min_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int pshmem_uint_min_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int pshmem_ulong_min_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int pshmem_ulonglong_min_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int pshmem_int8_min_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int pshmem_int16_min_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int pshmem_int32_min_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int pshmem_int64_min_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int pshmem_uint8_min_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int pshmem_uint16_min_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int pshmem_uint32_min_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int pshmem_uint64_min_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int pshmem_size_min_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+int pshmem_float_min_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce);
+int pshmem_double_min_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce);
+int pshmem_longdouble_min_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce);
+
+/* dest[i] on all members becomes the sum of their source[i], combined in the order of their numbers; dest may be
+   source. [since 1.5] */
+int pshmem_char_sum_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce);
+int pshmem_schar_sum_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce);
+int pshmem_short_sum_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce);
+int pshmem_int_sum_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce);
+int pshmem_long_sum_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce);
+int pshmem_longlong_sum_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce);
+int pshmem_ptrdiff_sum_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce);
+int pshmem_uchar_sum_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int pshmem_ushort_sum_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int pshmem_uint_sum_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int pshmem_ulong_sum_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int pshmem_ulonglong_sum_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int pshmem_int8_sum_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int pshmem_int16_sum_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int pshmem_int32_sum_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int pshmem_int64_sum_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int pshmem_uint8_sum_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int pshmem_uint16_sum_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int pshmem_uint32_sum_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int pshmem_uint64_sum_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int pshmem_size_sum_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+int pshmem_float_sum_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce);
+int pshmem_double_sum_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce);
+int pshmem_longdouble_sum_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce);
+int pshmem_complexd_sum_reduce(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce);
+int pshmem_complexf_sum_reduce(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce);
+
+/* dest[i] on all members becomes the product of their source[i], combined in the order of their numbers; dest may be
+   source. [since 1.5] */
+int pshmem_char_prod_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce);
+int pshmem_schar_prod_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce);
+int pshmem_short_prod_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce);
+int pshmem_int_prod_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce);
+int pshmem_long_prod_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce);
+int pshmem_longlong_prod_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce);
+int pshmem_ptrdiff_prod_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce);
+int pshmem_uchar_prod_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int pshmem_ushort_prod_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int pshmem_uint_prod_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int pshmem_ulong_prod_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int pshmem_ulonglong_prod_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int pshmem_int8_prod_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int pshmem_int16_prod_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int pshmem_int32_prod_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int pshmem_int64_prod_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int pshmem_uint8_prod_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int pshmem_uint16_prod_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int pshmem_uint32_prod_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int pshmem_uint64_prod_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int pshmem_size_prod_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+int pshmem_float_prod_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce);
+int pshmem_double_prod_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce);
+int pshmem_longdouble_prod_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce);
+int pshmem_complexd_prod_reduce(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce);
+int pshmem_complexf_prod_reduce(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce);
+
+/* dest[i] becomes the sum of source[i] of the members up to and with this one; dest may be source. [since 1.6] */
+int pshmem_char_sum_inscan(shmem_team_t team, char *dest, const char *source, size_t nelems);
+int pshmem_schar_sum_inscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems);
+int pshmem_short_sum_inscan(shmem_team_t team, short *dest, const short *source, size_t nelems);
+int pshmem_int_sum_inscan(shmem_team_t team, int *dest, const int *source, size_t nelems);
+int pshmem_long_sum_inscan(shmem_team_t team, long *dest, const long *source, size_t nelems);
+int pshmem_longlong_sum_inscan(shmem_team_t team, long long *dest, const long long *source, size_t nelems);
+int pshmem_ptrdiff_sum_inscan(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
+int pshmem_uchar_sum_inscan(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems);
+int pshmem_ushort_sum_inscan(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems);
+int pshmem_uint_sum_inscan(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems);
+int pshmem_ulong_sum_inscan(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems);
+int pshmem_ulonglong_sum_inscan(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems);
+int pshmem_int8_sum_inscan(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems);
+int pshmem_int16_sum_inscan(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems);
+int pshmem_int32_sum_inscan(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems);
+int pshmem_int64_sum_inscan(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems);
+int pshmem_uint8_sum_inscan(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems);
+int pshmem_uint16_sum_inscan(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems);
+int pshmem_uint32_sum_inscan(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems);
+int pshmem_uint64_sum_inscan(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems);
+int pshmem_size_sum_inscan(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
+int pshmem_float_sum_inscan(shmem_team_t team, float *dest, const float *source, size_t nelems);
+int pshmem_double_sum_inscan(shmem_team_t team, double *dest, const double *source, size_t nelems);
+int pshmem_longdouble_sum_inscan(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
+int pshmem_complexd_sum_inscan(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems);
+int pshmem_complexf_sum_inscan(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems);
+
+/* dest[i] becomes the sum of source[i] of the members before this one, 0 on the first; dest may be source. [since
+   1.6] */
+int pshmem_char_sum_exscan(shmem_team_t team, char *dest, const char *source, size_t nelems);
+int pshmem_schar_sum_exscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems);
+int pshmem_short_sum_exscan(shmem_team_t team, short *dest, const short *source, size_t nelems);
+int pshmem_int_sum_exscan(shmem_team_t team, int *dest, const int *source, size_t nelems);
+int pshmem_long_sum_exscan(shmem_team_t team, long *dest, const long *source, size_t nelems);
+int pshmem_longlong_sum_exscan(shmem_team_t team, long long *dest, const long long *source, size_t nelems);
+int pshmem_ptrdiff_sum_exscan(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
+int pshmem_uchar_sum_exscan(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems);
+int pshmem_ushort_sum_exscan(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems);
+int pshmem_uint_sum_exscan(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems);
+int pshmem_ulong_sum_exscan(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems);
+int pshmem_ulonglong_sum_exscan(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems);
+int pshmem_int8_sum_exscan(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems);
+int pshmem_int16_sum_exscan(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems);
+int pshmem_int32_sum_exscan(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems);
+int pshmem_int64_sum_exscan(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems);
+int pshmem_uint8_sum_exscan(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems);
+int pshmem_uint16_sum_exscan(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems);
+int pshmem_uint32_sum_exscan(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems);
+int pshmem_uint64_sum_exscan(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems);
+int pshmem_size_sum_exscan(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
+int pshmem_float_sum_exscan(shmem_team_t team, float *dest, const float *source, size_t nelems);
+int pshmem_double_sum_exscan(shmem_team_t team, double *dest, const double *source, size_t nelems);
+int pshmem_longdouble_sum_exscan(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
+int pshmem_complexd_sum_exscan(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems);
+int pshmem_complexf_sum_exscan(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems);
+
+/* ---- Distributed locks (section 9.12): first come, first served */
+
+/* Takes the lock, a symmetric long that was 0 on all PEs before its first use; waits its turn. [since 1.0] */
+void pshmem_set_lock(long *lock);
+
+/* Completes the operations on the default context (quiet), then hands the lock to the next that waits. [since 1.0] */
+void pshmem_clear_lock(long *lock);
+
+/* 0 when it took the lock, 1 when another has it. [since 1.0] */
+int pshmem_test_lock(long *lock);
+
+/* ---- Profiling (section 10) */
+
+/* For profilers, which replace it; does nothing here. [since 1.5] */
+void pshmem_pcontrol(int level, ...);
+
+/* ---- Deprecated names: all of them, over the same bodies. Define HEDDLE_SILENCE_DEPRECATED to have no warnings */
+
+/* shmem_init; npes is ignored. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_init") void pstart_pes(int npes);
+
+/* shmem_my_pe. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_my_pe") int p_my_pe(void);
+
+/* shmem_n_pes. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_n_pes") int p_num_pes(void);
+
+/* shmem_malloc. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_malloc") void *pshmalloc(size_t size);
+
+/* shmem_free. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_free") void pshfree(void *ptr);
+
+/* shmem_realloc. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_realloc") void *pshrealloc(void *ptr, size_t size);
+
+/* shmem_align. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_align") void *pshmemalign(size_t alignment, size_t size);
+
+/* shmem_TYPENAME_atomic_compare_swap. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_atomic_compare_swap") int pshmem_int_cswap(int *dest, int cond, int value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_compare_swap") long pshmem_long_cswap(long *dest, long cond, long value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_compare_swap") long long pshmem_longlong_cswap(long long *dest, long long cond, long long value, int pe);
+
+/* shmem_TYPENAME_atomic_swap. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_atomic_swap") float pshmem_float_swap(float *dest, float value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_swap") double pshmem_double_swap(double *dest, double value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_swap") int pshmem_int_swap(int *dest, int value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_swap") long pshmem_long_swap(long *dest, long value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_swap") long long pshmem_longlong_swap(long long *dest, long long value, int pe);
+
+/* shmem_TYPENAME_atomic_fetch. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_atomic_fetch") float pshmem_float_fetch(const float *source, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_fetch") double pshmem_double_fetch(const double *source, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_fetch") int pshmem_int_fetch(const int *source, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_fetch") long pshmem_long_fetch(const long *source, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_fetch") long long pshmem_longlong_fetch(const long long *source, int pe);
+
+/* shmem_TYPENAME_atomic_set. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_atomic_set") void pshmem_float_set(float *dest, float value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_set") void pshmem_double_set(double *dest, double value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_set") void pshmem_int_set(int *dest, int value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_set") void pshmem_long_set(long *dest, long value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_set") void pshmem_longlong_set(long long *dest, long long value, int pe);
+
+/* shmem_TYPENAME_atomic_fetch_inc. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_inc") int pshmem_int_finc(int *dest, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_inc") long pshmem_long_finc(long *dest, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_inc") long long pshmem_longlong_finc(long long *dest, int pe);
+
+/* shmem_TYPENAME_atomic_inc. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_atomic_inc") void pshmem_int_inc(int *dest, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_inc") void pshmem_long_inc(long *dest, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_inc") void pshmem_longlong_inc(long long *dest, int pe);
+
+/* shmem_TYPENAME_atomic_fetch_add. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_add") int pshmem_int_fadd(int *dest, int value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_add") long pshmem_long_fadd(long *dest, long value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_add") long long pshmem_longlong_fadd(long long *dest, long long value, int pe);
+
+/* shmem_TYPENAME_atomic_add. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_atomic_add") void pshmem_int_add(int *dest, int value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_add") void pshmem_long_add(long *dest, long value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_add") void pshmem_longlong_add(long long *dest, long long value, int pe);
+
+/* Waits until *ivar is not cmp_value. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_long_wait_until") void pshmem_wait(long *ivar, long cmp_value);
+
+/* Waits until *ivar is not cmp_value. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void pshmem_short_wait(short *ivar, short cmp_value);
+HEDDLE_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void pshmem_int_wait(int *ivar, int cmp_value);
+HEDDLE_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void pshmem_long_wait(long *ivar, long cmp_value);
+HEDDLE_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void pshmem_longlong_wait(long long *ivar, long long cmp_value);
+
+/* shmem_long_wait_until. The C function is deprecated, the generic of the same name is not, so it has no attribute.
+   [since 1.0] */
+void pshmem_wait_until(long *ivar, int cmp, long cmp_value);
+
+/* shmem_wait_until for the short types. [since 1.0] */
+HEDDLE_DEPRECATED("use a type of at least 32 bits") void pshmem_short_wait_until(short *ivar, int cmp, short cmp_value);
+HEDDLE_DEPRECATED("use a type of at least 32 bits") void pshmem_ushort_wait_until(unsigned short *ivar, int cmp, unsigned short cmp_value);
+
+/* shmem_test for the short types. [since 1.4] */
+HEDDLE_DEPRECATED("use a type of at least 32 bits") int pshmem_short_test(short *ivar, int cmp, short cmp_value);
+HEDDLE_DEPRECATED("use a type of at least 32 bits") int pshmem_ushort_test(unsigned short *ivar, int cmp, unsigned short cmp_value);
+
+/* shmem_team_sync of an active set: the PE_size PEs from PE_start on that lie 2 to the power of logPE_stride apart.
+   pSync is not used, here and below. [since 1.4] */
+HEDDLE_DEPRECATED("use shmem_team_sync") void pshmem_sync(int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/* shmem_sync, and all operations on the default context are complete. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_quiet and shmem_team_sync") void pshmem_barrier(int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/* shmem_broadcast of elements of SIZE bits; PE_root counts in the active set, and its dest is left alone. [since
+   1.0] */
+HEDDLE_DEPRECATED("use shmem_broadcast on a team") void pshmem_broadcast32(void *dest, const void *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync);
+HEDDLE_DEPRECATED("use shmem_broadcast on a team") void pshmem_broadcast64(void *dest, const void *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/* shmem_collect of elements of SIZE bits. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_collect on a team") void pshmem_collect32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+HEDDLE_DEPRECATED("use shmem_collect on a team") void pshmem_collect64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/* shmem_fcollect of elements of SIZE bits. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_fcollect on a team") void pshmem_fcollect32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+HEDDLE_DEPRECATED("use shmem_fcollect on a team") void pshmem_fcollect64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/* shmem_alltoall of elements of SIZE bits. [since 1.3] */
+HEDDLE_DEPRECATED("use shmem_alltoall on a team") void pshmem_alltoall32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+HEDDLE_DEPRECATED("use shmem_alltoall on a team") void pshmem_alltoall64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/* shmem_alltoalls of elements of SIZE bits. [since 1.3] */
+HEDDLE_DEPRECATED("use shmem_alltoalls on a team") void pshmem_alltoalls32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+HEDDLE_DEPRECATED("use shmem_alltoalls on a team") void pshmem_alltoalls64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/* shmem_and_reduce on an active set; pWrk is not used. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_and_reduce on a team") void pshmem_short_and_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_and_reduce on a team") void pshmem_int_and_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_and_reduce on a team") void pshmem_long_and_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_and_reduce on a team") void pshmem_longlong_and_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+
+/* shmem_or_reduce on an active set; pWrk is not used. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_or_reduce on a team") void pshmem_short_or_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_or_reduce on a team") void pshmem_int_or_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_or_reduce on a team") void pshmem_long_or_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_or_reduce on a team") void pshmem_longlong_or_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+
+/* shmem_xor_reduce on an active set; pWrk is not used. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_xor_reduce on a team") void pshmem_short_xor_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_xor_reduce on a team") void pshmem_int_xor_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_xor_reduce on a team") void pshmem_long_xor_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_xor_reduce on a team") void pshmem_longlong_xor_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+
+/* shmem_max_reduce on an active set; pWrk is not used. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void pshmem_short_max_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void pshmem_int_max_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void pshmem_long_max_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void pshmem_longlong_max_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void pshmem_float_max_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void pshmem_double_max_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void pshmem_longdouble_max_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync);
+
+/* shmem_min_reduce on an active set; pWrk is not used. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void pshmem_short_min_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void pshmem_int_min_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void pshmem_long_min_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void pshmem_longlong_min_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void pshmem_float_min_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void pshmem_double_min_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void pshmem_longdouble_min_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync);
+
+/* shmem_sum_reduce on an active set; pWrk is not used. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void pshmem_short_sum_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void pshmem_int_sum_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void pshmem_long_sum_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void pshmem_longlong_sum_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void pshmem_float_sum_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void pshmem_double_sum_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void pshmem_longdouble_sum_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void pshmem_complexd_sum_to_all(heddle_complexd *dest, const heddle_complexd *source, int nreduce, int PE_start, int logPE_stride, int PE_size, heddle_complexd *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void pshmem_complexf_sum_to_all(heddle_complexf *dest, const heddle_complexf *source, int nreduce, int PE_start, int logPE_stride, int PE_size, heddle_complexf *pWrk, long *pSync);
+
+/* shmem_prod_reduce on an active set; pWrk is not used. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void pshmem_short_prod_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void pshmem_int_prod_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void pshmem_long_prod_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void pshmem_longlong_prod_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void pshmem_float_prod_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void pshmem_double_prod_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void pshmem_longdouble_prod_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void pshmem_complexd_prod_to_all(heddle_complexd *dest, const heddle_complexd *source, int nreduce, int PE_start, int logPE_stride, int PE_size, heddle_complexd *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void pshmem_complexf_prod_to_all(heddle_complexf *dest, const heddle_complexf *source, int nreduce, int PE_start, int logPE_stride, int PE_size, heddle_complexf *pWrk, long *pSync);
 
 #ifdef __cplusplus
 }

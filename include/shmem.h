@@ -82,7 +82,37 @@ void *shmem_realloc(void *ptr, size_t size);
 /* Gives ptr back; a barrier on entry. NULL is ignored, without a barrier. [since 1.2] */
 void shmem_free(void *ptr);
 
-/* ---- Communication contexts (section 9.4) */
+/* ---- Team management (section 9.4): creating and destroying is collective over the parent or the team */
+
+/* This PE's number in team; -1 for SHMEM_TEAM_INVALID. [since 1.5] */
+int shmem_team_my_pe(shmem_team_t team);
+
+/* The number of PEs of team; -1 for SHMEM_TEAM_INVALID. [since 1.5] */
+int shmem_team_n_pes(shmem_team_t team);
+
+/* Fills the fields of *config that config_mask names; 0, or nonzero for SHMEM_TEAM_INVALID or an unknown bit. [since
+   1.5] */
+int shmem_team_get_config(shmem_team_t team, long config_mask, shmem_team_config_t *config);
+
+/* The number in dest_team of PE src_pe of src_team; -1 when it is not a member, or a team is SHMEM_TEAM_INVALID.
+   [since 1.5] */
+int shmem_team_translate_pe(shmem_team_t src_team, int src_pe, shmem_team_t dest_team);
+
+/* The team of the parent's PEs start, start + stride, ...; a negative stride reverses. PEs outside get
+   SHMEM_TEAM_INVALID. 0, or nonzero on all when it cannot be made. [since 1.5] */
+int shmem_team_split_strided(shmem_team_t parent_team, int start, int stride, int size, const shmem_team_config_t *config, long config_mask, shmem_team_t *new_team);
+
+/* Lays the parent's PEs out in rows of xrange: this PE's row becomes *xaxis_team and its column *yaxis_team. 0, or
+   nonzero when either cannot be made. [since 1.5] */
+int shmem_team_split_2d(shmem_team_t parent_team, int xrange, const shmem_team_config_t *xaxis_config, long xaxis_mask, shmem_team_t *xaxis_team, const shmem_team_config_t *yaxis_config, long yaxis_mask, shmem_team_t *yaxis_team);
+
+/* Destroys team and the contexts made on it; SHMEM_TEAM_INVALID is ignored. [since 1.5] */
+void shmem_team_destroy(shmem_team_t team);
+
+/* shmem_ptr, with pe counted in team; NULL for a PE that it has not. [since 1.6] */
+void *shmem_team_ptr(shmem_team_t team, const void *dest, int pe);
+
+/* ---- Communication contexts and their sessions (section 9.5) */
 
 /* A new context on all PEs; *ctx becomes SHMEM_CTX_INVALID and the result nonzero on failure. Every thread may have
    its own. [since 1.4] */
@@ -90,6 +120,20 @@ int shmem_ctx_create(long options, shmem_ctx_t *ctx);
 
 /* Completes the context's operations and gives it back; SHMEM_CTX_INVALID is ignored. [since 1.4] */
 void shmem_ctx_destroy(shmem_ctx_t ctx);
+
+/* A new context on the PEs of team, whose numbers it uses. As shmem_ctx_create; nonzero for SHMEM_TEAM_INVALID.
+   [since 1.5] */
+int shmem_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx);
+
+/* *team becomes the team of ctx. 0, or nonzero with SHMEM_TEAM_INVALID for SHMEM_CTX_INVALID. [since 1.5] */
+int shmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team);
+
+/* Opens a session, or adds to the open one: SHMEM_CTX_SESSION_BATCH lets a network hold operations back to send them
+   together. On the node they are complete when they return, session or not. [since 1.6] */
+void shmem_ctx_session_start(shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t *config, long config_mask);
+
+/* Closes the session; completes nothing (quiet does). [since 1.6] */
+void shmem_ctx_session_stop(shmem_ctx_t ctx);
 
 /* ---- Remote memory access (section 9.5) */
 
@@ -1573,13 +1617,574 @@ void shmem_ctx_quiet(shmem_ctx_t ctx);
 void shmem_pe_quiet(const int *target_pes, size_t npes);
 void shmem_ctx_pe_quiet(shmem_ctx_t ctx, const int *target_pes, size_t npes);
 
-/* ---- Collectives over all PEs (section 9.10) */
+/* ---- Collectives (section 9.10): all members call the same ones in the same order; dest and source are symmetric */
 
-/* Completes all operations and waits for all PEs. [since 1.0] */
+/* Completes all operations on the default context and waits for all PEs; local stores before are seen after. [since
+   1.0] */
 void shmem_barrier_all(void);
 
-/* Waits for all PEs; completes only local stores. [since 1.0] */
+/* Waits for all PEs; unlike a barrier it completes local stores alone. [since 1.4] */
 void shmem_sync_all(void);
+
+/* Waits for all members; completes local stores alone. [since 1.5] */
+int shmem_team_sync(shmem_team_t team);
+
+/* Copies nelems elements of source on member PE_root to dest on all members; dest may be source. [since 1.5] */
+int shmem_float_broadcast(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root);
+int shmem_double_broadcast(shmem_team_t team, double *dest, const double *source, size_t nelems, int PE_root);
+int shmem_longdouble_broadcast(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int PE_root);
+int shmem_char_broadcast(shmem_team_t team, char *dest, const char *source, size_t nelems, int PE_root);
+int shmem_schar_broadcast(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int PE_root);
+int shmem_short_broadcast(shmem_team_t team, short *dest, const short *source, size_t nelems, int PE_root);
+int shmem_int_broadcast(shmem_team_t team, int *dest, const int *source, size_t nelems, int PE_root);
+int shmem_long_broadcast(shmem_team_t team, long *dest, const long *source, size_t nelems, int PE_root);
+int shmem_longlong_broadcast(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int PE_root);
+int shmem_uchar_broadcast(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int PE_root);
+int shmem_ushort_broadcast(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int PE_root);
+int shmem_uint_broadcast(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int PE_root);
+int shmem_ulong_broadcast(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int PE_root);
+int shmem_ulonglong_broadcast(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int PE_root);
+int shmem_int8_broadcast(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int PE_root);
+int shmem_int16_broadcast(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int PE_root);
+int shmem_int32_broadcast(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int PE_root);
+int shmem_int64_broadcast(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int PE_root);
+int shmem_uint8_broadcast(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int PE_root);
+int shmem_uint16_broadcast(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int PE_root);
+int shmem_uint32_broadcast(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int PE_root);
+int shmem_uint64_broadcast(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int PE_root);
+int shmem_size_broadcast(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int PE_root);
+int shmem_ptrdiff_broadcast(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int PE_root);
+
+/* The same for nelems bytes. [since 1.5] */
+int shmem_broadcastmem(shmem_team_t team, void *dest, const void *source, size_t nelems, int PE_root);
+
+/* dest on all members becomes the members' sources one after the other; nelems may differ. [since 1.5] */
+int shmem_float_collect(shmem_team_t team, float *dest, const float *source, size_t nelems);
+int shmem_double_collect(shmem_team_t team, double *dest, const double *source, size_t nelems);
+int shmem_longdouble_collect(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
+int shmem_char_collect(shmem_team_t team, char *dest, const char *source, size_t nelems);
+int shmem_schar_collect(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems);
+int shmem_short_collect(shmem_team_t team, short *dest, const short *source, size_t nelems);
+int shmem_int_collect(shmem_team_t team, int *dest, const int *source, size_t nelems);
+int shmem_long_collect(shmem_team_t team, long *dest, const long *source, size_t nelems);
+int shmem_longlong_collect(shmem_team_t team, long long *dest, const long long *source, size_t nelems);
+int shmem_uchar_collect(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems);
+int shmem_ushort_collect(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems);
+int shmem_uint_collect(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems);
+int shmem_ulong_collect(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems);
+int shmem_ulonglong_collect(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems);
+int shmem_int8_collect(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems);
+int shmem_int16_collect(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems);
+int shmem_int32_collect(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems);
+int shmem_int64_collect(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems);
+int shmem_uint8_collect(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems);
+int shmem_uint16_collect(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems);
+int shmem_uint32_collect(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems);
+int shmem_uint64_collect(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems);
+int shmem_size_collect(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
+int shmem_ptrdiff_collect(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
+
+/* The same for nelems bytes. [since 1.5] */
+int shmem_collectmem(shmem_team_t team, void *dest, const void *source, size_t nelems);
+
+/* collect with the same nelems on all members. [since 1.5] */
+int shmem_float_fcollect(shmem_team_t team, float *dest, const float *source, size_t nelems);
+int shmem_double_fcollect(shmem_team_t team, double *dest, const double *source, size_t nelems);
+int shmem_longdouble_fcollect(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
+int shmem_char_fcollect(shmem_team_t team, char *dest, const char *source, size_t nelems);
+int shmem_schar_fcollect(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems);
+int shmem_short_fcollect(shmem_team_t team, short *dest, const short *source, size_t nelems);
+int shmem_int_fcollect(shmem_team_t team, int *dest, const int *source, size_t nelems);
+int shmem_long_fcollect(shmem_team_t team, long *dest, const long *source, size_t nelems);
+int shmem_longlong_fcollect(shmem_team_t team, long long *dest, const long long *source, size_t nelems);
+int shmem_uchar_fcollect(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems);
+int shmem_ushort_fcollect(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems);
+int shmem_uint_fcollect(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems);
+int shmem_ulong_fcollect(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems);
+int shmem_ulonglong_fcollect(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems);
+int shmem_int8_fcollect(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems);
+int shmem_int16_fcollect(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems);
+int shmem_int32_fcollect(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems);
+int shmem_int64_fcollect(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems);
+int shmem_uint8_fcollect(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems);
+int shmem_uint16_fcollect(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems);
+int shmem_uint32_fcollect(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems);
+int shmem_uint64_fcollect(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems);
+int shmem_size_fcollect(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
+int shmem_ptrdiff_fcollect(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
+
+/* The same for nelems bytes. [since 1.5] */
+int shmem_fcollectmem(shmem_team_t team, void *dest, const void *source, size_t nelems);
+
+/* Block j of source, nelems elements, goes to member j, as the block of this member's number in dest. [since 1.5] */
+int shmem_float_alltoall(shmem_team_t team, float *dest, const float *source, size_t nelems);
+int shmem_double_alltoall(shmem_team_t team, double *dest, const double *source, size_t nelems);
+int shmem_longdouble_alltoall(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
+int shmem_char_alltoall(shmem_team_t team, char *dest, const char *source, size_t nelems);
+int shmem_schar_alltoall(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems);
+int shmem_short_alltoall(shmem_team_t team, short *dest, const short *source, size_t nelems);
+int shmem_int_alltoall(shmem_team_t team, int *dest, const int *source, size_t nelems);
+int shmem_long_alltoall(shmem_team_t team, long *dest, const long *source, size_t nelems);
+int shmem_longlong_alltoall(shmem_team_t team, long long *dest, const long long *source, size_t nelems);
+int shmem_uchar_alltoall(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems);
+int shmem_ushort_alltoall(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems);
+int shmem_uint_alltoall(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems);
+int shmem_ulong_alltoall(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems);
+int shmem_ulonglong_alltoall(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems);
+int shmem_int8_alltoall(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems);
+int shmem_int16_alltoall(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems);
+int shmem_int32_alltoall(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems);
+int shmem_int64_alltoall(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems);
+int shmem_uint8_alltoall(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems);
+int shmem_uint16_alltoall(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems);
+int shmem_uint32_alltoall(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems);
+int shmem_uint64_alltoall(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems);
+int shmem_size_alltoall(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
+int shmem_ptrdiff_alltoall(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
+
+/* The same for blocks of nelems bytes. [since 1.5] */
+int shmem_alltoallmem(shmem_team_t team, void *dest, const void *source, size_t nelems);
+
+/* alltoall of elements that lie dst and sst elements apart. [since 1.5] */
+int shmem_float_alltoalls(shmem_team_t team, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_double_alltoalls(shmem_team_t team, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_longdouble_alltoalls(shmem_team_t team, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_char_alltoalls(shmem_team_t team, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_schar_alltoalls(shmem_team_t team, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_short_alltoalls(shmem_team_t team, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_int_alltoalls(shmem_team_t team, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_long_alltoalls(shmem_team_t team, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_longlong_alltoalls(shmem_team_t team, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_uchar_alltoalls(shmem_team_t team, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_ushort_alltoalls(shmem_team_t team, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_uint_alltoalls(shmem_team_t team, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_ulong_alltoalls(shmem_team_t team, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_ulonglong_alltoalls(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_int8_alltoalls(shmem_team_t team, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_int16_alltoalls(shmem_team_t team, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_int32_alltoalls(shmem_team_t team, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_int64_alltoalls(shmem_team_t team, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_uint8_alltoalls(shmem_team_t team, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_uint16_alltoalls(shmem_team_t team, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_uint32_alltoalls(shmem_team_t team, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_uint64_alltoalls(shmem_team_t team, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_size_alltoalls(shmem_team_t team, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+int shmem_ptrdiff_alltoalls(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+
+/* The same for bytes. [since 1.5] */
+int shmem_alltoallsmem(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
+
+/* dest[i] on all members becomes the bitwise and of their source[i], combined in the order of their numbers; dest
+   may be source. [since 1.5] */
+int shmem_uchar_and_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int shmem_ushort_and_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int shmem_uint_and_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int shmem_ulong_and_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int shmem_ulonglong_and_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int shmem_int8_and_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int shmem_int16_and_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int shmem_int32_and_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int shmem_int64_and_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int shmem_uint8_and_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int shmem_uint16_and_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int shmem_uint32_and_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int shmem_uint64_and_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int shmem_size_and_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+
+/* dest[i] on all members becomes the bitwise or of their source[i], combined in the order of their numbers; dest may
+   be source. [since 1.5] */
+int shmem_uchar_or_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int shmem_ushort_or_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int shmem_uint_or_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int shmem_ulong_or_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int shmem_ulonglong_or_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int shmem_int8_or_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int shmem_int16_or_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int shmem_int32_or_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int shmem_int64_or_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int shmem_uint8_or_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int shmem_uint16_or_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int shmem_uint32_or_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int shmem_uint64_or_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int shmem_size_or_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+
+/* dest[i] on all members becomes the bitwise exclusive or of their source[i], combined in the order of their
+   numbers; dest may be source. [since 1.5] */
+int shmem_uchar_xor_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int shmem_ushort_xor_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int shmem_uint_xor_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int shmem_ulong_xor_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int shmem_ulonglong_xor_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int shmem_int8_xor_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int shmem_int16_xor_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int shmem_int32_xor_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int shmem_int64_xor_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int shmem_uint8_xor_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int shmem_uint16_xor_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int shmem_uint32_xor_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int shmem_uint64_xor_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int shmem_size_xor_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+
+/* dest[i] on all members becomes the largest of their source[i], combined in the order of their numbers; dest may be
+   source. [since 1.5] */
+int shmem_char_max_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce);
+int shmem_schar_max_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce);
+int shmem_short_max_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce);
+int shmem_int_max_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce);
+int shmem_long_max_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce);
+int shmem_longlong_max_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce);
+int shmem_ptrdiff_max_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce);
+int shmem_uchar_max_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int shmem_ushort_max_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int shmem_uint_max_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int shmem_ulong_max_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int shmem_ulonglong_max_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int shmem_int8_max_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int shmem_int16_max_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int shmem_int32_max_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int shmem_int64_max_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int shmem_uint8_max_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int shmem_uint16_max_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int shmem_uint32_max_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int shmem_uint64_max_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int shmem_size_max_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+int shmem_float_max_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce);
+int shmem_double_max_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce);
+int shmem_longdouble_max_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce);
+
+/* dest[i] on all members becomes the smallest of their source[i], combined in the order of their numbers; dest may
+   be source. [since 1.5] */
+int shmem_char_min_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce);
+int shmem_schar_min_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce);
+int shmem_short_min_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce);
+int shmem_int_min_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce);
+int shmem_long_min_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce);
+int shmem_longlong_min_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce);
+int shmem_ptrdiff_min_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce);
+int shmem_uchar_min_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int shmem_ushort_min_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int shmem_uint_min_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int shmem_ulong_min_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int shmem_ulonglong_min_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int shmem_int8_min_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int shmem_int16_min_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int shmem_int32_min_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int shmem_int64_min_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int shmem_uint8_min_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int shmem_uint16_min_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int shmem_uint32_min_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int shmem_uint64_min_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int shmem_size_min_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+int shmem_float_min_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce);
+int shmem_double_min_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce);
+int shmem_longdouble_min_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce);
+
+/* dest[i] on all members becomes the sum of their source[i], combined in the order of their numbers; dest may be
+   source. [since 1.5] */
+int shmem_char_sum_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce);
+int shmem_schar_sum_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce);
+int shmem_short_sum_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce);
+int shmem_int_sum_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce);
+int shmem_long_sum_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce);
+int shmem_longlong_sum_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce);
+int shmem_ptrdiff_sum_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce);
+int shmem_uchar_sum_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int shmem_ushort_sum_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int shmem_uint_sum_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int shmem_ulong_sum_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int shmem_ulonglong_sum_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int shmem_int8_sum_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int shmem_int16_sum_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int shmem_int32_sum_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int shmem_int64_sum_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int shmem_uint8_sum_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int shmem_uint16_sum_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int shmem_uint32_sum_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int shmem_uint64_sum_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int shmem_size_sum_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+int shmem_float_sum_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce);
+int shmem_double_sum_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce);
+int shmem_longdouble_sum_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce);
+int shmem_complexd_sum_reduce(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce);
+int shmem_complexf_sum_reduce(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce);
+
+/* dest[i] on all members becomes the product of their source[i], combined in the order of their numbers; dest may be
+   source. [since 1.5] */
+int shmem_char_prod_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce);
+int shmem_schar_prod_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce);
+int shmem_short_prod_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce);
+int shmem_int_prod_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce);
+int shmem_long_prod_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce);
+int shmem_longlong_prod_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce);
+int shmem_ptrdiff_prod_reduce(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce);
+int shmem_uchar_prod_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
+int shmem_ushort_prod_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
+int shmem_uint_prod_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
+int shmem_ulong_prod_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce);
+int shmem_ulonglong_prod_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce);
+int shmem_int8_prod_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce);
+int shmem_int16_prod_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce);
+int shmem_int32_prod_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce);
+int shmem_int64_prod_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce);
+int shmem_uint8_prod_reduce(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce);
+int shmem_uint16_prod_reduce(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce);
+int shmem_uint32_prod_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce);
+int shmem_uint64_prod_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
+int shmem_size_prod_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
+int shmem_float_prod_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce);
+int shmem_double_prod_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce);
+int shmem_longdouble_prod_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce);
+int shmem_complexd_prod_reduce(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce);
+int shmem_complexf_prod_reduce(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce);
+
+/* dest[i] becomes the sum of source[i] of the members up to and with this one; dest may be source. [since 1.6] */
+int shmem_char_sum_inscan(shmem_team_t team, char *dest, const char *source, size_t nelems);
+int shmem_schar_sum_inscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems);
+int shmem_short_sum_inscan(shmem_team_t team, short *dest, const short *source, size_t nelems);
+int shmem_int_sum_inscan(shmem_team_t team, int *dest, const int *source, size_t nelems);
+int shmem_long_sum_inscan(shmem_team_t team, long *dest, const long *source, size_t nelems);
+int shmem_longlong_sum_inscan(shmem_team_t team, long long *dest, const long long *source, size_t nelems);
+int shmem_ptrdiff_sum_inscan(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
+int shmem_uchar_sum_inscan(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems);
+int shmem_ushort_sum_inscan(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems);
+int shmem_uint_sum_inscan(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems);
+int shmem_ulong_sum_inscan(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems);
+int shmem_ulonglong_sum_inscan(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems);
+int shmem_int8_sum_inscan(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems);
+int shmem_int16_sum_inscan(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems);
+int shmem_int32_sum_inscan(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems);
+int shmem_int64_sum_inscan(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems);
+int shmem_uint8_sum_inscan(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems);
+int shmem_uint16_sum_inscan(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems);
+int shmem_uint32_sum_inscan(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems);
+int shmem_uint64_sum_inscan(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems);
+int shmem_size_sum_inscan(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
+int shmem_float_sum_inscan(shmem_team_t team, float *dest, const float *source, size_t nelems);
+int shmem_double_sum_inscan(shmem_team_t team, double *dest, const double *source, size_t nelems);
+int shmem_longdouble_sum_inscan(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
+int shmem_complexd_sum_inscan(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems);
+int shmem_complexf_sum_inscan(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems);
+
+/* dest[i] becomes the sum of source[i] of the members before this one, 0 on the first; dest may be source. [since
+   1.6] */
+int shmem_char_sum_exscan(shmem_team_t team, char *dest, const char *source, size_t nelems);
+int shmem_schar_sum_exscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems);
+int shmem_short_sum_exscan(shmem_team_t team, short *dest, const short *source, size_t nelems);
+int shmem_int_sum_exscan(shmem_team_t team, int *dest, const int *source, size_t nelems);
+int shmem_long_sum_exscan(shmem_team_t team, long *dest, const long *source, size_t nelems);
+int shmem_longlong_sum_exscan(shmem_team_t team, long long *dest, const long long *source, size_t nelems);
+int shmem_ptrdiff_sum_exscan(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
+int shmem_uchar_sum_exscan(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems);
+int shmem_ushort_sum_exscan(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems);
+int shmem_uint_sum_exscan(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems);
+int shmem_ulong_sum_exscan(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems);
+int shmem_ulonglong_sum_exscan(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems);
+int shmem_int8_sum_exscan(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems);
+int shmem_int16_sum_exscan(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems);
+int shmem_int32_sum_exscan(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems);
+int shmem_int64_sum_exscan(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems);
+int shmem_uint8_sum_exscan(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems);
+int shmem_uint16_sum_exscan(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems);
+int shmem_uint32_sum_exscan(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems);
+int shmem_uint64_sum_exscan(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems);
+int shmem_size_sum_exscan(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
+int shmem_float_sum_exscan(shmem_team_t team, float *dest, const float *source, size_t nelems);
+int shmem_double_sum_exscan(shmem_team_t team, double *dest, const double *source, size_t nelems);
+int shmem_longdouble_sum_exscan(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
+int shmem_complexd_sum_exscan(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems);
+int shmem_complexf_sum_exscan(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems);
+
+/* ---- Distributed locks (section 9.12): first come, first served */
+
+/* Takes the lock, a symmetric long that was 0 on all PEs before its first use; waits its turn. [since 1.0] */
+void shmem_set_lock(long *lock);
+
+/* Completes the operations on the default context (quiet), then hands the lock to the next that waits. [since 1.0] */
+void shmem_clear_lock(long *lock);
+
+/* 0 when it took the lock, 1 when another has it. [since 1.0] */
+int shmem_test_lock(long *lock);
+
+/* ---- Profiling (section 10) */
+
+/* For profilers, which replace it; does nothing here. [since 1.5] */
+void shmem_pcontrol(int level, ...);
+
+/* ---- Deprecated names: all of them, over the same bodies. Define HEDDLE_SILENCE_DEPRECATED to have no warnings */
+
+/* shmem_init; npes is ignored. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_init") void start_pes(int npes);
+
+/* shmem_my_pe. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_my_pe") int _my_pe(void);
+
+/* shmem_n_pes. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_n_pes") int _num_pes(void);
+
+/* shmem_malloc. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_malloc") void *shmalloc(size_t size);
+
+/* shmem_free. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_free") void shfree(void *ptr);
+
+/* shmem_realloc. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_realloc") void *shrealloc(void *ptr, size_t size);
+
+/* shmem_align. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_align") void *shmemalign(size_t alignment, size_t size);
+
+/* shmem_TYPENAME_atomic_compare_swap. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_atomic_compare_swap") int shmem_int_cswap(int *dest, int cond, int value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_compare_swap") long shmem_long_cswap(long *dest, long cond, long value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_compare_swap") long long shmem_longlong_cswap(long long *dest, long long cond, long long value, int pe);
+
+/* shmem_TYPENAME_atomic_swap. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_atomic_swap") float shmem_float_swap(float *dest, float value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_swap") double shmem_double_swap(double *dest, double value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_swap") int shmem_int_swap(int *dest, int value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_swap") long shmem_long_swap(long *dest, long value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_swap") long long shmem_longlong_swap(long long *dest, long long value, int pe);
+
+/* shmem_TYPENAME_atomic_fetch. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_atomic_fetch") float shmem_float_fetch(const float *source, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_fetch") double shmem_double_fetch(const double *source, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_fetch") int shmem_int_fetch(const int *source, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_fetch") long shmem_long_fetch(const long *source, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_fetch") long long shmem_longlong_fetch(const long long *source, int pe);
+
+/* shmem_TYPENAME_atomic_set. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_atomic_set") void shmem_float_set(float *dest, float value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_set") void shmem_double_set(double *dest, double value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_set") void shmem_int_set(int *dest, int value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_set") void shmem_long_set(long *dest, long value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_set") void shmem_longlong_set(long long *dest, long long value, int pe);
+
+/* shmem_TYPENAME_atomic_fetch_inc. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_inc") int shmem_int_finc(int *dest, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_inc") long shmem_long_finc(long *dest, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_inc") long long shmem_longlong_finc(long long *dest, int pe);
+
+/* shmem_TYPENAME_atomic_inc. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_atomic_inc") void shmem_int_inc(int *dest, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_inc") void shmem_long_inc(long *dest, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_inc") void shmem_longlong_inc(long long *dest, int pe);
+
+/* shmem_TYPENAME_atomic_fetch_add. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_add") int shmem_int_fadd(int *dest, int value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_add") long shmem_long_fadd(long *dest, long value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_add") long long shmem_longlong_fadd(long long *dest, long long value, int pe);
+
+/* shmem_TYPENAME_atomic_add. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_atomic_add") void shmem_int_add(int *dest, int value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_add") void shmem_long_add(long *dest, long value, int pe);
+HEDDLE_DEPRECATED("use shmem_atomic_add") void shmem_longlong_add(long long *dest, long long value, int pe);
+
+/* Waits until *ivar is not cmp_value. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_long_wait_until") void shmem_wait(long *ivar, long cmp_value);
+
+/* Waits until *ivar is not cmp_value. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_short_wait(short *ivar, short cmp_value);
+HEDDLE_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_int_wait(int *ivar, int cmp_value);
+HEDDLE_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_long_wait(long *ivar, long cmp_value);
+HEDDLE_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void shmem_longlong_wait(long long *ivar, long long cmp_value);
+
+/* shmem_long_wait_until. The C function is deprecated, the generic of the same name is not, so it has no attribute.
+   [since 1.0] */
+void shmem_wait_until(long *ivar, int cmp, long cmp_value);
+
+/* shmem_wait_until for the short types. [since 1.0] */
+HEDDLE_DEPRECATED("use a type of at least 32 bits") void shmem_short_wait_until(short *ivar, int cmp, short cmp_value);
+HEDDLE_DEPRECATED("use a type of at least 32 bits") void shmem_ushort_wait_until(unsigned short *ivar, int cmp, unsigned short cmp_value);
+
+/* shmem_test for the short types. [since 1.4] */
+HEDDLE_DEPRECATED("use a type of at least 32 bits") int shmem_short_test(short *ivar, int cmp, short cmp_value);
+HEDDLE_DEPRECATED("use a type of at least 32 bits") int shmem_ushort_test(unsigned short *ivar, int cmp, unsigned short cmp_value);
+
+/* shmem_team_sync of an active set: the PE_size PEs from PE_start on that lie 2 to the power of logPE_stride apart.
+   pSync is not used, here and below. [since 1.4] */
+HEDDLE_DEPRECATED("use shmem_team_sync") void shmem_sync(int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/* shmem_sync, and all operations on the default context are complete. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_quiet and shmem_team_sync") void shmem_barrier(int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/* shmem_broadcast of elements of SIZE bits; PE_root counts in the active set, and its dest is left alone. [since
+   1.0] */
+HEDDLE_DEPRECATED("use shmem_broadcast on a team") void shmem_broadcast32(void *dest, const void *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync);
+HEDDLE_DEPRECATED("use shmem_broadcast on a team") void shmem_broadcast64(void *dest, const void *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/* shmem_collect of elements of SIZE bits. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_collect on a team") void shmem_collect32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+HEDDLE_DEPRECATED("use shmem_collect on a team") void shmem_collect64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/* shmem_fcollect of elements of SIZE bits. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_fcollect on a team") void shmem_fcollect32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+HEDDLE_DEPRECATED("use shmem_fcollect on a team") void shmem_fcollect64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/* shmem_alltoall of elements of SIZE bits. [since 1.3] */
+HEDDLE_DEPRECATED("use shmem_alltoall on a team") void shmem_alltoall32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+HEDDLE_DEPRECATED("use shmem_alltoall on a team") void shmem_alltoall64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/* shmem_alltoalls of elements of SIZE bits. [since 1.3] */
+HEDDLE_DEPRECATED("use shmem_alltoalls on a team") void shmem_alltoalls32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+HEDDLE_DEPRECATED("use shmem_alltoalls on a team") void shmem_alltoalls64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
+
+/* shmem_and_reduce on an active set; pWrk is not used. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_and_reduce on a team") void shmem_short_and_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_and_reduce on a team") void shmem_int_and_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_and_reduce on a team") void shmem_long_and_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_and_reduce on a team") void shmem_longlong_and_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+
+/* shmem_or_reduce on an active set; pWrk is not used. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_or_reduce on a team") void shmem_short_or_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_or_reduce on a team") void shmem_int_or_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_or_reduce on a team") void shmem_long_or_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_or_reduce on a team") void shmem_longlong_or_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+
+/* shmem_xor_reduce on an active set; pWrk is not used. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_xor_reduce on a team") void shmem_short_xor_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_xor_reduce on a team") void shmem_int_xor_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_xor_reduce on a team") void shmem_long_xor_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_xor_reduce on a team") void shmem_longlong_xor_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+
+/* shmem_max_reduce on an active set; pWrk is not used. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void shmem_short_max_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void shmem_int_max_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void shmem_long_max_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void shmem_longlong_max_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void shmem_float_max_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void shmem_double_max_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void shmem_longdouble_max_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync);
+
+/* shmem_min_reduce on an active set; pWrk is not used. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void shmem_short_min_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void shmem_int_min_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void shmem_long_min_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void shmem_longlong_min_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void shmem_float_min_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void shmem_double_min_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void shmem_longdouble_min_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync);
+
+/* shmem_sum_reduce on an active set; pWrk is not used. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void shmem_short_sum_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void shmem_int_sum_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void shmem_long_sum_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void shmem_longlong_sum_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void shmem_float_sum_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void shmem_double_sum_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void shmem_longdouble_sum_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void shmem_complexd_sum_to_all(heddle_complexd *dest, const heddle_complexd *source, int nreduce, int PE_start, int logPE_stride, int PE_size, heddle_complexd *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void shmem_complexf_sum_to_all(heddle_complexf *dest, const heddle_complexf *source, int nreduce, int PE_start, int logPE_stride, int PE_size, heddle_complexf *pWrk, long *pSync);
+
+/* shmem_prod_reduce on an active set; pWrk is not used. [since 1.0] */
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void shmem_short_prod_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void shmem_int_prod_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void shmem_long_prod_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void shmem_longlong_prod_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void shmem_float_prod_to_all(float *dest, const float *source, int nreduce, int PE_start, int logPE_stride, int PE_size, float *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void shmem_double_prod_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void shmem_longdouble_prod_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void shmem_complexd_prod_to_all(heddle_complexd *dest, const heddle_complexd *source, int nreduce, int PE_start, int logPE_stride, int PE_size, heddle_complexd *pWrk, long *pSync);
+HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void shmem_complexf_prod_to_all(heddle_complexf *dest, const heddle_complexf *source, int nreduce, int PE_start, int logPE_stride, int PE_size, heddle_complexf *pWrk, long *pSync);
 
 #ifdef __cplusplus
 }
@@ -1589,7 +2194,11 @@ void shmem_sync_all(void);
 #include <heddle/inline.h>
 
 /* ---- Type-generic names (section 9, the C11 forms): _Generic in C11, overloads in C++ */
-#ifdef __cplusplus
+#ifdef HEDDLE_NO_GENERICS /* the library itself, which gives each function its twin by name */
+#elif defined(__cplusplus)
+extern "C++" { /* for programs that include this within extern "C" */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 static inline void shmem_put(float *dest, const float *source, size_t nelems, int pe) { shmem_float_put(dest, source, nelems, pe); }
 static inline void shmem_put(double *dest, const double *source, size_t nelems, int pe) { shmem_double_put(dest, source, nelems, pe); }
 static inline void shmem_put(long double *dest, const long double *source, size_t nelems, int pe) { shmem_longdouble_put(dest, source, nelems, pe); }
@@ -2195,17 +2804,20 @@ static inline void shmem_put_signal_nbi(shmem_ctx_t ctx, unsigned long long *des
 static inline void shmem_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmem_ctx_signal_add(ctx, sig_addr, signal, pe); }
 static inline void shmem_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe) { shmem_ctx_signal_set(ctx, sig_addr, signal, pe); }
 static inline void shmem_wait_until(int *ivar, int cmp, int cmp_value) { shmem_int_wait_until(ivar, cmp, cmp_value); }
-static inline void shmem_wait_until(long *ivar, int cmp, long cmp_value) { shmem_long_wait_until(ivar, cmp, cmp_value); }
 static inline void shmem_wait_until(long long *ivar, int cmp, long long cmp_value) { shmem_longlong_wait_until(ivar, cmp, cmp_value); }
 static inline void shmem_wait_until(unsigned int *ivar, int cmp, unsigned int cmp_value) { shmem_uint_wait_until(ivar, cmp, cmp_value); }
 static inline void shmem_wait_until(unsigned long *ivar, int cmp, unsigned long cmp_value) { shmem_ulong_wait_until(ivar, cmp, cmp_value); }
 static inline void shmem_wait_until(unsigned long long *ivar, int cmp, unsigned long long cmp_value) { shmem_ulonglong_wait_until(ivar, cmp, cmp_value); }
+HEDDLE_DEPRECATED("use a type of at least 32 bits") static inline void shmem_wait_until(short *ivar, int cmp, short cmp_value) { shmem_short_wait_until(ivar, cmp, cmp_value); }
+HEDDLE_DEPRECATED("use a type of at least 32 bits") static inline void shmem_wait_until(unsigned short *ivar, int cmp, unsigned short cmp_value) { shmem_ushort_wait_until(ivar, cmp, cmp_value); }
 static inline int shmem_test(int *ivar, int cmp, int cmp_value) { return shmem_int_test(ivar, cmp, cmp_value); }
 static inline int shmem_test(long *ivar, int cmp, long cmp_value) { return shmem_long_test(ivar, cmp, cmp_value); }
 static inline int shmem_test(long long *ivar, int cmp, long long cmp_value) { return shmem_longlong_test(ivar, cmp, cmp_value); }
 static inline int shmem_test(unsigned int *ivar, int cmp, unsigned int cmp_value) { return shmem_uint_test(ivar, cmp, cmp_value); }
 static inline int shmem_test(unsigned long *ivar, int cmp, unsigned long cmp_value) { return shmem_ulong_test(ivar, cmp, cmp_value); }
 static inline int shmem_test(unsigned long long *ivar, int cmp, unsigned long long cmp_value) { return shmem_ulonglong_test(ivar, cmp, cmp_value); }
+HEDDLE_DEPRECATED("use a type of at least 32 bits") static inline int shmem_test(short *ivar, int cmp, short cmp_value) { return shmem_short_test(ivar, cmp, cmp_value); }
+HEDDLE_DEPRECATED("use a type of at least 32 bits") static inline int shmem_test(unsigned short *ivar, int cmp, unsigned short cmp_value) { return shmem_ushort_test(ivar, cmp, cmp_value); }
 static inline void shmem_wait_until_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value) { shmem_int_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
 static inline void shmem_wait_until_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value) { shmem_long_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
 static inline void shmem_wait_until_all(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value) { shmem_longlong_wait_until_all(ivars, nelems, status, cmp, cmp_value); }
@@ -2278,6 +2890,228 @@ static inline size_t shmem_test_some_vector(long long *ivars, size_t nelems, siz
 static inline size_t shmem_test_some_vector(unsigned int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned int *cmp_values) { return shmem_uint_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 static inline size_t shmem_test_some_vector(unsigned long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long *cmp_values) { return shmem_ulong_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
 static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const unsigned long long *cmp_values) { return shmem_ulonglong_test_some_vector(ivars, nelems, indices, status, cmp, cmp_values); }
+static inline int shmem_sync(shmem_team_t team) { return shmem_team_sync(team); }
+static inline int shmem_broadcast(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root) { return shmem_float_broadcast(team, dest, source, nelems, PE_root); }
+static inline int shmem_broadcast(shmem_team_t team, double *dest, const double *source, size_t nelems, int PE_root) { return shmem_double_broadcast(team, dest, source, nelems, PE_root); }
+static inline int shmem_broadcast(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int PE_root) { return shmem_longdouble_broadcast(team, dest, source, nelems, PE_root); }
+static inline int shmem_broadcast(shmem_team_t team, char *dest, const char *source, size_t nelems, int PE_root) { return shmem_char_broadcast(team, dest, source, nelems, PE_root); }
+static inline int shmem_broadcast(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int PE_root) { return shmem_schar_broadcast(team, dest, source, nelems, PE_root); }
+static inline int shmem_broadcast(shmem_team_t team, short *dest, const short *source, size_t nelems, int PE_root) { return shmem_short_broadcast(team, dest, source, nelems, PE_root); }
+static inline int shmem_broadcast(shmem_team_t team, int *dest, const int *source, size_t nelems, int PE_root) { return shmem_int_broadcast(team, dest, source, nelems, PE_root); }
+static inline int shmem_broadcast(shmem_team_t team, long *dest, const long *source, size_t nelems, int PE_root) { return shmem_long_broadcast(team, dest, source, nelems, PE_root); }
+static inline int shmem_broadcast(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int PE_root) { return shmem_longlong_broadcast(team, dest, source, nelems, PE_root); }
+static inline int shmem_broadcast(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int PE_root) { return shmem_uchar_broadcast(team, dest, source, nelems, PE_root); }
+static inline int shmem_broadcast(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int PE_root) { return shmem_ushort_broadcast(team, dest, source, nelems, PE_root); }
+static inline int shmem_broadcast(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int PE_root) { return shmem_uint_broadcast(team, dest, source, nelems, PE_root); }
+static inline int shmem_broadcast(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int PE_root) { return shmem_ulong_broadcast(team, dest, source, nelems, PE_root); }
+static inline int shmem_broadcast(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int PE_root) { return shmem_ulonglong_broadcast(team, dest, source, nelems, PE_root); }
+static inline int shmem_collect(shmem_team_t team, float *dest, const float *source, size_t nelems) { return shmem_float_collect(team, dest, source, nelems); }
+static inline int shmem_collect(shmem_team_t team, double *dest, const double *source, size_t nelems) { return shmem_double_collect(team, dest, source, nelems); }
+static inline int shmem_collect(shmem_team_t team, long double *dest, const long double *source, size_t nelems) { return shmem_longdouble_collect(team, dest, source, nelems); }
+static inline int shmem_collect(shmem_team_t team, char *dest, const char *source, size_t nelems) { return shmem_char_collect(team, dest, source, nelems); }
+static inline int shmem_collect(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems) { return shmem_schar_collect(team, dest, source, nelems); }
+static inline int shmem_collect(shmem_team_t team, short *dest, const short *source, size_t nelems) { return shmem_short_collect(team, dest, source, nelems); }
+static inline int shmem_collect(shmem_team_t team, int *dest, const int *source, size_t nelems) { return shmem_int_collect(team, dest, source, nelems); }
+static inline int shmem_collect(shmem_team_t team, long *dest, const long *source, size_t nelems) { return shmem_long_collect(team, dest, source, nelems); }
+static inline int shmem_collect(shmem_team_t team, long long *dest, const long long *source, size_t nelems) { return shmem_longlong_collect(team, dest, source, nelems); }
+static inline int shmem_collect(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems) { return shmem_uchar_collect(team, dest, source, nelems); }
+static inline int shmem_collect(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems) { return shmem_ushort_collect(team, dest, source, nelems); }
+static inline int shmem_collect(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems) { return shmem_uint_collect(team, dest, source, nelems); }
+static inline int shmem_collect(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems) { return shmem_ulong_collect(team, dest, source, nelems); }
+static inline int shmem_collect(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems) { return shmem_ulonglong_collect(team, dest, source, nelems); }
+static inline int shmem_fcollect(shmem_team_t team, float *dest, const float *source, size_t nelems) { return shmem_float_fcollect(team, dest, source, nelems); }
+static inline int shmem_fcollect(shmem_team_t team, double *dest, const double *source, size_t nelems) { return shmem_double_fcollect(team, dest, source, nelems); }
+static inline int shmem_fcollect(shmem_team_t team, long double *dest, const long double *source, size_t nelems) { return shmem_longdouble_fcollect(team, dest, source, nelems); }
+static inline int shmem_fcollect(shmem_team_t team, char *dest, const char *source, size_t nelems) { return shmem_char_fcollect(team, dest, source, nelems); }
+static inline int shmem_fcollect(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems) { return shmem_schar_fcollect(team, dest, source, nelems); }
+static inline int shmem_fcollect(shmem_team_t team, short *dest, const short *source, size_t nelems) { return shmem_short_fcollect(team, dest, source, nelems); }
+static inline int shmem_fcollect(shmem_team_t team, int *dest, const int *source, size_t nelems) { return shmem_int_fcollect(team, dest, source, nelems); }
+static inline int shmem_fcollect(shmem_team_t team, long *dest, const long *source, size_t nelems) { return shmem_long_fcollect(team, dest, source, nelems); }
+static inline int shmem_fcollect(shmem_team_t team, long long *dest, const long long *source, size_t nelems) { return shmem_longlong_fcollect(team, dest, source, nelems); }
+static inline int shmem_fcollect(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems) { return shmem_uchar_fcollect(team, dest, source, nelems); }
+static inline int shmem_fcollect(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems) { return shmem_ushort_fcollect(team, dest, source, nelems); }
+static inline int shmem_fcollect(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems) { return shmem_uint_fcollect(team, dest, source, nelems); }
+static inline int shmem_fcollect(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems) { return shmem_ulong_fcollect(team, dest, source, nelems); }
+static inline int shmem_fcollect(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems) { return shmem_ulonglong_fcollect(team, dest, source, nelems); }
+static inline int shmem_alltoall(shmem_team_t team, float *dest, const float *source, size_t nelems) { return shmem_float_alltoall(team, dest, source, nelems); }
+static inline int shmem_alltoall(shmem_team_t team, double *dest, const double *source, size_t nelems) { return shmem_double_alltoall(team, dest, source, nelems); }
+static inline int shmem_alltoall(shmem_team_t team, long double *dest, const long double *source, size_t nelems) { return shmem_longdouble_alltoall(team, dest, source, nelems); }
+static inline int shmem_alltoall(shmem_team_t team, char *dest, const char *source, size_t nelems) { return shmem_char_alltoall(team, dest, source, nelems); }
+static inline int shmem_alltoall(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems) { return shmem_schar_alltoall(team, dest, source, nelems); }
+static inline int shmem_alltoall(shmem_team_t team, short *dest, const short *source, size_t nelems) { return shmem_short_alltoall(team, dest, source, nelems); }
+static inline int shmem_alltoall(shmem_team_t team, int *dest, const int *source, size_t nelems) { return shmem_int_alltoall(team, dest, source, nelems); }
+static inline int shmem_alltoall(shmem_team_t team, long *dest, const long *source, size_t nelems) { return shmem_long_alltoall(team, dest, source, nelems); }
+static inline int shmem_alltoall(shmem_team_t team, long long *dest, const long long *source, size_t nelems) { return shmem_longlong_alltoall(team, dest, source, nelems); }
+static inline int shmem_alltoall(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems) { return shmem_uchar_alltoall(team, dest, source, nelems); }
+static inline int shmem_alltoall(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems) { return shmem_ushort_alltoall(team, dest, source, nelems); }
+static inline int shmem_alltoall(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems) { return shmem_uint_alltoall(team, dest, source, nelems); }
+static inline int shmem_alltoall(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems) { return shmem_ulong_alltoall(team, dest, source, nelems); }
+static inline int shmem_alltoall(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems) { return shmem_ulonglong_alltoall(team, dest, source, nelems); }
+static inline int shmem_alltoalls(shmem_team_t team, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_float_alltoalls(team, dest, source, dst, sst, nelems); }
+static inline int shmem_alltoalls(shmem_team_t team, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_double_alltoalls(team, dest, source, dst, sst, nelems); }
+static inline int shmem_alltoalls(shmem_team_t team, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_longdouble_alltoalls(team, dest, source, dst, sst, nelems); }
+static inline int shmem_alltoalls(shmem_team_t team, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_char_alltoalls(team, dest, source, dst, sst, nelems); }
+static inline int shmem_alltoalls(shmem_team_t team, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_schar_alltoalls(team, dest, source, dst, sst, nelems); }
+static inline int shmem_alltoalls(shmem_team_t team, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_short_alltoalls(team, dest, source, dst, sst, nelems); }
+static inline int shmem_alltoalls(shmem_team_t team, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_int_alltoalls(team, dest, source, dst, sst, nelems); }
+static inline int shmem_alltoalls(shmem_team_t team, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_long_alltoalls(team, dest, source, dst, sst, nelems); }
+static inline int shmem_alltoalls(shmem_team_t team, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_longlong_alltoalls(team, dest, source, dst, sst, nelems); }
+static inline int shmem_alltoalls(shmem_team_t team, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_uchar_alltoalls(team, dest, source, dst, sst, nelems); }
+static inline int shmem_alltoalls(shmem_team_t team, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_ushort_alltoalls(team, dest, source, dst, sst, nelems); }
+static inline int shmem_alltoalls(shmem_team_t team, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_uint_alltoalls(team, dest, source, dst, sst, nelems); }
+static inline int shmem_alltoalls(shmem_team_t team, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_ulong_alltoalls(team, dest, source, dst, sst, nelems); }
+static inline int shmem_alltoalls(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems) { return shmem_ulonglong_alltoalls(team, dest, source, dst, sst, nelems); }
+static inline int shmem_and_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce) { return shmem_uchar_and_reduce(team, dest, source, nreduce); }
+static inline int shmem_and_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce) { return shmem_ushort_and_reduce(team, dest, source, nreduce); }
+static inline int shmem_and_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce) { return shmem_uint_and_reduce(team, dest, source, nreduce); }
+static inline int shmem_and_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce) { return shmem_ulong_and_reduce(team, dest, source, nreduce); }
+static inline int shmem_and_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce) { return shmem_ulonglong_and_reduce(team, dest, source, nreduce); }
+static inline int shmem_and_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce) { return shmem_int8_and_reduce(team, dest, source, nreduce); }
+static inline int shmem_and_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce) { return shmem_int16_and_reduce(team, dest, source, nreduce); }
+static inline int shmem_and_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce) { return shmem_int32_and_reduce(team, dest, source, nreduce); }
+static inline int shmem_and_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce) { return shmem_int64_and_reduce(team, dest, source, nreduce); }
+static inline int shmem_or_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce) { return shmem_uchar_or_reduce(team, dest, source, nreduce); }
+static inline int shmem_or_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce) { return shmem_ushort_or_reduce(team, dest, source, nreduce); }
+static inline int shmem_or_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce) { return shmem_uint_or_reduce(team, dest, source, nreduce); }
+static inline int shmem_or_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce) { return shmem_ulong_or_reduce(team, dest, source, nreduce); }
+static inline int shmem_or_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce) { return shmem_ulonglong_or_reduce(team, dest, source, nreduce); }
+static inline int shmem_or_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce) { return shmem_int8_or_reduce(team, dest, source, nreduce); }
+static inline int shmem_or_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce) { return shmem_int16_or_reduce(team, dest, source, nreduce); }
+static inline int shmem_or_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce) { return shmem_int32_or_reduce(team, dest, source, nreduce); }
+static inline int shmem_or_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce) { return shmem_int64_or_reduce(team, dest, source, nreduce); }
+static inline int shmem_xor_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce) { return shmem_uchar_xor_reduce(team, dest, source, nreduce); }
+static inline int shmem_xor_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce) { return shmem_ushort_xor_reduce(team, dest, source, nreduce); }
+static inline int shmem_xor_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce) { return shmem_uint_xor_reduce(team, dest, source, nreduce); }
+static inline int shmem_xor_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce) { return shmem_ulong_xor_reduce(team, dest, source, nreduce); }
+static inline int shmem_xor_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce) { return shmem_ulonglong_xor_reduce(team, dest, source, nreduce); }
+static inline int shmem_xor_reduce(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce) { return shmem_int8_xor_reduce(team, dest, source, nreduce); }
+static inline int shmem_xor_reduce(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce) { return shmem_int16_xor_reduce(team, dest, source, nreduce); }
+static inline int shmem_xor_reduce(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce) { return shmem_int32_xor_reduce(team, dest, source, nreduce); }
+static inline int shmem_xor_reduce(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce) { return shmem_int64_xor_reduce(team, dest, source, nreduce); }
+static inline int shmem_max_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce) { return shmem_char_max_reduce(team, dest, source, nreduce); }
+static inline int shmem_max_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce) { return shmem_schar_max_reduce(team, dest, source, nreduce); }
+static inline int shmem_max_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce) { return shmem_short_max_reduce(team, dest, source, nreduce); }
+static inline int shmem_max_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce) { return shmem_int_max_reduce(team, dest, source, nreduce); }
+static inline int shmem_max_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce) { return shmem_long_max_reduce(team, dest, source, nreduce); }
+static inline int shmem_max_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce) { return shmem_longlong_max_reduce(team, dest, source, nreduce); }
+static inline int shmem_max_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce) { return shmem_uchar_max_reduce(team, dest, source, nreduce); }
+static inline int shmem_max_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce) { return shmem_ushort_max_reduce(team, dest, source, nreduce); }
+static inline int shmem_max_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce) { return shmem_uint_max_reduce(team, dest, source, nreduce); }
+static inline int shmem_max_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce) { return shmem_ulong_max_reduce(team, dest, source, nreduce); }
+static inline int shmem_max_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce) { return shmem_ulonglong_max_reduce(team, dest, source, nreduce); }
+static inline int shmem_max_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce) { return shmem_float_max_reduce(team, dest, source, nreduce); }
+static inline int shmem_max_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce) { return shmem_double_max_reduce(team, dest, source, nreduce); }
+static inline int shmem_max_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce) { return shmem_longdouble_max_reduce(team, dest, source, nreduce); }
+static inline int shmem_min_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce) { return shmem_char_min_reduce(team, dest, source, nreduce); }
+static inline int shmem_min_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce) { return shmem_schar_min_reduce(team, dest, source, nreduce); }
+static inline int shmem_min_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce) { return shmem_short_min_reduce(team, dest, source, nreduce); }
+static inline int shmem_min_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce) { return shmem_int_min_reduce(team, dest, source, nreduce); }
+static inline int shmem_min_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce) { return shmem_long_min_reduce(team, dest, source, nreduce); }
+static inline int shmem_min_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce) { return shmem_longlong_min_reduce(team, dest, source, nreduce); }
+static inline int shmem_min_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce) { return shmem_uchar_min_reduce(team, dest, source, nreduce); }
+static inline int shmem_min_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce) { return shmem_ushort_min_reduce(team, dest, source, nreduce); }
+static inline int shmem_min_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce) { return shmem_uint_min_reduce(team, dest, source, nreduce); }
+static inline int shmem_min_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce) { return shmem_ulong_min_reduce(team, dest, source, nreduce); }
+static inline int shmem_min_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce) { return shmem_ulonglong_min_reduce(team, dest, source, nreduce); }
+static inline int shmem_min_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce) { return shmem_float_min_reduce(team, dest, source, nreduce); }
+static inline int shmem_min_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce) { return shmem_double_min_reduce(team, dest, source, nreduce); }
+static inline int shmem_min_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce) { return shmem_longdouble_min_reduce(team, dest, source, nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce) { return shmem_char_sum_reduce(team, dest, source, nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce) { return shmem_schar_sum_reduce(team, dest, source, nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce) { return shmem_short_sum_reduce(team, dest, source, nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce) { return shmem_int_sum_reduce(team, dest, source, nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce) { return shmem_long_sum_reduce(team, dest, source, nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce) { return shmem_longlong_sum_reduce(team, dest, source, nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce) { return shmem_uchar_sum_reduce(team, dest, source, nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce) { return shmem_ushort_sum_reduce(team, dest, source, nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce) { return shmem_uint_sum_reduce(team, dest, source, nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce) { return shmem_ulong_sum_reduce(team, dest, source, nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce) { return shmem_ulonglong_sum_reduce(team, dest, source, nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce) { return shmem_float_sum_reduce(team, dest, source, nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce) { return shmem_double_sum_reduce(team, dest, source, nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce) { return shmem_longdouble_sum_reduce(team, dest, source, nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce) { return shmem_complexd_sum_reduce(team, dest, source, nreduce); }
+static inline int shmem_sum_reduce(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce) { return shmem_complexf_sum_reduce(team, dest, source, nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce) { return shmem_char_prod_reduce(team, dest, source, nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce) { return shmem_schar_prod_reduce(team, dest, source, nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce) { return shmem_short_prod_reduce(team, dest, source, nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, int *dest, const int *source, size_t nreduce) { return shmem_int_prod_reduce(team, dest, source, nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, long *dest, const long *source, size_t nreduce) { return shmem_long_prod_reduce(team, dest, source, nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, long long *dest, const long long *source, size_t nreduce) { return shmem_longlong_prod_reduce(team, dest, source, nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce) { return shmem_uchar_prod_reduce(team, dest, source, nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce) { return shmem_ushort_prod_reduce(team, dest, source, nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce) { return shmem_uint_prod_reduce(team, dest, source, nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce) { return shmem_ulong_prod_reduce(team, dest, source, nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce) { return shmem_ulonglong_prod_reduce(team, dest, source, nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, float *dest, const float *source, size_t nreduce) { return shmem_float_prod_reduce(team, dest, source, nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce) { return shmem_double_prod_reduce(team, dest, source, nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce) { return shmem_longdouble_prod_reduce(team, dest, source, nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce) { return shmem_complexd_prod_reduce(team, dest, source, nreduce); }
+static inline int shmem_prod_reduce(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce) { return shmem_complexf_prod_reduce(team, dest, source, nreduce); }
+static inline int shmem_sum_inscan(shmem_team_t team, char *dest, const char *source, size_t nelems) { return shmem_char_sum_inscan(team, dest, source, nelems); }
+static inline int shmem_sum_inscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems) { return shmem_schar_sum_inscan(team, dest, source, nelems); }
+static inline int shmem_sum_inscan(shmem_team_t team, short *dest, const short *source, size_t nelems) { return shmem_short_sum_inscan(team, dest, source, nelems); }
+static inline int shmem_sum_inscan(shmem_team_t team, int *dest, const int *source, size_t nelems) { return shmem_int_sum_inscan(team, dest, source, nelems); }
+static inline int shmem_sum_inscan(shmem_team_t team, long *dest, const long *source, size_t nelems) { return shmem_long_sum_inscan(team, dest, source, nelems); }
+static inline int shmem_sum_inscan(shmem_team_t team, long long *dest, const long long *source, size_t nelems) { return shmem_longlong_sum_inscan(team, dest, source, nelems); }
+static inline int shmem_sum_inscan(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems) { return shmem_uchar_sum_inscan(team, dest, source, nelems); }
+static inline int shmem_sum_inscan(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems) { return shmem_ushort_sum_inscan(team, dest, source, nelems); }
+static inline int shmem_sum_inscan(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems) { return shmem_uint_sum_inscan(team, dest, source, nelems); }
+static inline int shmem_sum_inscan(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems) { return shmem_ulong_sum_inscan(team, dest, source, nelems); }
+static inline int shmem_sum_inscan(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems) { return shmem_ulonglong_sum_inscan(team, dest, source, nelems); }
+static inline int shmem_sum_inscan(shmem_team_t team, float *dest, const float *source, size_t nelems) { return shmem_float_sum_inscan(team, dest, source, nelems); }
+static inline int shmem_sum_inscan(shmem_team_t team, double *dest, const double *source, size_t nelems) { return shmem_double_sum_inscan(team, dest, source, nelems); }
+static inline int shmem_sum_inscan(shmem_team_t team, long double *dest, const long double *source, size_t nelems) { return shmem_longdouble_sum_inscan(team, dest, source, nelems); }
+static inline int shmem_sum_inscan(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems) { return shmem_complexd_sum_inscan(team, dest, source, nelems); }
+static inline int shmem_sum_inscan(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems) { return shmem_complexf_sum_inscan(team, dest, source, nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, char *dest, const char *source, size_t nelems) { return shmem_char_sum_exscan(team, dest, source, nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems) { return shmem_schar_sum_exscan(team, dest, source, nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, short *dest, const short *source, size_t nelems) { return shmem_short_sum_exscan(team, dest, source, nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, int *dest, const int *source, size_t nelems) { return shmem_int_sum_exscan(team, dest, source, nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, long *dest, const long *source, size_t nelems) { return shmem_long_sum_exscan(team, dest, source, nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, long long *dest, const long long *source, size_t nelems) { return shmem_longlong_sum_exscan(team, dest, source, nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems) { return shmem_uchar_sum_exscan(team, dest, source, nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems) { return shmem_ushort_sum_exscan(team, dest, source, nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems) { return shmem_uint_sum_exscan(team, dest, source, nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems) { return shmem_ulong_sum_exscan(team, dest, source, nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems) { return shmem_ulonglong_sum_exscan(team, dest, source, nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, float *dest, const float *source, size_t nelems) { return shmem_float_sum_exscan(team, dest, source, nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, double *dest, const double *source, size_t nelems) { return shmem_double_sum_exscan(team, dest, source, nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, long double *dest, const long double *source, size_t nelems) { return shmem_longdouble_sum_exscan(team, dest, source, nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems) { return shmem_complexd_sum_exscan(team, dest, source, nelems); }
+static inline int shmem_sum_exscan(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems) { return shmem_complexf_sum_exscan(team, dest, source, nelems); }
+HEDDLE_DEPRECATED("use shmem_atomic_compare_swap") static inline int shmem_cswap(int *dest, int cond, int value, int pe) { return shmem_int_cswap(dest, cond, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_compare_swap") static inline long shmem_cswap(long *dest, long cond, long value, int pe) { return shmem_long_cswap(dest, cond, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_compare_swap") static inline long long shmem_cswap(long long *dest, long long cond, long long value, int pe) { return shmem_longlong_cswap(dest, cond, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_swap") static inline float shmem_swap(float *dest, float value, int pe) { return shmem_float_swap(dest, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_swap") static inline double shmem_swap(double *dest, double value, int pe) { return shmem_double_swap(dest, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_swap") static inline int shmem_swap(int *dest, int value, int pe) { return shmem_int_swap(dest, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_swap") static inline long shmem_swap(long *dest, long value, int pe) { return shmem_long_swap(dest, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_swap") static inline long long shmem_swap(long long *dest, long long value, int pe) { return shmem_longlong_swap(dest, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_fetch") static inline float shmem_fetch(const float *source, int pe) { return shmem_float_fetch(source, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_fetch") static inline double shmem_fetch(const double *source, int pe) { return shmem_double_fetch(source, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_fetch") static inline int shmem_fetch(const int *source, int pe) { return shmem_int_fetch(source, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_fetch") static inline long shmem_fetch(const long *source, int pe) { return shmem_long_fetch(source, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_fetch") static inline long long shmem_fetch(const long long *source, int pe) { return shmem_longlong_fetch(source, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_set") static inline void shmem_set(float *dest, float value, int pe) { shmem_float_set(dest, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_set") static inline void shmem_set(double *dest, double value, int pe) { shmem_double_set(dest, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_set") static inline void shmem_set(int *dest, int value, int pe) { shmem_int_set(dest, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_set") static inline void shmem_set(long *dest, long value, int pe) { shmem_long_set(dest, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_set") static inline void shmem_set(long long *dest, long long value, int pe) { shmem_longlong_set(dest, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_inc") static inline int shmem_finc(int *dest, int pe) { return shmem_int_finc(dest, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_inc") static inline long shmem_finc(long *dest, int pe) { return shmem_long_finc(dest, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_inc") static inline long long shmem_finc(long long *dest, int pe) { return shmem_longlong_finc(dest, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_inc") static inline void shmem_inc(int *dest, int pe) { shmem_int_inc(dest, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_inc") static inline void shmem_inc(long *dest, int pe) { shmem_long_inc(dest, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_inc") static inline void shmem_inc(long long *dest, int pe) { shmem_longlong_inc(dest, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_add") static inline int shmem_fadd(int *dest, int value, int pe) { return shmem_int_fadd(dest, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_add") static inline long shmem_fadd(long *dest, long value, int pe) { return shmem_long_fadd(dest, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_add") static inline long long shmem_fadd(long long *dest, long long value, int pe) { return shmem_longlong_fadd(dest, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_add") static inline void shmem_add(int *dest, int value, int pe) { shmem_int_add(dest, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_add") static inline void shmem_add(long *dest, long value, int pe) { shmem_long_add(dest, value, pe); }
+HEDDLE_DEPRECATED("use shmem_atomic_add") static inline void shmem_add(long long *dest, long long value, int pe) { shmem_longlong_add(dest, value, pe); }
+#pragma GCC diagnostic pop
+}
 #elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
 #define HEDDLE_COUNT(a1, a2, a3, a4, a5, a6, a7, a8, a9, n, ...) n
 #define HEDDLE_JOIN(a, b) a##b
@@ -2285,8 +3119,43 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
 /* Calls NAMEn for the number n of arguments. */
 #define HEDDLE_BY_COUNT(name, ...) \
     HEDDLE_JOINED(name, HEDDLE_COUNT(__VA_ARGS__, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0))(__VA_ARGS__)
-#define heddle_shmem_put_4(first, ...) \
-    _Generic(*(first), \
+extern void heddle_as_shmem_short_wait_until(short *ivar, int cmp, short cmp_value) __asm__("shmem_short_wait_until");
+extern void heddle_as_shmem_ushort_wait_until(unsigned short *ivar, int cmp, unsigned short cmp_value) __asm__("shmem_ushort_wait_until");
+extern int heddle_as_shmem_short_test(short *ivar, int cmp, short cmp_value) __asm__("shmem_short_test");
+extern int heddle_as_shmem_ushort_test(unsigned short *ivar, int cmp, unsigned short cmp_value) __asm__("shmem_ushort_test");
+extern void heddle_as_shmem_sync(int PE_start, int logPE_stride, int PE_size, long *pSync) __asm__("shmem_sync");
+extern int heddle_as_shmem_int_cswap(int *dest, int cond, int value, int pe) __asm__("shmem_int_cswap");
+extern long heddle_as_shmem_long_cswap(long *dest, long cond, long value, int pe) __asm__("shmem_long_cswap");
+extern long long heddle_as_shmem_longlong_cswap(long long *dest, long long cond, long long value, int pe) __asm__("shmem_longlong_cswap");
+extern float heddle_as_shmem_float_swap(float *dest, float value, int pe) __asm__("shmem_float_swap");
+extern double heddle_as_shmem_double_swap(double *dest, double value, int pe) __asm__("shmem_double_swap");
+extern int heddle_as_shmem_int_swap(int *dest, int value, int pe) __asm__("shmem_int_swap");
+extern long heddle_as_shmem_long_swap(long *dest, long value, int pe) __asm__("shmem_long_swap");
+extern long long heddle_as_shmem_longlong_swap(long long *dest, long long value, int pe) __asm__("shmem_longlong_swap");
+extern float heddle_as_shmem_float_fetch(const float *source, int pe) __asm__("shmem_float_fetch");
+extern double heddle_as_shmem_double_fetch(const double *source, int pe) __asm__("shmem_double_fetch");
+extern int heddle_as_shmem_int_fetch(const int *source, int pe) __asm__("shmem_int_fetch");
+extern long heddle_as_shmem_long_fetch(const long *source, int pe) __asm__("shmem_long_fetch");
+extern long long heddle_as_shmem_longlong_fetch(const long long *source, int pe) __asm__("shmem_longlong_fetch");
+extern void heddle_as_shmem_float_set(float *dest, float value, int pe) __asm__("shmem_float_set");
+extern void heddle_as_shmem_double_set(double *dest, double value, int pe) __asm__("shmem_double_set");
+extern void heddle_as_shmem_int_set(int *dest, int value, int pe) __asm__("shmem_int_set");
+extern void heddle_as_shmem_long_set(long *dest, long value, int pe) __asm__("shmem_long_set");
+extern void heddle_as_shmem_longlong_set(long long *dest, long long value, int pe) __asm__("shmem_longlong_set");
+extern int heddle_as_shmem_int_finc(int *dest, int pe) __asm__("shmem_int_finc");
+extern long heddle_as_shmem_long_finc(long *dest, int pe) __asm__("shmem_long_finc");
+extern long long heddle_as_shmem_longlong_finc(long long *dest, int pe) __asm__("shmem_longlong_finc");
+extern void heddle_as_shmem_int_inc(int *dest, int pe) __asm__("shmem_int_inc");
+extern void heddle_as_shmem_long_inc(long *dest, int pe) __asm__("shmem_long_inc");
+extern void heddle_as_shmem_longlong_inc(long long *dest, int pe) __asm__("shmem_longlong_inc");
+extern int heddle_as_shmem_int_fadd(int *dest, int value, int pe) __asm__("shmem_int_fadd");
+extern long heddle_as_shmem_long_fadd(long *dest, long value, int pe) __asm__("shmem_long_fadd");
+extern long long heddle_as_shmem_longlong_fadd(long long *dest, long long value, int pe) __asm__("shmem_longlong_fadd");
+extern void heddle_as_shmem_int_add(int *dest, int value, int pe) __asm__("shmem_int_add");
+extern void heddle_as_shmem_long_add(long *dest, long value, int pe) __asm__("shmem_long_add");
+extern void heddle_as_shmem_longlong_add(long long *dest, long long value, int pe) __asm__("shmem_longlong_add");
+#define heddle_shmem_put_4(a1, a2, a3, a4) \
+    (_Generic(*(a1), \
         float: shmem_float_put, \
         double: shmem_double_put, \
         long double: shmem_longdouble_put, \
@@ -2300,9 +3169,9 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ushort_put, \
         unsigned int: shmem_uint_put, \
         unsigned long: shmem_ulong_put, \
-        unsigned long long: shmem_ulonglong_put)(first, __VA_ARGS__)
-#define heddle_shmem_put_5(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_put)(a1, a2, a3, a4))
+#define heddle_shmem_put_5(a1, a2, a3, a4, a5) \
+    (_Generic(*(a2), \
         float: shmem_ctx_float_put, \
         double: shmem_ctx_double_put, \
         long double: shmem_ctx_longdouble_put, \
@@ -2316,10 +3185,10 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ctx_ushort_put, \
         unsigned int: shmem_ctx_uint_put, \
         unsigned long: shmem_ctx_ulong_put, \
-        unsigned long long: shmem_ctx_ulonglong_put)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_put)(a1, a2, a3, a4, a5))
 #define shmem_put(...) HEDDLE_BY_COUNT(heddle_shmem_put_, __VA_ARGS__)
-#define heddle_shmem_p_3(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_p_3(a1, a2, a3) \
+    (_Generic(*(a1), \
         float: shmem_float_p, \
         double: shmem_double_p, \
         long double: shmem_longdouble_p, \
@@ -2333,9 +3202,9 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ushort_p, \
         unsigned int: shmem_uint_p, \
         unsigned long: shmem_ulong_p, \
-        unsigned long long: shmem_ulonglong_p)(first, __VA_ARGS__)
-#define heddle_shmem_p_4(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_p)(a1, a2, a3))
+#define heddle_shmem_p_4(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
         float: shmem_ctx_float_p, \
         double: shmem_ctx_double_p, \
         long double: shmem_ctx_longdouble_p, \
@@ -2349,10 +3218,10 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ctx_ushort_p, \
         unsigned int: shmem_ctx_uint_p, \
         unsigned long: shmem_ctx_ulong_p, \
-        unsigned long long: shmem_ctx_ulonglong_p)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_p)(a1, a2, a3, a4))
 #define shmem_p(...) HEDDLE_BY_COUNT(heddle_shmem_p_, __VA_ARGS__)
-#define heddle_shmem_get_4(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_get_4(a1, a2, a3, a4) \
+    (_Generic(*(a1), \
         float: shmem_float_get, \
         double: shmem_double_get, \
         long double: shmem_longdouble_get, \
@@ -2366,9 +3235,9 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ushort_get, \
         unsigned int: shmem_uint_get, \
         unsigned long: shmem_ulong_get, \
-        unsigned long long: shmem_ulonglong_get)(first, __VA_ARGS__)
-#define heddle_shmem_get_5(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_get)(a1, a2, a3, a4))
+#define heddle_shmem_get_5(a1, a2, a3, a4, a5) \
+    (_Generic(*(a2), \
         float: shmem_ctx_float_get, \
         double: shmem_ctx_double_get, \
         long double: shmem_ctx_longdouble_get, \
@@ -2382,10 +3251,10 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ctx_ushort_get, \
         unsigned int: shmem_ctx_uint_get, \
         unsigned long: shmem_ctx_ulong_get, \
-        unsigned long long: shmem_ctx_ulonglong_get)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_get)(a1, a2, a3, a4, a5))
 #define shmem_get(...) HEDDLE_BY_COUNT(heddle_shmem_get_, __VA_ARGS__)
-#define heddle_shmem_g_2(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_g_2(a1, a2) \
+    (_Generic(*(a1), \
         float: shmem_float_g, \
         double: shmem_double_g, \
         long double: shmem_longdouble_g, \
@@ -2399,9 +3268,9 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ushort_g, \
         unsigned int: shmem_uint_g, \
         unsigned long: shmem_ulong_g, \
-        unsigned long long: shmem_ulonglong_g)(first, __VA_ARGS__)
-#define heddle_shmem_g_3(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_g)(a1, a2))
+#define heddle_shmem_g_3(a1, a2, a3) \
+    (_Generic(*(a2), \
         float: shmem_ctx_float_g, \
         double: shmem_ctx_double_g, \
         long double: shmem_ctx_longdouble_g, \
@@ -2415,10 +3284,10 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ctx_ushort_g, \
         unsigned int: shmem_ctx_uint_g, \
         unsigned long: shmem_ctx_ulong_g, \
-        unsigned long long: shmem_ctx_ulonglong_g)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_g)(a1, a2, a3))
 #define shmem_g(...) HEDDLE_BY_COUNT(heddle_shmem_g_, __VA_ARGS__)
-#define heddle_shmem_put_nbi_4(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_put_nbi_4(a1, a2, a3, a4) \
+    (_Generic(*(a1), \
         float: shmem_float_put_nbi, \
         double: shmem_double_put_nbi, \
         long double: shmem_longdouble_put_nbi, \
@@ -2432,9 +3301,9 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ushort_put_nbi, \
         unsigned int: shmem_uint_put_nbi, \
         unsigned long: shmem_ulong_put_nbi, \
-        unsigned long long: shmem_ulonglong_put_nbi)(first, __VA_ARGS__)
-#define heddle_shmem_put_nbi_5(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_put_nbi)(a1, a2, a3, a4))
+#define heddle_shmem_put_nbi_5(a1, a2, a3, a4, a5) \
+    (_Generic(*(a2), \
         float: shmem_ctx_float_put_nbi, \
         double: shmem_ctx_double_put_nbi, \
         long double: shmem_ctx_longdouble_put_nbi, \
@@ -2448,10 +3317,10 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ctx_ushort_put_nbi, \
         unsigned int: shmem_ctx_uint_put_nbi, \
         unsigned long: shmem_ctx_ulong_put_nbi, \
-        unsigned long long: shmem_ctx_ulonglong_put_nbi)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_put_nbi)(a1, a2, a3, a4, a5))
 #define shmem_put_nbi(...) HEDDLE_BY_COUNT(heddle_shmem_put_nbi_, __VA_ARGS__)
-#define heddle_shmem_get_nbi_4(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_get_nbi_4(a1, a2, a3, a4) \
+    (_Generic(*(a1), \
         float: shmem_float_get_nbi, \
         double: shmem_double_get_nbi, \
         long double: shmem_longdouble_get_nbi, \
@@ -2465,9 +3334,9 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ushort_get_nbi, \
         unsigned int: shmem_uint_get_nbi, \
         unsigned long: shmem_ulong_get_nbi, \
-        unsigned long long: shmem_ulonglong_get_nbi)(first, __VA_ARGS__)
-#define heddle_shmem_get_nbi_5(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_get_nbi)(a1, a2, a3, a4))
+#define heddle_shmem_get_nbi_5(a1, a2, a3, a4, a5) \
+    (_Generic(*(a2), \
         float: shmem_ctx_float_get_nbi, \
         double: shmem_ctx_double_get_nbi, \
         long double: shmem_ctx_longdouble_get_nbi, \
@@ -2481,10 +3350,10 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ctx_ushort_get_nbi, \
         unsigned int: shmem_ctx_uint_get_nbi, \
         unsigned long: shmem_ctx_ulong_get_nbi, \
-        unsigned long long: shmem_ctx_ulonglong_get_nbi)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_get_nbi)(a1, a2, a3, a4, a5))
 #define shmem_get_nbi(...) HEDDLE_BY_COUNT(heddle_shmem_get_nbi_, __VA_ARGS__)
-#define heddle_shmem_iput_6(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_iput_6(a1, a2, a3, a4, a5, a6) \
+    (_Generic(*(a1), \
         float: shmem_float_iput, \
         double: shmem_double_iput, \
         long double: shmem_longdouble_iput, \
@@ -2498,9 +3367,9 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ushort_iput, \
         unsigned int: shmem_uint_iput, \
         unsigned long: shmem_ulong_iput, \
-        unsigned long long: shmem_ulonglong_iput)(first, __VA_ARGS__)
-#define heddle_shmem_iput_7(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_iput)(a1, a2, a3, a4, a5, a6))
+#define heddle_shmem_iput_7(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a2), \
         float: shmem_ctx_float_iput, \
         double: shmem_ctx_double_iput, \
         long double: shmem_ctx_longdouble_iput, \
@@ -2514,10 +3383,10 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ctx_ushort_iput, \
         unsigned int: shmem_ctx_uint_iput, \
         unsigned long: shmem_ctx_ulong_iput, \
-        unsigned long long: shmem_ctx_ulonglong_iput)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_iput)(a1, a2, a3, a4, a5, a6, a7))
 #define shmem_iput(...) HEDDLE_BY_COUNT(heddle_shmem_iput_, __VA_ARGS__)
-#define heddle_shmem_iget_6(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_iget_6(a1, a2, a3, a4, a5, a6) \
+    (_Generic(*(a1), \
         float: shmem_float_iget, \
         double: shmem_double_iget, \
         long double: shmem_longdouble_iget, \
@@ -2531,9 +3400,9 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ushort_iget, \
         unsigned int: shmem_uint_iget, \
         unsigned long: shmem_ulong_iget, \
-        unsigned long long: shmem_ulonglong_iget)(first, __VA_ARGS__)
-#define heddle_shmem_iget_7(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_iget)(a1, a2, a3, a4, a5, a6))
+#define heddle_shmem_iget_7(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a2), \
         float: shmem_ctx_float_iget, \
         double: shmem_ctx_double_iget, \
         long double: shmem_ctx_longdouble_iget, \
@@ -2547,10 +3416,10 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ctx_ushort_iget, \
         unsigned int: shmem_ctx_uint_iget, \
         unsigned long: shmem_ctx_ulong_iget, \
-        unsigned long long: shmem_ctx_ulonglong_iget)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_iget)(a1, a2, a3, a4, a5, a6, a7))
 #define shmem_iget(...) HEDDLE_BY_COUNT(heddle_shmem_iget_, __VA_ARGS__)
-#define heddle_shmem_ibput_7(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_ibput_7(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a1), \
         float: shmem_float_ibput, \
         double: shmem_double_ibput, \
         long double: shmem_longdouble_ibput, \
@@ -2564,9 +3433,9 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ushort_ibput, \
         unsigned int: shmem_uint_ibput, \
         unsigned long: shmem_ulong_ibput, \
-        unsigned long long: shmem_ulonglong_ibput)(first, __VA_ARGS__)
-#define heddle_shmem_ibput_8(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_ibput)(a1, a2, a3, a4, a5, a6, a7))
+#define heddle_shmem_ibput_8(a1, a2, a3, a4, a5, a6, a7, a8) \
+    (_Generic(*(a2), \
         float: shmem_ctx_float_ibput, \
         double: shmem_ctx_double_ibput, \
         long double: shmem_ctx_longdouble_ibput, \
@@ -2580,10 +3449,10 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ctx_ushort_ibput, \
         unsigned int: shmem_ctx_uint_ibput, \
         unsigned long: shmem_ctx_ulong_ibput, \
-        unsigned long long: shmem_ctx_ulonglong_ibput)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_ibput)(a1, a2, a3, a4, a5, a6, a7, a8))
 #define shmem_ibput(...) HEDDLE_BY_COUNT(heddle_shmem_ibput_, __VA_ARGS__)
-#define heddle_shmem_ibget_7(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_ibget_7(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a1), \
         float: shmem_float_ibget, \
         double: shmem_double_ibget, \
         long double: shmem_longdouble_ibget, \
@@ -2597,9 +3466,9 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ushort_ibget, \
         unsigned int: shmem_uint_ibget, \
         unsigned long: shmem_ulong_ibget, \
-        unsigned long long: shmem_ulonglong_ibget)(first, __VA_ARGS__)
-#define heddle_shmem_ibget_8(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_ibget)(a1, a2, a3, a4, a5, a6, a7))
+#define heddle_shmem_ibget_8(a1, a2, a3, a4, a5, a6, a7, a8) \
+    (_Generic(*(a2), \
         float: shmem_ctx_float_ibget, \
         double: shmem_ctx_double_ibget, \
         long double: shmem_ctx_longdouble_ibget, \
@@ -2613,10 +3482,10 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ctx_ushort_ibget, \
         unsigned int: shmem_ctx_uint_ibget, \
         unsigned long: shmem_ctx_ulong_ibget, \
-        unsigned long long: shmem_ctx_ulonglong_ibget)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_ibget)(a1, a2, a3, a4, a5, a6, a7, a8))
 #define shmem_ibget(...) HEDDLE_BY_COUNT(heddle_shmem_ibget_, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_2(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_fetch_2(a1, a2) \
+    (_Generic(*(a1), \
         float: shmem_float_atomic_fetch, \
         double: shmem_double_atomic_fetch, \
         int: shmem_int_atomic_fetch, \
@@ -2624,9 +3493,9 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         long long: shmem_longlong_atomic_fetch, \
         unsigned int: shmem_uint_atomic_fetch, \
         unsigned long: shmem_ulong_atomic_fetch, \
-        unsigned long long: shmem_ulonglong_atomic_fetch)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_3(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_atomic_fetch)(a1, a2))
+#define heddle_shmem_atomic_fetch_3(a1, a2, a3) \
+    (_Generic(*(a2), \
         float: shmem_ctx_float_atomic_fetch, \
         double: shmem_ctx_double_atomic_fetch, \
         int: shmem_ctx_int_atomic_fetch, \
@@ -2634,10 +3503,10 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         long long: shmem_ctx_longlong_atomic_fetch, \
         unsigned int: shmem_ctx_uint_atomic_fetch, \
         unsigned long: shmem_ctx_ulong_atomic_fetch, \
-        unsigned long long: shmem_ctx_ulonglong_atomic_fetch)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_atomic_fetch)(a1, a2, a3))
 #define shmem_atomic_fetch(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_fetch_, __VA_ARGS__)
-#define heddle_shmem_atomic_set_3(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_set_3(a1, a2, a3) \
+    (_Generic(*(a1), \
         float: shmem_float_atomic_set, \
         double: shmem_double_atomic_set, \
         int: shmem_int_atomic_set, \
@@ -2645,9 +3514,9 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         long long: shmem_longlong_atomic_set, \
         unsigned int: shmem_uint_atomic_set, \
         unsigned long: shmem_ulong_atomic_set, \
-        unsigned long long: shmem_ulonglong_atomic_set)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_set_4(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_atomic_set)(a1, a2, a3))
+#define heddle_shmem_atomic_set_4(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
         float: shmem_ctx_float_atomic_set, \
         double: shmem_ctx_double_atomic_set, \
         int: shmem_ctx_int_atomic_set, \
@@ -2655,27 +3524,27 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         long long: shmem_ctx_longlong_atomic_set, \
         unsigned int: shmem_ctx_uint_atomic_set, \
         unsigned long: shmem_ctx_ulong_atomic_set, \
-        unsigned long long: shmem_ctx_ulonglong_atomic_set)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_atomic_set)(a1, a2, a3, a4))
 #define shmem_atomic_set(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_set_, __VA_ARGS__)
-#define heddle_shmem_atomic_compare_swap_4(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_compare_swap_4(a1, a2, a3, a4) \
+    (_Generic(*(a1), \
         int: shmem_int_atomic_compare_swap, \
         long: shmem_long_atomic_compare_swap, \
         long long: shmem_longlong_atomic_compare_swap, \
         unsigned int: shmem_uint_atomic_compare_swap, \
         unsigned long: shmem_ulong_atomic_compare_swap, \
-        unsigned long long: shmem_ulonglong_atomic_compare_swap)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_compare_swap_5(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_atomic_compare_swap)(a1, a2, a3, a4))
+#define heddle_shmem_atomic_compare_swap_5(a1, a2, a3, a4, a5) \
+    (_Generic(*(a2), \
         int: shmem_ctx_int_atomic_compare_swap, \
         long: shmem_ctx_long_atomic_compare_swap, \
         long long: shmem_ctx_longlong_atomic_compare_swap, \
         unsigned int: shmem_ctx_uint_atomic_compare_swap, \
         unsigned long: shmem_ctx_ulong_atomic_compare_swap, \
-        unsigned long long: shmem_ctx_ulonglong_atomic_compare_swap)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_atomic_compare_swap)(a1, a2, a3, a4, a5))
 #define shmem_atomic_compare_swap(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_compare_swap_, __VA_ARGS__)
-#define heddle_shmem_atomic_swap_3(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_swap_3(a1, a2, a3) \
+    (_Generic(*(a1), \
         float: shmem_float_atomic_swap, \
         double: shmem_double_atomic_swap, \
         int: shmem_int_atomic_swap, \
@@ -2683,9 +3552,9 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         long long: shmem_longlong_atomic_swap, \
         unsigned int: shmem_uint_atomic_swap, \
         unsigned long: shmem_ulong_atomic_swap, \
-        unsigned long long: shmem_ulonglong_atomic_swap)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_swap_4(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_atomic_swap)(a1, a2, a3))
+#define heddle_shmem_atomic_swap_4(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
         float: shmem_ctx_float_atomic_swap, \
         double: shmem_ctx_double_atomic_swap, \
         int: shmem_ctx_int_atomic_swap, \
@@ -2693,168 +3562,168 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         long long: shmem_ctx_longlong_atomic_swap, \
         unsigned int: shmem_ctx_uint_atomic_swap, \
         unsigned long: shmem_ctx_ulong_atomic_swap, \
-        unsigned long long: shmem_ctx_ulonglong_atomic_swap)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_atomic_swap)(a1, a2, a3, a4))
 #define shmem_atomic_swap(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_swap_, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_inc_2(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_fetch_inc_2(a1, a2) \
+    (_Generic(*(a1), \
         int: shmem_int_atomic_fetch_inc, \
         long: shmem_long_atomic_fetch_inc, \
         long long: shmem_longlong_atomic_fetch_inc, \
         unsigned int: shmem_uint_atomic_fetch_inc, \
         unsigned long: shmem_ulong_atomic_fetch_inc, \
-        unsigned long long: shmem_ulonglong_atomic_fetch_inc)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_inc_3(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_atomic_fetch_inc)(a1, a2))
+#define heddle_shmem_atomic_fetch_inc_3(a1, a2, a3) \
+    (_Generic(*(a2), \
         int: shmem_ctx_int_atomic_fetch_inc, \
         long: shmem_ctx_long_atomic_fetch_inc, \
         long long: shmem_ctx_longlong_atomic_fetch_inc, \
         unsigned int: shmem_ctx_uint_atomic_fetch_inc, \
         unsigned long: shmem_ctx_ulong_atomic_fetch_inc, \
-        unsigned long long: shmem_ctx_ulonglong_atomic_fetch_inc)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_atomic_fetch_inc)(a1, a2, a3))
 #define shmem_atomic_fetch_inc(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_fetch_inc_, __VA_ARGS__)
-#define heddle_shmem_atomic_inc_2(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_inc_2(a1, a2) \
+    (_Generic(*(a1), \
         int: shmem_int_atomic_inc, \
         long: shmem_long_atomic_inc, \
         long long: shmem_longlong_atomic_inc, \
         unsigned int: shmem_uint_atomic_inc, \
         unsigned long: shmem_ulong_atomic_inc, \
-        unsigned long long: shmem_ulonglong_atomic_inc)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_inc_3(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_atomic_inc)(a1, a2))
+#define heddle_shmem_atomic_inc_3(a1, a2, a3) \
+    (_Generic(*(a2), \
         int: shmem_ctx_int_atomic_inc, \
         long: shmem_ctx_long_atomic_inc, \
         long long: shmem_ctx_longlong_atomic_inc, \
         unsigned int: shmem_ctx_uint_atomic_inc, \
         unsigned long: shmem_ctx_ulong_atomic_inc, \
-        unsigned long long: shmem_ctx_ulonglong_atomic_inc)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_atomic_inc)(a1, a2, a3))
 #define shmem_atomic_inc(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_inc_, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_add_3(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_fetch_add_3(a1, a2, a3) \
+    (_Generic(*(a1), \
         int: shmem_int_atomic_fetch_add, \
         long: shmem_long_atomic_fetch_add, \
         long long: shmem_longlong_atomic_fetch_add, \
         unsigned int: shmem_uint_atomic_fetch_add, \
         unsigned long: shmem_ulong_atomic_fetch_add, \
-        unsigned long long: shmem_ulonglong_atomic_fetch_add)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_add_4(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_atomic_fetch_add)(a1, a2, a3))
+#define heddle_shmem_atomic_fetch_add_4(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
         int: shmem_ctx_int_atomic_fetch_add, \
         long: shmem_ctx_long_atomic_fetch_add, \
         long long: shmem_ctx_longlong_atomic_fetch_add, \
         unsigned int: shmem_ctx_uint_atomic_fetch_add, \
         unsigned long: shmem_ctx_ulong_atomic_fetch_add, \
-        unsigned long long: shmem_ctx_ulonglong_atomic_fetch_add)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_atomic_fetch_add)(a1, a2, a3, a4))
 #define shmem_atomic_fetch_add(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_fetch_add_, __VA_ARGS__)
-#define heddle_shmem_atomic_add_3(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_add_3(a1, a2, a3) \
+    (_Generic(*(a1), \
         int: shmem_int_atomic_add, \
         long: shmem_long_atomic_add, \
         long long: shmem_longlong_atomic_add, \
         unsigned int: shmem_uint_atomic_add, \
         unsigned long: shmem_ulong_atomic_add, \
-        unsigned long long: shmem_ulonglong_atomic_add)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_add_4(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_atomic_add)(a1, a2, a3))
+#define heddle_shmem_atomic_add_4(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
         int: shmem_ctx_int_atomic_add, \
         long: shmem_ctx_long_atomic_add, \
         long long: shmem_ctx_longlong_atomic_add, \
         unsigned int: shmem_ctx_uint_atomic_add, \
         unsigned long: shmem_ctx_ulong_atomic_add, \
-        unsigned long long: shmem_ctx_ulonglong_atomic_add)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_atomic_add)(a1, a2, a3, a4))
 #define shmem_atomic_add(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_add_, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_and_3(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_fetch_and_3(a1, a2, a3) \
+    (_Generic(*(a1), \
         unsigned int: shmem_uint_atomic_fetch_and, \
         unsigned long: shmem_ulong_atomic_fetch_and, \
         unsigned long long: shmem_ulonglong_atomic_fetch_and, \
         int: shmem_int32_atomic_fetch_and, \
-        long: shmem_int64_atomic_fetch_and)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_and_4(ctx, first, ...) \
-    _Generic(*(first), \
+        long: shmem_int64_atomic_fetch_and)(a1, a2, a3))
+#define heddle_shmem_atomic_fetch_and_4(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
         unsigned int: shmem_ctx_uint_atomic_fetch_and, \
         unsigned long: shmem_ctx_ulong_atomic_fetch_and, \
         unsigned long long: shmem_ctx_ulonglong_atomic_fetch_and, \
         int: shmem_ctx_int32_atomic_fetch_and, \
-        long: shmem_ctx_int64_atomic_fetch_and)(ctx, first, __VA_ARGS__)
+        long: shmem_ctx_int64_atomic_fetch_and)(a1, a2, a3, a4))
 #define shmem_atomic_fetch_and(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_fetch_and_, __VA_ARGS__)
-#define heddle_shmem_atomic_and_3(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_and_3(a1, a2, a3) \
+    (_Generic(*(a1), \
         unsigned int: shmem_uint_atomic_and, \
         unsigned long: shmem_ulong_atomic_and, \
         unsigned long long: shmem_ulonglong_atomic_and, \
         int: shmem_int32_atomic_and, \
-        long: shmem_int64_atomic_and)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_and_4(ctx, first, ...) \
-    _Generic(*(first), \
+        long: shmem_int64_atomic_and)(a1, a2, a3))
+#define heddle_shmem_atomic_and_4(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
         unsigned int: shmem_ctx_uint_atomic_and, \
         unsigned long: shmem_ctx_ulong_atomic_and, \
         unsigned long long: shmem_ctx_ulonglong_atomic_and, \
         int: shmem_ctx_int32_atomic_and, \
-        long: shmem_ctx_int64_atomic_and)(ctx, first, __VA_ARGS__)
+        long: shmem_ctx_int64_atomic_and)(a1, a2, a3, a4))
 #define shmem_atomic_and(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_and_, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_or_3(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_fetch_or_3(a1, a2, a3) \
+    (_Generic(*(a1), \
         unsigned int: shmem_uint_atomic_fetch_or, \
         unsigned long: shmem_ulong_atomic_fetch_or, \
         unsigned long long: shmem_ulonglong_atomic_fetch_or, \
         int: shmem_int32_atomic_fetch_or, \
-        long: shmem_int64_atomic_fetch_or)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_or_4(ctx, first, ...) \
-    _Generic(*(first), \
+        long: shmem_int64_atomic_fetch_or)(a1, a2, a3))
+#define heddle_shmem_atomic_fetch_or_4(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
         unsigned int: shmem_ctx_uint_atomic_fetch_or, \
         unsigned long: shmem_ctx_ulong_atomic_fetch_or, \
         unsigned long long: shmem_ctx_ulonglong_atomic_fetch_or, \
         int: shmem_ctx_int32_atomic_fetch_or, \
-        long: shmem_ctx_int64_atomic_fetch_or)(ctx, first, __VA_ARGS__)
+        long: shmem_ctx_int64_atomic_fetch_or)(a1, a2, a3, a4))
 #define shmem_atomic_fetch_or(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_fetch_or_, __VA_ARGS__)
-#define heddle_shmem_atomic_or_3(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_or_3(a1, a2, a3) \
+    (_Generic(*(a1), \
         unsigned int: shmem_uint_atomic_or, \
         unsigned long: shmem_ulong_atomic_or, \
         unsigned long long: shmem_ulonglong_atomic_or, \
         int: shmem_int32_atomic_or, \
-        long: shmem_int64_atomic_or)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_or_4(ctx, first, ...) \
-    _Generic(*(first), \
+        long: shmem_int64_atomic_or)(a1, a2, a3))
+#define heddle_shmem_atomic_or_4(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
         unsigned int: shmem_ctx_uint_atomic_or, \
         unsigned long: shmem_ctx_ulong_atomic_or, \
         unsigned long long: shmem_ctx_ulonglong_atomic_or, \
         int: shmem_ctx_int32_atomic_or, \
-        long: shmem_ctx_int64_atomic_or)(ctx, first, __VA_ARGS__)
+        long: shmem_ctx_int64_atomic_or)(a1, a2, a3, a4))
 #define shmem_atomic_or(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_or_, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_xor_3(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_fetch_xor_3(a1, a2, a3) \
+    (_Generic(*(a1), \
         unsigned int: shmem_uint_atomic_fetch_xor, \
         unsigned long: shmem_ulong_atomic_fetch_xor, \
         unsigned long long: shmem_ulonglong_atomic_fetch_xor, \
         int: shmem_int32_atomic_fetch_xor, \
-        long: shmem_int64_atomic_fetch_xor)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_xor_4(ctx, first, ...) \
-    _Generic(*(first), \
+        long: shmem_int64_atomic_fetch_xor)(a1, a2, a3))
+#define heddle_shmem_atomic_fetch_xor_4(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
         unsigned int: shmem_ctx_uint_atomic_fetch_xor, \
         unsigned long: shmem_ctx_ulong_atomic_fetch_xor, \
         unsigned long long: shmem_ctx_ulonglong_atomic_fetch_xor, \
         int: shmem_ctx_int32_atomic_fetch_xor, \
-        long: shmem_ctx_int64_atomic_fetch_xor)(ctx, first, __VA_ARGS__)
+        long: shmem_ctx_int64_atomic_fetch_xor)(a1, a2, a3, a4))
 #define shmem_atomic_fetch_xor(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_fetch_xor_, __VA_ARGS__)
-#define heddle_shmem_atomic_xor_3(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_xor_3(a1, a2, a3) \
+    (_Generic(*(a1), \
         unsigned int: shmem_uint_atomic_xor, \
         unsigned long: shmem_ulong_atomic_xor, \
         unsigned long long: shmem_ulonglong_atomic_xor, \
         int: shmem_int32_atomic_xor, \
-        long: shmem_int64_atomic_xor)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_xor_4(ctx, first, ...) \
-    _Generic(*(first), \
+        long: shmem_int64_atomic_xor)(a1, a2, a3))
+#define heddle_shmem_atomic_xor_4(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
         unsigned int: shmem_ctx_uint_atomic_xor, \
         unsigned long: shmem_ctx_ulong_atomic_xor, \
         unsigned long long: shmem_ctx_ulonglong_atomic_xor, \
         int: shmem_ctx_int32_atomic_xor, \
-        long: shmem_ctx_int64_atomic_xor)(ctx, first, __VA_ARGS__)
+        long: shmem_ctx_int64_atomic_xor)(a1, a2, a3, a4))
 #define shmem_atomic_xor(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_xor_, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_nbi_3(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_fetch_nbi_3(a1, a2, a3) \
+    (_Generic(*(a1), \
         float: shmem_float_atomic_fetch_nbi, \
         double: shmem_double_atomic_fetch_nbi, \
         int: shmem_int_atomic_fetch_nbi, \
@@ -2862,9 +3731,9 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         long long: shmem_longlong_atomic_fetch_nbi, \
         unsigned int: shmem_uint_atomic_fetch_nbi, \
         unsigned long: shmem_ulong_atomic_fetch_nbi, \
-        unsigned long long: shmem_ulonglong_atomic_fetch_nbi)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_nbi_4(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_atomic_fetch_nbi)(a1, a2, a3))
+#define heddle_shmem_atomic_fetch_nbi_4(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
         float: shmem_ctx_float_atomic_fetch_nbi, \
         double: shmem_ctx_double_atomic_fetch_nbi, \
         int: shmem_ctx_int_atomic_fetch_nbi, \
@@ -2872,27 +3741,27 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         long long: shmem_ctx_longlong_atomic_fetch_nbi, \
         unsigned int: shmem_ctx_uint_atomic_fetch_nbi, \
         unsigned long: shmem_ctx_ulong_atomic_fetch_nbi, \
-        unsigned long long: shmem_ctx_ulonglong_atomic_fetch_nbi)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_atomic_fetch_nbi)(a1, a2, a3, a4))
 #define shmem_atomic_fetch_nbi(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_fetch_nbi_, __VA_ARGS__)
-#define heddle_shmem_atomic_compare_swap_nbi_5(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_compare_swap_nbi_5(a1, a2, a3, a4, a5) \
+    (_Generic(*(a1), \
         int: shmem_int_atomic_compare_swap_nbi, \
         long: shmem_long_atomic_compare_swap_nbi, \
         long long: shmem_longlong_atomic_compare_swap_nbi, \
         unsigned int: shmem_uint_atomic_compare_swap_nbi, \
         unsigned long: shmem_ulong_atomic_compare_swap_nbi, \
-        unsigned long long: shmem_ulonglong_atomic_compare_swap_nbi)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_compare_swap_nbi_6(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_atomic_compare_swap_nbi)(a1, a2, a3, a4, a5))
+#define heddle_shmem_atomic_compare_swap_nbi_6(a1, a2, a3, a4, a5, a6) \
+    (_Generic(*(a2), \
         int: shmem_ctx_int_atomic_compare_swap_nbi, \
         long: shmem_ctx_long_atomic_compare_swap_nbi, \
         long long: shmem_ctx_longlong_atomic_compare_swap_nbi, \
         unsigned int: shmem_ctx_uint_atomic_compare_swap_nbi, \
         unsigned long: shmem_ctx_ulong_atomic_compare_swap_nbi, \
-        unsigned long long: shmem_ctx_ulonglong_atomic_compare_swap_nbi)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_atomic_compare_swap_nbi)(a1, a2, a3, a4, a5, a6))
 #define shmem_atomic_compare_swap_nbi(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_compare_swap_nbi_, __VA_ARGS__)
-#define heddle_shmem_atomic_swap_nbi_4(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_swap_nbi_4(a1, a2, a3, a4) \
+    (_Generic(*(a1), \
         float: shmem_float_atomic_swap_nbi, \
         double: shmem_double_atomic_swap_nbi, \
         int: shmem_int_atomic_swap_nbi, \
@@ -2900,9 +3769,9 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         long long: shmem_longlong_atomic_swap_nbi, \
         unsigned int: shmem_uint_atomic_swap_nbi, \
         unsigned long: shmem_ulong_atomic_swap_nbi, \
-        unsigned long long: shmem_ulonglong_atomic_swap_nbi)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_swap_nbi_5(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_atomic_swap_nbi)(a1, a2, a3, a4))
+#define heddle_shmem_atomic_swap_nbi_5(a1, a2, a3, a4, a5) \
+    (_Generic(*(a2), \
         float: shmem_ctx_float_atomic_swap_nbi, \
         double: shmem_ctx_double_atomic_swap_nbi, \
         int: shmem_ctx_int_atomic_swap_nbi, \
@@ -2910,89 +3779,89 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         long long: shmem_ctx_longlong_atomic_swap_nbi, \
         unsigned int: shmem_ctx_uint_atomic_swap_nbi, \
         unsigned long: shmem_ctx_ulong_atomic_swap_nbi, \
-        unsigned long long: shmem_ctx_ulonglong_atomic_swap_nbi)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_atomic_swap_nbi)(a1, a2, a3, a4, a5))
 #define shmem_atomic_swap_nbi(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_swap_nbi_, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_inc_nbi_3(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_fetch_inc_nbi_3(a1, a2, a3) \
+    (_Generic(*(a1), \
         int: shmem_int_atomic_fetch_inc_nbi, \
         long: shmem_long_atomic_fetch_inc_nbi, \
         long long: shmem_longlong_atomic_fetch_inc_nbi, \
         unsigned int: shmem_uint_atomic_fetch_inc_nbi, \
         unsigned long: shmem_ulong_atomic_fetch_inc_nbi, \
-        unsigned long long: shmem_ulonglong_atomic_fetch_inc_nbi)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_inc_nbi_4(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_atomic_fetch_inc_nbi)(a1, a2, a3))
+#define heddle_shmem_atomic_fetch_inc_nbi_4(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
         int: shmem_ctx_int_atomic_fetch_inc_nbi, \
         long: shmem_ctx_long_atomic_fetch_inc_nbi, \
         long long: shmem_ctx_longlong_atomic_fetch_inc_nbi, \
         unsigned int: shmem_ctx_uint_atomic_fetch_inc_nbi, \
         unsigned long: shmem_ctx_ulong_atomic_fetch_inc_nbi, \
-        unsigned long long: shmem_ctx_ulonglong_atomic_fetch_inc_nbi)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_atomic_fetch_inc_nbi)(a1, a2, a3, a4))
 #define shmem_atomic_fetch_inc_nbi(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_fetch_inc_nbi_, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_add_nbi_4(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_fetch_add_nbi_4(a1, a2, a3, a4) \
+    (_Generic(*(a1), \
         int: shmem_int_atomic_fetch_add_nbi, \
         long: shmem_long_atomic_fetch_add_nbi, \
         long long: shmem_longlong_atomic_fetch_add_nbi, \
         unsigned int: shmem_uint_atomic_fetch_add_nbi, \
         unsigned long: shmem_ulong_atomic_fetch_add_nbi, \
-        unsigned long long: shmem_ulonglong_atomic_fetch_add_nbi)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_add_nbi_5(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_atomic_fetch_add_nbi)(a1, a2, a3, a4))
+#define heddle_shmem_atomic_fetch_add_nbi_5(a1, a2, a3, a4, a5) \
+    (_Generic(*(a2), \
         int: shmem_ctx_int_atomic_fetch_add_nbi, \
         long: shmem_ctx_long_atomic_fetch_add_nbi, \
         long long: shmem_ctx_longlong_atomic_fetch_add_nbi, \
         unsigned int: shmem_ctx_uint_atomic_fetch_add_nbi, \
         unsigned long: shmem_ctx_ulong_atomic_fetch_add_nbi, \
-        unsigned long long: shmem_ctx_ulonglong_atomic_fetch_add_nbi)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_atomic_fetch_add_nbi)(a1, a2, a3, a4, a5))
 #define shmem_atomic_fetch_add_nbi(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_fetch_add_nbi_, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_and_nbi_4(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_fetch_and_nbi_4(a1, a2, a3, a4) \
+    (_Generic(*(a1), \
         unsigned int: shmem_uint_atomic_fetch_and_nbi, \
         unsigned long: shmem_ulong_atomic_fetch_and_nbi, \
         unsigned long long: shmem_ulonglong_atomic_fetch_and_nbi, \
         int: shmem_int32_atomic_fetch_and_nbi, \
-        long: shmem_int64_atomic_fetch_and_nbi)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_and_nbi_5(ctx, first, ...) \
-    _Generic(*(first), \
+        long: shmem_int64_atomic_fetch_and_nbi)(a1, a2, a3, a4))
+#define heddle_shmem_atomic_fetch_and_nbi_5(a1, a2, a3, a4, a5) \
+    (_Generic(*(a2), \
         unsigned int: shmem_ctx_uint_atomic_fetch_and_nbi, \
         unsigned long: shmem_ctx_ulong_atomic_fetch_and_nbi, \
         unsigned long long: shmem_ctx_ulonglong_atomic_fetch_and_nbi, \
         int: shmem_ctx_int32_atomic_fetch_and_nbi, \
-        long: shmem_ctx_int64_atomic_fetch_and_nbi)(ctx, first, __VA_ARGS__)
+        long: shmem_ctx_int64_atomic_fetch_and_nbi)(a1, a2, a3, a4, a5))
 #define shmem_atomic_fetch_and_nbi(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_fetch_and_nbi_, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_or_nbi_4(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_fetch_or_nbi_4(a1, a2, a3, a4) \
+    (_Generic(*(a1), \
         unsigned int: shmem_uint_atomic_fetch_or_nbi, \
         unsigned long: shmem_ulong_atomic_fetch_or_nbi, \
         unsigned long long: shmem_ulonglong_atomic_fetch_or_nbi, \
         int: shmem_int32_atomic_fetch_or_nbi, \
-        long: shmem_int64_atomic_fetch_or_nbi)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_or_nbi_5(ctx, first, ...) \
-    _Generic(*(first), \
+        long: shmem_int64_atomic_fetch_or_nbi)(a1, a2, a3, a4))
+#define heddle_shmem_atomic_fetch_or_nbi_5(a1, a2, a3, a4, a5) \
+    (_Generic(*(a2), \
         unsigned int: shmem_ctx_uint_atomic_fetch_or_nbi, \
         unsigned long: shmem_ctx_ulong_atomic_fetch_or_nbi, \
         unsigned long long: shmem_ctx_ulonglong_atomic_fetch_or_nbi, \
         int: shmem_ctx_int32_atomic_fetch_or_nbi, \
-        long: shmem_ctx_int64_atomic_fetch_or_nbi)(ctx, first, __VA_ARGS__)
+        long: shmem_ctx_int64_atomic_fetch_or_nbi)(a1, a2, a3, a4, a5))
 #define shmem_atomic_fetch_or_nbi(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_fetch_or_nbi_, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_xor_nbi_4(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_atomic_fetch_xor_nbi_4(a1, a2, a3, a4) \
+    (_Generic(*(a1), \
         unsigned int: shmem_uint_atomic_fetch_xor_nbi, \
         unsigned long: shmem_ulong_atomic_fetch_xor_nbi, \
         unsigned long long: shmem_ulonglong_atomic_fetch_xor_nbi, \
         int: shmem_int32_atomic_fetch_xor_nbi, \
-        long: shmem_int64_atomic_fetch_xor_nbi)(first, __VA_ARGS__)
-#define heddle_shmem_atomic_fetch_xor_nbi_5(ctx, first, ...) \
-    _Generic(*(first), \
+        long: shmem_int64_atomic_fetch_xor_nbi)(a1, a2, a3, a4))
+#define heddle_shmem_atomic_fetch_xor_nbi_5(a1, a2, a3, a4, a5) \
+    (_Generic(*(a2), \
         unsigned int: shmem_ctx_uint_atomic_fetch_xor_nbi, \
         unsigned long: shmem_ctx_ulong_atomic_fetch_xor_nbi, \
         unsigned long long: shmem_ctx_ulonglong_atomic_fetch_xor_nbi, \
         int: shmem_ctx_int32_atomic_fetch_xor_nbi, \
-        long: shmem_ctx_int64_atomic_fetch_xor_nbi)(ctx, first, __VA_ARGS__)
+        long: shmem_ctx_int64_atomic_fetch_xor_nbi)(a1, a2, a3, a4, a5))
 #define shmem_atomic_fetch_xor_nbi(...) HEDDLE_BY_COUNT(heddle_shmem_atomic_fetch_xor_nbi_, __VA_ARGS__)
-#define heddle_shmem_put_signal_7(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_put_signal_7(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a1), \
         float: shmem_float_put_signal, \
         double: shmem_double_put_signal, \
         long double: shmem_longdouble_put_signal, \
@@ -3006,9 +3875,9 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ushort_put_signal, \
         unsigned int: shmem_uint_put_signal, \
         unsigned long: shmem_ulong_put_signal, \
-        unsigned long long: shmem_ulonglong_put_signal)(first, __VA_ARGS__)
-#define heddle_shmem_put_signal_8(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_put_signal)(a1, a2, a3, a4, a5, a6, a7))
+#define heddle_shmem_put_signal_8(a1, a2, a3, a4, a5, a6, a7, a8) \
+    (_Generic(*(a2), \
         float: shmem_ctx_float_put_signal, \
         double: shmem_ctx_double_put_signal, \
         long double: shmem_ctx_longdouble_put_signal, \
@@ -3022,10 +3891,10 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ctx_ushort_put_signal, \
         unsigned int: shmem_ctx_uint_put_signal, \
         unsigned long: shmem_ctx_ulong_put_signal, \
-        unsigned long long: shmem_ctx_ulonglong_put_signal)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_put_signal)(a1, a2, a3, a4, a5, a6, a7, a8))
 #define shmem_put_signal(...) HEDDLE_BY_COUNT(heddle_shmem_put_signal_, __VA_ARGS__)
-#define heddle_shmem_put_signal_nbi_7(first, ...) \
-    _Generic(*(first), \
+#define heddle_shmem_put_signal_nbi_7(a1, a2, a3, a4, a5, a6, a7) \
+    (_Generic(*(a1), \
         float: shmem_float_put_signal_nbi, \
         double: shmem_double_put_signal_nbi, \
         long double: shmem_longdouble_put_signal_nbi, \
@@ -3039,9 +3908,9 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ushort_put_signal_nbi, \
         unsigned int: shmem_uint_put_signal_nbi, \
         unsigned long: shmem_ulong_put_signal_nbi, \
-        unsigned long long: shmem_ulonglong_put_signal_nbi)(first, __VA_ARGS__)
-#define heddle_shmem_put_signal_nbi_8(ctx, first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_put_signal_nbi)(a1, a2, a3, a4, a5, a6, a7))
+#define heddle_shmem_put_signal_nbi_8(a1, a2, a3, a4, a5, a6, a7, a8) \
+    (_Generic(*(a2), \
         float: shmem_ctx_float_put_signal_nbi, \
         double: shmem_ctx_double_put_signal_nbi, \
         long double: shmem_ctx_longdouble_put_signal_nbi, \
@@ -3055,126 +3924,404 @@ static inline size_t shmem_test_some_vector(unsigned long long *ivars, size_t ne
         unsigned short: shmem_ctx_ushort_put_signal_nbi, \
         unsigned int: shmem_ctx_uint_put_signal_nbi, \
         unsigned long: shmem_ctx_ulong_put_signal_nbi, \
-        unsigned long long: shmem_ctx_ulonglong_put_signal_nbi)(ctx, first, __VA_ARGS__)
+        unsigned long long: shmem_ctx_ulonglong_put_signal_nbi)(a1, a2, a3, a4, a5, a6, a7, a8))
 #define shmem_put_signal_nbi(...) HEDDLE_BY_COUNT(heddle_shmem_put_signal_nbi_, __VA_ARGS__)
-#define heddle_shmem_signal_add_3(first, ...) shmem_signal_add(first, __VA_ARGS__)
-#define heddle_shmem_signal_add_4(ctx, first, ...) shmem_ctx_signal_add(ctx, first, __VA_ARGS__)
+#define heddle_shmem_signal_add_3(a1, a2, a3) (shmem_signal_add(a1, a2, a3))
+#define heddle_shmem_signal_add_4(a1, a2, a3, a4) (shmem_ctx_signal_add(a1, a2, a3, a4))
 #define shmem_signal_add(...) HEDDLE_BY_COUNT(heddle_shmem_signal_add_, __VA_ARGS__)
-#define heddle_shmem_signal_set_3(first, ...) shmem_signal_set(first, __VA_ARGS__)
-#define heddle_shmem_signal_set_4(ctx, first, ...) shmem_ctx_signal_set(ctx, first, __VA_ARGS__)
+#define heddle_shmem_signal_set_3(a1, a2, a3) (shmem_signal_set(a1, a2, a3))
+#define heddle_shmem_signal_set_4(a1, a2, a3, a4) (shmem_ctx_signal_set(a1, a2, a3, a4))
 #define shmem_signal_set(...) HEDDLE_BY_COUNT(heddle_shmem_signal_set_, __VA_ARGS__)
-#define shmem_wait_until(first, ...) \
-    _Generic(*(first), \
+#define shmem_wait_until(a1, a2, a3) \
+    (_Generic(*(a1), \
         int: shmem_int_wait_until, \
         long: shmem_long_wait_until, \
         long long: shmem_longlong_wait_until, \
         unsigned int: shmem_uint_wait_until, \
         unsigned long: shmem_ulong_wait_until, \
-        unsigned long long: shmem_ulonglong_wait_until)(first, __VA_ARGS__)
-#define shmem_test(first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_wait_until, \
+        short: heddle_as_shmem_short_wait_until, \
+        unsigned short: heddle_as_shmem_ushort_wait_until)(a1, a2, a3))
+#define shmem_test(a1, a2, a3) \
+    (_Generic(*(a1), \
         int: shmem_int_test, \
         long: shmem_long_test, \
         long long: shmem_longlong_test, \
         unsigned int: shmem_uint_test, \
         unsigned long: shmem_ulong_test, \
-        unsigned long long: shmem_ulonglong_test)(first, __VA_ARGS__)
-#define shmem_wait_until_all(first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_test, \
+        short: heddle_as_shmem_short_test, \
+        unsigned short: heddle_as_shmem_ushort_test)(a1, a2, a3))
+#define shmem_wait_until_all(a1, a2, a3, a4, a5) \
+    (_Generic(*(a1), \
         int: shmem_int_wait_until_all, \
         long: shmem_long_wait_until_all, \
         long long: shmem_longlong_wait_until_all, \
         unsigned int: shmem_uint_wait_until_all, \
         unsigned long: shmem_ulong_wait_until_all, \
-        unsigned long long: shmem_ulonglong_wait_until_all)(first, __VA_ARGS__)
-#define shmem_wait_until_any(first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_wait_until_all)(a1, a2, a3, a4, a5))
+#define shmem_wait_until_any(a1, a2, a3, a4, a5) \
+    (_Generic(*(a1), \
         int: shmem_int_wait_until_any, \
         long: shmem_long_wait_until_any, \
         long long: shmem_longlong_wait_until_any, \
         unsigned int: shmem_uint_wait_until_any, \
         unsigned long: shmem_ulong_wait_until_any, \
-        unsigned long long: shmem_ulonglong_wait_until_any)(first, __VA_ARGS__)
-#define shmem_wait_until_some(first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_wait_until_any)(a1, a2, a3, a4, a5))
+#define shmem_wait_until_some(a1, a2, a3, a4, a5, a6) \
+    (_Generic(*(a1), \
         int: shmem_int_wait_until_some, \
         long: shmem_long_wait_until_some, \
         long long: shmem_longlong_wait_until_some, \
         unsigned int: shmem_uint_wait_until_some, \
         unsigned long: shmem_ulong_wait_until_some, \
-        unsigned long long: shmem_ulonglong_wait_until_some)(first, __VA_ARGS__)
-#define shmem_test_all(first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_wait_until_some)(a1, a2, a3, a4, a5, a6))
+#define shmem_test_all(a1, a2, a3, a4, a5) \
+    (_Generic(*(a1), \
         int: shmem_int_test_all, \
         long: shmem_long_test_all, \
         long long: shmem_longlong_test_all, \
         unsigned int: shmem_uint_test_all, \
         unsigned long: shmem_ulong_test_all, \
-        unsigned long long: shmem_ulonglong_test_all)(first, __VA_ARGS__)
-#define shmem_test_any(first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_test_all)(a1, a2, a3, a4, a5))
+#define shmem_test_any(a1, a2, a3, a4, a5) \
+    (_Generic(*(a1), \
         int: shmem_int_test_any, \
         long: shmem_long_test_any, \
         long long: shmem_longlong_test_any, \
         unsigned int: shmem_uint_test_any, \
         unsigned long: shmem_ulong_test_any, \
-        unsigned long long: shmem_ulonglong_test_any)(first, __VA_ARGS__)
-#define shmem_test_some(first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_test_any)(a1, a2, a3, a4, a5))
+#define shmem_test_some(a1, a2, a3, a4, a5, a6) \
+    (_Generic(*(a1), \
         int: shmem_int_test_some, \
         long: shmem_long_test_some, \
         long long: shmem_longlong_test_some, \
         unsigned int: shmem_uint_test_some, \
         unsigned long: shmem_ulong_test_some, \
-        unsigned long long: shmem_ulonglong_test_some)(first, __VA_ARGS__)
-#define shmem_wait_until_all_vector(first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_test_some)(a1, a2, a3, a4, a5, a6))
+#define shmem_wait_until_all_vector(a1, a2, a3, a4, a5) \
+    (_Generic(*(a1), \
         int: shmem_int_wait_until_all_vector, \
         long: shmem_long_wait_until_all_vector, \
         long long: shmem_longlong_wait_until_all_vector, \
         unsigned int: shmem_uint_wait_until_all_vector, \
         unsigned long: shmem_ulong_wait_until_all_vector, \
-        unsigned long long: shmem_ulonglong_wait_until_all_vector)(first, __VA_ARGS__)
-#define shmem_wait_until_any_vector(first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_wait_until_all_vector)(a1, a2, a3, a4, a5))
+#define shmem_wait_until_any_vector(a1, a2, a3, a4, a5) \
+    (_Generic(*(a1), \
         int: shmem_int_wait_until_any_vector, \
         long: shmem_long_wait_until_any_vector, \
         long long: shmem_longlong_wait_until_any_vector, \
         unsigned int: shmem_uint_wait_until_any_vector, \
         unsigned long: shmem_ulong_wait_until_any_vector, \
-        unsigned long long: shmem_ulonglong_wait_until_any_vector)(first, __VA_ARGS__)
-#define shmem_wait_until_some_vector(first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_wait_until_any_vector)(a1, a2, a3, a4, a5))
+#define shmem_wait_until_some_vector(a1, a2, a3, a4, a5, a6) \
+    (_Generic(*(a1), \
         int: shmem_int_wait_until_some_vector, \
         long: shmem_long_wait_until_some_vector, \
         long long: shmem_longlong_wait_until_some_vector, \
         unsigned int: shmem_uint_wait_until_some_vector, \
         unsigned long: shmem_ulong_wait_until_some_vector, \
-        unsigned long long: shmem_ulonglong_wait_until_some_vector)(first, __VA_ARGS__)
-#define shmem_test_all_vector(first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_wait_until_some_vector)(a1, a2, a3, a4, a5, a6))
+#define shmem_test_all_vector(a1, a2, a3, a4, a5) \
+    (_Generic(*(a1), \
         int: shmem_int_test_all_vector, \
         long: shmem_long_test_all_vector, \
         long long: shmem_longlong_test_all_vector, \
         unsigned int: shmem_uint_test_all_vector, \
         unsigned long: shmem_ulong_test_all_vector, \
-        unsigned long long: shmem_ulonglong_test_all_vector)(first, __VA_ARGS__)
-#define shmem_test_any_vector(first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_test_all_vector)(a1, a2, a3, a4, a5))
+#define shmem_test_any_vector(a1, a2, a3, a4, a5) \
+    (_Generic(*(a1), \
         int: shmem_int_test_any_vector, \
         long: shmem_long_test_any_vector, \
         long long: shmem_longlong_test_any_vector, \
         unsigned int: shmem_uint_test_any_vector, \
         unsigned long: shmem_ulong_test_any_vector, \
-        unsigned long long: shmem_ulonglong_test_any_vector)(first, __VA_ARGS__)
-#define shmem_test_some_vector(first, ...) \
-    _Generic(*(first), \
+        unsigned long long: shmem_ulonglong_test_any_vector)(a1, a2, a3, a4, a5))
+#define shmem_test_some_vector(a1, a2, a3, a4, a5, a6) \
+    (_Generic(*(a1), \
         int: shmem_int_test_some_vector, \
         long: shmem_long_test_some_vector, \
         long long: shmem_longlong_test_some_vector, \
         unsigned int: shmem_uint_test_some_vector, \
         unsigned long: shmem_ulong_test_some_vector, \
-        unsigned long long: shmem_ulonglong_test_some_vector)(first, __VA_ARGS__)
+        unsigned long long: shmem_ulonglong_test_some_vector)(a1, a2, a3, a4, a5, a6))
+#define heddle_shmem_sync_1(a1) (shmem_team_sync(a1))
+#define heddle_shmem_sync_4(a1, a2, a3, a4) (heddle_as_shmem_sync(a1, a2, a3, a4))
+#define shmem_sync(...) HEDDLE_BY_COUNT(heddle_shmem_sync_, __VA_ARGS__)
+#define shmem_broadcast(a1, a2, a3, a4, a5) \
+    (_Generic(*(a2), \
+        float: shmem_float_broadcast, \
+        double: shmem_double_broadcast, \
+        long double: shmem_longdouble_broadcast, \
+        char: shmem_char_broadcast, \
+        signed char: shmem_schar_broadcast, \
+        short: shmem_short_broadcast, \
+        int: shmem_int_broadcast, \
+        long: shmem_long_broadcast, \
+        long long: shmem_longlong_broadcast, \
+        unsigned char: shmem_uchar_broadcast, \
+        unsigned short: shmem_ushort_broadcast, \
+        unsigned int: shmem_uint_broadcast, \
+        unsigned long: shmem_ulong_broadcast, \
+        unsigned long long: shmem_ulonglong_broadcast)(a1, a2, a3, a4, a5))
+#define shmem_collect(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
+        float: shmem_float_collect, \
+        double: shmem_double_collect, \
+        long double: shmem_longdouble_collect, \
+        char: shmem_char_collect, \
+        signed char: shmem_schar_collect, \
+        short: shmem_short_collect, \
+        int: shmem_int_collect, \
+        long: shmem_long_collect, \
+        long long: shmem_longlong_collect, \
+        unsigned char: shmem_uchar_collect, \
+        unsigned short: shmem_ushort_collect, \
+        unsigned int: shmem_uint_collect, \
+        unsigned long: shmem_ulong_collect, \
+        unsigned long long: shmem_ulonglong_collect)(a1, a2, a3, a4))
+#define shmem_fcollect(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
+        float: shmem_float_fcollect, \
+        double: shmem_double_fcollect, \
+        long double: shmem_longdouble_fcollect, \
+        char: shmem_char_fcollect, \
+        signed char: shmem_schar_fcollect, \
+        short: shmem_short_fcollect, \
+        int: shmem_int_fcollect, \
+        long: shmem_long_fcollect, \
+        long long: shmem_longlong_fcollect, \
+        unsigned char: shmem_uchar_fcollect, \
+        unsigned short: shmem_ushort_fcollect, \
+        unsigned int: shmem_uint_fcollect, \
+        unsigned long: shmem_ulong_fcollect, \
+        unsigned long long: shmem_ulonglong_fcollect)(a1, a2, a3, a4))
+#define shmem_alltoall(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
+        float: shmem_float_alltoall, \
+        double: shmem_double_alltoall, \
+        long double: shmem_longdouble_alltoall, \
+        char: shmem_char_alltoall, \
+        signed char: shmem_schar_alltoall, \
+        short: shmem_short_alltoall, \
+        int: shmem_int_alltoall, \
+        long: shmem_long_alltoall, \
+        long long: shmem_longlong_alltoall, \
+        unsigned char: shmem_uchar_alltoall, \
+        unsigned short: shmem_ushort_alltoall, \
+        unsigned int: shmem_uint_alltoall, \
+        unsigned long: shmem_ulong_alltoall, \
+        unsigned long long: shmem_ulonglong_alltoall)(a1, a2, a3, a4))
+#define shmem_alltoalls(a1, a2, a3, a4, a5, a6) \
+    (_Generic(*(a2), \
+        float: shmem_float_alltoalls, \
+        double: shmem_double_alltoalls, \
+        long double: shmem_longdouble_alltoalls, \
+        char: shmem_char_alltoalls, \
+        signed char: shmem_schar_alltoalls, \
+        short: shmem_short_alltoalls, \
+        int: shmem_int_alltoalls, \
+        long: shmem_long_alltoalls, \
+        long long: shmem_longlong_alltoalls, \
+        unsigned char: shmem_uchar_alltoalls, \
+        unsigned short: shmem_ushort_alltoalls, \
+        unsigned int: shmem_uint_alltoalls, \
+        unsigned long: shmem_ulong_alltoalls, \
+        unsigned long long: shmem_ulonglong_alltoalls)(a1, a2, a3, a4, a5, a6))
+#define shmem_and_reduce(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
+        unsigned char: shmem_uchar_and_reduce, \
+        unsigned short: shmem_ushort_and_reduce, \
+        unsigned int: shmem_uint_and_reduce, \
+        unsigned long: shmem_ulong_and_reduce, \
+        unsigned long long: shmem_ulonglong_and_reduce, \
+        signed char: shmem_int8_and_reduce, \
+        short: shmem_int16_and_reduce, \
+        int: shmem_int32_and_reduce, \
+        long: shmem_int64_and_reduce)(a1, a2, a3, a4))
+#define shmem_or_reduce(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
+        unsigned char: shmem_uchar_or_reduce, \
+        unsigned short: shmem_ushort_or_reduce, \
+        unsigned int: shmem_uint_or_reduce, \
+        unsigned long: shmem_ulong_or_reduce, \
+        unsigned long long: shmem_ulonglong_or_reduce, \
+        signed char: shmem_int8_or_reduce, \
+        short: shmem_int16_or_reduce, \
+        int: shmem_int32_or_reduce, \
+        long: shmem_int64_or_reduce)(a1, a2, a3, a4))
+#define shmem_xor_reduce(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
+        unsigned char: shmem_uchar_xor_reduce, \
+        unsigned short: shmem_ushort_xor_reduce, \
+        unsigned int: shmem_uint_xor_reduce, \
+        unsigned long: shmem_ulong_xor_reduce, \
+        unsigned long long: shmem_ulonglong_xor_reduce, \
+        signed char: shmem_int8_xor_reduce, \
+        short: shmem_int16_xor_reduce, \
+        int: shmem_int32_xor_reduce, \
+        long: shmem_int64_xor_reduce)(a1, a2, a3, a4))
+#define shmem_max_reduce(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
+        char: shmem_char_max_reduce, \
+        signed char: shmem_schar_max_reduce, \
+        short: shmem_short_max_reduce, \
+        int: shmem_int_max_reduce, \
+        long: shmem_long_max_reduce, \
+        long long: shmem_longlong_max_reduce, \
+        unsigned char: shmem_uchar_max_reduce, \
+        unsigned short: shmem_ushort_max_reduce, \
+        unsigned int: shmem_uint_max_reduce, \
+        unsigned long: shmem_ulong_max_reduce, \
+        unsigned long long: shmem_ulonglong_max_reduce, \
+        float: shmem_float_max_reduce, \
+        double: shmem_double_max_reduce, \
+        long double: shmem_longdouble_max_reduce)(a1, a2, a3, a4))
+#define shmem_min_reduce(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
+        char: shmem_char_min_reduce, \
+        signed char: shmem_schar_min_reduce, \
+        short: shmem_short_min_reduce, \
+        int: shmem_int_min_reduce, \
+        long: shmem_long_min_reduce, \
+        long long: shmem_longlong_min_reduce, \
+        unsigned char: shmem_uchar_min_reduce, \
+        unsigned short: shmem_ushort_min_reduce, \
+        unsigned int: shmem_uint_min_reduce, \
+        unsigned long: shmem_ulong_min_reduce, \
+        unsigned long long: shmem_ulonglong_min_reduce, \
+        float: shmem_float_min_reduce, \
+        double: shmem_double_min_reduce, \
+        long double: shmem_longdouble_min_reduce)(a1, a2, a3, a4))
+#define shmem_sum_reduce(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
+        char: shmem_char_sum_reduce, \
+        signed char: shmem_schar_sum_reduce, \
+        short: shmem_short_sum_reduce, \
+        int: shmem_int_sum_reduce, \
+        long: shmem_long_sum_reduce, \
+        long long: shmem_longlong_sum_reduce, \
+        unsigned char: shmem_uchar_sum_reduce, \
+        unsigned short: shmem_ushort_sum_reduce, \
+        unsigned int: shmem_uint_sum_reduce, \
+        unsigned long: shmem_ulong_sum_reduce, \
+        unsigned long long: shmem_ulonglong_sum_reduce, \
+        float: shmem_float_sum_reduce, \
+        double: shmem_double_sum_reduce, \
+        long double: shmem_longdouble_sum_reduce, \
+        heddle_complexd: shmem_complexd_sum_reduce, \
+        heddle_complexf: shmem_complexf_sum_reduce)(a1, a2, a3, a4))
+#define shmem_prod_reduce(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
+        char: shmem_char_prod_reduce, \
+        signed char: shmem_schar_prod_reduce, \
+        short: shmem_short_prod_reduce, \
+        int: shmem_int_prod_reduce, \
+        long: shmem_long_prod_reduce, \
+        long long: shmem_longlong_prod_reduce, \
+        unsigned char: shmem_uchar_prod_reduce, \
+        unsigned short: shmem_ushort_prod_reduce, \
+        unsigned int: shmem_uint_prod_reduce, \
+        unsigned long: shmem_ulong_prod_reduce, \
+        unsigned long long: shmem_ulonglong_prod_reduce, \
+        float: shmem_float_prod_reduce, \
+        double: shmem_double_prod_reduce, \
+        long double: shmem_longdouble_prod_reduce, \
+        heddle_complexd: shmem_complexd_prod_reduce, \
+        heddle_complexf: shmem_complexf_prod_reduce)(a1, a2, a3, a4))
+#define shmem_sum_inscan(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
+        char: shmem_char_sum_inscan, \
+        signed char: shmem_schar_sum_inscan, \
+        short: shmem_short_sum_inscan, \
+        int: shmem_int_sum_inscan, \
+        long: shmem_long_sum_inscan, \
+        long long: shmem_longlong_sum_inscan, \
+        unsigned char: shmem_uchar_sum_inscan, \
+        unsigned short: shmem_ushort_sum_inscan, \
+        unsigned int: shmem_uint_sum_inscan, \
+        unsigned long: shmem_ulong_sum_inscan, \
+        unsigned long long: shmem_ulonglong_sum_inscan, \
+        float: shmem_float_sum_inscan, \
+        double: shmem_double_sum_inscan, \
+        long double: shmem_longdouble_sum_inscan, \
+        heddle_complexd: shmem_complexd_sum_inscan, \
+        heddle_complexf: shmem_complexf_sum_inscan)(a1, a2, a3, a4))
+#define shmem_sum_exscan(a1, a2, a3, a4) \
+    (_Generic(*(a2), \
+        char: shmem_char_sum_exscan, \
+        signed char: shmem_schar_sum_exscan, \
+        short: shmem_short_sum_exscan, \
+        int: shmem_int_sum_exscan, \
+        long: shmem_long_sum_exscan, \
+        long long: shmem_longlong_sum_exscan, \
+        unsigned char: shmem_uchar_sum_exscan, \
+        unsigned short: shmem_ushort_sum_exscan, \
+        unsigned int: shmem_uint_sum_exscan, \
+        unsigned long: shmem_ulong_sum_exscan, \
+        unsigned long long: shmem_ulonglong_sum_exscan, \
+        float: shmem_float_sum_exscan, \
+        double: shmem_double_sum_exscan, \
+        long double: shmem_longdouble_sum_exscan, \
+        heddle_complexd: shmem_complexd_sum_exscan, \
+        heddle_complexf: shmem_complexf_sum_exscan)(a1, a2, a3, a4))
+HEDDLE_DEPRECATED("use shmem_atomic_compare_swap") static __inline__ void heddle_warn_shmem_cswap(void) {}
+#define shmem_cswap(a1, a2, a3, a4) \
+    (heddle_warn_shmem_cswap(), _Generic(*(a1), \
+        int: heddle_as_shmem_int_cswap, \
+        long: heddle_as_shmem_long_cswap, \
+        long long: heddle_as_shmem_longlong_cswap)(a1, a2, a3, a4))
+HEDDLE_DEPRECATED("use shmem_atomic_swap") static __inline__ void heddle_warn_shmem_swap(void) {}
+#define shmem_swap(a1, a2, a3) \
+    (heddle_warn_shmem_swap(), _Generic(*(a1), \
+        float: heddle_as_shmem_float_swap, \
+        double: heddle_as_shmem_double_swap, \
+        int: heddle_as_shmem_int_swap, \
+        long: heddle_as_shmem_long_swap, \
+        long long: heddle_as_shmem_longlong_swap)(a1, a2, a3))
+HEDDLE_DEPRECATED("use shmem_atomic_fetch") static __inline__ void heddle_warn_shmem_fetch(void) {}
+#define shmem_fetch(a1, a2) \
+    (heddle_warn_shmem_fetch(), _Generic(*(a1), \
+        float: heddle_as_shmem_float_fetch, \
+        double: heddle_as_shmem_double_fetch, \
+        int: heddle_as_shmem_int_fetch, \
+        long: heddle_as_shmem_long_fetch, \
+        long long: heddle_as_shmem_longlong_fetch)(a1, a2))
+HEDDLE_DEPRECATED("use shmem_atomic_set") static __inline__ void heddle_warn_shmem_set(void) {}
+#define shmem_set(a1, a2, a3) \
+    (heddle_warn_shmem_set(), _Generic(*(a1), \
+        float: heddle_as_shmem_float_set, \
+        double: heddle_as_shmem_double_set, \
+        int: heddle_as_shmem_int_set, \
+        long: heddle_as_shmem_long_set, \
+        long long: heddle_as_shmem_longlong_set)(a1, a2, a3))
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_inc") static __inline__ void heddle_warn_shmem_finc(void) {}
+#define shmem_finc(a1, a2) \
+    (heddle_warn_shmem_finc(), _Generic(*(a1), \
+        int: heddle_as_shmem_int_finc, \
+        long: heddle_as_shmem_long_finc, \
+        long long: heddle_as_shmem_longlong_finc)(a1, a2))
+HEDDLE_DEPRECATED("use shmem_atomic_inc") static __inline__ void heddle_warn_shmem_inc(void) {}
+#define shmem_inc(a1, a2) \
+    (heddle_warn_shmem_inc(), _Generic(*(a1), \
+        int: heddle_as_shmem_int_inc, \
+        long: heddle_as_shmem_long_inc, \
+        long long: heddle_as_shmem_longlong_inc)(a1, a2))
+HEDDLE_DEPRECATED("use shmem_atomic_fetch_add") static __inline__ void heddle_warn_shmem_fadd(void) {}
+#define shmem_fadd(a1, a2, a3) \
+    (heddle_warn_shmem_fadd(), _Generic(*(a1), \
+        int: heddle_as_shmem_int_fadd, \
+        long: heddle_as_shmem_long_fadd, \
+        long long: heddle_as_shmem_longlong_fadd)(a1, a2, a3))
+HEDDLE_DEPRECATED("use shmem_atomic_add") static __inline__ void heddle_warn_shmem_add(void) {}
+#define shmem_add(a1, a2, a3) \
+    (heddle_warn_shmem_add(), _Generic(*(a1), \
+        int: heddle_as_shmem_int_add, \
+        long: heddle_as_shmem_long_add, \
+        long long: heddle_as_shmem_longlong_add)(a1, a2, a3))
 #endif
 
 #endif

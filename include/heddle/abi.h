@@ -28,6 +28,17 @@
 #error "Heddle's headers need gcc, clang or a compiler that speaks their attributes"
 #endif
 
+/* On every deprecated function of OpenSHMEM; programs that keep to them define HEDDLE_SILENCE_DEPRECATED. */
+#ifdef HEDDLE_SILENCE_DEPRECATED
+#define HEDDLE_DEPRECATED(instead)
+#else
+#define HEDDLE_DEPRECATED(instead) __attribute__((__deprecated__(instead)))
+#endif
+
+/* The complex types of reductions, without <complex.h>, which would define I. */
+__extension__ typedef double _Complex heddle_complexd;
+__extension__ typedef float _Complex heddle_complexf;
+
 /* Test builds that run PEs as threads of one process keep one of these per thread (docs/decisions/0004). */
 #ifdef HEDDLE_PES_AS_THREADS
 #define HEDDLE_PE_LOCAL __thread
@@ -77,6 +88,21 @@ extern "C" {
 
 typedef const struct heddle_ctx* shmem_ctx_t;
 
+/* A team is known by the address of one of these. The predefined ones are constants, usable in initializers. */
+struct heddle_team {
+    int unused;
+};
+typedef const struct heddle_team* shmem_team_t;
+extern const struct heddle_team heddle_team_world, heddle_team_shared;
+
+typedef struct {
+    int num_contexts; /* default 0; contexts are pooled and grow as needed, so any number is met */
+} shmem_team_config_t;
+
+typedef struct {
+    size_t total_ops; /* default SIZE_MAX */
+} shmem_ctx_session_config_t;
+
 /* Constant to all but src/runtime/init.cpp, so that compilers keep it in registers across stores and calls. A copy kept
  * from before init can only find that no offset fits, and the slow path is always right; after finalize it is the
  * entries of the table that say no (docs/decisions/0006). */
@@ -88,6 +114,9 @@ extern HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1;
 
 #define SHMEM_CTX_DEFAULT (&heddle_abi_1.default_ctx)
 #define SHMEM_CTX_INVALID ((shmem_ctx_t)0)
+#define SHMEM_TEAM_WORLD (&heddle_team_world)
+#define SHMEM_TEAM_SHARED (&heddle_team_shared)
+#define SHMEM_TEAM_INVALID ((shmem_team_t)0)
 
 /* The slow path: everything that is not a load or store of a neighbour's memory, and every complaint. The arguments
  * begin as those of the OpenSHMEM function do, so that the hot path has nothing to move out of the way for the call

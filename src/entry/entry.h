@@ -1,14 +1,21 @@
 // What the generated shims call.
 #pragma once
 
-#include "collective/sync_all.h"
+#include "collective/move.h"
+#include "collective/reduce.h"
+#include "collective/sync.h"
 #include "entry/twin.h"
 #include "operations/amo.h"
+#include "operations/lock.h"
 #include "operations/order.h"
 #include "operations/rma.h"
 #include "operations/signal.h"
 #include "operations/wait.h"
 #include "runtime/runtime.h"
 
+// What a collective is told of its call: the name that the program called, and where.
+#define HEDDLE_CALL(name) (heddle::team::Call{name, __builtin_return_address(0)})
+
+#define HEDDLE_NO_GENERICS
 #define HEDDLE_NO_INLINE  // the shims are definitions; nothing here is to be inlined from the header
 #include <shmem.h>

@@ -6,11 +6,11 @@
 
 namespace heddle::memory {
 
-heddle_peer* make_peer_table(int n_pes) {
+heddle_peer* make_peer_table(int n_pes, int bits) {
     static_assert(sizeof(int) == 4 && sizeof(heddle_peer) == 32);
     constexpr int kLeastBits = 12;
     const size_t table_bytes = os::round_up(static_cast<size_t>(n_pes) * sizeof(heddle_peer), os::kPageBytes);
-    for (int bits = 31; bits >= kLeastBits; --bits) {
+    for (; bits >= kLeastBits; --bits) {
         const size_t half = (size_t{1} << bits) * sizeof(heddle_peer);
         if (half < table_bytes)
             break;

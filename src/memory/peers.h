@@ -10,7 +10,9 @@ namespace heddle::memory {
 // peers[INT_MIN] to peers[INT_MAX], 128 GiB of address space of which only the entries used are ever memory. Where the
 // system refuses that much (ulimit -v), a smaller reservation; then a PE number further out than it reaches is a
 // segmentation fault instead of a message. Null when even 256 KiB are refused. Not freed: it lives as long as the
-// process.
-heddle_peer* make_peer_table(int n_pes);
+// process. bits: the numbers from -2^bits to 2^bits - 1 are answered for, so fewer than kEveryInt take less address
+// space.
+constexpr int kEveryInt = 31;
+heddle_peer* make_peer_table(int n_pes, int bits = kEveryInt);
 
 }  // namespace heddle::memory

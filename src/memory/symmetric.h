@@ -24,6 +24,8 @@ struct Region {
 struct Symmetric {
     Region heap;
     Region data;
+    int pe = 0;  // this one
+    int n_pes = 0;
     heddle_peer* peers = nullptr;         // of all PEs
     heddle_peer* published = nullptr;     // the hot path's table: as peers while it is open, zeroes otherwise
     const heddle_peer* nobody = nullptr;  // the table of contexts that are not alive: zeroes

@@ -9,9 +9,9 @@ namespace heddle::operations {
 
 inline uint64_t slow_amo(const char* function, shmem_ctx_t ctx, heddle_amo_op op, const void* dest, uint64_t operand,
                          uint64_t compare, size_t bytes, int pe) {
-    require_target(function, ctx, pe);
+    const int world_pe = require_target(function, ctx, pe);
     const char* argument = op == HEDDLE_AMO_FETCH ? "source" : "dest";
-    return heddle_amo_on(op, require_atomic(function, argument, dest, bytes, pe), operand, compare, bytes);
+    return heddle_amo_on(op, require_atomic(function, argument, dest, bytes, world_pe), operand, compare, bytes);
 }
 
 }  // namespace heddle::operations

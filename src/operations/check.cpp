@@ -48,14 +48,17 @@ void require_running(const char* function) {
     }
 }
 
-void require_target(const char* function, shmem_ctx_t ctx, int pe) {
+int require_target(const char* function, shmem_ctx_t ctx, int pe) {
     require_running(function);
     if (ctx == SHMEM_CTX_INVALID)
         fatal(function, "ctx is SHMEM_CTX_INVALID: right would be SHMEM_CTX_DEFAULT or a context that was created");
     if (!context::is_alive(ctx))
         fatal(function, "ctx %p is no context: it was destroyed, or never created", static_cast<const void*>(ctx));
-    if (pe < 0 || pe >= bootstrap::job.n_pes)
-        fatal(function, "pe %d is out of range: the job has PEs 0 to %d", pe, bootstrap::job.n_pes - 1);
+    const context::Numbering numbering = context::numbering_of(ctx);
+    if (pe < 0 || pe >= numbering.size)
+        fatal(function, "pe %d is out of range: the %s has PEs 0 to %d", pe,
+              numbering.team == SHMEM_TEAM_WORLD ? "job" : "context's team", numbering.size - 1);
+    return numbering.start + pe * numbering.stride;
 }
 
 size_t extent(const char* function, size_t nelems, size_t element_bytes) {

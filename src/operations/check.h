@@ -13,14 +13,15 @@ namespace heddle::operations {
 // Ends the PE unless it is between init and finalize.
 void require_running(const char* function);
 
-// require_running, and a context that is one, and pe in range (of the context).
-void require_target(const char* function, shmem_ctx_t ctx, int pe);
+// require_running, and a context that is one, and pe in range of the context's team. Returns the PE's number in the
+// world.
+int require_target(const char* function, shmem_ctx_t ctx, int pe);
 
 // The bytes of nelems elements; ends the PE when that is more than an address space.
 size_t extent(const char* function, size_t nelems, size_t element_bytes);
 
 // Where this PE reaches [address, address + bytes) of pe, which must lie in one symmetric region. `argument` is the
-// parameter's name. Call require_target first.
+// parameter's name; pe is of the world: require_target returns it.
 char* require_symmetric(const char* function, const char* argument, const void* address, size_t bytes, int pe);
 
 // require_symmetric for an atomic of `bytes`, which must be aligned to its size.

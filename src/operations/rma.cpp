@@ -6,10 +6,10 @@ namespace heddle::operations {
 
 namespace {
 
-// The parts that put and get share; false when there is nothing to copy.
-bool prepare(const char* function, shmem_ctx_t ctx, size_t nelems, size_t element_bytes, int pe, const char* local_name,
-             const void* local, size_t* bytes) {
-    require_target(function, ctx, pe);
+// The parts that put and get share; false when there is nothing to copy. *pe becomes that of the world.
+bool prepare(const char* function, shmem_ctx_t ctx, size_t nelems, size_t element_bytes, int* pe,
+             const char* local_name, const void* local, size_t* bytes) {
+    *pe = require_target(function, ctx, *pe);
     *bytes = extent(function, nelems, element_bytes);
     if (*bytes == 0)
         return false;
@@ -27,7 +27,7 @@ void check_overlap(const char* function, const void* to, const void* from, size_
 void slow_put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
               size_t element_bytes, int pe) {
     size_t bytes;
-    if (!prepare(function, ctx, nelems, element_bytes, pe, "source", source, &bytes))
+    if (!prepare(function, ctx, nelems, element_bytes, &pe, "source", source, &bytes))
         return;
     char* to = require_symmetric(function, "dest", dest, bytes, pe);
     check_overlap(function, to, source, bytes);
@@ -37,7 +37,7 @@ void slow_put(const char* function, shmem_ctx_t ctx, void* dest, const void* sou
 void slow_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
               size_t element_bytes, int pe) {
     size_t bytes;
-    if (!prepare(function, ctx, nelems, element_bytes, pe, "dest", dest, &bytes))
+    if (!prepare(function, ctx, nelems, element_bytes, &pe, "dest", dest, &bytes))
         return;
     const char* from = require_symmetric(function, "source", source, bytes, pe);
     check_overlap(function, dest, from, bytes);

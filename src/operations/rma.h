@@ -23,8 +23,7 @@ inline char* reach(const char* function, shmem_ctx_t ctx, const char* argument, 
     char* base = heddle_on_node(ctx, address, pe, &offset, &region);
     if (base && heddle_fits(region, offset, bytes, 1))
         return base + offset;
-    require_target(function, ctx, pe);
-    return require_symmetric(function, argument, address, bytes, pe);
+    return require_symmetric(function, argument, address, bytes, require_target(function, ctx, pe));
 }
 
 // nblocks blocks of bsize elements, whose starts are `stride` elements apart: the bytes from the first to the last.
@@ -59,8 +58,10 @@ void copy_blocks(char* to, const char* from, ptrdiff_t to_stride, ptrdiff_t from
 template <size_t kBytes>
 void put_blocks(const char* function, shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
                 size_t bsize, size_t nblocks, int pe) {
-    if (bsize == 0 || nblocks == 0)
-        return require_target(function, ctx, pe);
+    if (bsize == 0 || nblocks == 0) {
+        require_target(function, ctx, pe);
+        return;
+    }
     const size_t bytes = blocks_extent<kBytes>(function, "dst", dst, bsize, nblocks);
     blocks_extent<kBytes>(function, "sst", sst, bsize, nblocks);
     char* to = reach(function, ctx, "dest", dest, bytes, pe);
@@ -71,8 +72,10 @@ void put_blocks(const char* function, shmem_ctx_t ctx, void* dest, const void* s
 template <size_t kBytes>
 void get_blocks(const char* function, shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
                 size_t bsize, size_t nblocks, int pe) {
-    if (bsize == 0 || nblocks == 0)
-        return require_target(function, ctx, pe);
+    if (bsize == 0 || nblocks == 0) {
+        require_target(function, ctx, pe);
+        return;
+    }
     const size_t bytes = blocks_extent<kBytes>(function, "sst", sst, bsize, nblocks);
     blocks_extent<kBytes>(function, "dst", dst, bsize, nblocks);
     const char* from = reach(function, ctx, "source", source, bytes, pe);

@@ -20,4 +20,10 @@ int usable_cores() {
     return 1;
 }
 
+size_t last_level_cache_bytes() {
+    constexpr size_t kUsual = 32u << 20;
+    const long known = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return known > 0 ? static_cast<size_t>(known) : kUsual;
+}
+
 }  // namespace heddle::os

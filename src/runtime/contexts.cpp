@@ -1,26 +1,66 @@
-// Creating and destroying contexts, as programs call it: the checks, then src/context.
-
-#include <heddle/constants.h>
+// Contexts and their sessions as programs call them: the checks, then src/context.
 
 #include "base/error.h"
+#include "base/settings.h"
 #include "context/context.h"
 #include "operations/check.h"
 #include "operations/order.h"
 #include "runtime/runtime.h"
+#include "team/team.h"
+
+#include <heddle/constants.h>
 
 namespace heddle::runtime {
 
-int create_context(const char* function, long options, shmem_ctx_t* ctx) {
-    operations::require_running(function);
-    operations::require_pointer(function, "ctx", ctx);
+using base::fatal;
+
+namespace {
+
+bool options_are_known(const char* function, long options) {
     constexpr long kKnown = SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED | SHMEM_CTX_NOSTORE;
-    *ctx = SHMEM_CTX_INVALID;
-    if (options & ~kKnown) {
+    if (options & ~kKnown)
         base::complain(function, "options %#lx: the bits %#lx are unknown", options, options & ~kKnown);
+    return (options & ~kKnown) == 0;
+}
+
+int create_on(const char* function, team::Team* team, long options, shmem_ctx_t* ctx) {
+    operations::require_pointer(function, "ctx", ctx);
+    *ctx = SHMEM_CTX_INVALID;
+    if (!options_are_known(function, options))
+        return 1;
+    const heddle_peer* peers = team::peers_of(team, !base::settings.check);
+    if (!peers) {
+        base::complain(function, "no address space for the table of a team's PEs; right would be a higher ulimit -v");
         return 1;
     }
-    *ctx = context::create(options);
+    const team::Members& members = team->members;
+    *ctx = context::create(options, {team->handle, members.start, members.stride, members.size}, peers);
     return *ctx == SHMEM_CTX_INVALID;
+}
+
+// Ends the PE unless ctx is a context.
+void require_alive(const char* function, shmem_ctx_t ctx) {
+    if (!context::is_alive(ctx))
+        fatal(function, "ctx %p is no context: it was destroyed, or never created", static_cast<const void*>(ctx));
+}
+
+}  // namespace
+
+int create_context(const char* function, long options, shmem_ctx_t* ctx) {
+    operations::require_running(function);
+    return create_on(function, team::find(SHMEM_TEAM_WORLD), options, ctx);
+}
+
+int create_team_context(const char* function, shmem_team_t handle, long options, shmem_ctx_t* ctx) {
+    operations::require_running(function);
+    team::Team* team = team::find(handle);
+    if (team)
+        return create_on(function, team, options, ctx);
+    operations::require_pointer(function, "ctx", ctx);
+    *ctx = SHMEM_CTX_INVALID;
+    if (handle != SHMEM_TEAM_INVALID)
+        fatal(function, "team %p is no team: it was destroyed, or never created", static_cast<const void*>(handle));
+    return 1;
 }
 
 void destroy_context(const char* function, shmem_ctx_t ctx) {
@@ -28,9 +68,51 @@ void destroy_context(const char* function, shmem_ctx_t ctx) {
     if (ctx == SHMEM_CTX_INVALID)
         return;
     if (ctx == SHMEM_CTX_DEFAULT)
-        base::fatal(function, "ctx is SHMEM_CTX_DEFAULT, which cannot be destroyed");
+        fatal(function, "ctx is SHMEM_CTX_DEFAULT, which cannot be destroyed");
     operations::quiet(function, ctx);
     context::destroy(ctx);
+}
+
+int context_team(const char* function, shmem_ctx_t ctx, shmem_team_t* team) {
+    operations::require_running(function);
+    operations::require_pointer(function, "team", team);
+    *team = SHMEM_TEAM_INVALID;
+    if (ctx == SHMEM_CTX_INVALID)
+        return 1;
+    require_alive(function, ctx);
+    *team = context::numbering_of(ctx).team;
+    return 0;
+}
+
+void start_session(const char* function, shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t* config,
+                   long config_mask) {
+    operations::require_running(function);
+    if (ctx == SHMEM_CTX_INVALID)
+        return;
+    require_alive(function, ctx);
+    if (options & ~SHMEM_CTX_SESSION_BATCH)
+        fatal(function, "options %#lx: the bits %#lx are unknown", options, options & ~SHMEM_CTX_SESSION_BATCH);
+    if (config_mask & ~SHMEM_CTX_SESSION_TOTAL_OPS)
+        fatal(function, "config_mask %#lx: the bits %#lx are unknown", config_mask,
+              config_mask & ~SHMEM_CTX_SESSION_TOTAL_OPS);
+    context::Session& session = context::session_of(ctx);
+    if (config_mask & SHMEM_CTX_SESSION_TOTAL_OPS) {
+        operations::require_pointer(function, "config", config);
+        session.total_ops = config->total_ops;
+    }
+    session.options |= options;
+    session.open = true;
+}
+
+void stop_session(const char* function, shmem_ctx_t ctx) {
+    operations::require_running(function);
+    if (ctx == SHMEM_CTX_INVALID)
+        return;
+    require_alive(function, ctx);
+    context::Session& session = context::session_of(ctx);
+    if (!session.open)
+        fatal(function, "no session is open on this context: right would be shmem_ctx_session_start before");
+    session = {};
 }
 
 }  // namespace heddle::runtime

@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/settings.h"
-#include "bootstrap/bootstrap.h"
-#include "collective/sync_all.h"
+#include "collective/enter.h"
+#include "collective/sync.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
 #include "runtime/runtime.h"
@@ -12,12 +12,11 @@
 #include <heddle/constants.h>
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 namespace heddle::runtime {
 
 using base::fatal;
-using bootstrap::job;
+using collective::Call;
 using memory::Allocator;
 using memory::symmetric;
 
@@ -42,27 +41,11 @@ size_t offset_of(const void* ptr) {
     return reinterpret_cast<uintptr_t>(ptr) - symmetric->heap.base;
 }
 
-// An argument that all PEs must pass alike.
-struct Argument {
-    const char* name;
-    size_t value;
-};
+using Argument = collective::Shape::Argument;
 
 // In a checked run: all PEs must be in the same call with the same arguments, or their heaps would grow apart.
-void check_alike(const char* function, Argument first, Argument second = {}) {
-    if (!base::settings.check || job.n_pes == 1)
-        return;
-    bootstrap::exchange(function, {strlen(function), first.value, second.value});
-    for (int pe = 0; pe < job.n_pes; ++pe) {
-        const bootstrap::Post post = bootstrap::posted(pe);
-        if (post[0] != strlen(function))
-            fatal(function, "PE %d is in another memory collective at the same time", pe);
-        for (const auto& [argument, theirs] : {std::pair(first, post[1]), std::pair(second, post[2])}) {
-            if (argument.value != theirs)
-                fatal(function, "%s is %zu here, but %zu on PE %d: right would be the same on all", argument.name,
-                      argument.value, static_cast<size_t>(theirs), pe);
-        }
-    }
+void check_alike(const Call& call, Argument first, Argument second = {"", 0}) {
+    const collective::Entered entered(call, SHMEM_TEAM_WORLD, {{first, second}});
 }
 
 [[noreturn]] void not_allocated(const char* function, const void* ptr) {
@@ -74,7 +57,7 @@ void check_alike(const char* function, Argument first, Argument second = {}) {
 Argument pointer_argument(const char* function, const void* ptr) {
     if (!symmetric->heap.holds(ptr))
         not_allocated(function, ptr);
-    return {"ptr, from the start of the heap,", offset_of(ptr)};
+    return {"ptr, from the start of the heap,", static_cast<int64_t>(offset_of(ptr))};
 }
 
 void explain_exhaustion(const char* function, size_t size, size_t alignment) {
@@ -105,13 +88,13 @@ void give(const char* function, void* ptr) {
         not_allocated(function, ptr);
 }
 
-void* allocate_with_barrier(const char* function, size_t size, size_t alignment) {
-    operations::require_running(function);
-    check_alike(function, {"size", size}, {"alignment", alignment});
+void* allocate_with_barrier(const Call& call, size_t size, size_t alignment) {
+    operations::require_running(call.function);
+    check_alike(call, {"size", static_cast<int64_t>(size)}, {"alignment", static_cast<int64_t>(alignment)});
     if (size == 0)
         return nullptr;
-    void* ptr = take(function, size, alignment);
-    collective::barrier_all(function);
+    void* ptr = take(call.function, size, alignment);
+    collective::barrier_all(call);
     return ptr;
 }
 
@@ -131,75 +114,75 @@ bool resize_in_place(const void* ptr, size_t size) {
 
 }  // namespace
 
-void* allocate(const char* function, size_t size) {
-    return allocate_with_barrier(function, size, Allocator::kUnit);
+void* allocate(const Call& call, size_t size) {
+    return allocate_with_barrier(call, size, Allocator::kUnit);
 }
 
-void* allocate_zeroed(const char* function, size_t count, size_t size) {
-    operations::require_running(function);
+void* allocate_zeroed(const Call& call, size_t count, size_t size) {
+    operations::require_running(call.function);
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
         bytes = SIZE_MAX;  // more than any heap: the same NULL and the same message
-    check_alike(function, {"count * size", bytes});
+    check_alike(call, {"count * size", static_cast<int64_t>(bytes)});
     if (bytes == 0)
         return nullptr;
-    char* ptr = take(function, bytes, Allocator::kUnit);
+    char* ptr = take(call.function, bytes, Allocator::kUnit);
     if (ptr)
         memset(ptr, 0, bytes);
-    collective::barrier_all(function);
+    collective::barrier_all(call);
     return ptr;
 }
 
-void* allocate_aligned(const char* function, size_t alignment, size_t size) {
-    operations::require_running(function);
+void* allocate_aligned(const Call& call, size_t alignment, size_t size) {
+    operations::require_running(call.function);
     if (alignment % sizeof(void*) != 0 || alignment == 0 || (alignment & (alignment - 1)) != 0 ||
         alignment > kLargestAlignment) {
-        base::complain(function, "alignment %zu is wrong: right would be a power of two from %zu to %zu", alignment,
-                       sizeof(void*), kLargestAlignment);
+        base::complain(call.function, "alignment %zu is wrong: right would be a power of two from %zu to %zu",
+                       alignment, sizeof(void*), kLargestAlignment);
         return nullptr;
     }
-    return allocate_with_barrier(function, size, alignment);
+    return allocate_with_barrier(call, size, alignment);
 }
 
-void* allocate_with_hints(const char* function, size_t size, long hints) {
-    operations::require_running(function);
+void* allocate_with_hints(const Call& call, size_t size, long hints) {
+    operations::require_running(call.function);
     constexpr long kKnown = SHMEM_MALLOC_ATOMICS_REMOTE | SHMEM_MALLOC_SIGNAL_REMOTE;
     if (hints & ~kKnown)
-        HEDDLE_DEBUG(function, "hints %#lx: the bits %#lx are unknown and ignored", hints, hints & ~kKnown);
-    return allocate(function, size);
+        HEDDLE_DEBUG(call.function, "hints %#lx: the bits %#lx are unknown and ignored", hints, hints & ~kKnown);
+    return allocate(call, size);
 }
 
-void* reallocate(const char* function, void* ptr, size_t size) {
+void* reallocate(const Call& call, void* ptr, size_t size) {
     if (!ptr)
-        return allocate(function, size);
-    operations::require_running(function);
-    check_alike(function, {"size", size}, pointer_argument(function, ptr));
+        return allocate(call, size);
+    operations::require_running(call.function);
+    check_alike(call, {"size", static_cast<int64_t>(size)}, pointer_argument(call.function, ptr));
     if (size == 0) {
-        collective::barrier_all(function);
-        give(function, ptr);
+        collective::barrier_all(call);
+        give(call.function, ptr);
         return nullptr;
     }
-    collective::barrier_all(function);  // no PE may still write to what is about to move
-    const size_t old_bytes = allocated_bytes(function, ptr);
+    collective::barrier_all(call);  // no PE may still write to what is about to move
+    const size_t old_bytes = allocated_bytes(call.function, ptr);
     void* result = ptr;
     if (!resize_in_place(ptr, size)) {
-        result = take(function, size, Allocator::kUnit);
+        result = take(call.function, size, Allocator::kUnit);
         if (result) {
             memcpy(result, ptr, std::min(old_bytes, size));
-            give(function, ptr);
+            give(call.function, ptr);
         }
     }
-    collective::barrier_all(function);
+    collective::barrier_all(call);
     return result;
 }
 
-void release(const char* function, void* ptr) {
-    operations::require_running(function);
+void release(const Call& call, void* ptr) {
+    operations::require_running(call.function);
     if (!ptr)
         return;
-    check_alike(function, pointer_argument(function, ptr));
-    collective::barrier_all(function);
-    give(function, ptr);
+    check_alike(call, pointer_argument(call.function, ptr));
+    collective::barrier_all(call);
+    give(call.function, ptr);
 }
 
 }  // namespace heddle::runtime

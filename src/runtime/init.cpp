@@ -6,7 +6,8 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
-#include "collective/sync_all.h"
+#include "collective/reduce.h"
+#include "collective/sync.h"
 #include "context/context.h"
 #include "memory/node_memory.h"
 #include "memory/peers.h"
@@ -17,6 +18,7 @@
 #include "progress/wait_policy.h"
 #include "runtime/report.h"
 #include "runtime/runtime.h"
+#include "team/team.h"
 
 #include <heddle/constants.h>
 #include <pthread.h>
@@ -64,6 +66,7 @@ HEDDLE_PE_LOCAL pthread_mutex_t InitLock::mutex_ = PTHREAD_MUTEX_INITIALIZER;
 // From here on every operation takes the slow path, also in code that kept heddle_abi_1 in registers.
 void close_hot_path() {
     std::fill_n(memory::symmetric->published, job.n_pes, heddle_peer{});
+    team::close_peer_tables();
 }
 
 // The child of a fork is no PE: nothing may run in it, and its parent's threads are not its own.
@@ -122,7 +125,7 @@ bool map_memory(const char* function, const memory::StaticRange& data, char* err
         data_bytes = std::max(data_bytes, static_cast<size_t>(post[1]));
     }
     const memory::Layout layout = memory::plan(job.n_pes, bootstrap::job_page_bytes(job.n_pes),
-                                               collective::sync_shared_bytes(job.n_pes), heap_bytes, data_bytes);
+                                               team::rooms_bytes(job.n_pes), heap_bytes, data_bytes);
     if (!memory::map_node(job.memory_fd, layout)) {
         snprintf(error, kErrorBytes,
                  "cannot map the memory of %d PEs, %zu bytes of heap each: %s; right would be a smaller "
@@ -149,6 +152,8 @@ bool build_memory(const char* function, char* error) {
     auto* symmetric = new memory::Symmetric;  // lives as long as the process
     symmetric->heap = {reinterpret_cast<uintptr_t>(node.heap(job.pe)), node.layout.heap_bytes};
     symmetric->data = {data.begin, data.bytes()};
+    symmetric->pe = job.pe;
+    symmetric->n_pes = job.n_pes;
     symmetric->published = memory::make_peer_table(job.n_pes);
     symmetric->nobody = memory::make_peer_table(0);
     if (!symmetric->published || !symmetric->nobody) {
@@ -175,7 +180,7 @@ void open_hot_path() {
     heddle_abi_1.heap_base = symmetric.heap.base;
     heddle_abi_1.data_base = symmetric.data.base;
     heddle_abi_1.default_ctx.peers = symmetric.published;
-    context::start_contexts(symmetric.published, symmetric.nobody);
+    context::start_contexts(job.n_pes, symmetric.nobody);
     if (!base::settings.check)
         std::copy_n(symmetric.peers, job.n_pes, symmetric.published);
 }
@@ -198,8 +203,10 @@ bool start(const char* function, char* error) {
     const memory::NodeMemory& node = memory::node_memory;
     memory::symmetric->allocator = new memory::Allocator(node.layout.heap_bytes);
     memory::prepare_heap(job.pe, base::settings.huge_pages, base::settings.first_touch);
-    collective::start_sync(node.shared(), job.pe, job.n_pes,
-                           static_cast<collective::SyncAlgorithm>(base::settings.barrier), job.page->cores);
+    team::start_rooms(node.shared(), job.pe, job.n_pes, static_cast<uint32_t>(job.n_pes) > job.page->cores);
+    team::start_teams(job.pe, job.n_pes);
+    collective::machine = {&collective::kernels_for(static_cast<collective::VectorUnit>(base::settings.vector)),
+                           os::last_level_cache_bytes()};
     bootstrap::barrier(function);  // nobody reaches a peer's memory before that peer has moved its static data there
     open_hot_path();
     base::lifecycle = Lifecycle::kRunning;
@@ -207,9 +214,10 @@ bool start(const char* function, char* error) {
     return true;
 }
 
-void stop(const char* function) {
-    collective::barrier_all(function);
+void stop(const team::Call& call) {
+    collective::barrier_all(call);
     close_hot_path();
+    team::stop_teams();
     base::lifecycle = Lifecycle::kFinalized;
     // Nobody touches the heap of another any more. Static data stays shared: the program goes on using it.
     memory::discard_heap(job.pe);
@@ -259,11 +267,11 @@ int init_thread(const char* function, int requested, int* provided) {
     return 0;
 }
 
-void finalize(const char* function) {
-    operations::require_running(function);
+void finalize(const team::Call& call) {
+    operations::require_running(call.function);
     InitLock lock;
     if (--references == 0)
-        stop(function);
+        stop(call);
 }
 
 }  // namespace heddle::runtime

@@ -2,6 +2,8 @@
 // of it. One thread per PE in init, finalize and the memory collectives; the queries from any thread.
 #pragma once
 
+#include "team/room.h"
+
 #include <heddle/abi.h>
 
 #include <cstddef>
@@ -11,7 +13,7 @@ namespace heddle::runtime {
 // Sections 9.1 and 9.2. The names are those of the specification; `function` is for messages.
 void init_or_die(const char* function);
 int init_thread(const char* function, int requested, int* provided);
-void finalize(const char* function);
+void finalize(const team::Call& call);
 void query_initialized(const char* function, int* initialized);
 void query_thread(const char* function, int* provided);
 [[noreturn]] void global_exit(const char* function, int status);
@@ -23,16 +25,34 @@ void* pointer(const char* function, const void* dest, int pe);
 void info_get_version(const char* function, int* major, int* minor);
 void info_get_name(const char* function, char* name);
 
-// Section 9.4.
+// Section 9.4. What a team cannot be gives a message and a result of nonzero (or -1, NULL).
+int team_my_pe(const char* function, shmem_team_t team);
+int team_n_pes(const char* function, shmem_team_t team);
+int team_get_config(const char* function, shmem_team_t team, long config_mask, shmem_team_config_t* config);
+int team_translate_pe(const char* function, shmem_team_t from, int pe, shmem_team_t to);
+void* team_pointer(const char* function, shmem_team_t team, const void* dest, int pe);
+int team_split_strided(const team::Call& call, shmem_team_t parent, int start, int stride, int size,
+                       const shmem_team_config_t* config, long config_mask, shmem_team_t* new_team);
+int team_split_2d(const team::Call& call, shmem_team_t parent, int xrange, const shmem_team_config_t* xaxis_config,
+                  long xaxis_mask, shmem_team_t* xaxis_team, const shmem_team_config_t* yaxis_config, long yaxis_mask,
+                  shmem_team_t* yaxis_team);
+void team_destroy(const team::Call& call, shmem_team_t team);
+
+// Section 9.5: contexts and sessions.
 int create_context(const char* function, long options, shmem_ctx_t* ctx);
+int create_team_context(const char* function, shmem_team_t team, long options, shmem_ctx_t* ctx);
 void destroy_context(const char* function, shmem_ctx_t ctx);
+int context_team(const char* function, shmem_ctx_t ctx, shmem_team_t* team);
+void start_session(const char* function, shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t* config,
+                   long config_mask);
+void stop_session(const char* function, shmem_ctx_t ctx);
 
 // Section 9.3.
-void* allocate(const char* function, size_t size);
-void* allocate_zeroed(const char* function, size_t count, size_t size);
-void* allocate_aligned(const char* function, size_t alignment, size_t size);
-void* allocate_with_hints(const char* function, size_t size, long hints);
-void* reallocate(const char* function, void* ptr, size_t size);
-void release(const char* function, void* ptr);
+void* allocate(const team::Call& call, size_t size);
+void* allocate_zeroed(const team::Call& call, size_t count, size_t size);
+void* allocate_aligned(const team::Call& call, size_t alignment, size_t size);
+void* allocate_with_hints(const team::Call& call, size_t size, long hints);
+void* reallocate(const team::Call& call, void* ptr, size_t size);
+void release(const team::Call& call, void* ptr);
 
 }  // namespace heddle::runtime

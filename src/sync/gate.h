@@ -16,13 +16,27 @@
 
 namespace heddle::sync {
 
-struct alignas(64) Gate {  // a line of its own: waiters spin on it
+// Waiters spin on it: whoever holds one gives it a cache line of its own, or shares the line with what waiters read
+// next.
+struct alignas(8) Gate {
     std::atomic<uint32_t> value;
     std::atomic<uint32_t> sleepers;
 
     // True once the count has reached target; counts may wrap.
     bool reached(uint32_t target) const {
         return static_cast<int32_t>(value.load(std::memory_order_acquire) - target) >= 0;  // pairs with open
+    }
+
+    // open in two halves, for a caller with something to do in between that takes less than a sleeper minds: the store
+    // is on its way meanwhile. wake must follow.
+    void set(uint32_t new_value) {
+        value.store(new_value, std::memory_order_release);  // pairs with reached
+    }
+    void wake() {
+        // A read-modify-write, because those of one word have one order: this comes after the increment in sleep, and
+        // sees it; or before it, and then the load behind that increment sees what set stored.
+        if (sleepers.fetch_add(0, std::memory_order_acq_rel) != 0)
+            os::futex_wake_all(&value);
     }
 
     void open(uint32_t new_value) {
@@ -40,6 +54,6 @@ struct alignas(64) Gate {  // a line of its own: waiters spin on it
         sleepers.fetch_sub(1, std::memory_order_relaxed);  // too high a count costs a wake, never loses one
     }
 };
-static_assert(sizeof(Gate) == 64);
+static_assert(sizeof(Gate) == 8);
 
 }  // namespace heddle::sync

@@ -32,6 +32,14 @@ PIN(HEDDLE_AMO_XOR, 7);
 
 PIN(HEDDLE_GAP_BYTES, 4096);
 PIN(sizeof(shmem_ctx_t), 8);
+PIN(sizeof(shmem_team_t), 8);
+PIN(sizeof(struct heddle_team), 4);
+PIN(sizeof(shmem_team_config_t), 4);
+PIN(offsetof(shmem_team_config_t, num_contexts), 0);
+PIN(sizeof(shmem_ctx_session_config_t), 8);
+PIN(offsetof(shmem_ctx_session_config_t, total_ops), 0);
+PIN(sizeof(heddle_complexd), 16);
+PIN(sizeof(heddle_complexf), 8);
 
 PIN(SHMEM_THREAD_SINGLE, 0);
 PIN(SHMEM_THREAD_FUNNELED, 1);
@@ -48,6 +56,22 @@ PIN(SHMEM_SIGNAL_ADD, 1);
 PIN(SHMEM_MALLOC_ATOMICS_REMOTE, 1);
 PIN(SHMEM_MALLOC_SIGNAL_REMOTE, 2);
 PIN(SHMEM_MAX_NAME_LEN, 256);
+PIN(SHMEM_CTX_PRIVATE, 1);
+PIN(SHMEM_CTX_SERIALIZED, 2);
+PIN(SHMEM_CTX_NOSTORE, 4);
+PIN(SHMEM_CTX_SESSION_BATCH, 1);
+PIN(SHMEM_CTX_SESSION_TOTAL_OPS, 1);
+PIN(SHMEM_TEAM_NUM_CONTEXTS, 1);
+/* Programs have arrays of these many elements compiled in. */
+PIN(SHMEM_SYNC_VALUE, 0);
+PIN(SHMEM_SYNC_SIZE, 1);
+PIN(SHMEM_BARRIER_SYNC_SIZE, 1);
+PIN(SHMEM_BCAST_SYNC_SIZE, 1);
+PIN(SHMEM_COLLECT_SYNC_SIZE, 1);
+PIN(SHMEM_REDUCE_SYNC_SIZE, 1);
+PIN(SHMEM_REDUCE_MIN_WRKDATA_SIZE, 1);
+PIN(SHMEM_ALLTOALL_SYNC_SIZE, 1);
+PIN(SHMEM_ALLTOALLS_SYNC_SIZE, 1);
 
 /* Names that a program may use for itself. */
 #ifdef I
@@ -59,6 +83,10 @@ PIN(SHMEM_MAX_NAME_LEN, 256);
 #ifdef bool
 #error "shmem.h defines bool"
 #endif
+
+/* The predefined handles are constants; comparisons are constant expressions, for switch labels. */
+shmem_team_t const teams[] = {SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED, SHMEM_TEAM_INVALID};
+shmem_ctx_t const contexts[] = {SHMEM_CTX_DEFAULT, SHMEM_CTX_INVALID};
 
 int main(void) {
     return 0;

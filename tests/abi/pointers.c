@@ -40,6 +40,10 @@ int main(void) {
     COMPARE(shmem_putmem);
     COMPARE(shmem_malloc);
     COMPARE(shmem_quiet);
+    COMPARE(shmem_team_split_strided);
+    COMPARE(shmem_long_sum_reduce);
+    COMPARE(shmem_double_broadcast);
+    COMPARE(shmem_set_lock);
     shmem_init();
     cell = (long*)shmem_calloc(1, sizeof(long));
     p(cell, 7, shmem_my_pe());

@@ -24,9 +24,10 @@ MAY_INCLUDE = {
     "bootstrap": ["base", "os", "sync", "progress"],
     "memory": ["base", "os"],
     "context": ["base", "memory"],
-    "operations": ["base", "progress", "bootstrap", "memory", "context"],
-    "collective": ["base", "sync", "progress", "operations"],
-    "runtime": ["base", "os", "progress", "bootstrap", "memory", "context", "operations", "collective"],
+    "team": ["base", "os", "sync", "progress", "memory"],
+    "operations": ["base", "os", "progress", "bootstrap", "memory", "context"],
+    "collective": ["base", "memory", "team", "operations"],
+    "runtime": ["base", "os", "progress", "bootstrap", "memory", "context", "team", "operations", "collective"],
     "entry": ["operations", "collective", "runtime"],
 }
 # Programs beside the library share its basics and the job page, nothing else.
@@ -115,7 +116,8 @@ def self_test() -> list[str]:
         "src/os/a.h": "base/error.h",
         "src/sync/a.h": "progress/wait_policy.h",
         "src/memory/a.cpp": "bootstrap/bootstrap.h",
-        "src/operations/a.h": "collective/sync_all.h",
+        "src/operations/a.h": "collective/sync.h",
+        "src/team/a.h": "collective/enter.h",
         "src/runtime/a.cpp": "entry/entry.h",
         "src/memory/b.cpp": "heddle/hot_path.h",
         "src/unheard_of/a.h": "base/error.h",

@@ -60,6 +60,8 @@ def main():
                          EXPECTED_STATUS.get(program, 0), pathlib.Path(folder))
             missing += [f"{program}: {name}" for name in sorted(names - called)]
         for program in TABLE_PROGRAMS:
+            if not expected_of_generics(families, program):
+                continue
             called = run(oshrun, recorder, binaries / f"conformance_{program}_generic", [], 0, pathlib.Path(folder))
             missing += [f"{program}, by generics: {name}"
                         for name in sorted(expected_of_generics(families, program) - called)]

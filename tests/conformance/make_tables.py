@@ -27,6 +27,14 @@ SHAPES = {
     "signal": ("signal_row", "uint64_t* sig_addr, uint64_t signal, int pe"),
     "wait": ("wait_row", "void* ivars, size_t nelems, size_t* indices, const int* status, int cmp, "
                          "const void* cmp_values"),
+    "sync": ("sync_row", "shmem_team_t team"),
+    "move": ("move_row", "shmem_team_t team, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, "
+                         "size_t nelems, int root"),
+    "old_move": ("old_move_row", "void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int root, "
+                                 "int start, int log_stride, int size, long* psync"),
+    "reduce": ("reduce_row", "shmem_team_t team, void* dest, const void* source, size_t nelems"),
+    "old_reduce": ("old_reduce_row", "void* dest, const void* source, int nelems, int start, int log_stride, int size, "
+                                     "void* pwrk, long* psync"),
 }
 STRIDED = "void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe"
 for strided_table in ("iput", "iget", "ibput", "ibget"):
@@ -34,11 +42,16 @@ for strided_table in ("iput", "iget", "ibput", "ibget"):
 
 AMO_OPS = ["compare_swap", "fetch_inc", "fetch_add", "fetch_and", "fetch_or", "fetch_xor", "swap", "inc", "add", "and",
            "or", "xor", "set", "fetch"]
+OLD_AMO_OPS = {"cswap": "compare_swap", "finc": "fetch_inc", "fadd": "fetch_add"}
 
 
 def all_families():
     """Family name -> family; stops when families.py and the table disagree."""
-    families = {family.row["name"]: family for _, families in generate.load() for family in families}
+    families = {}
+    for _, section in generate.load():
+        for family in section:
+            name = family.row["name"]
+            families[name if name not in families else f"{name} ({family.row['types']})"] = family
     for missing in sorted(families.keys() - FAMILIES.keys()):
         sys.exit(f"tests/conformance/families.py: no test for the family {missing} of api/openshmem.toml")
     for gone in sorted(FAMILIES.keys() - families.keys()):
@@ -47,11 +60,20 @@ def all_families():
 
 
 def kind_of(c_type):
+    """The character of function_info.kind, as C."""
     if c_type == "void":
-        return "b"
+        return "'b'"
+    if "complex" in c_type:
+        return "'c'"
     if c_type in ("float", "double", "long double"):
-        return "f"
-    return "u" if c_type.startswith(("unsigned", "uint", "size")) else "i"
+        return "'f'"
+    if c_type == "char":
+        return "(CHAR_MIN < 0 ? 'i' : 'u')"
+    return "'u'" if c_type.startswith(("unsigned", "uint", "size")) else "'i'"
+
+
+# C functions whose name is a C11 generic as well: the parentheses keep the macro out.
+GENERIC_TOO = {"shmem_wait_until", "shmem_sync"}
 
 
 class Row:
@@ -61,11 +83,16 @@ class Row:
         self.table, self.family = table, family
         function = family.functions(with_ctx)[index]
         types = family.row.get("types")
-        self.c_type = family.types[index][0] if types and types != "size" else "void"
+        in_bits = types in ("size", "old_size")
+        self.c_type = family.types[index][0] if types and not in_bits else "void"
         self.bytes = f"sizeof({self.c_type})" if self.c_type != "void" else "1"
-        if types == "size":
+        if in_bits:
             self.bytes = str(family.types[index] // 8)
+        if family.row["name"] in ("shmem_wait", "shmem_wait_until"):
+            self.c_type, self.bytes = "long", "sizeof(long)"
         self.called = self.reached = function.name
+        if function.name in GENERIC_TOO:
+            self.called = f"({function.name})"
         if by_generic and family.generic:
             self.called = family.generic
             self.reached = dict(family.choices(with_ctx)).get(family.same.get(self.c_type, self.c_type), function).name
@@ -78,7 +105,7 @@ class Row:
 
     def info(self):
         nonblocking = int(self.family.row["name"].endswith("_nbi"))
-        return f'{{"{self.reached}", {self.bytes}, \'{kind_of(self.c_type)}\', {nonblocking}}}'
+        return f'{{"{self.reached}", {self.bytes}, {kind_of(self.c_type)}, {nonblocking}}}'
 
 
 def copy_body(row):
@@ -104,7 +131,8 @@ def strided_body(row):
 
 
 def amo_op(row):
-    return row.base.partition("_atomic_")[2]
+    old = row.base.removeprefix("shmem_TYPENAME_")
+    return row.base.partition("_atomic_")[2] or OLD_AMO_OPS.get(old, old)
 
 
 def amo_body(row):
@@ -134,7 +162,10 @@ def wait_body(row):
         load, values = "", f"(const {t}*)cmp_values"
     else:
         load, values = f"{t} v; memcpy(&v, cmp_values, sizeof v); ", "v"
-    if wait_set(row) == "WAIT_ONE":
+    if wait_is_ne(row):
+        call = row.call(f"({t}*)ivars", values)
+        load += "(void)cmp; (void)nelems; (void)indices; (void)status; "
+    elif wait_set(row) == "WAIT_ONE":
         call = row.call(f"({t}*)ivars", "cmp", values)
         load += "(void)nelems; (void)indices; (void)status; "
     elif wait_set(row) == "WAIT_SOME":
@@ -145,6 +176,37 @@ def wait_body(row):
     if row.family.returns == "void":
         return load + call + "; return 0;"
     return load + f"return (size_t){call};"
+
+
+def move_op(row):
+    return row.base.removeprefix("shmem_").removeprefix("TYPENAME_").removesuffix("mem").removesuffix("SIZE")
+
+
+def move_body(row):
+    buffers = [f"({row.c_type}*)dest", f"(const {row.c_type}*)source"]
+    strides = ["dst", "sst"] if move_op(row) == "alltoalls" else []
+    root = ["root"] if move_op(row) == "broadcast" else []
+    unused = ("" if strides else "(void)dst; (void)sst; ") + ("" if root else "(void)root; ")
+    if row.table == "old_move":
+        return unused + row.call(*buffers, *strides, "nelems", *root, "start", "log_stride", "size", "psync") + ";"
+    return unused + "return " + row.call("team", *buffers, *strides, "nelems", *root) + ";"
+
+
+def reduce_op(row):
+    op = row.base.removeprefix("shmem_TYPENAME_").removesuffix("_reduce").removesuffix("_to_all")
+    return op.removeprefix("sum_") if op.endswith("scan") else op
+
+
+def reduce_body(row):
+    buffers = [f"({row.c_type}*)dest", f"(const {row.c_type}*)source"]
+    if row.table == "old_reduce":
+        return row.call(*buffers, "nelems", "start", "log_stride", "size", f"({row.c_type}*)pwrk", "psync") + ";"
+    return "return " + row.call("team", *buffers, "nelems") + ";"
+
+
+def wait_is_ne(row):
+    """The deprecated waits compare for inequality alone."""
+    return row.base in ("shmem_wait", "shmem_TYPENAME_wait")
 
 
 def wait_set(row):
@@ -164,18 +226,25 @@ def fields(row):
     if row.table == "signal":
         return [str(int("add" in row.base))]
     if row.table == "wait":
-        return [str(int("_test" in row.base)), wait_set(row), str(int("_vector" in row.base))]
+        return [str(int("_test" in row.base)), wait_set(row), str(int("_vector" in row.base)), str(int(wait_is_ne(row)))]
+    if row.table in ("move", "old_move"):
+        return ["MOVE_" + move_op(row).upper()]
+    if row.table in ("reduce", "old_reduce"):
+        return ["REDUCE_" + reduce_op(row).upper()]
     return []
 
 
 BODIES = {"put": copy_body, "get": copy_body, "p": p_body, "g": g_body, "iput": strided_body, "iget": strided_body,
           "ibput": strided_body, "ibget": strided_body, "amo": amo_body, "put_signal": put_signal_body,
-          "signal": lambda row: row.call("sig_addr", "signal", "pe") + ";", "wait": wait_body}
+          "signal": lambda row: row.call("sig_addr", "signal", "pe") + ";", "wait": wait_body,
+          "sync": lambda row: f"return {row.call('team')};", "move": move_body, "old_move": move_body,
+          "reduce": reduce_body, "old_reduce": reduce_body}
+RETURNS = {"wait": "size_t", "sync": "int", "move": "int", "reduce": "int"}
 
 
 def write_table(table, rows):
     row_type, parameters = SHAPES[table]
-    returns = "size_t" if table == "wait" else "void"
+    returns = RETURNS.get(table, "void")
     lines = [f"static {returns} {row.thunk}({parameters}) {{ {BODIES[table](row)} }}" for row in rows]
     lines.append(f"const struct {row_type} {table}_rows[] = {{")
     lines += ["    {" + ", ".join([row.info(), *fields(row), row.thunk]) + "}," for row in rows]
@@ -197,7 +266,7 @@ def main():
         for with_ctx in family.forms():
             for index in range(len(family.functions(with_ctx))):
                 tables.setdefault(table, []).append(Row(table, family, index, with_ctx, options.generic))
-    lines = ["/* Written by tests/conformance/make_tables.py. */", '#include "tables.h"', "", "#include <shmem.h>",
+    lines = ["/* Written by tests/conformance/make_tables.py. */", '#include "tables.h"', "", "#include <limits.h>", "#include <shmem.h>",
              "#include <string.h>", ""]
     for table, rows in tables.items():
         lines += write_table(table, rows)

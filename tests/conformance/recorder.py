@@ -17,6 +17,7 @@ import generate  # noqa: E402  (api/generate.py reads the table)
 
 HEAD = """/* Written by tests/conformance/recorder.py. */
 #define HEDDLE_NO_INLINE
+#define HEDDLE_NO_GENERICS /* some functions have the name of a generic */
 #include <fcntl.h>
 #include <pshmem.h>
 #include <stdlib.h>

@@ -21,7 +21,7 @@ extern shmem_ctx_t conformance_ctx;
 struct function_info {
     const char* name;
     size_t bytes;    /* of one element */
-    char kind;       /* 'i' signed, 'u' unsigned, 'f' floating point, 'b' bytes of no type */
+    char kind;       /* 'i' signed, 'u' unsigned, 'f' floating point, 'c' complex, 'b' bytes of no type */
     int nonblocking; /* its effect is there after quiet */
 };
 
@@ -67,7 +67,50 @@ struct wait_row {
     int tests; /* otherwise it waits */
     enum wait_set set;
     int vector; /* cmp_values is one for each element */
+    int is_ne;  /* it has no cmp: SHMEM_CMP_NE is meant */
     size_t (*call)(void* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const void* cmp_values);
+};
+
+struct sync_row {
+    struct function_info info;
+    int (*call)(shmem_team_t team);
+};
+
+enum move_op { MOVE_BROADCAST, MOVE_COLLECT, MOVE_FCOLLECT, MOVE_ALLTOALL, MOVE_ALLTOALLS };
+struct move_row { /* dst, sst and root where the operation has them */
+    struct function_info info;
+    enum move_op op;
+    int (*call)(shmem_team_t team, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
+                int root);
+};
+struct old_move_row { /* on an active set */
+    struct function_info info;
+    enum move_op op;
+    void (*call)(void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int root, int start,
+                 int log_stride, int size, long* psync);
+};
+
+enum reduce_op {
+    REDUCE_AND,
+    REDUCE_OR,
+    REDUCE_XOR,
+    REDUCE_MAX,
+    REDUCE_MIN,
+    REDUCE_SUM,
+    REDUCE_PROD,
+    REDUCE_INSCAN,
+    REDUCE_EXSCAN
+};
+struct reduce_row {
+    struct function_info info;
+    enum reduce_op op;
+    int (*call)(shmem_team_t team, void* dest, const void* source, size_t nelems);
+};
+struct old_reduce_row {
+    struct function_info info;
+    enum reduce_op op;
+    void (*call)(void* dest, const void* source, int nelems, int start, int log_stride, int size, void* pwrk,
+                 long* psync);
 };
 
 #define CONFORMANCE_TABLE(row, name) \
@@ -85,6 +128,11 @@ CONFORMANCE_TABLE(amo_row, amo_rows);
 CONFORMANCE_TABLE(put_signal_row, put_signal_rows);
 CONFORMANCE_TABLE(signal_row, signal_rows);
 CONFORMANCE_TABLE(wait_row, wait_rows);
+CONFORMANCE_TABLE(sync_row, sync_rows);
+CONFORMANCE_TABLE(move_row, move_rows);
+CONFORMANCE_TABLE(old_move_row, old_move_rows);
+CONFORMANCE_TABLE(reduce_row, reduce_rows);
+CONFORMANCE_TABLE(old_reduce_row, old_reduce_rows);
 
 #ifdef __cplusplus
 }

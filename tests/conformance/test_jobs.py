@@ -75,3 +75,8 @@ def test_same_seed_gives_the_same_run():
     out = run(OSHRUN, "-n", 2, program("atomics_inline"), HEDDLE_TEST_SEED="12345").stdout
     assert "HEDDLE_TEST_SEED=12345," in out
 
+
+
+def test_too_many_teams_are_explained():
+    err = run(OSHRUN, "-n", 2, program("teams_inline"), HEDDLE_TEST_TOO_MANY="1").stderr
+    assert "shmem_team_split_strided: as many teams are alive on this node as there can be" in err

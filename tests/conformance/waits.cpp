@@ -25,9 +25,7 @@ struct Value {
     bool is_signed;
     size_t bytes;
 
-    int64_t as_signed() const {
-        return bytes == 8 ? static_cast<int64_t>(bits) : static_cast<int32_t>(static_cast<uint32_t>(bits));
-    }
+    int64_t as_signed() const { return static_cast<int64_t>(bits << (64 - 8 * bytes)) >> (64 - 8 * bytes); }
     bool less(const Value& other) const { return is_signed ? as_signed() < other.as_signed() : bits < other.bits; }
 };
 
@@ -51,7 +49,7 @@ bool compare(const Value& a, int cmp, const Value& b) {
 
 // Few values, so that all comparisons come true and false: limits, -1, 0, 1.
 Value random_value(const function_info& info, Random& random) {
-    const uint64_t mask = info.bytes == 8 ? ~uint64_t{0} : 0xffffffffu;
+    const uint64_t mask = ~uint64_t{0} >> (64 - 8 * info.bytes);
     const uint64_t values[] = {0, 1, mask, mask >> 1, (mask >> 1) + 1, 2};
     return {values[random.below(std::size(values))], info.kind == 'i', info.bytes};
 }
@@ -67,7 +65,7 @@ struct Case {
 
     Case(const wait_row& row, Random& random) {
         nelems = row.set == WAIT_ONE ? 1 : random.below(3) ? random.below(5) : random.below(kMaxElements + 1);
-        cmp = 1 + static_cast<int>(random.below(6));
+        cmp = row.is_ne ? SHMEM_CMP_NE : 1 + static_cast<int>(random.below(6));
         const Value common = random_value(row.info, random);
         for (size_t i = 0; i < nelems; ++i) {
             values.push_back(random_value(row.info, random));
@@ -153,6 +151,8 @@ void store_to_next(const wait_row& row, unsigned char* ivars, size_t nelems, Ran
         unsigned char* target = ivars + i * row.info.bytes;
         if (row.info.bytes == 8)
             shmem_uint64_p(reinterpret_cast<uint64_t*>(target), 1, (pe + 1) % n_pes);
+        else if (row.info.bytes == 2)
+            shmem_uint16_p(reinterpret_cast<uint16_t*>(target), 1, (pe + 1) % n_pes);
         else
             shmem_uint32_atomic_set(reinterpret_cast<uint32_t*>(target), 1, (pe + 1) % n_pes);
     }

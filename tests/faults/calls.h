@@ -20,6 +20,7 @@ extern const size_t calls_count;
 void* pointer_argument(const char* name);
 long long number_argument(const char* name);
 shmem_ctx_t context_argument(void);
+shmem_team_t team_argument(const char* name);
 void show_pointer(const void* result);
 void show_number(long long result);
 

@@ -31,21 +31,32 @@ INLINED = {function.name for _, families in generate.load() for family in famili
            if function.inline}
 
 
+# Collectives on a team or an active set, with data; and those that only wait.
+COLLECTIVES = [name for name in FUNCTIONS if any(word in name for word in ("broadcast", "collect", "alltoall", "_reduce",
+                                                                             "scan", "to_all"))]
+WAITING = ["shmem_team_sync", "shmem_sync", "shmem_barrier"]
+ON_TEAMS = [name for name in COLLECTIVES + WAITING if "team" in FUNCTIONS[name]]
+ON_ACTIVE_SETS = [name for name in COLLECTIVES + WAITING if "pSync" in FUNCTIONS[name]]
+
+
 def those_with(*names):
-    """The functions that have all these parameters, in the table's order."""
-    return [function for function, parameter in FUNCTIONS.items() if set(names) <= set(parameter)]
+    """The functions that have all these parameters, in the table's order, but for COLLECTIVES."""
+    return [function for function, parameter in FUNCTIONS.items()
+            if set(names) <= set(parameter) and function not in COLLECTIVES]
 
 
 def remote_argument(function):
     """The parameter of a communicating function that must be symmetric."""
     names = FUNCTIONS[function]
-    reads = "get" in function or function.endswith("_g") or "atomic_fetch" in function
+    reads = "get" in function or function.endswith("_g") or "_fetch" in function
     return "source" if "source" in names and ("dest" not in names or reads) else "dest"
 
 
 def element_bytes(function):
     """Of one element of its data."""
-    return 1 if "putmem" in function or "getmem" in function else 8
+    if re.search("(put|get|broadcast|collect|alltoall|alltoalls)mem", function):
+        return 1
+    return 2 if "_short_" in function else 8
 
 
 class Result:

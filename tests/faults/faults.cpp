@@ -3,7 +3,9 @@
 //   shmem_finalize;
 //           all: on every PE
 //   VALUE   of a number: a number; of a pointer: null, wild, stack, malloc, library, private, heap, static, freed,
-//           heapend (the end of the heap), with +N or -N bytes behind; of a ctx: default, invalid, destroyed, created
+//           ones (bytes of 0xff), heapend (the end of the heap), with +N or -N bytes behind; of a ctx: default,
+//           invalid, destroyed, created; of a team: world, shared, invalid, destroyed, created (of all PEs), none (an
+//           address that is no team)
 //   NAME@N  for PE N alone
 // Prints what the function returned, and "survived" when nothing ended the PE. It is the caller who knows what is
 // right.
@@ -47,16 +49,28 @@ bool contains(const char* part) {
     return strstr(function_name, part) != nullptr;
 }
 
+// A collective on a team or an active set that has data.
+bool is_collective() {
+    for (const char* part : {"broadcast", "collect", "alltoall", "reduce", "scan", "to_all"})
+        if (contains(part))
+            return true;
+    return false;
+}
+
 // What a pointer parameter is when nothing is said.
 const char* right_pointer(const std::string& name) {
-    const bool reads = contains("get") || contains("long_g") || contains("atomic_fetch");
+    if (is_collective() && name == "source")
+        return "heap+2048";
+    const bool reads = contains("get") || contains("long_g") || contains("atomic_fetch") || contains("long_fetch");
     if (name == "dest")
         return contains("get") ? "private" : "heap";
     if (name == "source")
         return reads ? "heap" : "private";
     if (name == "status")
         return "null";
-    if (name == "sig_addr" || name == "ivar" || name == "ivars" || name == "ptr" || name == "addr")
+    if (name == "pSync" || name == "pWrk")
+        return name == "pSync" ? "heap+1024" : "heap+1536";
+    if (name == "sig_addr" || name == "ivar" || name == "ivars" || name == "ptr" || name == "addr" || name == "lock")
         return "heap";
     return "private";
 }
@@ -72,6 +86,11 @@ char* base_of(const std::string& word) {
         return reinterpret_cast<char*>(static_data);
     if (word == "private")
         return private_buffer;
+    if (word == "ones") {
+        static char ones[64];
+        memset(ones, 0xff, sizeof ones);
+        return ones;
+    }
     if (word == "library")
         return static_cast<char*>(library_data());
     if (word == "malloc")
@@ -88,12 +107,18 @@ char* base_of(const std::string& word) {
 
 // The number right for a parameter when nothing is said.
 long long right_number(const std::string& name) {
-    for (const char* one : {"nelems", "dst", "sst", "bsize", "nblocks", "value", "signal", "cmp", "count", "npes"})
+    if (contains("split_strided") && name == "size")
+        return 2;
+    for (const char* one : {"stride", "xrange", "nreduce", "nelems", "dst", "sst", "bsize", "nblocks", "value",
+                            "signal", "cmp", "count", "npes"})
         if (name == one)
             return 1;
+    if (name == "PE_size")
+        return 2;
     if (name == "size" || name == "alignment")
         return 64;
-    return 0;  // pe, cond, sig_op, cmp_value, hints, options, requested, status
+    return 0;  // start, config_mask, PE_start, logPE_stride, PE_root, pe, cond, sig_op, cmp_value, hints, options,
+               // requested, status
 }
 
 // Everything that arguments can point to. Collective.
@@ -146,6 +171,22 @@ shmem_ctx_t context_argument() {
     if (value == "destroyed")
         shmem_ctx_destroy(ctx);
     return ctx;
+}
+
+shmem_team_t team_argument(const char* name) {
+    const char* text = option(name);
+    const std::string value = text ? text : "world";
+    if (value == "invalid")
+        return SHMEM_TEAM_INVALID;
+    if (value == "world" || value == "shared")
+        return value == "world" ? SHMEM_TEAM_WORLD : SHMEM_TEAM_SHARED;
+    if (value == "none")
+        return reinterpret_cast<shmem_team_t>(private_buffer);
+    shmem_team_t team = SHMEM_TEAM_INVALID;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), nullptr, 0, &team);
+    if (value == "destroyed")
+        shmem_team_destroy(team);
+    return team;
 }
 
 void show_pointer(const void* result) {

@@ -20,7 +20,7 @@ def chosen(family):
     index = 0
     if family.types:
         names = [entry if isinstance(entry, int) else entry[1] for entry in family.types]
-        index = next(names.index(name) for name in PREFERRED if name in names)
+        index = next((names.index(name) for name in PREFERRED if name in names), 0)
     return [family.functions(form)[index] for form in family.forms()]
 
 
@@ -28,7 +28,8 @@ def parameters(function):
     """(C type, name) of each parameter."""
     if function.arguments == "void":
         return []
-    return [re.fullmatch(r"(.*?)\s*(\w+)", part.strip()).groups() for part in function.arguments.split(",")]
+    return [re.fullmatch(r"(.*?)\s*(\w+)", part.strip()).groups() for part in function.arguments.split(",")
+            if part.strip() != "..."]
 
 
 def argument(c_type, name):
@@ -36,11 +37,14 @@ def argument(c_type, name):
         return f'({c_type})pointer_argument("{name}")'
     if c_type == "shmem_ctx_t":
         return "context_argument()"
+    if c_type == "shmem_team_t":
+        return f'team_argument("{name}")'
     return f'({c_type})number_argument("{name}")'
 
 
 def body(function):
-    call = f"{function.name}({', '.join(argument(*parameter) for parameter in parameters(function))})"
+    # Parentheses: some names are generics as well.
+    call = f"({function.name})({', '.join(argument(*parameter) for parameter in parameters(function))})"
     if function.returns == "void":
         return f"{call};"
     if function.returns.endswith("*"):

@@ -6,10 +6,11 @@ from conftest import (ADDRESS, FUNCTIONS, HEAP_BYTES, INLINED, PLACES, SANITIZER
                       message, remote_argument, those_with)
 
 ONE_SIDED = [name for name in those_with("pe") if {"dest", "source", "sig_addr"} & set(FUNCTIONS[name])
-             and name != "shmem_ptr"]
+             and name not in ("shmem_ptr", "shmem_team_ptr")]
 SIGNAL_ONLY = [name for name in ONE_SIDED if not {"dest", "source"} & set(FUNCTIONS[name])]
 DATA = [name for name in ONE_SIDED if name not in SIGNAL_ONLY]
-ATOMIC = [name for name in DATA if "atomic" in name]
+OLD_ATOMIC = [f"shmem_long_{name}" for name in ("cswap", "swap", "fetch", "set", "finc", "inc", "fadd", "add")]
+ATOMIC = [name for name in DATA if "atomic" in name or name in OLD_ATOMIC]
 
 
 def remote(function):
@@ -115,7 +116,7 @@ def test_strided_extent_across_the_end_of_the_heap(function):
                           rf"\[{ADDRESS}, {ADDRESS}\)", 0))
 
 
-VALUES = [name for name in DATA if name not in COUNTED and "atomic" not in name]
+VALUES = [name for name in DATA if name not in COUNTED and name not in ATOMIC]
 
 
 @pytest.mark.parametrize("function", VALUES)
@@ -180,14 +181,15 @@ def test_neighbours_do_not_overlap_checked(function):
                check=True).is_fine()
 
 
-WAITS = those_with("cmp") + ["shmem_signal_fetch"]
+WAITS = those_with("cmp") + ["shmem_signal_fetch", "shmem_wait", "shmem_long_wait"]
 
 
 @pytest.mark.parametrize("function", WAITS)
 def test_waits_on_what_is_not_symmetric_checked(function):
     argument = next(name for name in ("sig_addr", "ivar", "ivars") if name in FUNCTIONS[function])
     for place, text in (("malloc", f"{ADDRESS} is not symmetric: {PLACES}"), ("null", "is NULL"),
-                        ("heap+4", f"{ADDRESS} is not a multiple of 8"),
+                        (f"heap+{element_bytes(function) // 2}",
+                         f"{ADDRESS} is not a multiple of {element_bytes(function)}"),
                         ("freed", f"{ADDRESS} lies in symmetric heap that is not allocated: it was freed, or never "
                                   "allocated")):
         faults("one", function, f"{argument}={place}", check=True).is_fatal(message(function, f"{argument} {text}", 0))

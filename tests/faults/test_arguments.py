@@ -1,28 +1,32 @@
 """Wrong PEs, contexts, counts, strides and codes: the exact message, status 1 and no hang. Nothing wrong: nothing said."""
 
+import re
+
 import pytest
 
-from conftest import (FUNCTIONS, HEAP_BYTES, INLINED, INT_MAX, INT_MIN, SIZE_MAX, both_runs, element_bytes, faults, message,
-                      remote_argument, those_with)
+from conftest import (COLLECTIVES, FUNCTIONS, HEAP_BYTES, INLINED, INT_MAX, INT_MIN, SIZE_MAX, WAITING, both_runs, element_bytes,
+                      faults, message, remote_argument, those_with)
 
-QUERIES = {"shmem_ptr", "shmem_pe_accessible", "shmem_addr_accessible"}
+QUERIES = {"shmem_ptr", "shmem_pe_accessible", "shmem_addr_accessible", "shmem_team_ptr"}
 TO_A_PE = [function for function in those_with("pe") if function not in QUERIES]
 OUT_OF_RANGE = r"pe {} is out of range: the job has PEs 0 to 1"
-# Those that end the job or wait for what does not come.
-NOT_TO_CALL = {"shmem_global_exit", "shmem_init", "shmem_init_thread"}
+# Those that end the job, start it once more, or need something to be there before.
+NOT_TO_CALL = {"shmem_global_exit", "shmem_init", "shmem_init_thread", "start_pes", "shmem_clear_lock",
+               "shmem_ctx_session_stop"}
+# What some need beside the arguments that are right for all.
+ARGUMENTS = {"shmem_ctx_destroy": ["ctx=created"], "shmem_team_destroy": ["team=created"], "shmem_wait": ["cmp_value=5"],
+             "shmem_long_wait": ["cmp_value=5"]}
+COLLECTIVE = {"shmem_malloc", "shmem_calloc", "shmem_align", "shmem_malloc_with_hints", "shmem_realloc", "shmem_free",
+              "shmem_barrier_all", "shmem_sync_all", "shmem_finalize", "shmalloc", "shmemalign", "shrealloc", "shfree",
+              "shmem_team_split_strided", "shmem_team_split_2d", "shmem_team_destroy", *COLLECTIVES, *WAITING}
 
 
 @pytest.mark.parametrize("function", [name for name in FUNCTIONS if name not in NOT_TO_CALL])
 @both_runs
 def test_right_arguments_are_silent(function, check):
-    collective = function in COLLECTIVE
     wait = ["cmp=1", "cmp_value=0"] if "wait_until" in function else []
-    ctx = ["ctx=created"] if "ctx_destroy" in function else []
-    faults("all" if collective else "one", function, *wait, *ctx, check=check).is_fine()
-
-
-COLLECTIVE = {"shmem_malloc", "shmem_calloc", "shmem_align", "shmem_malloc_with_hints", "shmem_realloc", "shmem_free",
-              "shmem_barrier_all", "shmem_sync_all", "shmem_finalize"}
+    when = "all" if function in COLLECTIVE else "one"
+    faults(when, function, *wait, *ARGUMENTS.get(function, []), check=check).is_fine()
 
 
 @pytest.mark.parametrize("function", TO_A_PE)
@@ -60,8 +64,9 @@ def test_pe_quiet_of_a_wrong_list(function, check):
     faults("one", function, "npes=0", "target_pes=null", check=check).is_fine()
 
 
-@pytest.mark.parametrize("function", [name for name in those_with("ctx") if name not in
-                                      ("shmem_ctx_create", "shmem_ctx_destroy")])
+# Those that take a context to communicate in; of the others: below, and test_teams.py.
+@pytest.mark.parametrize("function", [name for name in those_with("ctx")
+                                      if not re.search("create|destroy|get_team|session", name)])
 @both_runs
 def test_contexts_that_are_none(function, check):
     invalid = "ctx is SHMEM_CTX_INVALID: right would be SHMEM_CTX_DEFAULT or a context that was created"

@@ -6,14 +6,14 @@ import pytest
 
 from conftest import FUNCTIONS, both_runs, faults, message
 
-ANY_TIME = {"shmem_init", "shmem_init_thread", "shmem_query_initialized", "shmem_info_get_version",
-            "shmem_info_get_name"}
+ANY_TIME = {"shmem_init", "shmem_init_thread", "start_pes", "shmem_query_initialized", "shmem_info_get_version",
+            "shmem_info_get_name", "shmem_pcontrol"}
 BETWEEN = [name for name in FUNCTIONS if name not in ANY_TIME]
 
 
 @pytest.mark.parametrize("function", BETWEEN)
 def test_before_init(function):
-    ctx = "ctx=default" if "ctx" in FUNCTIONS[function] and function != "shmem_ctx_create" else "unused=0"
+    ctx = "ctx=default" if "ctx" in FUNCTIONS[function] and "create" not in function else "unused=0"
     result = faults("before", function, ctx)
     result.is_fatal(rf"heddle {re.escape(function)}: called before shmem_init")
 
@@ -25,7 +25,8 @@ def test_after_finalize(function, check):
     result.is_fatal(message(function, "called after shmem_finalize"))
 
 
-@pytest.mark.parametrize("function", ["shmem_query_initialized", "shmem_info_get_version", "shmem_info_get_name"])
+@pytest.mark.parametrize("function", ["shmem_query_initialized", "shmem_info_get_version", "shmem_info_get_name",
+                                      "shmem_pcontrol"])
 def test_queries_at_any_time(function):
     assert faults("after", function).out.count("survived") == 2
     result = faults("before", function, pes=1)
@@ -53,7 +54,7 @@ NOT_ALLOCATED = (r"ptr (0x[0-9a-f]+|\(nil\)) was not allocated from the symmetri
                  "was freed already")
 
 
-@pytest.mark.parametrize("function", ["shmem_free", "shmem_realloc"])
+@pytest.mark.parametrize("function", ["shmem_free", "shmem_realloc", "shfree", "shrealloc"])
 @pytest.mark.parametrize("place", ["freed", "heap+64", "heap+1", "static", "stack", "malloc", "wild"])
 @both_runs
 def test_pointers_that_were_not_allocated(function, place, check):

@@ -14,7 +14,12 @@ INIT = PROGRAMS / "init_only"
 MALFORMED = [("SHMEM_SYMMETRIC_SIZE", value, "a size such as 64M or 1.5G") for value in
              ["12Q", "", "-1", "nan", "inf", "0x10", "1e30", "M", ".", " 1M", "+1M", "1 M", "--", "NaN", "1e400"]]
 MALFORMED += [("SMA_SYMMETRIC_SIZE", "huge", "a size such as 64M or 1.5G")]
-MALFORMED += [("HEDDLE_BARRIER", value, "auto|central|dissemination") for value in ["fast", "", "auto|central", "Auto"]]
+MALFORMED += [("HEDDLE_BARRIER", value, "auto|central|dissemination|flat")
+              for value in ["fast", "", "auto|central", "Auto"]]
+MALFORMED += [("HEDDLE_BROADCAST", "mail", "auto|note|push|pull"), ("HEDDLE_COLLECT", "note", "auto|mail|push"),
+              ("HEDDLE_FCOLLECT", "pull", "auto|note|mail|push"), ("HEDDLE_ALLTOALL", "", "auto|note|mail|push"),
+              ("HEDDLE_REDUCE", "ring", "auto|mail|slices"), ("HEDDLE_SCAN", "push", "auto|note|mail|slices"),
+              ("HEDDLE_VECTOR", "sse", "auto|baseline|avx2|avx512")]
 MALFORMED += [("HEDDLE_MONITOR", "quick", "auto|none|umwait|mwaitx|wfe|fake")]
 MALFORMED += [(name, value, "a whole number from 0 to 1000000000") for name in ["HEDDLE_SPIN_US", "HEDDLE_YIELD_US"]
               for value in ["abc", "", "-1", "1.5", "99999999999999999999999", "1000000001", "5us"]]

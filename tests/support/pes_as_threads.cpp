@@ -9,12 +9,14 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
-#include "collective/sync_all.h"
+#include "collective/reduce.h"
 #include "context/context.h"
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
 #include "os/topology.h"
 #include "progress/wait_policy.h"
+#include "team/rooms.h"
+#include "team/team.h"
 
 namespace heddle::test {
 
@@ -37,7 +39,9 @@ struct PeState {
     memory::NodeMemory node_memory = memory::node_memory;
     memory::Symmetric* symmetric = memory::symmetric;
     context::Pool* pool = context::pool;
-    collective::Sync* sync_state = collective::sync_state;
+    team::Rooms rooms = team::rooms;
+    team::Teams* teams = team::teams;
+    collective::Machine machine = collective::machine;
 
     // Makes it the calling thread's.
     void adopt() const {
@@ -52,7 +56,9 @@ struct PeState {
         memory::node_memory = node_memory;
         memory::symmetric = symmetric;
         context::pool = pool;
-        collective::sync_state = sync_state;
+        team::rooms = rooms;
+        team::teams = teams;
+        collective::machine = machine;
     }
 };
 
@@ -94,5 +100,5 @@ std::thread thread_of_pe(std::function<void()> body) {
 
 // What a PE makes at init lives as long as its process; here the process lives longer.
 extern "C" const char* __lsan_default_suppressions() {
-    return "leak:heddle::runtime::\nleak:heddle::collective::start_sync\nleak:heddle::progress::";
+    return "leak:heddle::runtime::\nleak:heddle::team::\nleak:heddle::progress::";
 }

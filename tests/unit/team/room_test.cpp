@@ -1,4 +1,4 @@
-// Both barrier algorithms at several numbers of PEs: nobody leaves before all have come, and stores ahead of it are
+// All ways to meet at several numbers of PEs: nobody leaves before all have come, and stores ahead of it are
 // seen behind it.
 #include "support/pes_as_threads.h"
 
@@ -13,9 +13,9 @@
 namespace heddle::test {
 namespace {
 
-class SyncAllTest : public testing::TestWithParam<std::tuple<const char*, int>> {};
+class RoomTest : public testing::TestWithParam<std::tuple<const char*, int>> {};
 
-TEST_P(SyncAllTest, NoPePassesEarly) {
+TEST_P(RoomTest, NoPePassesEarly) {
     const auto [algorithm, n_pes] = GetParam();
     const int rounds = n_pes > 4 ? 150 : 600;
     setenv("HEDDLE_BARRIER", algorithm, 1);
@@ -45,17 +45,17 @@ TEST_P(SyncAllTest, NoPePassesEarly) {
     EXPECT_EQ(stale.load(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SyncAllTest,
-                         testing::Combine(testing::Values("central", "dissemination"),
+INSTANTIATE_TEST_SUITE_P(All, RoomTest,
+                         testing::Combine(testing::Values("central", "dissemination", "flat"),
                                           testing::Values(1, 2, 3, 4, 7, 8, 16)),
                          [](const auto& parameters) {
                              return std::string(std::get<0>(parameters.param)) +
                                     std::to_string(std::get<1>(parameters.param));
                          });
 
-TEST(SyncAll, GoesOnAfterFinalizeAndInit) {
+TEST(Room, GoesOnAfterFinalizeAndInit) {
     setenv("SHMEM_SYMMETRIC_SIZE", "1M", 1);
-    for (const char* algorithm : {"central", "dissemination"}) {
+    for (const char* algorithm : {"central", "dissemination", "flat"}) {
         setenv("HEDDLE_BARRIER", algorithm, 1);
         run_pes(3, [](int) {
             for (int life = 0; life < 3; ++life) {

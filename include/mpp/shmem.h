@@ -1,0 +1,2 @@
+/* Deprecated since OpenSHMEM 1.1: the old place of <shmem.h>. */
+#include <shmem.h>

@@ -1,0 +1,39 @@
+// The copies of a collective, which know whether its data fit into the cache.
+#pragma once
+
+#include "collective/kernels.h"
+
+#include <cstring>
+
+namespace heddle::collective {
+
+// What init chose for this PE: the kernels of its vector unit, and the size of the last-level cache.
+struct Machine {
+    const KernelTable* kernels = nullptr;
+    size_t cache_bytes = 0;
+};
+extern HEDDLE_PE_LOCAL Machine machine;
+
+class Copier {
+  public:
+    // all_bytes: what all members read and write in the operation. Beyond the cache, long pieces go past it.
+    explicit Copier(size_t all_bytes) : streams_(all_bytes > machine.cache_bytes) {}
+
+    // Nothing happens when to is from.
+    void operator()(char* to, const char* from, size_t bytes) const {
+        if (bytes == 0 || to == from)
+            return;
+        if (streams_ && bytes >= kLongBytes)
+            machine.kernels->stream(to, from, bytes);
+        else
+            memcpy(to, from, bytes);
+    }
+
+    bool streams() const { return streams_; }
+
+  private:
+    static constexpr size_t kLongBytes = 4096;
+    bool streams_;
+};
+
+}  // namespace heddle::collective

@@ -1,0 +1,70 @@
+// The arithmetic of reductions, and copies: dest[i] = a[i] op b[i] over arrays, for each type and operation, compiled
+// once for each kind of vector unit from one source (kernels_body.h). No state; any thread.
+//
+// dest may be the same as a or b, not overlap them otherwise. Integers wrap around. Every kernel gives the same bits on
+// every vector unit: an element is computed by the same single operation, and multiplications and additions are not
+// contracted.
+#pragma once
+
+#include <heddle/abi.h>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace heddle::collective {
+
+enum class Op : int { kAnd, kOr, kXor, kMax, kMin, kSum, kProd };
+constexpr int kOps = 7;
+
+// What a type of the interface is to the arithmetic.
+enum class Kind : int {
+    kI8,
+    kI16,
+    kI32,
+    kI64,
+    kU8,
+    kU16,
+    kU32,
+    kU64,
+    kFloat,
+    kDouble,
+    kLongDouble,
+    kComplexFloat,
+    kComplexDouble,
+};
+constexpr int kKinds = 13;
+
+template <class T>
+constexpr Kind kind_of() {
+    if constexpr (std::is_same_v<T, float>)
+        return Kind::kFloat;
+    else if constexpr (std::is_same_v<T, double>)
+        return Kind::kDouble;
+    else if constexpr (std::is_same_v<T, long double>)
+        return Kind::kLongDouble;
+    else if constexpr (std::is_same_v<T, heddle_complexf>)
+        return Kind::kComplexFloat;
+    else if constexpr (std::is_same_v<T, heddle_complexd>)
+        return Kind::kComplexDouble;
+    else
+        return static_cast<Kind>((std::is_signed_v<T> ? 0 : 4) + (sizeof(T) == 1   ? 0
+                                                                  : sizeof(T) == 2 ? 1
+                                                                  : sizeof(T) == 4 ? 2
+                                                                                   : 3));
+}
+
+using Kernel = void (*)(void* dest, const void* a, const void* b, size_t count);
+
+struct KernelTable {
+    Kernel of[kOps][kKinds];  // null where the operation does not exist for the kind
+    // Copies past the caches, for data that would only push other data out; ordered as other stores are when it
+    // returns.
+    void (*stream)(void* dest, const void* source, size_t bytes);
+};
+
+enum class VectorUnit : int { kAuto, kBaseline, kAvx2, kAvx512 };  // as in settings.def; baseline is NEON on aarch64
+
+// The table for a vector unit, or the best one for kAuto. A unit that the CPU lacks gives the best it has.
+const KernelTable& kernels_for(VectorUnit unit);
+
+}  // namespace heddle::collective

@@ -1,0 +1,236 @@
+#include "collective/move.h"
+
+#include "base/error.h"
+#include "collective/copy.h"
+#include "collective/select.h"
+#include "operations/check.h"
+
+#include <cstring>
+
+namespace heddle::collective {
+
+namespace {
+
+using operations::extent;
+
+Shape shape_of(size_t nelems, const void* dest, const void* source) {
+    return {{{"nelems", static_cast<int64_t>(nelems)}}, dest, source};
+}
+
+// Each member's part, of the same size, in a note or a letter, to all: reads them into dest in order of rank.
+template <class PartOf>
+void read_parts(const Entered& entered, const Copier& copy, char* dest, size_t bytes, PartOf part_of) {
+    for (int rank = 0; rank < entered.size(); ++rank)
+        copy(dest + static_cast<size_t>(rank) * bytes, part_of(rank), bytes);
+}
+
+// Visits all ranks, this member's neighbour first, so that not all write to the same member at once.
+template <class Visit>
+void from_next(const Entered& entered, Visit visit) {
+    for (int i = 1; i <= entered.size(); ++i) visit((entered.rank() + i) % entered.size());
+}
+
+// dest of `to_rank`, at offset, receives this member's part.
+void push_to_all(const Entered& entered, const Copier& copy, const Buffer& dest, size_t offset, const char* from,
+                 size_t bytes) {
+    from_next(entered, [&](int rank) { copy(dest.on(entered.pe(rank)) + offset, from, bytes); });
+}
+
+}  // namespace
+
+int broadcast(const Call& call, const Group& group, void* dest, const void* source, size_t nelems, size_t element_bytes,
+              int root) {
+    Shape shape = shape_of(nelems, dest, source);
+    shape.arguments[1] = {"PE_root", root};
+    Entered entered(call, group, shape);
+    Place& place = entered.place;
+    if (root < 0 || root >= entered.size())
+        base::fatal(call.function, "PE_root %d is out of range: the team has PEs 0 to %d", root, entered.size() - 1);
+    const size_t bytes = extent(call.function, nelems, element_bytes);
+    const Buffer to(call, "dest", dest, bytes), from(call, "source", source, bytes);
+    check_in_place(call, dest, source, bytes);
+    const bool is_root = entered.rank() == root;
+    char* const mine = static_cast<char*>(dest);
+    const Algorithm algorithm = select(Operation::kBroadcast, bytes, entered.size());
+    const Copier copy(bytes * (static_cast<size_t>(entered.size()) + 1));
+
+    const uint32_t step = team::begin_telling(call, place);
+    if (is_root) {
+        if (algorithm == Algorithm::kNote)
+            copy(place.note(root, step), static_cast<const char*>(source), bytes);
+        else if (algorithm == Algorithm::kPush)
+            from_next(entered, [&](int rank) {
+                if (rank != root)
+                    copy(to.on(entered.pe(rank)), static_cast<const char*>(source), bytes);
+            });
+        team::tell(place, step);
+        if (!group.is_active_set)
+            copy(mine, static_cast<const char*>(source), bytes);
+    } else {
+        team::hear(call, place, root, step);
+        if (algorithm == Algorithm::kNote)
+            copy(mine, place.note(root, step), bytes);
+        else if (algorithm == Algorithm::kPull)
+            copy(mine, from.on(entered.pe(root)), bytes);
+    }
+    if (algorithm == Algorithm::kPull)
+        entered.meet();  // the root's source has been read
+    return 0;
+}
+
+int collect(const Call& call, const Group& group, void* dest, const void* source, size_t nelems, size_t element_bytes) {
+    Entered entered(call, group, Shape{{}, dest, source});
+    Place& place = entered.place;
+    const size_t bytes = extent(call.function, nelems, element_bytes);
+    const Buffer from(call, "source", source, bytes);
+    const auto by_mail = [&](size_t part) {
+        return select(Operation::kCollect, part, entered.size()) == Algorithm::kMail;
+    };
+
+    memcpy(team::next_note(place), &bytes, sizeof bytes);
+    char* const letter = team::next_letter(place);
+    if (by_mail(bytes) && bytes != 0)
+        memcpy(letter, source, bytes);
+    const uint32_t step = place.count + 1;
+    entered.meet();
+
+    size_t total = 0, before_me = 0;
+    bool all_by_mail = true;
+    const auto part_bytes = [&](int rank) {
+        size_t part;
+        memcpy(&part, place.note(rank, step), sizeof part);
+        return part;
+    };
+    for (int rank = 0; rank < entered.size(); ++rank) {
+        if (rank == entered.rank())
+            before_me = total;
+        total += part_bytes(rank);
+        all_by_mail &= by_mail(part_bytes(rank));
+    }
+    const Buffer to(call, "dest", dest, total);
+    const Copier copy(total * (static_cast<size_t>(entered.size()) + 1));
+    char* at = static_cast<char*>(dest);
+    for (int rank = 0; rank < entered.size(); at += part_bytes(rank), ++rank)
+        if (by_mail(part_bytes(rank)))
+            copy(at, place.letter(rank), part_bytes(rank));
+    if (!by_mail(bytes))
+        push_to_all(entered, copy, to, before_me, static_cast<const char*>(source), bytes);
+    if (!all_by_mail)
+        entered.meet();
+    return 0;
+}
+
+int fcollect(const Call& call, const Group& group, void* dest, const void* source, size_t nelems,
+             size_t element_bytes) {
+    Entered entered(call, group, shape_of(nelems, dest, source));
+    Place& place = entered.place;
+    const size_t bytes = extent(call.function, nelems, element_bytes);
+    const size_t total = extent(call.function, bytes, static_cast<size_t>(entered.size()));
+    const Buffer to(call, "dest", dest, total), from(call, "source", source, bytes);
+    const Copier copy((total + bytes) * static_cast<size_t>(entered.size()));
+    const char* const mine = static_cast<const char*>(source);
+    char* const all = static_cast<char*>(dest);
+    const uint32_t step = place.count + 1;
+    switch (select(Operation::kFcollect, bytes, entered.size())) {
+        case Algorithm::kNote:
+            copy(team::next_note(place), mine, bytes);
+            entered.meet();
+            read_parts(entered, copy, all, bytes, [&](int rank) { return place.note(rank, step); });
+            break;
+        case Algorithm::kMail:
+            copy(team::next_letter(place), mine, bytes);
+            entered.meet();
+            read_parts(entered, copy, all, bytes, [&](int rank) { return place.letter(rank); });
+            break;
+        default:
+            push_to_all(entered, copy, to, static_cast<size_t>(entered.rank()) * bytes, mine, bytes);
+            entered.meet();
+    }
+    return 0;
+}
+
+int alltoall(const Call& call, const Group& group, void* dest, const void* source, size_t nelems,
+             size_t element_bytes) {
+    Entered entered(call, group, shape_of(nelems, dest, source));
+    Place& place = entered.place;
+    const size_t bytes = extent(call.function, nelems, element_bytes);  // of one block
+    const size_t total = extent(call.function, bytes, static_cast<size_t>(entered.size()));
+    const Buffer to(call, "dest", dest, total), from(call, "source", source, total);
+    const Copier copy(2 * total * static_cast<size_t>(entered.size()));
+    const char* const mine = static_cast<const char*>(source);
+    char* const all = static_cast<char*>(dest);
+    const size_t my_block = static_cast<size_t>(entered.rank()) * bytes;
+    const uint32_t step = place.count + 1;
+    switch (select(Operation::kAlltoall, total, entered.size())) {
+        case Algorithm::kNote:
+            copy(team::next_note(place), mine, total);
+            entered.meet();
+            read_parts(entered, copy, all, bytes, [&](int rank) { return place.note(rank, step) + my_block; });
+            break;
+        case Algorithm::kMail:
+            copy(team::next_letter(place), mine, total);
+            entered.meet();
+            read_parts(entered, copy, all, bytes, [&](int rank) { return place.letter(rank) + my_block; });
+            break;
+        default:
+            from_next(entered, [&](int rank) {
+                copy(to.on(entered.pe(rank)) + my_block, mine + static_cast<size_t>(rank) * bytes, bytes);
+            });
+            entered.meet();
+    }
+    return 0;
+}
+
+namespace {
+
+// nelems elements that lie `step` bytes apart, from and to.
+template <size_t kBytes>
+void copy_strided(char* to, const char* from, size_t to_step, size_t from_step, size_t nelems) {
+    for (size_t i = 0; i < nelems; ++i) memcpy(to + i * to_step, from + i * from_step, kBytes);
+}
+
+void copy_strided(char* to, const char* from, size_t to_step, size_t from_step, size_t nelems, size_t element_bytes) {
+    switch (element_bytes) {
+        case 1:
+            return copy_strided<1>(to, from, to_step, from_step, nelems);
+        case 2:
+            return copy_strided<2>(to, from, to_step, from_step, nelems);
+        case 4:
+            return copy_strided<4>(to, from, to_step, from_step, nelems);
+        case 8:
+            return copy_strided<8>(to, from, to_step, from_step, nelems);
+        default:
+            return copy_strided<16>(to, from, to_step, from_step, nelems);
+    }
+}
+
+}  // namespace
+
+int alltoalls(const Call& call, const Group& group, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
+              size_t nelems, size_t element_bytes) {
+    Shape shape = shape_of(nelems, dest, source);
+    shape.arguments[1] = {"dst", dst};
+    shape.arguments[2] = {"sst", sst};
+    Entered entered(call, group, shape);
+    if (dst < 1 || sst < 1)
+        base::fatal(call.function, "dst %td, sst %td: right would be 1 or more", dst, sst);
+    const size_t to_step = extent(call.function, static_cast<size_t>(dst), element_bytes);
+    const size_t from_step = extent(call.function, static_cast<size_t>(sst), element_bytes);
+    // Element i of the block for member k lies at (k * nelems + i) strides; the last of all ends the buffer.
+    const size_t elements = extent(call.function, nelems, static_cast<size_t>(entered.size()));
+    const auto span = [&](size_t step) {
+        return elements == 0 ? 0 : extent(call.function, elements - 1, step) + element_bytes;
+    };
+    const Buffer to(call, "dest", dest, span(to_step)), from(call, "source", source, span(from_step));
+    const size_t my_block = static_cast<size_t>(entered.rank()) * nelems * to_step;
+    from_next(entered, [&](int rank) {
+        if (nelems != 0)
+            copy_strided(to.on(entered.pe(rank)) + my_block,
+                         static_cast<const char*>(source) + static_cast<size_t>(rank) * nelems * from_step, to_step,
+                         from_step, nelems, element_bytes);
+    });
+    entered.meet();
+    return 0;
+}
+
+}  // namespace heddle::collective

@@ -1,0 +1,223 @@
+#include "collective/reduce.h"
+
+#include "base/error.h"
+#include "collective/select.h"
+#include "operations/check.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace heddle::collective {
+
+namespace {
+
+// A slice is worked on in blocks that stay in the first-level cache from the first member's source to the last dest.
+constexpr size_t kBlockBytes = 8192;
+constexpr size_t kLineBytes = 64;
+
+// A reduction or a scan that has been entered.
+struct Work {
+    Entered& entered;
+    Kernel kernel;
+    size_t element_bytes;
+    size_t nelems;
+    Buffer to;
+    Buffer from;
+    bool in_place;
+
+    size_t bytes() const { return nelems * element_bytes; }
+    char* dest(int rank, size_t element) const { return to.on(entered.pe(rank)) + element * element_bytes; }
+    const char* source(int rank, size_t element) const { return from.on(entered.pe(rank)) + element * element_bytes; }
+};
+
+// The elements of the slice that this member does for all: whole cache lines, so that no two members write to one.
+struct Slice {
+    size_t begin, end;
+};
+Slice slice_of(const Work& work) {
+    const size_t line = std::max<size_t>(1, kLineBytes / work.element_bytes);
+    const size_t size = static_cast<size_t>(work.entered.size()), rank = static_cast<size_t>(work.entered.rank());
+    const size_t each = (work.nelems / size + line) / line * line;
+    return {std::min(work.nelems, rank * each), std::min(work.nelems, (rank + 1) * each)};
+}
+
+// Calls body(first element, number of elements) for each block of this member's slice.
+template <class Body>
+void for_blocks(const Work& work, Body body) {
+    const Slice slice = slice_of(work);
+    const size_t block = kBlockBytes / work.element_bytes;
+    for (size_t at = slice.begin; at < slice.end; at += block) body(at, std::min(block, slice.end - at));
+}
+
+// This member's source, in a note or a letter for all; behind it parts(rank) is each member's.
+template <class Finish>
+void by_mail(const Work& work, const void* source, Finish finish) {
+    Entered& entered = work.entered;
+    Place& place = entered.place;
+    const size_t bytes = work.bytes();
+    const bool short_enough = bytes <= team::kNoteBytes;
+    char* const mine = short_enough ? team::next_note(place) : team::next_letter(place);
+    if (bytes != 0)
+        memcpy(mine, source, bytes);
+    const uint32_t step = place.count + 1;
+    entered.meet();
+    finish([&](int rank) -> const char* { return short_enough ? place.note(rank, step) : place.letter(rank); });
+}
+
+// dest = the parts of members 0 to last, combined in that order.
+template <class Parts>
+void combine_parts(const Work& work, char* dest, int last, Parts parts) {
+    if (last == 0) {
+        memcpy(dest, parts(0), work.bytes());
+        return;
+    }
+    work.kernel(dest, parts(0), parts(1), work.nelems);
+    for (int rank = 2; rank <= last; ++rank) work.kernel(dest, dest, parts(rank), work.nelems);
+}
+
+// A prefix sum of at most kNoteBytes, in tellings: nobody waits for the members behind it. Each adds to the sum that
+// the member before it tells, which is the least work; where members have a core each and the chain would be the delay,
+// each adds up all sources before its own instead, in the same order.
+void scan_by_telling(const Work& work, Prefix prefix, char* dest, const void* source) {
+    const Call& call = work.entered.call;
+    Place& place = work.entered.place;
+    const uint32_t step = team::begin_telling(call, place);
+    char* const mine = place.note(place.rank, step);
+    alignas(16) char before[team::kNoteBytes];  // the sum of the members before this one
+    memset(before, 0, work.bytes());
+    if (team::is_crowded() && place.rank > 0) {
+        team::hear(call, place, place.rank - 1, step);
+        memcpy(before, place.note(place.rank - 1, step), work.bytes());
+        work.kernel(mine, before, source, work.nelems);
+        team::tell(place, step);
+    } else {
+        memcpy(mine, source, work.bytes());
+        team::tell(place, step);
+        for (int rank = 0; rank < place.rank; ++rank) team::hear(call, place, rank, step);
+        if (place.rank > 0)
+            combine_parts(work, before, place.rank - 1,
+                          [&](int rank) -> const char* { return place.note(rank, step); });
+    }
+    if (prefix == Prefix::kExclusive)
+        memcpy(dest, before, work.bytes());
+    else if (place.rank == 0)
+        memmove(dest, source, work.bytes());
+    else
+        work.kernel(dest, before, source, work.nelems);
+}
+
+void reduce_slice(const Work& work) {
+    const int size = work.entered.size(), me = work.entered.rank();
+    alignas(kLineBytes) char aside[kBlockBytes];
+    const Copier copy(2 * work.bytes() * static_cast<size_t>(size));
+    for_blocks(work, [&](size_t at, size_t count) {
+        const size_t bytes = count * work.element_bytes;
+        // In place, this member's dest is a source that is not read yet when the third member's is added.
+        const bool into_dest = !copy.streams() && !(work.in_place && size > 2);
+        char* const result = into_dest ? work.dest(me, at) : aside;
+        work.kernel(result, work.source(0, at), work.source(1, at), count);
+        for (int rank = 2; rank < size; ++rank) work.kernel(result, result, work.source(rank, at), count);
+        for (int i = 0; i < size; ++i) {
+            copy(work.dest((me + i) % size, at), result, bytes);
+        }
+    });
+}
+
+void scan_slice(const Work& work, Prefix prefix) {
+    const int size = work.entered.size();
+    const Copier copy(2 * work.bytes() * static_cast<size_t>(size));
+    alignas(kLineBytes) char first[kBlockBytes], second[kBlockBytes];
+    for_blocks(work, [&](size_t at, size_t count) {
+        const size_t bytes = count * work.element_bytes;
+        char *sum = first, *next = second;  // of the members up to this one; and the next member's sum
+        memcpy(sum, work.source(0, at), bytes);
+        if (prefix == Prefix::kInclusive)
+            copy(work.dest(0, at), sum, bytes);
+        else
+            memset(work.dest(0, at), 0, bytes);
+        for (int rank = 1; rank < size; ++rank) {
+            work.kernel(next, sum, work.source(rank, at), count);  // before dest, which may be the source
+            copy(work.dest(rank, at), prefix == Prefix::kInclusive ? next : sum, bytes);
+            std::swap(sum, next);
+        }
+    });
+}
+
+// Enters, and runs alone(work) for a team of one, slices(work) between two meetings, or short_way(work, algorithm).
+template <class Alone, class ShortWay, class Slices>
+int run(const Call& call, const Group& group, Operation operation, const char* count_name, Op op, Kind kind, void* dest,
+        const void* source, size_t nelems, size_t element_bytes, Alone alone, ShortWay short_way, Slices slices) {
+    Entered entered(call, group, {{{count_name, static_cast<int64_t>(nelems)}}, dest, source});
+    const size_t bytes = operations::extent(call.function, nelems, element_bytes);
+    const Work work = {entered,
+                       machine.kernels->of[static_cast<int>(op)][static_cast<int>(kind)],
+                       element_bytes,
+                       nelems,
+                       Buffer(call, "dest", dest, bytes),
+                       Buffer(call, "source", source, bytes),
+                       dest == source};
+    check_in_place(call, dest, source, bytes);
+    if (entered.size() == 1) {
+        if (bytes != 0)
+            alone(work);
+        return 0;
+    }
+    const Algorithm algorithm = bytes == 0 ? Algorithm::kMail : select(operation, bytes, entered.size());
+    if (algorithm != Algorithm::kSlices) {
+        short_way(work, algorithm);
+    } else {
+        entered.meet();  // all sources are ready
+        slices(work);
+        entered.meet();  // all slices are done
+    }
+    return 0;
+}
+
+}  // namespace
+
+int reduce(const Call& call, const Group& group, Op op, Kind kind, void* dest, const void* source, size_t nelems,
+           size_t element_bytes) {
+    return run(
+        call, group, Operation::kReduce, "nreduce", op, kind, dest, source, nelems, element_bytes,
+        [&](const Work& work) { memmove(dest, source, work.bytes()); },
+        [&](const Work& work, Algorithm) {
+            by_mail(work, source, [&](auto parts) {
+                if (nelems != 0)
+                    combine_parts(work, static_cast<char*>(dest), work.entered.size() - 1, parts);
+            });
+        },
+        reduce_slice);
+}
+
+int scan(const Call& call, const Group& group, Prefix prefix, Kind kind, void* dest, const void* source, size_t nelems,
+         size_t element_bytes) {
+    const auto zero = [&](const Work& work) { memset(dest, 0, work.bytes()); };
+    return run(
+        call, group, Operation::kScan, "nelems", Op::kSum, kind, dest, source, nelems, element_bytes,
+        [&](const Work& work) {
+            if (prefix == Prefix::kInclusive)
+                memmove(dest, source, work.bytes());
+            else
+                zero(work);
+        },
+        [&](const Work& work, Algorithm algorithm) {
+            if (algorithm == Algorithm::kNote)
+                return scan_by_telling(work, prefix, static_cast<char*>(dest), source);
+            by_mail(work, source, [&](auto parts) {
+                const int last = work.entered.rank() - (prefix == Prefix::kExclusive);
+                if (last < 0)
+                    zero(work);
+                else if (nelems != 0)
+                    combine_parts(work, static_cast<char*>(dest), last, parts);
+            });
+        },
+        [&](const Work& work) { scan_slice(work, prefix); });
+}
+
+size_t require_count(const Call& call, int nreduce) {
+    if (nreduce < 0)
+        base::fatal(call.function, "nreduce is %d: right would be 0 or more", nreduce);
+    return static_cast<size_t>(nreduce);
+}
+
+}  // namespace heddle::collective

@@ -1,0 +1,27 @@
+#include "collective/sync.h"
+
+#include "collective/enter.h"
+#include "operations/order.h"
+
+namespace heddle::collective {
+
+void sync_all(const Call& call) {
+    Entered(call, SHMEM_TEAM_WORLD, {}).meet();
+}
+
+void barrier_all(const Call& call) {
+    // The quiet: on-node operations are stores, and all PEs see behind a meeting what each had stored before it.
+    sync_all(call);
+}
+
+int sync(const Call& call, const Group& group) {
+    Entered(call, group, {}).meet();
+    return 0;
+}
+
+int barrier(const Call& call, const Group& group) {
+    operations::quiet(call.function, SHMEM_CTX_DEFAULT);
+    return sync(call, group);
+}
+
+}  // namespace heddle::collective

@@ -1,0 +1,17 @@
+// Synchronization: sync and barrier of all PEs, of a team, of an active set (sections 9.9.1 to 9.9.4).
+#pragma once
+
+#include "collective/enter.h"
+
+namespace heddle::collective {
+
+// Waits for all PEs; local stores before are seen after.
+void sync_all(const Call& call);
+// sync_all, and all operations on the default context before are complete (quiet).
+void barrier_all(const Call& call);
+
+int sync(const Call& call, const Group& group);
+// sync, and all operations on the default context before are complete.
+int barrier(const Call& call, const Group& group);
+
+}  // namespace heddle::collective

@@ -1,0 +1,231 @@
+// Teams as programs call them (section 9.4): the checks, the splits, and src/team below.
+
+#include "base/error.h"
+#include "collective/enter.h"
+#include "context/context.h"
+#include "operations/check.h"
+#include "operations/order.h"
+#include "runtime/runtime.h"
+#include "team/team.h"
+
+#include <heddle/constants.h>
+#include <cstring>
+
+namespace heddle::runtime {
+
+using base::fatal;
+using collective::Entered;
+using collective::Shape;
+using team::Call;
+using team::Members;
+using team::Team;
+
+namespace {
+
+// The team behind a handle, null for SHMEM_TEAM_INVALID; ends the PE when it is neither.
+Team* find_team(const char* function, shmem_team_t handle) {
+    operations::require_running(function);
+    Team* team = team::find(handle);
+    if (!team && handle != SHMEM_TEAM_INVALID)
+        fatal(function, "team %p is no team: it was destroyed, or never created", static_cast<const void*>(handle));
+    return team;
+}
+
+// num_contexts of a config that a program gave, or -1 with a message.
+int read_config(const char* function, const shmem_team_config_t* config, long mask) {
+    if (mask & ~SHMEM_TEAM_NUM_CONTEXTS) {
+        base::complain(function, "config_mask %#lx: the bits %#lx are unknown", mask, mask & ~SHMEM_TEAM_NUM_CONTEXTS);
+        return -1;
+    }
+    if (mask == 0)
+        return 0;
+    if (!config) {
+        base::complain(function, "config is NULL, but config_mask is %#lx: right would be a config, or 0", mask);
+        return -1;
+    }
+    if (config->num_contexts < 0) {
+        base::complain(function, "num_contexts %d is wrong: right would be 0 or more", config->num_contexts);
+        return -1;
+    }
+    return config->num_contexts;
+}
+
+// A team that the members of a parent make together. PEs that are not in it take part, too.
+struct Split {
+    Members members;  // numbers of the world
+    int num_contexts = 0;
+};
+
+// Makes the teams of a split; each parent member passes the one that it is in, or one that it is not in. False on every
+// member of the parent when a team of any of them cannot be made. *made: null where the caller is not in its team.
+bool make(Entered& parent, const Split& split, Team** made) {
+    team::Place& place = parent.place;
+    const int first_rank = place.members.rank(split.members.pe(0));
+    // What a member tells the others in each of the two meetings.
+    struct Note {
+        bool is_right = true;
+        int room = -1;
+    };
+    const auto meet = [&](const Note& mine) {
+        memcpy(team::next_note(place), &mine, sizeof mine);
+        const uint32_t step = place.count + 1;
+        parent.meet();
+        bool all_right = true;
+        Note of_first;
+        for (int rank = 0; rank < parent.size(); ++rank) {
+            Note note;
+            memcpy(&note, place.note(rank, step), sizeof note);
+            all_right &= note.is_right;
+            if (rank == first_rank)
+                of_first = note;
+        }
+        return Note{all_right, of_first.room};
+    };
+    *made = nullptr;
+    if (!meet({split.num_contexts >= 0, -1}).is_right)
+        return false;
+    // Behind the first meeting every member has left the teams that it destroyed before, so their rooms are free.
+    Note mine;
+    if (first_rank == parent.rank()) {
+        mine.room = team::take_room(split.members);
+        mine.is_right = mine.room >= 0;
+        if (!mine.is_right)
+            base::complain(parent.call.function, "as many teams are alive on this node as there can be");
+    }
+    const Note told = meet(mine);
+    const bool member = split.members.rank(parent.pe(parent.rank())) >= 0;
+    if (member && told.is_right) {
+        *made = team::create(split.members, told.room, split.num_contexts);
+        if (!*made)
+            fatal(parent.call.function, "no memory for a team");
+    } else if (member && told.room >= 0) {
+        team::leave_room(told.room, split.members.size);  // another team of the split could not be made
+    }
+    return told.is_right;
+}
+
+shmem_team_t handle_of(const Team* team) {
+    return team ? team->handle : SHMEM_TEAM_INVALID;
+}
+
+// The members with the numbers start, start + stride, ... in the parent.
+Members within(const Members& parent, int start, int stride, int size) {
+    return {parent.pe(start), parent.stride * stride, size};
+}
+
+}  // namespace
+
+int team_my_pe(const char* function, shmem_team_t handle) {
+    const Team* team = find_team(function, handle);
+    return team ? team->rank : -1;
+}
+
+int team_n_pes(const char* function, shmem_team_t handle) {
+    const Team* team = find_team(function, handle);
+    return team ? team->members.size : -1;
+}
+
+int team_get_config(const char* function, shmem_team_t handle, long config_mask, shmem_team_config_t* config) {
+    const Team* team = find_team(function, handle);
+    if (!team)
+        return -1;
+    if (config_mask & ~SHMEM_TEAM_NUM_CONTEXTS) {
+        base::complain(function, "config_mask %#lx: the bits %#lx are unknown", config_mask,
+                       config_mask & ~SHMEM_TEAM_NUM_CONTEXTS);
+        return -1;
+    }
+    if (config_mask & SHMEM_TEAM_NUM_CONTEXTS) {
+        operations::require_pointer(function, "config", config);
+        config->num_contexts = team->num_contexts;
+    }
+    return 0;
+}
+
+int team_translate_pe(const char* function, shmem_team_t from, int pe, shmem_team_t to) {
+    const Team* source = find_team(function, from);
+    const Team* target = find_team(function, to);
+    if (!source || !target || pe < 0 || pe >= source->members.size)
+        return -1;
+    return target->members.rank(source->members.pe(pe));
+}
+
+void* team_pointer(const char* function, shmem_team_t handle, const void* dest, int pe) {
+    const Team* team = find_team(function, handle);
+    if (!team || pe < 0 || pe >= team->members.size)
+        return nullptr;
+    return memory::address_on(dest, team->members.pe(pe));
+}
+
+int team_split_strided(const Call& call, shmem_team_t parent_handle, int start, int stride, int size,
+                       const shmem_team_config_t* config, long config_mask, shmem_team_t* new_team) {
+    const Team* parent = find_team(call.function, parent_handle);
+    operations::require_pointer(call.function, "new_team", new_team);
+    *new_team = SHMEM_TEAM_INVALID;
+    if (!parent)
+        return -1;
+    const int parent_size = parent->members.size;
+    const int64_t last = start + (static_cast<int64_t>(size) - 1) * stride;
+    if (size < 1 || start < 0 || start >= parent_size || last < 0 || last >= parent_size ||
+        (stride == 0 && size != 1)) {
+        base::complain(call.function,
+                       "start %d, stride %d, size %d is no subset: right would be size >= 1, and numbers from start to "
+                       "start + stride * (size - 1) within 0 to %d",
+                       start, stride, size, parent_size - 1);
+        return -1;
+    }
+    Entered entered(call, parent_handle, {{{"start", start}, {"stride", stride}, {"size", size}}});
+    Team* made;
+    const Members members = within(parent->members, start, size == 1 ? 1 : stride, size);
+    if (!make(entered, {members, read_config(call.function, config, config_mask)}, &made))
+        return -1;
+    *new_team = handle_of(made);
+    return 0;
+}
+
+int team_split_2d(const Call& call, shmem_team_t parent_handle, int xrange, const shmem_team_config_t* xaxis_config,
+                  long xaxis_mask, shmem_team_t* xaxis_team, const shmem_team_config_t* yaxis_config, long yaxis_mask,
+                  shmem_team_t* yaxis_team) {
+    const Team* parent = find_team(call.function, parent_handle);
+    operations::require_pointer(call.function, "xaxis_team", xaxis_team);
+    operations::require_pointer(call.function, "yaxis_team", yaxis_team);
+    *xaxis_team = *yaxis_team = SHMEM_TEAM_INVALID;
+    if (!parent)
+        return -1;
+    if (xrange < 1) {
+        base::complain(call.function, "xrange %d is wrong: right would be 1 or more", xrange);
+        return -1;
+    }
+    const int size = parent->members.size, width = xrange < size ? xrange : size;
+    const int x = parent->rank % width, y = parent->rank / width;
+    const int row_start = y * width, row_size = size - row_start < width ? size - row_start : width;
+    const int column_size = (size - x + width - 1) / width;
+    Entered entered(call, parent_handle, {{{"xrange", xrange}}});
+    const Split row = {within(parent->members, row_start, 1, row_size),
+                       read_config(call.function, xaxis_config, xaxis_mask)};
+    const Split column = {within(parent->members, x, width, column_size),
+                          read_config(call.function, yaxis_config, yaxis_mask)};
+    Team *made_row, *made_column;
+    const bool has_row = make(entered, row, &made_row), has_column = make(entered, column, &made_column);
+    if (has_row)
+        *xaxis_team = handle_of(made_row);
+    if (has_column)
+        *yaxis_team = handle_of(made_column);
+    return has_row && has_column ? 0 : -1;
+}
+
+void team_destroy(const Call& call, shmem_team_t handle) {
+    Team* team = find_team(call.function, handle);
+    if (!team)
+        return;
+    if (handle == SHMEM_TEAM_WORLD || handle == SHMEM_TEAM_SHARED)
+        fatal(call.function, "team is %s, which cannot be destroyed",
+              handle == SHMEM_TEAM_WORLD ? "SHMEM_TEAM_WORLD" : "SHMEM_TEAM_SHARED");
+    {
+        const Entered entered(call, handle, {});  // a checked run sees that all are here
+    }
+    operations::quiet(call.function, SHMEM_CTX_DEFAULT);
+    context::destroy_all_of(handle);
+    team::destroy(team);
+}
+
+}  // namespace heddle::runtime

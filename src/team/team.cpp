@@ -1,0 +1,210 @@
+#include "team/team.h"
+
+#include "base/settings.h"
+#include "memory/peers.h"
+#include "memory/symmetric.h"
+
+#include <pthread.h>
+#include <algorithm>
+#include <new>
+
+const struct heddle_team heddle_team_world = {}, heddle_team_shared = {};
+
+namespace heddle::team {
+
+namespace {
+
+struct Chunk {
+    static constexpr int kTeams = 32;
+    Team teams[kTeams];
+    Chunk* next = nullptr;
+};
+
+struct ActiveSet {
+    Team team;
+    int log_stride = 0;
+    ActiveSet* next = nullptr;
+};
+
+}  // namespace
+
+struct Teams {
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    Team world, shared;
+    Chunk* chunks = nullptr;
+    Team* free = nullptr;
+    std::atomic<ActiveSet*> active_sets{nullptr};
+    int pe = 0;
+    int peer_tables = 0;
+};
+
+HEDDLE_PE_LOCAL Teams* teams = nullptr;
+
+namespace {
+
+class TeamsLock {
+  public:
+    TeamsLock() { pthread_mutex_lock(&teams->lock); }
+    ~TeamsLock() { pthread_mutex_unlock(&teams->lock); }
+    TeamsLock(const TeamsLock&) = delete;
+    TeamsLock& operator=(const TeamsLock&) = delete;
+};
+
+// Gives the team its members and its place in the room. `place` keeps its counts where the room keeps its own.
+void settle(Team* team, shmem_team_t handle, const Members& members, int room) {
+    team->alive = true;
+    team->handle = handle;
+    team->members = members;
+    team->rank = members.rank(teams->pe);
+    team->num_contexts = 0;
+    team->peers = nullptr;
+    team->place.room = room_at(room);
+    team->place.members = members;
+    team->place.rank = team->rank;
+    team->place.way = way_for(members.size);
+}
+
+void close_table(Team* team) {
+    if (team->own_peers && team->members.size > 0)
+        std::fill_n(team->own_peers, team->members.size, heddle_peer{});
+    team->peers = nullptr;
+}
+
+void retire(Team* team) {
+    if (team->alive)
+        leave_room(team->place.room.index, team->members.size);
+    close_table(team);
+    team->alive = false;
+    team->next_free = teams->free;
+    teams->free = team;
+}
+
+template <class Visit>
+void for_each_created(Visit visit) {
+    for (Chunk* chunk = teams->chunks; chunk; chunk = chunk->next)
+        for (Team& team : chunk->teams) visit(&team);
+}
+
+bool grow() {
+    auto* chunk = new (std::nothrow) Chunk;
+    if (!chunk)
+        return false;
+    chunk->next = teams->chunks;
+    teams->chunks = chunk;
+    for (Team& team : chunk->teams) retire(&team);
+    return true;
+}
+
+// True when the handle is that of a team in the pool, alive or not.
+bool is_in_pool(shmem_team_t handle) {
+    TeamsLock lock;
+    for (Chunk* chunk = teams->chunks; chunk; chunk = chunk->next) {
+        const auto offset =
+            static_cast<size_t>(reinterpret_cast<const char*>(handle) - reinterpret_cast<char*>(chunk->teams));
+        if (offset < sizeof chunk->teams)
+            return offset % sizeof(Team) == 0;
+    }
+    return false;
+}
+
+}  // namespace
+
+void start_teams(int pe, int n_pes) {
+    if (!teams)
+        teams = new Teams;
+    teams->pe = pe;
+    const Members all = {0, 1, n_pes};
+    settle(&teams->world, &heddle_team_world, all, kWorldRoom);
+    settle(&teams->shared, &heddle_team_shared, all, kSharedRoom);
+    claim_room(kWorldRoom, all);
+    claim_room(kSharedRoom, all);
+}
+
+void stop_teams() {
+    for_each_created([](Team* team) {
+        if (team->alive)
+            retire(team);
+    });
+}
+
+void close_peer_tables() {
+    for_each_created([](Team* team) { close_table(team); });
+}
+
+Team* find(shmem_team_t handle) {
+    if (handle == SHMEM_TEAM_WORLD)
+        return &teams->world;
+    if (handle == SHMEM_TEAM_SHARED)
+        return &teams->shared;
+    if (handle == SHMEM_TEAM_INVALID || (base::settings.check && !is_in_pool(handle)))
+        return nullptr;
+    auto* team = const_cast<Team*>(reinterpret_cast<const Team*>(handle));
+    return team->alive ? team : nullptr;
+}
+
+Team* find_active_set(int start, int log_stride, int size) {
+    const auto find_known = [&]() -> Team* {
+        // Acquire: pairs with the release below; the list only grows.
+        for (ActiveSet* set = teams->active_sets.load(std::memory_order_acquire); set; set = set->next) {
+            const Members& members = set->team.members;
+            if (members.start == start && set->log_stride == log_stride && members.size == size)
+                return &set->team;
+        }
+        return nullptr;
+    };
+    if (Team* known = find_known())
+        return known;
+    TeamsLock lock;
+    if (Team* known = find_known())
+        return known;
+    const Members members = {start, 1 << log_stride, size};
+    const int room = active_set_room(members, log_stride);
+    auto* set = room >= 0 ? new (std::nothrow) ActiveSet : nullptr;
+    if (!set)
+        return nullptr;
+    set->log_stride = log_stride;
+    settle(&set->team, SHMEM_TEAM_INVALID, members, room);
+    set->next = teams->active_sets.load(std::memory_order_relaxed);
+    teams->active_sets.store(set, std::memory_order_release);  // pairs with find_known
+    return &set->team;
+}
+
+Team* create(const Members& members, int room, int num_contexts) {
+    TeamsLock lock;
+    if (!teams->free && !grow())
+        return nullptr;
+    Team* team = teams->free;
+    teams->free = team->next_free;
+    team->place = Place();
+    settle(team, &team->abi, members, room);
+    team->num_contexts = num_contexts;
+    return team;
+}
+
+void destroy(Team* team) {
+    TeamsLock lock;
+    retire(team);
+}
+
+const heddle_peer* peers_of(Team* team, bool open) {
+    if (team == &teams->world || team == &teams->shared)
+        return memory::symmetric->published;
+    TeamsLock lock;
+    if (team->peers)
+        return team->peers;
+    if (!team->own_peers) {
+        // Each full table takes 128 GiB of the 128 TiB of address space; the later ones answer for fewer numbers.
+        constexpr int kFullTables = 64;
+        constexpr int kFewerBits = 20;
+        team->own_peers = memory::make_peer_table(memory::symmetric->n_pes,
+                                                  teams->peer_tables < kFullTables ? memory::kEveryInt : kFewerBits);
+        if (!team->own_peers)
+            return nullptr;
+        ++teams->peer_tables;
+    }
+    for (int rank = 0; open && rank < team->members.size; ++rank)
+        team->own_peers[rank] = memory::symmetric->peers[team->members.pe(rank)];
+    return team->peers = team->own_peers;
+}
+
+}  // namespace heddle::team

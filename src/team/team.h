@@ -1,0 +1,59 @@
+// Teams (section 9.4): who is in one, its place in a room, the table of peers of its contexts. The predefined ones live
+// as long as the library; the others are pooled objects, so that a handle of a destroyed team can still be named.
+//
+// Threads: create and destroy under one lock; the rest reads what does not change while the team is alive, but `place`,
+// which belongs to the one thread that is in a collective of the team.
+#pragma once
+
+#include "team/room.h"
+
+#include <heddle/abi.h>
+#include <heddle/constants.h>
+#include <type_traits>
+
+namespace heddle::team {
+
+struct Team {
+    heddle_team abi;  // first: a shmem_team_t points here, or to one of the predefined handles
+    bool alive = false;
+    shmem_team_t handle = nullptr;
+    Members members;
+    int rank = 0;  // this PE's number in it
+    int num_contexts = 0;
+    Place place;
+    heddle_peer* own_peers = nullptr;    // a table of its own, made for its first context, kept for the next team
+    const heddle_peer* peers = nullptr;  // the table of its contexts; null: none yet
+    Team* next_free = nullptr;
+};
+static_assert(std::is_standard_layout_v<Team>);
+
+struct Teams;
+extern HEDDLE_PE_LOCAL Teams* teams;  // this PE's; lives as long as the process
+
+// Sets up the predefined teams; the rooms are started already. Those created before an earlier finalize are gone.
+void start_teams(int pe, int n_pes);
+
+// Every team created is gone, and its room free when all have called this; tables of peers are closed.
+void stop_teams();
+
+// All tables of peers of teams become empty, so that operations take the slow path.
+void close_peer_tables();
+
+// The team of a handle, or null for SHMEM_TEAM_INVALID and for one that was destroyed. A handle that was none ever is
+// noticed in checked runs.
+Team* find(shmem_team_t handle);
+
+// The team of an active set, made when it is first used; null when there are too many (256 on a node).
+Team* find_active_set(int start, int log_stride, int size);
+
+// A team in a room that its first member has taken; this PE is one of the members.
+Team* create(const Members& members, int room, int num_contexts);
+
+// This PE leaves the team for good.
+void destroy(Team* team);
+
+// The table of peers of the team's contexts, in the team's numbering; null when there is no address space for one.
+// open: its entries hold the peers' addresses, otherwise nothing (checked runs).
+const heddle_peer* peers_of(Team* team, bool open);
+
+}  // namespace heddle::team

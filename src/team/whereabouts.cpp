@@ -1,0 +1,157 @@
+#include "team/whereabouts.h"
+
+#include "base/error.h"
+#include "os/clock.h"
+#include "team/rooms.h"
+
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <cstdio>
+#include <cstring>
+
+namespace heddle::team {
+
+namespace {
+
+constexpr uint64_t kBetweenLooksNs = 1000000000;
+
+// Where pe is: its room and step, or room -1. One number, to see whether it has moved.
+struct Spot {
+    int room;
+    uint32_t step;
+};
+
+Spot spot_of(int pe) {
+    const Whereabouts& there = rooms.whereabouts[pe];
+    return {there.room.load(std::memory_order_relaxed) - 1, there.step.load(std::memory_order_relaxed)};
+}
+
+Members members_of(int room) {
+    const RoomHead* head = head_of(room);
+    return {head->start.load(std::memory_order_relaxed), head->stride.load(std::memory_order_relaxed),
+            head->size.load(std::memory_order_relaxed)};
+}
+
+// The first member that pe, at that spot, waits for and that is in a collective itself; -1 when there is none.
+// `after`: go on behind this rank.
+int awaited(const Spot& spot, int* rank) {
+    const Members members = members_of(spot.room);
+    const Seat* seats = room_at(spot.room).seats;
+    while (++*rank < members.size) {
+        const uint32_t entered = seats[*rank].entered.load(std::memory_order_relaxed);
+        if (static_cast<int32_t>(entered - spot.step) < 0 && spot_of(members.pe(*rank)).room >= 0)
+            return members.pe(*rank);
+    }
+    return -1;
+}
+
+// Follows "waits for" from pe, depth first, until it leads to `goal`; the way is left in path. seen: a byte per PE.
+bool leads_back(int pe, int goal, char* seen, int* path, int* length) {
+    seen[pe] = 1;
+    path[(*length)++] = pe;
+    const Spot spot = spot_of(pe);
+    int rank = -1;
+    for (int next; spot.room >= 0 && (next = awaited(spot, &rank)) >= 0;) {
+        if (next == goal)
+            return true;
+        if (!seen[next] && leads_back(next, goal, seen, path, length))
+            return true;
+    }
+    --*length;
+    return false;
+}
+
+// Also those that the library has not seen yet. 1 when it cannot be told.
+uint32_t threads_of_process() {
+    struct stat status;
+    constexpr uint32_t kDotAndDotDot = 2;
+    return stat("/proc/self/task", &status) == 0 && status.st_nlink > kDotAndDotDot
+               ? static_cast<uint32_t>(status.st_nlink) - kDotAndDotDot
+               : 1;
+}
+
+constexpr int kMostLooked = 1024;  // PEs of a job that circles are looked for in: the books fit on a stack
+
+}  // namespace
+
+void enter_collective(const Call& call, int room_index) {
+    Whereabouts& here = rooms.whereabouts[rooms.pe];
+    PlaceText text = {};
+    Dl_info info = {};
+    if (dladdr(call.caller, &info) && info.dli_fname) {
+        const char* slash = strrchr(info.dli_fname, '/');
+        snprintf(text.data(), text.size(), "%s (called at %s+%#zx)", call.function, slash ? slash + 1 : info.dli_fname,
+                 static_cast<size_t>(static_cast<const char*>(call.caller) - static_cast<char*>(info.dli_fbase)));
+    } else {
+        snprintf(text.data(), text.size(), "%s", call.function);
+    }
+    for (size_t i = 0; i < Whereabouts::kTextWords; ++i) {
+        uint64_t word;
+        memcpy(&word, text.data() + 8 * i, 8);
+        here.text[i].store(word, std::memory_order_relaxed);
+    }
+    here.threads.store(threads_of_process(), std::memory_order_relaxed);
+    here.room.store(room_index + 1, std::memory_order_relaxed);
+}
+
+void leave_collective() {
+    rooms.whereabouts[rooms.pe].room.store(0, std::memory_order_relaxed);
+}
+
+void come_to(const Place& place, uint32_t step) {
+    place.room.seats[place.rank].entered.store(step, std::memory_order_relaxed);
+    rooms.whereabouts[rooms.pe].step.store(step, std::memory_order_relaxed);
+}
+
+PlaceText whereabouts_of(int pe) {
+    PlaceText text = {};
+    static_assert(sizeof text == 8 * Whereabouts::kTextWords);
+    for (size_t i = 0; i < Whereabouts::kTextWords; ++i) {
+        const uint64_t word = rooms.whereabouts[pe].text[i].load(std::memory_order_relaxed);
+        memcpy(text.data() + 8 * i, &word, 8);
+    }
+    text.back() = '\0';
+    return text;
+}
+
+void CircleWatch::look() {
+    const uint64_t now = os::now_ns();
+    if (now < next_look_ns_)
+        return;
+    const bool first = next_look_ns_ == 0;
+    next_look_ns_ = now + kBetweenLooksNs;
+    if (first || told_ || rooms.n_pes > kMostLooked)
+        return;
+    char seen[kMostLooked] = {};
+    int path[kMostLooked], length = 0;
+    uint64_t circle = 0;
+    if (leads_back(rooms.pe, rooms.pe, seen, path, &length)) {
+        circle = 1;
+        for (int i = 0; i < length; ++i) {
+            const Spot spot = spot_of(path[i]);
+            circle =
+                ((circle * 1000003u + static_cast<uint64_t>(path[i])) * 1000003u + static_cast<uint64_t>(spot.room)) *
+                    1000003u +
+                spot.step;
+        }
+    }
+    const bool stands_still = circle != 0 && circle == last_circle_;
+    last_circle_ = circle;
+    if (!stands_still || length < 2)
+        return;
+    bool several_threads = false;
+    for (int i = 0; i < length; ++i)
+        several_threads |= rooms.whereabouts[path[i]].threads.load(std::memory_order_relaxed) > 1;
+    const int other = path[1];
+    constexpr const char* kMessage =
+        "waits for PE %d, which is in %s and waits for this PE%s: right would be the same order of collectives on all "
+        "PEs; this PE is in %s";
+    const char* by_way = length > 2 ? " by way of others" : "";
+    const PlaceText theirs = whereabouts_of(other), mine = whereabouts_of(rooms.pe);
+    if (!several_threads)
+        base::fatal(call_.function, kMessage, other, theirs.data(), by_way, mine.data());
+    base::complain(call_.function, kMessage, other, theirs.data(), by_way, mine.data());
+    told_ = true;
+}
+
+}  // namespace heddle::team

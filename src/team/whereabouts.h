@@ -1,0 +1,38 @@
+// In checked runs: which collective each PE is in, so that a wait which cannot end is named instead of hanging.
+//
+// PE p, in a collective of room R, waits for the members of R that have not come to p's step. When following "waits
+// for" from a PE leads back to it, nobody on that circle can ever go on: the two call sites are the message. A circle
+// must be seen twice, a second apart. Where PEs have several threads another thread may still come, so then it is only
+// told.
+#pragma once
+
+#include "team/room.h"
+
+#include <array>
+
+namespace heddle::team {
+
+// This PE enters a collective, and leaves it. Checked runs only.
+void enter_collective(const Call& call, int room_index);
+void leave_collective();
+// It has come to a step of the collective that it is in.
+void come_to(const Place& place, uint32_t step);
+
+// "shmem_barrier_all (called at ./prog+0x1234)" of a PE, as it told when it entered its collective.
+using PlaceText = std::array<char, 128>;
+PlaceText whereabouts_of(int pe);
+
+// Looks, while this PE waits, whether the wait can end. Cheap: does something once a second.
+class CircleWatch {
+  public:
+    explicit CircleWatch(const Call& call) : call_(call) {}
+    void look();
+
+  private:
+    const Call& call_;
+    uint64_t next_look_ns_ = 0;
+    uint64_t last_circle_ = 0;  // what was found, as one number
+    bool told_ = false;
+};
+
+}  // namespace heddle::team

@@ -1,0 +1,154 @@
+// order SCENARIO: programs whose PEs are in collectives that do not match, and some that only look like it. Each says
+// which it is; what must come of it is in test_order.py. Prints "survived".
+#include <shmem.h>
+
+#include <pthread.h>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+namespace {
+
+int dest[4], source[4];
+
+void nap_ms(long ms) {
+    const timespec time = {ms / 1000, ms % 1000 * 1000000};
+    nanosleep(&time, nullptr);
+}
+
+// A team of the PEs a and b; SHMEM_TEAM_INVALID on the others.
+shmem_team_t pair(int a, int b) {
+    shmem_team_t team;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, a, b - a, 2, nullptr, 0, &team);
+    return team;
+}
+
+// One PE is in a reduction, the other in a broadcast, on one team.
+void different(int pe) {
+    if (pe == 0)
+        shmem_int_sum_reduce(SHMEM_TEAM_WORLD, dest, source, 1);
+    else
+        shmem_int_broadcast(SHMEM_TEAM_WORLD, dest, source, 1, 0);
+}
+
+// Each is in the team that the other will come to next.
+void circle_of_two(int pe) {
+    const shmem_team_t a = pair(0, 1), b = pair(1, 0);
+    shmem_team_sync(pe == 0 ? a : b);
+    shmem_team_sync(pe == 0 ? b : a);
+}
+
+void circle_with_the_world(int pe) {
+    const shmem_team_t a = pair(0, 1);
+    if (pe == 0)
+        shmem_barrier_all();
+    shmem_int_fcollect(a, dest, source, 1);
+    if (pe != 0)
+        shmem_barrier_all();
+}
+
+// 0 waits for 1, 1 for 2, 2 for 0.
+void circle_of_three(int pe) {
+    const shmem_team_t teams[] = {pair(0, 1), pair(1, 2), pair(2, 0)};
+    shmem_int_sum_reduce(teams[pe], dest, source, 1);
+    shmem_int_sum_reduce(teams[(pe + 2) % 3], dest, source, 1);
+}
+
+// A chain, not a circle: 0 waits for 1, which waits for 2, which sleeps.
+void slow_chain(int pe) {
+    const shmem_team_t a = pair(0, 1), b = pair(1, 2);
+    if (pe == 2)
+        nap_ms(4000);
+    if (pe == 1 || pe == 2)
+        shmem_team_sync(b);
+    if (pe == 0 || pe == 1)
+        shmem_team_sync(a);
+}
+
+void slow(int pe) {
+    for (int i = 0; i < 2; ++i) {
+        if (pe == 1)
+            nap_ms(i == 0 ? 4000 : 1500);
+        shmem_int_max_reduce(SHMEM_TEAM_WORLD, dest, source, 4);
+        shmem_int_broadcast(SHMEM_TEAM_WORLD, dest, source, 4, 1);
+    }
+}
+
+// Collectives on two teams by turns, with a PE behind the others: what is seen of a PE is old at once.
+void busy(int pe) {
+    const shmem_team_t a = pair(0, 1), b = pair(1, 0);
+    for (int i = 0; i < 3000; ++i) {
+        if (i % 500 == 0 && pe == i / 500 % 2)
+            nap_ms(600);
+        if (pe < 2) {
+            shmem_team_sync(a);
+            shmem_int_broadcast(b, dest, source, 2, i % 2);
+        }
+    }
+    shmem_barrier_all();
+}
+
+shmem_team_t late_team;
+uint64_t flag;
+
+void* come_late(void* waits_first) {
+    if (waits_first)
+        shmem_uint64_wait_until(&flag, SHMEM_CMP_EQ, 1);
+    nap_ms(4000);
+    shmem_team_sync(late_team);
+    return nullptr;
+}
+
+// It looks like circle_of_two, but PE 0 has a second thread that comes in the end: no PE may be ended.
+void resolved_by_a_thread(int pe, bool that_the_library_has_seen) {
+    const shmem_team_t a = pair(0, 1), b = pair(1, 0);
+    late_team = b;
+    pthread_t thread;
+    if (pe == 0) {
+        pthread_create(&thread, nullptr, come_late, that_the_library_has_seen ? &flag : nullptr);
+        nap_ms(300);
+        shmem_uint64_p(&flag, 1, 0);
+        nap_ms(100);
+    }
+    shmem_barrier_all();
+    if (pe == 0) {
+        shmem_team_sync(a);
+        pthread_join(thread, nullptr);
+    } else {
+        shmem_team_sync(b);
+        shmem_team_sync(a);
+    }
+}
+void thread_that_waited(int pe) {
+    resolved_by_a_thread(pe, true);
+}
+void new_thread(int pe) {
+    resolved_by_a_thread(pe, false);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const struct {
+        const char* name;
+        void (*run)(int pe);
+    } scenarios[] = {{"different", different},
+                     {"circle_of_two", circle_of_two},
+                     {"circle_with_the_world", circle_with_the_world},
+                     {"circle_of_three", circle_of_three},
+                     {"slow_chain", slow_chain},
+                     {"slow", slow},
+                     {"busy", busy},
+                     {"thread_that_waited", thread_that_waited},
+                     {"new_thread", new_thread}};
+    int provided;
+    if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0)
+        return 2;
+    for (const auto& scenario : scenarios)
+        if (argc > 1 && strcmp(scenario.name, argv[1]) == 0)
+            scenario.run(shmem_my_pe());
+    shmem_finalize();
+    printf("survived\n");
+    return 0;
+}
