@@ -1,0 +1,34 @@
+/* What the programs of this folder share: the verdict. Each checks its own answer; PE 0 prints one line. */
+#ifndef APP_H
+#define APP_H
+
+#include <shmem.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A size from the command line, or its default. */
+static inline size_t app_size(int argc, char** argv, int place, size_t otherwise) {
+    return argc > place ? (size_t)strtoul(argv[place], NULL, 10) : otherwise;
+}
+
+/* Ends the job with a message when a condition does not hold. */
+#define REQUIRE(condition, ...)                                   \
+    do {                                                          \
+        if (!(condition)) {                                       \
+            fprintf(stderr, "PE %d: ", shmem_my_pe());            \
+            fprintf(stderr, __VA_ARGS__);                         \
+            fprintf(stderr, " (%s does not hold)\n", #condition); \
+            shmem_global_exit(1);                                 \
+        }                                                         \
+    } while (0)
+
+/* All PEs have passed their checks when all are here. */
+static inline int app_pass(const char* name) {
+    shmem_barrier_all();
+    if (shmem_my_pe() == 0)
+        printf("%s: pass on %d PEs\n", name, shmem_n_pes());
+    shmem_finalize();
+    return 0;
+}
+
+#endif
