@@ -2,7 +2,9 @@
 
 #include <sched.h>
 #include <unistd.h>
+#include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 
 namespace heddle::os {
 
@@ -22,8 +24,18 @@ int usable_cores() {
 
 size_t last_level_cache_bytes() {
     constexpr size_t kUsual = 32u << 20;
-    const long known = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    return known > 0 ? static_cast<size_t>(known) : kUsual;
+    // Not sysconf: glibc 2.36 adds up the caches of all dies of a processor.
+    for (const char* path :
+         {"/sys/devices/system/cpu/cpu0/cache/index3/size", "/sys/devices/system/cpu/cpu0/cache/index2/size"}) {
+        FILE* file = fopen(path, "re");
+        size_t kib = 0;
+        const bool known = file && fscanf(file, "%zuK", &kib) == 1;
+        if (file)
+            fclose(file);
+        if (known && kib > 0)
+            return kib << 10;
+    }
+    return kUsual;
 }
 
 }  // namespace heddle::os
