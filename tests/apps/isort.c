@@ -53,10 +53,12 @@ int main(int argc, char** argv) {
         REQUIRE(sorted[i] * n / kRange == me, "key %ld is on the wrong PE", sorted[i]);
         REQUIRE(i == 0 || sorted[i - 1] <= sorted[i], "keys %zu and %zu are out of order", i - 1, i);
     }
-    long* sums = shmem_calloc(4, sizeof(long));
+    long* sums = shmem_calloc(6, sizeof(long));
     sums[0] = my_sum;
     for (size_t i = 0; i < received; ++i) sums[1] += sorted[i];
-    shmem_sum_reduce(SHMEM_TEAM_WORLD, sums + 2, sums, 2);
-    REQUIRE(sums[2] == sums[3], "the keys summed to %ld before and %ld after", sums[2], sums[3]);
+    sums[2] = (long)received;
+    shmem_sum_reduce(SHMEM_TEAM_WORLD, sums + 3, sums, 3);
+    REQUIRE(sums[3] == sums[4], "the keys summed to %ld before and %ld after", sums[3], sums[4]);
+    REQUIRE(sums[5] == (long)(keys * pes), "%ld keys are left of %zu", sums[5], keys * pes);
     return app_pass("isort");
 }

@@ -16,6 +16,7 @@ static long words[kElements], received[kElements * kMostPes];
 int main(void) {
     start_pes(0);
     const int me = _my_pe(), n = _num_pes();
+    REQUIRE(n <= kMostPes, "its arrays are made for %d PEs", kMostPes);
     for (int i = 0; i < _SHMEM_REDUCE_SYNC_SIZE; ++i) sync_a[i] = _SHMEM_SYNC_VALUE;
     for (int i = 0; i < SHMEM_COLLECT_SYNC_SIZE; ++i) sync_b[i] = SHMEM_SYNC_VALUE;
     for (int i = 0; i < SHMEM_BCAST_SYNC_SIZE; ++i) sync_c[i] = SHMEM_SYNC_VALUE;
@@ -48,8 +49,11 @@ int main(void) {
     REQUIRE(shmem_int_g(&counter, 0) == 2 * n, "counted to %d", shmem_int_g(&counter, 0));
     shmem_barrier_all();
     REQUIRE(shmem_int_cswap(&counter, -1, 5, 0) == 2 * n, "cswap took what it should not");
-    shmem_collect32(collected, &counter, 1, 0, 0, n, sync_b);
-    REQUIRE(collected[0] == 2 * n, "collect gave %d", collected[0]);
+    shmem_barrier_all();
+    REQUIRE(shmem_int_cswap(&counter, me, 7, me) == (me == 0 ? 2 * n : 0), "cswap found another value");
+    counter = 100 + me;
+    shmem_collect32(collected, &counter, me % 2, 0, 0, n, sync_b); /* odd PEs alone give something */
+    for (int i = 0; i < n / 2; ++i) REQUIRE(collected[i] == 101 + 2 * i, "collect gave %d", collected[i]);
 
     long* flag = shmalloc(sizeof *flag);
     *flag = 0;

@@ -48,7 +48,8 @@ int main(int argc, char** argv) {
     results = shmem_malloc((size_t)tasks * sizeof(result_t));
     result_t* all = shmem_malloc((size_t)tasks * sizeof(result_t));
     pthread_t* workers = malloc(threads * sizeof(pthread_t));
-    for (size_t i = 1; i < threads; ++i) pthread_create(&workers[i], NULL, take_tasks, NULL);
+    for (size_t i = 1; i < threads; ++i)
+        REQUIRE(pthread_create(&workers[i], NULL, take_tasks, NULL) == 0, "no thread %zu", i);
     take_tasks(NULL);
     for (size_t i = 1; i < threads; ++i) pthread_join(workers[i], NULL);
 
