@@ -1,3 +1,5 @@
+#include "collective/kernels.h"
+
 #include "collective/copy.h"
 
 namespace heddle::collective {

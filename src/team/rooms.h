@@ -5,7 +5,7 @@
 
 namespace heddle::team {
 
-struct Directory {
+struct alignas(64) Directory {
     static constexpr int kTeams = 768;       // made by splits and alive at once, on a node
     static constexpr int kActiveSets = 256;  // distinct ones of a job
 
