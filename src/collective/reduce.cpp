@@ -205,9 +205,11 @@ int scan(const Call& call, const Group& group, Prefix prefix, Kind kind, void* d
                 return scan_by_telling(work, prefix, static_cast<char*>(dest), source);
             by_mail(work, source, [&](auto parts) {
                 const int last = work.entered.rank() - (prefix == Prefix::kExclusive);
+                if (nelems == 0)
+                    return;
                 if (last < 0)
                     zero(work);
-                else if (nelems != 0)
+                else
                     combine_parts(work, static_cast<char*>(dest), last, parts);
             });
         },

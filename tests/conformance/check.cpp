@@ -18,7 +18,7 @@ namespace conformance {
 uint64_t seed;
 int pe = -1;
 int n_pes = 0;
-thread_local const char* subject = "";
+constinit thread_local const char* subject = "";
 
 namespace {
 

@@ -19,7 +19,7 @@ int finish();
 extern uint64_t seed;
 extern int pe;
 extern int n_pes;
-extern thread_local const char* subject;  // the function under test, shown in failures
+extern constinit thread_local const char* subject;  // the function under test, shown in failures
 
 // True in a checked run (HEDDLE_CHECK=1), which is slower and stricter.
 bool checked_run();

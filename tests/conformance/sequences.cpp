@@ -80,6 +80,7 @@ class Sequence {
         const Group* group = nullptr;
         int root = 0;
         bool scans = false;
+        bool others_tell = false;  // now and then
 
         bool meets() const { return left % period == 0; }
     };
@@ -104,7 +105,7 @@ class Sequence {
             step.move.op = op;
             step.move.element_bytes = step.move_fn->info.bytes;
             step.move.nelems = 1 + shared_.below(3);
-            step.move.root = shared_.below(16) ? burst_.root : 0;
+            step.move.root = burst_.others_tell && shared_.below(16) == 0 ? 0 : burst_.root;
             step.move.stream = step.stream;
             step.dest_bytes = step.move.dest_bytes(step.group->size);
         } else {
@@ -127,6 +128,7 @@ class Sequence {
             burst_.group = &groups_[shared_.below(2) ? 0 : shared_.below(groups_.size())];
             burst_.root = static_cast<int>(shared_.below(static_cast<size_t>(burst_.group->size)));
             burst_.scans = shared_.below(3) == 0;
+            burst_.others_tell = shared_.below(2) == 0;
         }
         Step step;
         if (last && shared_.below(3) != 0) {
@@ -171,9 +173,12 @@ class Sequence {
 
     void dawdle() {
         const size_t choice = own_.below(64);
-        // The root comes last to a meeting, and is ahead of the others after it; some fall behind.
-        if (burst_.left > 0 && burst_.meets() && burst_.group->rank == burst_.root)
-            nap_us(own_.below(300));
+        // The root comes last to a meeting, and is ahead of the others behind it; some fall back further.
+        if (burst_.left > 0 && burst_.group->rank == burst_.root) {
+            if (burst_.meets())
+                nap_us(own_.below(300));
+            return;
+        }
         if (choice == 0) {
             nap_us(own_.below(burst_.left > 0 ? 1000 : 200));
         } else if (choice < 6) {

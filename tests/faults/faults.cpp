@@ -167,6 +167,15 @@ shmem_ctx_t context_argument() {
     if (value == "default")
         return SHMEM_CTX_DEFAULT;
     shmem_ctx_t ctx = SHMEM_CTX_INVALID;
+    if (value == "team") {
+        shmem_team_t all = SHMEM_TEAM_INVALID, row, column;
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, shmem_n_pes(), nullptr, 0, &all);
+        shmem_team_create_ctx(all, 0, &ctx);
+        shmem_team_destroy(all);
+        shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, nullptr, 0, &row, nullptr, 0, &column);
+        shmem_team_create_ctx(row, 0, &ctx);
+        return ctx;
+    }
     shmem_ctx_create(0, &ctx);
     if (value == "destroyed")
         shmem_ctx_destroy(ctx);

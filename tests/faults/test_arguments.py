@@ -76,6 +76,16 @@ def test_contexts_that_are_none(function, check):
     faults("one", function, "ctx=created", check=check).is_fine()
 
 
+@pytest.mark.parametrize("function", [name for name in TO_A_PE if "ctx" in FUNCTIONS[name]])
+@both_runs
+def test_pe_out_of_range_of_a_team(function, check):
+    """What a larger team had in the same place does not count."""
+    for pe in (-1, 1, 2, INT_MAX):
+        faults("all", function, "ctx=team", f"pe={pe}", check=check).is_fatal(
+            message(function, f"pe {pe} is out of range: the context's team has PEs 0 to 0"))
+    faults("all", function, "ctx=team", "pe=0", check=check).is_fine()
+
+
 @both_runs
 def test_context_create_and_destroy(check):
     faults("one", "shmem_ctx_destroy", "ctx=invalid", check=check).is_fine()
