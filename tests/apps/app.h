@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A size from the command line, or its default; at least 3, so that there is an inside and an outside. */
+/* A size from the command line, or its default; at least 1. */
 static inline size_t app_size(int argc, char** argv, int place, size_t otherwise) {
     const size_t given = argc > place ? (size_t)strtoul(argv[place], NULL, 10) : otherwise;
-    return given < 3 ? 3 : given;
+    return given < 1 ? 1 : given;
 }
 
 /* Ends the job with a message when a condition does not hold. */

@@ -1,10 +1,16 @@
 // A hash table spread over all PEs: a slot is claimed for a key by compare-and-swap, its count raised by fetch-and-add.
-// Every PE inserts an overlapping range of keys; then every PE looks all of them up. Argument: keys a PE.
+// All PEs insert, several times and in the same order, so that they meet at the slots; then every PE looks all keys up.
+// Argument: keys.
 #include "app.h"
 
-#include <vector>
-
 namespace {
+
+constexpr int kPasses = 20;
+
+// What a PE inserts: PE 0 every key, PE 1 every second, PE 2 every third, PE 3 every key, ...
+bool wants(int pe, long key) {
+    return key % (pe % 3 + 1) == 0;
+}
 
 class Table {
   public:
@@ -58,14 +64,16 @@ int main(int argc, char** argv) {
     shmem_init();
     const long keys = static_cast<long>(app_size(argc, argv, 1, 800));
     const int me = shmem_my_pe(), n = shmem_n_pes();
-    Table table(static_cast<size_t>(keys) * 3);
-    // PE i inserts keys i * keys / 2 + 1 and following, so neighbours share half of theirs.
-    const auto first = [&](int pe) { return pe * (keys / 2) + 1; };
-    for (long key = first(me); key < first(me) + keys; ++key) table.insert(key);
+    Table table(static_cast<size_t>(keys / n * 5 / 4 + 2));  // four slots of five are taken in the end
     shmem_barrier_all();
-    for (long key = 1; key < first(n) + keys; ++key) {
+    for (int pass = 0; pass < kPasses; ++pass)
+        for (long key = 1; key <= keys; ++key)
+            if (wants(me, key))
+                table.insert(key);
+    shmem_barrier_all();
+    for (long key = 1; key <= 2 * keys; ++key) {  // nobody has inserted the second half
         long right = 0;
-        for (int pe = 0; pe < n; ++pe) right += key >= first(pe) && key < first(pe) + keys;
+        for (int pe = 0; key <= keys && pe < n; ++pe) right += wants(pe, key) * kPasses;
         const long found = table.count(key);
         REQUIRE(found == right, "key %ld was counted %ld times, right is %ld", key, found, right);
     }

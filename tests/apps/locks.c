@@ -35,7 +35,7 @@ static int audit(void) {
 
 int main(int argc, char** argv) {
     shmem_init();
-    const size_t transfers = app_size(argc, argv, 1, 300);
+    const size_t transfers = app_size(argc, argv, 1, 3000);
     for (int account = 0; account < kAccounts; ++account) balances[account] = kStart;
     shmem_barrier_all();
     unsigned seed = 17u + (unsigned)shmem_my_pe();
