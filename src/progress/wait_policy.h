@@ -94,20 +94,26 @@ class WaitSteps {
     Phase phase_;
 };
 
-// Returns when ready() does, which another thread or PE brings about by opening gate. line: what ready() reads.
-template <class Ready>
-void wait_for_gate(const char* function, sync::Gate& gate, uint32_t target, Ready ready) {
+// Returns when ready(), which reads gate alone, is true; sleep() sleeps on the gate.
+template <class Ready, class Sleep>
+void wait_at_gate(const char* function, const sync::Gate& gate, Ready ready, Sleep sleep) {
     if (ready())
         return;
     WaitSteps steps(function, &gate, true);
     while (!ready()) {
         if (steps.step(ready))
-            gate.sleep(target, nullptr);
+            sleep();
     }
 }
 
+// Returns when another thread or PE has opened gate to target or further.
 inline void wait_for_gate(const char* function, sync::Gate& gate, uint32_t target) {
-    wait_for_gate(function, gate, target, [&] { return gate.reached(target); });
+    wait_at_gate(function, gate, [&] { return gate.reached(target); }, [&] { gate.sleep(target, nullptr); });
+}
+
+// Returns when gate is open to target, which it stays until this thread has seen it.
+inline void wait_until_gate_holds(const char* function, sync::Gate& gate, uint32_t target) {
+    wait_at_gate(function, gate, [&] { return gate.holds(target); }, [&] { gate.sleep_unless_holds(target, nullptr); });
 }
 
 // Returns when ready() does, which a peer brings about by a plain store to line.

@@ -27,6 +27,12 @@ struct alignas(8) Gate {
         return static_cast<int32_t>(value.load(std::memory_order_acquire) - target) >= 0;  // pairs with open
     }
 
+    // True while the count is target: for a count that stands there until all who wait for it have seen it. A count
+    // from any time ago is another one, while reached takes one of 2^31 steps ago for one that is still to come.
+    bool holds(uint32_t target) const {
+        return value.load(std::memory_order_acquire) == target;  // pairs with open
+    }
+
     // open in two halves, for a caller with something to do in between that takes less than a sleeper minds: the store
     // is on its way meanwhile. wake must follow.
     void set(uint32_t new_value) {
@@ -45,11 +51,21 @@ struct alignas(8) Gate {
             os::futex_wake_all(&value);
     }
 
-    // Sleeps until woken or the deadline (null: none); returns at once when target is reached. May return early.
+    // Sleeps until woken or the deadline (null: none); returns at once when target is reached, or when the count holds
+    // it. May return early.
     void sleep(uint32_t target, const timespec* deadline) {
+        sleep_unless(deadline, [target](uint32_t now) { return static_cast<int32_t>(now - target) >= 0; });
+    }
+    void sleep_unless_holds(uint32_t target, const timespec* deadline) {
+        sleep_unless(deadline, [target](uint32_t now) { return now == target; });
+    }
+
+  private:
+    template <class Passed>
+    void sleep_unless(const timespec* deadline, Passed passed) {
         sleepers.fetch_add(1, std::memory_order_seq_cst);            // pairs with the load in open
         const uint32_t old = value.load(std::memory_order_seq_cst);  // pairs with the store in open
-        if (static_cast<int32_t>(old - target) < 0)
+        if (!passed(old))
             os::futex_wait(&value, old, deadline);
         sleepers.fetch_sub(1, std::memory_order_relaxed);  // too high a count costs a wake, never loses one
     }

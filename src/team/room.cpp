@@ -34,17 +34,24 @@ size_t head_bytes(int n_pes) {
     return whole_pages(sizeof(Directory) + static_cast<size_t>(n_pes) * sizeof(Whereabouts));
 }
 
-// Waits for a gate; a checked run looks meanwhile whether that can end.
-void await(const Call& call, sync::Gate& gate, uint32_t step) {
-    if (!base::settings.check)
-        return progress::wait_for_gate(call.function, gate, step);
-    CircleWatch watch(call);
+// Waits in a checked run, where it looks meanwhile whether that can end.
+template <class Ready>
+void watch(const Call& call, const sync::Gate& gate, Ready ready) {
+    CircleWatch circle(call);
     progress::wait_for_store(call.function, &gate, [&] {
-        if (gate.reached(step))
+        if (ready())
             return true;
-        watch.look();
+        circle.look();
         return false;
     });
+}
+
+// Waits for a gate that every step of its kind opens.
+void await(const Call& call, sync::Gate& gate, uint32_t step) {
+    if (base::settings.check)
+        watch(call, gate, [&] { return gate.reached(step); });
+    else
+        progress::wait_for_gate(call.function, gate, step);
 }
 
 // True when all others come while this member looks at their posts for about a microsecond.
@@ -52,7 +59,7 @@ bool all_come_soon(const Place& place, uint32_t step) {
     int looks = 100;
     for (int i = 1; i < place.size(); ++i) {
         const sync::Gate& gate = place.room.seats[(place.rank + i) % place.size()].posts[step % kDepth].gate;
-        while (!gate.reached(step)) {
+        while (!gate.holds(step)) {
             if (--looks == 0)
                 return false;
             os::pause();
@@ -120,7 +127,12 @@ uint32_t begin_telling(const Call& call, Place& place) {
 }
 
 void hear(const Call& call, Place& place, int from_rank, uint32_t step) {
-    await(call, place.room.seats[from_rank].posts[step % kDepth].gate, step);
+    // A post may have been left at any older step, but is not opened to another before all have finished this one.
+    sync::Gate& gate = place.room.seats[from_rank].posts[step % kDepth].gate;
+    if (base::settings.check)
+        watch(call, gate, [&] { return gate.holds(step); });
+    else
+        progress::wait_until_gate_holds(call.function, gate, step);
 }
 
 size_t rooms_bytes(int n_pes) {

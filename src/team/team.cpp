@@ -5,6 +5,7 @@
 #include "memory/symmetric.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
 #include <algorithm>
 #include <new>
 
@@ -193,11 +194,14 @@ const heddle_peer* peers_of(Team* team, bool open) {
     if (team->peers)
         return team->peers;
     if (!team->own_peers) {
-        // Each full table takes 128 GiB of the 128 TiB of address space; the later ones answer for fewer numbers.
+        // Each full table takes 128 GiB of the 128 TiB of address space; the later ones, and all where the address
+        // space is limited (ulimit -v), answer for fewer numbers.
         constexpr int kFullTables = 64;
         constexpr int kFewerBits = 20;
-        team->own_peers = memory::make_peer_table(memory::symmetric->n_pes,
-                                                  teams->peer_tables < kFullTables ? memory::kEveryInt : kFewerBits);
+        rlimit limit;
+        const bool full =
+            teams->peer_tables < kFullTables && getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
+        team->own_peers = memory::make_peer_table(memory::symmetric->n_pes, full ? memory::kEveryInt : kFewerBits);
         if (!team->own_peers)
             return nullptr;
         ++teams->peer_tables;

@@ -97,7 +97,8 @@ def main() -> int:
             print(f"skipped: there is no {tool}")
             return 77
     table = tomllib.loads((Path(__file__).parent / "budgets.toml").read_text())
-    budgets = table["clang" if "clang" in options.compiler else "gcc"]
+    budgets = {name: budget for name, budget in table["clang" if "clang" in options.compiler else "gcc"].items()
+               if budget.get("pes", options.pes) == options.pes}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program = folder / "operations"

@@ -65,6 +65,32 @@ COUNTED void op_quiet(void) {
     shmem_quiet();
 }
 
+/* What is called, not inlined; by a job of one PE alone, which does all of an operation but wait for others. */
+COUNTED int op_team_my_pe(shmem_team_t team) {
+    const int pe = shmem_team_my_pe(team);
+    STAY();
+    return pe;
+}
+COUNTED void op_set_and_clear_lock(long* lock) {
+    shmem_set_lock(lock);
+    shmem_clear_lock(lock);
+    STAY();
+}
+COUNTED void op_sync_all(void) {
+    shmem_sync_all();
+    STAY();
+}
+COUNTED void op_long_sum_reduce_1(shmem_team_t team, long* dest, const long* source) {
+    shmem_long_sum_reduce(team, dest, source, 1);
+    STAY();
+}
+COUNTED void op_ctx_create_and_destroy(void) {
+    shmem_ctx_t ctx;
+    shmem_ctx_create(0, &ctx);
+    shmem_ctx_destroy(ctx);
+    STAY();
+}
+
 /* From a loop, where the compiler keeps what does not change: only its share per call is the operation. */
 COUNTED void op_long_p_loop(long* dest, int calls, int pe) {
     for (int i = 0; i < calls; ++i) shmem_long_p(dest, i, pe);
@@ -94,6 +120,18 @@ static void run(long* cell, int pe) {
     op_long_p_loop(cell, kCalls, pe);
 }
 
+static void run_alone(long* cells) {
+    long pes = 0;
+    for (int i = 0; i < kCalls; ++i) {
+        pes += op_team_my_pe(SHMEM_TEAM_WORLD);
+        op_set_and_clear_lock(&cells[2]);
+        op_sync_all();
+        op_long_sum_reduce_1(SHMEM_TEAM_WORLD, &cells[0], &cells[1]);
+        op_ctx_create_and_destroy();
+    }
+    cells[0] += pes;
+}
+
 int main(void) {
     long* cell;
     shmem_init();
@@ -101,6 +139,8 @@ int main(void) {
     cell = (long*)shmem_calloc(kCells, sizeof(long));
     if (shmem_my_pe() == 0)
         run(cell, shmem_n_pes() - 1);
+    if (shmem_n_pes() == 1)
+        run_alone(cell);
     shmem_barrier_all();
     shmem_free(cell);
     shmem_finalize();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Who may include whom. Includes point down the list below, to what is more basic; the table says how far.
 
-    layers.py ROOT          exit 0: all includes are allowed; 1: not, with each one that is not
+    layers.py ROOT          exit 0: all includes are allowed, and all that is allowed is used; 1: not, with each case
     layers.py --self-test   plants violations in a small tree and wants each one found
 
 A folder that is not in the table is a violation: adding one means saying here what it may use.
@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 # src/ from the most basic folder to the least. The right side is what really is needed, so that a new edge is a
-# decision. Every folder may include itself.
+# decision, and one that nothing needs any more is a violation. Every folder may include itself.
 MAY_INCLUDE = {
     "base": [],
     "os": [],
@@ -23,7 +23,7 @@ MAY_INCLUDE = {
     "progress": ["base", "os", "sync"],
     "bootstrap": ["base", "os", "sync", "progress"],
     "memory": ["base", "os"],
-    "context": ["base", "memory"],
+    "context": ["base"],
     "team": ["base", "os", "sync", "progress", "memory"],
     "operations": ["base", "os", "progress", "bootstrap", "memory", "context"],
     "collective": ["base", "memory", "team", "operations"],
@@ -95,6 +95,16 @@ def wrong_in_benchmarks(path: str) -> str:
     return ""
 
 
+def unused_edges(root: Path) -> list[str]:
+    """What the table allows and no file needs. A folder without files is left out: the self-test plants one at a time."""
+    found = []
+    for folder, targets in MAY_INCLUDE.items():
+        used = {path.split("/")[0] for file in files(root, f"src/{folder}") for _, path in includes(file)}
+        found += [f"src/{folder}: includes nothing of {target}, which tests/checks/layers.py allows"
+                  for target in targets if used and target not in used]
+    return found
+
+
 def violations(root: Path) -> list[str]:
     found = [f"src/{folder.name}: not in the table of tests/checks/layers.py"
              for folder in sorted((root / "src").iterdir()) if folder.is_dir() and folder.name not in MAY_INCLUDE]
@@ -107,6 +117,21 @@ def violations(root: Path) -> list[str]:
                 if why := rule(path):
                     found.append(f"{file.relative_to(root)}:{line}: includes {path}: {why}")
     return found
+
+
+def self_test_unused() -> list[str]:
+    """A folder that needs all that it may include but the last is found; one that needs all is not."""
+    missed = []
+    for folder, targets in MAY_INCLUDE.items():
+        for needed, wanted in ((targets[:-1], 1), (targets, 0)):
+            with tempfile.TemporaryDirectory() as name:
+                file = Path(name) / "src" / folder / "a.h"
+                file.parent.mkdir(parents=True)
+                lines = ["stddef.h", *(f"{target}/a.h" for target in needed)]
+                file.write_text("".join(f'#include "{line}"\n' for line in lines))
+                if targets and len(unused_edges(Path(name))) != wanted:
+                    missed.append(f"unused edges of {folder} with {needed}")
+    return missed
 
 
 def self_test() -> list[str]:
@@ -144,6 +169,7 @@ def self_test() -> list[str]:
             file.write_text(f'// A file.\n#include "{path}"\n')
             if bool(violations(root)) != (place in planted):
                 missed.append(f"{place} includes {path}: {'missed' if place in planted else 'false alarm'}")
+    missed += self_test_unused()
     order = list(MAY_INCLUDE)
     missed += [f"the table lets {folder} include {target}, which is above it" for folder in order
                for target in MAY_INCLUDE[folder] if order.index(target) >= order.index(folder)]
@@ -151,7 +177,10 @@ def self_test() -> list[str]:
 
 
 def main() -> int:
-    wrong = self_test() if sys.argv[1:] == ["--self-test"] else violations(Path(sys.argv[1]))
+    if sys.argv[1:] == ["--self-test"]:
+        wrong = self_test()
+    else:
+        wrong = violations(Path(sys.argv[1])) + unused_edges(Path(sys.argv[1]))
     print("\n".join(wrong) or "ok")
     return bool(wrong)
 

@@ -12,15 +12,18 @@ namespace {
 struct Way {
     const char* meeting;
     const char* algorithms;  // "short" or "long" ways to move the data
+    bool checked = false;    // a checked run: members compare what they call, and tell where they are
 };
 
 class CollectivesTest : public testing::TestWithParam<std::tuple<int, Way>> {
   protected:
+    void TearDown() override { unsetenv("HEDDLE_CHECK"); }
     void SetUp() override {
         const auto [n_pes, way] = GetParam();
         const bool as_short = std::string(way.algorithms) == "short";
         setenv("SHMEM_SYMMETRIC_SIZE", "8M", 1);
         setenv("HEDDLE_BARRIER", way.meeting, 1);
+        setenv("HEDDLE_CHECK", way.checked ? "1" : "0", 1);
         setenv("HEDDLE_BROADCAST", as_short ? "note" : "pull", 1);
         for (const char* name : {"HEDDLE_COLLECT", "HEDDLE_FCOLLECT", "HEDDLE_ALLTOALL"})
             setenv(name, as_short ? "mail" : "push", 1);
@@ -69,12 +72,47 @@ void all_collectives(shmem_team_t team, const Buffers& at, size_t nelems, long r
         for (size_t i = 0; i < nelems - static_cast<size_t>(member) % 2; ++i)
             ASSERT_EQ(at.dest[place++], value(member, i));
     fill();
+    shmem_long_sum_exscan(team, at.dest, at.source, nelems);
+    for (size_t i = 0; i < nelems; ++i) ASSERT_EQ(at.dest[i], me * value(0, i) + 50L * me * (me - 1));
+    fill();
     const size_t block = nelems / static_cast<size_t>(size);
     shmem_long_alltoall(team, at.dest, at.source, block);
     for (int member = 0; member < size; ++member)
         for (size_t i = 0; i < block; ++i)
             ASSERT_EQ(at.dest[static_cast<size_t>(member) * block + i],
                       value(member, static_cast<size_t>(me) * block + i));
+    fill();
+    const size_t pairs = block / 2;  // of each block every second element, and into every second place
+    shmem_long_alltoalls(team, at.dest, at.source, 2, 2, pairs);
+    for (int member = 0; member < size; ++member)
+        for (size_t i = 0; i < pairs; ++i)
+            ASSERT_EQ(at.dest[2 * (static_cast<size_t>(member) * pairs + i)],
+                      value(member, 2 * (static_cast<size_t>(me) * pairs + i)));
+}
+
+// The operations of a reduction, in the same two buffers.
+void all_reductions(shmem_team_t team, const Buffers& at, size_t nelems) {
+    const int size = shmem_team_n_pes(team), me = shmem_team_my_pe(team);
+    const long everybody = (1L << size) - 1;
+    const auto expect = [&](int (*reduce)(shmem_team_t, unsigned long*, const unsigned long*, size_t), long mine,
+                            long right) {
+        shmem_team_sync(team);
+        for (size_t i = 0; i < nelems; ++i) at.source[i] = mine;
+        ASSERT_EQ(reduce(team, reinterpret_cast<unsigned long*>(at.dest), reinterpret_cast<unsigned long*>(at.source),
+                         nelems),
+                  0);
+        for (size_t i = 0; i < nelems; ++i) ASSERT_EQ(at.dest[i], right);
+    };
+    expect(shmem_ulong_or_reduce, 1L << me, everybody);
+    expect(shmem_ulong_and_reduce, ~(1L << me), ~everybody);
+    expect(shmem_ulong_xor_reduce, 3L << me, 1L ^ 1L << size);
+    expect(shmem_ulong_min_reduce, 10 + me, 10);
+    expect(shmem_ulong_max_reduce, 10 + me, 9 + size);
+    expect(shmem_ulong_prod_reduce, me + 1, [&] {
+        long factorial = 1;
+        for (long i = 2; i <= size; ++i) factorial *= i;
+        return factorial;
+    }());
 }
 
 TEST_P(CollectivesTest, FollowEachOther) {
@@ -95,6 +133,7 @@ TEST_P(CollectivesTest, FollowEachOther) {
                 if (every_second != SHMEM_TEAM_INVALID)
                     all_collectives(every_second, half, nelems, round + 10);
                 all_collectives(reversed, world, nelems, round + 20);
+                all_reductions(SHMEM_TEAM_SHARED, world, nelems);
             }
         }
         shmem_team_destroy(reversed);
@@ -106,11 +145,12 @@ TEST_P(CollectivesTest, FollowEachOther) {
 
 std::string name_of(const testing::TestParamInfo<std::tuple<int, Way>>& info) {
     const Way& way = std::get<1>(info.param);
-    return std::string(way.meeting) + "_" + way.algorithms + "_" + std::to_string(std::get<0>(info.param));
+    return std::string(way.meeting) + "_" + way.algorithms + (way.checked ? "_checked_" : "_") +
+           std::to_string(std::get<0>(info.param));
 }
 
-constexpr Way kWays[] = {
-    {"central", "short"}, {"central", "long"}, {"flat", "short"}, {"flat", "long"}, {"dissemination", "long"}};
+constexpr Way kWays[] = {{"central", "short"},      {"central", "long"},        {"flat", "short"},     {"flat", "long"},
+                         {"dissemination", "long"}, {"central", "short", true}, {"flat", "long", true}};
 INSTANTIATE_TEST_SUITE_P(All, CollectivesTest,
                          testing::Combine(testing::Values(1, 2, 3, 5, 8), testing::ValuesIn(kWays)), name_of);
 
@@ -145,6 +185,66 @@ TEST(Tellings, MembersMayLagBehind) {
         });
     }
 }
+
+using ThreadedTest = JobTest;
+
+// Each thread of a PE has a team of its own, and all are in collectives at the same time.
+TEST_P(ThreadedTest, TeamsOfThreadsDoNotMeet) {
+    for (const char* name : {"HEDDLE_BARRIER", "HEDDLE_BROADCAST", "HEDDLE_COLLECT", "HEDDLE_FCOLLECT",
+                             "HEDDLE_ALLTOALL", "HEDDLE_REDUCE", "HEDDLE_SCAN"})
+        unsetenv(name);
+    run_job([&](int) {
+        constexpr size_t kMost = 600;
+        std::vector<shmem_team_t> teams(static_cast<size_t>(n_threads()));
+        std::vector<Buffers> buffers(teams.size());
+        for (size_t i = 0; i < teams.size(); ++i) {
+            const int n = n_pes(), start = i % 2 ? n - 1 : 0, stride = i % 2 ? -1 : 1;
+            ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, start, stride, n, nullptr, 0, &teams[i]), 0);
+            buffers[i] = {symmetric<long>(kMost), symmetric<long>(kMost * static_cast<size_t>(n))};
+        }
+        run_threads([&](int thread) {
+            const size_t mine = static_cast<size_t>(thread);
+            for (long round = 1; round <= 3; ++round)
+                for (const size_t nelems : {size_t{8}, kMost})
+                    all_collectives(teams[mine], buffers[mine], nelems, round + thread);
+        });
+        for (size_t i = 0; i < teams.size(); ++i) {
+            shmem_team_destroy(teams[i]);
+            shmem_free(buffers[i].dest);
+            shmem_free(buffers[i].source);
+        }
+    });
+}
+
+// Splits of different parents at the same time, by threads of the same PEs: rooms and pooled teams change hands.
+TEST_P(ThreadedTest, TeamsComeAndGoInEveryThread) {
+    unsetenv("HEDDLE_BARRIER");
+    run_job([&](int pe) {
+        std::vector<shmem_team_t> parents(static_cast<size_t>(n_threads()));
+        for (shmem_team_t& parent : parents)
+            ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes(), nullptr, 0, &parent), 0);
+        run_threads([&](int thread) {
+            const shmem_team_t parent = parents[static_cast<size_t>(thread)];
+            for (int round = 0; round < 30; ++round) {
+                shmem_team_t row, column;
+                ASSERT_EQ(shmem_team_split_2d(parent, 1 + (round + thread) % 4, nullptr, 0, &row, nullptr, 0, &column),
+                          0);
+                shmem_team_sync(row);
+                shmem_team_sync(column);
+                ASSERT_EQ(shmem_team_translate_pe(row, shmem_team_my_pe(row), SHMEM_TEAM_WORLD), pe);
+                shmem_ctx_t ctx;
+                ASSERT_EQ(shmem_team_create_ctx(row, SHMEM_CTX_SERIALIZED, &ctx), 0);
+                ASSERT_NE(ctx, SHMEM_CTX_INVALID);
+                shmem_team_destroy(row);  // and ctx with it
+                shmem_team_destroy(column);
+            }
+        });
+        shmem_barrier_all();
+        for (shmem_team_t parent : parents) shmem_team_destroy(parent);
+    });
+}
+
+HEDDLE_FOR_ALL_SHAPES(ThreadedTest);
 
 TEST(Teams, ComeAndGo) {
     setenv("SHMEM_SYMMETRIC_SIZE", "1M", 1);

@@ -1,7 +1,11 @@
 // A program that is wrong: one PE puts or gets while another uses the data, and nothing orders the two. ThreadSanitizer
-// must say so, or its silence about the other programs of this folder means nothing. The argument: "p", "put" or "get".
+// must say so, or its silence about the other programs of this folder means nothing. The argument:
+//   p, put, get     the operation
+//   no_lock         several PEs count in plain memory, each under a lock that is its own; "lock" is the same done right
+//   broadcast       a member reads what another has put before both were in a broadcast, which orders the root's alone
 //
-// The remote side comes last and late, round after round: whoever is ahead in a barrier may already hand its clock to a
+// For p, put and get:
+// the remote side comes last and late, round after round: whoever is ahead in a barrier may already hand its clock to a
 // PE that is still leaving the one before, which would hide the race from the sanitizer.
 #include "support/pes_as_threads.h"
 
@@ -11,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -36,11 +41,8 @@ long use_locally(const std::string& kind, long* data) {
     return data[0];
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    const std::string kind = argc > 1 ? argv[1] : "p";
-    setenv("SHMEM_SYMMETRIC_SIZE", "1M", 1);
+// Puts or gets against plain use.
+void race_with_put(const std::string& kind) {
     long sum = 0, remote_sum = 0;
     heddle::test::run_pes(2, [&](int pe) {
         shmem_init();
@@ -58,4 +60,61 @@ int main(int argc, char** argv) {
         shmem_finalize();
     });
     printf("%ld\n", sum + remote_sum);
+}
+
+// A counter that every PE adds to under the lock that lock_of(pe) names.
+template <class LockOf>
+void count_under_locks(LockOf lock_of) {
+    constexpr int kPes = 3, kTurns = 200;
+    heddle::test::run_pes(kPes, [&](int pe) {
+        shmem_init();
+        long* locks = static_cast<long*>(shmem_calloc(kPes, sizeof(long)));
+        long* counter = static_cast<long*>(shmem_ptr(shmem_calloc(1, sizeof(long)), 0));
+        for (int i = 0; i < kTurns; ++i) {
+            shmem_set_lock(locks + lock_of(pe));
+            *counter += 1;
+            shmem_clear_lock(locks + lock_of(pe));
+            std::this_thread::yield();
+        }
+        shmem_barrier_all();
+        if (pe == 0)
+            printf("%ld\n", *counter);
+        shmem_finalize();
+    });
+}
+
+// PE 1 puts to PE 2; both hear PE 0's broadcast; PE 2 reads.
+void trust_a_broadcast() {
+    setenv("HEDDLE_BROADCAST", "note", 1);
+    long sum = 0;
+    heddle::test::run_pes(3, [&](int pe) {
+        shmem_init();
+        long* data = static_cast<long*>(shmem_calloc(1, sizeof(long)));
+        long* root = static_cast<long*>(shmem_calloc(2, sizeof(long)));
+        if (pe == 1)
+            shmem_long_p(data, 1, 2);
+        if (pe != 1)
+            usleep(kLateUs);
+        shmem_long_broadcast(SHMEM_TEAM_WORLD, root, root + 1, 1, 0);
+        if (pe == 2)
+            sum += *data;
+        shmem_barrier_all();
+        shmem_finalize();
+    });
+    printf("%ld\n", sum);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string kind = argc > 1 ? argv[1] : "p";
+    setenv("SHMEM_SYMMETRIC_SIZE", "1M", 1);
+    if (kind == "no_lock")
+        count_under_locks([](int pe) { return pe; });
+    else if (kind == "lock")
+        count_under_locks([](int) { return 0; });
+    else if (kind == "broadcast")
+        trust_a_broadcast();
+    else
+        race_with_put(kind);
 }

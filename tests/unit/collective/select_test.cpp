@@ -1,48 +1,129 @@
-// The table of algorithms: every operation has one for every size, forced ones are taken where the data fit.
-#include "support/pes_as_threads.h"
+// The table of algorithms: every operation has one of its own for every size, larger data never goes back to a way for
+// smaller data, and a forced one is taken wherever the data fits.
+#include "collective/select.h"
 
 #include "base/settings.h"
-#include "collective/select.h"
-#include "team/room.h"
+#include "team/rooms.h"
 
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <climits>
 #include <cstdlib>
-
-#include <shmem.h>
+#include <string>
+#include <vector>
 
 namespace heddle::collective {
 namespace {
 
-constexpr Operation kOperations[] = {Operation::kBroadcast, Operation::kCollect, Operation::kFcollect,
-                                     Operation::kAlltoall,  Operation::kReduce,  Operation::kScan};
+using enum Algorithm;
 
-TEST(Select, FindsSomethingThatFits) {
-    for (Operation operation : kOperations) {
-        for (size_t bytes : {size_t{0}, size_t{1}, team::kNoteBytes, team::kNoteBytes + 1, team::kMailBytes,
-                             team::kMailBytes + 1, size_t{1} << 40}) {
-            for (int size : {2, 3, 4096}) {
-                const Algorithm algorithm = select(operation, bytes, size);
-                EXPECT_TRUE(algorithm != Algorithm::kNote || bytes <= team::kNoteBytes);
-                EXPECT_TRUE(algorithm != Algorithm::kMail || bytes <= team::kMailBytes);
-                const bool reads_sources = operation == Operation::kReduce || operation == Operation::kScan;
-                EXPECT_TRUE(!reads_sources || (algorithm != Algorithm::kPush && algorithm != Algorithm::kPull));
+struct Known {
+    Operation operation;
+    const char* setting;
+    std::vector<std::pair<const char*, Algorithm>> words;
+};
+const Known kKnown[] = {
+    {Operation::kBroadcast, "HEDDLE_BROADCAST", {{"note", kNote}, {"push", kPush}, {"pull", kPull}}},
+    {Operation::kCollect, "HEDDLE_COLLECT", {{"mail", kMail}, {"push", kPush}}},
+    {Operation::kFcollect, "HEDDLE_FCOLLECT", {{"note", kNote}, {"mail", kMail}, {"push", kPush}}},
+    {Operation::kAlltoall, "HEDDLE_ALLTOALL", {{"note", kNote}, {"mail", kMail}, {"push", kPush}}},
+    {Operation::kReduce, "HEDDLE_REDUCE", {{"mail", kMail}, {"slices", kSlices}}},
+    {Operation::kScan, "HEDDLE_SCAN", {{"note", kNote}, {"mail", kMail}, {"slices", kSlices}}},
+};
+constexpr int kSizes[] = {1, 2, 3, 8, 9, 4096, INT_MAX};
+
+size_t most_bytes(Algorithm algorithm) {
+    return algorithm == kNote ? team::kNoteBytes : algorithm == kMail ? team::kMailBytes : SIZE_MAX;
+}
+
+// Every power of two, what notes and mail hold, and the neighbours of all of them.
+std::vector<size_t> boundaries() {
+    std::vector<size_t> all = {0, SIZE_MAX - 1, SIZE_MAX};
+    for (size_t at : {team::kNoteBytes, team::kMailBytes}) all.insert(all.end(), {at - 1, at, at + 1});
+    for (int bit = 0; bit < 63; ++bit)
+        for (size_t around : {0, 1, 2}) all.push_back((size_t{1} << bit) - 1 + around);
+    std::sort(all.begin(), all.end());
+    return all;
+}
+
+class SelectTest : public testing::TestWithParam<bool> {
+  protected:
+    void SetUp() override { team::rooms.crowded = GetParam(); }
+    void TearDown() override {
+        team::rooms.crowded = false;
+        base::settings = {};
+        for (const Known& known : kKnown) unsetenv(known.setting);
+    }
+
+    // As init does it.
+    static void set(const char* name, const char* word) {
+        setenv(name, word, 1);
+        char error[256];
+        ASSERT_TRUE(base::read_settings(&base::settings, error, sizeof error)) << error;
+    }
+};
+
+TEST_P(SelectTest, EverySizeHasAWayThatFits) {
+    for (const Known& known : kKnown) {
+        for (int size : kSizes) {
+            for (size_t bytes : boundaries()) {
+                const Algorithm algorithm = select(known.operation, bytes, size);
+                EXPECT_LE(bytes, most_bytes(algorithm)) << known.setting << " " << size;
+                EXPECT_TRUE(std::any_of(known.words.begin(), known.words.end(),
+                                        [&](const auto& word) { return word.second == algorithm; }))
+                    << known.setting << " has no such algorithm: " << static_cast<int>(algorithm);
             }
         }
     }
 }
 
-TEST(Select, TakesWhatIsForcedWhereItFits) {
-    base::settings.broadcast = 3;  // pull
-    base::settings.reduce = 1;     // mail
-    EXPECT_EQ(select(Operation::kBroadcast, 8, 4), Algorithm::kPull);
-    EXPECT_EQ(select(Operation::kReduce, team::kMailBytes, 4), Algorithm::kMail);
-    EXPECT_EQ(select(Operation::kReduce, team::kMailBytes + 1, 4), Algorithm::kSlices);
-    base::settings.broadcast = 1;  // note
-    EXPECT_EQ(select(Operation::kBroadcast, team::kNoteBytes, 2), Algorithm::kNote);
-    EXPECT_NE(select(Operation::kBroadcast, team::kNoteBytes + 1, 2), Algorithm::kNote);
-    base::settings.broadcast = base::settings.reduce = 0;
+TEST_P(SelectTest, LargerDataNeverGoesBackToAWayForSmaller) {
+    for (const Known& known : kKnown) {
+        for (int size : kSizes) {
+            Algorithm last = kNote;
+            for (size_t bytes : boundaries()) {
+                const Algorithm algorithm = select(known.operation, bytes, size);
+                EXPECT_GE(algorithm, last) << known.setting << " " << size << " members, " << bytes << " bytes";
+                last = algorithm;
+            }
+        }
+    }
 }
+
+TEST_P(SelectTest, WhatIsForcedIsTakenWhereItFits) {
+    for (const Known& known : kKnown) {
+        for (const auto& [word, algorithm] : known.words) {
+            for (int size : kSizes) {
+                for (size_t bytes : boundaries()) {
+                    set(known.setting, "auto");
+                    const Algorithm chosen = select(known.operation, bytes, size);
+                    set(known.setting, word);
+                    EXPECT_EQ(select(known.operation, bytes, size), bytes <= most_bytes(algorithm) ? algorithm : chosen)
+                        << known.setting << "=" << word << ", " << bytes << " bytes, " << size << " members";
+                }
+            }
+        }
+        unsetenv(known.setting);
+    }
+}
+
+TEST_P(SelectTest, AForcedOneIsThatOperationsAlone) {
+    std::vector<Algorithm> before;
+    for (const Known& known : kKnown) before.push_back(select(known.operation, 100, 4));
+    for (size_t forced = 0; forced < std::size(kKnown); ++forced) {
+        set(kKnown[forced].setting, kKnown[forced].words.back().first);
+        for (size_t other = 0; other < std::size(kKnown); ++other) {
+            if (other != forced) {
+                EXPECT_EQ(select(kKnown[other].operation, 100, 4), before[other])
+                    << kKnown[forced].setting << " changes " << kKnown[other].setting;
+            }
+        }
+        set(kKnown[forced].setting, "auto");
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SelectTest, testing::Bool(),
+                         [](const auto& parameters) { return parameters.param ? "crowded" : "a_core_each"; });
 
 }  // namespace
 }  // namespace heddle::collective

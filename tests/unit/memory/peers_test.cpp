@@ -34,6 +34,15 @@ void expect_nobody(const heddle_peer& peer, int pe) {
     EXPECT_EQ(peer.data_size, 0u) << pe;
 }
 
+// Lets this process map no more than `bytes` beyond what it has mapped already.
+bool limit_address_space(size_t bytes) {
+    size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const size_t most = pages * os::kPageBytes + bytes;
+    const rlimit limit = {most, most};
+    return setrlimit(RLIMIT_AS, &limit) == 0;
+}
+
 TEST_F(PeerTableTest, AnswersForEveryInt) {
     for (int pe : {INT_MIN, INT_MIN + 1, -1000000000, -257, -256, -1, kWritable, 1000000000, INT_MAX - 1, INT_MAX})
         expect_nobody(peers_[pe], pe);
@@ -47,19 +56,50 @@ TEST_F(PeerTableTest, ATableOfNobodyAnswersToo) {
     for (int pe : {INT_MIN, -1, 0, 1, INT_MAX}) expect_nobody(nobody[pe], pe);
 }
 
+// Tables that answer for fewer numbers, each up to its own ends, and take as much less address space.
+TEST_F(PeerTableTest, OfFewerBitsAnswersForFewerNumbers) {
+    for (int bits : {12, 13, 20, 30}) {
+        heddle_peer* peers = make_peer_table(kPes, bits);
+        ASSERT_NE(peers, nullptr) << bits;
+        const int64_t most = (int64_t{1} << bits) - 1, least = -(int64_t{1} << bits);
+        for (const int64_t pe : {least, least + 1, int64_t{-1}, int64_t{0}, int64_t{kWritable}, most - 1, most})
+            expect_nobody(peers[pe], static_cast<int>(pe));
+        for (int pe = 0; pe < kPes; ++pe) peers[pe] = {names_ + pe, 3, nullptr, 0};
+        EXPECT_EQ(peers[kPes - 1].heap, names_ + kPes - 1);
+        expect_nobody(peers[kPes], kPes);
+        EXPECT_EQ(peers_[0].heap_size, 1u) << "tables share memory";
+    }
+}
+
+// 64 GiB hold no table for every int, but many smaller ones: what was asked for is what is taken.
+TEST_F(PeerTableDeathTest, OfFewerBitsTakeLessAddressSpace) {
+    EXPECT_EXIT(
+        {
+            if (!limit_address_space(size_t{64} << 30))
+                _exit(0);
+            for (int i = 0; i < 500; ++i)
+                if (!make_peer_table(kPes, 20))
+                    _exit(1);
+            _exit(0);
+        },
+        testing::ExitedWithCode(0), "");
+}
+
+// One that has no room for its own PEs is refused rather than made too small.
+TEST_F(PeerTableTest, HasRoomForAllItsPes) {
+    constexpr int kMany = 5000;
+    heddle_peer* peers = make_peer_table(kMany, 13);
+    ASSERT_NE(peers, nullptr);
+    for (int pe = 0; pe < kMany; ++pe) peers[pe].heap_size = 1;
+    expect_nobody(peers[-1], -1);
+    EXPECT_EQ(make_peer_table(kMany, 12), nullptr);
+    EXPECT_EQ(make_peer_table(1, 11), nullptr) << "fewer than the least";
+}
+
 TEST_F(PeerTableDeathTest, IsReadOnlyOutsideItsPages) {
     static volatile int below = -1, above = kWritable;
     EXPECT_DEATH(peers_[below].heap = names_, "");
     EXPECT_DEATH(peers_[above].heap = names_, "");
-}
-
-// Lets this process map no more than `bytes` beyond what it has mapped already.
-bool limit_address_space(size_t bytes) {
-    size_t pages = 0;
-    std::ifstream("/proc/self/statm") >> pages;
-    const size_t most = pages * os::kPageBytes + bytes;
-    const rlimit limit = {most, most};
-    return setrlimit(RLIMIT_AS, &limit) == 0;
 }
 
 // Where the system refuses the address space, a smaller reservation answers for PE numbers that are not far out.

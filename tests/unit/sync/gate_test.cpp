@@ -80,6 +80,31 @@ TEST(Gate, ThreadsNeverLoseAWake) {
     EXPECT_EQ(left.sleepers.load() | right.sleepers.load(), 0u);
 }
 
+// The same with open in its two halves.
+TEST(Gate, SetAndWakeNeverLoseAWake) {
+    constexpr uint32_t kRounds = 20000;
+    Gate left = {}, right = {};
+    const auto play = [](Gate& mine, Gate& theirs, bool first) {
+        for (uint32_t i = 1; i <= kRounds; ++i) {
+            if (!first && !sleep_until(theirs, i))
+                return false;
+            mine.set(i);
+            if (i % 16 == 0)
+                std::this_thread::yield();
+            mine.wake();
+            if (first && !sleep_until(theirs, i))
+                return false;
+        }
+        return true;
+    };
+    bool other_good = false;
+    std::thread other([&] { other_good = play(right, left, false); });
+    EXPECT_TRUE(play(left, right, true));
+    other.join();
+    EXPECT_TRUE(other_good);
+    EXPECT_EQ(left.sleepers.load() | right.sleepers.load(), 0u);
+}
+
 TEST(Gate, ManySleepersNeverLoseAWake) {
     constexpr int kSleepers = 4;
     constexpr uint32_t kRounds = 3000;
