@@ -1,6 +1,6 @@
-// Faults planted on purpose (--plant-fault NAME): each is a mistake found in public benchmark code. The
-// suite's own tests plant them one by one and require that the programs report valid=false. Never used in a
-// measurement.
+// Faults planted on purpose (--plant-fault NAME): the first five are mistakes found in public benchmark code,
+// the others break the collectives. The suite's own tests plant them one by one and require that the programs
+// report valid=false. Never used in a measurement.
 #pragma once
 
 #include <string>
@@ -9,11 +9,14 @@ namespace shmem_mt {
 
 enum class Fault {
     kNone,
-    kRankAsSize,       // rank-as-size: the rank is used where the number of PEs belongs
-    kPeerListIgnored,  // peer-list-ignored: everybody sends to its neighbour, whatever the pairing says
-    kOnePeReduction,   // one-pe-reduction: a value of one PE is divided by the number of PEs
-    kCheckNeverRuns,   // check-never-runs: the comparison returns "equal" without looking
-    kGetNamedPut,      // get-named-put: the operation reported as put gets
+    kRankAsSize,          // rank-as-size: the rank is used where the number of PEs belongs
+    kPeerListIgnored,     // peer-list-ignored: everybody sends to its neighbour, whatever the pairing says
+    kOnePeReduction,      // one-pe-reduction: a value of one PE is divided by the number of PEs
+    kCheckNeverRuns,      // check-never-runs: the comparison returns "equal" without looking
+    kGetNamedPut,         // get-named-put: the operation reported as put gets
+    kSkippedOperation,    // skipped-operation: the collective is never called
+    kStaleResult,         // stale-result: the collective is called once; its result stands for the later ones
+    kLastElementMissing,  // last-element-missing: the collective is told one element too few
 };
 
 // The fault called `name`; false when there is none of that name.
@@ -28,6 +31,9 @@ inline bool fault_from_name(const std::string& name, Fault* fault) {
         {"one-pe-reduction", Fault::kOnePeReduction},
         {"check-never-runs", Fault::kCheckNeverRuns},
         {"get-named-put", Fault::kGetNamedPut},
+        {"skipped-operation", Fault::kSkippedOperation},
+        {"stale-result", Fault::kStaleResult},
+        {"last-element-missing", Fault::kLastElementMissing},
     };
     for (const auto& entry : kNames) {
         if (name == entry.name) {

@@ -21,13 +21,15 @@ struct Options {
     std::vector<std::string> syncs;       // empty: all
     std::vector<std::string> placements;  // heap, static
     std::vector<std::string> contexts;    // default, private
+    std::vector<std::string> teams;       // world, strided
     std::vector<long> sizes;              // bytes
     std::vector<long> batches;            // consumed rate: messages per flag
     int threads = 1;
-    int samples = 8;           // samples of each point
-    double sample_s = 0.0025;  // shortest sample, seconds
-    double point_s = 1.0;      // sampling of one point stops early (after 3 samples) when it took longer
-    double sleep_s = 1.0;      // wait_burn: how long PE 0 sleeps
+    int samples = 8;                // samples of each point
+    double sample_s = 0.0025;       // shortest sample, seconds
+    double point_s = 1.0;           // sampling of one point stops early (after 3 samples) when it took longer
+    long buffer_bytes = 64L << 20;  // collectives: no point whose source or dest is larger
+    double sleep_s = 1.0;           // wait_burn: how long PE 0 sleeps
     bool validate = true;
     Fault fault = Fault::kNone;
 
@@ -79,13 +81,14 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
     options.ops = known_ops;
     const char* program = argv[0];
     static const option kLong[] = {
-        {"ops", required_argument, nullptr, 'o'},         {"sizes", required_argument, nullptr, 's'},
-        {"syncs", required_argument, nullptr, 'y'},       {"placements", required_argument, nullptr, 'p'},
-        {"contexts", required_argument, nullptr, 'c'},    {"threads", required_argument, nullptr, 't'},
-        {"samples", required_argument, nullptr, 'n'},     {"sample-ms", required_argument, nullptr, 'm'},
-        {"point-ms", required_argument, nullptr, 'P'},    {"sleep-ms", required_argument, nullptr, 'S'},
-        {"batches", required_argument, nullptr, 'b'},     {"no-validate", no_argument, nullptr, 'V'},
-        {"plant-fault", required_argument, nullptr, 'F'}, {nullptr, 0, nullptr, 0},
+        {"ops", required_argument, nullptr, 'o'},          {"sizes", required_argument, nullptr, 's'},
+        {"syncs", required_argument, nullptr, 'y'},        {"placements", required_argument, nullptr, 'p'},
+        {"contexts", required_argument, nullptr, 'c'},     {"threads", required_argument, nullptr, 't'},
+        {"samples", required_argument, nullptr, 'n'},      {"sample-ms", required_argument, nullptr, 'm'},
+        {"point-ms", required_argument, nullptr, 'P'},     {"sleep-ms", required_argument, nullptr, 'S'},
+        {"batches", required_argument, nullptr, 'b'},      {"teams", required_argument, nullptr, 'T'},
+        {"buffer-bytes", required_argument, nullptr, 'B'}, {"no-validate", no_argument, nullptr, 'V'},
+        {"plant-fault", required_argument, nullptr, 'F'},  {nullptr, 0, nullptr, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
         const std::string value = optarg ? optarg : "";
@@ -123,6 +126,12 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
             case 'b':
                 options.batches = parse_longs(program, "batches", value, 512);
                 break;
+            case 'T':
+                options.teams = split_list(value);
+                break;
+            case 'B':
+                options.buffer_bytes = static_cast<long>(parse_number(program, "buffer-bytes", value, 8, 1e12));
+                break;
             case 'V':
                 options.validate = false;
                 break;
@@ -147,6 +156,10 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
     for (const auto& context : options.contexts) {
         if (context != "default" && context != "private")
             usage_error(program, "unknown context " + context);
+    }
+    for (const auto& team : options.teams) {
+        if (team != "world" && team != "strided")
+            usage_error(program, "unknown team " + team);
     }
     return options;
 }

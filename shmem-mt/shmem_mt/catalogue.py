@@ -41,6 +41,24 @@ BENCHMARKS = (
         "messages a second, blind and consumed, beside plain stores and loads",
         ("p", "g", "put", "get", "put_nbi", "get_nbi", "atomic_add", "atomic_fetch_add", "consumed"),
     ),
+    Benchmark(
+        "collectives",
+        "collectives",
+        "seconds a blocking collective by size, PEs and team, beside a plain copy and MPI",
+        (
+            "barrier_all",
+            "sync_all",
+            "broadcast",
+            "collect",
+            "fcollect",
+            "alltoall",
+            "alltoalls",
+            "sum_reduce",
+            "max_reduce",
+            "sum_inscan",
+            "copy",
+        ),
+    ),
 )
 
 SYNCS = {

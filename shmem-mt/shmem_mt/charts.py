@@ -74,10 +74,14 @@ def beside(order, count):
 class Points:
     """The points of a report, by what they are."""
 
-    def __init__(self, points):
+    def __init__(self, points, colours=None):
         self.points = points
         self.labels = list(dict.fromkeys(p["label"] for p in points))
-        self.colours = {label: COLOURS[i % len(COLOURS)] for i, label in enumerate(self.labels)}
+        self.colours = colours or {label: COLOURS[i % len(COLOURS)] for i, label in enumerate(self.labels)}
+
+    def among(self, wanted):
+        """Those for which wanted(benchmark) holds, with the labels that have some, in the same colours."""
+        return Points([p for p in self.points if wanted(p["benchmark"])], self.colours)
 
     def find(self, benchmark=None, metric=None, label=None, **params):
         """Points with these values; a params value may be a tuple of allowed ones."""
@@ -112,13 +116,15 @@ def all_charts(points):
     return [chart for chart in (maker(points) for maker in makers) if chart]
 
 
-def _chart(panels, **fields):
+def make_chart(panels, **fields):
+    """A chart of the panels that have points, None when none has."""
     panels = [Panel(panel.title, [s for s in panel.series if s.x]) for panel in panels]
     panels = [panel for panel in panels if panel.series]
     return Chart(panels=panels, **fields) if panels else None
 
 
-def _series(points, label, name=None, **style):
+def plain_series(points, label, name=None, **style):
+    """An empty series in the colour of that implementation."""
     return Series(name or label, points.colours[label], **style)
 
 
@@ -141,7 +147,7 @@ def _rate_by_operation(points):
         series = []
         common = dict(benchmark="message-rate", metric="rate", pes=pes, threads=1, placement=placement, size_bytes=8)
         for label in points.labels:
-            one = _series(points, label)
+            one = plain_series(points, label)
             for op in OP_ORDER:
                 for point in points.find(label=label, op=op, context="default", **common):
                     one.add(op, point)
@@ -151,7 +157,7 @@ def _rate_by_operation(points):
             for point in points.find(op=op, **common)[:1]:
                 reference.add(stands_for, point, f"{op} into {point['params'].get('target')}")
         panels.append(Panel(title, [*series, reference]))
-    return _chart(
+    return make_chart(
         panels,
         slug="rate-by-operation",
         title="8-byte messages a second, by operation",
@@ -167,7 +173,7 @@ def _rate_by_size(points):
     for op in ("put", "put_nbi", "get", "get_nbi"):
         series = []
         for label in points.labels:
-            one = _series(points, label)
+            one = plain_series(points, label)
             found = points.find(
                 "message-rate", "rate", label, op=op, pes=pes, threads=1, placement="heap", context="default"
             )
@@ -175,7 +181,7 @@ def _rate_by_size(points):
                 one.add(point["params"]["size_bytes"], point)
             series.append(one)
         panels.append(Panel(op, series))
-    return _chart(
+    return make_chart(
         panels,
         slug="rate-by-size",
         title="Message rate by size",
@@ -189,7 +195,7 @@ def _rate_by_size(points):
 def _consumed(points):
     pes, series = _first_pes(points, "message-rate"), []
     for label in points.labels:
-        one = _series(points, label)
+        one = plain_series(points, label)
         for batch in (1, 8, 512):
             text = "each message is its own flag" if batch == 1 else f"a flag per {batch} messages"
             for point in points.find(
@@ -201,7 +207,7 @@ def _consumed(points):
         ):
             one.add("blind (nobody reads)", point)
         series.append(one)
-    return _chart(
+    return make_chart(
         [Panel("", series)] if any(p["metric"] == "consumed_rate" for p in points.points) else [],
         slug="consumed-rate",
         title="Messages that the target has read",
@@ -218,15 +224,15 @@ def _rate_by_threads(points):
         series = []
         for label in points.labels:
             for context, dashed in (("default", False), ("private", True)):
-                one = _series(points, label, f"{label}, {context} context", dashed=dashed)
+                one = plain_series(points, label, f"{label}, {context} context", dashed=dashed)
                 found = points.find("message-rate", "rate", label, op=op, pes=pes, placement="heap", size_bytes=8)
                 for point in sorted(found, key=lambda p: p["params"]["threads"]):
                     single = point["params"]["threads"] == 1 and point["params"]["context"] == "default"
                     if point["params"]["context"] == context or (single and dashed and not _has_single(found, context)):
                         one.add(point["params"]["threads"], point)
-                series.append(one if len(one.x) > 1 else _series(points, label))
+                series.append(one if len(one.x) > 1 else plain_series(points, label))
         panels.append(Panel(op, series))
-    return _chart(
+    return make_chart(
         panels if len(threads) > 1 else [],
         slug="rate-by-threads",
         title="8-byte message rate by threads",
@@ -259,7 +265,7 @@ LATENCY_OPS = (
 def _latency_small(points):
     pes, series = _first_pes(points, "latency"), []
     for label in points.labels:
-        one = _series(points, label)
+        one = plain_series(points, label)
         for op, sync, text in LATENCY_OPS:
             for point in points.find(
                 "latency",
@@ -275,7 +281,7 @@ def _latency_small(points):
             ):
                 one.add(text, point)
         series.append(one)
-    return _chart(
+    return make_chart(
         [Panel("", series)],
         slug="latency-8-bytes",
         title="Latency of 8 bytes, by operation",
@@ -291,7 +297,7 @@ def _latency_by_size(points):
     for op, sync, text in LATENCY_OPS[1:]:
         series = []
         for label in points.labels:
-            one = _series(points, label)
+            one = plain_series(points, label)
             found = points.find(
                 "latency",
                 "latency",
@@ -308,7 +314,7 @@ def _latency_by_size(points):
             series.append(one)
         if any(len(one.x) > 1 for one in series):
             panels.append(Panel(text, series))
-    return _chart(
+    return make_chart(
         panels,
         slug="latency-by-size",
         title="Latency by size",
@@ -325,13 +331,13 @@ def _barriers(points):
     for op in ("barrier_all", "sync_all"):
         series = []
         for label in points.labels:
-            one = _series(points, label)
+            one = plain_series(points, label)
             for point in sorted(points.find("latency", "latency", label, op=op), key=lambda p: p["params"]["pes"]):
                 over = "<br>oversubscribed" if point["params"].get("oversubscribed") else ""
                 one.add(f"{point['params']['pes']} PEs{over}", point)
             series.append(one)
         panels.append(Panel(op, series))
-    return _chart(
+    return make_chart(
         panels,
         slug="barrier",
         title="Barriers",
@@ -350,12 +356,12 @@ def _waiting(points):
     ):
         series = []
         for label in points.labels:
-            one = _series(points, label)
+            one = plain_series(points, label)
             for point in points.find("latency", metric, label, op="wait_burn"):
                 one.add(f"waits {point['params'].get('sleep_s', '?'):g} s", point)
             series.append(one)
         panels.append(Panel(title, series))
-    return _chart(
+    return make_chart(
         panels,
         slug="waiting",
         title="Waiting",
@@ -378,7 +384,7 @@ def _bandwidth(points):
         series = []
         common = dict(pes=pes, threads=1, placement="heap")
         for label in points.labels:
-            one = _series(points, label)
+            one = plain_series(points, label)
             found = points.find(benchmark, "bandwidth", label, op=op, context="default", **common)
             for point in sorted(found, key=lambda p: p["params"]["size_bytes"]):
                 one.add(point["params"]["size_bytes"], point)
@@ -388,7 +394,7 @@ def _bandwidth(points):
         for point in sorted(copies, key=lambda p: p["params"]["size_bytes"]) if benchmark == "bandwidth" else ():
             reference.add(point["params"]["size_bytes"], point, f"memcpy into {point['params'].get('target')}")
         panels.append(Panel(title, [*series, reference]))
-    return _chart(
+    return make_chart(
         panels,
         slug="bandwidth-by-size",
         title="Bandwidth by size",

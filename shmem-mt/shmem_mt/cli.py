@@ -58,12 +58,14 @@ def build_parser():
 
 def _add_run(commands):
     run = commands.add_parser("run", help="measure", description="Measures one or more OpenSHMEM implementations.")
-    run.add_argument("--profile", choices=("quick", "full"), default="quick", help="quick: under 5 minutes")
+    run.add_argument("--profile", choices=("quick", "full"), default="quick", help="quick: under 6 minutes")
     run.add_argument(
         "--oshcc", action="append", metavar="PATH", help="compiler wrapper; repeat with --oshrun and --label"
     )
     run.add_argument("--oshrun", action="append", metavar="COMMAND", help="launcher, with arguments if need be")
     run.add_argument("--label", action="append", metavar="NAME", help="what to call this implementation")
+    run.add_argument("--mpicc", metavar="PATH", help="MPI beside the collectives (default: mpicc on PATH, if any)")
+    run.add_argument("--mpirun", metavar="COMMAND", help="its launcher (default: mpirun or mpiexec on PATH)")
     run.add_argument("--pes", type=_numbers(MAX_PES), metavar="N,...", help="numbers of PEs")
     run.add_argument("--threads", type=_numbers(62), metavar="N,...", help="threads per PE")
     run.add_argument("--sizes", type=_numbers(1 << 26), metavar="BYTES,...", help="message sizes")

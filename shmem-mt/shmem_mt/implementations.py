@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from shmem_mt.errors import UserError
 from shmem_mt.machine import first_line
 
-PROGRAMS = ("latency", "bandwidth", "message_rate")
+PROGRAMS = ("latency", "bandwidth", "message_rate", "collectives")
 COMPILE_TIMEOUT_S = 180
 
 # Feature probes: macro name -> a program that compiles and links where the feature is there.
@@ -28,12 +28,21 @@ PROBES = {
         "shmem_putmem_signal(&v, &v, 8, &s, 1, SHMEM_SIGNAL_SET, 0);\n"
         "shmem_signal_wait_until(&s, SHMEM_CMP_EQ, 1); return 0; }\n"
     ),
+    "SHMEM_MT_HAVE_TEAM_COLLECTIVES": (
+        "#include <shmem.h>\nint main() { shmem_team_t t; long v = 0; double d = 0;\n"
+        "shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 2, 1, 0, 0, &t); shmem_long_alltoalls(t, &v, &v, 2, 2, 1);\n"
+        "return shmem_long_collect(t, &v, &v, 1) + shmem_double_sum_reduce(t, &d, &d, 1); }\n"
+    ),
+    "SHMEM_MT_HAVE_INSCAN": (
+        "#include <shmem.h>\nint main() { double d = 0;\n"
+        "return shmem_double_sum_inscan(SHMEM_TEAM_WORLD, &d, &d, 1); }\n"
+    ),
 }
 
 
 @dataclass
 class Implementation:
-    """One library under test. `oshrun` is a command with arguments."""
+    """One library under test. `oshrun` is a command with arguments. The MPI reference is one, too (mpi.py)."""
 
     label: str
     oshcc: str
@@ -42,8 +51,14 @@ class Implementation:
     is_heddle: bool
     version: str
     compiler: str
+    is_hydra: bool = False  # the launcher of MPICH and its relatives
+    sources: dict = None  # program -> its source; None: an OpenSHMEM library, which has every program
     features: dict = field(default_factory=dict)
     binaries: dict = field(default_factory=dict)
+
+    def offers(self, program):
+        """Whether there is such a program for this library."""
+        return self.sources is None or program in self.sources
 
     def launch_command(self, program, pes, threads, arguments):
         """The command that runs a compiled program."""
@@ -62,6 +77,7 @@ class Implementation:
             "oshcc": self.oshcc,
             "oshrun": shlex.join(self.oshrun),
             "version": self.version,
+            "standard": "OpenSHMEM" if self.sources is None else "MPI",
             "compiler": self.compiler,
             "features": self.features,
         }
@@ -73,6 +89,9 @@ class Implementation:
         if self.is_heddle:
             crowded = pes > len(os.sched_getaffinity(0))
             return [] if threads > 1 or crowded or "--bind" in self.oshrun else ["--bind", "core"]
+        if self.is_hydra:
+            crowded = pes > (os.cpu_count() or 1)
+            return [] if threads > 1 or crowded or "-bind-to" in self.oshrun else ["-bind-to", "core"]
         if not self.is_open_mpi:
             return flags
         if os.geteuid() == 0 and "--allow-run-as-root" not in self.oshrun:
@@ -125,17 +144,8 @@ def _beside_or_on_path(name):
 
 
 def _implementation(oshcc, oshrun, label):
-    try:
-        command = shlex.split(oshrun)
-    except ValueError as error:
-        raise UserError(f"--oshrun {oshrun!r}: {error}") from error
-    compiler_path = shutil.which(oshcc)
-    if compiler_path is None:
-        raise UserError(f"--oshcc {oshcc}: no such program")
-    launcher = shutil.which(command[0]) if command else None
-    if launcher is None:
-        raise UserError(f"--oshrun {oshrun}: no such program")
-    version = first_line([launcher, *command[1:], "--version"]) or "unknown"
+    compiler_path, launcher = named_compiler("--oshcc", oshcc), named_launcher("--oshrun", oshrun)
+    version = first_line([*launcher, "--version"]) or "unknown"
     compiler = first_line([compiler_path, "--version"]) or "unknown"
     is_open_mpi = "OpenRTE" in version or "Open MPI" in version
     is_heddle = "Heddle" in version
@@ -143,13 +153,33 @@ def _implementation(oshcc, oshrun, label):
         label = "Open MPI" if is_open_mpi else "Heddle" if is_heddle else os.path.basename(oshcc)
     return Implementation(
         label,
-        os.path.abspath(compiler_path),
-        [os.path.abspath(launcher), *command[1:]],
+        compiler_path,
+        launcher,
         is_open_mpi,
         is_heddle,
         version,
         compiler,
     )
+
+
+def named_compiler(option, name):
+    """The path of that program. Raises UserError."""
+    path = shutil.which(name)
+    if path is None:
+        raise UserError(f"{option} {name}: no such program")
+    return os.path.abspath(path)
+
+
+def named_launcher(option, text):
+    """The command in `text`, with the program's path. Raises UserError."""
+    try:
+        command = shlex.split(text)
+    except ValueError as error:
+        raise UserError(f"{option} {text!r}: {error}") from error
+    path = shutil.which(command[0]) if command else None
+    if path is None:
+        raise UserError(f"{option} {text}: no such program")
+    return [os.path.abspath(path), *command[1:]]
 
 
 def build(implementation, directory, programs, note):
@@ -161,14 +191,15 @@ def build(implementation, directory, programs, note):
     folder = programs_folder()
     stamp = _stamp(implementation, folder)
     fresh = _read(os.path.join(directory, "stamp")) == stamp
-    for macro, source in PROBES.items():
+    for macro, source in PROBES.items() if implementation.sources is None else ():
         implementation.features[macro] = _probe(implementation, directory, macro, source, fresh)
     failures = {}
-    for program in programs:
+    for program in filter(implementation.offers, programs):
         binary = os.path.join(directory, program)
         if not (fresh and os.path.exists(binary)):
             note(f"compiling {program} with {implementation.label}")
-            problem = _compile(implementation, os.path.join(folder, program + ".cpp"), binary)
+            source = (implementation.sources or {}).get(program, program)
+            problem = _compile(implementation, os.path.join(folder, source + ".cpp"), binary)
             if problem:
                 failures[program] = problem
                 continue
@@ -203,7 +234,7 @@ def _probe(implementation, directory, macro, source, fresh):
     source_path = answer_path + ".cpp"
     with open(source_path, "w", encoding="utf-8") as file:
         file.write(source)
-    works = _run_compiler(implementation, [], source_path, answer_path + ".out") is None
+    works = run_compiler(implementation, [], source_path, answer_path + ".out") is None
     with open(answer_path, "w", encoding="utf-8") as file:
         file.write("1" if works else "0")
     return works
@@ -211,10 +242,10 @@ def _probe(implementation, directory, macro, source, fresh):
 
 def _compile(implementation, source, binary):
     defines = [f"-D{macro}={int(works)}" for macro, works in implementation.features.items()]
-    return _run_compiler(implementation, defines, source, binary)
+    return run_compiler(implementation, defines, source, binary)
 
 
-def _run_compiler(implementation, defines, source, binary):
+def run_compiler(implementation, defines, source, binary):
     """None when it worked, else what the compiler said."""
     command = [
         implementation.oshcc,

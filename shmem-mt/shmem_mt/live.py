@@ -17,6 +17,8 @@ def describe(benchmark, params):
         parts.append(units.size(params["size_bytes"]))
     if params.get("placement") == "static":
         parts.append("static")
+    if params.get("team") == "strided":
+        parts.append("every second PE")
     if params.get("context") == "private":
         parts.append("private ctx")
     if "batch" in params:

@@ -4,7 +4,7 @@ import html
 import os
 import time
 
-from shmem_mt import __version__, summary
+from shmem_mt import __version__, collectives, summary
 from shmem_mt.live import describe
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -20,8 +20,8 @@ def build(points, charts, machines, fragments, library):
         "BYLINE": _byline(machines),
         "FACTS": _facts(machines),
         "WARNINGS": _warnings(points),
-        "KEYS": _keys(points),
-        "SUMMARY": _summary(points),
+        "KEYS": _keys(_one_sided(points)),
+        "TABLES": _tables(points),
         "CONTENTS": "".join(f'<a href="#{c.slug}">{_escape(c.title)}</a>' for c in charts),
         "CHARTS": "".join(_section(c, f) for c, f in zip(charts, fragments)),
         "CHART_COUNT": str(len(charts)),
@@ -105,7 +105,7 @@ def _library_rows(contents):
         words = [
             one.get("version"),
             one.get("library"),
-            f"OpenSHMEM {one['specification']}" if one.get("specification") else None,
+            f"{one.get('standard', 'OpenSHMEM')} {one['specification']}" if one.get("specification") else None,
             one.get("compiler"),
         ]
         rows.append((one.get("label", "?"), " · ".join(dict.fromkeys(w for w in words if w))))
@@ -169,24 +169,57 @@ def _other(label, cell, ratio):
     return f'<div class="other">{_escape(label)}: {_escape(cell[0])}{badge}</div>'
 
 
-def _summary(points):
-    labels = points.labels
+def _one_sided(points):
+    return points.among(lambda benchmark: benchmark != collectives.BENCHMARK)
+
+
+def _tables(points):
+    """The summary and, where there are some, the collectives."""
+    own = _one_sided(points)
+    beside = [("Beside plain memory operations, interleaved", summary.share_rows(own))]
+    text = _table(
+        "summary",
+        "Summary",
+        "Medians; below each, its 95&nbsp;% interval (bootstrap over rounds and samples). A ratio above 1 means that "
+        "the first is better, whatever the unit.",
+        own.labels,
+        points.colours,
+        [(None, summary.headline_rows(own)), *beside],
+    )
+    theirs = points.among(lambda benchmark: benchmark == collectives.BENCHMARK)
+    return text + _table(
+        "collectives",
+        "Collectives",
+        "Seconds an operation. The floor is the time in which the bytes that must be written on every PE can be "
+        "copied, while all PEs copy at once: broadcast, reduction and scan one contribution; collect, fcollect and "
+        "all-to-all one of every PE. All sizes are in the charts below.",
+        theirs.labels,
+        points.colours,
+        collectives.rows(theirs),
+    )
+
+
+def _table(slug, title, about, labels, colours, groups):
+    """A section with one table; groups are (heading or None, rows). Empty without rows."""
+    groups = [(heading, rows) for heading, rows in groups if rows]
+    if not groups:
+        return ""
     head = "".join(
-        f'<th class="number"><span class="swatch" style="background:{points.colours[label]}"></span>'
-        f"{_escape(label)}</th>"
+        f'<th class="number"><span class="swatch" style="background:{colours[label]}"></span>' f"{_escape(label)}</th>"
         for label in labels
     )
     head += "".join(
         f'<th class="number">{_escape(labels[0])} is better than {_escape(label)} by</th>' for label in labels[1:]
     )
-    body = "".join(_table_row(row) for row in summary.headline_rows(points))
-    shares = "".join(_table_row(row) for row in summary.share_rows(points))
-    if shares:
-        columns = len(labels) * 2
-        body += (
-            f'<tr class="group"><th colspan="{columns}">Beside plain memory operations, interleaved</th></tr>{shares}'
-        )
-    return f"<thead><tr><th>What</th>{head}</tr></thead><tbody>{body}</tbody>"
+    body = ""
+    for heading, rows in groups:
+        if heading:
+            body += f'<tr class="group"><th colspan="{len(labels) * 2}">{_escape(heading)}</th></tr>'
+        body += "".join(_table_row(row) for row in rows)
+    return (
+        f'<section id="{slug}"><h2>{title}</h2><p>{about}</p><div class="scroll"><table>'
+        f"<thead><tr><th>What</th>{head}</tr></thead><tbody>{body}</tbody></table></div></section>"
+    )
 
 
 def _table_row(row):
@@ -200,7 +233,8 @@ def _cell(cell):
         return '<td class="number none">not measured</td>'
     text, interval, point = cell
     bad = ' <span class="tag bad">invalid</span>' if point["valid"] is False else ""
-    return f'<td class="number"><b>{_escape(text)}</b>{bad}<small>{_escape(interval)}</small></td>'
+    below = "".join(f"<small>{_escape(line)}</small>" for line in interval.splitlines())
+    return f'<td class="number"><b>{_escape(text)}</b>{bad}{below}</td>'
 
 
 def _ratio_cell(ratio):

@@ -6,6 +6,17 @@ from dataclasses import dataclass, field
 
 from shmem_mt.catalogue import BENCHMARKS
 
+_COLLECTIVES_WITH_SIZE = {
+    "broadcast",
+    "collect",
+    "fcollect",
+    "alltoall",
+    "alltoalls",
+    "sum_reduce",
+    "max_reduce",
+    "sum_inscan",
+    "copy",
+}
 START_S = 1.5  # init and finalize of one program; measured with Open MPI 4.1.4 on a 2-core virtual machine
 
 
@@ -17,6 +28,7 @@ class Start:
     pes: int
     threads: int
     arguments: tuple
+    rounds: int = field(compare=False)
     points: int = field(compare=False)
     estimate_s: float = field(compare=False)
 
@@ -35,9 +47,14 @@ class Profile:
     oversubscribed_sample_ms: float  # longer than a time slice, so that every thread has had its turn
     pes: tuple
     barrier_pes: tuple
+    collective_pes: tuple
+    collective_rounds: int
+    collective_sample_ms: float  # oversubscribed; no operation is done before every PE has had its turn
     threads: tuple
     sizes: dict  # program -> bytes
     threaded_sizes: dict  # the same for more than one thread
+    strided_sizes: tuple  # collectives of every second PE
+    buffer_bytes: int  # no collective whose source or dest is larger
     sleep_ms: int
     timeout_s: int  # of one program start
     budget_s: float  # no round begins that would end later, except the first two
@@ -52,16 +69,22 @@ PROFILES = {
         oversubscribed_sample_ms=8,
         pes=(2,),
         barrier_pes=(2, 8),
+        collective_pes=(2, 8),
+        collective_rounds=2,
+        collective_sample_ms=5,
         threads=(1, 2),
         sizes={
             "latency": (8, 64, 1024, 16384, 262144),
             "message_rate": (8, 64, 512, 4096),
             "bandwidth": (64, 1024, 16384, 262144, 1048576, 4194304),
+            "collectives": (8, 1024, 16384, 262144, 8388608),
         },
         threaded_sizes={"latency": (8,), "message_rate": (8,), "bandwidth": (16384, 1048576)},
+        strided_sizes=(8, 16384),
+        buffer_bytes=32 << 20,
         sleep_ms=1000,
         timeout_s=60,
-        budget_s=255,
+        budget_s=345,
         thorough=False,
     ),
     "full": Profile(
@@ -71,17 +94,23 @@ PROFILES = {
         oversubscribed_sample_ms=20,
         pes=(2, 4),
         barrier_pes=(2, 4, 8, 16),
+        collective_pes=(2, 4, 8),
+        collective_rounds=5,
+        collective_sample_ms=10,
         threads=(1, 2, 4),
         sizes={
             "latency": tuple(8 << i for i in range(0, 18, 1)),
             "message_rate": tuple(8 << i for i in range(10)),
             "bandwidth": tuple(8 << i for i in range(20)),
+            "collectives": tuple(8 << i for i in range(21)),
         },
         threaded_sizes={
             "latency": (8, 1024, 65536),
             "message_rate": (8, 64, 512, 4096),
             "bandwidth": (8, 1024, 16384, 262144, 1048576, 4194304),
         },
+        strided_sizes=tuple(8 << i for i in range(21)),
+        buffer_bytes=64 << 20,
         sleep_ms=1000,
         timeout_s=300,
         budget_s=1e9,
@@ -98,6 +127,7 @@ class Choices:
     threads: tuple = None
     sizes: tuple = None
     syncs: tuple = None
+    rounds: int = None
     extra: tuple = ()  # arguments for every program
 
 
@@ -112,6 +142,8 @@ def starts(profile, benchmarks, choices, cores):
         ops = _ops(benchmarks, "latency", ("barrier_all", "sync_all"))
         if ops:
             plan.append(_start(profile, choices, cores, "latency", pes, 1, ops, (8,), ("heap",), ("default",)))
+    for pes in choices.pes or profile.collective_pes:
+        plan += _collective_starts(profile, benchmarks, choices, cores, pes)
     return plan
 
 
@@ -125,6 +157,27 @@ def _program_starts(profile, benchmarks, choices, cores, program, pes, threads):
     contexts = ("default", "private") if threads > 1 or profile.thorough else ("default",)
     sizes = choices.sizes or (profile.sizes if threads == 1 else profile.threaded_sizes)[program]
     return [_start(profile, choices, cores, program, pes, threads, ops, sizes, placements, contexts)]
+
+
+def _collective_starts(profile, benchmarks, choices, cores, pes):
+    """All PEs together and, where that is a team, every second one."""
+    ops = _ops(benchmarks, "collectives")
+    teams = {"world": profile.sizes["collectives"], "strided": profile.strided_sizes if pes >= 4 else ()}
+    sample_ms = profile.collective_sample_ms if pes > cores else profile.sample_ms
+    plan = []
+    for team, own_sizes in teams.items():
+        if not ops or not own_sizes:
+            continue
+        sizes = choices.sizes or own_sizes
+        more = ["--teams", team, "--buffer-bytes", str(profile.buffer_bytes)]
+        more += ["--point-ms", "100"]  # operations of several MiB: 3 samples are enough
+        arguments = _arguments(profile, choices, ops, sizes, 1, sample_ms, more)
+        points = _count_points(ops, len(sizes), 1, 1)
+        large = sum(size >= 1 << 20 for size in sizes) * len(ops)
+        seconds = _estimate(profile, points, sample_ms) + 0.1 * large
+        rounds = choices.rounds or profile.collective_rounds
+        plan.append(Start("collectives", pes, 1, arguments, rounds, points, seconds))
+    return plan
 
 
 def _single_thread_ops(profile):
@@ -157,32 +210,27 @@ def _ops(benchmarks, program, among=None):
 
 def _start(profile, choices, cores, program, pes, threads, ops, sizes, placements, contexts):
     sample_ms = profile.oversubscribed_sample_ms if pes * threads > cores else profile.sample_ms
-    arguments = [
-        "--ops",
-        ",".join(ops),
-        "--sizes",
-        ",".join(map(str, sizes)),
-        "--placements",
-        ",".join(placements),
-        "--contexts",
-        ",".join(contexts),
-        "--threads",
-        str(threads),
-        "--samples",
-        str(profile.samples),
-        "--sample-ms",
-        f"{sample_ms:g}",
-        "--sleep-ms",
-        str(profile.sleep_ms),
-    ]
-    if choices.syncs:
-        arguments += ["--syncs", ",".join(choices.syncs)]
-    arguments += choices.extra
+    more = ["--placements", ",".join(placements), "--contexts", ",".join(contexts)]
+    more += ["--sleep-ms", str(profile.sleep_ms)]
+    arguments = _arguments(profile, choices, ops, sizes, threads, sample_ms, more)
     points = _count_points(ops, len(sizes), len(placements), len(contexts))
-    seconds = START_S + points * 1.4e-3 * sample_ms * (profile.samples + 6)
+    seconds = _estimate(profile, points, sample_ms)
     if "wait_burn" in ops:
         seconds += 1e-3 * profile.sleep_ms
-    return Start(program, pes, threads, tuple(arguments), points, seconds)
+    return Start(program, pes, threads, arguments, choices.rounds or profile.rounds, points, seconds)
+
+
+def _arguments(profile, choices, ops, sizes, threads, sample_ms, more):
+    arguments = ["--ops", ",".join(ops), "--sizes", ",".join(map(str, sizes)), *more]
+    arguments += ["--threads", str(threads), "--samples", str(profile.samples), "--sample-ms", f"{sample_ms:g}"]
+    if choices.syncs:
+        arguments += ["--syncs", ",".join(choices.syncs)]
+    return (*arguments, *choices.extra)
+
+
+def _estimate(profile, points, sample_ms):
+    """Seconds of a program start."""
+    return START_S + points * 1.4e-3 * sample_ms * (profile.samples + 6)
 
 
 def _count_points(ops, sizes, placements, contexts):
@@ -196,6 +244,7 @@ def _count_points(ops, sizes, placements, contexts):
         "put_round_trip",
         "put_signal_round_trip",
         "put_both_ways",
+        *_COLLECTIVES_WITH_SIZE,
     }
     once = {"barrier_all", "sync_all", "wait_burn"}
     points = 0

@@ -5,7 +5,7 @@ import shlex
 import sys
 import time
 
-from shmem_mt import __version__, catalogue, implementations, machine, plan
+from shmem_mt import __version__, catalogue, implementations, machine, mpi, plan
 from shmem_mt.errors import UserError
 from shmem_mt.live import Display, describe
 from shmem_mt.results import RunFolder
@@ -22,16 +22,21 @@ def run(options):
     found = implementations.resolve(options.oshcc, options.oshrun, options.label)
     extra = ("--plant-fault", options.plant_fault) if options.plant_fault else ()
     choices = plan.Choices(
-        _tuple(options.pes), _tuple(options.threads), _tuple(options.sizes), _tuple(options.sync), extra
+        _tuple(options.pes), _tuple(options.threads), _tuple(options.sizes), _tuple(options.sync), options.rounds, extra
     )
     _check_pes(choices.pes)
     facts = machine.facts()
     starts = plan.starts(profile, benchmarks, choices, facts["cores"])
     if not starts:
         raise UserError("nothing to measure with these options")
+    reference, missing = None, None
+    if any(start.program in mpi.SOURCES for start in starts):
+        reference, missing = mpi.find(options.mpicc, options.mpirun)
     folder = RunFolder.open(options.out or time.strftime("shmem-mt-%Y%m%d-%H%M%S"))
-    session = Session(folder, found, profile, starts, options.rounds or profile.rounds, facts)
+    session = Session(folder, found + [reference] * bool(reference), profile, starts, facts)
     session.write_command(options)
+    if missing:
+        session.skips[f"the MPI reference skipped: {missing}"] = None
     return session.measure()
 
 
@@ -48,12 +53,12 @@ def _check_pes(pes):
 class Session:
     """One invocation of `run` on one folder."""
 
-    def __init__(self, folder, found, profile, starts, rounds, facts):
+    def __init__(self, folder, found, profile, starts, facts):
         self.folder = folder
         self.implementations = found
         self.profile = profile
         self.starts = starts
-        self.rounds = rounds
+        self.rounds = max(start.rounds for start in starts)
         self.facts = facts
         self.problems = []  # texts
         self.failed = {}  # (label, start) -> how often
@@ -92,8 +97,14 @@ class Session:
         jobs = []
         for number in range(self.rounds):
             for start in self.starts:
-                order = self.implementations if number % 2 == 0 else self.implementations[::-1]
-                jobs += [(number, i, start) for i in order if not self.folder.has_job(start.key(i.label, number))]
+                if number >= start.rounds:
+                    continue
+                order = [i for i in self.implementations if i.offers(start.program)]
+                jobs += [
+                    (number, i, start)
+                    for i in (order if number % 2 == 0 else order[::-1])
+                    if not self.folder.has_job(start.key(i.label, number))
+                ]
         return jobs
 
     def _build(self):

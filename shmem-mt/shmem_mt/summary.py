@@ -20,7 +20,7 @@ class Ratio:
 @dataclass
 class Row:
     what: str
-    cells: list  # one a label: (text, interval text, result) or None
+    cells: list  # one a label: (text, what is below it in smaller lines, result) or None
     ratios: list  # one a label after the first: a Ratio or None
     oversubscribed: bool = False
 
@@ -144,17 +144,17 @@ def _row(points: Points, headline):
     found = [_point(points, headline, label) for label in points.labels]
     if not any(found):
         return None
-    cells = [(units.quantity(p["median"], p["unit"]), _interval(p), p) if p else None for p in found]
-    ratios = [_ratio(found[0], other) for other in found[1:]]
+    cells = [(units.quantity(p["median"], p["unit"]), interval_text(p), p) if p else None for p in found]
+    ratios = [ratio_of(found[0], other) for other in found[1:]]
     return Row(headline[0], cells, ratios, any(p and p["params"].get("oversubscribed") for p in found))
 
 
-def _interval(point):
+def interval_text(point):
     low, high = point["ci95"]
     return f"{units.quantity(low, point['unit'])} to {units.quantity(high, point['unit'])}"
 
 
-def _ratio(first, other):
+def ratio_of(first, other):
     """How many times better the first is; None where one is missing, invalid or not positive."""
     if not first or not other or first["valid"] is False or other["valid"] is False:
         return None

@@ -11,7 +11,7 @@ import shutil
 
 import pytest
 
-from shmem_mt import implementations
+from shmem_mt import implementations, mpi
 from shmem_mt.cli import main
 
 
@@ -30,6 +30,17 @@ def implementation(wrappers, tmp_path_factory):
     """The implementation with all programs compiled, once a session."""
     found = implementations.resolve([wrappers[0]], [wrappers[1]], ["test"])[0]
     failures = implementations.build(found, str(tmp_path_factory.mktemp("build")), implementations.PROGRAMS, print)
+    assert not failures
+    return found
+
+
+@pytest.fixture(scope="session")
+def mpi_reference(tmp_path_factory):
+    """The MPI on PATH with its programs compiled, once a session."""
+    found, missing = mpi.find()
+    if missing:
+        pytest.skip(missing)
+    failures = implementations.build(found, str(tmp_path_factory.mktemp("mpi")), list(mpi.SOURCES), print)
     assert not failures
     return found
 
@@ -106,6 +117,22 @@ def sample_points(label, faster):
     for size in (1024, 1 << 20):
         yield make_point(label, **bandwidth, op="put", size_bytes=size, scale=1e10 * faster)
         yield make_point(label, **bandwidth, op="memcpy", size_bytes=size, scale=4e10, context="none", sync="none")
+    yield from sample_collectives(label, faster)
+
+
+def sample_collectives(label, faster):
+    """Every fcollect takes ten times its floor when `faster` is 1."""
+    common = dict(benchmark="collectives", team="world", sync="blocking")
+    time = dict(metric="latency", unit="s", **common)
+    for pes in (2, 8):
+        yield make_point(label, **time, op="barrier_all", pes=pes, size_bytes=0, copied_bytes=0, scale=1e-6 / faster)
+        for size in (8, 1024, 1 << 20):
+            copied = dict(pes=pes, size_bytes=size)
+            scale = 10 * pes * size / 1e9 / faster
+            yield make_point(label, **time, **copied, op="fcollect", copied_bytes=pes * size, scale=scale)
+            yield make_point(
+                label, **common, **copied, metric="bandwidth", unit="bytes/s", op="copy", copied_bytes=size, scale=1e9
+            )
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ A fault is planted with the hidden option ``--plant-fault NAME`` of the programs
     one-pe-reduction    a value of one PE is divided by the number of PEs
     check-never-runs    the comparison returns "equal" without looking
     get-named-put       the operation reported as put gets
+
+test_collectives.py has those that only collectives can have.
 """
 
 import pytest
@@ -17,6 +19,7 @@ EVERY_PROGRAM = {
     "message_rate": ["--ops", "p,g,put,put_nbi,atomic_add,consumed", "--sizes", "8", "--placements", "heap"],
     "bandwidth": ["--ops", "put,get,put_both_ways", "--sizes", "1024"],
     "latency": ["--ops", "put_round_trip,put_quiet,get,barrier_all", "--sizes", "64"],
+    "collectives": ["--sizes", "64", "--teams", "world"],
 }
 
 

@@ -22,6 +22,8 @@ def test_programs_are_found():
         (["--threads", "1000"], "not a number between"),
         (["--placements", "moon"], "unknown placement"),
         (["--contexts", "odd"], "unknown context"),
+        (["--teams", "red"], "unknown team"),
+        (["--buffer-bytes", "1"], "not a number between"),
         (["--plant-fault", "x"], "no fault is called x"),
         (["extra"], "unexpected argument extra"),
         (["--nonsense"], "nonsense"),

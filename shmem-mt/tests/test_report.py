@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+CHARTS = 12
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -44,8 +45,8 @@ def chromium(tmp_path, *arguments):
 def test_charts_are_drawn_without_script_errors(report, tmp_path):
     dom = chromium(tmp_path, "--dump-dom", report.as_uri())
     body = re.search(r"<body[^>]*>", dom).group(0)
-    assert 'data-charts-wanted="9"' in body
-    assert 'data-charts-drawn="9"' in body
+    assert f'data-charts-wanted="{CHARTS}"' in body
+    assert f'data-charts-drawn="{CHARTS}"' in body
     assert 'data-script-errors=""' in body
     # Not only the page's own count: plotly's marks with coordinates are in the document.
     assert len(re.findall(r'<path class="point[^>]* transform="translate\([\d.]+,[\d.]+\)"', dom)) > 50
@@ -62,7 +63,7 @@ def test_a_script_error_would_be_seen(report, tmp_path):
         encoding="utf-8",
     )
     body = re.search(r"<body[^>]*>", chromium(tmp_path, "--dump-dom", broken.as_uri())).group(0)
-    assert 'data-charts-drawn="9"' not in body
+    assert f'data-charts-drawn="{CHARTS}"' not in body
     assert 'data-script-errors=""' not in body
 
 
@@ -81,10 +82,39 @@ def test_summary_has_ratios_and_shares(report):
     assert "Test CPU &lt;1&gt;" in text
 
 
+def test_collectives_have_a_table_with_the_ratio_to_the_floor(report):
+    text = report.read_text(encoding="utf-8")
+    rows = re.search(r'<section id="collectives">.*?</section>', text, re.DOTALL).group(0)
+    names = ["barrier_all", "fcollect, 8 B", "fcollect, 1 KiB", "fcollect, 1 MiB"]
+    assert re.findall(r'<th scope="row">(.*?)</th>', rows) == 2 * names
+    assert rows.count("5.0 × floor") == rows.count("10.0 × floor") == 6
+    assert rows.count("2.00×") == 8
+    for slug in ("collectives-2-pes", "collectives-8-pes", "collectives-barriers"):
+        assert f'<section id="{slug}">' in text
+
+
+def test_a_label_with_collectives_alone_has_no_column_in_the_summary(shmem_mt, tmp_path):
+    from conftest import make_point, sample_collectives
+
+    from shmem_mt.results import RunFolder
+
+    folder = RunFolder.open(str(tmp_path / "run"))
+    for point in [make_point("Library"), *sample_collectives("Library", 2.0), *sample_collectives("MPI (X 1.0)", 1.0)]:
+        folder.add_point({**point, "round": 0})
+    folder.write_results()
+    assert shmem_mt("report", folder.directory)[0] == 0
+    text = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    summary, collectives = (
+        re.search(rf'<section id="{slug}">.*?</section>', text, re.DOTALL).group(0)
+        for slug in ("summary", "collectives")
+    )
+    assert "MPI (X 1.0)" not in summary and "MPI (X 1.0)" in collectives
+
+
 def test_pictures(report):
     folder = str(report)[: -len(".html")] + "-pictures"
     names = sorted(os.listdir(folder))
-    assert len(names) == 18
+    assert len(names) == 2 * CHARTS
     for name in names:
         with open(os.path.join(folder, name), "rb") as file:
             start = file.read(200)

@@ -1,0 +1,409 @@
+// The blocking collectives, as the programs for OpenSHMEM and for MPI share them: what each moves, how its
+// result is checked, and how those of one size are timed beside a plain copy.
+//
+// A figure is seconds an operation: `count` operations back to back between two barriers, from the first PE's
+// start until all have finished (the slowest PE's time, the second barrier's included: one for `count` operations).
+// size_bytes is what one PE contributes; of the all-to-all exchanges, one block. The root of a broadcast is the
+// first PE of the team. Every PE of collect contributes as much as the others; sums and scans are of doubles,
+// maxima of longs.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "clock.hpp"
+#include "measure.hpp"
+#include "session.hpp"
+#include "validation.hpp"
+
+namespace shmem_mt {
+
+constexpr const char* kCollectivesName = "collectives";
+
+enum class Collective {
+    kBarrierAll,
+    kSyncAll,
+    kBroadcast,
+    kCollect,
+    kFcollect,
+    kAlltoall,
+    kAlltoalls,
+    kSumReduce,
+    kMaxReduce,
+    kSumInscan,
+    kCopy,  // no collective: every PE copies size_bytes from its source to its dest, all at the same time
+};
+
+// The name on the command line and in results, and the synchronization it is reported with.
+struct CollectiveName {
+    const char* name;
+    Collective op;
+    const char* sync;
+
+    bool sized() const { return op != Collective::kBarrierAll && op != Collective::kSyncAll; }
+};
+
+constexpr CollectiveName kCollectives[] = {
+    {"barrier_all", Collective::kBarrierAll, "barrier_all"},
+    {"sync_all", Collective::kSyncAll, "sync_all"},
+    {"broadcast", Collective::kBroadcast, "blocking"},
+    {"collect", Collective::kCollect, "blocking"},
+    {"fcollect", Collective::kFcollect, "blocking"},
+    {"alltoall", Collective::kAlltoall, "blocking"},
+    {"alltoalls", Collective::kAlltoalls, "blocking"},
+    {"sum_reduce", Collective::kSumReduce, "blocking"},
+    {"max_reduce", Collective::kMaxReduce, "blocking"},
+    {"sum_inscan", Collective::kSumInscan, "blocking"},
+    {"copy", Collective::kCopy, "blocking"},
+};
+
+// What a collective of n PEs needs, in blocks of size_bytes. The floor of its time is that each PE must have
+// its dest written, that is, copied_bytes = dest_blocks * size_bytes at the bandwidth of `copy`. (The root of a
+// broadcast need not copy anything; the others decide.)
+struct Shape {
+    long source_blocks;
+    long dest_blocks;
+    long stride;  // elements from one element of a block to the next; alltoalls leaves every second one out
+};
+
+inline Shape shape_of(Collective op, long n) {
+    switch (op) {
+        case Collective::kBarrierAll:
+        case Collective::kSyncAll:
+            return {0, 0, 1};
+        case Collective::kCollect:
+        case Collective::kFcollect:
+            return {1, n, 1};
+        case Collective::kAlltoall:
+            return {n, n, 1};
+        case Collective::kAlltoalls:
+            return {n, n, 2};
+        default:
+            return {1, 1, 1};
+    }
+}
+
+inline long buffer_bytes(Collective op, long n, long size_bytes) {
+    const Shape shape = shape_of(op, n);
+    return std::max(shape.source_blocks, shape.dest_blocks) * shape.stride * size_bytes;
+}
+
+// The PEs that take part.
+struct Team {
+    std::string name;
+    int size;
+    int me;  // number in the team; -1: no member
+
+    bool member() const { return me >= 0; }
+};
+
+// Elements are 8 bytes; nelems make a block.
+struct Call {
+    Collective op;
+    Team team;
+    void* source;
+    void* dest;
+    size_t nelems;
+};
+
+// What a library offers.
+class CollectiveLibrary {
+  public:
+    virtual ~CollectiveLibrary() = default;
+
+    // Empty, or the reason why the library cannot do it.
+    virtual std::string why_not(Collective op) const = 0;
+
+    // `count` operations back to back; false when one of them reports a failure. For members of the team.
+    virtual bool run(const Call& call, long count) = 0;
+
+    // Whether a broadcast also writes the root's dest.
+    virtual bool broadcast_fills_root() const = 0;
+};
+
+// Calls operation(0), operation(1), ...; false when one returns something else than 0.
+template <class F>
+inline bool repeat(long count, F&& operation) {
+    int bad = 0;
+    for (long i = 0; i < count; ++i) bad |= operation(i);
+    return bad == 0;
+}
+
+// Measures what the options ask for and prints the points. All members are collective over all PEs.
+class Collectives {
+  public:
+    // source and dest (symmetric) have at least needed_bytes().
+    Collectives(Session& session, CollectiveLibrary& library, void* source, void* dest)
+        : session_(session),
+          library_(library),
+          source_(static_cast<uint64_t*>(source)),
+          dest_(static_cast<uint64_t*>(dest)) {}
+
+    // What the options need of each buffer, with room for the word behind the end that is checked, too.
+    static long needed_bytes(const Session& session) {
+        long bytes = 0;
+        for (const auto& name : kCollectives) {
+            for (const long size : session.options().sizes) {
+                for (const auto& team : session.options().teams) {
+                    const long needed = buffer_bytes(name.op, team_of(session, team).size, size);
+                    bytes = needed <= session.options().buffer_bytes ? std::max(bytes, needed) : bytes;
+                }
+            }
+        }
+        return bytes + 64;
+    }
+
+    void run_all() {
+        for (const auto& name : session_.options().teams) {
+            const Team team = team_of(session_, name);
+            if (team.size < 2) {
+                session_.skip(kCollectivesName, "team=" + name, "fewer than 2 PEs are no team");
+                continue;
+            }
+            run_group(team, 0);
+            for (const long size : session_.options().sizes) run_group(team, size);
+        }
+    }
+
+  private:
+    static constexpr uint64_t kPoison = 0xa5a5a5a5a5a5a5a5u;
+    static constexpr int kRounds = 3;  // of a validating pass
+
+    static Team team_of(const Session& session, const std::string& name) {
+        const int n = session.n_pes(), me = session.me();
+        if (name == "world")
+            return {name, n, me};
+        return {name, (n + 1) / 2, me % 2 == 0 ? me / 2 : -1};
+    }
+
+    // The operations of one size, interleaved; size 0: those that have none.
+    void run_group(const Team& team, long size) {
+        std::vector<CollectiveName> group;
+        std::vector<std::optional<Agreed>> verdicts;
+        std::vector<Body> bodies;
+        for (const auto& name : kCollectives) {
+            if (!wanted(name, team, size) || !possible(name, team, size))
+                continue;
+            const Call call = {name.op, team, source_, dest_, static_cast<size_t>(size / 8)};
+            group.push_back(name);
+            verdicts.push_back(name.sized() ? validate(call) : validate_barrier(call));
+            bodies.push_back([this, call](long count) { return sample(call, count); });
+        }
+        if (group.empty())
+            return;
+        fill_for_timing(team, size);
+        const std::vector<Samples> samples = measure(session_, bodies);
+        for (size_t i = 0; i < group.size(); ++i)
+            print(group[i], team, size, samples[i], verdicts[i] ? &*verdicts[i] : nullptr);
+    }
+
+    // Barriers are those of all PEs.
+    bool wanted(const CollectiveName& name, const Team& team, long size) const {
+        const auto& ops = session_.options().ops;
+        return name.sized() == (size > 0) && (name.sized() || team.name == "world") &&
+               session_.options().wants_sync(name.sync) && std::find(ops.begin(), ops.end(), name.name) != ops.end();
+    }
+
+    // Says by name, once, what is left out.
+    bool possible(const CollectiveName& name, const Team& team, long size) {
+        std::string what = name.name;
+        std::string reason = library_.why_not(name.op);
+        if (reason.empty() && size % 8 != 0) {
+            what = std::to_string(size) + " bytes";
+            reason = "collectives are measured with elements of 8 bytes";
+        }
+        if (reason.empty() && buffer_bytes(name.op, team.size, size) > session_.options().buffer_bytes) {
+            what = std::to_string(size) + " bytes, " + std::to_string(team.size) + " PEs, in part";
+            reason = "some collectives would need buffers larger than --buffer-bytes";
+        }
+        if (reason.empty())
+            return true;
+        if (std::find(skipped_.begin(), skipped_.end(), what) == skipped_.end()) {
+            session_.skip(kCollectivesName, what, reason);
+            skipped_.push_back(what);
+        }
+        return false;
+    }
+
+    bool run(const Call& call, long count) {
+        if (call.op != Collective::kCopy)
+            return library_.run(call, count);
+        return repeat(count, [&](long) {
+            std::memcpy(call.dest, call.source, 8 * call.nelems);
+            asm volatile("" : : "r"(call.dest) : "memory");  // the next copy may not replace this one
+            return 0;
+        });
+    }
+
+    Report sample(const Call& call, long count) {
+        Report report;
+        session_.barrier();
+        const double start = now_seconds();
+        if (call.team.member()) {
+            report.first_start = report.last_start = start;
+            report.ok = run(call, count);
+        }
+        session_.barrier();
+        if (call.team.member())
+            report.seconds = now_seconds() - start;
+        return report;
+    }
+
+    // What element `word` of block `block` of the source of PE `pe` of the team is in one round. Doubles are
+    // integers below 2^40, so that sums are exact in any order.
+    static uint64_t source_word(Collective op, int pe, long token, long block, long word) {
+        const uint64_t pattern = pattern_word(make_base(pe, 0, token), block, word);
+        if (op != Collective::kSumReduce && op != Collective::kSumInscan)
+            return pattern;
+        return bits_of(static_cast<double>(pattern >> 24));
+    }
+
+    static uint64_t bits_of(double value) {
+        uint64_t bits;
+        std::memcpy(&bits, &value, sizeof bits);
+        return bits;
+    }
+
+    static double sum_of(const Call& call, int pes, long token, long word) {
+        double sum = 0;
+        for (int pe = 0; pe < pes; ++pe) {
+            const uint64_t bits = source_word(call.op, pe, token, 0, word);
+            double value;
+            std::memcpy(&value, &bits, sizeof value);
+            sum += value;
+        }
+        return sum;
+    }
+
+    // What the dest of this PE must have there.
+    uint64_t expected_word(const Call& call, long token, long block, long word) const {
+        switch (call.op) {
+            case Collective::kBroadcast:
+                if (call.team.me == 0 && !library_.broadcast_fills_root())
+                    return kPoison;
+                return source_word(call.op, 0, token, 0, word);
+            case Collective::kCollect:
+            case Collective::kFcollect:
+                return source_word(call.op, static_cast<int>(block), token, 0, word);
+            case Collective::kAlltoall:
+            case Collective::kAlltoalls:
+                return source_word(call.op, static_cast<int>(block), token, call.team.me, word);
+            case Collective::kSumReduce:
+                return bits_of(sum_of(call, call.team.size, token, word));
+            case Collective::kSumInscan:
+                return bits_of(sum_of(call, call.team.me + 1, token, word));
+            case Collective::kMaxReduce: {
+                long most = std::numeric_limits<long>::min();
+                for (int pe = 0; pe < call.team.size; ++pe)
+                    most = std::max(most, static_cast<long>(source_word(call.op, pe, token, 0, word)));
+                return static_cast<uint64_t>(most);
+            }
+            default:
+                return source_word(call.op, call.team.me, token, 0, word);
+        }
+    }
+
+    // Every round has other values, so what an earlier one left in dest is wrong. Looks at all of dest, at the
+    // elements that a stride leaves out, and at the word behind the end.
+    std::optional<Agreed> validate(const Call& call) {
+        if (!session_.options().validate)
+            return {};
+        Checker checker(session_.options().fault);
+        const Shape shape = shape_of(call.op, call.team.size);
+        const long nelems = static_cast<long>(call.nelems);
+        const long dest_words = shape.dest_blocks * nelems * shape.stride;
+        std::fill(dest_, dest_ + dest_words + 1, kPoison);
+        for (int round = 0; round < kRounds; ++round) {
+            const long token = session_.next_token();
+            for (long i = 0; i < shape.source_blocks * nelems; ++i)
+                source_[i * shape.stride] = source_word(call.op, call.team.me, token, i / nelems, i % nelems);
+            session_.barrier();  // all dests are ready
+            if (!call.team.member())
+                continue;
+            checker.compare_word(run_checked(call, round), 1);
+            for (long i = 0; i < dest_words; ++i) {
+                const long element = i / shape.stride;
+                const uint64_t word =
+                    i % shape.stride != 0 ? kPoison : expected_word(call, token, element / nelems, element % nelems);
+                checker.compare(dest_ + i, &word, 8);
+            }
+            checker.compare(dest_ + dest_words, &kPoison, 8);
+        }
+        return agree_verdict(session_, checker);
+    }
+
+    // One operation in the first round, more without a pause in the later ones.
+    bool run_checked(Call call, int round) {
+        const Fault fault = session_.options().fault;
+        if (fault == Fault::kSkippedOperation || (fault == Fault::kStaleResult && round > 0))
+            return true;
+        if (fault == Fault::kLastElementMissing && call.nelems > 0)
+            --call.nelems;
+        return run(call, round + 1);
+    }
+
+    // One PE after the other comes late; nobody may leave before it has come. Without one clock for all PEs that
+    // cannot be seen.
+    std::optional<Agreed> validate_barrier(const Call& call) {
+        if (!session_.options().validate || !session_.one_host())
+            return {};
+        Checker checker(session_.options().fault);
+        for (int late = 0; late < std::min(session_.n_pes(), 8); ++late) {
+            session_.barrier();
+            if (session_.me() == late)
+                usleep(2000);
+            Report came;
+            came.seconds = now_seconds();
+            const bool ok = run_checked(call, late);
+            const double left = now_seconds();
+            const double last_came = session_.agree(came).max_seconds;
+            checker.compare_word(ok && left >= last_came, 1);
+        }
+        return agree_verdict(session_, checker);
+    }
+
+    // Doubles that are no denormals, whatever the operation makes of them.
+    void fill_for_timing(const Team& team, long size) {
+        const long words = std::min(needed_bytes(session_) / 8, 2 * team.size * size / 8);
+        for (long i = 0; i < words; ++i) source_[i] = source_word(Collective::kSumReduce, session_.me(), 0, 0, i);
+    }
+
+    void print(const CollectiveName& name, const Team& team, long size, const Samples& samples, const Agreed* verdict) {
+        Json params = session_.params(name.name);
+        params.integer("size_bytes", size).text("placement", "heap").text("context", "default");
+        params.text("sync", name.sync).text("team", team.name);
+        params.integer("copied_bytes", shape_of(name.op, team.size).dest_blocks * size);
+        const bool is_copy = name.op == Collective::kCopy;
+        std::vector<double> values;
+        for (const double seconds : samples.seconds) {
+            const double each = seconds / static_cast<double>(samples.count);
+            values.push_back(is_copy ? static_cast<double>(size) / each : each);
+        }
+        print_point(session_, kCollectivesName, params, is_copy ? "bandwidth" : "latency", is_copy ? "bytes/s" : "s",
+                    values, samples, verdict);
+    }
+
+    Session& session_;
+    CollectiveLibrary& library_;
+    uint64_t* source_;
+    uint64_t* dest_;
+    std::vector<std::string> skipped_;
+};
+
+// What both programs know of the command line.
+inline Options parse_collectives_options(int argc, char** argv) {
+    Options defaults;
+    defaults.sizes = {8, 1024, 16384, 262144, 8388608};
+    defaults.placements = {"heap"};
+    defaults.contexts = {"default"};
+    defaults.teams = {"world", "strided"};
+    std::vector<std::string> known;
+    for (const auto& name : kCollectives) known.push_back(name.name);
+    return parse_options(argc, argv, defaults, known);
+}
+
+}  // namespace shmem_mt

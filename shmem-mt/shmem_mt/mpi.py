@@ -1,0 +1,69 @@
+"""The MPI that the collectives are measured beside: found on PATH or named, called by its own name and version."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+
+from shmem_mt import implementations
+from shmem_mt.machine import first_line
+
+SOURCES = {"collectives": "collectives_mpi"}  # program -> the source that does the same with MPI
+
+# MPI allows this call before MPI_Init, so it runs without a launcher.
+_NAME_PROGRAM = (
+    "#define OMPI_SKIP_MPICXX 1\n#define MPICH_SKIP_MPICXX 1\n#include <mpi.h>\n#include <cstdio>\n"
+    "int main() { char text[MPI_MAX_LIBRARY_VERSION_STRING]; int length = 0;\n"
+    "MPI_Get_library_version(text, &length); std::puts(text); return 0; }\n"
+)
+
+
+def find(mpicc=None, mpirun=None):
+    """(the reference, None), or (None, why there is none). Raises UserError for a named program that is not there."""
+    compiler = mpicc or shutil.which("mpicc")
+    launcher = mpirun or shlex.quote(shutil.which("mpirun") or shutil.which("mpiexec") or "")
+    if not compiler or launcher == "''":
+        return None, "no mpicc with mpirun or mpiexec on PATH"
+    reference = implementations.Implementation(
+        "MPI",
+        implementations.named_compiler("--mpicc", compiler),
+        implementations.named_launcher("--mpirun", launcher),
+        False,
+        False,
+        "unknown",
+        first_line([compiler, "--version"]) or "unknown",
+        sources=SOURCES,
+    )
+    reference.version = first_line([*reference.oshrun, "--version"]) or "unknown"
+    reference.is_open_mpi = "Open MPI" in reference.version or "OpenRTE" in reference.version
+    reference.is_hydra = "HYDRA" in reference.version.upper()
+    name, problem = _library_name(reference)
+    if problem:
+        return None, f"{compiler} does not make a program that runs: {problem.splitlines()[-1]}"
+    reference.label = f"MPI ({name})"
+    return reference, None
+
+
+def short_name(text):
+    """``Open MPI 4.1.4`` from what MPI_Get_library_version says; ``unknown`` when it says nothing."""
+    first = text.strip().splitlines()[0] if text.strip() else "unknown"
+    match = re.match(r"(.*?)\s*(?:Library|Version)?[\s:]*v?(\d+\.[\w.]*)", first)
+    return (f"{match[1]} {match[2]}" if match else first)[:40]
+
+
+def _library_name(reference):
+    """(name, None), or (None, what went wrong)."""
+    with tempfile.TemporaryDirectory(prefix="shmem-mt-") as directory:
+        source, binary = os.path.join(directory, "name.cpp"), os.path.join(directory, "name")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(_NAME_PROGRAM)
+        problem = implementations.run_compiler(reference, [], source, binary)
+        if problem:
+            return None, problem
+        try:
+            done = subprocess.run([binary], capture_output=True, text=True, timeout=20, errors="replace")
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return None, str(error)
+    return short_name(done.stdout), None
