@@ -2,6 +2,7 @@
 // source are plain memory, so ThreadSanitizer reports a member that reads before it may, or is written to too early.
 #include "job.h"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <tuple>
@@ -37,14 +38,17 @@ struct Buffers {
     long* dest;
 };
 
-// Writes source, does every collective on team, and looks at dest; `round` makes the values differ.
+// Writes source, does every collective on team, and looks at dest; `round` makes the values differ. As soon as one has
+// returned the member uses its source again, and once it has looked its dest, too.
 void all_collectives(shmem_team_t team, const Buffers& at, size_t nelems, long round) {
     const int size = shmem_team_n_pes(team), me = shmem_team_my_pe(team);
     const auto value = [&](int member, size_t i) { return round * 1000 + member * 100 + static_cast<long>(i % 50); };
     const auto fill = [&] {
+        std::fill_n(at.dest, nelems, -2);
         shmem_team_sync(team);  // dest is ready on all
         for (size_t i = 0; i < nelems; ++i) at.source[i] = value(me, i);
     };
+    const auto reuse = [&] { std::fill_n(at.source, nelems, -1); };
     fill();
     shmem_long_sum_reduce(team, at.dest, at.source, nelems);
     shmem_long_max_reduce(team, at.source, at.source, nelems);
@@ -54,29 +58,35 @@ void all_collectives(shmem_team_t team, const Buffers& at, size_t nelems, long r
     }
     fill();
     shmem_long_sum_inscan(team, at.dest, at.source, nelems);
+    reuse();
     for (size_t i = 0; i < nelems; ++i) ASSERT_EQ(at.dest[i], (me + 1) * value(0, i) + 50L * me * (me + 1));
     for (int root = 0; root < size; ++root) {
         fill();
         shmem_long_broadcast(team, at.dest, at.source, nelems, root);
+        reuse();
         for (size_t i = 0; i < nelems; ++i) ASSERT_EQ(at.dest[i], value(root, i));
     }
     fill();
     shmem_long_fcollect(team, at.dest, at.source, nelems);
+    reuse();
     for (int member = 0; member < size; ++member)
         for (size_t i = 0; i < nelems; ++i)
             ASSERT_EQ(at.dest[static_cast<size_t>(member) * nelems + i], value(member, i));
     fill();
     shmem_long_collect(team, at.dest, at.source, nelems - static_cast<size_t>(me) % 2);
+    reuse();
     size_t place = 0;
     for (int member = 0; member < size; ++member)
         for (size_t i = 0; i < nelems - static_cast<size_t>(member) % 2; ++i)
             ASSERT_EQ(at.dest[place++], value(member, i));
     fill();
     shmem_long_sum_exscan(team, at.dest, at.source, nelems);
+    reuse();
     for (size_t i = 0; i < nelems; ++i) ASSERT_EQ(at.dest[i], me * value(0, i) + 50L * me * (me - 1));
     fill();
     const size_t block = nelems / static_cast<size_t>(size);
     shmem_long_alltoall(team, at.dest, at.source, block);
+    reuse();
     for (int member = 0; member < size; ++member)
         for (size_t i = 0; i < block; ++i)
             ASSERT_EQ(at.dest[static_cast<size_t>(member) * block + i],
@@ -84,6 +94,7 @@ void all_collectives(shmem_team_t team, const Buffers& at, size_t nelems, long r
     fill();
     const size_t pairs = block / 2;  // of each block every second element, and into every second place
     shmem_long_alltoalls(team, at.dest, at.source, 2, 2, pairs);
+    reuse();
     for (int member = 0; member < size; ++member)
         for (size_t i = 0; i < pairs; ++i)
             ASSERT_EQ(at.dest[2 * (static_cast<size_t>(member) * pairs + i)],

@@ -2,8 +2,9 @@
  *
  * Memory is x86's: a plain store waits in the opener's store buffer and reaches memory later, in order; a seq_cst store
  * (exchange), a locked add and the kernel's futex call empty the buffer first. So open in its two halves, set and wake,
- * is the same opener: the locked add in wake empties the buffer where open's exchange does, and reads `sleepers`. Sleepers never store plainly, so only
- * the opener has a buffer. Loads of the opener read `sleepers`, which it never stores, so nothing is forwarded.
+ * is the same opener: the locked add in wake empties the buffer where open's exchange does, and reads `sleepers`.
+ * Sleepers never store plainly, so only the opener has a buffer. Loads of the opener read `sleepers`, which it never
+ * stores, so nothing is forwarded.
  *
  * Proven: no state in which all have stopped and a sleeper still sleeps (Spin's check for invalid end states), no count
  * that is passed before it is open, and no sleeper left counted.

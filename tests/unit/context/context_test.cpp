@@ -135,7 +135,7 @@ TEST_F(ContextTest, ThoseOfAnEarlierInitAreGone) {
     EXPECT_EQ(numbering_of(SHMEM_CTX_DEFAULT).size, 7);
     EXPECT_FALSE(session_of(SHMEM_CTX_DEFAULT).open);
     std::set<shmem_ctx_t> again;
-    for (int i = 0; i < 100; ++i) EXPECT_TRUE(again.insert(make()).second) << "twice in the pool";
+    for (int i = 0; i < 1000; ++i) EXPECT_TRUE(again.insert(make()).second) << "twice in the pool";
 }
 
 // What a program sees.
