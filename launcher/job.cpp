@@ -101,6 +101,7 @@ bool Job::make_page() {
     page_->magic = bootstrap::kJobPageMagic;
     page_->n_pes = static_cast<uint32_t>(options_.pes);
     page_->cores = static_cast<uint32_t>(os::usable_cores());
+    os::usable_cpus(page_->cpus, bootstrap::kCpuWords);
     records_ = page_->records();
     return true;
 }

@@ -126,6 +126,11 @@ HEDDLE_COLD void heddle_slow_put(void* dest, const void* source, size_t nelems, 
                                  const char* function, shmem_ctx_t ctx);
 HEDDLE_COLD void heddle_slow_get(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                                  const char* function, shmem_ctx_t ctx);
+/* The nbi forms of what is large. */
+HEDDLE_COLD void heddle_slow_put_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
+                                     const char* function, shmem_ctx_t ctx);
+HEDDLE_COLD void heddle_slow_get_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
+                                     const char* function, shmem_ctx_t ctx);
 /* One value of at most 8 bytes, in the low bytes of `bits`. */
 HEDDLE_COLD void heddle_slow_p(void* dest, uint64_t bits, int pe, size_t bytes, const char* function, shmem_ctx_t ctx);
 HEDDLE_COLD uint64_t heddle_slow_g(const void* source, int pe, size_t bytes, const char* function, shmem_ctx_t ctx);

@@ -157,6 +157,14 @@ HEDDLE_LOCAL int heddle_fits(size_t region, uintptr_t offset, size_t nelems, siz
     return nelems <= (region - offset) / element_bytes;
 }
 
+/* Transfers of at least so many bytes may be left to another thread, where the program allows it. */
+#define HEDDLE_LARGE_BYTES ((size_t)256 * 1024)
+
+/* heddle_fits, and short of what may be left to another thread. */
+HEDDLE_LOCAL int heddle_is_inline(size_t region, uintptr_t offset, size_t nelems, size_t element_bytes) {
+    return nelems < HEDDLE_LARGE_BYTES / element_bytes && heddle_fits(region, offset, nelems, element_bytes);
+}
+
 /* nelems * element_bytes must not overflow. */
 HEDDLE_LOCAL void heddle_copy_long(void* to, const void* from, size_t nelems, size_t element_bytes) {
     size_t bytes = nelems * element_bytes;
@@ -232,6 +240,24 @@ HEDDLE_LOCAL void heddle_get(const char* function, shmem_ctx_t ctx, void* dest, 
         }
     }
     heddle_slow_get(dest, source, nelems, pe, element_bytes, function, ctx);
+}
+
+/* The nbi forms differ from the blocking ones in what is large: within shmemx_request_begin and _end another thread may
+ * carry it out. */
+HEDDLE_LOCAL void heddle_put_nbi(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+                                 size_t element_bytes, int pe) {
+    if (HEDDLE_LIKELY(nelems < HEDDLE_LARGE_BYTES / element_bytes))
+        heddle_put(function, ctx, dest, source, nelems, element_bytes, pe);
+    else
+        heddle_slow_put_nbi(dest, source, nelems, pe, element_bytes, function, ctx);
+}
+
+HEDDLE_LOCAL void heddle_get_nbi(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+                                 size_t element_bytes, int pe) {
+    if (HEDDLE_LIKELY(nelems < HEDDLE_LARGE_BYTES / element_bytes))
+        heddle_get(function, ctx, dest, source, nelems, element_bytes, pe);
+    else
+        heddle_slow_get_nbi(dest, source, nelems, pe, element_bytes, function, ctx);
 }
 
 /* One atomic on a datum of `bytes` (4 or 8) that this CPU reaches; returns the old value of those operations that have

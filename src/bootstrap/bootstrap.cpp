@@ -79,6 +79,7 @@ bool join_alone(char* error, size_t error_bytes) {
     page->magic = kJobPageMagic;
     page->n_pes = 1;
     page->cores = static_cast<uint32_t>(os::usable_cores());
+    os::usable_cpus(page->cpus, kCpuWords);
     job.n_pes = 1;
     job.memory_fd = fd;
     job.page = page;

@@ -15,7 +15,8 @@
 
 namespace heddle::bootstrap {
 
-constexpr uint64_t kJobPageMagic = 0x31656c6464656800;  // "heddle1" as bytes, last first
+constexpr uint64_t kJobPageMagic = 0x32656c6464656800;  // "heddle2" as bytes, last first
+constexpr size_t kCpuWords = 16;
 constexpr int kMaxPes = 4096;  // on one node: far above what can run, small enough that tables of lines stay small
 
 // The environment through which the launcher tells a PE what it is.
@@ -72,10 +73,12 @@ struct alignas(64) PeRecord {
 struct JobPage {
     uint64_t magic;
     uint32_t n_pes;
-    uint32_t cores;                 // that the job may use on this node
-    std::atomic<uint32_t> threads;  // known to run in the job's PEs on this node
-    std::atomic<uint64_t> exit;     // an Exit, packed; the first to change it from 0 wins
-    sync::Meeting meeting;          // the bootstrap's barrier
+    uint32_t cores;                  // that the job may use on this node
+    uint64_t cpus[kCpuWords];        // those cores, a bit each; empty on machines with more than they hold
+    std::atomic<uint32_t> threads;   // known to run in the job's PEs on this node
+    std::atomic<uint32_t> sleepers;  // those of them that sleep in the library
+    std::atomic<uint64_t> exit;      // an Exit, packed; the first to change it from 0 wins
+    sync::Meeting meeting;           // the bootstrap's barrier
 
     PeRecord* records() { return reinterpret_cast<PeRecord*>(this + 1); }
 };

@@ -69,8 +69,8 @@ struct Shown {
 
 }  // namespace
 
-Place& Entered::place_of(const Call& call, const Group& group) {
-    return (group.is_active_set ? require_active_set(call, group) : require_team(call, group.team)).place;
+team::Team& team_of(const Call& call, const Group& group) {
+    return group.is_active_set ? require_active_set(call, group) : require_team(call, group.team);
 }
 
 // All members show what they called, and each compares it with its own.

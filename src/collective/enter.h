@@ -1,8 +1,9 @@
-// What every collective begins with: the team behind the handle, and in a checked run the comparison of what the
-// members called with what. One thread per PE and team.
+// What every collective begins with: the team behind the handle, the threads of this PE that take part, and in a
+// checked run the comparison of what the members called with what. One thread per PE and team, or one crew.
 #pragma once
 
 #include "base/settings.h"
+#include "collective/crew.h"
 #include "memory/symmetric.h"
 #include "team/team.h"
 
@@ -11,17 +12,28 @@
 
 namespace heddle::collective {
 
-using team::Call;
+using base::Call;
 using team::Members;
 using team::Place;
 
 // Who takes part: a team, or the PEs of an active set (deprecated).
 struct Group {
     Group(shmem_team_t of_team) : team(of_team) {}  // NOLINT: a team is a group
+    Group(shmem_team_t of_team, int number, int count) : team(of_team), thread(number), threads(count) {}
     Group(int from, int log, int count, const long* sync_array)
         : is_active_set(true), start(from), log_stride(log), size(count), psync(sync_array) {}
 
+    // The same with one thread.
+    Group alone() const {
+        Group group = *this;
+        group.thread = 0;
+        group.threads = 1;
+        return group;
+    }
+
     shmem_team_t team = SHMEM_TEAM_INVALID;
+    int thread = 0;  // number of the calling one of `threads` in this PE
+    int threads = 1;
     bool is_active_set = false;
     int start = 0;
     int log_stride = 0;
@@ -40,31 +52,55 @@ struct Shape {
     const void* source = nullptr;
 };
 
+// The team or active set of a group; ends the PE when it is none, or lacks this PE.
+team::Team& team_of(const Call& call, const Group& group);
+
+// One thread of the group runs body(group of one thread), which is a collective, for all of its threads.
+template <class Body>
+int by_one_thread(const Call& call, const Group& group, Body body) {
+    Crew(call, team_of(call, group).crew, group.thread, group.threads).by_one([&] { body(group.alone()); });
+    return 0;
+}
+
 // One collective operation, from entry to return. Ends the PE when the team or active set is none or lacks this PE, and
 // in a checked run when members disagree.
 class Entered {
   public:
-    Entered(const Call& called, const Group& group, const Shape& shape) : call(called), place(place_of(called, group)) {
+    Entered(const Call& called, const Group& group, const Shape& shape)
+        : Entered(called, group, team_of(called, group)) {
         if (base::settings.check)
-            compare(shape);
+            crew.by_one([&] { compare(shape); });
     }
     ~Entered() {
         if (base::settings.check)
-            leave();
+            crew.by_one([] { leave(); });
     }
     Entered(const Entered&) = delete;
     Entered& operator=(const Entered&) = delete;
 
     const Call& call;
     Place& place;
+    const Crew crew;
 
     int size() const { return place.members.size; }
     int rank() const { return place.rank; }
     int pe(int of_rank) const { return place.members.pe(of_rank); }
-    void meet() { team::meet(call, place); }
+    // All members meet, with all their threads.
+    void meet() {
+        crew.by_one([&] { team::meet(call, place); });
+    }
+    // The same; prepare(), by one thread of each member, fills its note or letter before.
+    template <class Prepare>
+    void meet_with(Prepare prepare) {
+        crew.by_one([&] {
+            prepare();
+            team::meet(call, place);
+        });
+    }
 
   private:
-    static Place& place_of(const Call& call, const Group& group);
+    Entered(const Call& called, const Group& group, team::Team& team)
+        : call(called), place(team.place), crew(called, team.crew, group.thread, group.threads) {}
     void compare(Shape shape) const;
     static void leave();
 };

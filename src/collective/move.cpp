@@ -13,6 +13,8 @@ namespace {
 
 using operations::extent;
 
+constexpr size_t kLineBytes = 64;
+
 Shape shape_of(size_t nelems, const void* dest, const void* source) {
     return {{{"nelems", static_cast<int64_t>(nelems)}}, dest, source};
 }
@@ -30,32 +32,48 @@ void from_next(const Entered& entered, Visit visit) {
     for (int i = 1; i <= entered.size(); ++i) visit((entered.rank() + i) % entered.size());
 }
 
-// dest of `to_rank`, at offset, receives this member's part.
+// dest of all, at offset, receives this member's part; each thread moves its share.
 void push_to_all(const Entered& entered, const Copier& copy, const Buffer& dest, size_t offset, const char* from,
                  size_t bytes) {
-    from_next(entered, [&](int rank) { copy(dest.on(entered.pe(rank)) + offset, from, bytes); });
+    const Crew::Share share = entered.crew.share_of(bytes, kLineBytes);
+    from_next(entered, [&](int rank) {
+        copy(dest.on(entered.pe(rank)) + offset + share.begin, from + share.begin, share.size());
+    });
+}
+
+// True for several threads whom one had better do it for: where select does not name the algorithm for many.
+bool is_for_one_thread(const Call& call, const Group& group, Operation operation, size_t bytes, Algorithm for_many) {
+    return group.threads > 1 && select(operation, bytes, team_of(call, group).members.size) != for_many;
 }
 
 }  // namespace
 
 int broadcast(const Call& call, const Group& group, void* dest, const void* source, size_t nelems, size_t element_bytes,
               int root) {
+    const size_t bytes = extent(call.function, nelems, element_bytes);
+    if (is_for_one_thread(call, group, Operation::kBroadcast, bytes, Algorithm::kPull))
+        return by_one_thread(call, group, [=, &call](const Group& alone) {
+            broadcast(call, alone, dest, source, nelems, element_bytes, root);
+        });
     Shape shape = shape_of(nelems, dest, source);
     shape.arguments[1] = {"PE_root", root};
     Entered entered(call, group, shape);
     Place& place = entered.place;
     if (root < 0 || root >= entered.size())
         base::fatal(call.function, "PE_root %d is out of range: the team has PEs 0 to %d", root, entered.size() - 1);
-    const size_t bytes = extent(call.function, nelems, element_bytes);
     const Buffer to(call, "dest", dest, bytes), from(call, "source", source, bytes);
     check_in_place(call, dest, source, bytes);
     const bool is_root = entered.rank() == root;
-    char* const mine = static_cast<char*>(dest);
     const Algorithm algorithm = select(Operation::kBroadcast, bytes, entered.size());
+    const Crew::Share share = entered.crew.share_of(bytes, kLineBytes);
+    char* const mine = static_cast<char*>(dest) + share.begin;
     const Copier copy(bytes * (static_cast<size_t>(entered.size()) + 1));
 
-    const uint32_t step = team::begin_telling(call, place);
-    if (is_root) {
+    uint32_t step = 0;
+    entered.crew.by_one([&] {
+        step = team::begin_telling(call, place);
+        if (!is_root)
+            return team::hear(call, place, root, step);
         if (algorithm == Algorithm::kNote)
             copy(place.note(root, step), static_cast<const char*>(source), bytes);
         else if (algorithm == Algorithm::kPush)
@@ -64,14 +82,14 @@ int broadcast(const Call& call, const Group& group, void* dest, const void* sour
                     copy(to.on(entered.pe(rank)), static_cast<const char*>(source), bytes);
             });
         team::tell(place, step);
+    });
+    if (is_root) {
         if (!group.is_active_set)
-            copy(mine, static_cast<const char*>(source), bytes);
-    } else {
-        team::hear(call, place, root, step);
-        if (algorithm == Algorithm::kNote)
-            copy(mine, place.note(root, step), bytes);
-        else if (algorithm == Algorithm::kPull)
-            copy(mine, from.on(entered.pe(root)), bytes);
+            copy(mine, static_cast<const char*>(source) + share.begin, share.size());
+    } else if (algorithm == Algorithm::kNote) {
+        copy(mine, place.note(root, step), bytes);
+    } else if (algorithm == Algorithm::kPull) {
+        copy(mine, from.on(entered.pe(root)) + share.begin, share.size());
     }
     if (algorithm == Algorithm::kPull)
         entered.meet();  // the root's source has been read
@@ -87,12 +105,13 @@ int collect(const Call& call, const Group& group, void* dest, const void* source
         return select(Operation::kCollect, part, entered.size()) == Algorithm::kMail;
     };
 
-    memcpy(team::next_note(place), &bytes, sizeof bytes);
-    char* const letter = team::next_letter(place);
-    if (by_mail(bytes) && bytes != 0)
-        memcpy(letter, source, bytes);
     const uint32_t step = place.count + 1;
-    entered.meet();
+    entered.meet_with([&] {
+        memcpy(team::next_note(place), &bytes, sizeof bytes);
+        char* const letter = team::next_letter(place);
+        if (by_mail(bytes) && bytes != 0)
+            memcpy(letter, source, bytes);
+    });
 
     size_t total = 0, before_me = 0;
     bool all_by_mail = true;
@@ -109,10 +128,12 @@ int collect(const Call& call, const Group& group, void* dest, const void* source
     }
     const Buffer to(call, "dest", dest, total);
     const Copier copy(total * (static_cast<size_t>(entered.size()) + 1));
-    char* at = static_cast<char*>(dest);
-    for (int rank = 0; rank < entered.size(); at += part_bytes(rank), ++rank)
-        if (by_mail(part_bytes(rank)))
-            copy(at, place.letter(rank), part_bytes(rank));
+    entered.crew.by_one([&] {
+        char* at = static_cast<char*>(dest);
+        for (int rank = 0; rank < entered.size(); at += part_bytes(rank), ++rank)
+            if (by_mail(part_bytes(rank)))
+                copy(at, place.letter(rank), part_bytes(rank));
+    });
     if (!by_mail(bytes))
         push_to_all(entered, copy, to, before_me, static_cast<const char*>(source), bytes);
     if (!all_by_mail)
@@ -122,9 +143,13 @@ int collect(const Call& call, const Group& group, void* dest, const void* source
 
 int fcollect(const Call& call, const Group& group, void* dest, const void* source, size_t nelems,
              size_t element_bytes) {
+    const size_t bytes = extent(call.function, nelems, element_bytes);
+    if (is_for_one_thread(call, group, Operation::kFcollect, bytes, Algorithm::kPush))
+        return by_one_thread(call, group, [=, &call](const Group& alone) {
+            fcollect(call, alone, dest, source, nelems, element_bytes);
+        });
     Entered entered(call, group, shape_of(nelems, dest, source));
     Place& place = entered.place;
-    const size_t bytes = extent(call.function, nelems, element_bytes);
     const size_t total = extent(call.function, bytes, static_cast<size_t>(entered.size()));
     const Buffer to(call, "dest", dest, total), from(call, "source", source, bytes);
     const Copier copy((total + bytes) * static_cast<size_t>(entered.size()));
@@ -151,15 +176,22 @@ int fcollect(const Call& call, const Group& group, void* dest, const void* sourc
 
 int alltoall(const Call& call, const Group& group, void* dest, const void* source, size_t nelems,
              size_t element_bytes) {
+    const size_t bytes = extent(call.function, nelems, element_bytes);  // of one block
+    const auto all_blocks = [&](int size) { return extent(call.function, bytes, static_cast<size_t>(size)); };
+    if (group.threads > 1 && is_for_one_thread(call, group, Operation::kAlltoall,
+                                               all_blocks(team_of(call, group).members.size), Algorithm::kPush))
+        return by_one_thread(call, group, [=, &call](const Group& alone) {
+            alltoall(call, alone, dest, source, nelems, element_bytes);
+        });
     Entered entered(call, group, shape_of(nelems, dest, source));
     Place& place = entered.place;
-    const size_t bytes = extent(call.function, nelems, element_bytes);  // of one block
-    const size_t total = extent(call.function, bytes, static_cast<size_t>(entered.size()));
+    const size_t total = all_blocks(entered.size());
     const Buffer to(call, "dest", dest, total), from(call, "source", source, total);
     const Copier copy(2 * total * static_cast<size_t>(entered.size()));
     const char* const mine = static_cast<const char*>(source);
     char* const all = static_cast<char*>(dest);
     const size_t my_block = static_cast<size_t>(entered.rank()) * bytes;
+    const Crew::Share share = entered.crew.share_of(bytes, kLineBytes);
     const uint32_t step = place.count + 1;
     switch (select(Operation::kAlltoall, total, entered.size())) {
         case Algorithm::kNote:
@@ -174,7 +206,8 @@ int alltoall(const Call& call, const Group& group, void* dest, const void* sourc
             break;
         default:
             from_next(entered, [&](int rank) {
-                copy(to.on(entered.pe(rank)) + my_block, mine + static_cast<size_t>(rank) * bytes, bytes);
+                copy(to.on(entered.pe(rank)) + my_block + share.begin,
+                     mine + static_cast<size_t>(rank) * bytes + share.begin, share.size());
             });
             entered.meet();
     }

@@ -30,21 +30,26 @@ struct Work {
     const char* source(int rank, size_t element) const { return from.on(entered.pe(rank)) + element * element_bytes; }
 };
 
-// The elements of the slice that this member does for all: whole cache lines, so that no two members write to one.
-struct Slice {
-    size_t begin, end;
-};
-Slice slice_of(const Work& work) {
-    const size_t line = std::max<size_t>(1, kLineBytes / work.element_bytes);
+// Elements of a cache line.
+size_t line_of(const Work& work) {
+    return std::max<size_t>(1, kLineBytes / work.element_bytes);
+}
+
+// The elements of the slice that this thread of this member does for all: whole cache lines, so that no two write to
+// one.
+Crew::Share slice_of(const Work& work) {
+    const size_t line = line_of(work);
     const size_t size = static_cast<size_t>(work.entered.size()), rank = static_cast<size_t>(work.entered.rank());
     const size_t each = (work.nelems / size + line) / line * line;
-    return {std::min(work.nelems, rank * each), std::min(work.nelems, (rank + 1) * each)};
+    const size_t begin = std::min(work.nelems, rank * each), end = std::min(work.nelems, (rank + 1) * each);
+    const Crew::Share share = work.entered.crew.share_of(end - begin, line);
+    return {begin + share.begin, begin + share.end};
 }
 
 // Calls body(first element, number of elements) for each block of this member's slice.
 template <class Body>
 void for_blocks(const Work& work, Body body) {
-    const Slice slice = slice_of(work);
+    const Crew::Share slice = slice_of(work);
     const size_t block = kBlockBytes / work.element_bytes;
     for (size_t at = slice.begin; at < slice.end; at += block) body(at, std::min(block, slice.end - at));
 }
@@ -143,7 +148,26 @@ void scan_slice(const Work& work, Prefix prefix) {
     });
 }
 
-// Enters, and runs alone(work) for a team of one, slices(work) between two meetings, or short_way(work, algorithm).
+// The result of a team of one. In place there is nothing to do; otherwise no thread's share overlaps another's.
+void copy_share(const Work& work) {
+    const Crew::Share share = work.entered.crew.share_of(work.nelems, line_of(work));
+    if (!work.in_place)
+        memmove(work.dest(0, share.begin), work.source(0, share.begin), share.size() * work.element_bytes);
+}
+
+// The algorithm for what `bytes` among `size` members are to be reduced.
+Algorithm algorithm_for(Operation operation, size_t bytes, int size) {
+    return bytes == 0 ? Algorithm::kMail : select(operation, bytes, size);
+}
+
+// True for several threads whom one had better do it for: where there are no slices to share.
+bool is_for_one_thread(const Call& call, const Group& group, Operation operation, size_t nelems, size_t element_bytes) {
+    return group.threads > 1 && algorithm_for(operation, operations::extent(call.function, nelems, element_bytes),
+                                              team_of(call, group).members.size) != Algorithm::kSlices;
+}
+
+// Enters, and runs alone(work) for a team of one, slices(work) between two meetings, or short_way(work, algorithm),
+// which one thread does.
 template <class Alone, class ShortWay, class Slices>
 int run(const Call& call, const Group& group, Operation operation, const char* count_name, Op op, Kind kind, void* dest,
         const void* source, size_t nelems, size_t element_bytes, Alone alone, ShortWay short_way, Slices slices) {
@@ -160,9 +184,10 @@ int run(const Call& call, const Group& group, Operation operation, const char* c
     if (entered.size() == 1) {
         if (bytes != 0)
             alone(work);
+        entered.crew.by_one([] {});  // all shares are done
         return 0;
     }
-    const Algorithm algorithm = bytes == 0 ? Algorithm::kMail : select(operation, bytes, entered.size());
+    const Algorithm algorithm = algorithm_for(operation, bytes, entered.size());
     if (algorithm != Algorithm::kSlices) {
         short_way(work, algorithm);
     } else {
@@ -177,9 +202,12 @@ int run(const Call& call, const Group& group, Operation operation, const char* c
 
 int reduce(const Call& call, const Group& group, Op op, Kind kind, void* dest, const void* source, size_t nelems,
            size_t element_bytes) {
+    if (is_for_one_thread(call, group, Operation::kReduce, nelems, element_bytes))
+        return by_one_thread(call, group, [=, &call](const Group& alone) {
+            reduce(call, alone, op, kind, dest, source, nelems, element_bytes);
+        });
     return run(
-        call, group, Operation::kReduce, "nreduce", op, kind, dest, source, nelems, element_bytes,
-        [&](const Work& work) { memmove(dest, source, work.bytes()); },
+        call, group, Operation::kReduce, "nreduce", op, kind, dest, source, nelems, element_bytes, copy_share,
         [&](const Work& work, Algorithm) {
             by_mail(work, source, [&](auto parts) {
                 if (nelems != 0)
@@ -196,7 +224,7 @@ int scan(const Call& call, const Group& group, Prefix prefix, Kind kind, void* d
         call, group, Operation::kScan, "nelems", Op::kSum, kind, dest, source, nelems, element_bytes,
         [&](const Work& work) {
             if (prefix == Prefix::kInclusive)
-                memmove(dest, source, work.bytes());
+                copy_share(work);
             else
                 zero(work);
         },

@@ -10,7 +10,10 @@ void sync_all(const Call& call) {
 }
 
 void barrier_all(const Call& call) {
-    // The quiet: on-node operations are stores, and all PEs see behind a meeting what each had stored before it.
+    // The quiet: on-node operations are stores, and all PEs see behind a meeting what each had stored before it; only
+    // transfers that another thread carries out are to be waited for.
+    operations::require_running(call.function);
+    operations::settle_if_any(call.function, SHMEM_CTX_DEFAULT);
     sync_all(call);
 }
 

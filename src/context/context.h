@@ -1,12 +1,14 @@
 // Contexts (section 9.5). On the node traffic touches no context but its table of peers, so one costs a pooled object
-// of a cache line and no work that grows with the number of PEs. Recycled: the pool grows to the largest number alive
-// at once. Create and destroy from any thread, under one lock; using a context takes none.
+// of two cache lines and no work that grows with the number of PEs. Recycled: the pool grows to the largest number
+// alive at once. Any thread may create, destroy and use them, without a lock.
 #pragma once
 
 #include "base/pe_local.h"
+#include "sync/pool.h"
 
 #include <heddle/abi.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -28,8 +30,20 @@ struct Session {
     bool open = false;
 };
 
-struct Pool;
-extern HEDDLE_PE_LOCAL Pool* pool;  // this PE's; lives as long as the process
+struct alignas(128) Context {
+    heddle_ctx abi = {};  // first: a shmem_ctx_t points here, but for the default one
+    sync::PoolLink link;
+    std::atomic<bool> alive{false};
+    long options = 0;
+    Numbering numbering;
+    Session session;
+    // Operations that have outlasted their call.
+    std::atomic<uint32_t> outstanding{0};
+};
+static_assert(sizeof(Context) == 128);
+
+struct Contexts;
+extern HEDDLE_PE_LOCAL Contexts* contexts;  // this PE's; lives as long as the process
 
 // Sets up the pool of this PE of n_pes. nobody: the table of a context which is not alive, so that operations on it
 // take the slow path to their message. Contexts of an earlier init are gone.
@@ -48,8 +62,7 @@ void destroy_all_of(shmem_team_t team);
 // True for the default context and for those created and not destroyed. Any pointer may be asked about.
 bool is_alive(shmem_ctx_t ctx);
 
-// Of a context that is alive.
-Numbering numbering_of(shmem_ctx_t ctx);
-Session& session_of(shmem_ctx_t ctx);
+// Of a handle that is alive.
+Context& context_of(shmem_ctx_t ctx);
 
 }  // namespace heddle::context

@@ -13,9 +13,9 @@
 #include "operations/wait.h"
 #include "runtime/runtime.h"
 
-// What a collective is told of its call: the name that the program called, and where.
-#define HEDDLE_CALL(name) (heddle::team::Call{name, __builtin_return_address(0)})
+// What a function is told of its call: the name that the program called, and where.
+#define HEDDLE_CALL(name) (heddle::base::Call{name, __builtin_return_address(0)})
 
 #define HEDDLE_NO_GENERICS
 #define HEDDLE_NO_INLINE  // the shims are definitions; nothing here is to be inlined from the header
-#include <shmem.h>
+#include <shmemx.h>

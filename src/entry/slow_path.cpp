@@ -30,4 +30,39 @@ uint64_t heddle_slow_amo(const void* dest, uint64_t operand, int pe, uint64_t co
     return operations::slow_amo(function, ctx, op, dest, operand, compare, bytes, pe);
 }
 
+void heddle_slow_put_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
+                         const char* function, shmem_ctx_t ctx) {
+    if (shmemx_request_t* req = operations::captured_by())
+        operations::put_under(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
+    else
+        heddle_put(function, ctx, dest, source, nelems, element_bytes, pe);
+}
+
+void heddle_slow_get_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
+                         const char* function, shmem_ctx_t ctx) {
+    if (shmemx_request_t* req = operations::captured_by())
+        operations::get_under(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
+    else
+        heddle_get(function, ctx, dest, source, nelems, element_bytes, pe);
+}
+
+void heddle_slow_put_nbe(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
+                         const char* function, shmem_ctx_t ctx, shmemx_request_t* req) {
+    operations::put_under(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
+}
+
+void heddle_slow_get_nbe(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
+                         const char* function, shmem_ctx_t ctx, shmemx_request_t* req) {
+    operations::get_under(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
+}
+
+uint64_t heddle_slow_amo_nbe(const void* dest, uint64_t operand, int pe, uint64_t compare, size_t bytes,
+                             enum heddle_amo_op op, const char* function, shmem_ctx_t ctx, shmemx_request_t* req) {
+    return operations::amo_under(HEDDLE_CALL(function), ctx, op, dest, operand, compare, bytes, pe, req);
+}
+
+void heddle_slow_join(shmemx_request_t* req, const char* function) {
+    operations::join(HEDDLE_CALL(function), req);
+}
+
 }  // extern "C"

@@ -8,6 +8,8 @@
 #include "memory/symmetric.h"
 
 #include <heddle/constants.h>
+#include <heddle/hot_path.h>
+#include <heddle/request.h>
 
 namespace heddle::operations {
 
@@ -54,11 +56,16 @@ int require_target(const char* function, shmem_ctx_t ctx, int pe) {
         fatal(function, "ctx is SHMEM_CTX_INVALID: right would be SHMEM_CTX_DEFAULT or a context that was created");
     if (!context::is_alive(ctx))
         fatal(function, "ctx %p is no context: it was destroyed, or never created", static_cast<const void*>(ctx));
-    const context::Numbering numbering = context::numbering_of(ctx);
+    const context::Numbering numbering = context::context_of(ctx).numbering;
     if (pe < 0 || pe >= numbering.size)
         fatal(function, "pe %d is out of range: the %s has PEs 0 to %d", pe,
               numbering.team == SHMEM_TEAM_WORLD ? "job" : "context's team", numbering.size - 1);
     return numbering.start + pe * numbering.stride;
+}
+
+void keep_order(shmem_ctx_t ctx) {
+    if (context::context_of(ctx).options & SHMEMX_CTX_ORDERED)
+        HEDDLE_FENCE(__ATOMIC_ACQ_REL);  // as shmem_fence
 }
 
 size_t extent(const char* function, size_t nelems, size_t element_bytes) {

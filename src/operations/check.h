@@ -17,6 +17,9 @@ void require_running(const char* function);
 // world.
 int require_target(const char* function, shmem_ctx_t ctx, int pe);
 
+// What is stored for ctx from here on is delivered after what was before, where ctx keeps order: SHMEMX_CTX_ORDERED.
+void keep_order(shmem_ctx_t ctx);
+
 // The bytes of nelems elements; ends the PE when that is more than an address space.
 size_t extent(const char* function, size_t nelems, size_t element_bytes);
 

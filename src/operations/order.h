@@ -1,7 +1,9 @@
-// fence and quiet for on-node operations, which are plain loads and stores (docs/memory-model.md). Any thread.
+// fence and quiet. On-node operations are plain loads and stores (docs/memory-model.md), but for the large transfers
+// that another thread carries out (transfer.h): those are waited for. Any thread.
 #pragma once
 
 #include "operations/check.h"
+#include "progress/engine.h"
 
 #include <heddle/hot_path.h>
 
@@ -15,24 +17,44 @@ inline void require_ctx(const char* function, shmem_ctx_t ctx) {
     require_target(function, ctx, 0);
 }
 
+// Waits for the transfers of ctx, and helps with them.
+void settle(const char* function, shmem_ctx_t ctx);
+// The same for all contexts.
+void settle_all(const char* function);
+
+inline void settle_if_any(const char* function, shmem_ctx_t ctx) {
+    if (HEDDLE_UNLIKELY(progress::engine->outstanding() != 0))
+        settle(function, ctx);  // acquires what the other threads did: no fence is needed behind
+}
+
 // x86-64: no instruction, stores are seen in order. aarch64: dmb ish.
 inline void fence(const char* function, shmem_ctx_t ctx) {
     require_ctx(function, ctx);
     HEDDLE_FENCE(__ATOMIC_ACQ_REL);  // pairs with the acquire loads of wait, test and signal_fetch at the target
+    settle_if_any(function, ctx);
 }
 
 // Full: a load after quiet must not be satisfied before the stores ahead of it are visible.
 inline void quiet(const char* function, shmem_ctx_t ctx) {
     require_ctx(function, ctx);
     HEDDLE_FENCE(__ATOMIC_SEQ_CST);
+    settle_if_any(function, ctx);
 }
 
-inline void pe_quiet(const char* function, shmem_ctx_t ctx, const int* target_pes, size_t npes) {
-    require_ctx(function, ctx);
-    if (npes > 0)
-        require_pointer(function, "target_pes", target_pes);
-    for (size_t i = 0; i < npes; ++i) require_target(function, ctx, target_pes[i]);
+// What quiet and fence are for operations that were complete when they returned.
+inline void complete_stores() {
     HEDDLE_FENCE(__ATOMIC_SEQ_CST);
 }
+inline void order_stores() {
+    HEDDLE_FENCE(__ATOMIC_ACQ_REL);
+}
+
+void pe_quiet(const char* function, shmem_ctx_t ctx, const int* target_pes, size_t npes);
+
+// The sources of what was posted on ctx may be used again: on the node that is when it has been carried out.
+void quiet_local(const char* function, shmem_ctx_t ctx);
+
+// A quiet when nothing on ctx is outstanding, and 1; otherwise 0, after a slice of what is.
+int quiet_test(const char* function, shmem_ctx_t ctx);
 
 }  // namespace heddle::operations

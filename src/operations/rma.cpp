@@ -17,12 +17,12 @@ bool prepare(const char* function, shmem_ctx_t ctx, size_t nelems, size_t elemen
     return true;
 }
 
+}  // namespace
+
 void check_overlap(const char* function, const void* to, const void* from, size_t bytes) {
     if (base::settings.check)
         require_disjoint(function, to, from, bytes);
 }
-
-}  // namespace
 
 void slow_put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
               size_t element_bytes, int pe) {
@@ -31,6 +31,7 @@ void slow_put(const char* function, shmem_ctx_t ctx, void* dest, const void* sou
         return;
     char* to = require_symmetric(function, "dest", dest, bytes, pe);
     check_overlap(function, to, source, bytes);
+    keep_order(ctx);
     heddle_copy(to, source, nelems, element_bytes);
 }
 

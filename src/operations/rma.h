@@ -15,6 +15,9 @@ void slow_put(const char* function, shmem_ctx_t ctx, void* dest, const void* sou
 void slow_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
               size_t element_bytes, int pe);
 
+// In a checked run: ends the PE when [to, to + bytes) and [from, from + bytes) share a byte.
+void check_overlap(const char* function, const void* to, const void* from, size_t bytes);
+
 // Where this PE reaches [address, address + bytes) of pe: as the hot path does, or with all checks.
 inline char* reach(const char* function, shmem_ctx_t ctx, const char* argument, const void* address, size_t bytes,
                    int pe) {
@@ -66,6 +69,7 @@ void put_blocks(const char* function, shmem_ctx_t ctx, void* dest, const void* s
     blocks_extent<kBytes>(function, "sst", sst, bsize, nblocks);
     char* to = reach(function, ctx, "dest", dest, bytes, pe);
     require_pointer(function, "source", source);
+    keep_order(ctx);
     copy_blocks<kBytes, true>(to, static_cast<const char*>(source), dst, sst, bsize, nblocks);
 }
 

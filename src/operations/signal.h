@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "operations/check.h"
 #include "operations/rma.h"
+#include "operations/transfer.h"
 
 #include <heddle/constants.h>
 #include <heddle/hot_path.h>
@@ -17,18 +18,37 @@ inline uint64_t* reach_signal(const char* function, shmem_ctx_t ctx, uint64_t* s
     return reinterpret_cast<uint64_t*>(reach(function, ctx, "sig_addr", sig_addr, sizeof *sig_addr, pe));
 }
 
-inline void put_signal(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
-                       size_t element_bytes, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe) {
+// Where and how pe is signalled; ends the PE when it cannot be.
+inline SignalTo signal_to(const char* function, shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int sig_op,
+                          int pe) {
     if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
         base::fatal(function, "sig_op %d is wrong: right would be SHMEM_SIGNAL_SET (%d) or SHMEM_SIGNAL_ADD (%d)",
                     sig_op, SHMEM_SIGNAL_SET, SHMEM_SIGNAL_ADD);
-    uint64_t* remote_signal = reach_signal(function, ctx, sig_addr, pe);
+    return {reach_signal(function, ctx, sig_addr, pe), signal, sig_op};
+}
+
+inline void put_signal(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+                       size_t element_bytes, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe) {
+    const SignalTo to = signal_to(function, ctx, sig_addr, signal, sig_op, pe);
     heddle_put(function, ctx, dest, source, nelems, element_bytes, pe);
-    // Release: whoever sees the signal through wait, test or signal_fetch (acquire) sees the data.
-    if (sig_op == SHMEM_SIGNAL_SET)
-        __atomic_store_n(remote_signal, signal, __ATOMIC_RELEASE);
+    to.send();
+}
+
+// Under *req.
+inline void put_signal_nbe(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+                           size_t element_bytes, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe,
+                           shmemx_request_t* req) {
+    put_under(call, ctx, dest, source, nelems, element_bytes, pe, req,
+              signal_to(call.function, ctx, sig_addr, signal, sig_op, pe));
+}
+
+// Under the request that captures this thread's operations, if one does.
+inline void put_signal_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+                           size_t element_bytes, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe) {
+    if (shmemx_request_t* req = captured_by())
+        put_signal_nbe(call, ctx, dest, source, nelems, element_bytes, sig_addr, signal, sig_op, pe, req);
     else
-        __atomic_fetch_add(remote_signal, signal, __ATOMIC_RELEASE);
+        put_signal(call.function, ctx, dest, source, nelems, element_bytes, sig_addr, signal, sig_op, pe);
 }
 
 inline uint64_t signal_fetch(const char* function, const uint64_t* sig_addr) {

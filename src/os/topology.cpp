@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <initializer_list>
 
 namespace heddle::os {
@@ -20,6 +21,12 @@ int usable_cores() {
             return count;
     }
     return 1;
+}
+
+void usable_cpus(uint64_t* cpus, size_t words) {
+    memset(cpus, 0, words * sizeof *cpus);
+    // Fails where the kernel's sets are larger: then none is known.
+    sched_getaffinity(0, words * sizeof *cpus, reinterpret_cast<cpu_set_t*>(cpus));
 }
 
 size_t last_level_cache_bytes() {

@@ -39,6 +39,11 @@ void count_this_thread() {
     policy->node_threads->fetch_add(1, std::memory_order_relaxed);
 }
 
+WaitSteps::WaitSteps(const WaitPolicy& policy, const void* line)
+    : policy_(policy), function_(nullptr), line_(line), start_ns_(os::now_ns()) {
+    phase_ = policy_.oversubscribed() ? Phase::kYield : policy_.monitor ? Phase::kMonitor : Phase::kSpin;
+}
+
 WaitSteps::WaitSteps(const char* function, const void* line, bool one_line)
     : policy_(wait_policy ? *wait_policy : kBeforeInit), function_(function), line_(line), start_ns_(os::now_ns()) {
     count_this_thread();
@@ -46,19 +51,31 @@ WaitSteps::WaitSteps(const char* function, const void* line, bool one_line)
 }
 
 WaitSteps::~WaitSteps() {
-    if (phase_ == Phase::kSleep && policy_.show)
+    if (phase_ != Phase::kSleep || !function_)
+        return;
+    if (policy_.show)
         policy_.show(nullptr, nullptr);
+    if (policy_.node_sleepers)
+        policy_.node_sleepers->fetch_sub(1, std::memory_order_relaxed);
 }
 
 void WaitSteps::advance() {
     const uint64_t waited = os::now_ns() - start_ns_;
     if (phase_ != Phase::kYield && waited >= policy_.spin_ns)
         phase_ = Phase::kYield;
-    if (phase_ == Phase::kYield && waited >= policy_.spin_ns + policy_.yield_ns) {
-        phase_ = Phase::kSleep;
-        if (policy_.show)
-            policy_.show(function_, line_);
-    }
+    if (phase_ == Phase::kYield && waited >= policy_.spin_ns + policy_.yield_ns)
+        fall_asleep();
+}
+
+void WaitSteps::fall_asleep() {
+    phase_ = Phase::kSleep;
+    if (!function_)
+        return;
+    if (policy_.show)
+        policy_.show(function_, line_);
+    // Relaxed: only says how many cores are likely to be free.
+    if (policy_.node_sleepers)
+        policy_.node_sleepers->fetch_add(1, std::memory_order_relaxed);
 }
 
 void WaitSteps::nap() {

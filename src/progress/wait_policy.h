@@ -27,7 +27,8 @@ struct WaitPolicy {
     uint64_t spin_ns = 50000;
     uint64_t yield_ns = 1000000;
     const os::Monitor* monitor = nullptr;
-    std::atomic<uint32_t>* node_threads = nullptr;  // threads of all PEs of the node; null before init
+    std::atomic<uint32_t>* node_threads = nullptr;   // threads of all PEs of the node; null before init
+    std::atomic<uint32_t>* node_sleepers = nullptr;  // those of them that sleep in a wait
     uint32_t node_cores = 1;
     std::atomic<uint32_t> own_threads{0};  // of this PE, that the library has seen
     uint32_t own_cores = 1;                // in this PE's affinity mask
@@ -41,7 +42,7 @@ struct WaitPolicy {
     }
 };
 
-// This PE's policy: one object per PE, set up by runtime.
+// This PE's policy: one object per PE, set up by runtime, before any other thread waits.
 extern HEDDLE_PE_LOCAL WaitPolicy* wait_policy;
 
 // Counts the calling thread as one that runs in this PE, once; it is taken off when the thread ends.
@@ -52,6 +53,8 @@ class WaitSteps {
   public:
     // line: the address waited on, for messages; when one_line, also the only line that ready() reads, to be watched.
     WaitSteps(const char* function, const void* line, bool one_line);
+    // Of the library's own thread, which is neither counted nor shown.
+    WaitSteps(const WaitPolicy& policy, const void* line);
     ~WaitSteps();
     WaitSteps(const WaitSteps&) = delete;
     WaitSteps& operator=(const WaitSteps&) = delete;
@@ -86,6 +89,7 @@ class WaitSteps {
     static constexpr int kLooksPerClock = 32;  // pauses of about 10 ns each between two readings of the clock
 
     void advance();
+    void fall_asleep();
 
     const WaitPolicy& policy_;
     const char* function_;
@@ -104,6 +108,30 @@ void wait_at_gate(const char* function, const sync::Gate& gate, Ready ready, Sle
         if (steps.step(ready))
             sleep();
     }
+}
+
+// The same for the library's own thread, which counts as one that runs while it does not sleep here: awake(false) is
+// called before it first sleeps, and awake(true) behind. For a while it sleeps in naps, and looks: whoever opens the
+// gate in that time need not wake it, which would cost the opener more than 10 us.
+template <class Awake>
+void wait_in_background(const WaitPolicy& policy, sync::Gate& gate, uint32_t target, Awake awake) {
+    constexpr uint64_t kNapNs = 50000;
+    constexpr int kNaps = 200;
+    WaitSteps steps(policy, &gate);
+    const auto ready = [&] { return gate.reached(target); };
+    int naps = 0;
+    while (!ready()) {
+        if (!steps.step(ready))
+            continue;
+        if (naps == 0)
+            awake(false);
+        if (naps++ < kNaps)
+            os::sleep_ns(kNapNs);
+        else
+            gate.sleep(target, nullptr);
+    }
+    if (naps > 0)
+        awake(true);
 }
 
 // Returns when another thread or PE has opened gate to target or further.

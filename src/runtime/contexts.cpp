@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "context/context.h"
+#include "memory/symmetric.h"
 #include "operations/check.h"
 #include "operations/order.h"
 #include "runtime/runtime.h"
@@ -17,10 +18,14 @@ using base::fatal;
 namespace {
 
 bool options_are_known(const char* function, long options) {
-    constexpr long kKnown = SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED | SHMEM_CTX_NOSTORE;
+    constexpr long kOrders = SHMEMX_CTX_ORDERED | SHMEMX_CTX_RELAXED;
+    constexpr long kKnown = SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED | SHMEM_CTX_NOSTORE | kOrders;
     if (options & ~kKnown)
         base::complain(function, "options %#lx: the bits %#lx are unknown", options, options & ~kKnown);
-    return (options & ~kKnown) == 0;
+    if ((options & kOrders) == kOrders)
+        base::complain(function, "options %#lx: right would be one of SHMEMX_CTX_ORDERED and SHMEMX_CTX_RELAXED",
+                       options);
+    return (options & ~kKnown) == 0 && (options & kOrders) != kOrders;
 }
 
 int create_on(const char* function, team::Team* team, long options, shmem_ctx_t* ctx) {
@@ -33,6 +38,8 @@ int create_on(const char* function, team::Team* team, long options, shmem_ctx_t*
         base::complain(function, "no address space for the table of a team's PEs; right would be a higher ulimit -v");
         return 1;
     }
+    if (options & SHMEMX_CTX_ORDERED)
+        peers = memory::symmetric->nobody;  // all take the slow path, which keeps the order (operations/check.h)
     const team::Members& members = team->members;
     *ctx = context::create(options, {team->handle, members.start, members.stride, members.size}, peers);
     return *ctx == SHMEM_CTX_INVALID;
@@ -73,6 +80,21 @@ void destroy_context(const char* function, shmem_ctx_t ctx) {
     context::destroy(ctx);
 }
 
+int context_info(const char* function, shmem_ctx_t ctx, shmemx_ctx_info_t* info) {
+    operations::require_running(function);
+    operations::require_pointer(function, "info", info);
+    *info = {};
+    if (ctx == SHMEM_CTX_INVALID)
+        return 1;
+    require_alive(function, ctx);
+    const context::Context& context = context::context_of(ctx);
+    info->options = context.options;
+    info->given = context.options;
+    info->lane = -1;
+    info->bytes = sizeof context;
+    return 0;
+}
+
 int context_team(const char* function, shmem_ctx_t ctx, shmem_team_t* team) {
     operations::require_running(function);
     operations::require_pointer(function, "team", team);
@@ -80,7 +102,7 @@ int context_team(const char* function, shmem_ctx_t ctx, shmem_team_t* team) {
     if (ctx == SHMEM_CTX_INVALID)
         return 1;
     require_alive(function, ctx);
-    *team = context::numbering_of(ctx).team;
+    *team = context::context_of(ctx).numbering.team;
     return 0;
 }
 
@@ -95,7 +117,7 @@ void start_session(const char* function, shmem_ctx_t ctx, long options, const sh
     if (config_mask & ~SHMEM_CTX_SESSION_TOTAL_OPS)
         fatal(function, "config_mask %#lx: the bits %#lx are unknown", config_mask,
               config_mask & ~SHMEM_CTX_SESSION_TOTAL_OPS);
-    context::Session& session = context::session_of(ctx);
+    context::Session& session = context::context_of(ctx).session;
     if (config_mask & SHMEM_CTX_SESSION_TOTAL_OPS) {
         operations::require_pointer(function, "config", config);
         session.total_ops = config->total_ops;
@@ -109,7 +131,7 @@ void stop_session(const char* function, shmem_ctx_t ctx) {
     if (ctx == SHMEM_CTX_INVALID)
         return;
     require_alive(function, ctx);
-    context::Session& session = context::session_of(ctx);
+    context::Session& session = context::context_of(ctx).session;
     if (!session.open)
         fatal(function, "no session is open on this context: right would be shmem_ctx_session_start before");
     session = {};

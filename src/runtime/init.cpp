@@ -9,12 +9,14 @@
 #include "collective/reduce.h"
 #include "collective/sync.h"
 #include "context/context.h"
+#include "context/request.h"
 #include "memory/node_memory.h"
 #include "memory/peers.h"
 #include "memory/static_data.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
 #include "os/topology.h"
+#include "progress/engine.h"
 #include "progress/wait_policy.h"
 #include "runtime/report.h"
 #include "runtime/runtime.h"
@@ -103,10 +105,14 @@ void start_waiting() {
     policy.yield_ns = base::settings.yield_us * 1000;
     policy.monitor = os::find_monitor(static_cast<os::MonitorChoice>(base::settings.monitor));
     policy.node_threads = &job.page->threads;
+    policy.node_sleepers = &job.page->sleepers;
     policy.node_cores = job.page->cores;
     policy.own_cores = static_cast<uint32_t>(os::usable_cores());
     policy.show = bootstrap::show_wait;
     progress::count_this_thread();
+    if (!progress::engine)
+        progress::engine = new progress::Engine(policy, static_cast<progress::Overlap>(base::settings.overlap),
+                                                job.page->cpus, bootstrap::kCpuWords);
 }
 
 // All PEs tell each other what they need, agree on one layout, and map it.
@@ -181,6 +187,7 @@ void open_hot_path() {
     heddle_abi_1.data_base = symmetric.data.base;
     heddle_abi_1.default_ctx.peers = symmetric.published;
     context::start_contexts(job.n_pes, symmetric.nobody);
+    context::start_requests();
     if (!base::settings.check)
         std::copy_n(symmetric.peers, job.n_pes, symmetric.published);
 }
@@ -214,7 +221,8 @@ bool start(const char* function, char* error) {
     return true;
 }
 
-void stop(const team::Call& call) {
+void stop(const base::Call& call) {
+    progress::engine->stop(call.function);
     collective::barrier_all(call);
     close_hot_path();
     team::stop_teams();
@@ -267,7 +275,7 @@ int init_thread(const char* function, int requested, int* provided) {
     return 0;
 }
 
-void finalize(const team::Call& call) {
+void finalize(const base::Call& call) {
     operations::require_running(call.function);
     InitLock lock;
     if (--references == 0)

@@ -2,9 +2,10 @@
 // of it. One thread per PE in init, finalize and the memory collectives; the queries from any thread.
 #pragma once
 
-#include "team/room.h"
+#include "base/call.h"
 
 #include <heddle/abi.h>
+#include <heddle/request.h>
 
 #include <cstddef>
 
@@ -13,7 +14,7 @@ namespace heddle::runtime {
 // Sections 9.1 and 9.2. The names are those of the specification; `function` is for messages.
 void init_or_die(const char* function);
 int init_thread(const char* function, int requested, int* provided);
-void finalize(const team::Call& call);
+void finalize(const base::Call& call);
 void query_initialized(const char* function, int* initialized);
 void query_thread(const char* function, int* provided);
 [[noreturn]] void global_exit(const char* function, int status);
@@ -31,12 +32,12 @@ int team_n_pes(const char* function, shmem_team_t team);
 int team_get_config(const char* function, shmem_team_t team, long config_mask, shmem_team_config_t* config);
 int team_translate_pe(const char* function, shmem_team_t from, int pe, shmem_team_t to);
 void* team_pointer(const char* function, shmem_team_t team, const void* dest, int pe);
-int team_split_strided(const team::Call& call, shmem_team_t parent, int start, int stride, int size,
+int team_split_strided(const base::Call& call, shmem_team_t parent, int start, int stride, int size,
                        const shmem_team_config_t* config, long config_mask, shmem_team_t* new_team);
-int team_split_2d(const team::Call& call, shmem_team_t parent, int xrange, const shmem_team_config_t* xaxis_config,
+int team_split_2d(const base::Call& call, shmem_team_t parent, int xrange, const shmem_team_config_t* xaxis_config,
                   long xaxis_mask, shmem_team_t* xaxis_team, const shmem_team_config_t* yaxis_config, long yaxis_mask,
                   shmem_team_t* yaxis_team);
-void team_destroy(const team::Call& call, shmem_team_t team);
+void team_destroy(const base::Call& call, shmem_team_t team);
 
 // Section 9.5: contexts and sessions.
 int create_context(const char* function, long options, shmem_ctx_t* ctx);
@@ -47,12 +48,28 @@ void start_session(const char* function, shmem_ctx_t ctx, long options, const sh
                    long config_mask);
 void stop_session(const char* function, shmem_ctx_t ctx);
 
+int context_info(const char* function, shmem_ctx_t ctx, shmemx_ctx_info_t* info);
+
+// Merged requests (shmemx.h). Any thread.
+int allocate_request(const base::Call& call, shmemx_request_t* req, long options);
+void free_request(const base::Call& call, shmemx_request_t* req);
+void begin_request(const base::Call& call, shmemx_request_t* req);
+void end_request(const base::Call& call, shmemx_request_t* req);
+void merge_requests(const base::Call& call, shmemx_request_t* req, size_t count, shmemx_request_t* requests);
+void wait_request(const base::Call& call, shmemx_request_t* req);
+void wait_request_local(const base::Call& call, shmemx_request_t* req);
+int test_request(const base::Call& call, shmemx_request_t* req);
+size_t wait_any_request(const base::Call& call, size_t count, shmemx_request_t* requests);
+size_t wait_some_requests(const base::Call& call, size_t count, shmemx_request_t* requests, size_t* indices);
+size_t test_any_request(const base::Call& call, size_t count, shmemx_request_t* requests);
+void fence_request(const base::Call& call, shmemx_request_t* req);
+
 // Section 9.3.
-void* allocate(const team::Call& call, size_t size);
-void* allocate_zeroed(const team::Call& call, size_t count, size_t size);
-void* allocate_aligned(const team::Call& call, size_t alignment, size_t size);
-void* allocate_with_hints(const team::Call& call, size_t size, long hints);
-void* reallocate(const team::Call& call, void* ptr, size_t size);
-void release(const team::Call& call, void* ptr);
+void* allocate(const base::Call& call, size_t size);
+void* allocate_zeroed(const base::Call& call, size_t count, size_t size);
+void* allocate_aligned(const base::Call& call, size_t alignment, size_t size);
+void* allocate_with_hints(const base::Call& call, size_t size, long hints);
+void* reallocate(const base::Call& call, void* ptr, size_t size);
+void release(const base::Call& call, void* ptr);
 
 }  // namespace heddle::runtime

@@ -13,10 +13,10 @@
 
 namespace heddle::runtime {
 
+using base::Call;
 using base::fatal;
 using collective::Entered;
 using collective::Shape;
-using team::Call;
 using team::Members;
 using team::Team;
 
@@ -223,7 +223,8 @@ void team_destroy(const Call& call, shmem_team_t handle) {
     {
         const Entered entered(call, handle, {});  // a checked run sees that all are here
     }
-    operations::quiet(call.function, SHMEM_CTX_DEFAULT);
+    operations::settle_all(call.function);  // the team's contexts go
+    operations::complete_stores();
     context::destroy_all_of(handle);
     team::destroy(team);
 }

@@ -51,6 +51,13 @@ struct alignas(8) Gate {
             os::futex_wake_all(&value);
     }
 
+    // open to one more than before, by any of several threads: for a gate that says "look again".
+    void advance() {
+        value.fetch_add(1, std::memory_order_seq_cst);      // as open's store
+        if (sleepers.load(std::memory_order_seq_cst) != 0)  // pairs with the increment in sleep
+            os::futex_wake_all(&value);
+    }
+
     // Sleeps until woken or the deadline (null: none); returns at once when target is reached, or when the count holds
     // it. May return early.
     void sleep(uint32_t target, const timespec* deadline) {

@@ -25,6 +25,7 @@
 // Threads: one thread per PE and team at a time, as the specification asks of collectives.
 #pragma once
 
+#include "base/call.h"
 #include "base/pe_local.h"
 #include "sync/meeting.h"
 
@@ -34,11 +35,7 @@
 
 namespace heddle::team {
 
-// A function of the interface as a program called it: for messages.
-struct Call {
-    const char* function;
-    const void* caller;  // the return address
-};
+using base::Call;
 
 // The PEs start, start + stride, ... of the world, in the order of their numbers in the team.
 struct Members {

@@ -5,6 +5,7 @@
 // which belongs to the one thread that is in a collective of the team.
 #pragma once
 
+#include "sync/meeting.h"
 #include "team/room.h"
 
 #include <heddle/abi.h>
@@ -12,6 +13,13 @@
 #include <type_traits>
 
 namespace heddle::team {
+
+// Where the threads of this PE meet that carry out one collective together (collective/crew.h).
+struct CrewRoom {
+    sync::Meeting meeting;
+    std::atomic<int> threads;     // in a checked run, how many the first of them said there are; 0: none has come
+    std::atomic<uint64_t> there;  // and which have come, a bit each
+};
 
 struct Team {
     heddle_team abi;  // first: a shmem_team_t points here, or to one of the predefined handles
@@ -21,6 +29,7 @@ struct Team {
     int rank = 0;  // this PE's number in it
     int num_contexts = 0;
     Place place;
+    CrewRoom crew = {};
     heddle_peer* own_peers = nullptr;    // a table of its own, made for its first context, kept for the next team
     const heddle_peer* peers = nullptr;  // the table of its contexts; null: none yet
     Team* next_free = nullptr;

@@ -4,7 +4,6 @@
 #include "os/clock.h"
 #include "team/rooms.h"
 
-#include <dlfcn.h>
 #include <sys/stat.h>
 #include <cstdio>
 #include <cstring>
@@ -76,15 +75,7 @@ constexpr int kMostLooked = 1024;  // PEs of a job that circles are looked for i
 
 void enter_collective(const Call& call, int room_index) {
     Whereabouts& here = rooms.whereabouts[rooms.pe];
-    PlaceText text = {};
-    Dl_info info = {};
-    if (dladdr(call.caller, &info) && info.dli_fname) {
-        const char* slash = strrchr(info.dli_fname, '/');
-        snprintf(text.data(), text.size(), "%s (called at %s+%#zx)", call.function, slash ? slash + 1 : info.dli_fname,
-                 static_cast<size_t>(static_cast<const char*>(call.caller) - static_cast<char*>(info.dli_fbase)));
-    } else {
-        snprintf(text.data(), text.size(), "%s", call.function);
-    }
+    const base::CallText text = base::describe(call);
     for (size_t i = 0; i < Whereabouts::kTextWords; ++i) {
         uint64_t word;
         memcpy(&word, text.data() + 8 * i, 8);
@@ -103,8 +94,8 @@ void come_to(const Place& place, uint32_t step) {
     rooms.whereabouts[rooms.pe].step.store(step, std::memory_order_relaxed);
 }
 
-PlaceText whereabouts_of(int pe) {
-    PlaceText text = {};
+base::CallText whereabouts_of(int pe) {
+    base::CallText text = {};
     static_assert(sizeof text == 8 * Whereabouts::kTextWords);
     for (size_t i = 0; i < Whereabouts::kTextWords; ++i) {
         const uint64_t word = rooms.whereabouts[pe].text[i].load(std::memory_order_relaxed);
@@ -147,7 +138,7 @@ void CircleWatch::look() {
         "waits for PE %d, which is in %s and waits for this PE%s: right would be the same order of collectives on all "
         "PEs; this PE is in %s";
     const char* by_way = length > 2 ? " by way of others" : "";
-    const PlaceText theirs = whereabouts_of(other), mine = whereabouts_of(rooms.pe);
+    const base::CallText theirs = whereabouts_of(other), mine = whereabouts_of(rooms.pe);
     if (!several_threads)
         base::fatal(call_.function, kMessage, other, theirs.data(), by_way, mine.data());
     base::complain(call_.function, kMessage, other, theirs.data(), by_way, mine.data());

@@ -18,9 +18,8 @@ void leave_collective();
 // It has come to a step of the collective that it is in.
 void come_to(const Place& place, uint32_t step);
 
-// "shmem_barrier_all (called at ./prog+0x1234)" of a PE, as it told when it entered its collective.
-using PlaceText = std::array<char, 128>;
-PlaceText whereabouts_of(int pe);
+// The call of a PE, as it told when it entered its collective.
+base::CallText whereabouts_of(int pe);
 
 // Looks, while this PE waits, whether the wait can end. Cheap: does something once a second.
 class CircleWatch {

@@ -3,8 +3,8 @@
 
     exported_names.py LIBRARY ROOT [--sanitized]    exit 0: alike; 1: not, with the differences
 
-Exported: every OpenSHMEM name of api/generate.py --list, its twin (p before the name) at the same address, heddle_abi_1,
-the two predefined teams and the five heddle_slow_*; nothing else. Needed: libc and the loader (anything, when a sanitizer is linked in).
+Exported: every name of api/generate.py --list openshmem and shmemx, its twin (p before the name) at the same address,
+heddle_abi_1, the two predefined teams and the heddle_slow_* of the inlined functions; nothing else. Needed: libc and the loader (anything, when a sanitizer is linked in).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-OWN = {"heddle_abi_1", "heddle_team_world", "heddle_team_shared"} | {f"heddle_slow_{name}" for name in ("put", "get", "p", "g", "amo")}
+SLOW = "put get p g amo put_nbi get_nbi put_nbe get_nbe amo_nbe join"
+OWN = {"heddle_abi_1", "heddle_team_world", "heddle_team_shared"} | {f"heddle_slow_{name}" for name in SLOW.split()}
 # Names without the prefix, from before there was a specification.
 OLD = {"start_pes", "_my_pe", "_num_pes", "shmalloc", "shfree", "shrealloc", "shmemalign"}
 NEEDED = re.compile(r"libc\.so\.6|ld-linux-[\w-]+\.so\.\d+")
@@ -55,15 +56,20 @@ def main() -> int:
     parser.add_argument("--sanitized", action="store_true", help="the library is linked with a sanitizer")
     options = parser.parse_args()
 
-    names = set(output(sys.executable, str(options.root / "api/generate.py"), "--list").split())
+    tables = {table: set(output(sys.executable, str(options.root / "api/generate.py"), "--list", table).split())
+              for table in ("openshmem", "shmemx")}
+    prefixes = {"openshmem": "shmem_", "shmemx": "shmemx_"}
+    names = set().union(*tables.values())
     twins = {"p" + name for name in names}
     symbols = exported(options.library)
-    wrong = [f"generated name {name} does not begin with shmem_" for name in sorted(names - OLD)
-             if not name.startswith("shmem_")]
+    wrong = [f"generated name {name} does not begin with {prefixes[table]}" for table, those in tables.items()
+             for name in sorted(those - OLD) if not name.startswith(prefixes[table])]
     wrong += [f"{name} is not in the table any more" for name in sorted(OLD - names)]
     wrong += differences("exports", set(symbols), names | twins | OWN)
-    wrong += differences("shmem.h", declared(options.root / "include/shmem.h"), names)
-    wrong += differences("pshmem.h", declared(options.root / "include/pshmem.h"), twins)
+    for table, header in (("openshmem", "shmem"), ("shmemx", "shmemx")):
+        wrong += differences(f"{header}.h", declared(options.root / f"include/{header}.h"), tables[table])
+        wrong += differences(f"p{header}.h", declared(options.root / f"include/p{header}.h"),
+                             {"p" + name for name in tables[table]})
     for name in sorted(names & set(symbols)):
         if symbols.get("p" + name) != symbols[name]:
             wrong.append(f"p{name} is not at the address of {name}")

@@ -27,7 +27,7 @@ from pathlib import Path
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-pedantic-errors", "-Wshadow", "-Wconversion", "-Wundef", "-Werror"]
 STANDARDS = ["c99", "c11", "c17", "c++11", "c++17", "c++20"]
 # They say themselves what includes them.
-NOT_ALONE = {"heddle/names.h", "collective/kernels_body.h"}
+NOT_ALONE = {"heddle/names.h", "heddle/xnames.h", "collective/kernels_body.h"}
 
 
 def compile_header(compiler: str, header: Path, options: list[str]) -> str:
@@ -62,7 +62,7 @@ def internal(root: Path, compiler: str) -> list[tuple[str, Path, list[str]]]:
             if str(header.relative_to(root / folder)) not in NOT_ALONE]
 
 
-PUBLIC = ["shmem.h", "shmemx.h", "pshmem.h", "mpp/shmem.h", "mpp/shmemx.h"]
+PUBLIC = ["shmem.h", "shmemx.h", "pshmem.h", "pshmemx.h", "mpp/shmem.h", "mpp/shmemx.h"]
 ALLOWED = re.compile(r"(p?shmemx?_|SHMEMX?_|_SHMEM_|heddle_|HEDDLE_)\w*")
 OLD = {prefix + name for prefix in ("", "p")
        for name in ("start_pes", "_my_pe", "_num_pes", "shmalloc", "shfree", "shrealloc", "shmemalign")}

@@ -11,9 +11,11 @@
 #include "bootstrap/bootstrap.h"
 #include "collective/reduce.h"
 #include "context/context.h"
+#include "context/request.h"
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
 #include "os/topology.h"
+#include "progress/engine.h"
 #include "progress/wait_policy.h"
 #include "team/rooms.h"
 #include "team/team.h"
@@ -38,7 +40,9 @@ struct PeState {
     progress::WaitPolicy* wait_policy = progress::wait_policy;
     memory::NodeMemory node_memory = memory::node_memory;
     memory::Symmetric* symmetric = memory::symmetric;
-    context::Pool* pool = context::pool;
+    progress::Engine* engine = progress::engine;
+    context::Contexts* contexts = context::contexts;
+    context::RequestPool* request_pool = context::request_pool;
     team::Rooms rooms = team::rooms;
     team::Teams* teams = team::teams;
     collective::Machine machine = collective::machine;
@@ -55,7 +59,9 @@ struct PeState {
         progress::wait_policy = wait_policy;
         memory::node_memory = node_memory;
         memory::symmetric = symmetric;
-        context::pool = pool;
+        progress::engine = engine;
+        context::contexts = contexts;
+        context::request_pool = request_pool;
         team::rooms = rooms;
         team::teams = teams;
         collective::machine = machine;

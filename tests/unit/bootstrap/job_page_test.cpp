@@ -33,10 +33,12 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(JobPage, magic), 0u);
     EXPECT_EQ(offsetof(JobPage, n_pes), 8u);
     EXPECT_EQ(offsetof(JobPage, cores), 12u);
-    EXPECT_EQ(offsetof(JobPage, threads), 16u);
-    EXPECT_EQ(offsetof(JobPage, exit), 24u);
-    EXPECT_EQ(offsetof(JobPage, meeting), 128u);
-    EXPECT_EQ(sizeof(JobPage), 384u);
+    EXPECT_EQ(offsetof(JobPage, cpus), 16u);
+    EXPECT_EQ(offsetof(JobPage, threads), 144u);
+    EXPECT_EQ(offsetof(JobPage, sleepers), 148u);
+    EXPECT_EQ(offsetof(JobPage, exit), 152u);
+    EXPECT_EQ(offsetof(JobPage, meeting), 256u);
+    EXPECT_EQ(sizeof(JobPage), 512u);
     EXPECT_EQ(offsetof(PeRecord, state), 0u);
     EXPECT_EQ(offsetof(PeRecord, pid), 4u);
     EXPECT_EQ(offsetof(PeRecord, post), 8u);
@@ -44,20 +46,20 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(PeRecord, wait_address), 48u);
     EXPECT_EQ(offsetof(PeRecord, wait_name), 56u);
     EXPECT_EQ(sizeof(PeRecord), 128u);
-    EXPECT_EQ(kJobPageMagic, 0x31656c6464656800u);
-    EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle1", 7), 0);
+    EXPECT_EQ(kJobPageMagic, 0x32656c6464656800u);
+    EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle2", 7), 0);
 }
 
 TEST(JobPage, RecordsFollowThePageAndHaveLinesOfTheirOwn) {
     auto page = std::make_unique<JobPage>();
-    EXPECT_EQ(reinterpret_cast<char*>(page->records()) - reinterpret_cast<char*>(page.get()), 384);
+    EXPECT_EQ(reinterpret_cast<char*>(page->records()) - reinterpret_cast<char*>(page.get()), 512);
     EXPECT_EQ(alignof(PeRecord), 64u);
 }
 
 TEST(JobPage, BytesAreWholePagesThatHoldAllRecords) {
     EXPECT_EQ(job_page_bytes(1), os::kPageBytes);
-    EXPECT_EQ(job_page_bytes(29), os::kPageBytes);
-    EXPECT_EQ(job_page_bytes(30), 2 * os::kPageBytes);
+    EXPECT_EQ(job_page_bytes(28), os::kPageBytes);
+    EXPECT_EQ(job_page_bytes(29), 2 * os::kPageBytes);
     for (int n_pes = 1; n_pes <= kMaxPes; ++n_pes) {
         EXPECT_EQ(job_page_bytes(n_pes) % os::kPageBytes, 0u);
         EXPECT_GE(job_page_bytes(n_pes), sizeof(JobPage) + static_cast<size_t>(n_pes) * sizeof(PeRecord));
@@ -65,7 +67,7 @@ TEST(JobPage, BytesAreWholePagesThatHoldAllRecords) {
 }
 
 TEST(JobPage, NamesOfTheStandardFit) {
-    constexpr size_t kLongest = sizeof "shmem_ctx_ulonglong_atomic_compare_swap_nbi" - 1;
+    constexpr size_t kLongest = sizeof "shmemx_ctx_ulonglong_atomic_compare_swap_nbe" - 1;
     EXPECT_LT(kLongest, PeRecord::kNameWords * sizeof(uint64_t));
 }
 

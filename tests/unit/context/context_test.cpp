@@ -74,13 +74,13 @@ TEST_F(ContextTest, PoolGrowsAndKeepsHandlesApart) {
 }
 
 TEST_F(ContextTest, KnowsWhatItsNumbersMean) {
-    const Numbering world = numbering_of(SHMEM_CTX_DEFAULT);
+    const Numbering world = context_of(SHMEM_CTX_DEFAULT).numbering;
     EXPECT_EQ(world.team, SHMEM_TEAM_WORLD);
     EXPECT_EQ(world.start, 0);
     EXPECT_EQ(world.stride, 1);
     EXPECT_EQ(world.size, 4);
     const shmem_ctx_t ctx = make(&kOtherTeam);
-    const Numbering numbering = numbering_of(ctx);
+    const Numbering numbering = context_of(ctx).numbering;
     EXPECT_EQ(numbering.team, &kOtherTeam);
     EXPECT_EQ(numbering.start, 3);
     EXPECT_EQ(numbering.stride, -2);
@@ -89,16 +89,16 @@ TEST_F(ContextTest, KnowsWhatItsNumbersMean) {
 
 TEST_F(ContextTest, ARecycledOneIsAsNew) {
     const shmem_ctx_t ctx = create(SHMEM_CTX_PRIVATE, {&kTeam, 1, 1, 1}, kSome);
-    session_of(ctx) = {SHMEM_CTX_SESSION_BATCH, 5, true};
+    context_of(ctx).session = {SHMEM_CTX_SESSION_BATCH, 5, true};
     destroy(ctx);
     const shmem_ctx_t next = create(0, {&kOtherTeam, 2, 1, 2}, kOthers);
     EXPECT_EQ(next, ctx);
     EXPECT_EQ(next->peers, kOthers);
-    EXPECT_EQ(numbering_of(next).team, &kOtherTeam);
-    EXPECT_EQ(numbering_of(next).start, 2);
-    EXPECT_FALSE(session_of(next).open);
-    EXPECT_EQ(session_of(next).options, 0);
-    EXPECT_EQ(session_of(next).total_ops, SIZE_MAX);
+    EXPECT_EQ(context_of(next).numbering.team, &kOtherTeam);
+    EXPECT_EQ(context_of(next).numbering.start, 2);
+    EXPECT_FALSE(context_of(next).session.open);
+    EXPECT_EQ(context_of(next).session.options, 0);
+    EXPECT_EQ(context_of(next).session.total_ops, SIZE_MAX);
 }
 
 TEST_F(ContextTest, EndsWithItsTeam) {
@@ -125,15 +125,15 @@ TEST_F(ContextTest, EndsWithItsTeam) {
 TEST_F(ContextTest, ThoseOfAnEarlierInitAreGone) {
     std::vector<shmem_ctx_t> made;
     for (int i = 0; i < 100; ++i) made.push_back(make());
-    session_of(SHMEM_CTX_DEFAULT).open = true;
+    context_of(SHMEM_CTX_DEFAULT).session.open = true;
     static const heddle_peer kNobodyElse[1] = {};
     start_contexts(7, kNobodyElse);
     for (shmem_ctx_t ctx : made) {
         EXPECT_FALSE(is_alive(ctx));
         EXPECT_EQ(ctx->peers, kNobodyElse);
     }
-    EXPECT_EQ(numbering_of(SHMEM_CTX_DEFAULT).size, 7);
-    EXPECT_FALSE(session_of(SHMEM_CTX_DEFAULT).open);
+    EXPECT_EQ(context_of(SHMEM_CTX_DEFAULT).numbering.size, 7);
+    EXPECT_FALSE(context_of(SHMEM_CTX_DEFAULT).session.open);
     std::set<shmem_ctx_t> again;
     for (int i = 0; i < 1000; ++i) EXPECT_TRUE(again.insert(make()).second) << "twice in the pool";
 }
@@ -158,20 +158,20 @@ TEST_F(SessionTest, KeepsWhatItWasToldUntilItStops) {
         ASSERT_EQ(shmem_ctx_create(0, &created), 0);
         const shmem_ctx_t both[] = {SHMEM_CTX_DEFAULT, created};
         for (shmem_ctx_t ctx : both) {
-            EXPECT_FALSE(session_of(ctx).open);
+            EXPECT_FALSE(context_of(ctx).session.open);
             shmem_ctx_session_start(ctx, 0, nullptr, 0);
-            EXPECT_TRUE(session_of(ctx).open);
-            EXPECT_EQ(session_of(ctx).total_ops, SIZE_MAX);
+            EXPECT_TRUE(context_of(ctx).session.open);
+            EXPECT_EQ(context_of(ctx).session.total_ops, SIZE_MAX);
             const shmem_ctx_session_config_t config = {1234};
             shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, &config, 0);
-            EXPECT_EQ(session_of(ctx).total_ops, SIZE_MAX) << "the mask did not name it";
+            EXPECT_EQ(context_of(ctx).session.total_ops, SIZE_MAX) << "the mask did not name it";
             shmem_ctx_session_start(ctx, 0, &config, SHMEM_CTX_SESSION_TOTAL_OPS);
-            EXPECT_EQ(session_of(ctx).total_ops, 1234u);
-            EXPECT_EQ(session_of(ctx).options, SHMEM_CTX_SESSION_BATCH) << "hints of one session add up";
+            EXPECT_EQ(context_of(ctx).session.total_ops, 1234u);
+            EXPECT_EQ(context_of(ctx).session.options, SHMEM_CTX_SESSION_BATCH) << "hints of one session add up";
             shmem_ctx_session_stop(ctx);
-            EXPECT_FALSE(session_of(ctx).open);
-            EXPECT_EQ(session_of(ctx).options, 0);
-            EXPECT_EQ(session_of(ctx).total_ops, SIZE_MAX);
+            EXPECT_FALSE(context_of(ctx).session.open);
+            EXPECT_EQ(context_of(ctx).session.options, 0);
+            EXPECT_EQ(context_of(ctx).session.total_ops, SIZE_MAX);
         }
         shmem_ctx_session_start(SHMEM_CTX_INVALID, 0, nullptr, 0);
         shmem_ctx_session_stop(SHMEM_CTX_INVALID);
@@ -185,8 +185,8 @@ TEST_F(SessionTest, ContextsOfATeamHaveItsNumbering) {
         for (shmem_team_t of : {SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED, team}) {
             shmem_ctx_t ctx;
             ASSERT_EQ(shmem_team_create_ctx(of, 0, &ctx), 0);
-            EXPECT_EQ(numbering_of(ctx).team, of);
-            EXPECT_EQ(numbering_of(ctx).size, 1);
+            EXPECT_EQ(context_of(ctx).numbering.team, of);
+            EXPECT_EQ(context_of(ctx).numbering.size, 1);
             shmem_team_t told;
             EXPECT_EQ(shmem_ctx_get_team(ctx, &told), 0);
             EXPECT_EQ(told, of);

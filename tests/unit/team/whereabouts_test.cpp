@@ -146,7 +146,7 @@ TEST(Whereabouts, NameTheFunctionAndThePlaceOfTheCall) {
     EXPECT_STREQ(whereabouts_of(1).data(), "shmem_sync");
     const std::string endless(1000, 'x');
     enter_collective({endless.c_str(), nullptr}, kWorldRoom);
-    EXPECT_EQ(strlen(whereabouts_of(1).data()), PlaceText().size() - 1) << "cut, with an end";
+    EXPECT_EQ(strlen(whereabouts_of(1).data()), base::CallText().size() - 1) << "cut, with an end";
 }
 
 // The whole of it: two PEs, as threads, in two teams in opposite orders. Told, not ended, because there are threads;

@@ -1,0 +1,79 @@
+/* The hot path under a request: that of heddle/hot_path.h, and at most 3 instructions for joining the request, kept by
+ * tests/budgets. An operation on the node is complete when it returns, so that a request has nothing to count; long
+ * transfers alone go to the library, which may leave them to another thread. */
+#ifndef HEDDLE_REQUEST_PATH_H
+#define HEDDLE_REQUEST_PATH_H
+
+#include <heddle/hot_path.h>
+#include <heddle/request.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A complete operation joins *req. */
+HEDDLE_LOCAL void heddle_join(const char* function, shmemx_request_t* req) {
+    if (HEDDLE_UNLIKELY(((uintptr_t)*req & HEDDLE_REQUEST_UNTOLD) == 0))
+        heddle_slow_join(req, function);
+}
+
+HEDDLE_LOCAL void heddle_put_nbe(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+                                 size_t element_bytes, int pe, shmemx_request_t* req) {
+    uintptr_t offset;
+    size_t region;
+    char* base = heddle_on_node(ctx, dest, pe, &offset, &region);
+    if (HEDDLE_LIKELY(base != NULL)) {
+        if (heddle_copy_short(base + offset, source, nelems, element_bytes)) {
+            heddle_join(function, req);
+            return;
+        }
+        if (HEDDLE_LIKELY(heddle_is_inline(region, offset, nelems, element_bytes))) {
+            heddle_copy_long(base + offset, source, nelems, element_bytes);
+            heddle_join(function, req);
+            return;
+        }
+    }
+    heddle_slow_put_nbe(dest, source, nelems, pe, element_bytes, function, ctx, req);
+}
+
+HEDDLE_LOCAL void heddle_get_nbe(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+                                 size_t element_bytes, int pe, shmemx_request_t* req) {
+    uintptr_t offset;
+    size_t region;
+    const char* base = heddle_on_node(ctx, source, pe, &offset, &region);
+    if (HEDDLE_LIKELY(base != NULL)) {
+        if (heddle_copy_short(dest, base + offset, nelems, element_bytes)) {
+            heddle_join(function, req);
+            return;
+        }
+        if (HEDDLE_LIKELY(heddle_is_inline(region, offset, nelems, element_bytes))) {
+            heddle_copy_long(dest, base + offset, nelems, element_bytes);
+            heddle_join(function, req);
+            return;
+        }
+    }
+    heddle_slow_get_nbe(dest, source, nelems, pe, element_bytes, function, ctx, req);
+}
+
+HEDDLE_LOCAL void heddle_amo_nbe(const char* function, shmem_ctx_t ctx, enum heddle_amo_op op, void* fetch,
+                                 const void* dest, const void* operand, const void* compare, size_t bytes, int pe,
+                                 shmemx_request_t* req) {
+    uintptr_t offset;
+    size_t region;
+    uint64_t value = heddle_bits(operand, bytes), expected = heddle_bits(compare, bytes), old;
+    char* base = heddle_on_node(ctx, dest, pe, &offset, &region);
+    if (HEDDLE_LIKELY(base != NULL)) {
+        old = heddle_amo_on(op, base + offset, value, expected, bytes);
+        heddle_join(function, req);
+    } else {
+        old = heddle_slow_amo_nbe(dest, value, pe, expected, bytes, op, function, ctx, req);
+    }
+    if (fetch)
+        memcpy(fetch, &old, bytes);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,69 @@
+// Crew: the threads of one PE that carry out a collective together, `threads` of them, each with its number. They meet
+// in their team's CrewRoom; one of them goes through the team's steps for all.
+#pragma once
+
+#include "progress/wait_policy.h"
+#include "team/team.h"
+
+#include <cstddef>
+
+namespace heddle::collective {
+
+class Crew {
+  public:
+    // Ends the PE when thread is not 0 to threads - 1.
+    Crew(const base::Call& call, team::CrewRoom& room, int thread, int threads)
+        : call_(call), room_(room), thread_(thread), threads_(threads) {
+        if (threads != 1 || thread != 0)
+            check_number();
+    }
+
+    int size() const { return threads_; }
+
+    // All threads come; one of them does the work, and all go on when it is done. What each wrote before is seen by the
+    // work, and what the work wrote by all.
+    template <class Work>
+    void by_one(Work work) const {
+        if (threads_ == 1)
+            return work();
+        gather(work);
+    }
+
+    // This thread's share of [0, count), in whole units.
+    struct Share {
+        size_t begin, end;
+        size_t size() const { return end - begin; }
+    };
+    Share share_of(size_t count, size_t unit) const {
+        return threads_ == 1 ? Share{0, count} : one_of_many(count, unit);
+    }
+
+  private:
+    // by_one with several threads; out of line, so that the collectives of one thread are as short as without crews.
+    template <class Work>
+    __attribute__((noinline)) void gather(Work work) const {
+        sync::Meeting& meeting = room_.meeting;
+        // Relaxed: the gate cannot move before this thread has come, and it has passed the last one.
+        const uint32_t next = meeting.released.value.load(std::memory_order_relaxed) + 1;
+        check();
+        // acq_rel: the last to come sees what all others wrote before.
+        if (meeting.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 < static_cast<uint32_t>(threads_))
+            return progress::wait_for_gate(call_.function, meeting.released, next);
+        forget();
+        work();
+        meeting.arrived.store(0, std::memory_order_relaxed);  // nobody comes again before the gate opens
+        meeting.released.open(next);
+    }
+
+    Share one_of_many(size_t count, size_t unit) const;
+    void check_number() const;
+    // In a checked run: ends the PE when threads disagree on how many they are, or two have one number.
+    void check() const;
+    void forget() const;
+
+    const base::Call& call_;
+    team::CrewRoom& room_;
+    const int thread_, threads_;
+};
+
+}  // namespace heddle::collective

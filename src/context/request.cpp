@@ -1,0 +1,158 @@
+#include "context/request.h"
+
+#include "base/error.h"
+#include "base/settings.h"
+
+#include <sched.h>
+#include <cstddef>
+
+namespace heddle::context {
+
+HEDDLE_PE_LOCAL RequestPool* request_pool = nullptr;
+
+namespace {
+
+// A handle is the request's address; below its alignment, the generation, and whether operations that are complete
+// need not tell (heddle/request.h).
+constexpr uintptr_t kLowBits = alignof(Request) - 1;
+constexpr int kGenerationShift = 1;
+constexpr uint32_t kGenerationMask = kLowBits >> kGenerationShift;
+
+shmemx_request_t handle_of(const Request* request) {
+    const uintptr_t generation = request->generation.load(std::memory_order_relaxed) & kGenerationMask;
+    const uintptr_t untold = base::settings.check ? 0 : HEDDLE_REQUEST_UNTOLD;
+    return reinterpret_cast<shmemx_request_t>(reinterpret_cast<uintptr_t>(request) | generation << kGenerationShift |
+                                              untold);
+}
+
+Request* address_of(shmemx_request_t handle) {
+    return reinterpret_cast<Request*>(reinterpret_cast<uintptr_t>(handle) & ~kLowBits);
+}
+
+void check_handle(const base::Call& call, shmemx_request_t handle) {
+    const Request* request = request_pool->find(address_of(handle));
+    if (!request)
+        base::fatal(call.function,
+                    "request %p is none of this PE, in %s: right would be a handle that this PE has made",
+                    static_cast<void*>(handle), base::describe(call).data());
+    // Acquire: pairs with end_handle.
+    if (request->alive.load(std::memory_order_acquire) && handle_of(request) == handle)
+        return;
+    const base::Call ended = request->ended;
+    base::fatal(call.function, "request %p is used in %s, but has ended%s%s", static_cast<void*>(handle),
+                base::describe(call).data(), ended.function ? " in " : "",
+                ended.function ? base::describe(ended).data() : "");
+}
+
+}  // namespace
+
+uint32_t Request::post() {
+    // Relaxed, all: whoever must wait for this operation has been told of it, in an order of the program's own.
+    const uint32_t side = turn.load(std::memory_order_relaxed) & 1;
+    holds.fetch_add(1, std::memory_order_relaxed);
+    sides[side].fetch_add(1, std::memory_order_relaxed);
+    return side;
+}
+
+void Request::complete(uint32_t side) {
+    sides[side].fetch_sub(1, std::memory_order_release);  // pairs with RequestWait
+    release();
+}
+
+void Request::release() {
+    // acq_rel: who takes the last hold sees what was done under the others.
+    if (holds.fetch_sub(1, std::memory_order_acq_rel) != 1)
+        return;
+    Request* const into = parent.load(std::memory_order_relaxed);
+    const uint32_t side = parent_side;
+    home->give(this);
+    if (into)
+        into->complete(side);
+}
+
+void start_requests() {
+    delete request_pool;
+    request_pool = new RequestPool;
+}
+
+shmemx_request_t make_request(bool shared) {
+    Request* request = request_pool->take();
+    if (!request)
+        return SHMEMX_REQUEST_NULL;
+    request->home = request_pool;
+    request->shared = shared;
+    request->parent.store(nullptr, std::memory_order_relaxed);
+    request->holds.store(1, std::memory_order_relaxed);
+    request->alive.store(true, std::memory_order_release);  // pairs with check_handle
+    return handle_of(request);
+}
+
+Request* find_request(const base::Call& call, shmemx_request_t handle) {
+    if (handle == SHMEMX_REQUEST_NULL || handle == HEDDLE_REQUEST_COMPLETE)
+        return nullptr;
+    check_handle(call, handle);
+    return address_of(handle);
+}
+
+Request* request_to_post(const base::Call& call, shmemx_request_t* req) {
+    if (Request* request = find_request(call, *req))
+        return request;
+    const shmemx_request_t made = make_request(false);
+    if (made != SHMEMX_REQUEST_NULL)
+        *req = made;
+    return find_request(call, made);
+}
+
+void end_handle(const base::Call& call, Request* request) {
+    request->ended = call;
+    request->generation.fetch_add(1, std::memory_order_relaxed);
+    request->alive.store(false, std::memory_order_release);  // pairs with check_handle
+    request->release();
+}
+
+RequestWait::RequestWait(Request* request)
+    : request_(request), first_turn_(request->turn.load(std::memory_order_acquire)) {}
+
+bool RequestWait::is_over() {
+    for (int side : {0, 1})
+        empty_[side] = empty_[side] || request_->sides[side].load(std::memory_order_acquire) == 0;  // with complete
+    if (empty_[0] && empty_[1])
+        return true;
+    // Acquire: pairs with the turn below; who turned had seen a side empty, and this thread then has, too.
+    uint32_t turn = request_->turn.load(std::memory_order_acquire);
+    // Turn n + 1 is taken when the side that it brings into use is seen empty during turn n. So at the third turn from
+    // the one that this wait began in, both sides have been empty since it began.
+    if (turn - first_turn_ >= 3)
+        return true;
+    const uint32_t now = turn & 1;
+    if (!empty_[now] && request_->sides[1 - now].load(std::memory_order_acquire) == 0)
+        request_->turn.compare_exchange_strong(turn, turn + 1, std::memory_order_acq_rel, std::memory_order_relaxed);
+    return false;
+}
+
+Posting::Posting(const base::Call& call, shmemx_request_t* req) {
+    if (!base::settings.check)
+        return;
+    Request* request = request_to_post(call, req);
+    if (!request || request->shared)
+        return;
+    const char* other = nullptr;
+    if (!request->poster.compare_exchange_strong(other, call.function, std::memory_order_acquire)) {
+        // Relaxed: the place may be that of a moment ago, or none.
+        const base::Call theirs = {other, request->poster_caller.load(std::memory_order_relaxed)};
+        base::fatal(call.function,
+                    "two threads post to one PRIVATE request at once, in %s and in %s: right would be "
+                    "SHMEMX_REQUEST_SHARED, or a request for each thread",
+                    base::describe(theirs).data(), base::describe(call).data());
+    }
+    request->poster_caller.store(call.caller, std::memory_order_relaxed);
+    request_ = request;
+    sched_yield();  // another thread that posts at the same time does it now
+}
+
+Posting::~Posting() {
+    if (request_)
+        request_->poster.store(nullptr, std::memory_order_release);  // pairs with the exchange above
+}
+
+}  // namespace heddle::context

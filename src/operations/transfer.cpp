@@ -1,0 +1,152 @@
+#include "operations/transfer.h"
+
+#include "base/error.h"
+#include "base/settings.h"
+#include "context/context.h"
+#include "operations/check.h"
+#include "operations/rma.h"
+#include "progress/engine.h"
+
+#include <heddle/constants.h>
+#include <heddle/hot_path.h>
+#include <algorithm>
+#include <cstring>
+
+namespace heddle::operations {
+
+namespace {
+
+// Long enough to be worth a claim and a cache miss or two, short enough that who waits for the last one waits little.
+constexpr size_t kSliceBytes = 128 * 1024;
+
+// A large transfer as the engine keeps it.
+struct Transfer {
+    char* to;
+    const char* from;
+    size_t bytes;
+    size_t slice_bytes;
+    SignalTo signal;
+    context::Request* request;  // null: none
+    uint32_t side;
+    context::Context* context;
+};
+
+void copy_slice(const void* payload, uint32_t slice) {
+    const auto& transfer = *static_cast<const Transfer*>(payload);
+    const size_t begin = slice * transfer.slice_bytes;
+    heddle_copy_long(transfer.to + begin, transfer.from + begin, std::min(transfer.slice_bytes, transfer.bytes - begin),
+                     1);
+}
+
+void finish(const void* payload) {
+    const auto& transfer = *static_cast<const Transfer*>(payload);
+    transfer.signal.send();
+    transfer.context->outstanding.fetch_sub(1, std::memory_order_release);  // pairs with is_settled in order.cpp
+    transfer.request->complete(transfer.side);
+}
+
+// bytes is HEDDLE_LARGE_BYTES or more. False when the transfer is better, or can only be, carried out at once: no core
+// is free, its context keeps order, or too many are under way.
+bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const char* from, size_t bytes,
+                     shmemx_request_t* req, const SignalTo& signal) {
+    progress::Engine& engine = *progress::engine;
+    if (!engine.has_free_core() || (context::context_of(ctx).options & SHMEMX_CTX_ORDERED))
+        return false;
+    context::Request* request = context::request_to_post(call, req);
+    if (!request)
+        return false;
+    context::Context& context = context::context_of(ctx);
+    const size_t slice_bytes =
+        std::max(kSliceBytes, (bytes / progress::Task::kMostSlices / kSliceBytes + 1) * kSliceBytes);
+    const auto slices = static_cast<uint32_t>((bytes + slice_bytes - 1) / slice_bytes);
+    context.outstanding.fetch_add(1, std::memory_order_relaxed);  // whoever waits for it has been told of it
+    const Transfer transfer = {to, from, bytes, slice_bytes, signal, request, request->post(), &context};
+    if (engine.submit({request, &context}, slices, copy_slice, finish, transfer))
+        return true;
+    context.outstanding.fetch_sub(1, std::memory_order_relaxed);
+    request->complete(transfer.side);
+    return false;
+}
+
+thread_local shmemx_request_t* capturing = nullptr;
+
+}  // namespace
+
+void SignalTo::send() const {
+    if (!address)
+        return;
+    // Release: whoever sees the signal through wait, test or signal_fetch (acquire) sees the data.
+    if (op == SHMEM_SIGNAL_SET)
+        __atomic_store_n(address, value, __ATOMIC_RELEASE);
+    else
+        __atomic_fetch_add(address, value, __ATOMIC_RELEASE);
+}
+
+void begin_capture(const base::Call& call, shmemx_request_t* req) {
+    if (capturing)
+        base::fatal(call.function,
+                    "this thread's operations join request %p already: right would be "
+                    "shmemx_request_end before",
+                    static_cast<void*>(capturing));
+    join(call, req);
+    capturing = req;
+}
+
+void end_capture(const base::Call& call, shmemx_request_t* req) {
+    if (!capturing)
+        base::fatal(call.function,
+                    "this thread's operations join no request: right would be shmemx_request_begin "
+                    "before");
+    if (capturing != req)
+        base::fatal(call.function, "req is %p, but shmemx_request_begin was called with %p: right would be the same",
+                    static_cast<void*>(req), static_cast<void*>(capturing));
+    capturing = nullptr;
+}
+
+shmemx_request_t* captured_by() {
+    return capturing;
+}
+
+void join(const base::Call& call, shmemx_request_t* req) {
+    if (reinterpret_cast<uintptr_t>(*req) & HEDDLE_REQUEST_UNTOLD)
+        return;
+    if (*req == SHMEMX_REQUEST_NULL && !base::settings.check)
+        *req = HEDDLE_REQUEST_COMPLETE;
+    else
+        context::request_to_post(call, req);  // makes it, or checks it
+}
+
+void put_under(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+               size_t element_bytes, int pe, shmemx_request_t* req, const SignalTo& signal) {
+    require_pointer(call.function, "req", req);
+    const context::Posting posting(call, req);
+    const size_t bytes = extent(call.function, nelems, element_bytes);
+    if (bytes >= HEDDLE_LARGE_BYTES) {
+        char* to = reach(call.function, ctx, "dest", dest, bytes, pe);
+        require_pointer(call.function, "source", source);
+        check_overlap(call.function, to, source, bytes);
+        if (leave_to_others(call, ctx, to, static_cast<const char*>(source), bytes, req, signal))
+            return;
+    }
+    heddle_put(call.function, ctx, dest, source, nelems, element_bytes, pe);
+    signal.send();
+    join(call, req);
+}
+
+void get_under(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+               size_t element_bytes, int pe, shmemx_request_t* req) {
+    require_pointer(call.function, "req", req);
+    const context::Posting posting(call, req);
+    const size_t bytes = extent(call.function, nelems, element_bytes);
+    if (bytes >= HEDDLE_LARGE_BYTES) {
+        const char* from = reach(call.function, ctx, "source", source, bytes, pe);
+        require_pointer(call.function, "dest", dest);
+        check_overlap(call.function, dest, from, bytes);
+        if (leave_to_others(call, ctx, static_cast<char*>(dest), from, bytes, req, {}))
+            return;
+    }
+    heddle_get(call.function, ctx, dest, source, nelems, element_bytes, pe);
+    join(call, req);
+}
+
+}  // namespace heddle::operations

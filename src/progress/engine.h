@@ -1,0 +1,153 @@
+// Engine: work of this PE that a thread other than its caller may carry out, in slices. One background thread takes
+// slices while a core of the node is free for it; threads that wait for the work take slices too. The engine knows no
+// operation: what a slice does, and what follows the last one, are functions that come with the task.
+//
+//     submit      a free task is filled, its slices are opened, the background thread is woken when it sleeps
+//     help        a slice of an open task is claimed and done; whoever does the last one finishes the task
+//     wait_for    helps while there is something to help with, then sleeps until some task is finished
+//
+// No lock. A task's claim word holds its generation, its slices and the next one to claim: a claim is one
+// compare-and-swap, which fails when the task has become another one meanwhile; once a slice is claimed, the task stays
+// as it is until that slice is done. At most kTasks are under way: submit says no beyond, and the caller does the work.
+//
+// Threads: any. The background thread starts with the first task, sleeps while there is none, and ends in stop.
+#pragma once
+
+#include "base/pe_local.h"
+#include "progress/wait_policy.h"
+#include "sync/gate.h"
+
+#include <pthread.h>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace heddle::progress {
+
+enum class Overlap : int { kAuto, kAlways, kNever };  // as in settings.def
+
+// Who may wait for a task: compared by helpers alone.
+struct Owners {
+    const void* request = nullptr;
+    const void* context = nullptr;
+};
+
+struct alignas(128) Task {
+    static constexpr size_t kPayloadBytes = 96;
+    static constexpr uint32_t kMostSlices = 0xffff;
+    using Slice = void (*)(const void* payload, uint32_t slice);
+    using Finish = void (*)(const void* payload);
+
+    std::atomic<uint64_t> claims{0};                              // generation << 32 | slices << 16 | next one to claim
+    std::atomic<uint32_t> left{0};                                // slices that are not done
+    std::atomic<const void*> request{nullptr}, context{nullptr};  // Owners; read before a claim, hence atomic
+    // From here on written by submit, and read by those who have claimed a slice.
+    Slice slice = nullptr;
+    Finish finish = nullptr;
+    alignas(16) char payload[kPayloadBytes];
+};
+
+class Engine {
+  public:
+    static constexpr int kTasks = 64;
+    static constexpr size_t kMostCpuWords = 16;
+
+    // choice: HEDDLE_OVERLAP. cpus: those of the job on this node, a bit each, where the background thread may run.
+    Engine(const WaitPolicy& policy, Overlap choice, const uint64_t* cpus, size_t cpu_words)
+        : policy_(policy), choice_(choice), cpus_(cpus), cpu_words_(cpu_words) {}
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    // True when a background thread would find a core: more cores than threads of the job that do not sleep.
+    bool has_free_core() const;
+
+    // Takes work over: payload is copied. False when it cannot, and nothing has happened. at_end runs once, after all
+    // slices, before the task counts as finished.
+    template <class Payload>
+    bool submit(const Owners& owners, uint32_t slices, Task::Slice slice, Task::Finish at_end, const Payload& payload) {
+        static_assert(sizeof(Payload) <= Task::kPayloadBytes && alignof(Payload) <= 16 &&
+                      std::is_trivially_copyable_v<Payload>);
+        Task* task = take();
+        if (!task)
+            return false;
+        task->slice = slice;
+        task->finish = at_end;
+        memcpy(task->payload, &payload, sizeof payload);
+        open(task, owners, slices);
+        return true;
+    }
+
+    // Submitted and not finished. Relaxed: what this thread must wait for, it has submitted itself or been told of.
+    uint32_t outstanding() const { return outstanding_.load(std::memory_order_relaxed); }
+
+    // Does one slice of a task that is_mine(owners) accepts; false when there is none.
+    template <class IsMine>
+    bool help(IsMine is_mine) {
+        // Acquire: pairs with open; a bit that is set shows the claim word of the task.
+        for (uint64_t some = open_.load(std::memory_order_acquire); some != 0; some &= some - 1) {
+            Task& task = tasks_[__builtin_ctzll(some)];
+            const uint64_t claims = task.claims.load(std::memory_order_acquire);  // pairs with open
+            const Owners owners = {task.request.load(std::memory_order_relaxed),
+                                   task.context.load(std::memory_order_relaxed)};
+            if (is_mine(owners) && do_slice(task, claims))
+                return true;
+        }
+        return false;
+    }
+
+    // Returns when done(), which tasks that is_mine accepts bring about.
+    template <class IsMine, class Done>
+    void wait_for(const char* function, IsMine is_mine, Done done) {
+        for (;;) {
+            const uint32_t seen = finished_.value.load(std::memory_order_acquire);  // pairs with the advance in finish
+            if (done())
+                return;
+            if (!help(is_mine))
+                wait_for_gate(function, finished_, seen + 1);
+        }
+    }
+
+    // Those in wait_for look again: for what completes without a task.
+    void look_again() { finished_.advance(); }
+
+    // All work is done, and the background thread gone, when this returns. No other thread uses the engine meanwhile.
+    void stop(const char* function);
+
+    // The background thread's number among the threads of the process: 1 or 0.
+    int threads() const { return started_.load(std::memory_order_relaxed) ? 1 : 0; }
+
+  private:
+    Task* take();
+    void open(Task* task, const Owners& owners, uint32_t slices);
+    bool do_slice(Task& task, uint64_t claims);
+    void finish(Task& task);
+    void start_thread();
+    void run();
+    void count(bool awake);
+    static void* run_thread(void* it);
+    void keep_off(int cpu);
+
+    const WaitPolicy& policy_;
+    const Overlap choice_;
+    const uint64_t* const cpus_;
+    const size_t cpu_words_;
+    alignas(128) std::atomic<uint32_t> outstanding_{0};
+    std::atomic<uint64_t> used_{0};       // a bit for each task that is taken
+    std::atomic<uint64_t> open_{0};       // and for each with slices to claim
+    alignas(128) sync::Gate work_{};      // moves when a task is submitted
+    alignas(128) sync::Gate finished_{};  // moves when a task is finished
+    std::atomic<bool> started_{false};    // the background thread runs, or is about to
+    std::atomic<bool> stopping_{false};
+    std::atomic<bool> awake_{false};  // the background thread has something to do
+    pthread_t thread_{};
+    std::atomic<int> caller_cpu_{-1};  // where submit was last called
+    int kept_off_ = -1;                // the background thread's: the CPU that it leaves alone
+    Task tasks_[kTasks];
+};
+
+// This PE's; made by init, lives as long as the process.
+extern HEDDLE_PE_LOCAL Engine* engine;
+
+}  // namespace heddle::progress

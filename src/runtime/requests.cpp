@@ -1,0 +1,223 @@
+// Requests as programs call them (docs/decisions/0010): the checks, then src/context and src/operations.
+
+#include "base/error.h"
+#include "base/settings.h"
+#include "context/request.h"
+#include "operations/order.h"
+#include "operations/transfer.h"
+#include "progress/engine.h"
+#include "runtime/runtime.h"
+
+#include <heddle/request.h>
+
+namespace heddle::runtime {
+
+using base::Call;
+using context::Request;
+
+namespace {
+
+void require_request(const Call& call, const shmemx_request_t* req) {
+    operations::require_running(call.function);
+    operations::require_pointer(call.function, "req", req);
+}
+
+void require_requests(const Call& call, size_t count, const shmemx_request_t* requests) {
+    operations::require_running(call.function);
+    if (count > 0)
+        operations::require_pointer(call.function, "requests", requests);
+}
+
+// True when a task of `owner` is one of request, or of a request that was merged into it. An object is never freed, so
+// a chain that changes meanwhile can only mislead, and its length is bounded.
+bool is_part_of(const void* owner, const Request* request) {
+    constexpr int kMostMerges = 64;
+    const auto* part = static_cast<const Request*>(owner);
+    for (int i = 0; part && i < kMostMerges; ++i) {
+        if (part == request)
+            return true;
+        part = part->parent.load(std::memory_order_relaxed);
+    }
+    return false;
+}
+
+// What was posted to request before is complete when this returns.
+void wait_for(const Call& call, Request* request) {
+    context::RequestWait wait(request);
+    progress::engine->wait_for(
+        call.function, [&](const progress::Owners& owners) { return is_part_of(owners.request, request); },
+        [&] { return wait.is_over(); });
+}
+
+// *req is complete: a PRIVATE request ends.
+void end_if_private(const Call& call, shmemx_request_t* req, Request* request) {
+    operations::complete_stores();
+    if (request && request->shared)
+        return;
+    if (request)
+        context::end_handle(call, request);
+    *req = SHMEMX_REQUEST_NULL;
+}
+
+bool is_complete(Request* request) {
+    return !request || context::RequestWait(request).is_over();
+}
+
+// Ends the first, or all, of requests that are complete, and returns their number; indices may be null. *living: how
+// many are not SHMEMX_REQUEST_NULL.
+size_t end_complete(const Call& call, size_t count, shmemx_request_t* requests, size_t* indices, bool all,
+                    size_t* living) {
+    size_t found = 0;
+    *living = 0;
+    for (size_t i = 0; i < count && (all || found == 0); ++i) {
+        if (requests[i] == SHMEMX_REQUEST_NULL)
+            continue;
+        ++*living;
+        Request* request = context::find_request(call, requests[i]);
+        if (!is_complete(request))
+            continue;
+        end_if_private(call, &requests[i], request);
+        indices[found++] = i;
+    }
+    return found;
+}
+
+// True when a task belongs to one of requests; only asked where all handles have been found good.
+bool is_part_of_any(const Call& call, const void* owner, size_t count, const shmemx_request_t* requests) {
+    for (size_t i = 0; i < count; ++i) {
+        const Request* request = context::find_request(call, requests[i]);
+        if (request && is_part_of(owner, request))
+            return true;
+    }
+    return false;
+}
+
+// Waits until some of requests are complete, and ends one or all of these.
+size_t wait_for_some(const Call& call, size_t count, shmemx_request_t* requests, size_t* indices, bool all) {
+    require_requests(call, count, requests);
+    size_t found = 0, living = 0;
+    progress::engine->wait_for(
+        call.function,
+        [&](const progress::Owners& owners) { return is_part_of_any(call, owners.request, count, requests); },
+        [&] {
+            found = end_complete(call, count, requests, indices, all, &living);
+            return found > 0 || living == 0;
+        });
+    return found;
+}
+
+}  // namespace
+
+int allocate_request(const Call& call, shmemx_request_t* req, long options) {
+    require_request(call, req);
+    *req = SHMEMX_REQUEST_NULL;
+    if (options & ~SHMEMX_REQUEST_SHARED) {
+        base::complain(call.function, "options %#lx: the bits %#lx are unknown", options,
+                       options & ~SHMEMX_REQUEST_SHARED);
+        return 1;
+    }
+    *req = context::make_request((options & SHMEMX_REQUEST_SHARED) != 0);
+    return *req == SHMEMX_REQUEST_NULL;
+}
+
+void free_request(const Call& call, shmemx_request_t* req) {
+    require_request(call, req);
+    if (Request* request = context::find_request(call, *req)) {
+        wait_for(call, request);
+        context::end_handle(call, request);
+    }
+    operations::complete_stores();
+    *req = SHMEMX_REQUEST_NULL;
+}
+
+void begin_request(const Call& call, shmemx_request_t* req) {
+    require_request(call, req);
+    operations::begin_capture(call, req);
+}
+
+void end_request(const Call& call, shmemx_request_t* req) {
+    require_request(call, req);
+    operations::end_capture(call, req);
+}
+
+void merge_requests(const Call& call, shmemx_request_t* req, size_t count, shmemx_request_t* requests) {
+    require_request(call, req);
+    require_requests(call, count, requests);
+    operations::join(call, req);
+    for (size_t i = 0; i < count; ++i) {
+        if (&requests[i] == req || (requests[i] == *req && *req != HEDDLE_REQUEST_COMPLETE))
+            base::fatal(call.function, "req is requests[%zu], too: right would be another request", i);
+        Request* part = context::find_request(call, requests[i]);
+        requests[i] = SHMEMX_REQUEST_NULL;
+        if (!part)
+            continue;
+        if (Request* whole = part->is_quiet() ? nullptr : context::request_to_post(call, req)) {
+            part->parent_side = whole->post();
+            // Release: pairs with nothing but the hold below, which orders it before the end of the part.
+            part->parent.store(whole, std::memory_order_release);
+        } else if (!part->is_quiet()) {
+            wait_for(call, part);  // no memory for a request to merge it into
+        }
+        context::end_handle(call, part);
+    }
+    progress::engine->look_again();  // a part may have ended here, under another thread's wait for the whole
+}
+
+void wait_request(const Call& call, shmemx_request_t* req) {
+    require_request(call, req);
+    Request* request = context::find_request(call, *req);
+    if (request)
+        wait_for(call, request);
+    end_if_private(call, req, request);
+}
+
+void wait_request_local(const Call& call, shmemx_request_t* req) {
+    require_request(call, req);
+    if (Request* request = context::find_request(call, *req))
+        wait_for(call, request);  // on the node a source has been read when it has been written to its target
+}
+
+int test_request(const Call& call, shmemx_request_t* req) {
+    require_request(call, req);
+    Request* request = context::find_request(call, *req);
+    if (!is_complete(request)) {
+        progress::engine->help([&](const progress::Owners& owners) { return is_part_of(owners.request, request); });
+        if (!is_complete(request))
+            return 0;
+    }
+    end_if_private(call, req, request);
+    return 1;
+}
+
+size_t wait_any_request(const Call& call, size_t count, shmemx_request_t* requests) {
+    size_t index = SIZE_MAX;
+    wait_for_some(call, count, requests, &index, false);
+    return index;
+}
+
+size_t wait_some_requests(const Call& call, size_t count, shmemx_request_t* requests, size_t* indices) {
+    if (count > 0)
+        operations::require_pointer(call.function, "indices", indices);
+    return wait_for_some(call, count, requests, indices, true);
+}
+
+size_t test_any_request(const Call& call, size_t count, shmemx_request_t* requests) {
+    require_requests(call, count, requests);
+    size_t index = SIZE_MAX, living;
+    if (end_complete(call, count, requests, &index, false, &living) == 0 && living > 0) {
+        progress::engine->help(
+            [&](const progress::Owners& owners) { return is_part_of_any(call, owners.request, count, requests); });
+        end_complete(call, count, requests, &index, false, &living);
+    }
+    return index;
+}
+
+void fence_request(const Call& call, shmemx_request_t* req) {
+    require_request(call, req);
+    // What is large is carried out now: later operations are stores, which nothing holds back.
+    if (Request* request = context::find_request(call, *req))
+        wait_for(call, request);
+    operations::order_stores();
+}
+
+}  // namespace heddle::runtime

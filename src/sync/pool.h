@@ -1,0 +1,121 @@
+// Pool: objects that are taken and given back by any thread without a lock, and keep their addresses. Memory grows with
+// the most that were taken at once, and goes back to the system with the pool.
+//
+// The free ones are a stack whose head carries a count of changes, so that a head that has come back is not taken for
+// the same one (R. K. Treiber, "Systems Programming: Coping with Parallelism", 1986). An object is never freed, so its
+// link may be read at any time. Chunk c holds kFirst << c objects.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace heddle::sync {
+
+// T has a member `PoolLink link`, and a constructor without arguments.
+struct PoolLink {
+    std::atomic<uint32_t> next{0};  // index + 1 of the next free object
+    uint32_t index = 0;
+};
+
+template <class T, size_t kFirst>
+class Pool {
+  public:
+    Pool() = default;
+    ~Pool() {
+        for (auto& chunk : chunks_) delete[] chunk.load(std::memory_order_relaxed);
+    }
+    Pool(const Pool&) = delete;
+    Pool& operator=(const Pool&) = delete;
+
+    // An object as it was given back, or a new one; null when there is no memory.
+    T* take() {
+        uint64_t head = head_.load(std::memory_order_acquire);  // pairs with give
+        for (;;) {
+            const auto index = static_cast<uint32_t>(head);
+            if (index == 0)
+                return grow();
+            T* object = at(index - 1);
+            const uint64_t next = (head >> 32) + 1;
+            const uint32_t below = object->link.next.load(std::memory_order_relaxed);
+            if (head_.compare_exchange_weak(head, next << 32 | below, std::memory_order_acquire,
+                                            std::memory_order_acquire))
+                return object;
+        }
+    }
+
+    void give(T* object) { give(object, object); }
+
+    // The object that begins at the address, taken or free; null when there is none. Any address may be asked about.
+    T* find(const void* address) {
+        for (size_t c = 0; c < kChunks; ++c) {
+            T* chunk = chunks_[c].load(std::memory_order_acquire);  // pairs with grow
+            const auto offset = static_cast<size_t>(static_cast<const char*>(address) - reinterpret_cast<char*>(chunk));
+            if (chunk && offset < (kFirst << c) * sizeof(T))
+                return offset % sizeof(T) == 0 ? chunk + offset / sizeof(T) : nullptr;
+        }
+        return nullptr;
+    }
+
+    // Calls visit for all objects, taken or free.
+    template <class Visit>
+    void for_each(Visit visit) {
+        for (size_t c = 0; c < kChunks; ++c) {
+            T* chunk = chunks_[c].load(std::memory_order_acquire);  // pairs with grow
+            for (size_t i = 0; chunk && i < kFirst << c; ++i) visit(chunk[i]);
+        }
+    }
+
+  private:
+    static constexpr size_t kChunks = 16;
+    static_assert((kFirst & (kFirst - 1)) == 0);
+
+    T* at(uint32_t index) const {
+        // Chunk c begins at kFirst * (2^c - 1).
+        const size_t place = index / kFirst + 1;
+        const auto c = static_cast<size_t>(63 - __builtin_clzll(place));
+        return chunks_[c].load(std::memory_order_relaxed) + (index - kFirst * ((size_t{1} << c) - 1));
+    }
+
+    // Puts first ... last, which are linked, on the stack.
+    void give(T* first, T* last) {
+        uint64_t head = head_.load(std::memory_order_relaxed);
+        do {
+            last->link.next.store(static_cast<uint32_t>(head), std::memory_order_relaxed);
+            // Release: whoever takes an object sees what was done to it before.
+        } while (!head_.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | (first->link.index + 1),
+                                              std::memory_order_release, std::memory_order_relaxed));
+    }
+
+    // Makes the next chunk, keeps one of its objects, and puts the others on the stack.
+    T* grow() {
+        for (size_t c = 0; c < kChunks; ++c) {
+            if (chunks_[c].load(std::memory_order_acquire))
+                continue;
+            const size_t count = kFirst << c;
+            T* chunk = new (std::nothrow) T[count];
+            if (!chunk)
+                return nullptr;
+            const auto first = static_cast<uint32_t>(kFirst * ((size_t{1} << c) - 1));
+            for (uint32_t i = 0; i < count; ++i) {
+                chunk[i].link.index = first + i;
+                chunk[i].link.next.store(first + i + 2, std::memory_order_relaxed);
+            }
+            T* none = nullptr;
+            if (!chunks_[c].compare_exchange_strong(none, chunk, std::memory_order_acq_rel)) {  // pairs with find
+                delete[] chunk;
+                return take();  // another thread has made it
+            }
+            if (count > 1)
+                give(chunk + 1, chunk + count - 1);
+            return chunk;
+        }
+        return nullptr;
+    }
+
+    std::atomic<uint64_t> head_{0};  // changes << 32 | index + 1 of the first free object
+    std::atomic<T*> chunks_[kChunks] = {};
+};
+
+}  // namespace heddle::sync
