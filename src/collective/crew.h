@@ -26,7 +26,12 @@ class Crew {
     void by_one(Work work) const {
         if (threads_ == 1)
             return work();
-        gather(work);
+        by_the_last(work);
+    }
+
+    // All threads come before any goes on.
+    void gather() const {
+        by_one([] {});
     }
 
     // This thread's share of [0, count), in whole units.
@@ -41,7 +46,7 @@ class Crew {
   private:
     // by_one with several threads; out of line, so that the collectives of one thread are as short as without crews.
     template <class Work>
-    __attribute__((noinline)) void gather(Work work) const {
+    __attribute__((noinline)) void by_the_last(Work work) const {
         sync::Meeting& meeting = room_.meeting;
         // Relaxed: the gate cannot move before this thread has come, and it has passed the last one.
         const uint32_t next = meeting.released.value.load(std::memory_order_relaxed) + 1;

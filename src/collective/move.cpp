@@ -168,6 +168,7 @@ int fcollect(const Call& call, const Group& group, void* dest, const void* sourc
             read_parts(entered, copy, all, bytes, [&](int rank) { return place.letter(rank); });
             break;
         default:
+            entered.crew.gather();  // the source is ready
             push_to_all(entered, copy, to, static_cast<size_t>(entered.rank()) * bytes, mine, bytes);
             entered.meet();
     }
@@ -205,6 +206,7 @@ int alltoall(const Call& call, const Group& group, void* dest, const void* sourc
             read_parts(entered, copy, all, bytes, [&](int rank) { return place.letter(rank) + my_block; });
             break;
         default:
+            entered.crew.gather();  // the source is ready
             from_next(entered, [&](int rank) {
                 copy(to.on(entered.pe(rank)) + my_block + share.begin,
                      mine + static_cast<size_t>(rank) * bytes + share.begin, share.size());

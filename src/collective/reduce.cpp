@@ -182,9 +182,10 @@ int run(const Call& call, const Group& group, Operation operation, const char* c
                        dest == source};
     check_in_place(call, dest, source, bytes);
     if (entered.size() == 1) {
+        entered.crew.gather();  // the source is ready
         if (bytes != 0)
             alone(work);
-        entered.crew.by_one([] {});  // all shares are done
+        entered.crew.gather();  // all shares are done
         return 0;
     }
     const Algorithm algorithm = algorithm_for(operation, bytes, entered.size());
