@@ -1,6 +1,6 @@
 /* The operations whose instructions are counted: each in a function of its own, called kCalls times. Run by measure.py
  * under callgrind, alone and as a job of two PEs; PE 0 works on the last PE. */
-#include <shmem.h>
+#include <shmemx.h>
 
 /* A function whose arguments are in the order of the operation's, so that only the operation costs. */
 #define COUNTED __attribute__((__noinline__, __used__))
@@ -50,6 +50,20 @@ COUNTED long op_long_atomic_fetch(const long* source, int pe) {
     return shmem_long_atomic_fetch(source, pe);
 }
 
+/* The same under a request. */
+COUNTED void op_long_put_nbe_1(long* dest, const long* source, int pe, shmemx_request_t* req) {
+    shmemx_long_put_nbe(dest, source, 1, pe, req);
+}
+COUNTED void op_long_get_nbe_1(long* dest, const long* source, int pe, shmemx_request_t* req) {
+    shmemx_long_get_nbe(dest, source, 1, pe, req);
+}
+COUNTED void op_long_atomic_add_nbe(long* dest, long value, int pe, shmemx_request_t* req) {
+    shmemx_long_atomic_add_nbe(dest, value, pe, req);
+}
+COUNTED void op_long_put_nbe_1_shared(long* dest, const long* source, int pe, shmemx_request_t* req) {
+    shmemx_long_put_nbe(dest, source, 1, pe, req);
+}
+
 /* Keeps a call from becoming a jump, so that callgrind books what is behind it under the function that calls. */
 #define STAY() __asm__ volatile("")
 
@@ -91,6 +105,11 @@ COUNTED void op_ctx_create_and_destroy(void) {
     STAY();
 }
 
+COUNTED void op_request_wait(shmemx_request_t* req) {
+    shmemx_request_wait(req);
+    STAY();
+}
+
 /* From a loop, where the compiler keeps what does not change: only its share per call is the operation. */
 COUNTED void op_long_p_loop(long* dest, int calls, int pe) {
     for (int i = 0; i < calls; ++i) shmem_long_p(dest, i, pe);
@@ -100,6 +119,9 @@ enum { kCalls = 1000, kCells = 8 };
 
 static void run(long* cell, int pe) {
     long local = 1;
+    shmemx_request_t req = SHMEMX_REQUEST_NULL, shared;
+    shmemx_request_allocate(&shared, SHMEMX_REQUEST_SHARED);
+    shmemx_long_put_nbe(cell, &local, 1, pe, &req); /* the one that makes the request */
     for (int i = 0; i < kCalls; ++i) {
         op_nothing();
         op_long_p(cell, i, pe);
@@ -113,21 +135,30 @@ static void run(long* cell, int pe) {
         local += op_long_atomic_fetch_add(cell, i, pe);
         op_long_atomic_set(cell, i, pe);
         local += op_long_atomic_fetch(cell, pe);
+        op_long_put_nbe_1(cell, &local, pe, &req);
+        op_long_get_nbe_1(&local, cell, pe, &req);
+        op_long_atomic_add_nbe(cell, i, pe, &req);
+        op_long_put_nbe_1_shared(cell, &local, pe, &shared);
         op_exported_long_p(cell, i, pe);
         op_fence();
         op_quiet();
     }
     op_long_p_loop(cell, kCalls, pe);
+    shmemx_request_wait(&req);
+    shmemx_request_free(&shared);
 }
 
 static void run_alone(long* cells) {
     long pes = 0;
+    shmemx_request_t req = SHMEMX_REQUEST_NULL;
     for (int i = 0; i < kCalls; ++i) {
         pes += op_team_my_pe(SHMEM_TEAM_WORLD);
         op_set_and_clear_lock(&cells[2]);
         op_sync_all();
         op_long_sum_reduce_1(SHMEM_TEAM_WORLD, &cells[0], &cells[1]);
         op_ctx_create_and_destroy();
+        shmemx_long_put_nbe(&cells[0], &pes, 1, 0, &req);
+        op_request_wait(&req);
     }
     cells[0] += pes;
 }

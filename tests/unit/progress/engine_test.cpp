@@ -1,0 +1,130 @@
+#include "progress/engine.h"
+
+#include <gtest/gtest.h>
+#include <thread>
+#include <vector>
+
+namespace heddle::progress {
+namespace {
+
+// An engine with a node of `cores` cores and two threads.
+class EngineTest : public testing::Test {
+  protected:
+    EngineTest() {
+        policy_.node_threads = &threads_;
+        policy_.node_sleepers = &sleepers_;
+        policy_.node_cores = 2;
+        sched_getaffinity(0, sizeof cpus_, reinterpret_cast<cpu_set_t*>(cpus_));
+    }
+
+    std::atomic<uint32_t> threads_{2}, sleepers_{0};
+    WaitPolicy policy_;
+    uint64_t cpus_[Engine::kMostCpuWords] = {};
+};
+
+struct Count {
+    std::atomic<int>* slices;
+    std::atomic<int>* ends;
+    std::atomic<bool>* go;
+};
+
+void count_slice(const void* payload, uint32_t) {
+    const auto& count = *static_cast<const Count*>(payload);
+    while (count.go && !count.go->load(std::memory_order_acquire)) std::this_thread::yield();
+    count.slices->fetch_add(1, std::memory_order_relaxed);
+}
+void count_end(const void* payload) {
+    static_cast<const Count*>(payload)->ends->fetch_add(1, std::memory_order_relaxed);
+}
+
+bool anybody(const Owners&) {
+    return true;
+}
+
+TEST_F(EngineTest, HasAFreeCoreWhereFewerThreadsRunThanThereAreCores) {
+    Engine engine(policy_, Overlap::kAuto, cpus_, Engine::kMostCpuWords);
+    EXPECT_FALSE(engine.has_free_core()) << "two threads on two cores";
+    sleepers_ = 1;
+    EXPECT_TRUE(engine.has_free_core()) << "one of them sleeps";
+    sleepers_ = 0;
+    threads_ = 1;
+    EXPECT_TRUE(engine.has_free_core());
+    EXPECT_FALSE(Engine(policy_, Overlap::kNever, cpus_, Engine::kMostCpuWords).has_free_core());
+    threads_ = 9;
+    EXPECT_TRUE(Engine(policy_, Overlap::kAlways, cpus_, Engine::kMostCpuWords).has_free_core());
+}
+
+TEST_F(EngineTest, DoesEachSliceOnceAndEndsOnce) {
+    Engine engine(policy_, Overlap::kAlways, cpus_, Engine::kMostCpuWords);
+    std::atomic<int> slices{0}, ends{0};
+    for (int round = 1; round <= 200; ++round) {
+        const Count count = {&slices, &ends, nullptr};
+        ASSERT_TRUE(engine.submit({}, 7, count_slice, count_end, count));
+        engine.wait_for("test", anybody, [&] { return engine.outstanding() == 0; });
+        ASSERT_EQ(slices, 7 * round);
+        ASSERT_EQ(ends, round);
+    }
+    engine.stop("test");
+    EXPECT_EQ(engine.threads(), 0);
+}
+
+// The task of whom a thread waits for is done although the background thread is held up by another one.
+TEST_F(EngineTest, WaitingThreadsHelpWithTheirOwnTasksAlone) {
+    Engine engine(policy_, Overlap::kAlways, cpus_, Engine::kMostCpuWords);
+    std::atomic<bool> go{false};
+    std::atomic<int> held{0}, done{0}, ends{0};
+    const int mine = 0, theirs = 0;
+    ASSERT_TRUE(engine.submit({&theirs, nullptr}, 2, count_slice, count_end, Count{&held, &ends, &go}));
+    ASSERT_TRUE(engine.submit({&mine, nullptr}, 5, count_slice, count_end, Count{&done, &ends, nullptr}));
+    engine.wait_for("test", [&](const Owners& owners) { return owners.request == &mine; }, [&] { return done == 5; });
+    EXPECT_EQ(held, 0);
+    go = true;
+    engine.stop("test");
+    EXPECT_EQ(held, 2);
+    EXPECT_EQ(ends, 2);
+}
+
+TEST_F(EngineTest, SaysNoWhenItIsFull) {
+    Engine engine(policy_, Overlap::kAlways, cpus_, Engine::kMostCpuWords);
+    std::atomic<bool> go{false};
+    std::atomic<int> slices{0}, ends{0};
+    const Count count = {&slices, &ends, &go};
+    for (int i = 0; i < Engine::kTasks; ++i) ASSERT_TRUE(engine.submit({}, 1, count_slice, count_end, count));
+    EXPECT_FALSE(engine.submit({}, 1, count_slice, count_end, count));
+    EXPECT_EQ(engine.outstanding(), static_cast<uint32_t>(Engine::kTasks));
+    go = true;
+    engine.wait_for("test", anybody, [&] { return ends == Engine::kTasks; });
+    engine.stop("test");
+    EXPECT_EQ(slices, Engine::kTasks);
+}
+
+TEST_F(EngineTest, TakesWorkFromManyThreadsAndStartsAgainAfterAStop) {
+    Engine engine(policy_, Overlap::kAlways, cpus_, Engine::kMostCpuWords);
+    std::atomic<int> slices{0}, ends{0};
+    constexpr int kThreads = 4, kRounds = 300;
+    for (int life = 1; life <= 2; ++life) {
+        std::vector<std::thread> threads;
+        for (int t = 0; t < kThreads; ++t) {
+            threads.emplace_back([&] {
+                std::atomic<int> own_ends{0};
+                int submitted = 0;
+                for (int round = 0; round < kRounds; ++round) {
+                    submitted += engine.submit({&own_ends, nullptr}, 3, count_slice, count_end,
+                                               Count{&slices, &own_ends, nullptr});
+                    if (round % 8 == 0)
+                        engine.help(anybody);
+                }
+                engine.wait_for("test", anybody, [&] { return own_ends == submitted; });
+                ends += submitted;
+            });
+        }
+        for (std::thread& thread : threads) thread.join();
+        engine.stop("test");
+        EXPECT_EQ(slices, 3 * ends);
+        EXPECT_GE(ends, life * kThreads * Engine::kTasks / 8);
+    }
+    EXPECT_EQ(threads_, 2u) << "the background thread counts while it is awake, and no longer";
+}
+
+}  // namespace
+}  // namespace heddle::progress
