@@ -8,6 +8,7 @@
 
 #include <getopt.h>
 #include <heddle/constants.h>
+#include <heddle/request.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <cstdio>
@@ -54,6 +55,8 @@ void print_paths(const heddle::base::Settings& settings) {
                                                        : "inlined loads and stores, heap and static data");
     printf("  shared memory      memfd: %s\n", fd >= 0 ? "works" : strerror(-fd));
     printf("  waiting            spin, %s, yield, sleep\n", monitor ? monitor->name : "no monitor instruction");
+    printf("  contexts           %d bytes each, none per PE; 32 bytes per PE once for each team that has one\n",
+           HEDDLE_CONTEXT_BYTES);
     printf("  between nodes      none: this version runs on one node\n");
     if (fd >= 0)
         close(fd);

@@ -22,6 +22,9 @@ typedef struct heddle_request* shmemx_request_t;
 #define SHMEMX_CTX_ORDERED (1L << 16)
 #define SHMEMX_CTX_RELAXED (1L << 17)
 
+/* What a context takes in its PE, however many PEs there are. The contexts of a team share one table of their peers. */
+#define HEDDLE_CONTEXT_BYTES 128
+
 /* What shmemx_ctx_info tells. */
 typedef struct {
     long options; /* asked for when it was created */
@@ -29,7 +32,7 @@ typedef struct {
     int lane;     /* the number of its way to the network; -1: it has none, and needs none on the node */
     int lock;     /* 1: operations take a lock */
     int rails;    /* network paths that its operations are spread over; 0 on the node */
-    size_t bytes; /* memory that it takes in this PE; of this none grows with the number of PEs */
+    size_t bytes; /* HEDDLE_CONTEXT_BYTES, and what its way to the network takes */
 } shmemx_ctx_info_t;
 
 #pragma GCC visibility push(default)

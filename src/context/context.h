@@ -7,6 +7,7 @@
 #include "sync/pool.h"
 
 #include <heddle/abi.h>
+#include <heddle/request.h>
 
 #include <atomic>
 #include <cstddef>
@@ -40,7 +41,7 @@ struct alignas(128) Context {
     // Operations that have outlasted their call.
     std::atomic<uint32_t> outstanding{0};
 };
-static_assert(sizeof(Context) == 128);
+static_assert(sizeof(Context) == HEDDLE_CONTEXT_BYTES);
 
 struct Contexts;
 extern HEDDLE_PE_LOCAL Contexts* contexts;  // this PE's; lives as long as the process

@@ -115,8 +115,8 @@ class Engine {
     // All work is done, and the background thread gone, when this returns. No other thread uses the engine meanwhile.
     void stop(const char* function);
 
-    // The background thread's number among the threads of the process: 1 or 0.
-    int threads() const { return started_.load(std::memory_order_relaxed) ? 1 : 0; }
+    // How many threads of the process are the engine's.
+    uint32_t threads() const { return started_.load(std::memory_order_relaxed) ? 1 : 0; }
 
   private:
     Task* take();

@@ -91,7 +91,7 @@ int context_info(const char* function, shmem_ctx_t ctx, shmemx_ctx_info_t* info)
     info->options = context.options;
     info->given = context.options;
     info->lane = -1;
-    info->bytes = sizeof context;
+    info->bytes = HEDDLE_CONTEXT_BYTES;
     return 0;
 }
 

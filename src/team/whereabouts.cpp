@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "os/clock.h"
+#include "progress/engine.h"
 #include "team/rooms.h"
 
 #include <sys/stat.h>
@@ -60,12 +61,13 @@ bool leads_back(int pe, int goal, char* seen, int* path, int* length) {
     return false;
 }
 
-// Also those that the library has not seen yet. 1 when it cannot be told.
-uint32_t threads_of_process() {
+// The program's, also those that the library has not seen yet; not the library's own. 1 when it cannot be told.
+uint32_t threads_of_program() {
     struct stat status;
     constexpr uint32_t kDotAndDotDot = 2;
-    return stat("/proc/self/task", &status) == 0 && status.st_nlink > kDotAndDotDot
-               ? static_cast<uint32_t>(status.st_nlink) - kDotAndDotDot
+    const uint32_t own = progress::engine ? progress::engine->threads() : 0;
+    return stat("/proc/self/task", &status) == 0 && status.st_nlink > kDotAndDotDot + own
+               ? static_cast<uint32_t>(status.st_nlink) - kDotAndDotDot - own
                : 1;
 }
 
@@ -81,7 +83,7 @@ void enter_collective(const Call& call, int room_index) {
         memcpy(&word, text.data() + 8 * i, 8);
         here.text[i].store(word, std::memory_order_relaxed);
     }
-    here.threads.store(threads_of_process(), std::memory_order_relaxed);
+    here.threads.store(threads_of_program(), std::memory_order_relaxed);
     here.room.store(room_index + 1, std::memory_order_relaxed);
 }
 

@@ -45,7 +45,7 @@ PUBLIC = {
     "runtime": ["heddle/abi.h", "heddle/constants.h", "heddle/request.h"],
     "entry": ["shmemx.h"],
     "launcher": ["heddle/constants.h"],
-    "tools": ["heddle/constants.h"],
+    "tools": ["heddle/constants.h", "heddle/request.h"],
 }
 PUBLIC_OF_OTHERS = ["heddle/abi.h", "heddle/constants.h"]
 C_LIBRARY_IN_HEADERS = {"stddef.h", "stdint.h", "string.h"}

@@ -65,7 +65,7 @@ TEST_F(EngineTest, DoesEachSliceOnceAndEndsOnce) {
         ASSERT_EQ(ends, round);
     }
     engine.stop("test");
-    EXPECT_EQ(engine.threads(), 0);
+    EXPECT_EQ(engine.threads(), 0u);
 }
 
 // The task of whom a thread waits for is done although the background thread is held up by another one.
