@@ -50,6 +50,7 @@ void finish(const void* payload) {
 bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const char* from, size_t bytes,
                      shmemx_request_t* req, const SignalTo& signal) {
     progress::Engine& engine = *progress::engine;
+    progress::count_this_thread();  // it is one of those that need a core
     if (!engine.has_free_core() || (context::context_of(ctx).options & SHMEMX_CTX_ORDERED))
         return false;
     context::Request* request = context::request_to_post(call, req);

@@ -3,10 +3,6 @@
 
 #include <shmemx.h>
 
-#include <algorithm>
-#include <string>
-#include <tuple>
-
 namespace heddle::test {
 namespace {
 
@@ -79,24 +75,50 @@ TEST_P(CrewsTest, GetWhatOneThreadGets) {
     });
 }
 
-// As soon as a thread has returned it uses its share of source again; two teams at once, one of them of one PE.
-TEST_P(CrewsTest, LetGoOfTheSource) {
+// The source is complete when the last thread has come, and each thread uses its share of it again as soon as it has
+// returned. By teams of all PEs and of this one alone, with what all threads share out.
+TEST_P(CrewsTest, TakeTheSourceWhenAllHaveComeAndLetGoOfIt) {
     run_job([&](int pe) {
-        double* dest = symmetric<double>(2 * kMost);
+        const auto members = static_cast<size_t>(n_pes());
+        double* dest = symmetric<double>(kMost * members);
         double* source = symmetric<double>(kMost);
         shmem_team_t alone;
         ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, pe, 1, 1, nullptr, 0, &alone), 0);
         run_crew(pe, [=, this](int thread, int count) {
-            for (int round = 0; round < 5; ++round) {
-                for (size_t i = static_cast<size_t>(thread); i < kMost; i += static_cast<size_t>(count))
-                    source[i] = round + pe;
-                shmemx_double_max_reduce_mt(SHMEM_TEAM_WORLD, dest, source, kMost, thread, count);
-                for (size_t i = static_cast<size_t>(thread); i < kMost; i += static_cast<size_t>(count)) source[i] = -1;
-                for (size_t i = 0; i < kMost; ++i) ASSERT_EQ(dest[i], round + n_pes() - 1);
-                shmemx_team_sync_mt(SHMEM_TEAM_WORLD, thread, count);
-                shmemx_double_max_reduce_mt(alone, dest + kMost, source, kMost, thread, count);
-                for (size_t i = 0; i < kMost; ++i) ASSERT_EQ(dest[kMost + i], -1);
-                shmemx_team_sync_mt(alone, thread, count);
+            double round = 0;
+            // Fills this thread's share, runs collective(), takes the share back, and looks at the first `filled` of
+            // dest, of which element i is round + right(i).
+            const shmem_team_t world = SHMEM_TEAM_WORLD;
+            const auto take = [&](size_t filled, auto collective, auto right) {
+                ++round;
+                const auto share = [&](double value) {
+                    for (size_t i = static_cast<size_t>(thread); i < kMost; i += static_cast<size_t>(count))
+                        source[i] = value;
+                };
+                share(round + pe);
+                collective();
+                share(-1);
+                for (size_t i = 0; i < filled; ++i) ASSERT_EQ(dest[i], round + right(i));
+                shmemx_team_sync_mt(world, thread, count);  // dest is ready on all
+            };
+            const auto last = [&](size_t) { return n_pes() - 1; };
+            const auto own = [&](size_t) { return pe; };
+            const size_t block = kMost / members;
+            for (int i = 0; i < 4; ++i) {
+                take(kMost, [&] { shmemx_double_max_reduce_mt(world, dest, source, kMost, thread, count); }, last);
+                take(kMost, [&] { shmemx_double_max_reduce_mt(alone, dest, source, kMost, thread, count); }, own);
+                take(
+                    kMost, [&] { shmemx_double_broadcast_mt(world, dest, source, kMost, n_pes() - 1, thread, count); },
+                    last);
+                take(
+                    kMost * members, [&] { shmemx_double_fcollect_mt(world, dest, source, kMost, thread, count); },
+                    [&](size_t e) { return static_cast<int>(e / kMost); });
+                take(
+                    kMost * members, [&] { shmemx_double_collect_mt(world, dest, source, kMost, thread, count); },
+                    [&](size_t e) { return static_cast<int>(e / kMost); });
+                take(
+                    block * members, [&] { shmemx_double_alltoall_mt(world, dest, source, block, thread, count); },
+                    [&](size_t e) { return static_cast<int>(e / block); });
             }
         });
         shmem_barrier_all();
