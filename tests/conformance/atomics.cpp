@@ -1,6 +1,7 @@
 // Every atomic on one PE's variables, alone there, against a sequential model: boundary and random values, heap and
 // static data, every target; the bytes beside the datum stay what they were.
 #include "check.h"
+#include "completion.h"
 #include "tables.h"
 
 using namespace conformance;
@@ -77,7 +78,9 @@ void one_operation(const amo_row& row, Slot* slot, int target, Random& random) {
     uint64_t fetched = 0x1111111111111111u;
     row.call(&fetched, slot->datum, &value, &cond, target);
     check_reached(row.info.name);
-    shmem_ctx_quiet(conformance_ctx), shmem_quiet();
+    if (row.info.completion == COMPLETE_AT_RETURN)
+        shmem_ctx_quiet(conformance_ctx), shmem_quiet();
+    complete(row.info);
     Slot expected = local, got;
     const uint64_t now = model(row.op, old, value, cond, bytes);
     memcpy(expected.datum, &now, bytes);

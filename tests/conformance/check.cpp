@@ -2,6 +2,7 @@
 // them.
 #include "check.h"
 
+#include "completion.h"
 #include "tables.h"
 
 #include <dlfcn.h>
@@ -49,10 +50,12 @@ void start(const char* program) {
     const char* own_context = getenv("HEDDLE_TEST_CTX");
     if (own_context && strcmp(own_context, "1") == 0)
         CHECK_EQ(shmem_ctx_create(0, &conformance_ctx), 0);
+    start_request();
     shmem_barrier_all();
 }
 
 int finish() {
+    finish_request();
     if (conformance_ctx != SHMEM_CTX_DEFAULT)
         shmem_ctx_destroy(conformance_ctx);
     shmem_finalize();

@@ -32,7 +32,7 @@ struct Worker {
     uint64_t call(uint64_t value, uint64_t cond) {
         uint64_t old = 0;
         row->call(&old, datum, &value, &cond, owner);
-        if (row->info.nonblocking)
+        if (row->info.completion == COMPLETE_AFTER_QUIET)
             shmem_ctx_quiet(conformance_ctx), shmem_quiet();
         return old;
     }

@@ -1,4 +1,4 @@
-"""Every function of api/openshmem.toml must be called by the program that families.py names for it.
+"""Every function of api/openshmem.toml and shmemx.toml must be called by the program that families.py names for it.
 
     coverage.py BIN RECORDER OSHRUN       BIN holds conformance_<program>_calls, and _generic where there are tables
 

@@ -1,6 +1,6 @@
-"""Which program tests which family of api/openshmem.toml: the explicit list that must be complete.
+"""Which program tests which family of api/openshmem.toml and shmemx.toml: the explicit list that must be complete.
 
-A family of the table that has no row here stops the build (make_tables.py); a function that the program of its row does
+A family of the tables that has no row here stops the build (make_tables.py); a function that the program of its row does
 not call fails the test conformance.coverage (coverage.py).
 """
 
@@ -171,6 +171,66 @@ FAMILIES = {
     "shmem_TYPENAME_min_to_all": ("active_sets", "old_reduce"),
     "shmem_TYPENAME_sum_to_all": ("active_sets", "old_reduce"),
     "shmem_TYPENAME_prod_to_all": ("active_sets", "old_reduce"),
+    # --- shmemx.toml
+    "shmemx_request_allocate": ("requests", None),
+    "shmemx_request_free": ("requests", None),
+    "shmemx_request_begin": ("requests", None),
+    "shmemx_request_end": ("requests", None),
+    "shmemx_request_merge": ("requests", None),
+    "shmemx_request_wait": ("requests", None),
+    "shmemx_request_wait_local": ("requests", None),
+    "shmemx_request_test": ("requests", None),
+    "shmemx_request_wait_any": ("requests", None),
+    "shmemx_request_wait_some": ("requests", None),
+    "shmemx_request_test_any": ("requests", None),
+    "shmemx_request_fence": ("requests", None),
+    "shmemx_TYPENAME_put_nbe": ("rma_nbe", "put"),
+    "shmemx_putSIZE_nbe": ("rma_nbe", "put"),
+    "shmemx_putmem_nbe": ("rma_nbe", "put"),
+    "shmemx_TYPENAME_get_nbe": ("rma_nbe", "get"),
+    "shmemx_getSIZE_nbe": ("rma_nbe", "get"),
+    "shmemx_getmem_nbe": ("rma_nbe", "get"),
+    "shmemx_TYPENAME_put_signal_nbe": ("signals_nbe", "put_signal"),
+    "shmemx_putSIZE_signal_nbe": ("signals_nbe", "put_signal"),
+    "shmemx_putmem_signal_nbe": ("signals_nbe", "put_signal"),
+    "shmemx_TYPENAME_atomic_set_nbe": ("atomics_nbe", "amo"),
+    "shmemx_TYPENAME_atomic_inc_nbe": ("atomics_nbe", "amo"),
+    "shmemx_TYPENAME_atomic_add_nbe": ("atomics_nbe", "amo"),
+    "shmemx_TYPENAME_atomic_and_nbe": ("atomics_nbe", "amo"),
+    "shmemx_TYPENAME_atomic_or_nbe": ("atomics_nbe", "amo"),
+    "shmemx_TYPENAME_atomic_xor_nbe": ("atomics_nbe", "amo"),
+    "shmemx_TYPENAME_atomic_fetch_nbe": ("atomics_nbe", "amo"),
+    "shmemx_TYPENAME_atomic_compare_swap_nbe": ("atomics_nbe", "amo"),
+    "shmemx_TYPENAME_atomic_swap_nbe": ("atomics_nbe", "amo"),
+    "shmemx_TYPENAME_atomic_fetch_inc_nbe": ("atomics_nbe", "amo"),
+    "shmemx_TYPENAME_atomic_fetch_add_nbe": ("atomics_nbe", "amo"),
+    "shmemx_TYPENAME_atomic_fetch_and_nbe": ("atomics_nbe", "amo"),
+    "shmemx_TYPENAME_atomic_fetch_or_nbe": ("atomics_nbe", "amo"),
+    "shmemx_TYPENAME_atomic_fetch_xor_nbe": ("atomics_nbe", "amo"),
+    "shmemx_team_sync_mt": ("move_mt", "sync"),
+    "shmemx_team_barrier_mt": ("move_mt", "sync"),
+    "shmemx_TYPENAME_broadcast_mt": ("move_mt", "move"),
+    "shmemx_broadcastmem_mt": ("move_mt", "move"),
+    "shmemx_TYPENAME_collect_mt": ("move_mt", "move"),
+    "shmemx_collectmem_mt": ("move_mt", "move"),
+    "shmemx_TYPENAME_fcollect_mt": ("move_mt", "move"),
+    "shmemx_fcollectmem_mt": ("move_mt", "move"),
+    "shmemx_TYPENAME_alltoall_mt": ("move_mt", "move"),
+    "shmemx_alltoallmem_mt": ("move_mt", "move"),
+    "shmemx_TYPENAME_and_reduce_mt": ("reductions_mt", "reduce"),
+    "shmemx_TYPENAME_or_reduce_mt": ("reductions_mt", "reduce"),
+    "shmemx_TYPENAME_xor_reduce_mt": ("reductions_mt", "reduce"),
+    "shmemx_TYPENAME_max_reduce_mt": ("reductions_mt", "reduce"),
+    "shmemx_TYPENAME_min_reduce_mt": ("reductions_mt", "reduce"),
+    "shmemx_TYPENAME_sum_reduce_mt": ("reductions_mt", "reduce"),
+    "shmemx_TYPENAME_prod_reduce_mt": ("reductions_mt", "reduce"),
+    "shmemx_ctx_info": ("context_kinds", None),
+    "shmemx_ctx_quiet_local": ("context_kinds", None),
+    "shmemx_ctx_quiet_test": ("context_kinds", None),
 }
+
+# Programs that are another one's source with other rows: of tables that they lack there are none.
+BODIES = {"rma_nbe": "rma", "atomics_nbe": "atomics", "signals_nbe": "signals", "move_mt": "move",
+          "reductions_mt": "reductions"}
 
 TABLE_PROGRAMS = sorted({program for program, table in FAMILIES.values() if table})

@@ -1,9 +1,9 @@
-"""Writes the rows of tables.h for one program, from api/openshmem.toml and families.py.
+"""Writes the rows of tables.h for one program, from api/openshmem.toml, api/shmemx.toml and families.py.
 
     make_tables.py PROGRAM OUTPUT            each row calls the C function by its name
     make_tables.py --generic PROGRAM OUTPUT  each row calls the type-generic name, where there is one
 
-Stops when a family of the table has no test in families.py, or families.py names one that is not there.
+Stops when a family of the tables has no test in families.py, or families.py names one that is not there.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "api"))
 import generate  # noqa: E402  (api/generate.py reads the table)
-from families import FAMILIES  # noqa: E402
+from families import BODIES, FAMILIES  # noqa: E402
 
 # table -> (row type, parameters of a row's function)
 SHAPES = {
@@ -48,14 +48,14 @@ OLD_AMO_OPS = {"cswap": "compare_swap", "finc": "fetch_inc", "fadd": "fetch_add"
 def all_families():
     """Family name -> family; stops when families.py and the table disagree."""
     families = {}
-    for _, section in generate.load():
+    for _, section in (entry for table in generate.TABLES for entry in generate.load(table)):
         for family in section:
             name = family.row["name"]
             families[name if name not in families else f"{name} ({family.row['types']})"] = family
     for missing in sorted(families.keys() - FAMILIES.keys()):
-        sys.exit(f"tests/conformance/families.py: no test for the family {missing} of api/openshmem.toml")
+        sys.exit(f"tests/conformance/families.py: no test for the family {missing} of the tables in api")
     for gone in sorted(FAMILIES.keys() - families.keys()):
-        sys.exit(f"tests/conformance/families.py: {gone} is not in api/openshmem.toml")
+        sys.exit(f"tests/conformance/families.py: {gone} is not in the tables in api")
     return families
 
 
@@ -71,6 +71,10 @@ def kind_of(c_type):
         return "(CHAR_MIN < 0 ? 'i' : 'u')"
     return "'u'" if c_type.startswith(("unsigned", "uint", "size")) else "'i'"
 
+
+# What a name ends in -> (when the operation is complete, what comes behind the other arguments).
+FORMS = {"nbi": ("COMPLETE_AFTER_QUIET", ""), "nbe": ("COMPLETE_AFTER_REQUEST", "conformance_request"),
+         "mt": ("COMPLETE_AT_RETURN", "thread, nthreads")}
 
 # C functions whose name is a C11 generic as well: the parentheses keep the macro out.
 GENERIC_TOO = {"shmem_wait_until", "shmem_sync"}
@@ -98,14 +102,16 @@ class Row:
             self.reached = dict(family.choices(with_ctx)).get(family.same.get(self.c_type, self.c_type), function).name
         self.thunk = "row_" + function.name
         self.lead = "conformance_ctx, " if with_ctx else ""
-        self.base = family.row["name"].removesuffix("_nbi")
+        self.form = next((form for form in FORMS if family.row["name"].endswith(f"_{form}")), "")
+        self.base = family.row["name"].replace("shmemx_", "shmem_").removesuffix(f"_{self.form}")
 
     def call(self, *arguments):
-        return f"{self.called}({self.lead}{', '.join(arguments)})"
+        behind = [FORMS[self.form][1]] if self.form and FORMS[self.form][1] else []
+        return f"{self.called}({self.lead}{', '.join([*arguments, *behind])})"
 
     def info(self):
-        nonblocking = int(self.family.row["name"].endswith("_nbi"))
-        return f'{{"{self.reached}", {self.bytes}, {kind_of(self.c_type)}, {nonblocking}}}'
+        completion = FORMS[self.form][0] if self.form else "COMPLETE_AT_RETURN"
+        return f'{{"{self.reached}", {self.bytes}, {kind_of(self.c_type)}, {completion}}}'
 
 
 def copy_body(row):
@@ -140,7 +146,7 @@ def amo_body(row):
     dest = f"(const {t}*)dest" if op == "fetch" else f"({t}*)dest"
     load = f"{t} v = 0, c = 0; if (value) memcpy(&v, value, sizeof v); if (cond) memcpy(&c, cond, sizeof c); (void)v; (void)c; "
     operands = {"compare_swap": ["c", "v"], "fetch": [], "inc": [], "fetch_inc": []}.get(op, ["v"])
-    if row.family.row["name"].endswith("_nbi"):
+    if row.form and amo_fetches(row):
         return load + row.call(f"({t}*)fetch", dest, *operands, "pe") + ";"
     if amo_fetches(row):
         return load + f"{t} old = {row.call(dest, *operands, 'pe')}; memcpy(fetch, &old, sizeof old);"
@@ -234,7 +240,7 @@ def fields(row):
     return []
 
 
-BODIES = {"put": copy_body, "get": copy_body, "p": p_body, "g": g_body, "iput": strided_body, "iget": strided_body,
+THUNKS = {"put": copy_body, "get": copy_body, "p": p_body, "g": g_body, "iput": strided_body, "iget": strided_body,
           "ibput": strided_body, "ibget": strided_body, "amo": amo_body, "put_signal": put_signal_body,
           "signal": lambda row: row.call("sig_addr", "signal", "pe") + ";", "wait": wait_body,
           "sync": lambda row: f"return {row.call('team')};", "move": move_body, "old_move": move_body,
@@ -242,10 +248,33 @@ BODIES = {"put": copy_body, "get": copy_body, "p": p_body, "g": g_body, "iput": 
 RETURNS = {"wait": "size_t", "sync": "int", "move": "int", "reduce": "int"}
 
 
+def thunk(row, returns, parameters):
+    """The function that a row points to. That of a collective by many threads has a crew call it (tables.h)."""
+    body = THUNKS[row.table](row)
+    if row.form != "mt":
+        return [f"static {returns} {row.thunk}({parameters}) {{ {body} }}"]
+    return [f"static int {row.thunk}_crew(const struct crew_call* call, int thread, int nthreads) "
+            f"{{ {CREW_TAKES} {body} }}",
+            f"static int {row.thunk}({parameters}) {{ {CREW_GIVES[row.table]} "
+            f"return conformance_crew({row.thunk}_crew, &call); }}"]
+
+
+# The arguments of a crew's call, as the thunks name them.
+CREW_TAKES = ("shmem_team_t team = call->team; void* dest = call->dest; const void* source = call->source; "
+              "ptrdiff_t dst = 1, sst = 1; size_t nelems = call->nelems; int root = call->root; "
+              "(void)dest; (void)source; (void)dst; (void)sst; (void)nelems; (void)root;")
+CREW_GIVES = {"sync": "const struct crew_call call = {team, NULL, NULL, 0, 0};",
+              "move": "const struct crew_call call = {team, dest, source, nelems, root}; (void)dst; (void)sst;",
+              "reduce": "const struct crew_call call = {team, dest, source, nelems, 0};"}
+
+
 def write_table(table, rows):
     row_type, parameters = SHAPES[table]
     returns = RETURNS.get(table, "void")
-    lines = [f"static {returns} {row.thunk}({parameters}) {{ {BODIES[table](row)} }}" for row in rows]
+    if not rows:
+        return [f"const struct {row_type} {table}_rows[1] = CONFORMANCE_NO_ROWS;",
+                f"const size_t {table}_rows_count = 0;", ""]
+    lines = [line for row in rows for line in thunk(row, returns, parameters)]
     lines.append(f"const struct {row_type} {table}_rows[] = {{")
     lines += ["    {" + ", ".join([row.info(), *fields(row), row.thunk]) + "}," for row in rows]
     return lines + ["};", f"const size_t {table}_rows_count = sizeof {table}_rows / sizeof {table}_rows[0];", ""]
@@ -258,7 +287,8 @@ def main():
     parser.add_argument("output")
     options = parser.parse_args()
     families = all_families()
-    tables = {}
+    body = BODIES.get(options.program)
+    tables = {table: [] for program, table in FAMILIES.values() if body and program == body and table}
     for name, (program, table) in FAMILIES.items():
         if program != options.program or not table:
             continue
@@ -266,8 +296,8 @@ def main():
         for with_ctx in family.forms():
             for index in range(len(family.functions(with_ctx))):
                 tables.setdefault(table, []).append(Row(table, family, index, with_ctx, options.generic))
-    lines = ["/* Written by tests/conformance/make_tables.py. */", '#include "tables.h"', "", "#include <limits.h>", "#include <shmem.h>",
-             "#include <string.h>", ""]
+    lines = ["/* Written by tests/conformance/make_tables.py. */", '#include "tables.h"', "", "#include <limits.h>",
+             "#include <shmemx.h>", "#include <string.h>", ""]
     for table, rows in tables.items():
         lines += write_table(table, rows)
     pathlib.Path(options.output).write_text("\n".join(lines))

@@ -1,10 +1,10 @@
-"""Writes the recorder: a library of all OpenSHMEM functions, each of which notes that it was called and calls its
-pshmem_ twin. Loaded ahead of libheddle.so (LD_PRELOAD) under programs that call functions instead of inlining them; so
-it tests the profiling interface, too.
+"""Writes the recorder: a library of all functions of the tables in api, each of which notes that it was called and calls
+its twin (pshmem_, pshmemx_). Loaded ahead of libheddle.so (LD_PRELOAD) under programs that call functions instead of
+inlining them; so it tests the profiling interface, too.
 
     recorder.py OUTPUT.c
 
-Byte i of the file named by HEDDLE_TEST_RECORD becomes 1 when function i of `generate.py --list` is called.
+Byte i of the file named by HEDDLE_TEST_RECORD becomes 1 when function i of functions() is called.
 conformance_last_called() is the name of the function that this thread called last.
 """
 
@@ -19,7 +19,7 @@ HEAD = """/* Written by tests/conformance/recorder.py. */
 #define HEDDLE_NO_INLINE
 #define HEDDLE_NO_GENERICS /* some functions have the name of a generic */
 #include <fcntl.h>
-#include <pshmem.h>
+#include <pshmemx.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -50,8 +50,8 @@ __attribute__((constructor)) static void open_record(void) {
 
 
 def functions():
-    """Every function of the table, in the order of `generate.py --list`."""
-    by_name = {f.name: f for _, families in generate.load() for family in families for f in family.every()}
+    """Every function of the tables, in the order of their names."""
+    by_name = {f.name: f for table in generate.TABLES for f in generate.functions_of(generate.load(table))}
     return [by_name[name] for name in sorted(by_name)]
 
 

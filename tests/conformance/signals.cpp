@@ -1,6 +1,7 @@
 // put_signal in every form, signal_set, signal_add, signal_fetch and signal_wait_until: the data is there once the
 // signal is, SET replaces and ADD adds, nothing else changes. A ring: each PE sends to the next and checks what it got.
 #include "check.h"
+#include "completion.h"
 #include "tables.h"
 
 #include <vector>
@@ -39,8 +40,7 @@ void exchange(const put_signal_row& row, unsigned char* data, uint64_t* signal, 
     CHECK_BYTES("data behind the signal", data, expected.data(), bytes);
     CHECK_UNTOUCHED("behind the data", data + bytes, kFresh, 16);
     memset(data, kFresh, bytes);
-    if (row.info.nonblocking)
-        shmem_ctx_quiet(conformance_ctx), shmem_quiet();
+    complete(row.info);
     shmem_uint64_p(&acknowledged, round, previous);
     shmem_uint64_wait_until(&acknowledged, SHMEM_CMP_GE, round);
 }

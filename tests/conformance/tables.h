@@ -6,7 +6,7 @@
 #ifndef CONFORMANCE_TABLES_H
 #define CONFORMANCE_TABLES_H
 
-#include <shmem.h>
+#include <shmemx.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,11 +18,28 @@ extern "C" {
  */
 extern shmem_ctx_t conformance_ctx;
 
+/* What the rows of functions under a request pass (completion.h). */
+extern shmemx_request_t* conformance_request;
+
+/* A collective by many threads: a row's function has the crew (crew.h) call `function` in 1 to 4 threads of this PE.
+ * Returns what they did, when that is the same. */
+struct crew_call {
+    shmem_team_t team;
+    void* dest;
+    const void* source;
+    size_t nelems;
+    int root;
+};
+int conformance_crew(int (*function)(const struct crew_call* call, int thread, int nthreads),
+                     const struct crew_call* call);
+
+enum completion { COMPLETE_AT_RETURN, COMPLETE_AFTER_QUIET, COMPLETE_AFTER_REQUEST };
+
 struct function_info {
     const char* name;
-    size_t bytes;    /* of one element */
-    char kind;       /* 'i' signed, 'u' unsigned, 'f' floating point, 'c' complex, 'b' bytes of no type */
-    int nonblocking; /* its effect is there after quiet */
+    size_t bytes; /* of one element */
+    char kind;    /* 'i' signed, 'u' unsigned, 'f' floating point, 'c' complex, 'b' bytes of no type */
+    enum completion completion;
 };
 
 struct copy_row {
@@ -134,8 +151,14 @@ CONFORMANCE_TABLE(old_move_row, old_move_rows);
 CONFORMANCE_TABLE(reduce_row, reduce_rows);
 CONFORMANCE_TABLE(old_reduce_row, old_reduce_rows);
 
+/* What a table without rows holds. */
 #ifdef __cplusplus
+#define CONFORMANCE_NO_ROWS \
+    {                       \
+    }
 }
+#else
+#define CONFORMANCE_NO_ROWS {0}
 #endif
 
 #endif

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/coverage.md: every function of api/openshmem.toml, and the conformance program that calls it.
+"""Writes docs/coverage.md: every function of the tables in api, and the conformance program that calls it.
 
     write_coverage.py            writes it
     write_coverage.py --check    exits 1 when it is not what would be written
@@ -13,16 +13,17 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE))
-from families import FAMILIES  # noqa: E402
+from families import BODIES, FAMILIES  # noqa: E402
 from make_tables import all_families  # noqa: E402
 import generate  # noqa: E402  (make_tables.py put api/ on the path)
 
 DOCUMENT = ROOT / "docs" / "coverage.md"
 HEAD = """# Every function, and the test that calls it
 
-Written by `tests/conformance/write_coverage.py` from `api/openshmem.toml` and `tests/conformance/families.py`; the test
+Written by `tests/conformance/write_coverage.py` from the tables in `api` and `tests/conformance/families.py`; the test
 `conformance.coverage` sees each of the {functions} functions being called by the program named here, under a library that
-records calls, and each generic name reaching the function of the right type. Every function has a `pshmem_` twin.
+records calls, and each generic name reaching the function of the right type. Every function has a `pshmem_` or
+`pshmemx_` twin.
 
 | | |
 |---|---|
@@ -32,6 +33,7 @@ records calls, and each generic name reaching the function of the right type. Ev
 | deprecated | {deprecated} |
 | type-generic names, in C11 and C++ | {generics} |
 | new in OpenSHMEM 1.6 | {new} |
+| of `shmemx.h` | {ours} |
 | without a test | {untested} |
 """
 
@@ -40,13 +42,14 @@ def rows(family, program):
     """One line for each function of a family."""
     how = "inlined" if family.row.get("inline") else "exported"
     old = "deprecated" if family.deprecated else ""
-    return [f"| `{function.name}` | {family.row['since']} | {old} | {how} | {program} |" for function in family.every()]
+    since = family.row.get("since", "ours")
+    return [f"| `{function.name}` | {since} | {old} | {how} | {program} |" for function in family.every()]
 
 
 def document():
-    sections = generate.load()
+    sections = [section for table in generate.TABLES for section in generate.load(table)]
     order = iter(FAMILIES[name][0] for name in all_families())  # both in the table's order
-    lines, count = [], {"inlined": 0, "exported": 0, "deprecated": 0, "new": 0, "families": 0, "untested": 0}
+    lines, count = [], {"inlined": 0, "exported": 0, "deprecated": 0, "new": 0, "families": 0, "untested": 0, "ours": 0}
     for title, families in sections:
         lines += ["", f"## {title}", "", "| function | since | | | test |", "|---|---|---|---|---|"]
         for family in families:
@@ -56,8 +59,9 @@ def document():
             count["families"] += 1
             count["inlined" if family.row.get("inline") else "exported"] += len(functions)
             count["deprecated"] += len(functions) if family.deprecated else 0
-            count["new"] += len(functions) if family.row["since"] == "1.6" else 0
-            count["untested"] += 0 if (HERE / f"{program}.cpp").exists() else len(functions)
+            count["new"] += len(functions) if family.row.get("since") == "1.6" else 0
+            count["ours"] += 0 if "since" in family.row else len(functions)
+            count["untested"] += 0 if (HERE / f"{BODIES.get(program, program)}.cpp").exists() else len(functions)
     count["functions"] = count["inlined"] + count["exported"]
     count["generics"] = len(generate.by_generic(sections))
     return HEAD.format(**count) + "\n".join(lines) + "\n"
