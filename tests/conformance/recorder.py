@@ -19,6 +19,7 @@ HEAD = """/* Written by tests/conformance/recorder.py. */
 #define HEDDLE_NO_INLINE
 #define HEDDLE_NO_GENERICS /* some functions have the name of a generic */
 #include <fcntl.h>
+#include <pshmem.h>
 #include <pshmemx.h>
 #include <stdlib.h>
 #include <sys/mman.h>

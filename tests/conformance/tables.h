@@ -33,13 +33,13 @@ struct crew_call {
 int conformance_crew(int (*function)(const struct crew_call* call, int thread, int nthreads),
                      const struct crew_call* call);
 
-enum completion { COMPLETE_AT_RETURN, COMPLETE_AFTER_QUIET, COMPLETE_AFTER_REQUEST };
+enum when_complete { COMPLETE_AT_RETURN, COMPLETE_AFTER_QUIET, COMPLETE_AFTER_REQUEST };
 
 struct function_info {
     const char* name;
     size_t bytes; /* of one element */
     char kind;    /* 'i' signed, 'u' unsigned, 'f' floating point, 'c' complex, 'b' bytes of no type */
-    enum completion completion;
+    enum when_complete completion;
 };
 
 struct copy_row {
