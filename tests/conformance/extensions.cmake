@@ -80,3 +80,18 @@ foreach(program requests context_kinds)
 endforeach()
 conformance_test(context_kinds.cycles conformance_context_kinds_inline 1 HEDDLE_TEST_CYCLES=1000000
     HEDDLE_SANITIZER=${HEDDLE_SANITIZER})
+
+# Random schedules of many threads.
+conformance_program(conformance_schedules schedules.cpp)
+target_compile_options(conformance_schedules PRIVATE -O2)
+foreach(pes 1 2 3 4)
+    foreach(threads 1 2 4 8)
+        conformance_test(schedules.always.${threads} conformance_schedules ${pes} HEDDLE_OVERLAP=always
+            HEDDLE_TEST_THREADS=${threads})
+    endforeach()
+    conformance_test(schedules.never conformance_schedules ${pes} HEDDLE_OVERLAP=never)
+    conformance_test(schedules.auto conformance_schedules ${pes})
+    conformance_test(schedules.checked conformance_schedules ${pes} HEDDLE_OVERLAP=always HEDDLE_CHECK=1)
+    conformance_test(schedules.sleeping conformance_schedules ${pes} HEDDLE_OVERLAP=always HEDDLE_SPIN_US=0
+        HEDDLE_YIELD_US=0)
+endforeach()
