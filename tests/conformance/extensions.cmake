@@ -95,3 +95,13 @@ foreach(pes 1 2 3 4)
     conformance_test(schedules.sleeping conformance_schedules ${pes} HEDDLE_OVERLAP=always HEDDLE_SPIN_US=0
         HEDDLE_YIELD_US=0)
 endforeach()
+
+# What threads do at once.
+conformance_program(conformance_beside beside.cpp)
+target_compile_options(conformance_beside PRIVATE -O2)
+foreach(pes 1 2 4)
+    conformance_test(beside.always conformance_beside ${pes} HEDDLE_OVERLAP=always)
+endforeach()
+conformance_test(beside.never conformance_beside 2 HEDDLE_OVERLAP=never)
+conformance_test(beside.auto conformance_beside 3)
+conformance_test(beside.checked conformance_beside 2 HEDDLE_OVERLAP=always HEDDLE_CHECK=1)
