@@ -34,7 +34,12 @@ bool checked_run() {
 }
 
 void start(const char* program) {
-    shmem_init();
+    const char* level = getenv("HEDDLE_TEST_LEVEL");
+    int provided = -1;
+    if (!level)
+        shmem_init();
+    else if (shmem_init_thread(atoi(level), &provided) != 0 || provided < atoi(level))
+        fail(__FILE__, __LINE__, "thread level %s: provided %d", level, provided);
     pe = shmem_my_pe();
     n_pes = shmem_n_pes();
     if (pe == 0) {

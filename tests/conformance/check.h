@@ -11,7 +11,8 @@
 
 namespace conformance {
 
-// Initializes the library, agrees on a seed (HEDDLE_TEST_SEED, or PE 0's clock) and prints it; sets conformance_ctx.
+// Initializes the library (at the thread level HEDDLE_TEST_LEVEL, where it is set), agrees on a seed (HEDDLE_TEST_SEED,
+// or PE 0's clock) and prints it; sets conformance_ctx.
 void start(const char* program);
 // Destroys what start made, finalizes; the status for main to return.
 int finish();

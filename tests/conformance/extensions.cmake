@@ -105,3 +105,20 @@ endforeach()
 conformance_test(beside.never conformance_beside 2 HEDDLE_OVERLAP=never)
 conformance_test(beside.auto conformance_beside 3)
 conformance_test(beside.checked conformance_beside 2 HEDDLE_OVERLAP=always HEDDLE_CHECK=1)
+
+# No lock, and no system call.
+if(NOT HEDDLE_SANITIZER) # their runtimes take locks and make calls of their own
+    conformance_program(conformance_no_locks no_locks.cpp watch.cpp)
+    target_compile_options(conformance_no_locks PRIVATE -O2)
+    target_link_libraries(conformance_no_locks PRIVATE ${CMAKE_DL_LIBS})
+    foreach(pes 1 3)
+        foreach(level 0 1 2 3)
+            foreach(calls 0 1)
+                set(name no_locks.level${level}.calls${calls})
+                conformance_test(${name} conformance_no_locks ${pes} HEDDLE_TEST_LEVEL=${level}
+                    HEDDLE_TEST_CALLS=${calls} HEDDLE_OVERLAP=always)
+                set_tests_properties(conformance.${name}.${pes} PROPERTIES SKIP_RETURN_CODE 77)
+            endforeach()
+        endforeach()
+    endforeach()
+endif()
