@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "run_together.hpp"
 #include "transfer_points.hpp"
 
 namespace shmem_mt {
@@ -30,44 +31,32 @@ class Consumer {
         alignas(64) long credit;
     };
 
-    Consumer(Job& job, Channel* channels, bool private_context, long batch)
-        : job_(job), channels_(channels), private_context_(private_context), batch_(batch) {
+    Consumer(Job& job, Channel* channels, Route route, long batch)
+        : job_(job), channels_(channels), route_(route), batch_(batch) {
         for (int t = 0; t < job.threads(); ++t) std::memset(&channels[t], 0, sizeof(Channel));
         next_.assign(static_cast<size_t>(job.threads()), 1);
-        starts_.resize(next_.size());
         wrong_.assign(next_.size(), 0);
         shmem_barrier_all();
     }
 
     // Sends `count` messages a thread; all have been read when it returns. Collective.
     Report sample(long count) {
-        Report report;
-        job_.team().run([&](int thread) {
-            const size_t index = static_cast<size_t>(thread);
-            job_.team().barrier();
-            if (thread == 0)
-                shmem_barrier_all();
-            job_.team().barrier();
-            starts_[index] = now_seconds();
-            const long first = next_[index];
-            if (job_.is_sender()) {
-                job_.with_link(private_context_, thread,
-                               [&](const auto& link) { send(link, channels_[index], first, first + count); });
-            } else {
-                wrong_[index] += consume(channels_[index], first, first + count);
-            }
-            next_[index] = first + count;
-            job_.team().barrier();
-            if (thread == 0)
-                report.seconds = now_seconds();
-        });
-        if (job_.is_sender()) {
-            report.first_start = *std::min_element(starts_.begin(), starts_.end());
-            report.last_start = *std::max_element(starts_.begin(), starts_.end());
-            report.seconds -= report.first_start;
-        } else {
-            report.seconds = 0;
-        }
+        Report report = run_together(
+            job_,
+            [&](int thread) {
+                const size_t index = static_cast<size_t>(thread);
+                const long first = next_[index];
+                if (job_.is_sender()) {
+                    job_.with_link(route_, thread,
+                                   [&](const auto& link) { send(link, channels_[index], first, first + count); });
+                } else {
+                    wrong_[index] += consume(channels_[index], first, first + count);
+                }
+                next_[index] = first + count;
+            },
+            [] { return true; });
+        if (!job_.is_sender())
+            report = Report{};
         report.ok = std::count(wrong_.begin(), wrong_.end(), 0) == static_cast<long>(wrong_.size());
         return report;
     }
@@ -153,11 +142,10 @@ class Consumer {
 
     Job& job_;
     Channel* channels_;
-    const bool private_context_;
+    const Route route_;
     const long batch_;
-    std::vector<long> next_;      // by thread: the next sequence number; all PEs agree on it
-    std::vector<double> starts_;  // by thread
-    std::vector<long> wrong_;     // by thread: messages that were not the ones expected
+    std::vector<long> next_;   // by thread: the next sequence number; all PEs agree on it
+    std::vector<long> wrong_;  // by thread: messages that were not the ones expected
 };
 
 }  // namespace shmem_mt

@@ -1,5 +1,5 @@
-// The session of an OpenSHMEM program: init and finalize, who sends to whom, the team of threads with their
-// contexts, and the agreement among PEs.
+// The session of an OpenSHMEM program: init and finalize, who sends to whom, the contexts of the threads, and the
+// agreement among PEs.
 #pragma once
 
 #include <shmem.h>
@@ -7,14 +7,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "clock.hpp"
 #include "link.hpp"
 #include "session.hpp"
-#include "thread_team.hpp"
 
 namespace shmem_mt {
 
@@ -54,17 +52,20 @@ inline void* symmetric_alloc(size_t bytes) {
     return memory;
 }
 
+// How many PEs a program can run with: kPairs, an even number, of which the lower half sends to the upper half.
+enum class Pes { kPairs, kPairsOrOne, kAny };
+
 class Job final : public Session {
   public:
-    Job(const char* benchmark, const Options& options) : Session(options) {
+    Job(const char* benchmark, const Options& options, Pes pes = Pes::kPairs) : Session(options) {
         const int wanted = options.threads == 1 ? SHMEM_THREAD_SINGLE : SHMEM_THREAD_MULTIPLE;
         shmem_init_thread(wanted, &provided_);
-        team_ = std::make_unique<ThreadTeam>(options.threads);  // after init: the library may move static data then
+        start_threads(options.threads);  // after init: the library may move static data then
         me_ = shmem_my_pe();
         n_pes_ = shmem_n_pes();
         thread_level_ok_ = options.threads == 1 || provided_ >= SHMEM_THREAD_MULTIPLE;
         print_library(benchmark, wanted);
-        if (n_pes_ < 2 || n_pes_ % 2 != 0)
+        if (pes != Pes::kAny && n_pes_ % 2 != 0 && !(pes == Pes::kPairsOrOne && n_pes_ == 1))
             fail("the number of PEs must be even, not " + std::to_string(n_pes_));
         reports_ = static_cast<Report*>(symmetric_alloc(sizeof(Report) * static_cast<size_t>(n_pes_)));
         agreed_ = static_cast<Agreed*>(symmetric_alloc(sizeof(Agreed)));
@@ -76,40 +77,46 @@ class Job final : public Session {
     // Ends the program normally.
     void finish() {
         destroy_contexts();
-        team_.reset();
+        end_threads();
         print_done();
         shmem_barrier_all();
         shmem_finalize();
     }
 
-    ThreadTeam& team() { return *team_; }
     Control* control() { return control_; }
     bool thread_level_ok() const { return thread_level_ok_; }
 
-    // Lower half sends to upper half: PE i to PE i + n/2.
-    bool is_sender() const { return me_ < n_pes_ / 2; }
+    // Lower half sends to upper half: PE i to PE i + n/2. One PE alone sends to itself.
+    bool is_sender() const { return me_ < (n_pes_ + 1) / 2; }
     int partner() const { return is_sender() ? me_ + n_pes_ / 2 : me_ - n_pes_ / 2; }
+    int message_pe() const { return real_pe(partner()); }
 
-    // Where messages really go: the partner, unless a fault is planted.
-    int message_pe() const {
+    // Where messages for `pe` really go: there, unless a fault is planted.
+    int real_pe(int pe) const {
         if (options_.fault == Fault::kRankAsSize)
             return (me_ + me_ / 2) % n_pes_;
         if (options_.fault == Fault::kPeerListIgnored)
             return (me_ + 1) % n_pes_;
-        return partner();
+        return pe;
     }
 
-    bool has_private_contexts() const { return private_contexts_; }
-    const std::string& why_no_private_contexts() const { return why_no_private_; }
+    // Empty, or the reason why there is no such context.
+    std::string why_no_context(Route route) const {
+        if (route == Route::kDefaultContext)
+            return "";
+        return route == Route::kSharedContext ? why_no_shared_ : why_no_private_;
+    }
 
-    // Calls f(link) with the link of that kind for `thread`.
+    // Calls f(link) with the link to that context for `thread`.
     template <class F>
-    void with_link(bool private_context, int thread, F&& f) const {
+    void with_link(Route route, int thread, F&& f) const {
 #if SHMEM_MT_HAVE_CTX
-        if (private_context)
-            return f(PrivateLink{contexts_[static_cast<size_t>(thread)]});
+        if (route == Route::kPrivateContext)
+            return f(ContextLink{contexts_[static_cast<size_t>(thread)]});
+        if (route == Route::kSharedContext)
+            return f(ContextLink{shared_context_});
 #endif
-        (void)private_context;
+        (void)route;
         (void)thread;
         f(DefaultLink{});
     }
@@ -144,33 +151,33 @@ class Job final : public Session {
             return;
         contexts_.resize(static_cast<size_t>(threads()));
         std::vector<int> created(static_cast<size_t>(threads()), 0);
-        team_->run([&](int thread) {
+        team().run([&](int thread) {
             const size_t index = static_cast<size_t>(thread);
             created[index] = shmem_ctx_create(SHMEM_CTX_PRIVATE, &contexts_[index]) == 0;
         });
         Report mine;
         for (const int ok : created) mine.ok = mine.ok && ok;
-        private_contexts_ = agree(mine).ok != 0;
-        why_no_private_ = "shmem_ctx_create(SHMEM_CTX_PRIVATE) failed";
-        if (!private_contexts_)
-            contexts_.clear();
+        why_no_private_ = agree(mine).ok ? "" : "shmem_ctx_create(SHMEM_CTX_PRIVATE) failed";
+        mine.ok = shmem_ctx_create(0, &shared_context_) == 0;
+        why_no_shared_ = agree(mine).ok ? "" : "shmem_ctx_create(0) failed";
 #endif
     }
 
     void destroy_contexts() {
 #if SHMEM_MT_HAVE_CTX
-        if (!private_contexts_)
-            return;
-        team_->run([&](int thread) { shmem_ctx_destroy(contexts_[static_cast<size_t>(thread)]); });
+        if (why_no_shared_.empty())
+            shmem_ctx_destroy(shared_context_);
+        if (why_no_private_.empty())
+            team().run([&](int thread) { shmem_ctx_destroy(contexts_[static_cast<size_t>(thread)]); });
 #endif
     }
 
-    std::unique_ptr<ThreadTeam> team_;
     int provided_ = 0;
     bool thread_level_ok_ = true;
-    bool private_contexts_ = false;
     std::string why_no_private_ = "the library has no shmem_ctx_create";
+    std::string why_no_shared_ = why_no_private_;
 #if SHMEM_MT_HAVE_CTX
+    shmem_ctx_t shared_context_{};
     std::vector<shmem_ctx_t> contexts_;
 #endif
     Report* reports_ = nullptr;

@@ -51,7 +51,7 @@ void run_round_trip(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes,
     const char* sync = kSyncs[static_cast<int>(ping)];
     if (!job.options().wants_sync(sync))
         return;
-    RoundTrip round_trip(job, memory, boxes, ping, route == Route::kPrivateContext, size);
+    RoundTrip round_trip(job, memory, boxes, ping, route, size);
     Agreed verdict;
     if (job.options().validate)
         verdict = round_trip.validate();

@@ -1,6 +1,6 @@
-// How an operation leaves the caller: through the default context, through a private context, or (the
-// reference lines) by plain loads and stores. The three classes have the same members, so that one loop is
-// written once and the compiler makes a direct version for each; nothing is decided per message.
+// How an operation leaves the caller: through the default context, through a context of its own or shared by all
+// threads, or (the reference lines) by plain loads and stores. The three classes have the same members, so that one
+// loop is written once and the compiler makes a direct version for each; nothing is decided per message.
 #pragma once
 
 #include <shmem.h>
@@ -32,6 +32,9 @@
 
 namespace shmem_mt {
 
+// kSharedContext: one context, made without options, that all threads of the PE use. kPrivateContext: one a thread.
+enum class Route { kDefaultContext, kSharedContext, kPrivateContext, kPlainPeer, kPlainPrivate };
+
 struct DefaultLink {
     void p(long* dest, long value, int pe) const { shmem_long_p(dest, value, pe); }
     long g(const long* source, int pe) const { return shmem_long_g(source, pe); }
@@ -56,7 +59,7 @@ struct DefaultLink {
 };
 
 #if SHMEM_MT_HAVE_CTX
-struct PrivateLink {
+struct ContextLink {
     shmem_ctx_t ctx;
 
     void p(long* dest, long value, int pe) const { shmem_ctx_long_p(ctx, dest, value, pe); }

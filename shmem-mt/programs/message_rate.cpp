@@ -2,6 +2,9 @@
 //   rate           blind: until quiet and the target's acknowledgement that the last data is there
 //   consumed_rate  until a core of the target has read every message in order
 // With them, interleaved: plain_store and plain_load, one 8-byte store or load a message in the same loop.
+//
+// And requests: the blind rate of put and get by what completes them, interleaved, with one context for all or one
+// a thread.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -13,6 +16,7 @@ namespace shmem_mt {
 namespace {
 
 constexpr const char* kName = "message-rate";
+constexpr const char* kRequestsName = "requests";
 
 constexpr OpName kOps[] = {
     {"p", Op::kP, "quiet", false},
@@ -23,6 +27,27 @@ constexpr OpName kOps[] = {
     {"get_nbi", Op::kGetNbi, "quiet", true},
     {"atomic_add", Op::kAdd, "quiet", false},
     {"atomic_fetch_add", Op::kFetchAdd, "blocking", false},
+    {"put_quiet", Op::kPut, "quiet_each", true},
+    {"put_nbe", Op::kPutNbi, "request_each", true, Requests::kEach},
+    {"put_nbe", Op::kPutNbi, "request_merged", true, Requests::kMerged},
+    {"put_nbe", Op::kPutNbi, "request_shared", true, Requests::kShared},
+    {"get_nbe", Op::kGetNbi, "request_each", true, Requests::kEach},
+    {"get_nbe", Op::kGetNbi, "request_merged", true, Requests::kMerged},
+    {"get_nbe", Op::kGetNbi, "request_shared", true, Requests::kShared},
+};
+
+// The benchmark requests: each name is one group.
+constexpr OpName kRequestOps[] = {
+    {"requests_put", Op::kPut, "quiet_each", true},
+    {"requests_put", Op::kPutNbi, "quiet", true},
+    {"requests_put", Op::kPutNbi, "request_each", true, Requests::kEach},
+    {"requests_put", Op::kPutNbi, "request_merged", true, Requests::kMerged},
+    {"requests_put", Op::kPutNbi, "request_shared", true, Requests::kShared},
+    {"requests_get", Op::kGet, "blocking", true},
+    {"requests_get", Op::kGetNbi, "quiet", true},
+    {"requests_get", Op::kGetNbi, "request_each", true, Requests::kEach},
+    {"requests_get", Op::kGetNbi, "request_merged", true, Requests::kMerged},
+    {"requests_get", Op::kGetNbi, "request_shared", true, Requests::kShared},
 };
 
 // Slots of a window: 8 KiB of 8-byte messages, 16 KiB of larger ones; a first-level cache holds window and
@@ -37,14 +62,27 @@ TransferSpec make_spec(const OpName& op, Route route, bool on_heap, long size) {
     TransferSpec spec;
     spec.op = op.op;
     spec.route = route;
+    spec.requests = op.requests;
+    spec.quiet_every = op.requests == Requests::kEach || std::string(op.sync) == "quiet_each" ? 1 : 0;
     spec.on_heap = on_heap;
     spec.size_bytes = size;
     spec.slots = window_slots(size);
     return spec;
 }
 
-void run_op(Job& job, TransferMemory& memory, const OpName& op, Route route, bool on_heap) {
+// Says by name, once, what the library cannot do.
+bool wanted(Job& job, const char* benchmark, const OpName& op, Route route) {
     if (!job.options().wants_sync(op.sync))
+        return false;
+    if (op.requests == Requests::kNone || SHMEM_MT_HAVE_SHMEMX)
+        return true;
+    if (route == Route::kDefaultContext)
+        job.skip(benchmark, std::string(op.name) + " with " + op.sync, kNoRequests);
+    return false;
+}
+
+void run_op(Job& job, TransferMemory& memory, const OpName& op, Route route, bool on_heap) {
+    if (!wanted(job, kName, op, route))
         return;
     const std::vector<long> sizes = op.sized ? job.options().sizes : std::vector<long>{8};
     for (const long size : sizes) {
@@ -60,11 +98,28 @@ void run_op(Job& job, TransferMemory& memory, const OpName& op, Route route, boo
     }
 }
 
+void run_requests(Job& job, TransferMemory& memory, const std::string& name, Route route, bool on_heap) {
+    std::vector<OpName> rows;
+    for (const auto& op : kRequestOps) {
+        if (name == op.name && wanted(job, kRequestsName, op, route))
+            rows.push_back(op);
+    }
+    for (const long size : job.options().sizes) {
+        std::vector<NamedTransfer> group;
+        for (const auto& op : rows) {
+            const TransferSpec spec = make_spec(op, route, on_heap, size);
+            if (Transfer::fits(job, spec))
+                group.push_back({name.substr(name.find('_') + 1), op.sync, spec});
+        }
+        run_transfers(job, memory, kRequestsName, Metric::kRate, group);
+    }
+}
+
 void run_consumed(Job& job, Consumer::Channel* channels, Route route, long batch) {
     const char* sync = batch == 1 ? "self_flag" : "fence_flag";
     if (!job.options().wants_sync(sync))
         return;
-    Consumer consumer(job, channels, route == Route::kPrivateContext, batch);
+    Consumer consumer(job, channels, route, batch);
     Agreed verdict;
     if (job.options().validate)
         verdict = consumer.validate();
@@ -92,8 +147,14 @@ void run_all(Job& job) {
                 for (const long batch : options.batches) run_consumed(job, channels, route, batch);
                 continue;
             }
-            const OpName& op = *std::find_if(std::begin(kOps), std::end(kOps), [&](auto& o) { return name == o.name; });
-            for (const auto& placement : options.placements) run_op(job, memory, op, route, placement == "heap");
+            for (const auto& placement : options.placements) {
+                if (name.rfind("requests_", 0) == 0)
+                    run_requests(job, memory, name, route, placement == "heap");
+                for (const auto& op : kOps) {
+                    if (name == op.name)
+                        run_op(job, memory, op, route, placement == "heap");
+                }
+            }
         }
     }
 }
@@ -106,10 +167,12 @@ int main(int argc, char** argv) {
     Options defaults;
     defaults.sizes = {8, 64, 512, 4096};
     defaults.placements = {"heap", "static"};
-    defaults.contexts = {"default", "private"};
+    defaults.contexts = {"default", "shared", "private"};
     defaults.batches = {1, 8, 512};
     std::vector<std::string> known;
     for (const auto& op : kOps) known.push_back(op.name);
+    for (const auto& op : kRequestOps) known.push_back(op.name);
+    known.erase(std::unique(known.begin(), known.end()), known.end());
     known.push_back("consumed");
     Job job(kName, parse_options(argc, argv, defaults, known));
     if (threads_available(job, kName))

@@ -16,6 +16,7 @@ class MpiJob final : public Session {
   public:
     MpiJob(const char* benchmark, const Options& options) : Session(options) {
         MPI_Init(nullptr, nullptr);
+        start_threads(1);
         MPI_Comm_rank(MPI_COMM_WORLD, &me_);
         MPI_Comm_size(MPI_COMM_WORLD, &n_pes_);
         reports_.resize(static_cast<size_t>(n_pes_));
@@ -30,6 +31,7 @@ class MpiJob final : public Session {
 
     // Ends the program normally.
     void finish() {
+        end_threads();
         print_done();
         MPI_Finalize();
     }

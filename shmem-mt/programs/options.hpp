@@ -20,7 +20,7 @@ struct Options {
     std::vector<std::string> ops;         // empty: all of the program's
     std::vector<std::string> syncs;       // empty: all
     std::vector<std::string> placements;  // heap, static
-    std::vector<std::string> contexts;    // default, private
+    std::vector<std::string> contexts;    // default, shared, private
     std::vector<std::string> teams;       // world, strided
     std::vector<long> sizes;              // bytes
     std::vector<long> batches;            // consumed rate: messages per flag
@@ -73,6 +73,26 @@ inline std::vector<long> parse_longs(const char* program, const char* name, cons
         values.push_back(static_cast<long>(value));
     }
     return values;
+}
+
+// Ends the program when one of the lists names what is not there.
+inline void check_names(const char* program, const Options& options, const std::vector<std::string>& known_ops) {
+    const struct {
+        const char* what;
+        const std::vector<std::string>& asked;
+        const std::vector<std::string> known;
+    } kLists[] = {
+        {"operation", options.ops, known_ops},
+        {"placement", options.placements, {"heap", "static"}},
+        {"context", options.contexts, {"default", "shared", "private"}},
+        {"team", options.teams, {"world", "strided"}},
+    };
+    for (const auto& list : kLists) {
+        for (const auto& name : list.asked) {
+            if (std::find(list.known.begin(), list.known.end(), name) == list.known.end())
+                usage_error(program, std::string("unknown ") + list.what + " " + name);
+        }
+    }
 }
 
 // Parses the command line over `defaults`; `known_ops` are the operations that the program has.
@@ -145,22 +165,7 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
     }
     if (optind < argc)
         usage_error(program, std::string("unexpected argument ") + argv[optind]);
-    for (const auto& op : options.ops) {
-        if (std::find(known_ops.begin(), known_ops.end(), op) == known_ops.end())
-            usage_error(program, "unknown operation " + op);
-    }
-    for (const auto& placement : options.placements) {
-        if (placement != "heap" && placement != "static")
-            usage_error(program, "unknown placement " + placement);
-    }
-    for (const auto& context : options.contexts) {
-        if (context != "default" && context != "private")
-            usage_error(program, "unknown context " + context);
-    }
-    for (const auto& team : options.teams) {
-        if (team != "world" && team != "strided")
-            usage_error(program, "unknown team " + team);
-    }
+    check_names(program, options, known_ops);
     return options;
 }
 

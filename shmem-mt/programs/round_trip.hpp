@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "run_together.hpp"
 #include "transfer_points.hpp"
 
 namespace shmem_mt {
@@ -26,11 +27,10 @@ class RoundTrip {
         alignas(64) uint64_t signal;
     };
 
-    RoundTrip(Job& job, TransferMemory& memory, Mailbox* boxes, Ping ping, bool private_context, long size_bytes)
-        : job_(job), memory_(memory), boxes_(boxes), ping_(ping), private_context_(private_context), size_(size_bytes) {
+    RoundTrip(Job& job, TransferMemory& memory, Mailbox* boxes, Ping ping, Route route, long size_bytes)
+        : job_(job), memory_(memory), boxes_(boxes), ping_(ping), route_(route), size_(size_bytes) {
         for (int t = 0; t < job.threads(); ++t) boxes[t] = Mailbox{};
         next_.assign(static_cast<size_t>(job.threads()), 1);
-        starts_.resize(next_.size());
         shmem_barrier_all();
     }
 
@@ -58,30 +58,22 @@ class RoundTrip {
     char* outbox(int thread) { return memory_.local() + thread * region(); }
 
     Report run(long count, std::vector<Checker>* checkers) {
-        Report report;
-        job_.team().run([&](int thread) {
-            const size_t index = static_cast<size_t>(thread);
-            job_.team().barrier();
-            if (thread == 0)
-                shmem_barrier_all();
-            job_.team().barrier();
-            starts_[index] = now_seconds();
-            job_.with_link(private_context_, thread, [&](const auto& link) {
-                if (ping_ == Ping::kLastWord)
-                    loop<Ping::kLastWord>(link, thread, count, checkers);
-                if (ping_ == Ping::kFenceFlag)
-                    loop<Ping::kFenceFlag>(link, thread, count, checkers);
-                if (ping_ == Ping::kPutSignal)
-                    loop<Ping::kPutSignal>(link, thread, count, checkers);
-            });
-            next_[index] += count;
-            job_.team().barrier();
-            if (thread == 0)
-                report.seconds = now_seconds();
-        });
-        report.first_start = *std::min_element(starts_.begin(), starts_.end());
-        report.last_start = *std::max_element(starts_.begin(), starts_.end());
-        report.seconds = job_.is_sender() ? report.seconds - report.first_start : 0;
+        Report report = run_together(
+            job_,
+            [&](int thread) {
+                job_.with_link(route_, thread, [&](const auto& link) {
+                    if (ping_ == Ping::kLastWord)
+                        loop<Ping::kLastWord>(link, thread, count, checkers);
+                    if (ping_ == Ping::kFenceFlag)
+                        loop<Ping::kFenceFlag>(link, thread, count, checkers);
+                    if (ping_ == Ping::kPutSignal)
+                        loop<Ping::kPutSignal>(link, thread, count, checkers);
+                });
+                next_[static_cast<size_t>(thread)] += count;
+            },
+            [] { return true; });
+        if (!job_.is_sender())
+            report.seconds = 0;
         return report;
     }
 
@@ -146,10 +138,9 @@ class RoundTrip {
     TransferMemory& memory_;
     Mailbox* boxes_;
     const Ping ping_;
-    const bool private_context_;
+    const Route route_;
     const long size_;
-    std::vector<long> next_;      // by thread
-    std::vector<double> starts_;  // by thread
+    std::vector<long> next_;  // by thread
 };
 
 }  // namespace shmem_mt

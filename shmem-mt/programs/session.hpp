@@ -7,10 +7,12 @@
 
 #include <cstdio>
 #include <limits>
+#include <memory>
 #include <string>
 
 #include "options.hpp"
 #include "output.hpp"
+#include "thread_team.hpp"
 
 namespace shmem_mt {
 
@@ -48,6 +50,7 @@ class Session {
     int me() const { return me_; }
     int n_pes() const { return n_pes_; }
     int threads() const { return options_.threads; }
+    ThreadTeam& team() { return *team_; }
     bool one_host() const { return one_host_; }
     bool arithmetic_ok() const { return arithmetic_ok_; }
 
@@ -77,6 +80,9 @@ class Session {
 
   protected:
     explicit Session(const Options& options) : options_(options) {}
+
+    void start_threads(int count) { team_ = std::make_unique<ThreadTeam>(count); }
+    void end_threads() { team_.reset(); }
 
     void print_start(const char* benchmark, const std::string& library, int major, int minor, const char* level,
                      bool level_ok) const {
@@ -163,6 +169,7 @@ class Session {
                          all.checked_bytes == static_cast<long>(n_pes_) * (n_pes_ + 1) / 2;
     }
 
+    std::unique_ptr<ThreadTeam> team_;
     bool one_host_ = false;
     bool arithmetic_ok_ = false;
     long token_ = 0;

@@ -20,12 +20,13 @@
 #include "clock.hpp"
 #include "job.hpp"
 #include "measure.hpp"
+#include "requests.hpp"
+#include "run_together.hpp"
 #include "validation.hpp"
 
 namespace shmem_mt {
 
 enum class Op { kP, kG, kPut, kGet, kPutNbi, kGetNbi, kAdd, kFetchAdd, kFetch };
-enum class Route { kDefaultContext, kPrivateContext, kPlainPeer, kPlainPrivate };
 
 inline bool op_reads(Op op) {
     return op == Op::kG || op == Op::kGet || op == Op::kGetNbi || op == Op::kFetch;
@@ -40,6 +41,7 @@ inline bool op_sends_buffer(Op op) {
 struct TransferSpec {
     Op op = Op::kPut;
     Route route = Route::kDefaultContext;
+    Requests requests = Requests::kNone;  // of non-blocking operations; kEach wants quiet_every = 1
     bool on_heap = true;
     bool bidirectional = false;
     long size_bytes = 8;
@@ -125,6 +127,12 @@ unsigned long issue_op(Op op, const Link& link, const Cursor& c, long count, lon
     return 0;
 }
 
+// The same for put and get alone, which a link with requests has.
+template <class Link>
+unsigned long issue_non_blocking(Op op, const Link& link, const Cursor& c, long count, long chunk) {
+    return op == Op::kPutNbi ? issue<Op::kPutNbi>(link, c, count, chunk) : issue<Op::kGetNbi>(link, c, count, chunk);
+}
+
 // Windows and private buffers for all points of a program, allocated once for the largest. A point divides
 // them into regions of its own size, one a thread.
 class TransferMemory {
@@ -151,7 +159,11 @@ class Transfer {
     Transfer(Job& job, TransferMemory& memory, const TransferSpec& spec)
         : job_(job), memory_(memory), spec_(spec), stride_(std::max(8L, spec.size_bytes)), region_(region_bytes(spec)) {
         sums_.resize(static_cast<size_t>(job.threads()));
-        starts_.resize(sums_.size());
+        if (spec.requests == Requests::kShared) {
+            shared_ = std::make_unique<SharedRequest>();
+            if (!shared_->ok())
+                fail("there is no memory for a shared request");
+        }
         fill_sources(job.next_token());
     }
 
@@ -220,7 +232,9 @@ class Transfer {
 
     // The operation that really runs: the one named, unless a fault is planted.
     Op real_op() const {
-        return spec_.op == Op::kPut && job_.options().fault == Fault::kGetNamedPut ? Op::kGet : spec_.op;
+        if (job_.options().fault != Fault::kGetNamedPut || !op_sends_buffer(spec_.op))
+            return spec_.op;
+        return spec_.op == Op::kPut ? Op::kGet : Op::kGetNbi;
     }
 
     Cursor cursor(int thread, long token) {
@@ -244,34 +258,43 @@ class Transfer {
                 report.ok = serve(token);
             return report;
         }
-        const long chunk = spec_.quiet_every ? spec_.quiet_every : count;
-        job_.team().run([&](int thread) {
-            const size_t index = static_cast<size_t>(thread);
-            const Cursor c = cursor(thread, token);
+        std::vector<Cursor> cursors;
+        for (int t = 0; t < job_.threads(); ++t) {
+            cursors.push_back(cursor(t, token));
             if (op_sends_buffer(spec_.op))
-                mark_last(c, count, token);
-            job_.team().barrier();
-            if (thread == 0)
-                shmem_barrier_all();
-            job_.team().barrier();
-            starts_[index] = now_seconds();
-            if (plain()) {
-                sums_[index] = issue_op(real_op(), PlainLink{}, c, count, chunk);
+                mark_last(cursors.back(), count, token);
+        }
+        return run_together(
+            job_,
+            [&](int thread) {
+                const size_t index = static_cast<size_t>(thread);
+                sums_[index] = send(thread, cursors[index], count);
+            },
+            [&] {
+                if (shared_)
+                    shared_->wait();
+                return !needs_ack() || settle(count, token);
+            });
+    }
+
+    // `count` messages of one thread. Returns the sum of what it fetched.
+    unsigned long send(int thread, const Cursor& c, long messages) {
+        const Fault fault = job_.options().fault;
+        const long count = fault == Fault::kSkippedOperation ? 0 : messages;
+        const long chunk = spec_.quiet_every ? spec_.quiet_every : messages;
+        unsigned long sum = 0;
+        if (plain())
+            return issue_op(real_op(), PlainLink{}, c, count, chunk);
+        job_.with_link(spec_.route, thread, [&](const auto& link) {
+            if (spec_.requests == Requests::kNone) {
+                sum = issue_op(real_op(), link, c, count, chunk);
             } else {
-                job_.with_link(spec_.route == Route::kPrivateContext, thread,
-                               [&](const auto& link) { sums_[index] = issue_op(real_op(), link, c, count, chunk); });
-            }
-            job_.team().barrier();
-            if (thread == 0) {
-                if (needs_ack())
-                    report.ok = settle(count, token);
-                report.seconds = now_seconds();
+                with_requests(link, spec_.requests, shared_.get(), [&](const auto& requesting) {
+                    sum = issue_non_blocking(real_op(), requesting, c, count, chunk);
+                });
             }
         });
-        report.first_start = *std::min_element(starts_.begin(), starts_.end());
-        report.last_start = *std::max_element(starts_.begin(), starts_.end());
-        report.seconds -= report.first_start;
-        return report;
+        return sum;
     }
 
     bool needs_ack() const { return !plain() && !op_reads(spec_.op); }
@@ -395,7 +418,7 @@ class Transfer {
     const long stride_;                // bytes from slot to slot
     const long region_;                // bytes from thread to thread
     std::vector<unsigned long> sums_;  // by thread: what its loop fetched, so that the loop has a use
-    std::vector<double> starts_;       // by thread
+    std::unique_ptr<SharedRequest> shared_;
     long source_token_ = 0;
 };
 

@@ -19,6 +19,7 @@ struct OpName {
     Op op;
     const char* sync;
     bool sized;
+    Requests requests = Requests::kNone;
 };
 
 struct NamedTransfer {
@@ -28,9 +29,8 @@ struct NamedTransfer {
 };
 
 inline std::string context_name(Route route) {
-    if (route == Route::kDefaultContext)
-        return "default";
-    return route == Route::kPrivateContext ? "private" : "none";
+    static const char* const kNames[] = {"default", "shared", "private", "none", "none"};
+    return kNames[static_cast<int>(route)];
 }
 
 // The reference to `spec` by plain loads and stores: through the peer's mapping when there is one, else in
@@ -97,11 +97,13 @@ inline void run_transfers(Job& job, TransferMemory& memory, const char* benchmar
 inline std::vector<Route> wanted_routes(Job& job, const char* benchmark) {
     std::vector<Route> routes;
     for (const auto& context : job.options().contexts) {
-        if (context == "private" && !job.has_private_contexts()) {
-            job.skip(benchmark, "context=private", job.why_no_private_contexts());
-        } else {
-            routes.push_back(context == "private" ? Route::kPrivateContext : Route::kDefaultContext);
-        }
+        const Route route = context == "private"  ? Route::kPrivateContext
+                            : context == "shared" ? Route::kSharedContext
+                                                  : Route::kDefaultContext;
+        if (job.why_no_context(route).empty())
+            routes.push_back(route);
+        else
+            job.skip(benchmark, "context=" + context, job.why_no_context(route));
     }
     return routes;
 }

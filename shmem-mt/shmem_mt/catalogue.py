@@ -11,6 +11,7 @@ class Benchmark:
     program: str
     what: str
     ops: tuple
+    any_pes: bool = False  # else the number of PEs must be even
 
 
 BENCHMARKS = (
@@ -39,7 +40,26 @@ BENCHMARKS = (
         "message-rate",
         "message_rate",
         "messages a second, blind and consumed, beside plain stores and loads",
-        ("p", "g", "put", "get", "put_nbi", "get_nbi", "atomic_add", "atomic_fetch_add", "consumed"),
+        (
+            "p",
+            "g",
+            "put",
+            "get",
+            "put_nbi",
+            "get_nbi",
+            "atomic_add",
+            "atomic_fetch_add",
+            "consumed",
+            "put_quiet",
+            "put_nbe",
+            "get_nbe",
+        ),
+    ),
+    Benchmark(
+        "requests",
+        "message_rate",
+        "operations a second by what completes them: quiet, one request each, merged, shared",
+        ("requests_put", "requests_get"),
     ),
     Benchmark(
         "collectives",
@@ -68,6 +88,9 @@ SYNCS = {
     "last_word": "the receiver waits for the 8-byte message itself",
     "fence_flag": "put, fence, flag; the receiver waits for the flag",
     "self_flag": "every message is its own flag",
+    "request_each": "a request for every operation, waited for at once (shmemx.h)",
+    "request_merged": "all operations of a thread under one request, one wait",
+    "request_shared": "all operations of all threads under one SHARED request, one wait",
     "put_signal": "put with signal (OpenSHMEM 1.5)",
     "wait_until": "one PE waits in shmem_long_wait_until",
     "barrier_all": "shmem_barrier_all",

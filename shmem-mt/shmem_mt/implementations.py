@@ -33,6 +33,12 @@ PROBES = {
         "shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 2, 1, 0, 0, &t); shmem_long_alltoalls(t, &v, &v, 2, 2, 1);\n"
         "return shmem_long_collect(t, &v, &v, 1) + shmem_double_sum_reduce(t, &d, &d, 1); }\n"
     ),
+    "SHMEM_MT_HAVE_SHMEMX": (
+        "#include <shmem.h>\n#include <shmemx.h>\n#ifndef HEDDLE_SHMEMX\n#error another shmemx.h\n#endif\n"
+        "int main() { shmemx_request_t r = SHMEMX_REQUEST_NULL; long v = 0;\n"
+        "shmemx_putmem_nbe(&v, &v, 8, 0, &r); shmemx_request_wait(&r);\n"
+        "return shmemx_team_sync_mt(SHMEM_TEAM_WORLD, 0, 1); }\n"
+    ),
     "SHMEM_MT_HAVE_INSCAN": (
         "#include <shmem.h>\nint main() { double d = 0;\n"
         "return shmem_double_sum_inscan(SHMEM_TEAM_WORLD, &d, &d, 1); }\n"

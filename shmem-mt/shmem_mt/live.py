@@ -8,6 +8,7 @@ from rich.table import Table
 from shmem_mt import units
 
 ROWS = 14
+NAMED_BY_SYNC = {"requests", "overlap", "halo"}  # the operation alone does not tell their points apart
 
 
 def describe(benchmark, params):
@@ -19,8 +20,10 @@ def describe(benchmark, params):
         parts.append("static")
     if params.get("team") == "strided":
         parts.append("every second PE")
-    if params.get("context") == "private":
-        parts.append("private ctx")
+    if params.get("context") in ("private", "shared"):
+        parts.append(f"{params['context']} ctx")
+    if benchmark in NAMED_BY_SYNC:
+        parts.append(params["sync"])
     if "batch" in params:
         parts.append(f"consumed, flag per {params['batch']}")
     parts.append(f"{params.get('pes', '?')} PEs")

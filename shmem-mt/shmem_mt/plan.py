@@ -40,6 +40,20 @@ class Start:
 
 
 @dataclass(frozen=True)
+class Group:
+    """Starts of one benchmark alone, for each number of PEs and threads."""
+
+    benchmark: str
+    pes: tuple
+    sizes: dict  # number of threads -> bytes
+    contexts: dict = None  # number of threads -> contexts; None: the default one
+    points: int = 1  # of one operation, size and context
+    more: tuple = ()  # further arguments
+    one_thread: bool = False  # the program has no use for more, whatever the user asks for
+    rounds: int = 2
+
+
+@dataclass(frozen=True)
 class Profile:
     rounds: int
     samples: int
@@ -59,6 +73,7 @@ class Profile:
     timeout_s: int  # of one program start
     budget_s: float  # no round begins that would end later, except the first two
     thorough: bool  # all placements and contexts at every thread count
+    groups: tuple = ()
 
 
 PROFILES = {
@@ -86,6 +101,7 @@ PROFILES = {
         timeout_s=60,
         budget_s=345,
         thorough=False,
+        groups=(Group("requests", (2,), {1: (8, 4096), 2: (8,)}, points=5),),
     ),
     "full": Profile(
         rounds=10,
@@ -115,6 +131,16 @@ PROFILES = {
         timeout_s=300,
         budget_s=1e9,
         thorough=True,
+        groups=(
+            Group(
+                "requests",
+                (2, 4),
+                dict.fromkeys((1, 2, 4), tuple(8 << i for i in range(0, 14, 2))),
+                contexts=dict.fromkeys((2, 4), ("default", "shared", "private")),
+                points=5,
+                rounds=10,
+            ),
+        ),
     ),
 }
 
@@ -144,17 +170,41 @@ def starts(profile, benchmarks, choices, cores):
             plan.append(_start(profile, choices, cores, "latency", pes, 1, ops, (8,), ("heap",), ("default",)))
     for pes in choices.pes or profile.collective_pes:
         plan += _collective_starts(profile, benchmarks, choices, cores, pes)
+    for group in profile.groups:
+        plan += _group_starts(profile, benchmarks, choices, cores, group)
+    return plan
+
+
+def _group_starts(profile, benchmarks, choices, cores, group):
+    found = [benchmark for benchmark in benchmarks if benchmark.name == group.benchmark]
+    plan = []
+    for pes in (choices.pes or group.pes) if found else ():
+        for threads in (1,) if group.one_thread else choices.threads or group.sizes:
+            sizes = choices.sizes or group.sizes.get(threads) or group.sizes[max(group.sizes)]
+            contexts = (group.contexts or {}).get(threads, ("default",))
+            sample_ms = profile.oversubscribed_sample_ms if pes * threads > cores else profile.sample_ms
+            more = ["--contexts", ",".join(contexts), *group.more]
+            arguments = _arguments(profile, choices, found[0].ops, sizes, threads, sample_ms, more)
+            points = len(found[0].ops) * len(sizes) * len(contexts) * group.points
+            seconds = _estimate(profile, points, sample_ms)
+            rounds = choices.rounds or group.rounds
+            plan.append(Start(found[0].program, pes, threads, arguments, rounds, points, seconds))
     return plan
 
 
 def _program_starts(profile, benchmarks, choices, cores, program, pes, threads):
+    benchmarks = [benchmark for benchmark in benchmarks if benchmark.name not in {g.benchmark for g in profile.groups}]
     ops = [op for op in _ops(benchmarks, program) if op not in ("barrier_all", "sync_all")]
+    if not profile.thorough:
+        ops = [op for op in ops if op not in ("put_quiet", "put_nbe", "get_nbe")]  # see the benchmark requests
     if threads > 1:
         ops = [op for op in ops if op not in _single_thread_ops(profile)]
     if not ops:
         return []
     placements = ("heap", "static") if program == "message_rate" and (threads == 1 or profile.thorough) else ("heap",)
     contexts = ("default", "private") if threads > 1 or profile.thorough else ("default",)
+    if program == "message_rate" and len(contexts) > 1:
+        contexts = ("default", "shared", "private")
     sizes = choices.sizes or (profile.sizes if threads == 1 else profile.threaded_sizes)[program]
     return [_start(profile, choices, cores, program, pes, threads, ops, sizes, placements, contexts)]
 
@@ -241,6 +291,8 @@ def _count_points(ops, sizes, placements, contexts):
         "put_nbi",
         "get_nbi",
         "put_quiet",
+        "put_nbe",
+        "get_nbe",
         "put_round_trip",
         "put_signal_round_trip",
         "put_both_ways",

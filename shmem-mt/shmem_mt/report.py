@@ -2,7 +2,7 @@
 
 import os
 
-from shmem_mt import collectives, interactive, page, pictures
+from shmem_mt import by_category, collectives, interactive, page, pictures
 from shmem_mt.charts import Points, all_charts
 from shmem_mt.errors import UserError
 from shmem_mt.results import load_machine, load_results
@@ -13,7 +13,8 @@ def report(options):
     out = options.out or os.path.join(options.runs[0], "report.html")
     runs = [(directory, load_results(directory), load_machine(directory)) for directory in options.runs]
     points = Points(_joined(runs))
-    charts = all_charts(points) + collectives.charts(points.among(lambda name: name == collectives.BENCHMARK))
+    charts = all_charts(points) + by_category.charts(points)
+    charts += collectives.charts(points.among(lambda name: name == collectives.BENCHMARK))
     if not charts:
         raise UserError("these runs have no point that any chart shows")
     folder = os.path.splitext(out)[0] + "-pictures"

@@ -13,6 +13,7 @@ import pytest
 
 from shmem_mt import implementations, mpi
 from shmem_mt.cli import main
+from shmem_mt.runner import run_program
 
 
 @pytest.fixture(scope="session")
@@ -55,6 +56,27 @@ def shmem_mt(capsys):
         return status, output.out, output.err
 
     return call
+
+
+def run_points(implementation, tmp_path, program, pes, threads, *arguments):
+    """(points, what was skipped) of one quick program start that must go well."""
+    points = []
+    quick = ["--samples", "1", "--sample-ms", "0.1", "--threads", str(threads), *arguments]
+    command = implementation.launch_command(program, pes, threads, quick)
+    outcome = run_program(command, str(tmp_path / "log.txt"), 120, points.append, not implementation.is_open_mpi)
+    assert outcome.ok, outcome.problem
+    return points, {skip["what"] for skip in outcome.skips}
+
+
+def compiled_without(implementation, tmp_path, program, *features):
+    """The implementation with that program alone, compiled as the probe would have it for a library without them."""
+    without = implementations.Implementation(**{**vars(implementation), "binaries": {}})
+    without.features = {**implementation.features, **dict.fromkeys(features, False)}
+    without.binaries[program] = str(tmp_path / program)
+    source = os.path.join(implementations.programs_folder(), program + ".cpp")
+    problem = implementations._compile(without, source, without.binaries[program])
+    assert problem is None, problem
+    return without
 
 
 def make_point(label="A", benchmark="message-rate", metric="rate", unit="messages/s", scale=1.0, valid=True, **params):
@@ -117,6 +139,8 @@ def sample_points(label, faster):
     for size in (1024, 1 << 20):
         yield make_point(label, **bandwidth, op="put", size_bytes=size, scale=1e10 * faster)
         yield make_point(label, **bandwidth, op="memcpy", size_bytes=size, scale=4e10, context="none", sync="none")
+    for sync in ("quiet", "request_merged"):
+        yield make_point(label, benchmark="requests", op="put", sync=sync, scale=5e7 * faster)
     yield from sample_collectives(label, faster)
 
 

@@ -4,10 +4,9 @@ and the MPI reference do what they say."""
 import os
 
 import pytest
-from conftest import read_results
+from conftest import compiled_without, read_results, run_points
 
-from shmem_mt import catalogue, implementations, mpi, plan
-from shmem_mt.runner import run_program
+from shmem_mt import catalogue, mpi, plan
 
 SIZED = {"broadcast", "collect", "fcollect", "alltoall", "alltoalls", "sum_reduce", "max_reduce", "sum_inscan", "copy"}
 EVERYTHING = SIZED | {"barrier_all", "sync_all"}
@@ -16,12 +15,7 @@ MISSING_IN_MPI = {"sync_all", "alltoalls"}
 
 def measure(implementation, tmp_path, pes, *arguments):
     """(points, names of what was skipped)."""
-    points = []
-    quick = ["--samples", "1", "--sample-ms", "0.1", *arguments]
-    command = implementation.launch_command("collectives", pes, 1, quick)
-    outcome = run_program(command, str(tmp_path / "log.txt"), 120, points.append, not implementation.is_open_mpi)
-    assert outcome.ok, outcome.problem
-    return points, {skip["what"] for skip in outcome.skips}
+    return run_points(implementation, tmp_path, "collectives", pes, 1, *arguments)
 
 
 def verdicts(points):
@@ -52,13 +46,7 @@ def test_all_are_valid(implementation, tmp_path, pes):
 
 def test_active_sets_are_valid(implementation, tmp_path):
     """The same program, compiled as the probe would have it for a library without teams."""
-    older = implementations.Implementation(**{**vars(implementation), "binaries": {}})
-    older.features = {**implementation.features, "SHMEM_MT_HAVE_TEAM_COLLECTIVES": False}
-    binary = str(tmp_path / "collectives")
-    source = os.path.join(implementations.programs_folder(), "collectives.cpp")
-    problem = implementations._compile(older, source, binary)
-    assert problem is None, problem
-    older.binaries["collectives"] = binary
+    older = compiled_without(implementation, tmp_path, "collectives", "SHMEM_MT_HAVE_TEAM_COLLECTIVES")
     points, skipped = measure(older, tmp_path, 4, "--sizes", "8,65536", "--sample-ms", "1")
     assert "sum_inscan" in skipped
     assert set(verdicts(points).values()) == {True}

@@ -4,6 +4,7 @@ import os
 import subprocess
 
 import pytest
+from conftest import compiled_without
 
 from shmem_mt.implementations import programs_folder
 from shmem_mt.runner import run_program
@@ -47,14 +48,9 @@ def test_an_odd_number_of_pes_is_refused(implementation, tmp_path):
 
 def test_contexts_missing_are_skipped_by_name(implementation, tmp_path):
     """A library without contexts: the same program, compiled as the probe would have it."""
-    from shmem_mt import implementations
-
-    without = implementations.Implementation(**{**vars(implementation), "features": {}, "binaries": {}})
-    without.features = {"SHMEM_MT_HAVE_CTX": False, "SHMEM_MT_HAVE_PUT_SIGNAL": False}
-    source = os.path.join(programs_folder(), "latency.cpp")
-    binary = str(tmp_path / "latency")
-    assert implementations._compile(without, source, binary) is None
-    without.binaries["latency"] = binary
+    without = compiled_without(
+        implementation, tmp_path, "latency", "SHMEM_MT_HAVE_CTX", "SHMEM_MT_HAVE_PUT_SIGNAL"
+    )
     points = []
     arguments = ["--ops", "put_signal_round_trip,p_quiet", "--samples", "1", "--sample-ms", "0.1"]
     outcome = run_program(

@@ -1,0 +1,18 @@
+// Whether the library has the requests and multithreaded collectives of Heddle's shmemx.h; other libraries have other
+// headers of that name. What needs it is skipped by name where it is not there.
+#pragma once
+
+#include <shmem.h>
+
+#ifndef SHMEM_MT_HAVE_SHMEMX
+#if __has_include(<shmemx.h>)
+#include <shmemx.h>
+#endif
+#ifdef HEDDLE_SHMEMX
+#define SHMEM_MT_HAVE_SHMEMX 1
+#else
+#define SHMEM_MT_HAVE_SHMEMX 0
+#endif
+#elif SHMEM_MT_HAVE_SHMEMX
+#include <shmemx.h>
+#endif

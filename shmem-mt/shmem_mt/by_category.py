@@ -1,0 +1,52 @@
+"""Charts of the benchmarks whose points differ by names more than by numbers: one dot for each way to do the same, a
+panel for each operation, size and number of threads."""
+
+from shmem_mt import units
+from shmem_mt.charts import Panel, make_chart, plain_series
+
+
+def charts(points):
+    """Those that these points can fill."""
+    return [chart for chart in (_requests(points),) if chart]
+
+
+def _dots(points, benchmark, metric, panel_of, category_of, **fields):
+    """One panel for each panel_of(params), one dot for each category_of(params) and implementation."""
+    found = points.find(benchmark, metric)
+    panels = []
+    for title in dict.fromkeys(panel_of(p["params"]) for p in found):
+        series = [plain_series(points, label) for label in points.labels]
+        for point in found:
+            if panel_of(point["params"]) == title:
+                series[points.labels.index(point["label"])].add(category_of(point["params"]), point)
+        panels.append(Panel(title, series))
+    return make_chart(panels, kind="dots", **fields)
+
+
+def _where(params):
+    """Such as ``put, 8 B, 2 PEs x 2 threads, oversubscribed``."""
+    threads = params["threads"]
+    words = [params["op"], units.size(params["size_bytes"])]
+    words += [f"{params['pes']} PEs" + (f" x {threads} threads" if threads > 1 else "")]
+    return ", ".join(words + ["oversubscribed"] * bool(params.get("oversubscribed")))
+
+
+def _way(params):
+    return params["sync"] + ("" if params["context"] == "default" else f"<br>{params['context']} context")
+
+
+def _requests(points):
+    return _dots(
+        points,
+        "requests",
+        "rate",
+        _where,
+        _way,
+        slug="requests",
+        title="What completes the operations",
+        about="Operations a second of all threads, blind rate. quiet_each, blocking: each operation is completed before "
+        "the next. quiet: non-blocking, one quiet at the end. request_each: a request for each, waited for at once; "
+        "request_merged: one for all of a thread; request_shared: one for all threads.",
+        value_title="messages/s",
+        shared_values=False,
+    )
