@@ -1,6 +1,6 @@
 // Faults planted on purpose (--plant-fault NAME): the first five are mistakes found in public benchmark code,
-// the others break the collectives. The suite's own tests plant them one by one and require that the programs
-// report valid=false. Never used in a measurement.
+// the others break what whole exchanges and collectives do. The suite's own tests plant them one by one and require
+// that the programs report valid=false. Never used in a measurement.
 #pragma once
 
 #include <string>
@@ -17,6 +17,7 @@ enum class Fault {
     kSkippedOperation,    // skipped-operation: the collective is never called
     kStaleResult,         // stale-result: the collective is called once; its result stands for the later ones
     kLastElementMissing,  // last-element-missing: the collective is told one element too few
+    kSkippedComputation,  // skipped-computation: what communication is to be hidden behind is never computed
 };
 
 // The fault called `name`; false when there is none of that name.
@@ -34,6 +35,7 @@ inline bool fault_from_name(const std::string& name, Fault* fault) {
         {"skipped-operation", Fault::kSkippedOperation},
         {"stale-result", Fault::kStaleResult},
         {"last-element-missing", Fault::kLastElementMissing},
+        {"skipped-computation", Fault::kSkippedComputation},
     };
     for (const auto& entry : kNames) {
         if (name == entry.name) {

@@ -7,7 +7,7 @@ from shmem_mt.charts import Panel, make_chart, plain_series
 
 def charts(points):
     """Those that these points can fill."""
-    return [chart for chart in (_requests(points),) if chart]
+    return [chart for chart in (maker(points) for maker in (_requests, _overlap)) if chart]
 
 
 def _dots(points, benchmark, metric, panel_of, category_of, **fields):
@@ -44,9 +44,29 @@ def _requests(points):
         _way,
         slug="requests",
         title="What completes the operations",
-        about="Operations a second of all threads, blind rate. quiet_each, blocking: each operation is completed before "
-        "the next. quiet: non-blocking, one quiet at the end. request_each: a request for each, waited for at once; "
+        about="Operations a second of all threads, blind rate. quiet_each, blocking: each is completed before the next. "
+        "quiet: non-blocking, one quiet at the end. request_each: a request for each, waited for at once; "
         "request_merged: one for all of a thread; request_shared: one for all threads.",
         value_title="messages/s",
+        shared_values=False,
+    )
+
+
+def _overlap(points):
+    """Times, not percentages: what was added to the computation is what was not hidden."""
+    return _dots(
+        points,
+        "overlap",
+        "time",
+        _where,
+        lambda params: f"{params['part']}<br>{params['sync']}",
+        slug="overlap",
+        title="Communication behind a computation",
+        about="Seconds of the transfer alone, of the computation alone, of both together and of the call that posts. "
+        "Together as long as the computation: all is hidden; as long as both: nothing is. Overlap is "
+        "100 * max(0, 1 - (total - compute) / communication) percent, in results.jsonl beside the slowdown of the "
+        "computation.",
+        value_title="s",
+        lower_is_better=True,
         shared_values=False,
     )

@@ -5,13 +5,17 @@ from dataclasses import dataclass
 from shmem_mt.errors import UserError
 
 
+# Which numbers of PEs a benchmark can have. EVEN: the lower half sends to the upper half.
+EVEN, EVEN_OR_ONE, ANY = "even", "even, or 1", "any"
+
+
 @dataclass(frozen=True)
 class Benchmark:
     name: str
     program: str
     what: str
     ops: tuple
-    any_pes: bool = False  # else the number of PEs must be even
+    pes: str = EVEN
 
 
 BENCHMARKS = (
@@ -60,6 +64,13 @@ BENCHMARKS = (
         "message_rate",
         "operations a second by what completes them: quiet, one request each, merged, shared",
         ("requests_put", "requests_get"),
+    ),
+    Benchmark(
+        "overlap",
+        "overlap",
+        "how much of a large non-blocking put or get disappears behind a computation of the same length",
+        ("put", "get"),
+        EVEN_OR_ONE,
     ),
     Benchmark(
         "collectives",
@@ -112,6 +123,14 @@ def select(only):
     if not only:
         raise UserError("--only names no benchmark")
     return [benchmark for benchmark in BENCHMARKS if benchmark.name in only]
+
+
+def check_pes(benchmarks, counts):
+    """Raises UserError for a number of PEs that one of the benchmarks cannot have."""
+    for count in counts or ():
+        for benchmark in benchmarks:
+            if count % 2 and benchmark.pes != ANY and not (count == 1 and benchmark.pes == EVEN_OR_ONE):
+                raise UserError(f"--pes {count}: for {benchmark.name} the number of PEs must be {benchmark.pes}")
 
 
 def check_syncs(syncs):

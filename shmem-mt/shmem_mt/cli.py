@@ -73,6 +73,9 @@ def _add_run(commands):
     run.add_argument("--only", type=_names, metavar="NAME,...", help="only these benchmarks (see list)")
     run.add_argument("--out", metavar="DIR", help="run folder; an existing one is continued")
     run.add_argument("--rounds", type=_positive, metavar="N", help="how often everything is repeated")
+    run.add_argument(
+        "--compute-ratio", type=_ratio, metavar="R", help="overlap: compute R times as long as communication takes"
+    )
     run.add_argument("--plant-fault", metavar="NAME", help=argparse.SUPPRESS)
     run.set_defaults(call=_run)
 
@@ -102,6 +105,16 @@ def _share(text):
         value = -1.0
     if not 0 <= value < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to below 1")
+    return value
+
+
+def _ratio(text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.01 <= value <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0.01 to 100")
     return value
 
 

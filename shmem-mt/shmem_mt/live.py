@@ -24,6 +24,8 @@ def describe(benchmark, params):
         parts.append(f"{params['context']} ctx")
     if benchmark in NAMED_BY_SYNC:
         parts.append(params["sync"])
+    if "part" in params:
+        parts.append(params["part"])
     if "batch" in params:
         parts.append(f"consumed, flag per {params['batch']}")
     parts.append(f"{params.get('pes', '?')} PEs")

@@ -101,7 +101,10 @@ PROFILES = {
         timeout_s=60,
         budget_s=345,
         thorough=False,
-        groups=(Group("requests", (2,), {1: (8, 4096), 2: (8,)}, points=5),),
+        groups=(
+            Group("requests", (2,), {1: (8, 4096), 2: (8,)}, points=5),
+            Group("overlap", (2,), {1: (65536, 1048576, 4194304)}, points=8, one_thread=True),
+        ),
     ),
     "full": Profile(
         rounds=10,
@@ -140,6 +143,7 @@ PROFILES = {
                 points=5,
                 rounds=10,
             ),
+            Group("overlap", (1, 2), {1: tuple(65536 << i for i in range(7))}, points=8, one_thread=True, rounds=10),
         ),
     ),
 }

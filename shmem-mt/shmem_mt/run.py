@@ -21,10 +21,11 @@ def run(options):
     profile = plan.PROFILES[options.profile]
     found = implementations.resolve(options.oshcc, options.oshrun, options.label)
     extra = ("--plant-fault", options.plant_fault) if options.plant_fault else ()
+    extra += ("--compute-ratio", f"{options.compute_ratio:g}") if options.compute_ratio else ()
     choices = plan.Choices(
         _tuple(options.pes), _tuple(options.threads), _tuple(options.sizes), _tuple(options.sync), options.rounds, extra
     )
-    _check_pes(choices.pes)
+    catalogue.check_pes(benchmarks, choices.pes)
     facts = machine.facts()
     starts = plan.starts(profile, benchmarks, choices, facts["cores"])
     if not starts:
@@ -42,12 +43,6 @@ def run(options):
 
 def _tuple(values):
     return tuple(values) if values else None
-
-
-def _check_pes(pes):
-    for count in pes or ():
-        if count < 2 or count % 2:
-            raise UserError(f"--pes {count}: the number of PEs must be even (the lower half sends to the upper half)")
 
 
 class Session:

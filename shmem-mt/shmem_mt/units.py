@@ -2,10 +2,13 @@
 
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 _UNITS = {"messages/s": "/s", "bytes/s": "B/s", "s": "s"}
+_PLAIN = {"%": "%", "x": "×"}  # no prefixes
 
 
 def quantity(value, unit):
     """Such as ``2.17 G/s``, ``115 ns``, ``36.1 GB/s``."""
+    if unit in _PLAIN:
+        return f"{significant(value)} {_PLAIN[unit]}"
     scale, prefix = next(((s, p) for s, p in _PREFIXES if abs(value) >= 0.9995 * s), _PREFIXES[-1])
     return f"{significant(value / scale)} {prefix}{_UNITS.get(unit, unit)}"
 
@@ -39,4 +42,4 @@ def duration(seconds):
     return f"{whole // 60}:{whole % 60:02d}"
 
 
-LOWER_IS_BETTER = {"latency", "cpu_time", "wake_latency"}
+LOWER_IS_BETTER = {"latency", "cpu_time", "wake_latency", "time", "slowdown"}

@@ -141,6 +141,9 @@ def sample_points(label, faster):
         yield make_point(label, **bandwidth, op="memcpy", size_bytes=size, scale=4e10, context="none", sync="none")
     for sync in ("quiet", "request_merged"):
         yield make_point(label, benchmark="requests", op="put", sync=sync, scale=5e7 * faster)
+    for part in ("communication", "compute", "total", "post"):
+        time = dict(benchmark="overlap", metric="time", unit="s", op="put", sync="quiet", size_bytes=1 << 20)
+        yield make_point(label, **time, part=part, scale=1e-5 / faster)
     yield from sample_collectives(label, faster)
 
 

@@ -25,6 +25,7 @@ def test_programs_are_found():
         (["--contexts", "odd"], "unknown context"),
         (["--teams", "red"], "unknown team"),
         (["--buffer-bytes", "1"], "not a number between"),
+        (["--compute-ratio", "0"], "not a number between"),
         (["--plant-fault", "x"], "no fault is called x"),
         (["extra"], "unexpected argument extra"),
         (["--nonsense"], "nonsense"),

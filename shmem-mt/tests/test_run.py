@@ -221,6 +221,8 @@ def test_exit_status_after_done_counts_only_where_asked(tmp_path):
         (["--only", ","], "names no benchmark"),
         (["--sync", "nonsense"], "no synchronization is called nonsense"),
         (["--pes", "3", "--oshcc", "true", "--oshrun", "true"], "must be even"),
+        (["--pes", "3", "--only", "overlap", "--oshcc", "true", "--oshrun", "true"], "must be even, or 1"),
+        (["--compute-ratio", "0"], "'0' is not a number from 0.01"),
         (["--pes", "0"], "'0' is not a number"),
         (["--threads", "two"], "'two' is not a number"),
         (["--sizes", "8,,16"], "'' is not a number"),
