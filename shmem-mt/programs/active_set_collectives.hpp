@@ -34,7 +34,7 @@ class ShmemCollectives final : public CollectiveLibrary {
 
     bool broadcast_fills_root() const override { return false; }
 
-    bool run(const Call& call, long count) override {
+    bool run(const Call& call, long count, int) override {
         const int log_stride = call.team.name == "world" ? 0 : 1;
         const int size = call.team.size;
         const size_t n = call.nelems;

@@ -19,13 +19,13 @@
 
 int main(int argc, char** argv) {
     using namespace shmem_mt;
-    Job job(kCollectivesName, parse_collectives_options(argc, argv));
+    Job job(kCollectivesName, parse_collectives_options(argc, argv, kCollectives));
     {
         const size_t bytes = static_cast<size_t>(Collectives::needed_bytes(job));
         void* source = symmetric_alloc(bytes);
         void* dest = symmetric_alloc(bytes);
         ShmemCollectives library(job);
-        Collectives(job, library, source, dest).run_all();
+        Collectives(job, library, kCollectivesName, kCollectives, source, dest).run_all();
     }
     job.finish();
     return 0;

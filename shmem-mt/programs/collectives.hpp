@@ -1,5 +1,5 @@
-// The blocking collectives, as the programs for OpenSHMEM and for MPI share them: what each moves, how its
-// result is checked, and how those of one size are timed beside a plain copy.
+// The collectives, as the programs for OpenSHMEM (one thread of a PE calls them, or all do) and for MPI share them:
+// what each moves, how its result is checked, and how those of one size are timed beside a plain copy.
 //
 // A figure is seconds an operation: `count` operations back to back between two barriers, from the first PE's
 // start until all have finished (the slowest PE's time, the second barrier's included: one for `count` operations).
@@ -17,17 +17,21 @@
 
 #include "clock.hpp"
 #include "measure.hpp"
+#include "run_together.hpp"
 #include "session.hpp"
 #include "validation.hpp"
 
 namespace shmem_mt {
 
 constexpr const char* kCollectivesName = "collectives";
+constexpr const char* kThreadedCollectivesName = "collectives-mt";
 
 enum class Collective {
     kBarrierAll,
     kSyncAll,
-    kBroadcast,
+    kTeamSync,
+    kTeamBarrier,
+    kBroadcast,  // this and what follows move data
     kCollect,
     kFcollect,
     kAlltoall,
@@ -44,10 +48,12 @@ struct CollectiveName {
     Collective op;
     const char* sync;
 
-    bool sized() const { return op != Collective::kBarrierAll && op != Collective::kSyncAll; }
+    bool sized() const { return op >= Collective::kBroadcast; }
 };
 
-constexpr CollectiveName kCollectives[] = {
+using CollectiveTable = std::vector<CollectiveName>;
+
+const CollectiveTable kCollectives = {
     {"barrier_all", Collective::kBarrierAll, "barrier_all"},
     {"sync_all", Collective::kSyncAll, "sync_all"},
     {"broadcast", Collective::kBroadcast, "blocking"},
@@ -58,6 +64,19 @@ constexpr CollectiveName kCollectives[] = {
     {"sum_reduce", Collective::kSumReduce, "blocking"},
     {"max_reduce", Collective::kMaxReduce, "blocking"},
     {"sum_inscan", Collective::kSumInscan, "blocking"},
+    {"copy", Collective::kCopy, "blocking"},
+};
+
+// Those that all threads of a PE call together.
+const CollectiveTable kThreadedCollectives = {
+    {"team_sync", Collective::kTeamSync, "team_sync"},
+    {"team_barrier", Collective::kTeamBarrier, "team_barrier"},
+    {"broadcast", Collective::kBroadcast, "blocking"},
+    {"collect", Collective::kCollect, "blocking"},
+    {"fcollect", Collective::kFcollect, "blocking"},
+    {"alltoall", Collective::kAlltoall, "blocking"},
+    {"sum_reduce", Collective::kSumReduce, "blocking"},
+    {"max_reduce", Collective::kMaxReduce, "blocking"},
     {"copy", Collective::kCopy, "blocking"},
 };
 
@@ -74,6 +93,8 @@ inline Shape shape_of(Collective op, long n) {
     switch (op) {
         case Collective::kBarrierAll:
         case Collective::kSyncAll:
+        case Collective::kTeamSync:
+        case Collective::kTeamBarrier:
             return {0, 0, 1};
         case Collective::kCollect:
         case Collective::kFcollect:
@@ -118,8 +139,8 @@ class CollectiveLibrary {
     // Empty, or the reason why the library cannot do it.
     virtual std::string why_not(Collective op) const = 0;
 
-    // `count` operations back to back; false when one of them reports a failure. For members of the team.
-    virtual bool run(const Call& call, long count) = 0;
+    // `count` operations back to back, by `thread`; false when one of them reports a failure. For members of the team.
+    virtual bool run(const Call& call, long count, int thread) = 0;
 
     // Whether a broadcast also writes the root's dest.
     virtual bool broadcast_fills_root() const = 0;
@@ -136,10 +157,15 @@ inline bool repeat(long count, F&& operation) {
 // Measures what the options ask for and prints the points. All members are collective over all PEs.
 class Collectives {
   public:
-    // source and dest (symmetric) have at least needed_bytes().
-    Collectives(Session& session, CollectiveLibrary& library, void* source, void* dest)
+    // source and dest (symmetric) have at least needed_bytes(). `benchmark` and `table` are those of the blocking
+    // collectives, which thread 0 calls, or of those that all threads call.
+    Collectives(Session& session, CollectiveLibrary& library, const char* benchmark, const CollectiveTable& table,
+                void* source, void* dest)
         : session_(session),
           library_(library),
+          benchmark_(benchmark),
+          table_(table),
+          callers_(benchmark == kThreadedCollectivesName ? session.threads() : 1),
           source_(static_cast<uint64_t*>(source)),
           dest_(static_cast<uint64_t*>(dest)) {}
 
@@ -161,7 +187,7 @@ class Collectives {
         for (const auto& name : session_.options().teams) {
             const Team team = team_of(session_, name);
             if (team.size < 2) {
-                session_.skip(kCollectivesName, "team=" + name, "fewer than 2 PEs are no team");
+                session_.skip(benchmark_, "team=" + name, "fewer than 2 PEs are no team");
                 continue;
             }
             run_group(team, 0);
@@ -185,7 +211,7 @@ class Collectives {
         std::vector<CollectiveName> group;
         std::vector<std::optional<Agreed>> verdicts;
         std::vector<Body> bodies;
-        for (const auto& name : kCollectives) {
+        for (const auto& name : table_) {
             if (!wanted(name, team, size) || !possible(name, team, size))
                 continue;
             const Call call = {name.op, team, source_, dest_, static_cast<size_t>(size / 8)};
@@ -223,34 +249,53 @@ class Collectives {
         if (reason.empty())
             return true;
         if (std::find(skipped_.begin(), skipped_.end(), what) == skipped_.end()) {
-            session_.skip(kCollectivesName, what, reason);
+            session_.skip(benchmark_, what, reason);
             skipped_.push_back(what);
         }
         return false;
     }
 
-    bool run(const Call& call, long count) {
+    bool run(const Call& call, long count, int thread) {
         if (call.op != Collective::kCopy)
-            return library_.run(call, count);
-        return repeat(count, [&](long) {
-            std::memcpy(call.dest, call.source, 8 * call.nelems);
-            asm volatile("" : : "r"(call.dest) : "memory");  // the next copy may not replace this one
+            return library_.run(call, count, thread);
+        const size_t begin = call.nelems * static_cast<size_t>(thread) / static_cast<size_t>(callers_);
+        const size_t end = call.nelems * static_cast<size_t>(thread + 1) / static_cast<size_t>(callers_);
+        uint64_t* const dest = static_cast<uint64_t*>(call.dest) + begin;
+        const uint64_t* const source = static_cast<const uint64_t*>(call.source) + begin;
+        const bool ok = repeat(count, [&](long) {
+            std::memcpy(dest, source, 8 * (end - begin));
+            asm volatile("" : : "r"(dest) : "memory");  // the next copy may not replace this one
             return 0;
         });
+        if (callers_ > 1)
+            session_.team().barrier();  // as after a collective, all of dest is there
+        return ok;
+    }
+
+    // f(thread) on all that call the collectives; false when one of them returns false.
+    template <class F>
+    bool on_callers(F&& f) {
+        std::vector<char> ok(static_cast<size_t>(session_.threads()), 1);
+        session_.team().run([&](int thread) {
+            if (thread < callers_)
+                ok[static_cast<size_t>(thread)] = f(thread);
+        });
+        return std::count(ok.begin(), ok.end(), 0) == 0;
     }
 
     Report sample(const Call& call, long count) {
-        Report report;
-        session_.barrier();
-        const double start = now_seconds();
-        if (call.team.member()) {
-            report.first_start = report.last_start = start;
-            report.ok = run(call, count);
-        }
-        session_.barrier();
-        if (call.team.member())
-            report.seconds = now_seconds() - start;
-        return report;
+        std::vector<char> ok(static_cast<size_t>(session_.threads()), 1);
+        const Report report = run_together(
+            session_,
+            [&](int thread) {
+                if (call.team.member() && thread < callers_)
+                    ok[static_cast<size_t>(thread)] = run(call, count, thread);
+            },
+            [&] {
+                session_.barrier();
+                return std::count(ok.begin(), ok.end(), 0) == 0;
+            });
+        return call.team.member() ? report : Report{};
     }
 
     // What element `word` of block `block` of the source of PE `pe` of the team is in one round. Doubles are
@@ -307,16 +352,17 @@ class Collectives {
         }
     }
 
-    // Every round has other values, so what an earlier one left in dest is wrong. Looks at all of dest, at the
-    // elements that a stride leaves out, and at the word behind the end.
+    // Every round has other values, so what an earlier one left in dest is wrong. Each thread that called looks, as
+    // soon as its own call has returned, at all of dest, at the elements that a stride leaves out, and at the word
+    // behind the end.
     std::optional<Agreed> validate(const Call& call) {
         if (!session_.options().validate)
             return {};
-        Checker checker(session_.options().fault);
+        const Checker nothing(session_.options().fault);
+        std::vector<Checker> checkers(static_cast<size_t>(callers_), nothing);
         const Shape shape = shape_of(call.op, call.team.size);
         const long nelems = static_cast<long>(call.nelems);
-        const long dest_words = shape.dest_blocks * nelems * shape.stride;
-        std::fill(dest_, dest_ + dest_words + 1, kPoison);
+        std::fill(dest_, dest_ + shape.dest_blocks * nelems * shape.stride + 1, kPoison);
         for (int round = 0; round < kRounds; ++round) {
             const long token = session_.next_token();
             for (long i = 0; i < shape.source_blocks * nelems; ++i)
@@ -324,44 +370,62 @@ class Collectives {
             session_.barrier();  // all dests are ready
             if (!call.team.member())
                 continue;
-            checker.compare_word(run_checked(call, round), 1);
-            for (long i = 0; i < dest_words; ++i) {
-                const long element = i / shape.stride;
-                const uint64_t word =
-                    i % shape.stride != 0 ? kPoison : expected_word(call, token, element / nelems, element % nelems);
-                checker.compare(dest_ + i, &word, 8);
-            }
-            checker.compare(dest_ + dest_words, &kPoison, 8);
+            on_callers([&](int thread) {
+                Checker& checker = checkers[static_cast<size_t>(thread)];
+                checker.compare_word(run_checked(call, round, thread), 1);
+                check_dest(checker, call, token);
+                return true;
+            });
         }
-        return agree_verdict(session_, checker);
+        Checker all = nothing;
+        for (const Checker& one : checkers) all.add(one);
+        return agree_verdict(session_, all);
+    }
+
+    void check_dest(Checker& checker, const Call& call, long token) const {
+        const Shape shape = shape_of(call.op, call.team.size);
+        const long nelems = static_cast<long>(call.nelems);
+        const long dest_words = shape.dest_blocks * nelems * shape.stride;
+        for (long i = 0; i < dest_words; ++i) {
+            const long element = i / shape.stride;
+            const uint64_t word =
+                i % shape.stride != 0 ? kPoison : expected_word(call, token, element / nelems, element % nelems);
+            checker.compare(dest_ + i, &word, 8);
+        }
+        checker.compare(dest_ + dest_words, &kPoison, 8);
     }
 
     // One operation in the first round, more without a pause in the later ones.
-    bool run_checked(Call call, int round) {
+    bool run_checked(Call call, int round, int thread) {
         const Fault fault = session_.options().fault;
         if (fault == Fault::kSkippedOperation || (fault == Fault::kStaleResult && round > 0))
             return true;
         if (fault == Fault::kLastElementMissing && call.nelems > 0)
             --call.nelems;
-        return run(call, round + 1);
+        return run(call, round + 1, thread);
     }
 
-    // One PE after the other comes late; nobody may leave before it has come. Without one clock for all PEs that
-    // cannot be seen.
+    // The last thread of one PE after the other comes late; nobody may leave before it has come. Without one clock for
+    // all PEs that cannot be seen.
     std::optional<Agreed> validate_barrier(const Call& call) {
         if (!session_.options().validate || !session_.one_host())
             return {};
         Checker checker(session_.options().fault);
         for (int late = 0; late < std::min(session_.n_pes(), 8); ++late) {
+            std::vector<double> came(static_cast<size_t>(callers_)), left(came);
             session_.barrier();
-            if (session_.me() == late)
-                usleep(2000);
-            Report came;
-            came.seconds = now_seconds();
-            const bool ok = run_checked(call, late);
-            const double left = now_seconds();
-            const double last_came = session_.agree(came).max_seconds;
-            checker.compare_word(ok && left >= last_came, 1);
+            const bool ok = on_callers([&](int thread) {
+                if (session_.me() == late && thread == callers_ - 1)
+                    usleep(2000);
+                came[static_cast<size_t>(thread)] = now_seconds();
+                const bool fine = run_checked(call, late, thread);
+                left[static_cast<size_t>(thread)] = now_seconds();
+                return fine;
+            });
+            Report last;
+            last.seconds = *std::max_element(came.begin(), came.end());
+            const double last_came = session_.agree(last).max_seconds;
+            checker.compare_word(ok && *std::min_element(left.begin(), left.end()) >= last_came, 1);
         }
         return agree_verdict(session_, checker);
     }
@@ -383,26 +447,29 @@ class Collectives {
             const double each = seconds / static_cast<double>(samples.count);
             values.push_back(is_copy ? static_cast<double>(size) / each : each);
         }
-        print_point(session_, kCollectivesName, params, is_copy ? "bandwidth" : "latency", is_copy ? "bytes/s" : "s",
-                    values, samples, verdict);
+        print_point(session_, benchmark_, params, is_copy ? "bandwidth" : "latency", is_copy ? "bytes/s" : "s", values,
+                    samples, verdict);
     }
 
     Session& session_;
     CollectiveLibrary& library_;
+    const char* const benchmark_;
+    const CollectiveTable& table_;
+    const int callers_;  // threads
     uint64_t* source_;
     uint64_t* dest_;
     std::vector<std::string> skipped_;
 };
 
-// What both programs know of the command line.
-inline Options parse_collectives_options(int argc, char** argv) {
+// What all these programs know of the command line.
+inline Options parse_collectives_options(int argc, char** argv, const CollectiveTable& table) {
     Options defaults;
     defaults.sizes = {8, 1024, 16384, 262144, 8388608};
     defaults.placements = {"heap"};
     defaults.contexts = {"default"};
     defaults.teams = {"world", "strided"};
     std::vector<std::string> known;
-    for (const auto& name : kCollectives) known.push_back(name.name);
+    for (const auto& name : table) known.push_back(name.name);
     return parse_options(argc, argv, defaults, known);
 }
 

@@ -39,7 +39,7 @@ class MpiCollectives final : public CollectiveLibrary {
 
     bool broadcast_fills_root() const override { return false; }
 
-    bool run(const Call& call, long count) override {
+    bool run(const Call& call, long count, int) override {
         const MPI_Comm comm = call.team.name == "world" ? MPI_COMM_WORLD : strided_;
         const int n = static_cast<int>(call.nelems);
         void* const dest = call.dest;
@@ -89,7 +89,7 @@ class MpiCollectives final : public CollectiveLibrary {
 
 int main(int argc, char** argv) {
     using namespace shmem_mt;
-    MpiJob job(kCollectivesName, parse_collectives_options(argc, argv));
+    MpiJob job(kCollectivesName, parse_collectives_options(argc, argv, kCollectives));
     {
         const size_t bytes = (static_cast<size_t>(Collectives::needed_bytes(job)) + 4095) / 4096 * 4096;
         const std::unique_ptr<void, decltype(&std::free)> source(std::aligned_alloc(4096, bytes), &std::free);
@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
         std::memset(source.get(), 0, bytes);
         std::memset(dest.get(), 0, bytes);
         MpiCollectives library(job);
-        Collectives(job, library, source.get(), dest.get()).run_all();
+        Collectives(job, library, kCollectivesName, kCollectives, source.get(), dest.get()).run_all();
     }
     job.finish();
     return 0;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "collectives.hpp"
-#include "job.hpp"
+#include "strided_team.hpp"
 
 #ifndef SHMEM_MT_HAVE_INSCAN
 #if SHMEM_MAJOR_VERSION > 1 || (SHMEM_MAJOR_VERSION == 1 && SHMEM_MINOR_VERSION >= 6)
@@ -21,20 +21,7 @@ namespace shmem_mt {
 class ShmemCollectives final : public CollectiveLibrary {
   public:
     // Collective.
-    explicit ShmemCollectives(Job& job) {
-        const int failed =
-            shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 2, (job.n_pes() + 1) / 2, nullptr, 0, &strided_);
-        if (job.me() % 2 == 0 && (failed || strided_ == SHMEM_TEAM_INVALID))
-            fail("shmem_team_split_strided failed for every second PE");
-    }
-
-    ~ShmemCollectives() override {
-        if (strided_ != SHMEM_TEAM_INVALID)
-            shmem_team_destroy(strided_);
-    }
-
-    ShmemCollectives(const ShmemCollectives&) = delete;
-    ShmemCollectives& operator=(const ShmemCollectives&) = delete;
+    explicit ShmemCollectives(Job& job) : teams_(job) {}
 
     std::string why_not(Collective op) const override {
         if (op == Collective::kSumInscan && !SHMEM_MT_HAVE_INSCAN)
@@ -44,8 +31,8 @@ class ShmemCollectives final : public CollectiveLibrary {
 
     bool broadcast_fills_root() const override { return true; }
 
-    bool run(const Call& call, long count) override {
-        const shmem_team_t team = call.team.name == "world" ? SHMEM_TEAM_WORLD : strided_;
+    bool run(const Call& call, long count, int) override {
+        const shmem_team_t team = teams_.named(call.team.name);
         const size_t n = call.nelems;
         auto* dest = static_cast<long*>(call.dest);
         const auto* source = static_cast<const long*>(call.source);
@@ -80,7 +67,7 @@ class ShmemCollectives final : public CollectiveLibrary {
     }
 
   private:
-    shmem_team_t strided_ = SHMEM_TEAM_INVALID;
+    const Teams teams_;
 };
 
 }  // namespace shmem_mt

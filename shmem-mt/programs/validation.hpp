@@ -55,6 +55,13 @@ class Checker {
 
     void compare_word(long actual, long expected) { compare(&actual, &expected, 8); }
 
+    // Takes over what another one, of another thread, has compared.
+    void add(const Checker& other) {
+        wrong_ = wrong_ || !other.ok();
+        checked_bytes_ += other.checked_bytes_;
+        expected_bytes_ += other.expected_bytes_;
+    }
+
     // True when all that was to be compared was compared and equal, and the comparison can tell right from
     // wrong.
     bool ok() const {

@@ -7,7 +7,7 @@ from shmem_mt.charts import Panel, make_chart, plain_series
 
 def charts(points):
     """Those that these points can fill."""
-    return [chart for chart in (maker(points) for maker in (_requests, _overlap)) if chart]
+    return [chart for chart in (maker(points) for maker in (_requests, _overlap, _collectives)) if chart]
 
 
 def _dots(points, benchmark, metric, panel_of, category_of, **fields):
@@ -25,10 +25,12 @@ def _dots(points, benchmark, metric, panel_of, category_of, **fields):
 
 def _where(params):
     """Such as ``put, 8 B, 2 PEs x 2 threads, oversubscribed``."""
-    threads = params["threads"]
-    words = [params["op"], units.size(params["size_bytes"])]
-    words += [f"{params['pes']} PEs" + (f" x {threads} threads" if threads > 1 else "")]
-    return ", ".join(words + ["oversubscribed"] * bool(params.get("oversubscribed")))
+    return ", ".join([params["op"], units.size(params["size_bytes"]), _team(params)])
+
+
+def _team(params):
+    threads = f" x {params['threads']} threads" if params["threads"] > 1 else ""
+    return f"{params['pes']} PEs{threads}" + ", oversubscribed" * bool(params.get("oversubscribed"))
 
 
 def _way(params):
@@ -44,7 +46,7 @@ def _requests(points):
         _way,
         slug="requests",
         title="What completes the operations",
-        about="Operations a second of all threads, blind rate. quiet_each, blocking: each is completed before the next. "
+        about="Operations a second of all threads, blind rate. quiet_each, blocking: one is complete before the next. "
         "quiet: non-blocking, one quiet at the end. request_each: a request for each, waited for at once; "
         "request_merged: one for all of a thread; request_shared: one for all threads.",
         value_title="messages/s",
@@ -66,6 +68,26 @@ def _overlap(points):
         "Together as long as the computation: all is hidden; as long as both: nothing is. Overlap is "
         "100 * max(0, 1 - (total - compute) / communication) percent, in results.jsonl beside the slowdown of the "
         "computation.",
+        value_title="s",
+        lower_is_better=True,
+        shared_values=False,
+    )
+
+
+def _collectives(points):
+    def panel(params):
+        size = units.size(params["size_bytes"]) if params["size_bytes"] else "no data"
+        return ", ".join([size, _team(params)])
+
+    return _dots(
+        points,
+        "collectives-mt",
+        "latency",
+        panel,
+        lambda params: params["op"],
+        slug="collectives-mt",
+        title="Collectives by all threads of every PE",
+        about="Seconds an operation, back to back, until the slowest PE has finished.",
         value_title="s",
         lower_is_better=True,
         shared_values=False,

@@ -90,6 +90,23 @@ BENCHMARKS = (
             "copy",
         ),
     ),
+    Benchmark(
+        "collectives-mt",
+        "collectives_mt",
+        "seconds a collective that all threads of every PE call together, by size, PEs and threads, beside a copy",
+        (
+            "team_sync",
+            "team_barrier",
+            "broadcast",
+            "collect",
+            "fcollect",
+            "alltoall",
+            "sum_reduce",
+            "max_reduce",
+            "copy",
+        ),
+        ANY,
+    ),
 )
 
 SYNCS = {
@@ -106,6 +123,8 @@ SYNCS = {
     "wait_until": "one PE waits in shmem_long_wait_until",
     "barrier_all": "shmem_barrier_all",
     "sync_all": "shmem_sync_all",
+    "team_sync": "shmemx_team_sync_mt by all threads (shmemx.h)",
+    "team_barrier": "shmemx_team_barrier_mt by all threads (shmemx.h)",
 }
 
 

@@ -76,6 +76,8 @@ class Profile:
     groups: tuple = ()
 
 
+_WORLD = ("--teams", "world", "--point-ms", "100")
+
 PROFILES = {
     "quick": Profile(
         rounds=4,
@@ -103,6 +105,7 @@ PROFILES = {
         thorough=False,
         groups=(
             Group("requests", (2,), {1: (8, 4096), 2: (8,)}, points=5),
+            Group("collectives-mt", (2,), {2: (1024, 262144)}, more=_WORLD),
             Group("overlap", (2,), {1: (65536, 1048576, 4194304)}, points=8, one_thread=True),
         ),
     ),
@@ -142,6 +145,13 @@ PROFILES = {
                 contexts=dict.fromkeys((2, 4), ("default", "shared", "private")),
                 points=5,
                 rounds=10,
+            ),
+            Group(
+                "collectives-mt",
+                (2, 4, 8),
+                dict.fromkeys((1, 2, 4), tuple(8 << i for i in range(0, 20, 3))),
+                more=_WORLD,
+                rounds=5,
             ),
             Group("overlap", (1, 2), {1: tuple(65536 << i for i in range(7))}, points=8, one_thread=True, rounds=10),
         ),

@@ -144,6 +144,9 @@ def sample_points(label, faster):
     for part in ("communication", "compute", "total", "post"):
         time = dict(benchmark="overlap", metric="time", unit="s", op="put", sync="quiet", size_bytes=1 << 20)
         yield make_point(label, **time, part=part, scale=1e-5 / faster)
+    for op in ("team_sync", "broadcast"):
+        time = dict(benchmark="collectives-mt", metric="latency", unit="s", sync="blocking", size_bytes=64)
+        yield make_point(label, **time, op=op, threads=2, scale=1e-6 / faster)
     yield from sample_collectives(label, faster)
 
 

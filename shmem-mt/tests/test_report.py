@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-CHARTS = 14
+CHARTS = 15
 FLAGS = [
     "--headless",
     "--no-sandbox",
