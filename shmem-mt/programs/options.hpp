@@ -28,8 +28,9 @@ struct Options {
     int samples = 8;                // samples of each point
     double sample_s = 0.0025;       // shortest sample, seconds
     double point_s = 1.0;           // sampling of one point stops early (after 3 samples) when it took longer
-    long buffer_bytes = 64L << 20;  // collectives: no point whose source or dest is larger
+    long buffer_bytes = 64L << 20;  // collectives, alltoallv: no point whose source or dest is larger
     double compute_ratio = 1;       // overlap: seconds of computing for a second of communicating
+    long seed = 1;                  // alltoallv: the sizes of the blocks
     double sleep_s = 1.0;           // wait_burn: how long PE 0 sleeps
     bool validate = true;
     Fault fault = Fault::kNone;
@@ -102,23 +103,15 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
     options.ops = known_ops;
     const char* program = argv[0];
     static const option kLong[] = {
-        {"ops", required_argument, nullptr, 'o'},
-        {"sizes", required_argument, nullptr, 's'},
-        {"syncs", required_argument, nullptr, 'y'},
-        {"placements", required_argument, nullptr, 'p'},
-        {"contexts", required_argument, nullptr, 'c'},
-        {"threads", required_argument, nullptr, 't'},
-        {"samples", required_argument, nullptr, 'n'},
-        {"sample-ms", required_argument, nullptr, 'm'},
-        {"point-ms", required_argument, nullptr, 'P'},
-        {"sleep-ms", required_argument, nullptr, 'S'},
-        {"batches", required_argument, nullptr, 'b'},
-        {"teams", required_argument, nullptr, 'T'},
-        {"buffer-bytes", required_argument, nullptr, 'B'},
-        {"no-validate", no_argument, nullptr, 'V'},
-        {"plant-fault", required_argument, nullptr, 'F'},
-        {"compute-ratio", required_argument, nullptr, 'C'},
-        {nullptr, 0, nullptr, 0},
+        {"ops", required_argument, nullptr, 'o'},          {"sizes", required_argument, nullptr, 's'},
+        {"syncs", required_argument, nullptr, 'y'},        {"placements", required_argument, nullptr, 'p'},
+        {"contexts", required_argument, nullptr, 'c'},     {"threads", required_argument, nullptr, 't'},
+        {"samples", required_argument, nullptr, 'n'},      {"sample-ms", required_argument, nullptr, 'm'},
+        {"point-ms", required_argument, nullptr, 'P'},     {"sleep-ms", required_argument, nullptr, 'S'},
+        {"batches", required_argument, nullptr, 'b'},      {"teams", required_argument, nullptr, 'T'},
+        {"buffer-bytes", required_argument, nullptr, 'B'}, {"no-validate", no_argument, nullptr, 'V'},
+        {"plant-fault", required_argument, nullptr, 'F'},  {"compute-ratio", required_argument, nullptr, 'C'},
+        {"seed", required_argument, nullptr, 'D'},         {nullptr, 0, nullptr, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
         const std::string value = optarg ? optarg : "";
@@ -164,6 +157,9 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
                 break;
             case 'C':
                 options.compute_ratio = parse_number(program, "compute-ratio", value, 0.01, 100);
+                break;
+            case 'D':
+                options.seed = static_cast<long>(parse_number(program, "seed", value, 0, 1e9));
                 break;
             case 'V':
                 options.validate = false;

@@ -7,7 +7,8 @@ from shmem_mt.charts import Panel, make_chart, plain_series
 
 def charts(points):
     """Those that these points can fill."""
-    return [chart for chart in (maker(points) for maker in (_requests, _overlap, _collectives)) if chart]
+    makers = (_requests, _overlap, _collectives, _halo, _alltoallv)
+    return [chart for chart in (maker(points) for maker in makers) if chart]
 
 
 def _dots(points, benchmark, metric, panel_of, category_of, **fields):
@@ -90,5 +91,37 @@ def _collectives(points):
         about="Seconds an operation, back to back, until the slowest PE has finished.",
         value_title="s",
         lower_is_better=True,
+        shared_values=False,
+    )
+
+
+def _halo(points):
+    return _dots(
+        points,
+        "halo",
+        "time",
+        lambda params: f"{params['grid']}, {_where(params)}",
+        _way,
+        slug="halo",
+        title="Halo exchange",
+        about="Seconds an exchange of the six faces of each PE's box, packing and unpacking included, in a grid of PEs "
+        "that closes upon itself. The size is that of a face.",
+        value_title="s",
+        lower_is_better=True,
+        shared_values=False,
+    )
+
+
+def _alltoallv(points):
+    return _dots(
+        points,
+        "alltoallv",
+        "bandwidth",
+        _where,
+        _way,
+        slug="alltoallv",
+        title="Exchange of uneven blocks among all PEs",
+        about="Bytes a second of all PEs together; blocks of none to twice the size. Threads share the peers.",
+        value_title="bytes/s",
         shared_values=False,
     )

@@ -107,6 +107,20 @@ BENCHMARKS = (
         ),
         ANY,
     ),
+    Benchmark(
+        "halo",
+        "halo",
+        "seconds an exchange of the six faces of a box in a 3-D grid of PEs, threads sharing the faces",
+        ("exchange",),
+        ANY,
+    ),
+    Benchmark(
+        "alltoallv",
+        "alltoallv",
+        "bytes a second of an exchange of uneven blocks among all PEs, threads sharing the peers",
+        ("put", "put_nbi"),
+        ANY,
+    ),
 )
 
 SYNCS = {
@@ -120,6 +134,7 @@ SYNCS = {
     "request_merged": "all operations of a thread under one request, one wait",
     "request_shared": "all operations of all threads under one SHARED request, one wait",
     "put_signal": "put with signal (OpenSHMEM 1.5)",
+    "quiet_barrier": "quiet by each thread, then a barrier of all threads of all PEs",
     "wait_until": "one PE waits in shmem_long_wait_until",
     "barrier_all": "shmem_barrier_all",
     "sync_all": "shmem_sync_all",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from shmem_mt.errors import UserError
 from shmem_mt.machine import first_line
 
-PROGRAMS = ("latency", "bandwidth", "message_rate", "overlap", "collectives", "collectives_mt")
+PROGRAMS = ("latency", "bandwidth", "message_rate", "overlap", "collectives", "collectives_mt", "halo", "alltoallv")
 COMPILE_TIMEOUT_S = 180
 
 # Feature probes: macro name -> a program that compiles and links where the feature is there.

@@ -26,6 +26,8 @@ def describe(benchmark, params):
         parts.append(params["sync"])
     if "part" in params:
         parts.append(params["part"])
+    if "grid" in params:
+        parts.append(f"grid {params['grid']}")
     if "batch" in params:
         parts.append(f"consumed, flag per {params['batch']}")
     parts.append(f"{params.get('pes', '?')} PEs")

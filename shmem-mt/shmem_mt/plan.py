@@ -76,6 +76,7 @@ class Profile:
     groups: tuple = ()
 
 
+_TWO_CONTEXTS = ("default", "private")
 _WORLD = ("--teams", "world", "--point-ms", "100")
 
 PROFILES = {
@@ -106,6 +107,8 @@ PROFILES = {
         groups=(
             Group("requests", (2,), {1: (8, 4096), 2: (8,)}, points=5),
             Group("collectives-mt", (2,), {2: (1024, 262144)}, more=_WORLD),
+            Group("halo", (2,), {1: (8192,), 2: (8192,)}, {2: _TWO_CONTEXTS}, points=2),
+            Group("alltoallv", (2,), {1: (65536,), 2: (65536,)}, {2: _TWO_CONTEXTS}),
             Group("overlap", (2,), {1: (65536, 1048576, 4194304)}, points=8, one_thread=True),
         ),
     ),
@@ -152,6 +155,21 @@ PROFILES = {
                 dict.fromkeys((1, 2, 4), tuple(8 << i for i in range(0, 20, 3))),
                 more=_WORLD,
                 rounds=5,
+            ),
+            Group(
+                "halo",
+                (2, 4, 8),
+                dict.fromkeys((1, 2, 3, 6), (512, 8192, 131072)),
+                dict.fromkeys((2, 3, 6), ("default", "shared", "private")),
+                points=2,
+                rounds=10,
+            ),
+            Group(
+                "alltoallv",
+                (2, 4, 8),
+                dict.fromkeys((1, 2), (64, 1024, 16384, 262144)),
+                {2: ("default", "shared", "private")},
+                rounds=10,
             ),
             Group("overlap", (1, 2), {1: tuple(65536 << i for i in range(7))}, points=8, one_thread=True, rounds=10),
         ),

@@ -147,6 +147,11 @@ def sample_points(label, faster):
     for op in ("team_sync", "broadcast"):
         time = dict(benchmark="collectives-mt", metric="latency", unit="s", sync="blocking", size_bytes=64)
         yield make_point(label, **time, op=op, threads=2, scale=1e-6 / faster)
+    for context in ("default", "private"):
+        time = dict(benchmark="halo", metric="time", unit="s", op="exchange", grid="2x1x1", threads=2)
+        yield make_point(label, **time, sync="quiet_barrier", context=context, scale=1e-5 / faster)
+        rate = dict(benchmark="alltoallv", metric="bandwidth", unit="bytes/s", op="put", threads=2)
+        yield make_point(label, **rate, sync="quiet_barrier", context=context, scale=1e10 * faster)
     yield from sample_collectives(label, faster)
 
 
