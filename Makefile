@@ -12,6 +12,7 @@ OTHER_OSHCC := $(shell command -v oshcc 2>/dev/null)
 OTHER_OSHRUN := $(shell command -v oshrun 2>/dev/null)
 OTHER := $(if $(and $(OTHER_OSHCC),$(OTHER_OSHRUN)),--oshcc $(OTHER_OSHCC) --oshrun $(OTHER_OSHRUN))
 REPORT := report
+JOBS ?= $(shell nproc) # tests at once; those that measure time run alone
 
 .PHONY: help build report test sanitize install require-build require-test clean format
 
@@ -51,7 +52,7 @@ report: build $(VENV)/ready
 test: require-test $(VENV)/ready
 	cmake --preset $(PRESET) -DHEDDLE_BUILD_TESTS=ON -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python)
 	cmake --build --preset $(PRESET)
-	ctest --preset $(PRESET)
+	ctest --preset $(PRESET) -j $(JOBS)
 	$(MAKE) sanitize
 
 # The tests that matter under each sanitizer: all that run the library, not those that read its text.
@@ -59,7 +60,7 @@ sanitize: require-test $(VENV)/ready
 	set -e; for preset in $(SANITIZERS); do \
 	    cmake --preset $$preset -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python) >build/configure.log; \
 	    cmake --build --preset $$preset; \
-	    ctest --preset $$preset -L 'unit|concurrency|conformance'; \
+	    ctest --preset $$preset -j $(JOBS) -L 'unit|concurrency|conformance'; \
 	done
 
 install: build

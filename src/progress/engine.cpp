@@ -11,12 +11,14 @@ HEDDLE_PE_LOCAL Engine* engine = nullptr;
 namespace {
 
 constexpr uint64_t kNextMask = 0xffff;
+constexpr int kSlicesShift = 16;
+constexpr int kGenerationShift = 32;
 
 uint32_t next_of(uint64_t claims) {
     return static_cast<uint32_t>(claims & kNextMask);
 }
 uint32_t slices_of(uint64_t claims) {
-    return static_cast<uint32_t>(claims >> 16 & kNextMask);
+    return static_cast<uint32_t>(claims >> kSlicesShift & kNextMask);
 }
 
 }  // namespace
@@ -46,22 +48,23 @@ Task* Engine::take() {
 }
 
 void Engine::open(Task* task, const Owners& owners, uint32_t slices) {
-    start_thread();
     caller_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
     outstanding_.fetch_add(1, std::memory_order_relaxed);
     task->request.store(owners.request, std::memory_order_relaxed);
     task->context.store(owners.context, std::memory_order_relaxed);
     task->left.store(slices, std::memory_order_relaxed);
-    const uint64_t generation = (task->claims.load(std::memory_order_relaxed) >> 32) + 1;
-    task->claims.store(generation << 32 | uint64_t{slices} << 16, std::memory_order_release);  // pairs with do_slice
-    open_.fetch_or(uint64_t{1} << (task - tasks_), std::memory_order_release);                 // pairs with help
+    const uint64_t generation = (task->claims.load(std::memory_order_relaxed) >> kGenerationShift) + 1;
+    task->claims.store(generation << kGenerationShift | uint64_t{slices} << kSlicesShift,
+                       std::memory_order_release);                              // pairs with do_slice
+    open_.fetch_or(uint64_t{1} << (task - tasks_), std::memory_order_release);  // pairs with help
     work_.advance();
 }
 
 // Claims the next slice of the task as `claims` shows it, and does it. False when there is none any more.
 bool Engine::do_slice(Task& task, uint64_t claims) {
+    const uint64_t generation = claims >> kGenerationShift;
     do {
-        if (next_of(claims) >= slices_of(claims))
+        if (claims >> kGenerationShift != generation || next_of(claims) >= slices_of(claims))
             return false;
         // Acquire: pairs with open; the fields that it wrote before are seen.
     } while (
@@ -83,16 +86,18 @@ void Engine::finish(Task& task) {
     finished_.advance();
 }
 
-void Engine::start_thread() {
+bool Engine::start_thread() {
     // Acquire and release: pair with each other across threads, so that stop sees thread_.
     if (started_.load(std::memory_order_acquire) || started_.exchange(true, std::memory_order_acq_rel))
-        return;
+        return true;
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);  // the program's signals are for its own threads
-    if (pthread_create(&thread_, nullptr, run_thread, this) != 0)
-        started_.store(false, std::memory_order_release);  // those who wait do the work
+    const bool failed = pthread_create(&thread_, nullptr, run_thread, this) != 0;
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    if (failed)
+        started_.store(false, std::memory_order_release);
+    return !failed;
 }
 
 void* Engine::run_thread(void* it) {

@@ -18,6 +18,7 @@
 #include "sync/gate.h"
 
 #include <pthread.h>
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -56,20 +57,20 @@ class Engine {
 
     // choice: HEDDLE_OVERLAP. cpus: those of the job on this node, a bit each, where the background thread may run.
     Engine(const WaitPolicy& policy, Overlap choice, const uint64_t* cpus, size_t cpu_words)
-        : policy_(policy), choice_(choice), cpus_(cpus), cpu_words_(cpu_words) {}
+        : policy_(policy), choice_(choice), cpus_(cpus), cpu_words_(std::min(cpu_words, kMostCpuWords)) {}
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
     // True when a background thread would find a core: more cores than threads of the job that do not sleep.
     bool has_free_core() const;
 
-    // Takes work over: payload is copied. False when it cannot, and nothing has happened. at_end runs once, after all
-    // slices, before the task counts as finished.
+    // Takes work over: payload is copied. False when it cannot (too many tasks, no thread), and nothing has happened.
+    // at_end runs once, after all slices, before the task counts as finished.
     template <class Payload>
     bool submit(const Owners& owners, uint32_t slices, Task::Slice slice, Task::Finish at_end, const Payload& payload) {
         static_assert(sizeof(Payload) <= Task::kPayloadBytes && alignof(Payload) <= 16 &&
                       std::is_trivially_copyable_v<Payload>);
-        Task* task = take();
+        Task* task = start_thread() ? take() : nullptr;
         if (!task)
             return false;
         task->slice = slice;
@@ -123,7 +124,7 @@ class Engine {
     void open(Task* task, const Owners& owners, uint32_t slices);
     bool do_slice(Task& task, uint64_t claims);
     void finish(Task& task);
-    void start_thread();
+    bool start_thread();
     void run();
     void count(bool awake);
     static void* run_thread(void* it);
