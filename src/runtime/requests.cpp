@@ -116,10 +116,7 @@ int allocate_request(const Call& call, shmemx_request_t* req, long options) {
                        options & ~SHMEMX_REQUEST_SHARED);
         return 1;
     }
-    if (options & SHMEMX_REQUEST_SHARED)
-        *req = context::make_request(true);
-    else
-        operations::join(call, req);  // as the first operation that is complete does
+    *req = context::make_request((options & SHMEMX_REQUEST_SHARED) != 0);
     return *req == SHMEMX_REQUEST_NULL;
 }
 
