@@ -62,8 +62,10 @@ class Crew {
 
     Share one_of_many(size_t count, size_t unit) const;
     void check_number() const;
-    // In a checked run: ends the PE when threads disagree on how many they are, or two have one number.
+    // In a checked run: ends the PE when threads disagree on what they are in or how many they are, or two have one
+    // number.
     void check() const;
+    base::Call another() const;
     void forget() const;
 
     const base::Call& call_;

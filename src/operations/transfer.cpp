@@ -70,6 +70,7 @@ bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const ch
 }
 
 thread_local shmemx_request_t* capturing = nullptr;
+thread_local base::Call capturing_since;  // the shmemx_request_begin
 
 }  // namespace
 
@@ -86,11 +87,12 @@ void SignalTo::send() const {
 void begin_capture(const base::Call& call, shmemx_request_t* req) {
     if (capturing)
         base::fatal(call.function,
-                    "this thread's operations join request %p already: right would be "
+                    "in %s this thread's operations join request %p already, since %s: right would be "
                     "shmemx_request_end before",
-                    static_cast<void*>(capturing));
+                    base::describe(call).data(), static_cast<void*>(capturing), base::describe(capturing_since).data());
     join(call, req);
     capturing = req;
+    capturing_since = call;
 }
 
 void end_capture(const base::Call& call, shmemx_request_t* req) {
@@ -99,8 +101,9 @@ void end_capture(const base::Call& call, shmemx_request_t* req) {
                     "this thread's operations join no request: right would be shmemx_request_begin "
                     "before");
     if (capturing != req)
-        base::fatal(call.function, "req is %p, but shmemx_request_begin was called with %p: right would be the same",
-                    static_cast<void*>(req), static_cast<void*>(capturing));
+        base::fatal(call.function, "req is %p in %s, but was %p in %s: right would be the same",
+                    static_cast<void*>(req), base::describe(call).data(), static_cast<void*>(capturing),
+                    base::describe(capturing_since).data());
     capturing = nullptr;
 }
 

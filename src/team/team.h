@@ -17,8 +17,12 @@ namespace heddle::team {
 // Where the threads of this PE meet that carry out one collective together (collective/crew.h).
 struct CrewRoom {
     sync::Meeting meeting;
-    std::atomic<int> threads;     // in a checked run, how many the first of them said there are; 0: none has come
-    std::atomic<uint64_t> there;  // and which have come, a bit each
+    // In a checked run: what the first of them is in, and how many it said there are; null and 0 when none has come.
+    // And where those that have come were called, by their numbers.
+    static constexpr int kWatched = 64;
+    std::atomic<const char*> function;
+    std::atomic<int> threads;
+    std::atomic<const void*> callers[kWatched];
 };
 
 struct Team {

@@ -3,7 +3,7 @@
 #ifndef FAULTS_CALLS_H
 #define FAULTS_CALLS_H
 
-#include <shmem.h>
+#include <shmemx.h>
 #include <stddef.h>
 
 #ifdef __cplusplus

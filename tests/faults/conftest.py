@@ -9,8 +9,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from make_calls import chosen, parameters  # noqa: E402
-import generate  # noqa: E402  (make_calls.py put api/ on the path)
+from make_calls import all_chosen, parameters  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
 PROGRAMS = BUILD / "tests" / "faults"
@@ -25,16 +24,14 @@ SIZE_MAX = 2**64 - 1
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 
 # Every function that can be called, and the names of its parameters.
-FUNCTIONS = {function.name: [name for _, name in parameters(function)]
-             for _, families in generate.load() for family in families for function in chosen(family)}
-INLINED = {function.name for _, families in generate.load() for family in families for function in chosen(family)
-           if function.inline}
+FUNCTIONS = {function.name: [name for _, name in parameters(function)] for function in all_chosen()}
+INLINED = {function.name for function in all_chosen() if function.inline}
 
 
 # Collectives on a team or an active set, with data; and those that only wait.
 COLLECTIVES = [name for name in FUNCTIONS if any(word in name for word in ("broadcast", "collect", "alltoall", "_reduce",
                                                                              "scan", "to_all"))]
-WAITING = ["shmem_team_sync", "shmem_sync", "shmem_barrier"]
+WAITING = ["shmem_team_sync", "shmem_sync", "shmem_barrier", "shmemx_team_sync_mt", "shmemx_team_barrier_mt"]
 ON_TEAMS = [name for name in COLLECTIVES + WAITING if "team" in FUNCTIONS[name]]
 ON_ACTIVE_SETS = [name for name in COLLECTIVES + WAITING if "pSync" in FUNCTIONS[name]]
 

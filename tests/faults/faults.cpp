@@ -3,7 +3,8 @@
 //   shmem_finalize;
 //           all: on every PE
 //   VALUE   of a number: a number; of a pointer: null, wild, stack, malloc, library, private, heap, static, freed,
-//           ones (bytes of 0xff), heapend (the end of the heap), with +N or -N bytes behind; of a ctx: default,
+//           ones (bytes of 0xff), heapend (the end of the heap), requests (handles that are NULL), with +N or -N bytes
+//           behind; of a ctx: default,
 //           invalid, destroyed, created; of a team: world, shared, invalid, destroyed, created (of all PEs), none (an
 //           address that is no team)
 //   NAME@N  for PE N alone
@@ -68,6 +69,8 @@ const char* right_pointer(const std::string& name) {
         return reads ? "heap" : "private";
     if (name == "status")
         return "null";
+    if (name == "req" || name == "requests")
+        return name == "req" ? "requests" : "requests+8";
     if (name == "pSync" || name == "pWrk")
         return name == "pSync" ? "heap+1024" : "heap+1536";
     if (name == "sig_addr" || name == "ivar" || name == "ivars" || name == "ptr" || name == "addr" || name == "lock")
@@ -91,6 +94,10 @@ char* base_of(const std::string& word) {
         memset(ones, 0xff, sizeof ones);
         return ones;
     }
+    if (word == "requests") {
+        static shmemx_request_t requests[4];
+        return reinterpret_cast<char*>(requests);
+    }
     if (word == "library")
         return static_cast<char*>(library_data());
     if (word == "malloc")
@@ -110,7 +117,7 @@ long long right_number(const std::string& name) {
     if (contains("split_strided") && name == "size")
         return 2;
     for (const char* one : {"stride", "xrange", "nreduce", "nelems", "dst", "sst", "bsize", "nblocks", "value",
-                            "signal", "cmp", "count", "npes"})
+                            "signal", "cmp", "count", "npes", "nthreads"})
         if (name == one)
             return 1;
     if (name == "PE_size")

@@ -1,4 +1,4 @@
-"""Writes calls.c: for each family of api/openshmem.toml and each of its forms one function (that for long, where there is
+"""Writes calls.c: for each family of the tables in api and each of its forms one function (that for long, where there is
 one) that can be called with arguments from the command line (faults.cpp).
 
     make_calls.py OUTPUT.c
@@ -16,20 +16,28 @@ PREFERRED = ["long", "ulong", 64]
 
 
 def chosen(family):
-    """The functions of a family that stand for it: plain and with a context."""
+    """The functions of a family that stand for it: plain and with a context; of shmemx.h, where the plain form is the
+    other one with the default context, with a context alone."""
     index = 0
     if family.types:
         names = [entry if isinstance(entry, int) else entry[1] for entry in family.types]
         index = next((names.index(name) for name in PREFERRED if name in names), 0)
-    return [family.functions(form)[index] for form in family.forms()]
+    forms = family.forms() if "since" in family.row else family.forms()[-1:]
+    return [family.functions(form)[index] for form in forms]
+
+
+def all_chosen():
+    """Those of all families."""
+    return [function for table in generate.TABLES for _, families in generate.load(table) for family in families
+            for function in chosen(family)]
 
 
 def parameters(function):
     """(C type, name) of each parameter."""
     if function.arguments == "void":
         return []
-    return [re.fullmatch(r"(.*?)\s*(\w+)", part.strip()).groups() for part in function.arguments.split(",")
-            if part.strip() != "..."]
+    parts = [re.sub(r"(\w+)\[\]", r"*\1", part).strip() for part in function.arguments.split(",")]
+    return [re.fullmatch(r"(.*?)\s*(\w+)", part).groups() for part in parts if part != "..."]
 
 
 def argument(c_type, name):
@@ -53,7 +61,7 @@ def body(function):
 
 
 def main():
-    functions = [function for _, families in generate.load() for family in families for function in chosen(family)]
+    functions = all_chosen()
     lines = ["/* Written by tests/faults/make_calls.py. */", '#include "calls.h"', ""]
     lines += [f"static void call_{function.name}(void) {{ {body(function)} }}" for function in functions]
     lines += ["", "const struct call calls[] = {"]
