@@ -65,6 +65,18 @@ foreach(body move reductions)
     conformance_test(${program}.sleeping conformance_${program}_inline 3 HEDDLE_SPIN_US=0 HEDDLE_YIELD_US=0)
 endforeach()
 
+# A crew against one thread.
+conformance_program(conformance_crews crews.cpp $<TARGET_OBJECTS:conformance_collectives> $<TARGET_OBJECTS:conformance_crew>)
+target_compile_options(conformance_crews PRIVATE -O2)
+target_link_libraries(conformance_crews PRIVATE $<$<BOOL:${OpenMP_CXX_FOUND}>:OpenMP::OpenMP_CXX>)
+foreach(pes ${PES})
+    conformance_test(crews conformance_crews ${pes})
+endforeach()
+foreach(algorithms short mail direct pull)
+    conformance_test(crews.${algorithms} conformance_crews 3 ${FORCE_${algorithms}})
+endforeach()
+conformance_test(crews.checked conformance_crews 3 HEDDLE_CHECK=1)
+
 foreach(program requests context_kinds)
     foreach(way inline calls debug)
         conformance_program(conformance_${program}_${way} ${program}.cpp)
