@@ -230,7 +230,7 @@ void any_and_some() {
         bool seen[21] = {};
         size_t found = 0, indices[21];
         for (size_t slot = 0; slot < 20; ++slot) put(slot, &requests[slot + 1]);
-        shmemx_putmem_nbe(target(0), source(0), 1, next, &requests[5]);  // one that is complete joins
+        shmemx_putmem_nbe(target(20), source(20), 1, next, &requests[5]);  // one that is complete joins
         while (found < 20) {
             size_t count = 1;
             if (by == 2)
@@ -278,7 +278,7 @@ void merges() {
         if (i % 20 == 7)
             put(i / 20, &parts[i]);
         else if (i % 3)
-            shmemx_putmem_nbe(target(59) + i, source(59) + i, 1, next, &parts[i]);
+            shmemx_putmem_nbe(target(60) + i, source(60) + i, 1, next, &parts[i]);
     }
     CHECK_EQ(shmemx_request_allocate(&request, SHMEMX_REQUEST_SHARED), 0);
     for (size_t slot = 50; slot < 60; ++slot) put(slot, &request);

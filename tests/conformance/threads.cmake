@@ -1,0 +1,15 @@
+# For ThreadSanitizer: the programs whose PEs have many threads. CMakeLists.txt includes this.
+conformance_object(conformance_crew crew.cpp)
+target_compile_options(conformance_crew PRIVATE -Wno-unknown-pragmas) # OpenMP's runtime is none that it knows
+foreach(program requests schedules beside crews)
+    set(objects)
+    if(program STREQUAL "crews")
+        set(objects $<TARGET_OBJECTS:conformance_collectives> $<TARGET_OBJECTS:conformance_crew>)
+    endif()
+    conformance_program(conformance_${program} ${program}.cpp ${objects})
+    target_compile_options(conformance_${program} PRIVATE -O2)
+    foreach(pes 1 2)
+        conformance_test(${program} conformance_${program} ${pes} HEDDLE_OVERLAP=always)
+    endforeach()
+    conformance_test(${program}.checked conformance_${program} 1 HEDDLE_OVERLAP=always HEDDLE_CHECK=1)
+endforeach()
