@@ -82,7 +82,7 @@ bool Engine::do_slice(Task& task, uint64_t claims) {
 void Engine::finish(Task& task) {
     task.finish(task.payload);
     used_.fetch_and(~(uint64_t{1} << (&task - tasks_)), std::memory_order_release);  // pairs with take
-    outstanding_.fetch_sub(1, std::memory_order_release);                            // pairs with the acquire in stop
+    outstanding_.fetch_sub(1, std::memory_order_release);                            // pairs with outstanding
     finished_.advance();
 }
 
@@ -142,9 +142,7 @@ void Engine::count(bool awake) {
 }
 
 void Engine::stop(const char* function) {
-    wait_for(
-        function, [](const Owners&) { return true; },
-        [this] { return outstanding_.load(std::memory_order_acquire) == 0; });  // pairs with finish
+    wait_for(function, [](const Owners&) { return true; }, [this] { return outstanding() == 0; });
     if (!started_.load(std::memory_order_acquire))
         return;
     stopping_.store(true, std::memory_order_release);  // pairs with run

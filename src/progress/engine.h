@@ -80,8 +80,9 @@ class Engine {
         return true;
     }
 
-    // Submitted and not finished. Relaxed: what this thread must wait for, it has submitted itself or been told of.
-    uint32_t outstanding() const { return outstanding_.load(std::memory_order_relaxed); }
+    // Submitted and not finished. Acquire: pairs with finish; who finds none sees what all have done. What this thread
+    // must wait for, it has submitted itself or been told of, so that it cannot find too few.
+    uint32_t outstanding() const { return outstanding_.load(std::memory_order_acquire); }
 
     // Does one slice of a task that is_mine(owners) accepts; false when there is none.
     template <class IsMine>
