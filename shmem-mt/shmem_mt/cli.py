@@ -58,7 +58,7 @@ def build_parser():
 
 def _add_run(commands):
     run = commands.add_parser("run", help="measure", description="Measures one or more OpenSHMEM implementations.")
-    run.add_argument("--profile", choices=("quick", "full"), default="quick", help="quick: under 6 minutes")
+    run.add_argument("--profile", choices=("quick", "full"), default="quick", help="quick: under 7 minutes")
     run.add_argument(
         "--oshcc", action="append", metavar="PATH", help="compiler wrapper; repeat with --oshrun and --label"
     )

@@ -77,7 +77,9 @@ class Profile:
 
 
 _TWO_CONTEXTS = ("default", "private")
-_WORLD = ("--teams", "world", "--point-ms", "100")
+_HEAP = ("--placements", "heap")
+_WORLD = ("--teams", "world")
+_SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
 
 PROFILES = {
     "quick": Profile(
@@ -102,14 +104,14 @@ PROFILES = {
         buffer_bytes=32 << 20,
         sleep_ms=1000,
         timeout_s=60,
-        budget_s=345,
+        budget_s=400,
         thorough=False,
         groups=(
-            Group("requests", (2,), {1: (8, 4096), 2: (8,)}, points=5),
-            Group("collectives-mt", (2,), {2: (1024, 262144)}, more=_WORLD),
-            Group("halo", (2,), {1: (8192,), 2: (8192,)}, {2: _TWO_CONTEXTS}, points=2),
-            Group("alltoallv", (2,), {1: (65536,), 2: (65536,)}, {2: _TWO_CONTEXTS}),
-            Group("overlap", (2,), {1: (65536, 1048576, 4194304)}, points=8, one_thread=True),
+            Group("requests", (2,), {1: (8, 4096), 2: (8,)}, points=5, more=(*_HEAP, *_SHORT)),
+            Group("collectives-mt", (2,), {2: (1024, 262144)}, more=(*_WORLD, *_SHORT)),
+            Group("halo", (2,), {2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, more=_SHORT),
+            Group("alltoallv", (2,), {2: (65536,)}, {2: _TWO_CONTEXTS}, more=_SHORT),
+            Group("overlap", (2,), {1: (65536, 1048576)}, points=8, more=_SHORT, one_thread=True),
         ),
     ),
     "full": Profile(
@@ -147,6 +149,7 @@ PROFILES = {
                 dict.fromkeys((1, 2, 4), tuple(8 << i for i in range(0, 14, 2))),
                 contexts=dict.fromkeys((2, 4), ("default", "shared", "private")),
                 points=5,
+                more=_HEAP,
                 rounds=10,
             ),
             Group(

@@ -252,7 +252,7 @@ def test_no_oshcc_anywhere(shmem_mt, tmp_path, monkeypatch):
     assert not os.path.exists(tmp_path / "run")
 
 
-def test_the_quick_profile_is_planned_to_take_less_than_six_minutes():
+def test_the_quick_profile_is_planned_to_take_less_than_seven_minutes():
     """With two implementations and MPI on two cores, by the plan's own estimate, without compiling."""
     from shmem_mt import catalogue, mpi
 
@@ -262,6 +262,6 @@ def test_the_quick_profile_is_planned_to_take_less_than_six_minutes():
         with_mpi: sum(start.rounds * start.estimate_s for start in starts if (start.program in mpi.SOURCES) == with_mpi)
         for with_mpi in (False, True)
     }
-    assert 2 * took[False] + 3 * took[True] < 330
+    assert 2 * took[False] + 3 * took[True] < 350
     assert 3 * took[True] < 100
-    assert profile.budget_s <= 350
+    assert profile.budget_s <= 400
