@@ -5,6 +5,7 @@
 // the rule and so where each block belongs. Blocks lie in the order of the receivers at the source and of the senders
 // at the target. The bandwidth is that of all blocks of all PEs together.
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -162,15 +163,15 @@ class Exchange {
     int round_ = 0;
 };
 
-void run_point(Job& job, char* source, char* dest, const std::string& op, Route route, long size) {
-    const Blocks blocks(job.options().seed, size, job.n_pes());
-    Exchange exchange(job, source, dest, op == "put", route, blocks);
-    Agreed verdict;
-    if (job.options().validate)
-        verdict = exchange.validate();
-    const Samples samples = measure(job, {[&](long count) { return exchange.sample(count); }})[0];
-    Json params = job.params(op);
-    params.integer("size_bytes", size).text("placement", "heap").text("context", context_name(route));
+struct Way {
+    std::string op;
+    Route route;
+};
+
+void print_way(Job& job, const Way& way, const Blocks& blocks, long size, const Samples& samples,
+               const Agreed& verdict) {
+    Json params = job.params(way.op);
+    params.integer("size_bytes", size).text("placement", "heap").text("context", context_name(way.route));
     params.text("sync", kSync).integer("seed", job.options().seed).integer("total_bytes", blocks.total());
     const Agreed* const shown = job.options().validate ? &verdict : nullptr;
     std::vector<double> times, bandwidths;
@@ -180,6 +181,22 @@ void run_point(Job& job, char* source, char* dest, const std::string& op, Route 
     }
     print_point(job, kName, params, "time", "s", times, samples, shown);
     print_point(job, kName, params, "bandwidth", "bytes/s", bandwidths, samples, shown);
+}
+
+// All ways with blocks of that size, interleaved.
+void run_group(Job& job, char* source, char* dest, const std::vector<Way>& ways, long size) {
+    const Blocks blocks(job.options().seed, size, job.n_pes());
+    std::vector<std::unique_ptr<Exchange>> exchanges;
+    std::vector<Agreed> verdicts;
+    std::vector<Body> bodies;
+    for (const Way& way : ways) {
+        exchanges.push_back(std::make_unique<Exchange>(job, source, dest, way.op == "put", way.route, blocks));
+        Exchange* const exchange = exchanges.back().get();
+        verdicts.push_back(job.options().validate ? exchange->validate() : Agreed{});
+        bodies.push_back([exchange](long count) { return exchange->sample(count); });
+    }
+    const std::vector<Samples> samples = measure(job, bodies);
+    for (size_t i = 0; i < ways.size(); ++i) print_way(job, ways[i], blocks, size, samples[i], verdicts[i]);
 }
 
 void run_all(Job& job) {
@@ -196,12 +213,11 @@ void run_all(Job& job) {
     const long largest = Blocks::buffer_bytes(*std::max_element(sizes.begin(), sizes.end()), job.n_pes());
     char* const source = static_cast<char*>(symmetric_alloc(static_cast<size_t>(largest)));
     char* const dest = static_cast<char*>(symmetric_alloc(static_cast<size_t>(largest)));
-    const auto routes = wanted_routes(job, kName);
-    for (const auto& op : options.ops) {
-        for (const Route route : routes) {
-            for (const long size : sizes) run_point(job, source, dest, op, route, size);
-        }
+    std::vector<Way> ways;
+    for (const Route route : wanted_routes(job, kName)) {
+        for (const auto& op : options.ops) ways.push_back({op, route});
     }
+    for (const long size : sizes) run_group(job, source, dest, ways, size);
 }
 
 }  // namespace

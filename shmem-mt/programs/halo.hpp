@@ -26,12 +26,15 @@ constexpr int kFaces = 6;
 // thread, one barrier of all PEs.
 enum class HaloSync { kSignal, kBarrier };
 
-// Symmetric: inboxes and their signals, for the largest face of a program.
+// For the largest face of a program: inboxes and their signals, symmetric; the cells of the box and what is packed,
+// private. Only the box that is being measured needs its cells.
 class HaloMemory {
   public:
     // Collective.
-    explicit HaloMemory(long face_bytes)
-        : stride_((face_bytes + 4095) / 4096 * 4096),
+    explicit HaloMemory(long edge)
+        : cells(static_cast<size_t>((edge + 2) * (edge + 2) * (edge + 2))),
+          outboxes(static_cast<size_t>(kFaces * edge * edge)),
+          stride_((8 * edge * edge + 4095) / 4096 * 4096),
           inboxes_(static_cast<char*>(symmetric_alloc(static_cast<size_t>(2 * kFaces * stride_)))),
           signals_(static_cast<Signal*>(symmetric_alloc(2 * kFaces * sizeof(Signal)))) {}
 
@@ -39,6 +42,9 @@ class HaloMemory {
         return reinterpret_cast<uint64_t*>(inboxes_ + index(face, exchange) * stride_);
     }
     uint64_t* signal(int face, long exchange) { return &signals_[index(face, exchange)].word; }
+
+    std::vector<uint64_t> cells;
+    std::vector<uint64_t> outboxes;
 
     // The number of the next exchange of this program; the same on all PEs.
     long next = 1;
@@ -65,10 +71,8 @@ class Halo {
           edge_(edge),
           grid_(grid_of(job.n_pes())),
           place_(place_of(grid_, job.me())),
-          cells_(static_cast<size_t>((edge + 2) * (edge + 2) * (edge + 2))),
-          outboxes_(static_cast<size_t>(kFaces * edge * edge)) {
-        shmem_barrier_all();
-    }
+          cells_(memory.cells),
+          outboxes_(memory.outboxes) {}
 
     const Place& grid() const { return grid_; }
 
@@ -250,8 +254,8 @@ class Halo {
     const long edge_;
     const Place grid_;
     const Place place_;
-    std::vector<uint64_t> cells_;
-    std::vector<uint64_t> outboxes_;
+    std::vector<uint64_t>& cells_;
+    std::vector<uint64_t>& outboxes_;
     bool validating_ = false;
     int round_ = 0;              // of a validating pass
     std::vector<long> changed_;  // by thread: ghost cells in which an exchange of a round differed from the one before

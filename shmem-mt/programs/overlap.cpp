@@ -10,6 +10,8 @@
 // has looked at the data. Looking at the clock in the middle takes time, so `post` and `slowdown` come from samples of
 // their own.
 #include <algorithm>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,9 @@ class Overlap {
   public:
     Overlap(Job& job, TransferMemory& memory, const Way& way, long size)
         : job_(job), way_(way), size_(size), window_(memory.window(true)), local_(memory.local()) {}
+
+    const Way& way() const { return way_; }
+    long size() const { return size_; }
 
     // Collective.
     Agreed validate() {
@@ -206,18 +211,8 @@ std::vector<double> each(const Samples& samples) {
     return values;
 }
 
-void run_point(Job& job, TransferMemory& memory, const Way& way, long size) {
-    Overlap overlap(job, memory, way, size);
-    Agreed verdict;
-    if (job.options().validate)
-        verdict = overlap.validate();
-    overlap.calibrate_computation(job.options().compute_ratio);
-    const auto body = [&](unsigned parts) {
-        return [&overlap, parts](long count) { return overlap.sample(parts, count); };
-    };
-    constexpr unsigned kBoth = Overlap::kCommunicates | Overlap::kComputes;
-    const std::vector<Samples> samples = measure(
-        job, {body(Overlap::kCommunicates), body(Overlap::kComputes), body(kBoth), body(kBoth | Overlap::kStamps)});
+// Prints what one way's four samples say.
+void print_way(Job& job, const Overlap& overlap, const Samples* samples, const Agreed& verdict) {
     const std::vector<double> communication = each(samples[0]), alone = each(samples[1]), total = each(samples[2]);
     const std::vector<double> inside = overlap.last_insides(total.size());
     std::vector<double> percent, slowdown;
@@ -229,9 +224,10 @@ void run_point(Job& job, TransferMemory& memory, const Way& way, long size) {
     all.ok = samples[0].ok && samples[2].ok && samples[3].ok;
     const Agreed* const shown = job.options().validate ? &verdict : nullptr;
     const auto params = [&](const char* part) {
-        Json json = job.params(way.op);
-        json.integer("size_bytes", size).text("placement", "heap").text("context", "default").text("sync", way.sync);
-        return json.number("compute_ratio", job.options().compute_ratio).text("part", part);
+        Json json = job.params(overlap.way().op);
+        json.integer("size_bytes", overlap.size()).text("placement", "heap").text("context", "default");
+        json.text("sync", overlap.way().sync).number("compute_ratio", job.options().compute_ratio);
+        return json.text("part", part);
     };
     print_point(job, kName, params("overlap"), "overlap", "%", percent, all, shown);
     print_point(job, kName, params("compute"), "slowdown", "x", slowdown, all, shown);
@@ -241,24 +237,56 @@ void run_point(Job& job, TransferMemory& memory, const Way& way, long size) {
     print_point(job, kName, params("post"), "time", "s", overlap.last_posts(total.size()), all, shown);
 }
 
+// All ways of one operation, interleaved.
+void run_group(Job& job, TransferMemory& memory, const std::vector<Way>& ways, long size) {
+    constexpr unsigned kBoth = Overlap::kCommunicates | Overlap::kComputes;
+    constexpr unsigned kParts[] = {Overlap::kCommunicates, Overlap::kComputes, kBoth, kBoth | Overlap::kStamps};
+    std::vector<std::unique_ptr<Overlap>> overlaps;
+    std::vector<Agreed> verdicts;
+    std::vector<Body> bodies;
+    for (const Way& way : ways) {
+        overlaps.push_back(std::make_unique<Overlap>(job, memory, way, size));
+        Overlap* const overlap = overlaps.back().get();
+        verdicts.push_back(job.options().validate ? overlap->validate() : Agreed{});
+        overlap->calibrate_computation(job.options().compute_ratio);
+        for (const unsigned parts : kParts)
+            bodies.push_back([overlap, parts](long count) { return overlap->sample(parts, count); });
+    }
+    const std::vector<Samples> samples = measure(job, bodies);
+    for (size_t i = 0; i < ways.size(); ++i) print_way(job, *overlaps[i], &samples[std::size(kParts) * i], verdicts[i]);
+}
+
+// The ways of `op` that are asked for and that the library has; says by name what is skipped.
+std::vector<Way> wanted_ways(Job& job, const std::string& op) {
+    std::vector<Way> ways;
+    for (const Way& way : kWays) {
+        if (op != way.op || !job.options().wants_sync(way.sync))
+            continue;
+        if (way.requests == Requests::kNone || SHMEM_MT_HAVE_SHMEMX)
+            ways.push_back(way);
+        else
+            job.skip(kName, op + " with " + way.sync, kNoRequests);
+    }
+    return ways;
+}
+
 void run_all(Job& job) {
     const Options& options = job.options();
     long largest = 4096;
     for (const long size : options.sizes) largest = std::max(largest, (size + 8 + 4095) / 4096 * 4096);
     TransferMemory memory(job, largest);
-    for (const auto& way : kWays) {
-        if (!options.wants_sync(way.sync) ||
-            std::find(options.ops.begin(), options.ops.end(), way.op) == options.ops.end())
-            continue;
-        if (way.requests != Requests::kNone && !SHMEM_MT_HAVE_SHMEMX) {
-            job.skip(kName, std::string(way.op) + " with " + way.sync, kNoRequests);
-            continue;
-        }
-        for (const long size : options.sizes) {
-            if (size % 8 == 0)
-                run_point(job, memory, way, size);
-            else
-                job.skip(kName, std::to_string(size) + " bytes", "overlap is measured with multiples of 8 bytes");
+    std::vector<long> sizes;
+    for (const long size : options.sizes) {
+        if (size % 8 == 0)
+            sizes.push_back(size);
+        else
+            job.skip(kName, std::to_string(size) + " bytes", "overlap is measured with multiples of 8 bytes");
+    }
+    for (const auto& op : options.ops) {
+        const std::vector<Way> ways = wanted_ways(job, op);
+        for (const long size : sizes) {
+            if (!ways.empty())
+                run_group(job, memory, ways, size);
         }
     }
 }

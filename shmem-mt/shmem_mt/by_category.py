@@ -7,13 +7,13 @@ from shmem_mt.charts import Panel, make_chart, plain_series
 
 def charts(points):
     """Those that these points can fill."""
-    makers = (_requests, _overlap, _collectives, _halo, _alltoallv)
+    makers = (_contexts, _requests, _overlap, _collectives, _halo, _alltoallv)
     return [chart for chart in (maker(points) for maker in makers) if chart]
 
 
-def _dots(points, benchmark, metric, panel_of, category_of, **fields):
+def _dots(points, benchmark, metric, panel_of, category_of, wanted=lambda params: True, **fields):
     """One panel for each panel_of(params), one dot for each category_of(params) and implementation."""
-    found = points.find(benchmark, metric)
+    found = [point for point in points.find(benchmark, metric) if wanted(point["params"])]
     panels = []
     for title in dict.fromkeys(panel_of(p["params"]) for p in found):
         series = [plain_series(points, label) for label in points.labels]
@@ -36,6 +36,27 @@ def _team(params):
 
 def _way(params):
     return params["sync"] + ("" if params["context"] == "default" else f"<br>{params['context']} context")
+
+
+def _contexts(points):
+    return _dots(
+        points,
+        "message-rate",
+        "rate",
+        lambda params: f"{params['op']}, {_team(params)}",
+        lambda params: params["context"],
+        _is_one_of_several_contexts,
+        slug="contexts",
+        title="8-byte messages of several threads, by context",
+        about="All threads together, blind rate, symmetric heap. default: SHMEM_CTX_DEFAULT; shared: one context "
+        "without options for all threads; private: one SHMEM_CTX_PRIVATE for each.",
+        value_title="messages/s",
+    )
+
+
+def _is_one_of_several_contexts(params):
+    small = params["size_bytes"] == 8 and params["placement"] == "heap"
+    return small and params["threads"] > 1 and params["context"] != "none"
 
 
 def _requests(points):
