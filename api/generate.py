@@ -55,7 +55,8 @@ def argument_names(arguments: str) -> list[str]:
     """The names in an argument list; none for `void`."""
     if arguments == "void":
         return []
-    return [re.search(r"(\w+)(?:\[\])?$", part.strip()).group(1) for part in arguments.split(",") if part.strip() != "..."]
+    parts = [part.strip() for part in arguments.split(",")]
+    return [re.search(r"(\w+)(?:\[\])?$", part).group(1) for part in parts if part != "..."]
 
 
 class Family:

@@ -66,7 +66,8 @@ foreach(body move reductions)
 endforeach()
 
 # A crew against one thread.
-conformance_program(conformance_crews crews.cpp $<TARGET_OBJECTS:conformance_collectives> $<TARGET_OBJECTS:conformance_crew>)
+conformance_program(conformance_crews crews.cpp $<TARGET_OBJECTS:conformance_collectives>
+    $<TARGET_OBJECTS:conformance_crew>)
 target_compile_options(conformance_crews PRIVATE -O2)
 target_link_libraries(conformance_crews PRIVATE $<$<BOOL:${OpenMP_CXX_FOUND}>:OpenMP::OpenMP_CXX>)
 foreach(pes ${PES})

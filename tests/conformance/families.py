@@ -1,7 +1,7 @@
 """Which program tests which family of api/openshmem.toml and shmemx.toml: the explicit list that must be complete.
 
-A family of the tables that has no row here stops the build (make_tables.py); a function that the program of its row does
-not call fails the test conformance.coverage (coverage.py).
+A family of the tables that has no row here stops the build (make_tables.py); a function that the program of its row
+does not call fails the test conformance.coverage (coverage.py).
 """
 
 # family -> (program, table). The programs of a table call its functions through rows that make_tables.py writes; the

@@ -1,5 +1,5 @@
-"""Writes calls.c: for each family of the tables in api and each of its forms one function (that for long, where there is
-one) that can be called with arguments from the command line (faults.cpp).
+"""Writes calls.c: for each family of the tables in api and each of its forms one function (that for long, where there
+is one) that can be called with arguments from the command line (faults.cpp).
 
     make_calls.py OUTPUT.c
 """

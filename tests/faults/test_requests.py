@@ -41,22 +41,22 @@ def test_handles_that_have_ended(scenario, ended, kind, function, check):
 @all_uses
 def test_handles_that_are_none(kind, function, check):
     misuse("garbage", kind, check=check).is_fatal(message(
-        function, rf"request 0x123456789a00 is none of this PE, in {site(function)}: right would be a handle that this PE "
-                  "has made", 0))
+        function, rf"request 0x123456789a00 is none of this PE, in {site(function)}: right would be a handle that this "
+                  "PE has made", 0))
 
 
 @all_uses
 def test_handles_of_another_pe(kind, function, check):
     """Where it happens to be the address of a request of this PE that is not in use, that is what is said."""
     misuse("of_another_pe", kind, pes=2, check=check).is_fatal(message(
-        function, rf"request {ADDRESS} is (none of this PE, in {site(function)}: right would be a handle that this PE has "
-                  rf"made|used in {site(function)}, but has ended)", 0))
+        function, rf"request {ADDRESS} is (none of this PE, in {site(function)}: right would be a handle that this PE "
+                  rf"has made|used in {site(function)}, but has ended)", 0))
 
 
 def test_two_threads_post_to_one_private_request_checked():
     put, get = site("shmemx_long_put_nbe"), site("shmemx_long_get_nbe")
-    text = ("two threads post to one PRIVATE request at once, in {} and in {}: right would be SHMEMX_REQUEST_SHARED, or a "
-            "request for each thread")
+    text = ("two threads post to one PRIVATE request at once, in {} and in {}: right would be SHMEMX_REQUEST_SHARED, or "
+            "a request for each thread")
     misuse("two_posters", check=True).is_fatal("(" + message("shmemx_long_get_nbe", text.format(put, get), 0) + "|" +
                                                message("shmemx_long_put_nbe", text.format(get, put), 0) + ")")
 
@@ -72,12 +72,12 @@ def test_begin_and_end(check):
     begin, end = site("shmemx_request_begin"), site("shmemx_request_end")
     for kind in ("same", "other"):
         misuse("begun_twice", kind, check=check).is_fatal(message(
-            "shmemx_request_begin", rf"in {begin} this thread's operations join request {ADDRESS} already, since {begin}: "
-                                    "right would be shmemx_request_end before", 0))
+            "shmemx_request_begin", rf"in {begin} this thread's operations join request {ADDRESS} already, since {begin}"
+                                    ": right would be shmemx_request_end before", 0))
     misuse("ended_with_another", check=check).is_fatal(message(
         "shmemx_request_end", rf"req is {ADDRESS} in {end}, but was {ADDRESS} in {begin}: right would be the same", 0))
-    none = message("shmemx_request_end", "this thread's operations join no request: right would be shmemx_request_begin "
-                                         "before", 0)
+    none = message("shmemx_request_end", "this thread's operations join no request: right would be "
+                                         "shmemx_request_begin before", 0)
     misuse("ended_by_another_thread", check=check).is_fatal(none)
     faults("one", "shmemx_request_end", check=check).is_fatal(none)
 
@@ -149,8 +149,8 @@ def test_unequal_numbers_of_threads_checked():
 
 def test_threads_of_one_number_checked():
     misuse("same_number", check=True).is_fatal(message(
-        "shmemx_long_sum_reduce_mt", f"two threads are number 1, in {SUM} and in {SUM}: right would be a number of its own "
-                                     "for each of the 2", 0))
+        "shmemx_long_sum_reduce_mt", f"two threads are number 1, in {SUM} and in {SUM}: right would be a number of its "
+                                     "own for each of the 2", 0))
 
 
 def test_threads_in_different_collectives_checked():
