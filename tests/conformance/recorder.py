@@ -1,6 +1,6 @@
 """Writes the recorder: a library of all functions of the tables in api, each of which notes that it was called and
-calls its twin (pshmem_, pshmemx_). Loaded ahead of libheddle.so (LD_PRELOAD) under programs that call functions instead of
-inlining them; so it tests the profiling interface, too.
+calls its twin (pshmem_, pshmemx_). Loaded ahead of libheddle.so (LD_PRELOAD) under programs that call functions instead
+of inlining them; so it tests the profiling interface, too.
 
     recorder.py OUTPUT.c
 

@@ -55,8 +55,8 @@ def test_handles_of_another_pe(kind, function, check):
 
 def test_two_threads_post_to_one_private_request_checked():
     put, get = site("shmemx_long_put_nbe"), site("shmemx_long_get_nbe")
-    text = ("two threads post to one PRIVATE request at once, in {} and in {}: right would be SHMEMX_REQUEST_SHARED, or "
-            "a request for each thread")
+    text = ("two threads post to one PRIVATE request at once, in {} and in {}: right would be SHMEMX_REQUEST_SHARED, "
+            "or a request for each thread")
     misuse("two_posters", check=True).is_fatal("(" + message("shmemx_long_get_nbe", text.format(put, get), 0) + "|" +
                                                message("shmemx_long_put_nbe", text.format(get, put), 0) + ")")
 
@@ -72,8 +72,8 @@ def test_begin_and_end(check):
     begin, end = site("shmemx_request_begin"), site("shmemx_request_end")
     for kind in ("same", "other"):
         misuse("begun_twice", kind, check=check).is_fatal(message(
-            "shmemx_request_begin", rf"in {begin} this thread's operations join request {ADDRESS} already, since {begin}"
-                                    ": right would be shmemx_request_end before", 0))
+            "shmemx_request_begin", rf"in {begin} this thread's operations join request {ADDRESS} already, since "
+                                    rf"{begin}: right would be shmemx_request_end before", 0))
     misuse("ended_with_another", check=check).is_fatal(message(
         "shmemx_request_end", rf"req is {ADDRESS} in {end}, but was {ADDRESS} in {begin}: right would be the same", 0))
     none = message("shmemx_request_end", "this thread's operations join no request: right would be "
