@@ -161,13 +161,15 @@ import mmap, os, struct
 fd = int(os.environ['HEDDLE_JOB_FD'])
 page = mmap.mmap(fd, os.fstat(fd).st_size, mmap.MAP_SHARED, mmap.PROT_READ)
 magic, pes, cores = struct.unpack_from('<QII', page)
-print(hex(magic), pes, cores, len(page) % 4096, any(page[16:]))
+cpus = [cpu for cpu in range(1024) if page[16 + cpu // 8] >> cpu % 8 & 1]
+print(hex(magic), pes, cores, cpus, len(page) % 4096, any(page[144:]))
 """
 
 
 def test_job_page(oshrun, python):
-    cores = len(os.sched_getaffinity(0))
-    assert oshrun.run("-n", 3, python("page", JOB_PAGE)).out == f"0x31656c6464656800 3 {cores} 0 False\n" * 3
+    cpus = sorted(os.sched_getaffinity(0))
+    shown = f"0x32656c6464656800 3 {len(cpus)} {cpus} 0 False\n"
+    assert oshrun.run("-n", 3, python("page", JOB_PAGE)).out == shown * 3
 
 
 def test_bind(oshrun, python):
