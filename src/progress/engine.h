@@ -56,7 +56,7 @@ class Engine {
     static constexpr size_t kMostCpuWords = 16;
 
     // choice: HEDDLE_OVERLAP. cpus: those of the job on this node, a bit each, where the background thread may run.
-    Engine(const WaitPolicy& policy, Overlap choice, const uint64_t* cpus, size_t cpu_words)
+    Engine(WaitPolicy& policy, Overlap choice, const uint64_t* cpus, size_t cpu_words)
         : policy_(policy), choice_(choice), cpus_(cpus), cpu_words_(std::min(cpu_words, kMostCpuWords)) {}
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
@@ -131,7 +131,7 @@ class Engine {
     static void* run_thread(void* it);
     void keep_off(int cpu);
 
-    const WaitPolicy& policy_;
+    WaitPolicy& policy_;
     const Overlap choice_;
     const uint64_t* const cpus_;
     const size_t cpu_words_;

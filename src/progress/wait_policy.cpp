@@ -1,5 +1,7 @@
 #include "progress/wait_policy.h"
 
+#include "os/yield.h"
+
 #include <algorithm>
 
 namespace heddle::progress {
@@ -11,7 +13,7 @@ namespace {
 constexpr uint64_t kLongestNapNs = 2000000;  // 500 wake-ups a second: about 0.2 % of a core
 constexpr uint64_t kShortestNapNs = 5000;    // below the cost of a wake-up across cores (12 us) naps are pointless
 
-const WaitPolicy kBeforeInit;
+WaitPolicy before_init;
 
 // Lives as long as its thread; a thread that ends is no longer counted.
 struct CountedThread {
@@ -39,15 +41,21 @@ void count_this_thread() {
     policy->node_threads->fetch_add(1, std::memory_order_relaxed);
 }
 
-WaitSteps::WaitSteps(const WaitPolicy& policy, const void* line)
+WaitSteps::WaitSteps(WaitPolicy& policy, const void* line)
     : policy_(policy), function_(nullptr), line_(line), start_ns_(os::now_ns()) {
-    phase_ = policy_.oversubscribed() ? Phase::kYield : policy_.monitor ? Phase::kMonitor : Phase::kSpin;
+    phase_ = first_phase(true);
 }
 
 WaitSteps::WaitSteps(const char* function, const void* line, bool one_line)
-    : policy_(wait_policy ? *wait_policy : kBeforeInit), function_(function), line_(line), start_ns_(os::now_ns()) {
+    : policy_(wait_policy ? *wait_policy : before_init), function_(function), line_(line), start_ns_(os::now_ns()) {
     count_this_thread();
-    phase_ = policy_.oversubscribed() ? Phase::kYield : policy_.monitor && one_line ? Phase::kMonitor : Phase::kSpin;
+    phase_ = first_phase(one_line);
+}
+
+WaitSteps::Phase WaitSteps::first_phase(bool one_line) const {
+    if (policy_.oversubscribed(start_ns_))
+        return Phase::kYield;
+    return policy_.monitor && one_line ? Phase::kMonitor : Phase::kSpin;
 }
 
 WaitSteps::~WaitSteps() {
@@ -61,8 +69,11 @@ WaitSteps::~WaitSteps() {
 
 void WaitSteps::advance() {
     const uint64_t waited = os::now_ns() - start_ns_;
-    if (phase_ != Phase::kYield && waited >= policy_.spin_ns)
+    if (phase_ != Phase::kYield && waited >= policy_.spin_ns) {
         phase_ = Phase::kYield;
+        if (os::yield_to_another())  // relaxed: see WaitPolicy::oversubscribed
+            policy_.crowded_until_ns.store(start_ns_ + waited + policy_.crowded_ns, std::memory_order_relaxed);
+    }
     if (phase_ == Phase::kYield && waited >= policy_.spin_ns + policy_.yield_ns)
         fall_asleep();
 }

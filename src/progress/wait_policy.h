@@ -5,8 +5,10 @@
 // Spinning and watching last spin_us, yielding yield_us after that; then the wait sleeps: on a gate's futex when the
 // event comes from the library, in short naps that grow with the time waited (at most 1/16 of it, at most 2 ms) when it
 // is a peer's plain store, which wakes nobody. Where more threads run on the node, or in this PE, than there are cores,
-// the first two phases fall away: a thread that spins keeps the one it waits for from running. Each wait starts anew,
-// so a busy exchange never sleeps and an idle one always does.
+// the first two phases fall away: a thread that spins keeps the one it waits for from running. Threads that never
+// waited in the library are not among those it counts, nor are other processes: a wait whose first yield lets another
+// thread run tells the PE's waits of the next crowded_ns the same. Each wait starts anew, so a busy exchange never
+// sleeps and an idle one always does.
 //
 // Any thread. Costs nothing while the condition already holds, and about 20 ns to begin a wait that does not.
 #pragma once
@@ -26,19 +28,22 @@ namespace heddle::progress {
 struct WaitPolicy {
     uint64_t spin_ns = 50000;
     uint64_t yield_ns = 1000000;
+    uint64_t crowded_ns = 10000000;  // 1 of 200 waits of 50 us learns anew whether cores are shared
     const os::Monitor* monitor = nullptr;
     std::atomic<uint32_t>* node_threads = nullptr;   // threads of all PEs of the node; null before init
     std::atomic<uint32_t>* node_sleepers = nullptr;  // those of them that sleep in a wait
     uint32_t node_cores = 1;
-    std::atomic<uint32_t> own_threads{0};  // of this PE, that the library has seen
-    uint32_t own_cores = 1;                // in this PE's affinity mask
+    std::atomic<uint32_t> own_threads{0};       // of this PE, that the library has seen
+    uint32_t own_cores = 1;                     // in this PE's affinity mask
+    std::atomic<uint64_t> crowded_until_ns{0};  // some thread of this PE found another one ready to run on its core
     // Shows where this thread waits (function, address), or that it no longer does (nullptr, nullptr). May be null.
     void (*show)(const char* function, const void* address) = nullptr;
 
-    bool oversubscribed() const {
-        // Relaxed: a count that is a moment old only makes a wait spin a little too long or too short.
+    bool oversubscribed(uint64_t now_ns) const {
+        // Relaxed: what is a moment old only makes a wait spin a little too long or too short.
         return (node_threads && node_threads->load(std::memory_order_relaxed) > node_cores) ||
-               own_threads.load(std::memory_order_relaxed) > own_cores;
+               own_threads.load(std::memory_order_relaxed) > own_cores ||
+               crowded_until_ns.load(std::memory_order_relaxed) > now_ns;
     }
 };
 
@@ -54,7 +59,7 @@ class WaitSteps {
     // line: the address waited on, for messages; when one_line, also the only line that ready() reads, to be watched.
     WaitSteps(const char* function, const void* line, bool one_line);
     // Of the library's own thread, which is neither counted nor shown.
-    WaitSteps(const WaitPolicy& policy, const void* line);
+    WaitSteps(WaitPolicy& policy, const void* line);
     ~WaitSteps();
     WaitSteps(const WaitSteps&) = delete;
     WaitSteps& operator=(const WaitSteps&) = delete;
@@ -88,10 +93,11 @@ class WaitSteps {
     enum class Phase { kSpin, kMonitor, kYield, kSleep };
     static constexpr int kLooksPerClock = 32;  // pauses of about 10 ns each between two readings of the clock
 
+    Phase first_phase(bool one_line) const;
     void advance();
     void fall_asleep();
 
-    const WaitPolicy& policy_;
+    WaitPolicy& policy_;
     const char* function_;
     const void* line_;
     uint64_t start_ns_;
@@ -114,7 +120,7 @@ void wait_at_gate(const char* function, const sync::Gate& gate, Ready ready, Sle
 // called before it first sleeps, and awake(true) behind. For a while it sleeps in naps, and looks: whoever opens the
 // gate in that time need not wake it, which would cost the opener more than 10 us.
 template <class Awake>
-void wait_in_background(const WaitPolicy& policy, sync::Gate& gate, uint32_t target, Awake awake) {
+void wait_in_background(WaitPolicy& policy, sync::Gate& gate, uint32_t target, Awake awake) {
     constexpr uint64_t kNapNs = 50000;
     constexpr int kNaps = 200;
     WaitSteps steps(policy, &gate);

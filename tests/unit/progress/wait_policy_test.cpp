@@ -36,6 +36,15 @@ extern "C" int nanosleep(const timespec* duration, timespec* left) {
     return static_cast<int>(syscall(SYS_nanosleep, duration, left));
 }
 
+thread_local bool core_is_shared = false;  // every yield of this thread lets another one run
+
+extern "C" int getrusage(__rusage_who_t who, rusage* usage) noexcept {
+    static thread_local long switches = 0;
+    const int status = static_cast<int>(syscall(SYS_getrusage, who, usage));
+    usage->ru_nivcsw = core_is_shared ? ++switches : 0;
+    return status;
+}
+
 namespace heddle::progress {
 namespace {
 
@@ -218,6 +227,32 @@ TEST(WaitPolicy, OversubscribedPeNeitherSpinsNorWatches) {
     const std::string text = letters(events_of_wait(policy, 2 * kMs));
     EXPECT_EQ(count(text, 'a') + count(text, 'w'), 0u);
     EXPECT_EQ(count(text, 'r'), count(text, 'y') + 2);
+}
+
+TEST(WaitPolicy, AYieldThatLetsAnotherThreadRunKeepsTheNextWaitsFromSpinning) {
+    WaitPolicy policy;
+    policy.own_cores = 1000;
+    policy.spin_ns = 10 * kMs;
+    policy.crowded_ns = 3000 * kMs;
+    for (bool shared : {false, true}) {
+        const auto wait = [&](uint64_t duration_ns) {
+            std::vector<Event> events;
+            with_policy(policy, [&] {
+                core_is_shared = shared;
+                const uint64_t end = os::now_ns() + duration_ns;
+                recorded = &events;
+                wait_for_store("unit", &policy, [&] { return os::now_ns() >= end; });
+                recorded = nullptr;
+            });
+            return letters(events);
+        };
+        const uint64_t begin = os::now_ns();
+        EXPECT_GE(count(wait(11 * kMs), 'y'), 1u);
+        EXPECT_EQ(policy.oversubscribed(begin), shared);
+        EXPECT_EQ(policy.oversubscribed(begin + policy.crowded_ns), shared);
+        EXPECT_FALSE(policy.oversubscribed(os::now_ns() + policy.crowded_ns)) << "for ever";
+        EXPECT_EQ(count(wait(kMs), 'y') > 0, shared);
+    }
 }
 
 uint64_t cpu_ns_of_thread() {
