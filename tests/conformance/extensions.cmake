@@ -79,7 +79,7 @@ endforeach()
 conformance_test(crews.checked conformance_crews 3 HEDDLE_CHECK=1)
 
 foreach(program requests context_kinds)
-    foreach(way inline calls debug)
+    foreach(way IN LISTS WHOLE_WAYS)
         conformance_program(conformance_${program}_${way} ${program}.cpp)
         target_compile_options(conformance_${program}_${way} PRIVATE ${OPTIONS_${way}})
         conformance_test(${program}.${way} conformance_${program}_${way} 3)

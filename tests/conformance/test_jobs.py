@@ -25,8 +25,8 @@ def program(name):
     return PROGRAMS / f"conformance_{name}"
 
 
-@pytest.mark.parametrize("name", ["rma_inline", "strided_inline", "atomics_calls", "signals_inline", "waits_inline",
-                                  "barriers_debug", "setup_inline", "static_data_calls", "contexts_inline"])
+@pytest.mark.parametrize("name", ["rma_inline", "strided_inline", "atomics_inline", "signals_inline", "waits_inline",
+                                  "barriers_inline", "setup_inline", "static_data_inline", "contexts_inline"])
 def test_program_without_launcher_is_a_job_of_one(name):
     out = run(program(name), HEDDLE_TEST_PES="1").stdout
     assert ", 1 PEs" in out
