@@ -15,6 +15,7 @@
 #include "machine_limits.h"
 #include "os/clock.h"
 #include "os/memfd.h"
+#include "os/process.h"
 #include "os/topology.h"
 #include "report.h"
 
@@ -102,6 +103,7 @@ bool Job::make_page() {
     page_->n_pes = static_cast<uint32_t>(options_.pes);
     page_->cores = static_cast<uint32_t>(os::usable_cores());
     os::usable_cpus(page_->cpus, bootstrap::kCpuWords);
+    page_->token = os::random_word();
     records_ = page_->records();
     return true;
 }

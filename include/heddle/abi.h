@@ -78,7 +78,8 @@ enum heddle_amo_op {
     HEDDLE_AMO_ADD,
     HEDDLE_AMO_AND,
     HEDDLE_AMO_OR,
-    HEDDLE_AMO_XOR
+    HEDDLE_AMO_XOR,
+    HEDDLE_AMO_UNFETCHED = 8 /* a bit beside the operation: nobody wants the old value */
 };
 
 #pragma GCC visibility push(default)
@@ -126,7 +127,7 @@ HEDDLE_COLD void heddle_slow_put(void* dest, const void* source, size_t nelems, 
                                  const char* function, shmem_ctx_t ctx);
 HEDDLE_COLD void heddle_slow_get(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                                  const char* function, shmem_ctx_t ctx);
-/* The nbi forms of what is large. */
+/* The nbi forms. */
 HEDDLE_COLD void heddle_slow_put_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                                      const char* function, shmem_ctx_t ctx);
 HEDDLE_COLD void heddle_slow_get_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
@@ -137,6 +138,9 @@ HEDDLE_COLD uint64_t heddle_slow_g(const void* source, int pe, size_t bytes, con
 /* bytes: 4 or 8. Returns the old value of the operations that have one. */
 HEDDLE_COLD uint64_t heddle_slow_amo(const void* dest, uint64_t operand, int pe, uint64_t compare, size_t bytes,
                                      enum heddle_amo_op op, const char* function, shmem_ctx_t ctx);
+/* The nbi forms that fetch. */
+HEDDLE_COLD void heddle_slow_amo_nbi(void* fetch, const void* dest, uint64_t operand, int pe, uint64_t compare,
+                                     size_t bytes, enum heddle_amo_op op, const char* function, shmem_ctx_t ctx);
 
 #ifdef __cplusplus
 }

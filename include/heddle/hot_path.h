@@ -242,22 +242,38 @@ HEDDLE_LOCAL void heddle_get(const char* function, shmem_ctx_t ctx, void* dest, 
     heddle_slow_get(dest, source, nelems, pe, element_bytes, function, ctx);
 }
 
-/* The nbi forms differ from the blocking ones in what is large: within shmemx_request_begin and _end another thread may
- * carry it out. */
+/* The nbi forms differ from the blocking ones in what is large, which within shmemx_request_begin and _end another
+ * thread may carry out, and in what load and store do not reach. */
 HEDDLE_LOCAL void heddle_put_nbi(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                                  size_t element_bytes, int pe) {
-    if (HEDDLE_LIKELY(nelems < HEDDLE_LARGE_BYTES / element_bytes))
-        heddle_put(function, ctx, dest, source, nelems, element_bytes, pe);
-    else
-        heddle_slow_put_nbi(dest, source, nelems, pe, element_bytes, function, ctx);
+    uintptr_t offset;
+    size_t region;
+    char* base = heddle_on_node(ctx, dest, pe, &offset, &region);
+    if (HEDDLE_LIKELY(base != NULL)) {
+        if (heddle_copy_short(base + offset, source, nelems, element_bytes))
+            return;
+        if (HEDDLE_LIKELY(heddle_is_inline(region, offset, nelems, element_bytes))) {
+            heddle_copy_long(base + offset, source, nelems, element_bytes);
+            return;
+        }
+    }
+    heddle_slow_put_nbi(dest, source, nelems, pe, element_bytes, function, ctx);
 }
 
 HEDDLE_LOCAL void heddle_get_nbi(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                                  size_t element_bytes, int pe) {
-    if (HEDDLE_LIKELY(nelems < HEDDLE_LARGE_BYTES / element_bytes))
-        heddle_get(function, ctx, dest, source, nelems, element_bytes, pe);
-    else
-        heddle_slow_get_nbi(dest, source, nelems, pe, element_bytes, function, ctx);
+    uintptr_t offset;
+    size_t region;
+    const char* base = heddle_on_node(ctx, source, pe, &offset, &region);
+    if (HEDDLE_LIKELY(base != NULL)) {
+        if (heddle_copy_short(dest, base + offset, nelems, element_bytes))
+            return;
+        if (HEDDLE_LIKELY(heddle_is_inline(region, offset, nelems, element_bytes))) {
+            heddle_copy_long(dest, base + offset, nelems, element_bytes);
+            return;
+        }
+    }
+    heddle_slow_get_nbi(dest, source, nelems, pe, element_bytes, function, ctx);
 }
 
 /* One atomic on a datum of `bytes` (4 or 8) that this CPU reaches; returns the old value of those operations that have
@@ -286,6 +302,8 @@ HEDDLE_LOCAL void heddle_get_nbi(const char* function, shmem_ctx_t ctx, void* de
                 return __atomic_fetch_or(datum, operand, HEDDLE_STORE_ORDER);                                   \
             case HEDDLE_AMO_XOR:                                                                                \
                 return __atomic_fetch_xor(datum, operand, HEDDLE_STORE_ORDER);                                  \
+            case HEDDLE_AMO_UNFETCHED:                                                                          \
+                break;                                                                                          \
         }                                                                                                       \
         return 0;                                                                                               \
     }
@@ -316,9 +334,25 @@ HEDDLE_LOCAL void heddle_amo(const char* function, shmem_ctx_t ctx, enum heddle_
     if (HEDDLE_LIKELY(base != NULL))
         old = heddle_amo_on(op, base + offset, value, expected, bytes);
     else
-        old = heddle_slow_amo(dest, value, pe, expected, bytes, op, function, ctx);
+        old = heddle_slow_amo(dest, value, pe, expected, bytes,
+                              fetch ? op : (enum heddle_amo_op)(op | HEDDLE_AMO_UNFETCHED), function, ctx);
     if (fetch)
         memcpy(fetch, &old, bytes); /* the low bytes: both supported architectures are little-endian */
+}
+
+HEDDLE_LOCAL void heddle_amo_nbi(const char* function, shmem_ctx_t ctx, enum heddle_amo_op op, void* fetch,
+                                 const void* dest, const void* operand, const void* compare, size_t bytes, int pe) {
+    uintptr_t offset;
+    size_t region;
+    uint64_t value = heddle_bits(operand, bytes), expected = heddle_bits(compare, bytes), old;
+    char* base = heddle_on_node(ctx, dest, pe, &offset, &region);
+    if (HEDDLE_LIKELY(base != NULL)) {
+        old = heddle_amo_on(op, base + offset, value, expected, bytes);
+        if (fetch)
+            memcpy(fetch, &old, bytes);
+    } else {
+        heddle_slow_amo_nbi(fetch, dest, value, pe, expected, bytes, op, function, ctx);
+    }
 }
 
 #ifdef __cplusplus

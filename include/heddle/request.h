@@ -45,9 +45,9 @@ HEDDLE_COLD void heddle_slow_put_nbe(void* dest, const void* source, size_t nele
                                      const char* function, shmem_ctx_t ctx, shmemx_request_t* req);
 HEDDLE_COLD void heddle_slow_get_nbe(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                                      const char* function, shmem_ctx_t ctx, shmemx_request_t* req);
-HEDDLE_COLD uint64_t heddle_slow_amo_nbe(const void* dest, uint64_t operand, int pe, uint64_t compare, size_t bytes,
-                                         enum heddle_amo_op op, const char* function, shmem_ctx_t ctx,
-                                         shmemx_request_t* req);
+HEDDLE_COLD void heddle_slow_amo_nbe(const void* dest, uint64_t operand, int pe, uint64_t compare, size_t bytes,
+                                     enum heddle_amo_op op, const char* function, shmem_ctx_t ctx,
+                                     shmemx_request_t* req, void* fetch);
 /* An operation that is complete joins *req, whose handle wants to be told. */
 HEDDLE_COLD void heddle_slow_join(shmemx_request_t* req, const char* function);
 

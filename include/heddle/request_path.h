@@ -64,12 +64,12 @@ HEDDLE_LOCAL void heddle_amo_nbe(const char* function, shmem_ctx_t ctx, enum hed
     char* base = heddle_on_node(ctx, dest, pe, &offset, &region);
     if (HEDDLE_LIKELY(base != NULL)) {
         old = heddle_amo_on(op, base + offset, value, expected, bytes);
+        if (fetch)
+            memcpy(fetch, &old, bytes);
         heddle_join(function, req);
     } else {
-        old = heddle_slow_amo_nbe(dest, value, pe, expected, bytes, op, function, ctx, req);
+        heddle_slow_amo_nbe(dest, value, pe, expected, bytes, op, function, ctx, req, fetch);
     }
-    if (fetch)
-        memcpy(fetch, &old, bytes);
 }
 
 #ifdef __cplusplus

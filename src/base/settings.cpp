@@ -57,6 +57,11 @@ bool parse(const char* text, const char* words, int* value, const char** right) 
     return false;
 }
 
+bool parse(const char* text, const char*, const char** value, const char**) {
+    *value = text;
+    return true;
+}
+
 bool parse_number(const char* text, uint64_t* value, const char** right) {
     *right = "a whole number from 0 to 1000000000";
     char* end = nullptr;
@@ -102,6 +107,7 @@ bool read_settings(Settings* into, char* error, size_t error_bytes) {
     Found found;
 #define HEDDLE_PARSE_Bytes(words, value) parse(found.text, words, value, &right)
 #define HEDDLE_PARSE_Flag(words, value) parse(found.text, words, value, &right)
+#define HEDDLE_PARSE_Text(words, value) parse(found.text, words, value, &right)
 #define HEDDLE_PARSE_Choice(words, value) parse(found.text, words, value, &right)
 #define HEDDLE_PARSE_Number(words, value) parse_number(found.text, value, &right)
 #define SETTING(type, field, name, old_name, fallback, help)                                                    \

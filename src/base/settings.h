@@ -12,7 +12,8 @@ struct Settings {
     using Bytes = size_t;
     using Flag = bool;
     using Number = uint64_t;
-    using Choice = int;  // the place of the word in the table's list, 0 when unset
+    using Text = const char*;  // of the environment, which a program leaves alone while the library reads it
+    using Choice = int;        // the place of the word in the table's list, 0 when unset
 #define SETTING(type, field, name, old_name, fallback, help) type field;
 #include "base/settings.def"
 #undef SETTING

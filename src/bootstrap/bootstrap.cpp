@@ -1,5 +1,6 @@
 #include "bootstrap/bootstrap.h"
 
+#include "base/settings.h"
 #include "os/clock.h"
 #include "os/process.h"
 #include "os/topology.h"
@@ -8,6 +9,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -65,6 +67,7 @@ bool join_launcher(int fd, char* error, size_t error_bytes) {
     job.n_pes = n_pes;
     job.memory_fd = fd;
     job.page = page;
+    job.token = page->token;
     job.has_launcher = true;
     return true;
 }
@@ -80,10 +83,21 @@ bool join_alone(char* error, size_t error_bytes) {
     page->n_pes = 1;
     page->cores = static_cast<uint32_t>(os::usable_cores());
     os::usable_cpus(page->cpus, kCpuWords);
+    page->token = os::random_word();
+    job.token = page->token;
     job.n_pes = 1;
     job.memory_fd = fd;
     job.page = page;
     return true;
+}
+
+// So many PEs in a row are a node of their own, though they share memory.
+void pretend_nodes(int pes) {
+    auto* nodes = new int[static_cast<size_t>(job.n_pes)];  // lives as long as the process
+    for (int pe = 0; pe < job.n_pes; ++pe) nodes[pe] = pe / pes;
+    job.n_nodes = nodes[job.n_pes - 1] + 1;
+    job.node = nodes[job.pe];
+    job.nodes = nodes;
 }
 
 }  // namespace
@@ -94,6 +108,8 @@ bool join(char* error, size_t error_bytes) {
         const bool joined = fd >= 0 ? join_launcher(fd, error, error_bytes) : join_alone(error, error_bytes);
         if (!joined)
             return false;
+        if (base::settings.node_pes != 0)
+            pretend_nodes(static_cast<int>(std::min<uint64_t>(base::settings.node_pes, kMaxPes)));
     }
     return true;
 }
@@ -117,6 +133,25 @@ Post posted(int pe) {
     for (size_t i = 0; i < post.size(); ++i)
         post[i] = job.record(pe).post[i].load(std::memory_order_relaxed);  // ordered by the barrier in exchange
     return post;
+}
+
+bool publish_card(const void* card, size_t bytes) {
+    PeCard& mine = job.page->cards()[job.pe];
+    if (bytes > PeCard::kBytes)
+        return false;
+    memcpy(mine.data, card, bytes);
+    mine.bytes = bytes;
+    return true;
+}
+
+size_t card_of(int pe, char* card, char* error, size_t error_bytes) {
+    const PeCard& theirs = job.page->cards()[pe];
+    if (theirs.bytes == 0 || theirs.bytes > PeCard::kBytes) {
+        snprintf(error, error_bytes, "it has no network");
+        return 0;
+    }
+    memcpy(card, theirs.data, theirs.bytes);
+    return theirs.bytes;
 }
 
 void request_exit(ExitRequest request, int status) {

@@ -6,6 +6,7 @@
 #include "bootstrap/job_page.h"
 
 #include <array>
+#include <cstddef>
 
 namespace heddle::bootstrap {
 
@@ -15,10 +16,15 @@ struct Job {
     int memory_fd = -1;  // the node's memory; begins with the job page
     JobPage* page = nullptr;
     bool has_launcher = false;
-    bool as_thread = false;  // PEs are threads of this process and share every mapping (tests)
-    uint32_t barriers = 0;   // passed so far
+    int node = 0;  // of n_nodes; load and store reach the PEs of one
+    int n_nodes = 1;
+    const int* nodes = nullptr;  // of each PE; null: all are on one
+    uint64_t token = 0;          // of the job: what comes over the network without it is refused
+    bool as_thread = false;      // PEs are threads of this process and share every mapping (tests)
+    uint32_t barriers = 0;       // passed so far
 
     PeRecord& record(int of_pe) const { return page->records()[of_pe]; }
+    int node_of(int of_pe) const { return nodes ? nodes[of_pe] : 0; }
 };
 
 extern HEDDLE_PE_LOCAL Job job;
@@ -34,6 +40,12 @@ void barrier(const char* function);
 // Shows `mine` to all PEs; after it, posted(pe) is what each gave, until the next exchange.
 void exchange(const char* function, const Post& mine);
 Post posted(int pe);
+
+// Says how this PE is reached over the network; after a barrier any PE may ask for it. False when the card is too
+// large.
+bool publish_card(const void* card, size_t bytes);
+// The card of a PE: its size, or 0 with the reason in error. Any thread.
+size_t card_of(int pe, char* card, char* error, size_t error_bytes);
 
 // Asks the launcher to end the job. The first request of a job wins.
 void request_exit(ExitRequest request, int status);

@@ -2,8 +2,9 @@
 // runs, and the only thing that launcher and library share. It carries the bootstrap (barrier, allgather), tells the
 // launcher who asked to end the job, and shows where each PE waits.
 //
-// Layout: JobPage, then n_pes PeRecords, rounded up to whole pages (job_page_bytes). Created zeroed; the launcher fills
-// magic to cores and may read all the rest at any time. Version: kJobPageMagic changes with the layout.
+// Layout: JobPage, then n_pes PeRecords, then n_pes PeCards, rounded up to whole pages (job_page_bytes). Created
+// zeroed; the launcher fills magic to cpus and token, and may read all the rest at any time. Version: kJobPageMagic
+// changes with the layout.
 #pragma once
 
 #include "os/memfd.h"
@@ -15,7 +16,7 @@
 
 namespace heddle::bootstrap {
 
-constexpr uint64_t kJobPageMagic = 0x32656c6464656800;  // "heddle2" as bytes, last first
+constexpr uint64_t kJobPageMagic = 0x33656c6464656800;  // "heddle3" as bytes, last first
 constexpr size_t kCpuWords = 16;
 constexpr int kMaxPes = 4096;  // on one node: far above what can run, small enough that tables of lines stay small
 
@@ -70,6 +71,15 @@ struct alignas(64) PeRecord {
     std::atomic<uint64_t> wait_name[kNameWords];
 };
 
+// How a PE is reached over the network. Written by its PE once, ahead of a barrier; no memory until then.
+struct alignas(64) PeCard {
+    static constexpr size_t kBytes = 2048 - sizeof(uint64_t);
+
+    uint64_t bytes;  // 0: none
+    char data[kBytes];
+};
+static_assert(sizeof(PeCard) == 2048);
+
 struct JobPage {
     uint64_t magic;
     uint32_t n_pes;
@@ -78,14 +88,17 @@ struct JobPage {
     std::atomic<uint32_t> threads;   // known to run in the job's PEs on this node
     std::atomic<uint32_t> sleepers;  // those of them that sleep in the library
     std::atomic<uint64_t> exit;      // an Exit, packed; the first to change it from 0 wins
+    uint64_t token;                  // of this job, drawn at random
     sync::Meeting meeting;           // the bootstrap's barrier
 
     PeRecord* records() { return reinterpret_cast<PeRecord*>(this + 1); }
+    PeCard* cards() { return reinterpret_cast<PeCard*>(records() + n_pes); }
 };
 static_assert(sizeof(JobPage) % alignof(PeRecord) == 0);
 
 constexpr size_t job_page_bytes(int n_pes) {
-    return os::round_up(sizeof(JobPage) + static_cast<size_t>(n_pes) * sizeof(PeRecord), os::kPageBytes);
+    return os::round_up(sizeof(JobPage) + static_cast<size_t>(n_pes) * (sizeof(PeRecord) + sizeof(PeCard)),
+                        os::kPageBytes);
 }
 
 }  // namespace heddle::bootstrap

@@ -73,7 +73,7 @@ team::Team& team_of(const Call& call, const Group& group) {
     return group.is_active_set ? require_active_set(call, group) : require_team(call, group.team);
 }
 
-// All members show what they called, and each compares it with its own.
+// All members on this node show what they called, and each compares it with its own.
 void Entered::compare(Shape shape) const {
     team::enter_collective(call, place.room.index);
     const Shape::Argument shown[] = {shape.arguments[0],
@@ -88,7 +88,7 @@ void Entered::compare(Shape shape) const {
     for (int rank = 0; rank < place.size(); ++rank) {
         Shown theirs;
         memcpy(&theirs, place.letter(rank), sizeof theirs);
-        const int other = pe(rank);
+        const int other = place.members.pe(rank);
         if (theirs.function != mine.function)
             fatal(call.function,
                   "PE %d is in %s while this PE is in %s: right would be the same collective on all members", other,

@@ -55,12 +55,21 @@ struct Shape {
 // The team or active set of a group; ends the PE when it is none, or lacks this PE.
 team::Team& team_of(const Call& call, const Group& group);
 
+// True when the group's members are on several nodes.
+inline bool spans_nodes(const Call& call, const Group& group) {
+    return memory::symmetric->has_network && team_of(call, group).span;
+}
+
 // One thread of the group runs body(group of one thread), which is a collective, for all of its threads.
 template <class Body>
 int by_one_thread(const Call& call, const Group& group, Body body) {
     Crew(call, team_of(call, group).crew, group.thread, group.threads).by_one([&] { body(group.alone()); });
     return 0;
 }
+
+class Entered;
+// The meeting of a team that spans nodes (collective/across.h).
+void meet_across(Entered& entered);
 
 // One collective operation, from entry to return. Ends the PE when the team or active set is none or lacks this PE, and
 // in a checked run when members disagree.
@@ -79,15 +88,16 @@ class Entered {
     Entered& operator=(const Entered&) = delete;
 
     const Call& call;
-    Place& place;
+    team::Team& team;
+    Place& place;  // among the members on this node, which are all where the team does not span nodes
     const Crew crew;
 
-    int size() const { return place.members.size; }
-    int rank() const { return place.rank; }
-    int pe(int of_rank) const { return place.members.pe(of_rank); }
+    int size() const { return team.members.size; }
+    int rank() const { return team.rank; }
+    int pe(int of_rank) const { return team.members.pe(of_rank); }
     // All members meet, with all their threads.
     void meet() {
-        crew.by_one([&] { team::meet(call, place); });
+        crew.by_one([&] { team.span ? meet_across(*this) : team::meet(call, place); });
     }
     // The same; prepare(), by one thread of each member, fills its note or letter before.
     template <class Prepare>
@@ -99,8 +109,11 @@ class Entered {
     }
 
   private:
-    Entered(const Call& called, const Group& group, team::Team& team)
-        : call(called), place(team.place), crew(called, team.crew, group.thread, group.threads) {}
+    Entered(const Call& called, const Group& group, team::Team& of_group)
+        : call(called),
+          team(of_group),
+          place(of_group.place),
+          crew(called, of_group.crew, group.thread, group.threads) {}
     void compare(Shape shape) const;
     static void leave();
 };

@@ -1,6 +1,7 @@
 #include "collective/move.h"
 
 #include "base/error.h"
+#include "collective/across.h"
 #include "collective/copy.h"
 #include "collective/select.h"
 #include "operations/check.h"
@@ -43,7 +44,9 @@ void push_to_all(const Entered& entered, const Copier& copy, const Buffer& dest,
 
 // True for several threads whom one had better do it for: where select does not name the algorithm for many.
 bool is_for_one_thread(const Call& call, const Group& group, Operation operation, size_t bytes, Algorithm for_many) {
-    return group.threads > 1 && select(operation, bytes, team_of(call, group).members.size) != for_many;
+    if (group.threads == 1)
+        return false;
+    return spans_nodes(call, group) || select(operation, bytes, team_of(call, group).members.size) != for_many;
 }
 
 }  // namespace
@@ -63,6 +66,10 @@ int broadcast(const Call& call, const Group& group, void* dest, const void* sour
         base::fatal(call.function, "PE_root %d is out of range: the team has PEs 0 to %d", root, entered.size() - 1);
     const Buffer to(call, "dest", dest, bytes), from(call, "source", source, bytes);
     check_in_place(call, dest, source, bytes);
+    if (entered.team.span) {
+        across::broadcast(entered, dest, source, bytes, root, !group.is_active_set);
+        return 0;
+    }
     const bool is_root = entered.rank() == root;
     const Algorithm algorithm = select(Operation::kBroadcast, bytes, entered.size());
     const Crew::Share share = entered.crew.share_of(bytes, kLineBytes);
@@ -97,10 +104,17 @@ int broadcast(const Call& call, const Group& group, void* dest, const void* sour
 }
 
 int collect(const Call& call, const Group& group, void* dest, const void* source, size_t nelems, size_t element_bytes) {
+    if (group.threads > 1 && spans_nodes(call, group))
+        return by_one_thread(
+            call, group, [=, &call](const Group& alone) { collect(call, alone, dest, source, nelems, element_bytes); });
     Entered entered(call, group, Shape{{}, dest, source});
     Place& place = entered.place;
     const size_t bytes = extent(call.function, nelems, element_bytes);
     const Buffer from(call, "source", source, bytes);
+    if (entered.team.span) {
+        across::collect(entered, dest, source, bytes);
+        return 0;
+    }
     const auto by_mail = [&](size_t part) {
         return select(Operation::kCollect, part, entered.size()) == Algorithm::kMail;
     };
@@ -152,6 +166,10 @@ int fcollect(const Call& call, const Group& group, void* dest, const void* sourc
     Place& place = entered.place;
     const size_t total = extent(call.function, bytes, static_cast<size_t>(entered.size()));
     const Buffer to(call, "dest", dest, total), from(call, "source", source, bytes);
+    if (entered.team.span) {
+        across::collect(entered, dest, source, bytes);
+        return 0;
+    }
     const Copier copy((total + bytes) * static_cast<size_t>(entered.size()));
     const char* const mine = static_cast<const char*>(source);
     char* const all = static_cast<char*>(dest);
@@ -188,6 +206,10 @@ int alltoall(const Call& call, const Group& group, void* dest, const void* sourc
     Place& place = entered.place;
     const size_t total = all_blocks(entered.size());
     const Buffer to(call, "dest", dest, total), from(call, "source", source, total);
+    if (entered.team.span) {
+        across::alltoall(entered, dest, source, bytes);
+        return 0;
+    }
     const Copier copy(2 * total * static_cast<size_t>(entered.size()));
     const char* const mine = static_cast<const char*>(source);
     char* const all = static_cast<char*>(dest);
@@ -257,6 +279,10 @@ int alltoalls(const Call& call, const Group& group, void* dest, const void* sour
         return elements == 0 ? 0 : extent(call.function, elements - 1, step) + element_bytes;
     };
     const Buffer to(call, "dest", dest, span(to_step)), from(call, "source", source, span(from_step));
+    if (entered.team.span) {
+        across::alltoalls(entered, dest, source, to_step, from_step, nelems, element_bytes);
+        return 0;
+    }
     const size_t my_block = static_cast<size_t>(entered.rank()) * nelems * to_step;
     from_next(entered, [&](int rank) {
         if (nelems != 0)

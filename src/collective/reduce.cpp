@@ -1,6 +1,7 @@
 #include "collective/reduce.h"
 
 #include "base/error.h"
+#include "collective/across.h"
 #include "collective/select.h"
 #include "operations/check.h"
 
@@ -162,15 +163,17 @@ Algorithm algorithm_for(Operation operation, size_t bytes, int size) {
 
 // True for several threads whom one had better do it for: where there are no slices to share.
 bool is_for_one_thread(const Call& call, const Group& group, Operation operation, size_t nelems, size_t element_bytes) {
-    return group.threads > 1 && algorithm_for(operation, operations::extent(call.function, nelems, element_bytes),
-                                              team_of(call, group).members.size) != Algorithm::kSlices;
+    return group.threads > 1 && (spans_nodes(call, group) ||
+                                 algorithm_for(operation, operations::extent(call.function, nelems, element_bytes),
+                                               team_of(call, group).members.size) != Algorithm::kSlices);
 }
 
 // Enters, and runs alone(work) for a team of one, slices(work) between two meetings, or short_way(work, algorithm),
-// which one thread does.
-template <class Alone, class ShortWay, class Slices>
+// which one thread does; or far_way(work), by one thread too, for a team that spans nodes.
+template <class Alone, class FarWay, class ShortWay, class Slices>
 int run(const Call& call, const Group& group, Operation operation, const char* count_name, Op op, Kind kind, void* dest,
-        const void* source, size_t nelems, size_t element_bytes, Alone alone, ShortWay short_way, Slices slices) {
+        const void* source, size_t nelems, size_t element_bytes, Alone alone, FarWay far_way, ShortWay short_way,
+        Slices slices) {
     Entered entered(call, group, {{{count_name, static_cast<int64_t>(nelems)}}, dest, source});
     const size_t bytes = operations::extent(call.function, nelems, element_bytes);
     const Work work = {entered,
@@ -181,6 +184,10 @@ int run(const Call& call, const Group& group, Operation operation, const char* c
                        Buffer(call, "source", source, bytes),
                        dest == source};
     check_in_place(call, dest, source, bytes);
+    if (entered.team.span) {
+        far_way(work);
+        return 0;
+    }
     if (entered.size() == 1) {
         entered.crew.gather();  // the source is ready
         if (bytes != 0)
@@ -209,6 +216,7 @@ int reduce(const Call& call, const Group& group, Op op, Kind kind, void* dest, c
         });
     return run(
         call, group, Operation::kReduce, "nreduce", op, kind, dest, source, nelems, element_bytes, copy_share,
+        [&](const Work& work) { across::reduce(work.entered, work.kernel, dest, source, nelems, element_bytes); },
         [&](const Work& work, Algorithm) {
             by_mail(work, source, [&](auto parts) {
                 if (nelems != 0)
@@ -228,6 +236,9 @@ int scan(const Call& call, const Group& group, Prefix prefix, Kind kind, void* d
                 copy_share(work);
             else
                 zero(work);
+        },
+        [&](const Work& work) {
+            across::scan(work.entered, work.kernel, prefix == Prefix::kInclusive, dest, source, nelems, element_bytes);
         },
         [&](const Work& work, Algorithm algorithm) {
             if (algorithm == Algorithm::kNote)

@@ -1,5 +1,7 @@
 #include "context/context.h"
 
+#include "fabric/network.h"
+
 namespace heddle::context {
 
 struct Contexts {
@@ -9,12 +11,17 @@ struct Contexts {
 };
 
 HEDDLE_PE_LOCAL Contexts* contexts = nullptr;
+HEDDLE_PE_LOCAL std::atomic<uint32_t> lanes_epoch{0};
 
 namespace {
 
 void retire(Context& context) {
     context.alive.store(false, std::memory_order_relaxed);
     context.abi.peers = contexts->nobody;
+    if (context.lanes.load(std::memory_order_relaxed)) {
+        fabric::network->give_lanes(context.lanes);
+        lanes_epoch.fetch_add(1, std::memory_order_relaxed);  // who goes on using the context breaks the rules anyway
+    }
     contexts->pool.give(&context);
 }
 
@@ -24,7 +31,7 @@ void start_contexts(int n_pes, const heddle_peer* nobody) {
     if (!contexts)
         contexts = new Contexts;
     contexts->nobody = nobody;
-    contexts->of_default.numbering = {SHMEM_TEAM_WORLD, 0, 1, n_pes};
+    contexts->of_default.numbering = {SHMEM_TEAM_WORLD, 0, 1, n_pes, nullptr};
     contexts->of_default.session = {};
     contexts->pool.for_each([](Context& context) {
         if (context.alive.load(std::memory_order_relaxed))

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/pe_local.h"
+#include "fabric/lane.h"
 #include "sync/pool.h"
 
 #include <heddle/abi.h>
@@ -21,6 +22,12 @@ struct Numbering {
     int start = 0;
     int stride = 1;
     int size = 0;
+    const int* list = nullptr;  // as team::Members has it
+
+    int pe(int of_team) const {
+        const int at = start + of_team * stride;
+        return list ? list[at] : at;
+    }
 };
 
 // A session (section 9.7): hints of the program. On the node, where an operation is complete when it returns, there is
@@ -40,8 +47,13 @@ struct alignas(128) Context {
     Session session;
     // Operations that have outlasted their call.
     std::atomic<uint32_t> outstanding{0};
+    // Its ways to the network, made as they are needed.
+    std::atomic<fabric::Lane*> lanes{nullptr};
 };
 static_assert(sizeof(Context) == HEDDLE_CONTEXT_BYTES);
+
+// Moves when lanes change hands: what was remembered of a context's lanes is then void.
+extern HEDDLE_PE_LOCAL std::atomic<uint32_t> lanes_epoch;
 
 struct Contexts;
 extern HEDDLE_PE_LOCAL Contexts* contexts;  // this PE's; lives as long as the process

@@ -12,6 +12,9 @@ HEDDLE_PE_LOCAL RequestPool* request_pool = nullptr;
 
 namespace {
 
+using ClaimPool = sync::Pool<Claim, 64>;
+HEDDLE_PE_LOCAL ClaimPool* claim_pool = nullptr;
+
 // A handle is the request's address; below its alignment, the generation, and whether operations that are complete
 // need not tell (heddle/request.h).
 constexpr uintptr_t kLowBits = alignof(Request) - 1;
@@ -27,6 +30,25 @@ shmemx_request_t handle_of(const Request* request) {
 
 Request* address_of(shmemx_request_t handle) {
     return reinterpret_cast<Request*>(reinterpret_cast<uintptr_t>(handle) & ~kLowBits);
+}
+
+bool is_complete(const Claim& claim, uint64_t position, uint64_t returns) {
+    return claim.stream->is_complete(position) && claim.stream->has_returned(returns);
+}
+
+// Positions and numbers only grow.
+void raise(std::atomic<uint64_t>& value, uint64_t to) {
+    uint64_t now = value.load(std::memory_order_relaxed);
+    while (now < to && !value.compare_exchange_weak(now, to, std::memory_order_release, std::memory_order_relaxed)) {
+    }
+}
+
+void give_claims(Claim* claim) {
+    while (claim) {
+        Claim* const next = claim->next;
+        claim_pool->give(claim);
+        claim = next;
+    }
 }
 
 void check_handle(const base::Call& call, shmemx_request_t handle) {
@@ -72,7 +94,9 @@ void Request::release() {
 
 void start_requests() {
     delete request_pool;
+    delete claim_pool;
     request_pool = new RequestPool;
+    claim_pool = new ClaimPool;
 }
 
 shmemx_request_t make_request(bool shared) {
@@ -104,16 +128,108 @@ Request* request_to_post(const base::Call& call, shmemx_request_t* req) {
 }
 
 void end_handle(const base::Call& call, Request* request) {
+    if (Claim* claim = request->claims.exchange(nullptr, std::memory_order_acquire))  // pairs with add_claim
+        give_claims(claim);
     request->ended = call;
     request->generation.fetch_add(1, std::memory_order_relaxed);
     request->alive.store(false, std::memory_order_release);  // pairs with check_handle
     request->release();
 }
 
-RequestWait::RequestWait(Request* request)
-    : request_(request), first_turn_(request->turn.load(std::memory_order_acquire)) {}
+bool Request::claims_are_complete() const {
+    for (const Claim* claim = claims.load(std::memory_order_acquire); claim;
+         claim = claim->next)  // pairs with add_claim
+        if (!is_complete(*claim, claim->position.load(std::memory_order_acquire),
+                         claim->returns.load(std::memory_order_relaxed)))
+            return false;
+    return true;
+}
+
+void Request::add_claim(fabric::Stream& stream, uint64_t position, uint64_t returns) {
+    Claim* first = claims.load(std::memory_order_acquire);  // pairs with the release below
+    for (Claim* claim = first; claim; claim = claim->next) {
+        if (claim->stream != &stream)
+            continue;
+        raise(claim->returns, returns);
+        raise(claim->position, position);
+        return;
+    }
+    Claim* const claim = claim_pool->take();
+    if (!claim)
+        base::fatal("network", "no memory for a request");
+    claim->stream = &stream;
+    claim->position.store(position, std::memory_order_relaxed);
+    claim->returns.store(returns, std::memory_order_relaxed);
+    do {
+        claim->next = first;
+    } while (!claims.compare_exchange_weak(first, claim, std::memory_order_release, std::memory_order_relaxed));
+}
+
+void claim(const base::Call& call, shmemx_request_t* req, fabric::Stream& stream) {
+    fabric::Stream::Remark& remark = stream.remark;
+    auto* request = static_cast<Request*>(remark.about);
+    if (__builtin_expect(request != nullptr && address_of(*req) == request &&
+                             remark.generation == request->generation.load(std::memory_order_relaxed) &&
+                             !base::settings.check,
+                         1)) {
+        auto* known = static_cast<Claim*>(remark.what);
+        known->returns.store(stream.returns(), std::memory_order_relaxed);
+        known->position.store(stream.position(), std::memory_order_release);  // pairs with RequestWait
+        return;
+    }
+    request = request_to_post(call, req);
+    if (!request)
+        base::fatal(call.function, "no memory for a request");
+    request->add_claim(stream, stream.position(), stream.returns());
+    Claim* mine = request->claims.load(std::memory_order_acquire);
+    while (mine->stream != &stream) mine = mine->next;
+    remark = {request, mine, request->generation.load(std::memory_order_relaxed)};
+}
+
+void move_claims(Request* part, Request* whole) {
+    for (Claim* claim = part->claims.load(std::memory_order_acquire); claim; claim = claim->next)
+        whole->add_claim(*claim->stream, claim->position.load(std::memory_order_acquire),
+                         claim->returns.load(std::memory_order_relaxed));
+}
+
+RequestWait::RequestWait(Request* request, For what)
+    : request_(request), what_(what), first_turn_(request->turn.load(std::memory_order_acquire)) {
+    Claim* claim = request->claims.load(std::memory_order_acquire);  // pairs with add_claim
+    for (; claim; claim = claim->next) {
+        // Acquire: pairs with the release in claim; the returns are those of the position, or more.
+        const uint64_t position = claim->position.load(std::memory_order_acquire);
+        const uint64_t returns = claim->returns.load(std::memory_order_relaxed);
+        if (is_complete(*claim, position, returns))
+            continue;
+        claim->stream->hurry();
+        if (n_seen_ == kSeen) {
+            unseen_ = unseen_ ? unseen_ : claim;
+            continue;
+        }
+        seen_[n_seen_++] = {claim, position, returns};
+    }
+}
 
 bool RequestWait::is_over() {
+    return sides_are_over() && claims_are_over();
+}
+
+bool RequestWait::claims_are_over() {
+    const auto is_over = [&](const Claim& claim, uint64_t position, uint64_t returns) {
+        return is_complete(claim, position, returns) || (what_ == For::kSources && claim.stream->is_local());
+    };
+    while (n_seen_ > 0 && is_over(*seen_[n_seen_ - 1].claim, seen_[n_seen_ - 1].position, seen_[n_seen_ - 1].returns))
+        --n_seen_;
+    if (n_seen_ > 0)
+        return false;
+    for (; unseen_; unseen_ = unseen_->next)
+        if (!is_over(*unseen_, unseen_->position.load(std::memory_order_acquire),
+                     unseen_->returns.load(std::memory_order_relaxed)))
+            return false;
+    return true;
+}
+
+bool RequestWait::sides_are_over() {
     for (int side : {0, 1})
         empty_[side] = empty_[side] || request_->sides[side].load(std::memory_order_acquire) == 0;  // with complete
     if (empty_[0] && empty_[1])

@@ -7,6 +7,8 @@
 //             before it began is then complete, and what others go on posting does not hold it up.
 //   holds     one for each outstanding operation, and one for the program's handle: who takes the last gives the object
 //             back, and tells the request that it was merged into.
+//   claims    for what goes to other nodes: up to which position of which stream (fabric/stream.h) it was posted. A
+//             stream tells what is complete by position, so that posting leaves two stores and completion nothing.
 //
 // Threads: any number post to a SHARED one, wait and test; one at a time to a PRIVATE one. No lock. Checked runs make
 // sure of what they can: that the handle is one, and that no two threads post to a PRIVATE one at once.
@@ -14,6 +16,7 @@
 
 #include "base/call.h"
 #include "base/pe_local.h"
+#include "fabric/stream.h"
 #include "sync/pool.h"
 
 #include <heddle/request.h>
@@ -21,6 +24,13 @@
 #include <cstdint>
 
 namespace heddle::context {
+
+struct Claim {
+    sync::PoolLink link;
+    fabric::Stream* stream = nullptr;
+    std::atomic<uint64_t> position{0}, returns{0};
+    Claim* next = nullptr;
+};
 
 struct alignas(128) Request {
     sync::PoolLink link;
@@ -33,6 +43,7 @@ struct alignas(128) Request {
     std::atomic<Request*> parent{nullptr};  // what it was merged into
     uint32_t parent_side = 0;
     sync::Pool<Request, 64>* home = nullptr;
+    std::atomic<Claim*> claims{nullptr};
     base::Call ended;                                 // of its last handle
     std::atomic<const char*> poster{nullptr};         // in a checked run, the function that posts at the moment,
     std::atomic<const void*> poster_caller{nullptr};  // and where it was called
@@ -46,8 +57,12 @@ struct alignas(128) Request {
 
     // True when nothing is outstanding. Acquire: what the operations brought is seen.
     bool is_quiet() const {
-        return sides[0].load(std::memory_order_acquire) == 0 && sides[1].load(std::memory_order_acquire) == 0;
+        return sides[0].load(std::memory_order_acquire) == 0 && sides[1].load(std::memory_order_acquire) == 0 &&
+               claims_are_complete();
     }
+    bool claims_are_complete() const;
+    // What was posted to the stream up to there joins.
+    void add_claim(fabric::Stream& stream, uint64_t position, uint64_t returns);
 };
 
 using RequestPool = sync::Pool<Request, 64>;
@@ -67,6 +82,13 @@ Request* find_request(const base::Call& call, shmemx_request_t handle);
 // no memory.
 Request* request_to_post(const base::Call& call, shmemx_request_t* req);
 
+// What this thread, the stream's producer, has posted to it joins *req, which becomes a PRIVATE request when it is
+// none. Ends the PE when there is no memory for one.
+void claim(const base::Call& call, shmemx_request_t* req, fabric::Stream& stream);
+
+// The claims of part become whole's.
+void move_claims(Request* part, Request* whole);
+
 // The program's handle of request ends; what is outstanding goes on.
 void end_handle(const base::Call& call, Request* request);
 
@@ -74,13 +96,28 @@ void end_handle(const base::Call& call, Request* request);
 // complete.
 class RequestWait {
   public:
-    explicit RequestWait(Request* request);
+    enum class For { kAll, kSources };  // kSources: those of what goes to other nodes may be used again
+
+    explicit RequestWait(Request* request, For what = For::kAll);
     bool is_over();
 
   private:
+    bool sides_are_over();
+    bool claims_are_over();
+
+    static constexpr int kSeen = 8;
+
     Request* request_;
+    const For what_;
     uint32_t first_turn_;
     bool empty_[2] = {false, false};  // seen since
+    // The claims as they were, so that what others go on posting does not hold this wait up; beyond kSeen as they are.
+    struct Seen {
+        const Claim* claim;
+        uint64_t position, returns;
+    } seen_[kSeen];
+    int n_seen_ = 0;
+    Claim* unseen_ = nullptr;
 };
 
 // An operation that joins *req. In a checked run it checks *req, makes a request of SHMEMX_REQUEST_NULL, and ends the

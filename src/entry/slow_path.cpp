@@ -27,7 +27,12 @@ uint64_t heddle_slow_g(const void* source, int pe, size_t bytes, const char* fun
 
 uint64_t heddle_slow_amo(const void* dest, uint64_t operand, int pe, uint64_t compare, size_t bytes,
                          enum heddle_amo_op op, const char* function, shmem_ctx_t ctx) {
-    return operations::slow_amo(function, ctx, op, dest, operand, compare, bytes, pe);
+    return operations::slow_amo(HEDDLE_CALL(function), ctx, op, dest, operand, compare, bytes, pe);
+}
+
+void heddle_slow_amo_nbi(void* fetch, const void* dest, uint64_t operand, int pe, uint64_t compare, size_t bytes,
+                         enum heddle_amo_op op, const char* function, shmem_ctx_t ctx) {
+    operations::slow_amo_nbi(HEDDLE_CALL(function), ctx, op, fetch, dest, operand, compare, bytes, pe);
 }
 
 void heddle_slow_put_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
@@ -35,7 +40,7 @@ void heddle_slow_put_nbi(void* dest, const void* source, size_t nelems, int pe, 
     if (shmemx_request_t* req = operations::captured_by())
         operations::put_under(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
     else
-        heddle_put(function, ctx, dest, source, nelems, element_bytes, pe);
+        operations::slow_put(function, ctx, dest, source, nelems, element_bytes, pe, false);
 }
 
 void heddle_slow_get_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
@@ -43,7 +48,7 @@ void heddle_slow_get_nbi(void* dest, const void* source, size_t nelems, int pe, 
     if (shmemx_request_t* req = operations::captured_by())
         operations::get_under(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
     else
-        heddle_get(function, ctx, dest, source, nelems, element_bytes, pe);
+        operations::slow_get(function, ctx, dest, source, nelems, element_bytes, pe, false);
 }
 
 void heddle_slow_put_nbe(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
@@ -56,9 +61,10 @@ void heddle_slow_get_nbe(void* dest, const void* source, size_t nelems, int pe, 
     operations::get_under(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
 }
 
-uint64_t heddle_slow_amo_nbe(const void* dest, uint64_t operand, int pe, uint64_t compare, size_t bytes,
-                             enum heddle_amo_op op, const char* function, shmem_ctx_t ctx, shmemx_request_t* req) {
-    return operations::amo_under(HEDDLE_CALL(function), ctx, op, dest, operand, compare, bytes, pe, req);
+void heddle_slow_amo_nbe(const void* dest, uint64_t operand, int pe, uint64_t compare, size_t bytes,
+                         enum heddle_amo_op op, const char* function, shmem_ctx_t ctx, shmemx_request_t* req,
+                         void* fetch) {
+    operations::amo_under(HEDDLE_CALL(function), ctx, op, fetch, dest, operand, compare, bytes, pe, req);
 }
 
 void heddle_slow_join(shmemx_request_t* req, const char* function) {

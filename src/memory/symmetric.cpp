@@ -35,6 +35,8 @@ int find_library(dl_phdr_info* info, size_t, void* result) {
 char* address_on(const void* address, int pe) {
     const Symmetric& memory = *symmetric;
     const uintptr_t at = reinterpret_cast<uintptr_t>(address);
+    if (!memory.peers[pe].heap)
+        return nullptr;
     if (memory.heap.holds(address))
         return memory.peers[pe].heap + (at - memory.heap.base);
     if (memory.data.holds(address))

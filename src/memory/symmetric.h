@@ -26,6 +26,7 @@ struct Symmetric {
     Region data;
     int pe = 0;  // this one
     int n_pes = 0;
+    bool has_network = false;             // some PEs are on other nodes
     heddle_peer* peers = nullptr;         // of all PEs
     heddle_peer* published = nullptr;     // the hot path's table: as peers while it is open, zeroes otherwise
     const heddle_peer* nobody = nullptr;  // the table of contexts that are not alive: zeroes
@@ -36,7 +37,8 @@ struct Symmetric {
 // This PE's; one object per PE, valid between init and finalize.
 extern HEDDLE_PE_LOCAL Symmetric* symmetric;
 
-// Where this PE loads and stores pe's copy of address; null when address is not symmetric. pe is in range.
+// Where this PE loads and stores pe's copy of address; null when address is not symmetric, or pe on another node. pe is
+// in range.
 char* address_on(const void* address, int pe);
 
 // Writes what the address is into text, for a message: "is not symmetric: heap is [..), data is [..)", with the shared

@@ -2,28 +2,59 @@
 #pragma once
 
 #include "operations/check.h"
+#include "operations/remote.h"
 #include "operations/transfer.h"
 
 #include <heddle/hot_path.h>
+#include <cstring>
 
 namespace heddle::operations {
 
-inline uint64_t slow_amo(const char* function, shmem_ctx_t ctx, heddle_amo_op op, const void* dest, uint64_t operand,
+// Where this PE reaches the datum, or null when it must ask pe, which becomes that of the world.
+inline char* reach_atomic(const char* function, shmem_ctx_t ctx, heddle_amo_op op, const void* dest, size_t bytes,
+                          int* pe) {
+    *pe = require_target(function, ctx, *pe);
+    return require_atomic(function, op == HEDDLE_AMO_FETCH ? "source" : "dest", dest, bytes, *pe);
+}
+
+// Does it, or posts it. fetch: receives the old value, or null.
+inline void post_amo(const Under& under, heddle_amo_op op, void* fetch, const void* dest, uint64_t operand,
+                     uint64_t compare, size_t bytes, int pe) {
+    char* const datum = reach_atomic(under.call.function, under.ctx, op, dest, bytes, &pe);
+    if (!datum)
+        return remote_amo(under, op, fetch, dest, operand, compare, bytes, pe);
+    keep_order(under.ctx);
+    const uint64_t old = heddle_amo_on(op, datum, operand, compare, bytes);
+    if (fetch)
+        memcpy(fetch, &old, bytes);
+    if (under.req)
+        join(under.call, under.req);
+}
+
+// The old value, of an operation that is not HEDDLE_AMO_UNFETCHED.
+inline uint64_t slow_amo(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op op, const void* dest, uint64_t operand,
                          uint64_t compare, size_t bytes, int pe) {
-    const int world_pe = require_target(function, ctx, pe);
-    keep_order(ctx);
-    const char* argument = op == HEDDLE_AMO_FETCH ? "source" : "dest";
-    return heddle_amo_on(op, require_atomic(function, argument, dest, bytes, world_pe), operand, compare, bytes);
+    uint64_t old = 0;
+    if (op & HEDDLE_AMO_UNFETCHED)
+        post_amo({call, ctx}, static_cast<heddle_amo_op>(op & ~HEDDLE_AMO_UNFETCHED), nullptr, dest, operand, compare,
+                 bytes, pe);
+    else
+        post_amo({.call = call, .ctx = ctx, .blocking = true}, op, &old, dest, operand, compare, bytes, pe);
+    return old;
+}
+
+// Under the request that captures this thread's operations, if one does.
+inline void slow_amo_nbi(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op op, void* fetch, const void* dest,
+                         uint64_t operand, uint64_t compare, size_t bytes, int pe) {
+    post_amo({call, ctx, captured_by()}, op, fetch, dest, operand, compare, bytes, pe);
 }
 
 // Under *req.
-inline uint64_t amo_under(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op op, const void* dest, uint64_t operand,
-                          uint64_t compare, size_t bytes, int pe, shmemx_request_t* req) {
+inline void amo_under(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op op, void* fetch, const void* dest,
+                      uint64_t operand, uint64_t compare, size_t bytes, int pe, shmemx_request_t* req) {
     require_pointer(call.function, "req", req);
     const context::Posting posting(call, req);
-    const uint64_t old = slow_amo(call.function, ctx, op, dest, operand, compare, bytes, pe);
-    join(call, req);
-    return old;
+    post_amo({call, ctx, req}, op, fetch, dest, operand, compare, bytes, pe);
 }
 
 }  // namespace heddle::operations

@@ -60,7 +60,7 @@ int require_target(const char* function, shmem_ctx_t ctx, int pe) {
     if (pe < 0 || pe >= numbering.size)
         fatal(function, "pe %d is out of range: the %s has PEs 0 to %d", pe,
               numbering.team == SHMEM_TEAM_WORLD ? "job" : "context's team", numbering.size - 1);
-    return numbering.start + pe * numbering.stride;
+    return numbering.pe(pe);
 }
 
 void keep_order(shmem_ctx_t ctx) {
@@ -78,20 +78,19 @@ size_t extent(const char* function, size_t nelems, size_t element_bytes) {
 
 char* require_symmetric(const char* function, const char* argument, const void* address, size_t bytes, int pe) {
     const memory::Symmetric& memory = *memory::symmetric;
-    char* there = memory::address_on(address, pe);
-    if (!there) {
+    const bool in_heap = memory.heap.holds(address);
+    if (!in_heap && !memory.data.holds(address)) {
         char text[512];
         memory::describe_not_symmetric(address, text, sizeof text);
         fatal(function, "%s %p %s", argument, address, text);
     }
-    const bool in_heap = memory.heap.holds(address);
     const memory::Region& region = in_heap ? memory.heap : memory.data;
     if (bytes > region.room(address))
         fatal(function, "%s %p: %zu bytes from there cross the end of the %s [%#zx, %#zx)", argument, address, bytes,
               in_heap ? "heap" : "static data", region.base, region.base + region.bytes);
     if (base::settings.check && in_heap && bytes > 0)
         check_allocated(function, argument, address, bytes);
-    return there;
+    return memory::address_on(address, pe);
 }
 
 char* require_atomic(const char* function, const char* argument, const void* address, size_t bytes, int pe) {

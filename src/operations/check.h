@@ -23,8 +23,8 @@ void keep_order(shmem_ctx_t ctx);
 // The bytes of nelems elements; ends the PE when that is more than an address space.
 size_t extent(const char* function, size_t nelems, size_t element_bytes);
 
-// Where this PE reaches [address, address + bytes) of pe, which must lie in one symmetric region. `argument` is the
-// parameter's name; pe is of the world: require_target returns it.
+// Where this PE reaches [address, address + bytes) of pe, which must lie in one symmetric region; null when it does not
+// (remote.h). `argument` is the parameter's name; pe is of the world: require_target returns it.
 char* require_symmetric(const char* function, const char* argument, const void* address, size_t bytes, int pe);
 
 // require_symmetric for an atomic of `bytes`, which must be aligned to its size.

@@ -1,6 +1,8 @@
 #include "operations/order.h"
 
 #include "context/context.h"
+#include "fabric/network.h"
+#include "operations/remote.h"
 
 namespace heddle::operations {
 
@@ -10,18 +12,31 @@ bool is_settled(const context::Context& context) {
     return context.outstanding.load(std::memory_order_acquire) == 0;  // pairs with the end of a transfer
 }
 
-}  // namespace
-
-void settle(const char* function, shmem_ctx_t ctx) {
-    const context::Context& context = context::context_of(ctx);
+void settle_transfers(const char* function, const context::Context& context) {
     progress::engine->wait_for(
         function, [&](const progress::Owners& owners) { return owners.context == &context; },
         [&] { return is_settled(context); });
 }
 
+}  // namespace
+
+void settle(const char* function, shmem_ctx_t ctx) {
+    settle_transfers(function, context::context_of(ctx));
+    if (fabric::network)
+        remote_quiet(function, ctx);
+}
+
 void settle_all(const char* function) {
     progress::engine->wait_for(
         function, [](const progress::Owners&) { return true; }, [] { return progress::engine->outstanding() == 0; });
+    if (fabric::network)
+        remote_quiet_all(function);
+}
+
+void settle_order(const char* function, shmem_ctx_t ctx) {
+    settle_transfers(function, context::context_of(ctx));
+    if (fabric::network)
+        remote_fence(function, ctx);
 }
 
 void pe_quiet(const char* function, shmem_ctx_t ctx, const int* target_pes, size_t npes) {
@@ -29,13 +44,21 @@ void pe_quiet(const char* function, shmem_ctx_t ctx, const int* target_pes, size
     if (npes > 0)
         require_pointer(function, "target_pes", target_pes);
     for (size_t i = 0; i < npes; ++i) require_target(function, ctx, target_pes[i]);
-    settle_if_any(function, ctx);
+    if (any_outstanding()) {
+        settle_transfers(function, context::context_of(ctx));
+        if (fabric::network)
+            remote_quiet_to(function, ctx, target_pes, npes);
+    }
     HEDDLE_FENCE(__ATOMIC_SEQ_CST);
 }
 
 void quiet_local(const char* function, shmem_ctx_t ctx) {
     require_ctx(function, ctx);
-    settle_if_any(function, ctx);
+    if (!any_outstanding())
+        return;
+    settle_transfers(function, context::context_of(ctx));
+    if (fabric::network)
+        remote_quiet_local(function, ctx);
 }
 
 int quiet_test(const char* function, shmem_ctx_t ctx) {
@@ -46,6 +69,8 @@ int quiet_test(const char* function, shmem_ctx_t ctx) {
         if (!is_settled(context))
             return 0;
     }
+    if (fabric::network && !is_remote_quiet(ctx))
+        return 0;
     HEDDLE_FENCE(__ATOMIC_SEQ_CST);
     return 1;
 }

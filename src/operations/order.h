@@ -1,5 +1,6 @@
 // fence and quiet. On-node operations are plain loads and stores (docs/memory-model.md), but for the large transfers
-// that another thread carries out (transfer.h): those are waited for. Any thread.
+// that another thread carries out (transfer.h): those are waited for, and so is what goes to other nodes (remote.h).
+// Any thread.
 #pragma once
 
 #include "operations/check.h"
@@ -17,13 +18,19 @@ inline void require_ctx(const char* function, shmem_ctx_t ctx) {
     require_target(function, ctx, 0);
 }
 
-// Waits for the transfers of ctx, and helps with them.
+// Waits for all of ctx that outlasts its call, and helps with it.
 void settle(const char* function, shmem_ctx_t ctx);
 // The same for all contexts.
 void settle_all(const char* function);
+// Waits for the transfers of ctx, and orders what goes to other nodes.
+void settle_order(const char* function, shmem_ctx_t ctx);
 
+// Transfers under way, or a network, where nobody counts.
+inline bool any_outstanding() {
+    return HEDDLE_UNLIKELY(progress::engine->may_be_outstanding());
+}
 inline void settle_if_any(const char* function, shmem_ctx_t ctx) {
-    if (HEDDLE_UNLIKELY(progress::engine->outstanding() != 0))
+    if (any_outstanding())
         settle(function, ctx);  // acquires what the other threads did: no fence is needed behind
 }
 
@@ -31,7 +38,8 @@ inline void settle_if_any(const char* function, shmem_ctx_t ctx) {
 inline void fence(const char* function, shmem_ctx_t ctx) {
     require_ctx(function, ctx);
     HEDDLE_FENCE(__ATOMIC_ACQ_REL);  // pairs with the acquire loads of wait, test and signal_fetch at the target
-    settle_if_any(function, ctx);
+    if (any_outstanding())
+        settle_order(function, ctx);
 }
 
 // Full: a load after quiet must not be satisfied before the stores ahead of it are visible.

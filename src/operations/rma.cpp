@@ -25,24 +25,45 @@ void check_overlap(const char* function, const void* to, const void* from, size_
 }
 
 void slow_put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
-              size_t element_bytes, int pe) {
+              size_t element_bytes, int pe, bool blocking) {
     size_t bytes;
     if (!prepare(function, ctx, nelems, element_bytes, &pe, "source", source, &bytes))
         return;
     char* to = require_symmetric(function, "dest", dest, bytes, pe);
+    if (!to)
+        return remote_put({.call = {function}, .ctx = ctx, .blocking = blocking}, dest, source, bytes, pe);
     check_overlap(function, to, source, bytes);
     keep_order(ctx);
     heddle_copy(to, source, nelems, element_bytes);
 }
 
 void slow_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
-              size_t element_bytes, int pe) {
+              size_t element_bytes, int pe, bool blocking) {
     size_t bytes;
     if (!prepare(function, ctx, nelems, element_bytes, &pe, "dest", dest, &bytes))
         return;
     const char* from = require_symmetric(function, "source", source, bytes, pe);
+    if (!from)
+        return remote_get({.call = {function}, .ctx = ctx, .blocking = blocking}, dest, source, bytes, pe);
     check_overlap(function, dest, from, bytes);
     heddle_copy(dest, from, nelems, element_bytes);
+}
+
+void put_blocks_far(const char* function, shmem_ctx_t ctx, char* dest, const char* source, size_t dest_step,
+                    size_t source_step, size_t block_bytes, size_t nblocks, int pe) {
+    const Under under = {.call = {function}, .ctx = ctx};
+    for (size_t i = 0; i < nblocks; ++i)
+        remote_put(under, dest + i * dest_step, source + i * source_step, block_bytes, pe);
+    remote_put_done(under, pe);
+}
+
+void get_blocks_far(const char* function, shmem_ctx_t ctx, char* dest, const char* source, size_t dest_step,
+                    size_t source_step, size_t block_bytes, size_t nblocks, int pe) {
+    Under under = {.call = {function}, .ctx = ctx};
+    for (size_t i = 0; i < nblocks; ++i) {
+        under.blocking = i + 1 == nblocks;  // returns come in order
+        remote_get(under, dest + i * dest_step, source + i * source_step, block_bytes, pe);
+    }
 }
 
 }  // namespace heddle::operations

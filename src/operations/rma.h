@@ -4,21 +4,24 @@
 
 #include "base/error.h"
 #include "operations/check.h"
+#include "operations/remote.h"
 
 #include <heddle/hot_path.h>
 #include <cstring>
 
 namespace heddle::operations {
 
+// blocking: as the forms without _nbi.
 void slow_put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
-              size_t element_bytes, int pe);
+              size_t element_bytes, int pe, bool blocking = true);
 void slow_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
-              size_t element_bytes, int pe);
+              size_t element_bytes, int pe, bool blocking = true);
 
 // In a checked run: ends the PE when [to, to + bytes) and [from, from + bytes) share a byte.
 void check_overlap(const char* function, const void* to, const void* from, size_t bytes);
 
-// Where this PE reaches [address, address + bytes) of pe: as the hot path does, or with all checks.
+// Where this PE reaches [address, address + bytes) of pe: as the hot path does, or with all checks. Null when it does
+// not: pe, of the context, is on another node.
 inline char* reach(const char* function, shmem_ctx_t ctx, const char* argument, const void* address, size_t bytes,
                    int pe) {
     uintptr_t offset;
@@ -58,6 +61,12 @@ void copy_blocks(char* to, const char* from, ptrdiff_t to_stride, ptrdiff_t from
     }
 }
 
+// The same with a PE of the world on another node; steps and sizes in bytes.
+void put_blocks_far(const char* function, shmem_ctx_t ctx, char* dest, const char* source, size_t dest_step,
+                    size_t source_step, size_t block_bytes, size_t nblocks, int pe);
+void get_blocks_far(const char* function, shmem_ctx_t ctx, char* dest, const char* source, size_t dest_step,
+                    size_t source_step, size_t block_bytes, size_t nblocks, int pe);
+
 template <size_t kBytes>
 void put_blocks(const char* function, shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
                 size_t bsize, size_t nblocks, int pe) {
@@ -69,6 +78,12 @@ void put_blocks(const char* function, shmem_ctx_t ctx, void* dest, const void* s
     blocks_extent<kBytes>(function, "sst", sst, bsize, nblocks);
     char* to = reach(function, ctx, "dest", dest, bytes, pe);
     require_pointer(function, "source", source);
+    if (!to) {
+        put_blocks_far(function, ctx, static_cast<char*>(dest), static_cast<const char*>(source),
+                       static_cast<size_t>(dst) * kBytes, static_cast<size_t>(sst) * kBytes, bsize * kBytes, nblocks,
+                       require_target(function, ctx, pe));
+        return;
+    }
     keep_order(ctx);
     copy_blocks<kBytes, true>(to, static_cast<const char*>(source), dst, sst, bsize, nblocks);
 }
@@ -84,6 +99,12 @@ void get_blocks(const char* function, shmem_ctx_t ctx, void* dest, const void* s
     blocks_extent<kBytes>(function, "dst", dst, bsize, nblocks);
     const char* from = reach(function, ctx, "source", source, bytes, pe);
     require_pointer(function, "dest", dest);
+    if (!from) {
+        get_blocks_far(function, ctx, static_cast<char*>(dest), static_cast<const char*>(source),
+                       static_cast<size_t>(dst) * kBytes, static_cast<size_t>(sst) * kBytes, bsize * kBytes, nblocks,
+                       require_target(function, ctx, pe));
+        return;
+    }
     copy_blocks<kBytes, false>(static_cast<char*>(dest), from, dst, sst, bsize, nblocks);
 }
 

@@ -11,27 +11,34 @@
 
 namespace heddle::operations {
 
-// Where this PE reaches pe's signal; checked before the data moves, so that a bad signal changes nothing.
-inline uint64_t* reach_signal(const char* function, shmem_ctx_t ctx, uint64_t* sig_addr, int pe) {
-    if (reinterpret_cast<uintptr_t>(sig_addr) % sizeof *sig_addr != 0)
-        base::fatal(function, "sig_addr %p is not a multiple of %zu", static_cast<void*>(sig_addr), sizeof *sig_addr);
-    return reinterpret_cast<uint64_t*>(reach(function, ctx, "sig_addr", sig_addr, sizeof *sig_addr, pe));
-}
-
-// Where and how pe is signalled; ends the PE when it cannot be.
+// Where and how pe, of the context, is signalled; ends the PE when it cannot be: before the data moves, so that a bad
+// signal changes nothing.
 inline SignalTo signal_to(const char* function, shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int sig_op,
                           int pe) {
     if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
         base::fatal(function, "sig_op %d is wrong: right would be SHMEM_SIGNAL_SET (%d) or SHMEM_SIGNAL_ADD (%d)",
                     sig_op, SHMEM_SIGNAL_SET, SHMEM_SIGNAL_ADD);
-    return {reach_signal(function, ctx, sig_addr, pe), signal, sig_op};
+    if (reinterpret_cast<uintptr_t>(sig_addr) % sizeof *sig_addr != 0)
+        base::fatal(function, "sig_addr %p is not a multiple of %zu", static_cast<void*>(sig_addr), sizeof *sig_addr);
+    char* const address = reach(function, ctx, "sig_addr", sig_addr, sizeof *sig_addr, pe);
+    const int world_pe = address ? pe : require_target(function, ctx, pe);  // asked of other nodes alone
+    return {sig_addr, reinterpret_cast<uint64_t*>(address), signal, sig_op, world_pe};
 }
 
+// blocking: source may be used again when it returns.
 inline void put_signal(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
-                       size_t element_bytes, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe) {
+                       size_t element_bytes, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe,
+                       bool blocking = true) {
     const SignalTo to = signal_to(function, ctx, sig_addr, signal, sig_op, pe);
-    heddle_put(function, ctx, dest, source, nelems, element_bytes, pe);
-    to.send();
+    if (to.address) {
+        heddle_put(function, ctx, dest, source, nelems, element_bytes, pe);
+        return to.send();
+    }
+    const Under under = {.call = {function}, .ctx = ctx};
+    slow_put(function, ctx, dest, source, nelems, element_bytes, pe, false);
+    to.send(under);
+    if (blocking)
+        remote_put_done(under, to.pe);
 }
 
 // Under *req.
@@ -48,7 +55,7 @@ inline void put_signal_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, 
     if (shmemx_request_t* req = captured_by())
         put_signal_nbe(call, ctx, dest, source, nelems, element_bytes, sig_addr, signal, sig_op, pe, req);
     else
-        put_signal(call.function, ctx, dest, source, nelems, element_bytes, sig_addr, signal, sig_op, pe);
+        put_signal(call.function, ctx, dest, source, nelems, element_bytes, sig_addr, signal, sig_op, pe, false);
 }
 
 inline uint64_t signal_fetch(const char* function, const uint64_t* sig_addr) {

@@ -84,6 +84,13 @@ void SignalTo::send() const {
         __atomic_fetch_add(address, value, __ATOMIC_RELEASE);
 }
 
+void SignalTo::send(const Under& under) const {
+    if (sig_addr && !address)
+        remote_signal(under, sig_addr, value, op, pe);
+    else
+        send();
+}
+
 void begin_capture(const base::Call& call, shmemx_request_t* req) {
     if (capturing)
         base::fatal(call.function,
@@ -125,6 +132,17 @@ void put_under(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* 
     require_pointer(call.function, "req", req);
     const context::Posting posting(call, req);
     const size_t bytes = extent(call.function, nelems, element_bytes);
+    if (const int world_pe = require_target(call.function, ctx, pe); is_remote(world_pe)) {
+        const Under under = {call, ctx, req};
+        if (bytes != 0) {
+            require_symmetric(call.function, "dest", dest, bytes, world_pe);
+            require_pointer(call.function, "source", source);
+            remote_put(under, dest, source, bytes, world_pe);
+        } else {
+            join(call, req);
+        }
+        return signal.send(under);
+    }
     if (bytes >= HEDDLE_LARGE_BYTES) {
         char* to = reach(call.function, ctx, "dest", dest, bytes, pe);
         require_pointer(call.function, "source", source);
@@ -142,6 +160,13 @@ void get_under(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* 
     require_pointer(call.function, "req", req);
     const context::Posting posting(call, req);
     const size_t bytes = extent(call.function, nelems, element_bytes);
+    if (const int world_pe = require_target(call.function, ctx, pe); is_remote(world_pe)) {
+        if (bytes == 0)
+            return join(call, req);
+        require_symmetric(call.function, "source", source, bytes, world_pe);
+        require_pointer(call.function, "dest", dest);
+        return remote_get({call, ctx, req}, dest, source, bytes, world_pe);
+    }
     if (bytes >= HEDDLE_LARGE_BYTES) {
         const char* from = reach(call.function, ctx, "source", source, bytes, pe);
         require_pointer(call.function, "dest", dest);

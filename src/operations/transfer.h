@@ -5,6 +5,7 @@
 
 #include "base/call.h"
 #include "context/request.h"
+#include "operations/remote.h"
 
 #include <heddle/abi.h>
 #include <heddle/request.h>
@@ -16,11 +17,14 @@ namespace heddle::operations {
 
 // What a put tells its target behind its data.
 struct SignalTo {
-    uint64_t* address = nullptr;  // as this PE reaches it; null: nothing
+    uint64_t* sig_addr = nullptr;  // as the program has it; null: nothing
+    uint64_t* address = nullptr;   // as this PE reaches it; null: on another node
     uint64_t value = 0;
     int op = 0;
+    int pe = 0;  // of the world
 
-    void send() const;
+    void send() const;                    // on this node
+    void send(const Under& under) const;  // anywhere
 };
 
 // The thread's nbi operations join *req from begin_capture to end_capture. Each ends the PE when it does not fit the

@@ -24,6 +24,10 @@ void* reserve_zeroes(size_t bytes);
 // Makes [address, address + bytes), whole pages of a reservation, writable. False on failure.
 bool make_writable(void* address, size_t bytes);
 
+// New memory of `bytes`, whole pages, twice in a row: what runs past the end of the first is at the beginning of the
+// same memory. Null when refused; unmap(address, 2 * bytes) gives it back.
+void* map_twice(size_t bytes);
+
 // Gives [address, address + bytes), whole pages of a reservation or mapping, back to the system.
 void unmap(void* address, size_t bytes);
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/random.h>
 #include <unistd.h>
 #include <csignal>
 #include <cstdio>
@@ -23,6 +24,13 @@ bool die_with(int lifeline) {
     // A hang-up before O_ASYNC was set sends no signal.
     pollfd state = {own, POLLIN, 0};
     return poll(&state, 1, 0) == 0;
+}
+
+uint64_t random_word() {
+    uint64_t word;
+    while (getrandom(&word, sizeof word, 0) != static_cast<ssize_t>(sizeof word)) {
+    }
+    return word;
 }
 
 }  // namespace heddle::os

@@ -1,5 +1,7 @@
-// Processes: dying with the launcher.
+// Processes: dying with the launcher, and what tells one job from another.
 #pragma once
+
+#include <cstdint>
 
 namespace heddle::os {
 
@@ -7,5 +9,8 @@ namespace heddle::os {
 // which only the launcher holds. Works at any depth of scripts between the two. False when the kernel refuses, or when
 // the launcher is gone already.
 bool die_with(int lifeline);
+
+// 64 bits that nobody can guess.
+uint64_t random_word();
 
 }  // namespace heddle::os

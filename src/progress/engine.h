@@ -84,6 +84,10 @@ class Engine {
     // must wait for, it has submitted itself or been told of, so that it cannot find too few.
     uint32_t outstanding() const { return outstanding_.load(std::memory_order_acquire); }
 
+    // False when nothing is, and nothing else of this PE can be: there is no network, whose books are elsewhere.
+    bool may_be_outstanding() const { return outstanding_.load(std::memory_order_acquire) != 0 || has_network_; }
+    void set_network() { has_network_ = true; }
+
     // Does one slice of a task that is_mine(owners) accepts; false when there is none.
     template <class IsMine>
     bool help(IsMine is_mine) {
@@ -111,6 +115,8 @@ class Engine {
         }
     }
 
+    // What opens when those in wait_for are to look again.
+    sync::Gate& finished() { return finished_; }
     // Those in wait_for look again: for what completes without a task.
     void look_again() { finished_.advance(); }
 
@@ -136,6 +142,7 @@ class Engine {
     const uint64_t* const cpus_;
     const size_t cpu_words_;
     alignas(128) std::atomic<uint32_t> outstanding_{0};
+    bool has_network_ = false;            // set by init
     std::atomic<uint64_t> used_{0};       // a bit for each task that is taken
     std::atomic<uint64_t> open_{0};       // and for each with slices to claim
     alignas(128) sync::Gate work_{};      // moves when a task is submitted

@@ -55,7 +55,7 @@ WaitSteps::WaitSteps(const char* function, const void* line, bool one_line)
 WaitSteps::Phase WaitSteps::first_phase(bool one_line) const {
     if (policy_.oversubscribed(start_ns_))
         return Phase::kYield;
-    return policy_.monitor && one_line ? Phase::kMonitor : Phase::kSpin;
+    return policy_.monitor && one_line && !policy_.poll ? Phase::kMonitor : Phase::kSpin;
 }
 
 WaitSteps::~WaitSteps() {
@@ -90,7 +90,13 @@ void WaitSteps::fall_asleep() {
 }
 
 void WaitSteps::nap() {
-    os::sleep_ns(std::clamp((os::now_ns() - start_ns_) / 16, kShortestNapNs, kLongestNapNs));
+    const uint64_t nap = std::clamp((os::now_ns() - start_ns_) / 16, kShortestNapNs, kLongestNapNs);
+    if (!policy_.landed)
+        return os::sleep_ns(nap);
+    // What landed since the last look at ready() opens the gate at once: a wake-up that is not needed, never one lost.
+    const timespec deadline = os::to_timespec(os::now_ns() + nap);
+    policy_.landed->sleep(landed_ + 1, &deadline);
+    landed_ = policy_.landed->value.load(std::memory_order_acquire);
 }
 
 }  // namespace heddle::progress

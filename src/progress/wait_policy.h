@@ -36,6 +36,10 @@ struct WaitPolicy {
     std::atomic<uint32_t> own_threads{0};       // of this PE, that the library has seen
     uint32_t own_cores = 1;                     // in this PE's affinity mask
     std::atomic<uint64_t> crowded_until_ns{0};  // some thread of this PE found another one ready to run on its core
+    // Where the job has a network: moves what can be moved there, true when something was; and what is opened when
+    // another thread has. Waits poll while they are awake.
+    bool (*poll)() = nullptr;
+    sync::Gate* landed = nullptr;
     // Shows where this thread waits (function, address), or that it no longer does (nullptr, nullptr). May be null.
     void (*show)(const char* function, const void* address) = nullptr;
 
@@ -49,6 +53,11 @@ struct WaitPolicy {
 
 // This PE's policy: one object per PE, set up by runtime, before any other thread waits.
 extern HEDDLE_PE_LOCAL WaitPolicy* wait_policy;
+
+// Moves what can be moved on the network, where there is one; true when something was.
+inline bool poll() {
+    return wait_policy->poll && wait_policy->poll();
+}
 
 // Counts the calling thread as one that runs in this PE, once; it is taken off when the thread ends.
 void count_this_thread();
@@ -69,7 +78,10 @@ class WaitSteps {
     bool step(Ready& ready) {
         switch (phase_) {
             case Phase::kSpin:
-                for (int i = 0; i < kLooksPerClock && !ready(); ++i) os::pause();
+                if (policy_.poll)
+                    policy_.poll();
+                else
+                    for (int i = 0; i < kLooksPerClock && !ready(); ++i) os::pause();
                 break;
             case Phase::kMonitor:
                 policy_.monitor->arm(line_);
@@ -77,7 +89,8 @@ class WaitSteps {
                     policy_.monitor->wait(policy_.spin_ns);
                 break;
             case Phase::kYield:
-                sched_yield();
+                if (!policy_.poll || !policy_.poll())
+                    sched_yield();
                 break;
             case Phase::kSleep:
                 return true;
@@ -86,7 +99,7 @@ class WaitSteps {
         return false;
     }
 
-    // One nap of a wait for a plain store.
+    // One nap of a wait for a plain store, or for what the network brings.
     void nap();
 
   private:
@@ -102,6 +115,7 @@ class WaitSteps {
     const void* line_;
     uint64_t start_ns_;
     Phase phase_;
+    uint32_t landed_ = 0;  // the gate, as last seen
 };
 
 // Returns when ready(), which reads gate alone, is true; sleep() sleeps on the gate.

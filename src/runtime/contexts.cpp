@@ -41,7 +41,7 @@ int create_on(const char* function, team::Team* team, long options, shmem_ctx_t*
     if (options & SHMEMX_CTX_ORDERED)
         peers = memory::symmetric->nobody;  // all take the slow path, which keeps the order (operations/check.h)
     const team::Members& members = team->members;
-    *ctx = context::create(options, {team->handle, members.start, members.stride, members.size}, peers);
+    *ctx = context::create(options, {team->handle, members.start, members.stride, members.size, members.list}, peers);
     return *ctx == SHMEM_CTX_INVALID;
 }
 

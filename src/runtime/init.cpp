@@ -10,11 +10,13 @@
 #include "collective/sync.h"
 #include "context/context.h"
 #include "context/request.h"
+#include "fabric/network.h"
 #include "memory/node_memory.h"
 #include "memory/peers.h"
 #include "memory/static_data.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
+#include "operations/order.h"
 #include "os/topology.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
@@ -130,8 +132,9 @@ bool map_memory(const char* function, const memory::StaticRange& data, char* err
         }
         data_bytes = std::max(data_bytes, static_cast<size_t>(post[1]));
     }
-    const memory::Layout layout = memory::plan(job.n_pes, bootstrap::job_page_bytes(job.n_pes),
-                                               team::rooms_bytes(job.n_pes), heap_bytes, data_bytes);
+    const memory::Layout layout =
+        memory::plan(job.n_pes, bootstrap::job_page_bytes(job.n_pes),
+                     team::rooms_bytes(job.n_pes) * static_cast<size_t>(job.n_nodes), heap_bytes, data_bytes);
     if (!memory::map_node(job.memory_fd, layout)) {
         snprintf(error, kErrorBytes,
                  "cannot map the memory of %d PEs, %zu bytes of heap each: %s; right would be a smaller "
@@ -160,6 +163,7 @@ bool build_memory(const char* function, char* error) {
     symmetric->data = {data.begin, data.bytes()};
     symmetric->pe = job.pe;
     symmetric->n_pes = job.n_pes;
+    symmetric->has_network = job.n_nodes > 1;
     symmetric->published = memory::make_peer_table(job.n_pes);
     symmetric->nobody = memory::make_peer_table(0);
     if (!symmetric->published || !symmetric->nobody) {
@@ -169,7 +173,9 @@ bool build_memory(const char* function, char* error) {
     }
     heddle_peer* peers = new heddle_peer[static_cast<size_t>(job.n_pes)];
     for (int pe = 0; pe < job.n_pes; ++pe)
-        peers[pe] = {node.heap(pe), node.layout.heap_bytes, node.data(pe), data.bytes()};
+        peers[pe] = job.node_of(pe) == job.node
+                        ? heddle_peer{node.heap(pe), node.layout.heap_bytes, node.data(pe), data.bytes()}
+                        : heddle_peer{};
     // A PE reaches itself at its own addresses. No gap lies behind them, so its last bytes are left to the slow path.
     if (data.bytes() > 0) {
         peers[job.pe].data = reinterpret_cast<char*>(data.begin);
@@ -177,6 +183,53 @@ bool build_memory(const char* function, char* error) {
     }
     symmetric->peers = peers;
     memory::symmetric = symmetric;
+    return true;
+}
+
+// Says which PE is lost, and ends this one.
+[[noreturn]] void lose(int pe, const char* reason) {
+    base::fatal("network", "PE %d does not answer any more: %s", pe, reason);
+}
+
+// The network of a job that spans nodes: opened once per process, served from init to finalize.
+bool start_network(char* error) {
+    if (!fabric::network) {
+        const memory::Symmetric& symmetric = *memory::symmetric;
+        fabric::Surroundings surroundings;
+        surroundings.regions.of[static_cast<int>(fabric::RegionName::kHeap)] = {
+            reinterpret_cast<char*>(symmetric.heap.base), symmetric.heap.bytes};
+        surroundings.regions.of[static_cast<int>(fabric::RegionName::kData)] = {
+            reinterpret_cast<char*>(symmetric.data.base), symmetric.data.bytes};
+        surroundings.token = job.token;
+        surroundings.pe = job.pe;
+        surroundings.n_pes = job.n_pes;
+        surroundings.card_of = bootstrap::card_of;
+        surroundings.lost = lose;
+        surroundings.landed = [](void* engine) { static_cast<progress::Engine*>(engine)->look_again(); };
+        surroundings.waiting = progress::engine;
+        fabric::NetworkOptions options;
+        options.plugin = "libheddle_ucx.so";
+        options.transport = {base::settings.net_devices, base::settings.net_transports,
+                             std::max(1, static_cast<int>(base::settings.net_wires)), fabric::kMessageBytes};
+        fabric::network = fabric::Network::open(options, surroundings, error, kErrorBytes).release();
+        if (!fabric::network)
+            return false;
+        char card[fabric::kMostCardBytes];
+        if (!bootstrap::publish_card(card, fabric::network->card(card))) {
+            snprintf(error, kErrorBytes,
+                     "the addresses of %d wires are too long: right would be fewer, or fewer "
+                     "interfaces (HEDDLE_NET_WIRES, HEDDLE_NET_DEVICES)",
+                     fabric::network->wires());
+            return false;
+        }
+    }
+    progress::engine->set_network();
+    progress::wait_policy->poll = [] { return fabric::network->poll(); };
+    progress::wait_policy->landed = &progress::engine->finished();
+    if (!fabric::network->start()) {
+        snprintf(error, kErrorBytes, "cannot start the thread that serves the network: %s", strerror(errno));
+        return false;
+    }
     return true;
 }
 
@@ -210,10 +263,13 @@ bool start(const char* function, char* error) {
     const memory::NodeMemory& node = memory::node_memory;
     memory::symmetric->allocator = new memory::Allocator(node.layout.heap_bytes);
     memory::prepare_heap(job.pe, base::settings.huge_pages, base::settings.first_touch);
-    team::start_rooms(node.shared(), job.pe, job.n_pes, static_cast<uint32_t>(job.n_pes) > job.page->cores);
-    team::start_teams(job.pe, job.n_pes);
+    char* const rooms = node.shared() + team::rooms_bytes(job.n_pes) * static_cast<size_t>(job.node);
+    team::start_rooms(rooms, job.pe, job.n_pes, static_cast<uint32_t>(job.n_pes) > job.page->cores, job.n_nodes > 1);
+    team::start_teams(job.pe, job.n_pes, job.nodes);
     collective::machine = {&collective::kernels_for(static_cast<collective::VectorUnit>(base::settings.vector)),
                            os::last_level_cache_bytes()};
+    if (job.n_nodes > 1 && !start_network(error))
+        return false;
     bootstrap::barrier(function);  // nobody reaches a peer's memory before that peer has moved its static data there
     open_hot_path();
     base::lifecycle = Lifecycle::kRunning;
@@ -224,9 +280,15 @@ bool start(const char* function, char* error) {
 void stop(const base::Call& call) {
     progress::engine->stop(call.function);
     collective::barrier_all(call);
+    if (fabric::network)
+        operations::settle_all(call.function);
     close_hot_path();
     team::stop_teams();
     base::lifecycle = Lifecycle::kFinalized;
+    if (fabric::network) {
+        bootstrap::barrier(call.function);  // the last acknowledgements are there
+        fabric::network->stop();
+    }
     // Nobody touches the heap of another any more. Static data stays shared: the program goes on using it.
     memory::discard_heap(job.pe);
     delete memory::symmetric->allocator;

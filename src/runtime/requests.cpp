@@ -14,6 +14,7 @@ namespace heddle::runtime {
 
 using base::Call;
 using context::Request;
+using context::RequestWait;
 
 namespace {
 
@@ -42,8 +43,8 @@ bool is_part_of(const void* owner, const Request* request) {
 }
 
 // What was posted to request before is complete when this returns.
-void wait_for(const Call& call, Request* request) {
-    context::RequestWait wait(request);
+void wait_for(const Call& call, Request* request, RequestWait::For what = RequestWait::For::kAll) {
+    RequestWait wait(request, what);
     progress::engine->wait_for(
         call.function, [&](const progress::Owners& owners) { return is_part_of(owners.request, request); },
         [&] { return wait.is_over(); });
@@ -152,6 +153,7 @@ void merge_requests(const Call& call, shmemx_request_t* req, size_t count, shmem
         if (!part)
             continue;
         if (Request* whole = part->is_quiet() ? nullptr : context::request_to_post(call, req)) {
+            context::move_claims(part, whole);
             part->parent_side = whole->post();
             // Release: pairs with nothing but the hold below, which orders it before the end of the part.
             part->parent.store(whole, std::memory_order_release);
@@ -174,7 +176,7 @@ void wait_request(const Call& call, shmemx_request_t* req) {
 void wait_request_local(const Call& call, shmemx_request_t* req) {
     require_request(call, req);
     if (Request* request = context::find_request(call, *req))
-        wait_for(call, request);  // on the node a source has been read when it has been written to its target
+        wait_for(call, request, RequestWait::For::kSources);  // on the node, one is read when it has been written
 }
 
 int test_request(const Call& call, shmemx_request_t* req) {
@@ -182,6 +184,7 @@ int test_request(const Call& call, shmemx_request_t* req) {
     Request* request = context::find_request(call, *req);
     if (!is_complete(request)) {
         progress::engine->help([&](const progress::Owners& owners) { return is_part_of(owners.request, request); });
+        progress::poll();
         if (!is_complete(request))
             return 0;
     }
@@ -207,6 +210,7 @@ size_t test_any_request(const Call& call, size_t count, shmemx_request_t* reques
     if (end_complete(call, count, requests, &index, false, &living) == 0 && living > 0) {
         progress::engine->help(
             [&](const progress::Owners& owners) { return is_part_of_any(call, owners.request, count, requests); });
+        progress::poll();
         end_complete(call, count, requests, &index, false, &living);
     }
     return index;

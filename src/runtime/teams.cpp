@@ -1,6 +1,7 @@
 // Teams as programs call them (section 9.4): the checks, the splits, and src/team below.
 
 #include "base/error.h"
+#include "collective/across.h"
 #include "collective/enter.h"
 #include "context/context.h"
 #include "operations/check.h"
@@ -60,8 +61,9 @@ struct Split {
 // member of the parent when a team of any of them cannot be made. *made: null where the caller is not in its team.
 bool make(Entered& parent, const Split& split, Team** made) {
     team::Place& place = parent.place;
-    const int first_rank = place.members.rank(split.members.pe(0));
-    // What a member tells the others in each of the two meetings.
+    const team::Part part = team::part_on_this_node(split.members);  // empty where the caller is not in its team
+    const int first_rank = place.members.rank(part.first);
+    // What a member tells the others on its node in each of the two meetings.
     struct Note {
         bool is_right = true;
         int room = -1;
@@ -69,25 +71,25 @@ bool make(Entered& parent, const Split& split, Team** made) {
     const auto meet = [&](const Note& mine) {
         memcpy(team::next_note(place), &mine, sizeof mine);
         const uint32_t step = place.count + 1;
-        parent.meet();
+        team::meet(parent.call, place);
         bool all_right = true;
         Note of_first;
-        for (int rank = 0; rank < parent.size(); ++rank) {
+        for (int rank = 0; rank < place.size(); ++rank) {
             Note note;
             memcpy(&note, place.note(rank, step), sizeof note);
             all_right &= note.is_right;
             if (rank == first_rank)
                 of_first = note;
         }
-        return Note{all_right, of_first.room};
+        return Note{collective::all_agree(parent, all_right), of_first.room};
     };
     *made = nullptr;
     if (!meet({split.num_contexts >= 0, -1}).is_right)
         return false;
     // Behind the first meeting every member has left the teams that it destroyed before, so their rooms are free.
     Note mine;
-    if (first_rank == parent.rank()) {
-        mine.room = team::take_room(split.members);
+    if (first_rank >= 0 && first_rank == place.rank) {
+        mine.room = team::take_room(split.members, part.count);
         mine.is_right = mine.room >= 0;
         if (!mine.is_right)
             base::complain(parent.call.function, "as many teams are alive on this node as there can be");
@@ -95,12 +97,15 @@ bool make(Entered& parent, const Split& split, Team** made) {
     const Note told = meet(mine);
     const bool member = split.members.rank(parent.pe(parent.rank())) >= 0;
     if (member && told.is_right) {
-        *made = team::create(split.members, told.room, split.num_contexts);
+        *made =
+            team::create(split.members, told.room, split.num_contexts, team::id_of_split(parent.team, split.members));
         if (!*made)
             fatal(parent.call.function, "no memory for a team");
     } else if (member && told.room >= 0) {
-        team::leave_room(told.room, split.members.size);  // another team of the split could not be made
+        team::leave_room(told.room, part.count);  // another team of the split could not be made
     }
+    if (parent.team.span)
+        ++parent.team.span->splits;
     return told.is_right;
 }
 
@@ -110,7 +115,8 @@ shmem_team_t handle_of(const Team* team) {
 
 // The members with the numbers start, start + stride, ... in the parent.
 Members within(const Members& parent, int start, int stride, int size) {
-    return {parent.pe(start), parent.stride * stride, size};
+    return {parent.list ? parent.start + start * parent.stride : parent.pe(start), parent.stride * stride, size,
+            parent.list};
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ size_t rooms_bytes(int n_pes) {
     return head_bytes(n_pes) + kRooms * room_bytes(n_pes);
 }
 
-void start_rooms(char* shared, int pe, int n_pes, bool crowded) {
+void start_rooms(char* shared, int pe, int n_pes, bool crowded, bool spans_nodes) {
     rooms.directory = reinterpret_cast<Directory*>(shared);
     rooms.whereabouts = reinterpret_cast<Whereabouts*>(shared + sizeof(Directory));
     rooms.first_room = shared + head_bytes(n_pes);
@@ -147,6 +147,7 @@ void start_rooms(char* shared, int pe, int n_pes, bool crowded) {
     rooms.pe = pe;
     rooms.n_pes = n_pes;
     rooms.crowded = crowded;
+    rooms.spans_nodes = spans_nodes;
 }
 
 bool is_crowded() {
@@ -176,10 +177,11 @@ void claim_room(int index, const Members& members) {
     // Relaxed: read by CircleWatch alone, long after.
     head->start.store(members.start, std::memory_order_relaxed);
     head->stride.store(members.stride, std::memory_order_relaxed);
-    head->size.store(members.size, std::memory_order_relaxed);
+    // Circles are looked for where all members share the room.
+    head->size.store(members.list || rooms.spans_nodes ? 0 : members.size, std::memory_order_relaxed);
 }
 
-int take_room(const Members& members) {
+int take_room(const Members& members, int size) {
     for (int word = 0; word < Directory::kTeams / kBits; ++word) {
         std::atomic<uint64_t>& used = rooms.directory->used[word];
         uint64_t bits = used.load(std::memory_order_relaxed);
@@ -192,7 +194,7 @@ int take_room(const Members& members) {
             const int index = kFirstTeam + word * kBits + bit;
             RoomHead* head = head_of(index);
             memset(static_cast<void*>(head), 0, sizeof *head);
-            memset(static_cast<void*>(head + 1), 0, static_cast<size_t>(members.size) * sizeof(Seat));
+            memset(static_cast<void*>(head + 1), 0, static_cast<size_t>(size) * sizeof(Seat));
             claim_room(index, members);
             return index;
         }

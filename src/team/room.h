@@ -37,15 +37,25 @@ namespace heddle::team {
 
 using base::Call;
 
-// The PEs start, start + stride, ... of the world, in the order of their numbers in the team.
+// The PEs start, start + stride, ... of the world, in the order of their numbers in the team; or those places of a
+// list, where the PEs of a node have no such order.
 struct Members {
     int start = 0;
     int stride = 1;
     int size = 0;
+    const int* list = nullptr;
 
-    int pe(int rank) const { return start + rank * stride; }
+    int pe(int rank) const {
+        const int at = start + rank * stride;
+        return list ? list[at] : at;
+    }
     // The number that a PE of the world has among them, or -1.
     int rank(int pe) const {
+        for (int rank = 0; list && rank < size; ++rank)
+            if (this->pe(rank) == pe)
+                return rank;
+        if (list)
+            return -1;
         if (stride == 0)
             return pe == start ? 0 : -1;
         const int rank = (pe - start) / stride;
@@ -130,8 +140,8 @@ void hear(const Call& call, Place& place, int from_rank, uint32_t step);
 size_t rooms_bytes(int n_pes);
 
 // Sets up this PE; shared: the area in this PE's address space.
-// crowded: there are more PEs on the node than cores.
-void start_rooms(char* shared, int pe, int n_pes, bool crowded);
+// crowded: there are more PEs on the node than cores. spans_nodes: the job has more than one node.
+void start_rooms(char* shared, int pe, int n_pes, bool crowded, bool spans_nodes = false);
 
 // As start_rooms was told.
 bool is_crowded();
@@ -147,7 +157,11 @@ Room room_at(int index);
 // Tells all who look at the room whom it belongs to.
 void claim_room(int index, const Members& members);
 // A room that nobody uses, as new, for these members; or -1 when all are taken. One member calls, and tells the others.
-int take_room(const Members& members);
+// size: how many of the members are on this node.
+int take_room(const Members& members, int size);
+inline int take_room(const Members& members) {
+    return take_room(members, members.size);
+}
 // This member has left for good; the last one makes the room free. Teams made by take_room alone.
 void leave_room(int index, int members);
 // The room of the active set: the same for all its members, for ever. -1 when there are too many active sets.

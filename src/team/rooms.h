@@ -36,7 +36,8 @@ struct Rooms {
     size_t room_bytes = 0;
     int pe = 0;
     int n_pes = 0;
-    bool crowded = false;  // more PEs on the node than cores
+    bool crowded = false;      // more PEs on the node than cores
+    bool spans_nodes = false;  // the job does
 };
 extern HEDDLE_PE_LOCAL Rooms rooms;
 

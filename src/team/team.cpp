@@ -36,6 +36,8 @@ struct Teams {
     Team* free = nullptr;
     std::atomic<ActiveSet*> active_sets{nullptr};
     int pe = 0;
+    const int* nodes = nullptr;  // of each PE; null: there is one
+    Members on_node;             // all PEs of this PE's
     int peer_tables = 0;
 };
 
@@ -51,18 +53,87 @@ class TeamsLock {
     TeamsLock& operator=(const TeamsLock&) = delete;
 };
 
+uint64_t mix(uint64_t a, uint64_t b) {
+    uint64_t x = a ^ (b + 0x9e3779b97f4a7c15 + (a << 6) + (a >> 2));  // the finalizer of splitmix64 behind it
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
+uint64_t id_of(const Members& members) {
+    return mix(static_cast<uint64_t>(members.pe(0)),
+               mix(static_cast<uint64_t>(members.stride), static_cast<uint64_t>(members.size)));
+}
+
+// The members as start and stride where they have one, otherwise as the list, which must live on.
+Members members_of(const int* pes, int count) {
+    if (count == 0)
+        return {};
+    const int stride = count > 1 ? pes[1] - pes[0] : 1;
+    for (int i = 0; i < count; ++i)
+        if (pes[i] != pes[0] + i * stride)
+            return {0, 1, count, pes};
+    return {pes[0], stride, count};
+}
+
+bool is_on_one_node(const Members& members) {
+    for (int rank = 1; teams->nodes && rank < members.size; ++rank)
+        if (teams->nodes[members.pe(rank)] != teams->nodes[members.pe(0)])
+            return false;
+    return true;
+}
+
+void drop_span(Team* team) {
+    if (!team->span)
+        return;
+    delete[] team->span->leaders;
+    delete[] team->span->node_of;
+    delete[] team->span->locals;
+    delete team->span;
+    team->span = nullptr;
+}
+
+// Fills the span of a team with members on several nodes; they are numbered in the order in which they come.
+void make_span(Team* team, uint64_t id) {
+    const Members& members = team->members;
+    const auto size = static_cast<size_t>(members.size);
+    auto* span = new Span;
+    span->leaders = new int[size];
+    span->node_of = new int[size];
+    span->locals = new int[size];
+    span->id = id;
+    int n_locals = 0;
+    for (int rank = 0; rank < members.size; ++rank) {
+        const int pe = members.pe(rank), node = teams->nodes[pe];
+        int index = 0;
+        while (index < span->n_nodes && teams->nodes[span->leaders[index]] != node) ++index;
+        if (index == span->n_nodes)
+            span->leaders[span->n_nodes++] = pe;
+        span->node_of[rank] = index;
+        if (node == teams->nodes[teams->pe]) {
+            span->node = index;
+            span->locals[n_locals++] = pe;
+        }
+    }
+    team->span = span;
+    team->place.members = members_of(span->locals, n_locals);
+}
+
 // Gives the team its members and its place in the room. `place` keeps its counts where the room keeps its own.
-void settle(Team* team, shmem_team_t handle, const Members& members, int room) {
+void settle(Team* team, shmem_team_t handle, const Members& members, int room, uint64_t id) {
     team->alive = true;
     team->handle = handle;
     team->members = members;
     team->rank = members.rank(teams->pe);
     team->num_contexts = 0;
     team->peers = nullptr;
-    team->place.room = room_at(room);
     team->place.members = members;
-    team->place.rank = team->rank;
-    team->place.way = way_for(members.size);
+    drop_span(team);
+    if (!is_on_one_node(members))
+        make_span(team, id);
+    team->place.room = room_at(room);
+    team->place.rank = team->place.members.rank(teams->pe);
+    team->place.way = way_for(team->place.members.size);
 }
 
 void close_table(Team* team) {
@@ -73,8 +144,9 @@ void close_table(Team* team) {
 
 void retire(Team* team) {
     if (team->alive)
-        leave_room(team->place.room.index, team->members.size);
+        leave_room(team->place.room.index, team->place.members.size);
     close_table(team);
+    drop_span(team);
     team->alive = false;
     team->next_free = teams->free;
     teams->free = team;
@@ -110,15 +182,40 @@ bool is_in_pool(shmem_team_t handle) {
 
 }  // namespace
 
-void start_teams(int pe, int n_pes) {
+void start_teams(int pe, int n_pes, const int* nodes) {
     if (!teams)
         teams = new Teams;
     teams->pe = pe;
+    teams->nodes = nodes;
     const Members all = {0, 1, n_pes};
-    settle(&teams->world, &heddle_team_world, all, kWorldRoom);
-    settle(&teams->shared, &heddle_team_shared, all, kSharedRoom);
-    claim_room(kWorldRoom, all);
-    claim_room(kSharedRoom, all);
+    if (teams->on_node.size == 0) {
+        auto* pes = new int[static_cast<size_t>(n_pes)];  // lives as long as the process
+        int count = 0;
+        for (int i = 0; i < n_pes; ++i)
+            if (!nodes || nodes[i] == nodes[pe])
+                pes[count++] = i;
+        teams->on_node = members_of(pes, count);
+    }
+    settle(&teams->world, &heddle_team_world, all, kWorldRoom, id_of(all));
+    settle(&teams->shared, &heddle_team_shared, teams->on_node, kSharedRoom, 0);
+    claim_room(kWorldRoom, teams->world.place.members);
+    claim_room(kSharedRoom, teams->on_node);
+}
+
+Part part_on_this_node(const Members& members) {
+    Part part;
+    for (int rank = 0; rank < members.size; ++rank) {
+        const int pe = members.pe(rank);
+        if (teams->nodes && teams->nodes[pe] != teams->nodes[teams->pe])
+            continue;
+        if (part.count++ == 0)
+            part.first = pe;
+    }
+    return part;
+}
+
+uint64_t id_of_split(const Team& parent, const Members& members) {
+    return parent.span ? mix(mix(parent.span->id, parent.span->splits), id_of(members)) : 0;
 }
 
 void stop_teams() {
@@ -159,25 +256,25 @@ Team* find_active_set(int start, int log_stride, int size) {
     if (Team* known = find_known())
         return known;
     const Members members = {start, 1 << log_stride, size};
-    const int room = active_set_room(members, log_stride);
+    const int room = active_set_room(members, log_stride);  // on this node
     auto* set = room >= 0 ? new (std::nothrow) ActiveSet : nullptr;
     if (!set)
         return nullptr;
     set->log_stride = log_stride;
-    settle(&set->team, SHMEM_TEAM_INVALID, members, room);
+    settle(&set->team, SHMEM_TEAM_INVALID, members, room, mix(id_of(members), 1));
     set->next = teams->active_sets.load(std::memory_order_relaxed);
     teams->active_sets.store(set, std::memory_order_release);  // pairs with find_known
     return &set->team;
 }
 
-Team* create(const Members& members, int room, int num_contexts) {
+Team* create(const Members& members, int room, int num_contexts, uint64_t id) {
     TeamsLock lock;
     if (!teams->free && !grow())
         return nullptr;
     Team* team = teams->free;
     teams->free = team->next_free;
     team->place = Place();
-    settle(team, &team->abi, members, room);
+    settle(team, &team->abi, members, room, id);
     team->num_contexts = num_contexts;
     return team;
 }
@@ -188,7 +285,7 @@ void destroy(Team* team) {
 }
 
 const heddle_peer* peers_of(Team* team, bool open) {
-    if (team == &teams->world || team == &teams->shared)
+    if (team == &teams->world || (team == &teams->shared && !teams->nodes))
         return memory::symmetric->published;
     TeamsLock lock;
     if (team->peers)

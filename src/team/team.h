@@ -25,6 +25,19 @@ struct CrewRoom {
     std::atomic<const void*> callers[kWatched];
 };
 
+// The nodes of a team whose members are on several. Its place is then in a room of those on this node; across nodes
+// they meet by letters (collective/across.h), whose keys are the id and the number of the step: alike on all members.
+struct Span {
+    int n_nodes = 0;
+    int node = 0;            // this PE's, of these
+    int* leaders = nullptr;  // the first member on each node: a PE of the world
+    int* node_of = nullptr;  // of each member
+    int* locals = nullptr;   // the members on this node: PEs of the world
+    uint64_t id = 0;
+    uint64_t steps = 0;
+    uint32_t splits = 0;
+};
+
 struct Team {
     heddle_team abi;  // first: a shmem_team_t points here, or to one of the predefined handles
     bool alive = false;
@@ -33,6 +46,7 @@ struct Team {
     int rank = 0;  // this PE's number in it
     int num_contexts = 0;
     Place place;
+    Span* span = nullptr;  // null: all members are on this node
     CrewRoom crew = {};
     heddle_peer* own_peers = nullptr;    // a table of its own, made for its first context, kept for the next team
     const heddle_peer* peers = nullptr;  // the table of its contexts; null: none yet
@@ -44,7 +58,17 @@ struct Teams;
 extern HEDDLE_PE_LOCAL Teams* teams;  // this PE's; lives as long as the process
 
 // Sets up the predefined teams; the rooms are started already. Those created before an earlier finalize are gone.
-void start_teams(int pe, int n_pes);
+// nodes: the node of each PE, null when there is one.
+void start_teams(int pe, int n_pes, const int* nodes = nullptr);
+
+// Those of the members that are on this PE's node: how many, and the first, a PE of the world.
+struct Part {
+    int first = -1;
+    int count = 0;
+};
+Part part_on_this_node(const Members& members);
+// The id of the team that a split of parent makes for members.
+uint64_t id_of_split(const Team& parent, const Members& members);
 
 // Every team created is gone, and its room free when all have called this; tables of peers are closed.
 void stop_teams();
@@ -59,8 +83,9 @@ Team* find(shmem_team_t handle);
 // The team of an active set, made when it is first used; null when there are too many (256 on a node).
 Team* find_active_set(int start, int log_stride, int size);
 
-// A team in a room that its first member has taken; this PE is one of the members.
-Team* create(const Members& members, int room, int num_contexts);
+// A team in a room that its first member on this node has taken; this PE is one of the members. id: as id_of_split has
+// it.
+Team* create(const Members& members, int room, int num_contexts, uint64_t id = 0);
 
 // This PE leaves the team for good.
 void destroy(Team* team);

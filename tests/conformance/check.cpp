@@ -59,6 +59,12 @@ void start(const char* program) {
     shmem_barrier_all();
 }
 
+void barrier() {
+    if (conformance_ctx != SHMEM_CTX_DEFAULT)
+        shmem_ctx_quiet(conformance_ctx);
+    shmem_barrier_all();
+}
+
 int finish() {
     finish_request();
     if (conformance_ctx != SHMEM_CTX_DEFAULT)

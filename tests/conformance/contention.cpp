@@ -123,7 +123,7 @@ std::vector<uint64_t> gather(const std::vector<Worker>& workers) {
     const size_t count = static_cast<size_t>(threads) * kTimes;
     for (size_t i = 0; i < count; ++i) mine[i] = workers[i / kTimes].fetched[i % kTimes];
     shmem_put64(tickets[pe], mine, count, 0);
-    shmem_barrier_all();
+    barrier();
     std::vector<uint64_t> all;
     for (int from = 0; from < n_pes && pe == 0; ++from) all.insert(all.end(), tickets[from], tickets[from] + count);
     std::sort(all.begin(), all.end());
@@ -180,7 +180,7 @@ void contend(const amo_row& row, size_t index) {
     uint64_t* datum = index % 3 ? heap_datum : &static_datum;
     const uint64_t first = row.op == AMO_AND ? mask(row) : row.op == AMO_FETCH ? token(row, 0, 0) : 0;
     memcpy(datum, &first, sizeof first);
-    shmem_barrier_all();
+    barrier();
     std::vector<Worker> workers(static_cast<size_t>(threads));
     std::vector<pthread_t> ids(static_cast<size_t>(threads));
     for (int t = 0; t < threads; ++t) {
@@ -190,11 +190,11 @@ void contend(const amo_row& row, size_t index) {
     }
     work(workers[0]);
     for (int t = 1; t < threads; ++t) pthread_join(ids[static_cast<size_t>(t)], nullptr);
-    shmem_barrier_all();
+    barrier();
     uint64_t last = 0;
     shmem_getmem(&last, datum, row.info.bytes, owner);
     check_result(row, workers, last);
-    shmem_barrier_all();
+    barrier();
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ void test_put(const copy_row& row, size_t index, unsigned char* area) {
     subject = row.info.name;
     const size_t bytes = row.info.bytes;
     memset(area, kFresh, static_cast<size_t>(n_pes) * kSlot);
-    shmem_barrier_all();
+    barrier();
     std::vector<unsigned char> source(17 * kMaxBytes + 64), expected(kSlot);
     unsigned char* mine = area + static_cast<size_t>(pe) * kSlot;
     for (int target = 0; target < n_pes; ++target) {
@@ -57,21 +57,21 @@ void test_put(const copy_row& row, size_t index, unsigned char* area) {
             complete(row.info);  // source may be reused from here on
         }
     }
-    shmem_barrier_all();
+    barrier();
     for (int writer = 0; writer < n_pes; ++writer) {
         memset(expected.data(), kFresh, kSlot);
         for (size_t i = 0; i < std::size(kCounts); ++i)
             fill(expected.data() + place(i, bytes), kCounts[i] * bytes, index, i, writer, pe);
         CHECK_BYTES("what a PE put", area + static_cast<size_t>(writer) * kSlot, expected.data(), kSlot);
     }
-    shmem_barrier_all();
+    barrier();
 }
 
 void test_get(const copy_row& row, size_t index, unsigned char* area) {
     subject = row.info.name;
     const size_t bytes = row.info.bytes;
     for (size_t i = 0; i < std::size(kCounts); ++i) fill(area + place(i, bytes), kCounts[i] * bytes, index, i, pe, -1);
-    shmem_barrier_all();
+    barrier();
     std::vector<unsigned char> got(kSlot), expected(kSlot);
     for (int target = 0; target < n_pes; ++target) {
         memset(got.data(), kFresh, kSlot);
@@ -84,7 +84,7 @@ void test_get(const copy_row& row, size_t index, unsigned char* area) {
         complete(row.info);
         CHECK_BYTES("what a PE got", got.data(), expected.data(), kSlot);
     }
-    shmem_barrier_all();
+    barrier();
 }
 
 // A large count to the next PE, by one row of each size; the source is as odd as its elements allow.
@@ -98,7 +98,7 @@ void test_big(const copy_row& row, size_t index, size_t count, bool is_put) {
     memset(target + total, kFresh, kGuard);
     if (!is_put)
         fill(target, total, index, count, pe, 0);
-    shmem_barrier_all();
+    barrier();
     if (is_put) {
         fill(off(mine, bytes), total, index, count, pe, 0);
         row.call(target, off(mine, bytes), count, next);
@@ -108,12 +108,12 @@ void test_big(const copy_row& row, size_t index, size_t count, bool is_put) {
     if (row.info.completion == COMPLETE_AT_RETURN)
         shmem_ctx_quiet(conformance_ctx);
     complete(row.info);
-    shmem_barrier_all();
+    barrier();
     fill(expected.data(), total, index, count, is_put ? previous : next, 0);
     CHECK_BYTES("a large block", is_put ? target : off(mine, bytes), expected.data(), total);
     CHECK_UNTOUCHED("before a large block", big_area, kFresh, kGuard + bytes);
     CHECK_UNTOUCHED("behind a large block", target + total, kFresh, kGuard);
-    shmem_barrier_all();
+    barrier();
 }
 
 // What is large, and what is around the size from which on transfers under a request may be left to others.
@@ -163,7 +163,7 @@ void test_values(const value_row& row, size_t index, unsigned char* area, bool i
         make_value(value, row.info, number, random);
         memcpy(area + number * step + kMaxBytes, value, bytes);
     }
-    shmem_barrier_all();
+    barrier();
     for (int target = 0; target < n_pes; ++target) {
         for (size_t number = 0; number < kValues; ++number) {
             Random random = random_for(index, static_cast<uint64_t>(is_p ? pe : target), number);
@@ -178,7 +178,7 @@ void test_values(const value_row& row, size_t index, unsigned char* area, bool i
                 CHECK_BYTES("a value got", got, value, significant(row.info));
         }
     }
-    shmem_barrier_all();
+    barrier();
     for (int writer = 0; writer < n_pes && is_p; ++writer) {
         for (size_t number = 0; number < kValues; ++number) {
             Random random = random_for(index, static_cast<uint64_t>(writer), number);
@@ -189,7 +189,7 @@ void test_values(const value_row& row, size_t index, unsigned char* area, bool i
             CHECK_UNTOUCHED("behind a value", at + kMaxBytes + bytes, kFresh, kMaxBytes);
         }
     }
-    shmem_barrier_all();
+    barrier();
 }
 
 // putmem and getmem at every offset and many lengths: bytes know no alignment.
@@ -216,7 +216,7 @@ void test_unaligned_bytes(unsigned char* area) {
         shmem_getmem(got + from, mine + to, length, next);
         CHECK_BYTES("some bytes", got, expected, sizeof got);
     }
-    shmem_barrier_all();
+    barrier();
 }
 
 }  // namespace

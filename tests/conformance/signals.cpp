@@ -51,7 +51,7 @@ void test_put_signal(unsigned char* data, uint64_t* signals) {
     acknowledged = 0;
     signals[0] = signals[2] = 0x77;
     signals[1] = 0;
-    shmem_barrier_all();
+    barrier();
     for (size_t i = 0; i < put_signal_rows_count; ++i) {
         subject = put_signal_rows[i].info.name;
         const size_t count = kCounts[i % std::size(kCounts)];
@@ -65,16 +65,16 @@ void test_put_signal(unsigned char* data, uint64_t* signals) {
     }
     CHECK_EQ(signals[0], 0x77);
     CHECK_EQ(signals[2], 0x77);
-    shmem_barrier_all();
+    barrier();
 }
 
 // Zero elements with every form of a null pointer: only the signal moves.
 void test_signal_alone() {
     heap_signals[1] = 5;
-    shmem_barrier_all();
+    barrier();
     shmem_putmem_signal(heap_data, nullptr, 0, &heap_signals[1], 7, SHMEM_SIGNAL_ADD, next);
     CHECK_EQ(shmem_signal_wait_until(&heap_signals[1], SHMEM_CMP_NE, 5), 12);
-    shmem_barrier_all();
+    barrier();
 }
 
 void test_signal_operations(uint64_t* signals) {
@@ -84,7 +84,7 @@ void test_signal_operations(uint64_t* signals) {
         const uint64_t first = UINT64_MAX - 2;
         memset(signals, 0x11, 3 * sizeof *signals);
         signals[1] = first;
-        shmem_barrier_all();
+        barrier();
         row.call(&signals[1], 5, next);
         check_reached(row.info.name);
         const uint64_t right = row.adds ? first + 5 : 5;  // adding wraps
@@ -92,16 +92,16 @@ void test_signal_operations(uint64_t* signals) {
         CHECK_EQ(shmem_signal_fetch(&signals[1]), right);
         CHECK_EQ(signals[0], 0x1111111111111111u);
         CHECK_EQ(signals[2], 0x1111111111111111u);
-        shmem_barrier_all();
+        barrier();
     }
     subject = "shmem_signal_add";
     signals[1] = 0;
-    shmem_barrier_all();
+    barrier();
     for (int times = 0; times < 100; ++times) shmem_signal_add(&signals[1], 3, 0);
-    shmem_barrier_all();
+    barrier();
     if (pe == 0)
         CHECK_EQ(shmem_signal_fetch(&signals[1]), 300 * n_pes);
-    shmem_barrier_all();
+    barrier();
 }
 
 // signal_wait_until compares as unsigned, in all six ways, and returns what satisfied it.
@@ -115,7 +115,7 @@ void test_comparisons() {
     CHECK_EQ(shmem_signal_wait_until(signal, SHMEM_CMP_GE, UINT64_MAX - 1), UINT64_MAX - 1);
     CHECK_EQ(shmem_signal_wait_until(signal, SHMEM_CMP_LT, UINT64_MAX), UINT64_MAX - 1);
     CHECK_EQ(shmem_signal_wait_until(signal, SHMEM_CMP_LE, UINT64_MAX - 1), UINT64_MAX - 1);
-    shmem_barrier_all();
+    barrier();
 }
 
 }  // namespace

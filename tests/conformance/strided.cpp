@@ -63,7 +63,7 @@ void call(const strided_row& row, unsigned char* to, const unsigned char* from, 
 void test_put(const strided_row& row, size_t index, unsigned char* area) {
     subject = row.info.name;
     memset(area, kFresh, static_cast<size_t>(n_pes) * kSlot);
-    shmem_barrier_all();
+    barrier();
     std::vector<unsigned char> source(kSlot);
     std::vector<unsigned char> expected(static_cast<size_t>(n_pes) * kSlot, kFresh);
     for (int writer = 0; writer < n_pes; ++writer) {  // all know what all do; each does its own part
@@ -79,15 +79,15 @@ void test_put(const strided_row& row, size_t index, unsigned char* area) {
                 copy_model(&expected[static_cast<size_t>(writer) * kSlot], source.data(), shape, row.info.bytes);
         }
     }
-    shmem_barrier_all();
+    barrier();
     CHECK_BYTES("all that PEs put", area, expected.data(), expected.size());
-    shmem_barrier_all();
+    barrier();
 }
 
 void test_get(const strided_row& row, size_t index, unsigned char* area) {
     subject = row.info.name;
     random_for(index, static_cast<uint64_t>(pe), 2).fill(area, kSlot);
-    shmem_barrier_all();
+    barrier();
     Random random = random_for(index, static_cast<uint64_t>(pe), 3);
     std::vector<unsigned char> got(kSlot, kFresh), expected(kSlot, kFresh), remote(kSlot);
     for (size_t round = 0; round < kRounds; ++round) {
@@ -97,7 +97,7 @@ void test_get(const strided_row& row, size_t index, unsigned char* area) {
         copy_model(expected.data(), remote.data(), shape, row.info.bytes);
         CHECK_BYTES("all that was got", got.data(), expected.data(), kSlot);
     }
-    shmem_barrier_all();
+    barrier();
 }
 
 // Many elements: 1000 and 65537, every third one.
@@ -109,15 +109,15 @@ void test_long(const strided_row& put, const strided_row& get, size_t count) {
     const int next = (pe + 1) % n_pes, previous = (pe + n_pes - 1) % n_pes;
     const Shape shape = {3, 2, bsize, count, 0, 0, next};
     memset(area, kFresh, elements * bytes);
-    shmem_barrier_all();
+    barrier();
     random_for(count, static_cast<uint64_t>(pe)).fill(source.data(), source.size());
     subject = put.info.name;
     call(put, area, source.data(), shape);
-    shmem_barrier_all();
+    barrier();
     random_for(count, static_cast<uint64_t>(previous)).fill(source.data(), source.size());
     copy_model(expected.data(), source.data(), shape, bytes);
     CHECK_BYTES("a long one", area, expected.data(), expected.size());
-    shmem_barrier_all();
+    barrier();
     subject = get.info.name;
     call(get, got.data(), area, {2, 3, bsize, count, 0, 0, previous});
     std::vector<unsigned char> back(elements * bytes, 0);

@@ -162,13 +162,13 @@ fd = int(os.environ['HEDDLE_JOB_FD'])
 page = mmap.mmap(fd, os.fstat(fd).st_size, mmap.MAP_SHARED, mmap.PROT_READ)
 magic, pes, cores = struct.unpack_from('<QII', page)
 cpus = [cpu for cpu in range(1024) if page[16 + cpu // 8] >> cpu % 8 & 1]
-print(hex(magic), pes, cores, cpus, len(page) % 4096, any(page[144:]))
+print(hex(magic), pes, cores, cpus, len(page) % 4096, any(page[168:]), any(page[160:168]))
 """
 
 
 def test_job_page(oshrun, python):
     cpus = sorted(os.sched_getaffinity(0))
-    shown = f"0x32656c6464656800 3 {len(cpus)} {cpus} 0 False\n"
+    shown = f"0x33656c6464656800 3 {len(cpus)} {cpus} 0 False True\n"
     assert oshrun.run("-n", 3, python("page", JOB_PAGE)).out == shown * 3
 
 

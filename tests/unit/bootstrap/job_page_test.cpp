@@ -37,6 +37,7 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(JobPage, threads), 144u);
     EXPECT_EQ(offsetof(JobPage, sleepers), 148u);
     EXPECT_EQ(offsetof(JobPage, exit), 152u);
+    EXPECT_EQ(offsetof(JobPage, token), 160u);
     EXPECT_EQ(offsetof(JobPage, meeting), 256u);
     EXPECT_EQ(sizeof(JobPage), 512u);
     EXPECT_EQ(offsetof(PeRecord, state), 0u);
@@ -46,23 +47,28 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(PeRecord, wait_address), 48u);
     EXPECT_EQ(offsetof(PeRecord, wait_name), 56u);
     EXPECT_EQ(sizeof(PeRecord), 128u);
-    EXPECT_EQ(kJobPageMagic, 0x32656c6464656800u);
-    EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle2", 7), 0);
+    EXPECT_EQ(offsetof(PeCard, data), 8u);
+    EXPECT_EQ(sizeof(PeCard), 2048u);
+    EXPECT_EQ(kJobPageMagic, 0x33656c6464656800u);
+    EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle3", 7), 0);
 }
 
-TEST(JobPage, RecordsFollowThePageAndHaveLinesOfTheirOwn) {
+TEST(JobPage, RecordsAndCardsFollowThePageAndHaveLinesOfTheirOwn) {
     auto page = std::make_unique<JobPage>();
+    page->n_pes = 3;
     EXPECT_EQ(reinterpret_cast<char*>(page->records()) - reinterpret_cast<char*>(page.get()), 512);
+    EXPECT_EQ(reinterpret_cast<char*>(page->cards()) - reinterpret_cast<char*>(page.get()), 512 + 3 * 128);
     EXPECT_EQ(alignof(PeRecord), 64u);
+    EXPECT_EQ(alignof(PeCard), 64u);
 }
 
 TEST(JobPage, BytesAreWholePagesThatHoldAllRecords) {
     EXPECT_EQ(job_page_bytes(1), os::kPageBytes);
-    EXPECT_EQ(job_page_bytes(28), os::kPageBytes);
-    EXPECT_EQ(job_page_bytes(29), 2 * os::kPageBytes);
+    EXPECT_EQ(job_page_bytes(2), 2 * os::kPageBytes);
     for (int n_pes = 1; n_pes <= kMaxPes; ++n_pes) {
         EXPECT_EQ(job_page_bytes(n_pes) % os::kPageBytes, 0u);
-        EXPECT_GE(job_page_bytes(n_pes), sizeof(JobPage) + static_cast<size_t>(n_pes) * sizeof(PeRecord));
+        EXPECT_GE(job_page_bytes(n_pes),
+                  sizeof(JobPage) + static_cast<size_t>(n_pes) * (sizeof(PeRecord) + sizeof(PeCard)));
     }
 }
 

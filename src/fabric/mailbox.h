@@ -1,0 +1,41 @@
+// Mailbox: letters that other PEs have sent to this one, until somebody reads them. How collectives meet across nodes:
+// a key says what a letter is for (a team and a step of it), and a number who sent it.
+//
+// A letter is applied in its place in the sender's stream: who has read one sees all that was put before it there, but
+// for large data without an order record in between.
+//
+// Any thread. A short lock: letters are rare beside records, and cross a network.
+#pragma once
+
+#include <pthread.h>
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace heddle::fabric {
+
+class Mailbox {
+  public:
+    Mailbox() = default;
+    ~Mailbox();
+    Mailbox(const Mailbox&) = delete;
+    Mailbox& operator=(const Mailbox&) = delete;
+
+    void deliver(uint64_t key, uint32_t from, const char* data, size_t bytes);
+
+    // Takes the letter for the key from this sender: true when there was one. At most `bytes` of it go to `data`;
+    // *length is what it had.
+    bool take(uint64_t key, uint32_t from, void* data, size_t bytes, size_t* length);
+
+  private:
+    struct Letter {
+        uint32_t from;
+        std::vector<char> data;
+    };
+
+    pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
+    std::unordered_map<uint64_t, std::vector<Letter>> letters_;
+};
+
+}  // namespace heddle::fabric

@@ -1,0 +1,221 @@
+#include "fabric/network.h"
+
+#include "base/error.h"
+#include "os/asymmetric_fence.h"
+#include "os/clock.h"
+#include "os/memfd.h"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace heddle::fabric {
+
+HEDDLE_PE_LOCAL Network* network = nullptr;
+
+namespace {
+
+constexpr uint64_t kServiceNapNs = 100000;
+constexpr uint32_t kStop = UINT32_MAX;
+
+// A table of pointers that begin null and take memory as they are set.
+template <class T>
+std::atomic<T*>* make_table(size_t count) {
+    const size_t bytes = os::round_up(count * sizeof(std::atomic<T*>), os::kPageBytes);
+    void* const table = os::reserve_zeroes(bytes);
+    return table && os::make_writable(table, bytes) ? static_cast<std::atomic<T*>*>(table) : nullptr;
+}
+
+}  // namespace
+
+// What the wires and the transport call.
+struct NetworkEvents {
+    static Wire& wire_of(void* owner, int number) {
+        return *static_cast<Network*>(owner)->wires_[static_cast<size_t>(number)];
+    }
+    static void arrived(void* owner, int wire, const void* bytes, const char* body, size_t body_bytes) {
+        Header header;
+        memcpy(&header, bytes, sizeof header);
+        wire_of(owner, wire).arrived(header, body, body_bytes);
+    }
+    static void announced(void* owner, int wire, const void* bytes, size_t body_bytes, Arrival* arrival) {
+        Header header;
+        memcpy(&header, bytes, sizeof header);
+        wire_of(owner, wire).announced(header, body_bytes, arrival);
+    }
+    static Stream* stream_of(void* owner, uint32_t number, int pe) {
+        auto* mine = static_cast<Network*>(owner);
+        // Acquire, both: pair with make_lane and Lane::open.
+        Lane* const lane =
+            number < Network::kMostLanes ? mine->lane_table_[number].load(std::memory_order_acquire) : nullptr;
+        return lane ? lane->streams[pe].load(std::memory_order_acquire) : nullptr;
+    }
+    static void failed(void* owner, int, int pe, const char* reason) {
+        static_cast<Network*>(owner)->surroundings_.lost(pe, reason);
+    }
+};
+
+Stream& Lane::open(int pe) {
+    auto* stream = new Stream(*wire, producer, pe);
+    stream->next_of_lane = used.load(std::memory_order_relaxed);
+    used.store(stream, std::memory_order_release);         // pairs with all; one producer at a time
+    streams[pe].store(stream, std::memory_order_release);  // pairs with stream_of
+    return *stream;
+}
+
+std::unique_ptr<Network> Network::open(const NetworkOptions& options, const Surroundings& surroundings, char* error,
+                                       size_t error_bytes) {
+    std::unique_ptr<Network> made(new Network);
+    made->surroundings_ = surroundings;
+    made->surroundings_.owner = made.get();
+    made->surroundings_.mailbox = &made->mailbox_;
+    made->surroundings_.stream_of = NetworkEvents::stream_of;
+    if (!os::prepare_heavy_fence()) {
+        snprintf(error, error_bytes, "this kernel has no membarrier(2): right would be Linux 4.14 or later");
+        return nullptr;
+    }
+    made->library_ = dlopen(options.plugin, RTLD_NOW | RTLD_LOCAL);
+    if (!made->library_) {
+        snprintf(error, error_bytes, "%s", dlerror());
+        return nullptr;
+    }
+    made->surroundings_.api = static_cast<const TransportApi*>(dlsym(made->library_, "heddle_transport_1"));
+    if (!made->surroundings_.api) {
+        snprintf(error, error_bytes, "%s is no transport of this version of Heddle", options.plugin);
+        return nullptr;
+    }
+    const Events events = {made.get(), NetworkEvents::arrived, NetworkEvents::announced, NetworkEvents::failed};
+    if (!made->surroundings_.api->open(options.transport, events, &made->surroundings_.transport, error, error_bytes))
+        return nullptr;
+    made->lane_table_ = make_table<Lane>(kMostLanes);
+    made->wakeup_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    made->descriptors_ = epoll_create1(EPOLL_CLOEXEC);
+    if (!made->lane_table_ || made->wakeup_ < 0 || made->descriptors_ < 0) {
+        snprintf(error, error_bytes, "cannot prepare the service thread: %s", strerror(errno));
+        return nullptr;
+    }
+    epoll_event event = {EPOLLIN, {.u32 = kStop}};
+    epoll_ctl(made->descriptors_, EPOLL_CTL_ADD, made->wakeup_, &event);
+    for (int number = 0; number < options.transport.wires; ++number) {
+        made->wires_.push_back(std::make_unique<Wire>(made->surroundings_, number));
+        event = {EPOLLIN, {.u32 = static_cast<uint32_t>(number)}};
+        epoll_ctl(made->descriptors_, EPOLL_CTL_ADD,
+                  made->surroundings_.api->descriptor(made->surroundings_.transport, number), &event);
+    }
+    return made;
+}
+
+Network::~Network() {
+    stop();
+    if (surroundings_.transport)
+        surroundings_.api->close(surroundings_.transport);
+    wires_.clear();
+    if (wakeup_ >= 0)
+        ::close(wakeup_);
+    if (descriptors_ >= 0)
+        ::close(descriptors_);
+}
+
+// --- Lanes
+
+Lane* Network::make_lane(std::atomic<Lane*>& list, const void* thread) {
+    Lane* const lane = lanes_.take();
+    if (!lane)
+        return nullptr;
+    if (!lane->streams) {
+        const uint32_t number = lane->link.index;
+        lane->streams = make_table<Stream>(static_cast<size_t>(surroundings_.n_pes));
+        if (number >= kMostLanes || !lane->streams)
+            return nullptr;
+        lane->producer.lane = number;
+        lane->wire = wires_[number % wires_.size()].get();
+        lane->n_pes = surroundings_.n_pes;
+        lane_table_[number].store(lane, std::memory_order_release);  // pairs with stream_of
+    }
+    lane->producer.thread.store(thread, std::memory_order_relaxed);
+    Lane* first = list.load(std::memory_order_relaxed);
+    do {
+        lane->next = first;
+    } while (!list.compare_exchange_weak(first, lane, std::memory_order_release, std::memory_order_relaxed));
+    return lane;
+}
+
+void Network::give_lanes(std::atomic<Lane*>& list) {
+    Lane* lane = list.exchange(nullptr, std::memory_order_acquire);
+    while (lane) {
+        Lane* const next = lane->next;
+        lanes_.give(lane);
+        lane = next;
+    }
+}
+
+// --- Progress
+
+bool Network::poll() {
+    // Not a read-modify-write: a count that loses some still changes while threads poll.
+    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    bool moved = false;
+    for (const auto& wire : wires_) moved |= wire->poll();
+    return moved;
+}
+
+bool Network::arm() {
+    for (const auto& wire : wires_)
+        if (!wire->arm())
+            return false;
+    return true;
+}
+
+bool Network::start() {
+    stopping_.store(false, std::memory_order_relaxed);
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);  // the program's signals are for its own threads
+    serving_ = pthread_create(&service_, nullptr, run_service, this) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    return serving_;
+}
+
+void Network::stop() {
+    if (!serving_)
+        return;
+    stopping_.store(true, std::memory_order_release);  // pairs with serve
+    const uint64_t one = 1;
+    if (write(wakeup_, &one, sizeof one) == static_cast<ssize_t>(sizeof one))
+        pthread_join(service_, nullptr);
+    uint64_t count;
+    if (read(wakeup_, &count, sizeof count) < 0)
+        base::complain("network", "the service thread's descriptor: %s", strerror(errno));
+    serving_ = false;
+}
+
+void* Network::run_service(void* it) {
+    static_cast<Network*>(it)->serve();
+    return nullptr;
+}
+
+void Network::serve() {
+    uint32_t seen = polls_.load(std::memory_order_relaxed);
+    while (!stopping_.load(std::memory_order_acquire)) {  // pairs with stop
+        const uint32_t polls = polls_.load(std::memory_order_relaxed);
+        if (polls != seen) {
+            seen = polls;
+            os::sleep_ns(kServiceNapNs);
+            continue;
+        }
+        bool moved = false;
+        for (const auto& wire : wires_) moved |= wire->poll();
+        if (moved || !arm())
+            continue;
+        epoll_event event;
+        epoll_wait(descriptors_, &event, 1, -1);
+    }
+}
+
+}  // namespace heddle::fabric

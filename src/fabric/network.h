@@ -1,0 +1,86 @@
+// Network: what a PE has of its job's network, where the job has one: the transport, the wires, the lanes of its
+// contexts, and the thread that serves other PEs while this one computes.
+//
+// Service: all of a PE's wires are polled by whoever waits in the library, and otherwise by the service thread, which
+// sleeps on the transport's descriptors. While others poll it keeps away, and looks again every kServiceNapNs; so it
+// costs nothing while nothing comes, and a PE that computes answers after one wake-up.
+#pragma once
+
+#include "base/pe_local.h"
+#include "fabric/lane.h"
+#include "fabric/wire.h"
+#include "sync/pool.h"
+
+#include <pthread.h>
+#include <atomic>
+#include <memory>
+#include <vector>
+
+namespace heddle::fabric {
+
+struct NetworkOptions {
+    Options transport;
+    const char* plugin = "";  // file of the transport
+};
+
+class Network {
+  public:
+    // Loads the transport and opens the wires. Null with the reason in error.
+    static std::unique_ptr<Network> open(const NetworkOptions& options, const Surroundings& surroundings, char* error,
+                                         size_t error_bytes);
+    ~Network();
+    Network(const Network&) = delete;
+    Network& operator=(const Network&) = delete;
+
+    size_t card(char* card) const { return surroundings_.api->card(surroundings_.transport, card); }
+    const char* name() const { return surroundings_.api->name; }
+
+    // From here on the service thread runs; until stop. False when there can be no thread.
+    bool start();
+    void stop();
+
+    // A lane on the list, for this thread or (`thread` null) for one thread at a time. Null when there is no memory.
+    Lane* make_lane(std::atomic<Lane*>& list, const void* thread);
+    // Gives all lanes of a list back; all their streams are quiet.
+    void give_lanes(std::atomic<Lane*>& list);
+
+    // Every lane that there is, used or not.
+    template <class Visit>
+    void for_each_lane(Visit visit) {
+        lanes_.for_each([&](Lane& lane) {
+            if (lane.streams)
+                visit(lane);
+        });
+    }
+
+    // Moves what can be moved on all wires; true when something was.
+    bool poll();
+    Mailbox& mailbox() { return mailbox_; }
+    int wires() const { return static_cast<int>(wires_.size()); }
+
+  private:
+    Network() = default;
+    static void* run_service(void* network);
+    void serve();
+    bool arm();
+
+    Surroundings surroundings_;
+    Mailbox mailbox_;
+    void* library_ = nullptr;
+    std::vector<std::unique_ptr<Wire>> wires_;
+    sync::Pool<Lane, 16> lanes_;
+    static constexpr uint32_t kMostLanes = 65536;
+    std::atomic<Lane*>* lane_table_ = nullptr;  // by number
+    std::atomic<uint32_t> polls_{0};            // by threads of the program; a count that loses some
+    pthread_t service_ = {};
+    bool serving_ = false;
+    std::atomic<bool> stopping_{false};
+    int wakeup_ = -1;       // an eventfd: stop
+    int descriptors_ = -1;  // an epoll of it and of those of the wires
+
+    friend struct NetworkEvents;
+};
+
+extern HEDDLE_PE_LOCAL Network* network;  // this PE's; null where load and store reach all PEs
+
+}  // namespace heddle::fabric

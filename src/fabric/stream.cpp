@@ -1,0 +1,287 @@
+#include "fabric/stream.h"
+
+#include "base/error.h"
+#include "fabric/message.h"
+#include "fabric/wire.h"
+#include "os/asymmetric_fence.h"
+#include "os/memfd.h"
+#include "progress/wait_policy.h"
+
+#include <heddle/hot_path.h>
+#include <algorithm>
+
+namespace heddle::fabric {
+
+namespace {
+
+// One value of a reply to where the program wants it: untorn, as a load by a neighbour would be.
+void bring(char* to, const char* from, size_t bytes) {
+    switch (bytes) {
+        case 1:
+            return heddle_store(to, from, 1);
+        case 2:
+            return heddle_store(to, from, 2);
+        case 4:
+            return heddle_store(to, from, 4);
+        case 8:
+            return heddle_store(to, from, 8);
+        default:
+            memcpy(to, from, bytes);
+    }
+}
+
+thread_local char thread_token;
+
+}  // namespace
+
+const void* this_thread() {
+    return &thread_token;
+}
+
+Stream::Stream(Wire& wire, const Producer& producer, int pe) : wire_(wire), producer_(producer), pe_(pe) {
+    grow(kLeastRing);
+    full_at_ = kMessageBytes;
+}
+
+Stream::~Stream() {
+    if (ring_)
+        os::unmap(ring_, 2 * (mask_ + 1));
+    delete[] return_ring_;
+    delete[] bodies_;
+}
+
+// --- The producer
+
+// Nothing of the ring is in use. Ends the PE when there is no memory: an operation has no way to fail.
+void Stream::grow(size_t bytes) {
+    size_t size = kLeastRing;
+    while (size < bytes) size *= 4;
+    char* ring = static_cast<char*>(os::map_twice(size));
+    if (!ring && ring_)
+        return;  // goes on with what it has
+    if (!ring)
+        base::fatal("network", "no memory for a ring of %zu bytes", size);
+    if (ring_)
+        os::unmap(ring_, 2 * (mask_ + 1));
+    ring_ = ring;
+    mask_ = size - 1;
+    stop_ = freed_.load(std::memory_order_acquire) + size;
+}
+
+void Stream::make_room(const char* function, size_t bytes) {
+    const auto all_free = [&] { return freed_.load(std::memory_order_acquire) == head_; };  // pairs with on_sent
+    const auto has_room = [&] {
+        stop_ = freed_.load(std::memory_order_acquire) + mask_ + 1;  // pairs with on_sent
+        return head_ + bytes <= stop_;
+    };
+    const size_t size = mask_ + 1;
+    const bool too_small = bytes > size;
+    if (!too_small && has_room())
+        return;
+    hurry();
+    const bool grows = too_small || size < kMostRing;
+    wire_.wait(function, &freed_, [&] { return grows ? all_free() : has_room(); });
+    if (grows)
+        grow(std::max(2 * bytes, 4 * size));
+}
+
+void Stream::depart() {
+    if (head_ >= full_at_) {
+        const uint32_t count = cut_count_.load(std::memory_order_relaxed);
+        cuts_[count % kMostCuts].store(head_, std::memory_order_relaxed);
+        cut_count_.store(count + 1, std::memory_order_release);  // pairs with send
+        full_at_ = head_ + kMessageBytes;
+    }
+    wire_.send(this);
+}
+
+void Stream::hurry() {
+    hurry_.store(published(), std::memory_order_release);  // pairs with send
+    wire_.queue(this);
+}
+
+void Stream::put_large(const char* function, Address to, const char* from, size_t bytes) {
+    if (!bodies_)
+        bodies_ = new Body[kMostBodies];
+    const uint64_t posted = bodies_posted_.load(std::memory_order_relaxed);
+    if (posted - bodies_sent_.load(std::memory_order_acquire) == kMostBodies) {
+        hurry();
+        wire_.wait(function, &bodies_sent_,
+                   [&] { return posted - bodies_sent_.load(std::memory_order_acquire) < kMostBodies; });
+    }
+    char* const at = room(function, record::kMostShort);
+    bodies_[posted % kMostBodies] = {head_, from, bytes};
+    bodies_posted_.store(posted + 1, std::memory_order_release);  // pairs with send_bodies; ahead of its record
+    publish(record::large(at, to, bytes));
+    last_large_ = head_;
+}
+
+void Stream::expect_return(const char* function, void* to, size_t bytes) {
+    if (!return_ring_)
+        return_ring_ = new Return[kMostReturns];
+    const auto has_room = [&] {
+        return return_head_ - returned_.load(std::memory_order_acquire) < kMostReturns &&
+               (return_bytes_ - returned_bytes_.load(std::memory_order_acquire) < kMostReturnBytes ||
+                has_returned(return_head_));
+    };
+    if (!has_room()) {
+        hurry();
+        wire_.wait(function, &returned_, has_room);
+    }
+    Return& entry = return_ring_[return_head_ % kMostReturns];
+    entry.to = static_cast<char*>(to);
+    entry.bytes = bytes;
+    entry.large = bytes >= kLargeBytes;
+    entry.done.store(false, std::memory_order_relaxed);
+    return_bytes_ += bytes;
+    ++return_head_;
+    published_returns_.store(return_head_, std::memory_order_release);  // pairs with on_reply; ahead of its record
+}
+
+// --- The sender
+
+void Stream::send() {
+    for (;;) {
+        const uint64_t published = published_.load(std::memory_order_acquire);  // pairs with publish
+        const uint64_t acked = acked_.load(std::memory_order_relaxed);
+        if (published == departed_) {
+            if (acked == departed_ && !idle_.load(std::memory_order_relaxed))
+                go_idle();
+            if (published_.load(std::memory_order_acquire) == departed_)
+                return;
+            continue;
+        }
+        if (departed_ - acked >= kWindow || sending_head_ - sending_tail_ == kMostSending)
+            return;  // an acknowledgement, or the transport, comes back here
+        uint64_t end = published;
+        bool full = false;
+        const uint32_t cut_count = cut_count_.load(std::memory_order_acquire);  // pairs with depart
+        if (cut_count - cuts_used_ > kMostCuts)
+            cuts_used_ = cut_count - kMostCuts;
+        while (cuts_used_ != cut_count && !full) {
+            const uint64_t cut = cuts_[cuts_used_ % kMostCuts].load(std::memory_order_relaxed);
+            if (cut > departed_ && cut <= published) {
+                end = cut;
+                full = true;
+            } else if (cut > published) {
+                break;
+            }
+            ++cuts_used_;
+        }
+        const bool in_flight = departed_ != acked;
+        const bool hurried = hurry_.load(std::memory_order_acquire) > departed_;  // pairs with hurry
+        if (in_flight && !full && !hurried)
+            return;
+        idle_.store(false, std::memory_order_relaxed);
+        send_message(end);
+        send_bodies();
+    }
+}
+
+void Stream::send_message(uint64_t end) {
+    Sending& sending = sending_[sending_head_++ % kMostSending];
+    sending = {this, end, false};
+    const char* const from = ring_ + (departed_ & mask_);
+    const size_t bytes = end - departed_;
+    const uint64_t position = departed_;
+    departed_ = end;
+    wire_.send_message(pe_, {.position = position, .kind = MessageKind::kRecords, .lane = lane()}, from, bytes, false,
+                       on_sent, &sending);
+}
+
+void Stream::send_bodies() {
+    while (bodies_departed_ != bodies_posted_.load(std::memory_order_acquire)) {  // pairs with put_large
+        const Body body = bodies_[bodies_departed_ % kMostBodies];
+        if (body.position >= departed_)
+            return;
+        ++bodies_departed_;
+        wire_.send_message(pe_, {.position = body.position, .kind = MessageKind::kLargeData, .lane = lane()}, body.from,
+                           body.bytes, true, on_body_sent, this);
+    }
+}
+
+void Stream::on_sent(void* argument) {
+    auto* sending = static_cast<Sending*>(argument);
+    Stream& stream = *sending->stream;
+    sending->done = true;
+    uint64_t freed = 0;
+    while (stream.sending_tail_ != stream.sending_head_) {
+        const Sending& oldest = stream.sending_[stream.sending_tail_ % kMostSending];
+        if (!oldest.done)
+            break;
+        freed = oldest.end;
+        ++stream.sending_tail_;
+    }
+    if (freed != 0)
+        stream.freed_.store(freed, std::memory_order_release);  // pairs with make_room
+    if (stream.published_.load(std::memory_order_acquire) != stream.departed_)
+        stream.wire_.queue(&stream);
+}
+
+void Stream::on_body_sent(void* argument) {
+    static_cast<Stream*>(argument)->bodies_sent_.fetch_add(1, std::memory_order_release);  // pairs with is_local
+}
+
+// Nothing is in flight and nothing waits. The producer, when it does not see it, is seen.
+void Stream::go_idle() {
+    idle_.store(true, std::memory_order_relaxed);
+    if (producer_.thread.load(std::memory_order_relaxed) != this_thread())
+        os::heavy_fence();
+}
+
+bool Stream::on_ack(uint64_t position) {
+    if (position > departed_)
+        return false;
+    if (position <= acked_.load(std::memory_order_relaxed))
+        return true;
+    acked_.store(position, std::memory_order_release);  // pairs with is_complete
+    send();
+    return true;
+}
+
+bool Stream::on_reply(uint64_t first, uint32_t count, const char* body, size_t bytes) {
+    const uint64_t known = published_returns_.load(std::memory_order_acquire);  // pairs with expect_return
+    if (first < returned_.load(std::memory_order_relaxed) || first > known || known - first < count)
+        return false;
+    for (uint64_t number = first; number < first + count; ++number) {
+        Return& entry = return_ring_[number % kMostReturns];
+        const size_t padded = record::padded(entry.bytes);
+        if (entry.large || entry.done.load(std::memory_order_relaxed) || padded > bytes)
+            return false;
+        bring(entry.to, body, entry.bytes);
+        entry.done.store(true, std::memory_order_relaxed);
+        body += padded;
+        bytes -= padded;
+    }
+    advance_returned();
+    return bytes == 0;
+}
+
+char* Stream::place_of_large_reply(uint64_t number, size_t bytes) {
+    const uint64_t known = published_returns_.load(std::memory_order_acquire);  // pairs with expect_return
+    if (number < returned_.load(std::memory_order_relaxed) || number >= known)
+        return nullptr;
+    const Return& entry = return_ring_[number % kMostReturns];
+    return entry.large && entry.bytes == bytes && !entry.done.load(std::memory_order_relaxed) ? entry.to : nullptr;
+}
+
+void Stream::on_large_reply(uint64_t number) {
+    return_ring_[number % kMostReturns].done.store(true, std::memory_order_relaxed);
+    advance_returned();
+}
+
+void Stream::advance_returned() {
+    const uint64_t known = published_returns_.load(std::memory_order_acquire);  // pairs with expect_return
+    uint64_t returned = returned_.load(std::memory_order_relaxed),
+             bytes = returned_bytes_.load(std::memory_order_relaxed);
+    for (; returned != known; ++returned) {
+        const Return& entry = return_ring_[returned % kMostReturns];
+        if (!entry.done.load(std::memory_order_relaxed))
+            break;
+        bytes += entry.bytes;
+    }
+    returned_bytes_.store(bytes, std::memory_order_release);  // pairs with expect_return
+    returned_.store(returned, std::memory_order_release);     // pairs with has_returned: the values are there
+}
+
+}  // namespace heddle::fabric

@@ -1,0 +1,195 @@
+// Stream: what one lane sends to one PE, as records in a ring, and what comes back.
+//
+// All is counted in positions, bytes since the stream began:
+//
+//     acked <= freed <= departed <= published       published - freed <= size of the ring
+//       |        |         |            '- written by the producer
+//       |        |         '- handed to the transport
+//       |        '- may be overwritten: the transport has let go of it    (acked <= freed is not needed, only usual)
+//       '- complete at the target
+//
+// The producer is the thread that uses the lane. The sender is whoever holds the wire's lock: any thread that polls.
+// They share published, idle, freed and acked, and never wait for each other but when the ring is full.
+//
+// When records depart: at once when nothing is in flight to that PE, so that a lone message waits for nobody; otherwise
+// when a message is full, when what is in flight has been acknowledged, or when somebody waits (`hurry`). So small
+// operations gather while the network is busy, and only then.
+//
+// No record is left behind: who finds that nothing is in flight and nothing waits sets idle, and then looks at
+// published again; who publishes looks at idle behind it. Between its two steps the former makes all threads of the
+// process pass a full fence (os/asymmetric_fence.h), so the latter, which runs for every operation, needs none.
+//
+// Gets and fetching atomics are records too; where their values go is in a ring of returns, in the same order.
+#pragma once
+
+#include "fabric/record.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace heddle::fabric {
+
+class Wire;
+
+constexpr size_t kLargeBytes = 32 * 1024;    // from here on data is not copied into the ring
+constexpr size_t kMessageBytes = 64 * 1024;  // a full message: more brings nothing over TCP (docs/measurements.md)
+constexpr size_t kLeastRing = 16 * 1024;     // bytes; grows when it was full
+constexpr size_t kMostRing = 512 * 1024;
+constexpr uint64_t kWindow = 4 * 1024 * 1024;  // bytes departed and not acknowledged
+constexpr uint32_t kMostReturns = 4096;        // outstanding
+constexpr size_t kMostReturnBytes = 1024 * 1024;
+
+// Who sends: one thread at a time, for a while or for ever.
+struct Producer {
+    uint32_t lane = 0;                         // its number in this PE
+    std::atomic<const void*> thread{nullptr};  // this_thread() of the only one that it can be; null: any
+};
+const void* this_thread();
+
+class alignas(128) Stream {
+  public:
+    Stream(Wire& wire, const Producer& producer, int pe);
+    ~Stream();
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+
+    // --- The producer: one thread at a time. function: for the message that shows where a PE waits.
+
+    // The place for a record of at most `bytes`, which publish gives to the sender.
+    char* room(const char* function, size_t bytes) {
+        if (__builtin_expect(head_ + bytes > stop_, 0))
+            make_room(function, bytes);
+        return ring_ + (head_ & mask_);
+    }
+    void publish(const char* behind) {
+        head_ += static_cast<uint64_t>(behind - (ring_ + (head_ & mask_)));
+        published_.store(head_, std::memory_order_release);   // pairs with send
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // with the fence of go_idle: the light side
+        if (__builtin_expect(head_ >= full_at_ || idle_.load(std::memory_order_relaxed), 0))
+            depart();
+    }
+    // A kLarge record, and its body, which stays as it is until is_local().
+    void put_large(const char* function, Address to, const char* from, size_t bytes);
+    // A record whose reply, `bytes` of it, goes to `to`; room and publish come behind.
+    void expect_return(const char* function, void* to, size_t bytes);
+
+    // What follows is applied when all before is complete: a kOrder record, where large data could be passed.
+    void order(const char* function) {
+        if (last_large_ > acked_.load(std::memory_order_relaxed))
+            publish(record::order(room(function, record::kMostShort)));
+    }
+    // The producer's own remark.
+    struct Remark {
+        void* about = nullptr;
+        void* what = nullptr;
+        uint32_t generation = 0;
+    } remark;
+
+    uint64_t position() const { return head_; }
+    uint64_t returns() const { return return_head_; }
+
+    // --- Any thread.
+
+    uint64_t published() const { return published_.load(std::memory_order_acquire); }
+    uint64_t published_returns() const { return published_returns_.load(std::memory_order_acquire); }
+    // What came before `position` is complete at the target; acquire, as the one that the target did before it told.
+    bool is_complete(uint64_t position) const { return acked_.load(std::memory_order_acquire) >= position; }
+    bool has_returned(uint64_t number) const { return returned_.load(std::memory_order_acquire) >= number; }
+    bool is_quiet() const { return is_complete(published()) && has_returned(published_returns()); }
+    // The large bodies posted so far may be overwritten.
+    bool is_local() const {
+        return bodies_sent_.load(std::memory_order_acquire) == bodies_posted_.load(std::memory_order_acquire);
+    }
+    // What has been published leaves without waiting for more, when the wire is next polled: the caller is about to
+    // wait.
+    void hurry();
+
+    int pe() const { return pe_; }
+    uint32_t lane() const { return producer_.lane; }
+    Wire& wire() const { return wire_; }
+
+    // --- The sender: under the wire's lock.
+
+    // Hands to the transport what is to leave now.
+    void send();
+    // False when the position or the numbers cannot be: the peer is broken.
+    bool on_ack(uint64_t position);
+    bool on_reply(uint64_t first, uint32_t count, const char* body, size_t bytes);
+    // Where the large reply goes, or null; on_large_reply when it is there.
+    char* place_of_large_reply(uint64_t number, size_t bytes);
+    void on_large_reply(uint64_t number);
+
+    // The lane's list of those that it has used, and the wire's of those to send.
+    Stream* next_of_lane = nullptr;
+    std::atomic<Stream*> next_to_send{nullptr};
+    std::atomic<bool> queued{false};
+
+  private:
+    struct Return {
+        char* to;
+        size_t bytes;
+        bool large;
+        std::atomic<bool> done;
+    };
+    struct Sending {  // a message that the transport has
+        Stream* stream;
+        uint64_t end;
+        bool done;
+    };
+    struct Body {  // a large one, to be sent behind its record
+        uint64_t position;
+        const char* from;
+        size_t bytes;
+    };
+    static constexpr uint32_t kMostSending = 16, kMostCuts = 16, kMostBodies = 64;
+
+    void make_room(const char* function, size_t bytes);
+    void grow(size_t bytes);
+    void depart();
+    void send_message(uint64_t end);
+    void send_bodies();
+    void go_idle();
+    void advance_returned();
+    static void on_sent(void* sending);
+    static void on_body_sent(void* stream);
+
+    // The producer's.
+    char* ring_ = nullptr;
+    uint64_t mask_ = 0;
+    uint64_t head_ = 0;
+    uint64_t stop_ = 0;        // room up to here, as last seen
+    uint64_t full_at_ = 0;     // a message is full here
+    uint64_t last_large_ = 0;  // behind its record
+    // Both sides'.
+    std::atomic<uint64_t> published_{0};
+    std::atomic<bool> idle_{true};
+    Wire& wire_;
+    const Producer& producer_;
+    const int pe_;
+    std::atomic<uint64_t> hurry_{0};              // all before it leaves
+    std::atomic<uint64_t> cuts_[kMostCuts] = {};  // where full messages end
+    std::atomic<uint32_t> cut_count_{0};
+    // The producer's, for returns.
+    Return* return_ring_ = nullptr;
+    uint64_t return_head_ = 0;
+    uint64_t return_bytes_ = 0;
+    std::atomic<uint64_t> published_returns_{0};
+    Body* bodies_ = nullptr;
+    std::atomic<uint64_t> bodies_posted_{0};
+
+    // The sender's, and read by all.
+    alignas(128) std::atomic<uint64_t> acked_{0};
+    std::atomic<uint64_t> freed_{0};
+    std::atomic<uint64_t> returned_{0};
+    std::atomic<uint64_t> returned_bytes_{0};
+    std::atomic<uint64_t> bodies_sent_{0};
+    // The sender's.
+    uint64_t departed_ = 0;
+    uint32_t cuts_used_ = 0;
+    uint64_t bodies_departed_ = 0;
+    Sending sending_[kMostSending] = {};
+    uint32_t sending_head_ = 0, sending_tail_ = 0;
+};
+
+}  // namespace heddle::fabric

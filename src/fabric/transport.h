@@ -1,0 +1,81 @@
+// What a network must provide: messages between PEs, small and large, on several wires. Everything else (streams of
+// records, order, acknowledgements, requests) is Heddle's own and stands on this; nothing of any network's library is
+// seen outside the folder that implements this page.
+//
+//   wire       one of the ways of a PE to the network. Wire w of a PE talks to wire w of the others. All calls on a
+//   wire
+//              come from one thread at a time (fabric/wire.h holds its lock); different wires know nothing of each
+//              other.
+//   card       bytes that tell others how to reach this PE, all of its wires; at most kMostCardBytes.
+//   endpoint   the way of one wire to one PE, made on first use. It is never taken down but with the transport.
+//   message    a header of kHeaderBytes and a body. Messages of a wire to one PE arrive in the order in which they were
+//              sent, but for large ones, which may be passed by others.
+//   large      a message whose body goes straight into the place that the receiver names when its header has arrived.
+//
+// A plugin exports `const heddle::fabric::TransportApi heddle_transport_1`. Errors that a program cannot mend (no
+// device, a peer that is gone) are reported once, through Events::failed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace heddle::fabric {
+
+constexpr size_t kHeaderBytes = 40;
+constexpr size_t kMostCardBytes = 4096;
+
+struct Transport;  // one PE's, of the plugin's own making
+struct Endpoint;
+struct Arrival;  // a large message whose body has not come
+
+using Done = void (*)(void* argument);
+
+// What the transport tells the library, always from within progress() or a call on the same wire.
+struct Events {
+    void* owner;
+    // A message. The body is there during the call alone.
+    void (*arrived)(void* owner, int wire, const void* header, const char* body, size_t bytes);
+    // The header of a large one: the callee, now or later but from a call on the same wire, calls receive or refuse
+    // once.
+    void (*announced)(void* owner, int wire, const void* header, size_t bytes, Arrival* arrival);
+    // pe does not answer any more. Nothing more comes from it.
+    void (*failed)(void* owner, int wire, int pe, const char* reason);
+};
+
+struct Options {
+    const char* devices;     // names of network interfaces, with commas; empty: all
+    const char* transports;  // as the network's library names them; empty: its own choice
+    int wires;
+    size_t message_bytes;  // the usual size of a message under load: what segments should be made for
+};
+
+struct TransportApi {
+    const char* name;
+    // False with the reason in error.
+    bool (*open)(const Options& options, const Events& events, Transport** transport, char* error, size_t error_bytes);
+    void (*close)(Transport* transport);
+
+    // Returns the size of the card.
+    size_t (*card)(const Transport* transport, char* card);
+    // null with the reason in error when the card is none. pe: for failed.
+    Endpoint* (*connect)(Transport* transport, int wire, int pe, const char* card, size_t card_bytes, char* error,
+                         size_t error_bytes);
+
+    // Sends header and body. The body stays as it is until done(argument), which may come before send returns; the
+    // header is copied. `large`: the receiver is asked for a place.
+    void (*send)(Transport* transport, int wire, Endpoint* to, const void* header, const char* body, size_t bytes,
+                 bool large, Done done, void* argument);
+    // The body of an announced message goes to `to`; done(argument) when all of it is there.
+    void (*receive)(Transport* transport, int wire, Arrival* arrival, char* to, size_t bytes, Done done,
+                    void* argument);
+    void (*refuse)(Transport* transport, int wire, Arrival* arrival);
+
+    // Moves what can be moved; true when anything was.
+    bool (*progress)(Transport* transport, int wire);
+    // A descriptor that becomes readable when there is something to progress on the wire, once arm has returned true
+    // and until the next progress. False: there is something already.
+    int (*descriptor)(const Transport* transport, int wire);
+    bool (*arm)(Transport* transport, int wire);
+};
+
+}  // namespace heddle::fabric

@@ -1,0 +1,250 @@
+#include "fabric/wire.h"
+
+#include "base/error.h"
+#include "os/memfd.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace heddle::fabric {
+
+Wire::Wire(const Surroundings& surroundings, int number) : surroundings_(surroundings), number_(number) {
+    const size_t bytes = os::round_up(static_cast<size_t>(surroundings.n_pes) * sizeof(Peer), os::kPageBytes);
+    peers_ = static_cast<Peer*>(os::reserve_zeroes(bytes));
+    if (!peers_ || !os::make_writable(peers_, bytes))
+        base::fatal("network", "no address space for a table of %d PEs", surroundings.n_pes);
+}
+
+Wire::~Wire() {
+    const auto n_pes = static_cast<size_t>(surroundings_.n_pes);
+    for (size_t pe = 0; pe < n_pes; ++pe) {
+        free(peers_[pe].card);
+        for (Inbound* inbound = peers_[pe].inbounds; inbound;) {
+            Inbound* const next = inbound->next;
+            delete inbound;
+            inbound = next;
+        }
+    }
+    os::unmap(peers_, os::round_up(n_pes * sizeof(Peer), os::kPageBytes));
+}
+
+void Wire::queue(Stream* stream) {
+    // acq_rel: whoever takes it off the stack sees what was published before; relaxed would do for the flag alone.
+    if (stream->queued.exchange(true, std::memory_order_acq_rel))
+        return;
+    Stream* top = to_send_.load(std::memory_order_relaxed);
+    do {
+        stream->next_to_send.store(top, std::memory_order_relaxed);
+        // seq_cst: with unlock and the load behind it in poll, so that either its holder sees the stream or this thread
+        // gets the lock.
+    } while (!to_send_.compare_exchange_weak(top, stream, std::memory_order_seq_cst, std::memory_order_relaxed));
+}
+
+void Wire::queue(Inbound* inbound) {
+    if (inbound->queued)
+        return;
+    inbound->queued = true;
+    inbound->next_to_answer = to_answer_;
+    to_answer_ = inbound;
+}
+
+bool Wire::poll() {
+    bool moved = false;
+    do {
+        if (!try_lock())
+            return moved;
+        moved |= work();
+        unlock();
+    } while (to_send_.load(std::memory_order_seq_cst) != nullptr);  // pairs with queue
+    return moved;
+}
+
+// What there is to do, under the lock.
+bool Wire::work() {
+    constexpr int kRounds = 8;  // then another thread may have the lock
+    bool moved = false;
+    for (int round = 0; round < kRounds; ++round) {
+        bool moves = send_queued();
+        moves |= surroundings_.api->progress(surroundings_.transport, number_);
+        moves |= answer_queued();
+        if (!moves)
+            break;
+        moved = true;
+    }
+    if (moved)
+        surroundings_.landed(surroundings_.waiting);
+    return moved;
+}
+
+bool Wire::send_queued() {
+    Stream* stream = to_send_.exchange(nullptr, std::memory_order_acquire);  // pairs with queue
+    const bool any = stream != nullptr;
+    while (stream) {
+        Stream* const next = stream->next_to_send.load(std::memory_order_relaxed);
+        stream->queued.store(false, std::memory_order_release);  // from here on it may be queued again
+        stream->send();
+        stream = next;
+    }
+    return any;
+}
+
+bool Wire::answer_queued() {
+    const bool any = to_answer_ != nullptr;
+    while (to_answer_) {
+        Inbound* const inbound = to_answer_;
+        to_answer_ = inbound->next_to_answer;
+        inbound->queued = false;
+        inbound->answer();
+    }
+    return any;
+}
+
+bool Wire::arm() {
+    if (!try_lock())
+        return false;
+    const bool idle = !work() && to_send_.load(std::memory_order_acquire) == nullptr &&
+                      surroundings_.api->arm(surroundings_.transport, number_);
+    unlock();
+    return idle && to_send_.load(std::memory_order_seq_cst) == nullptr;  // pairs with queue
+}
+
+void Wire::broken(int pe, const char* what) const {
+    base::fatal("network", "PE %d has sent what no PE of this job would send: %s", pe, what);
+}
+
+Endpoint* Wire::endpoint_of(int pe) {
+    Peer& peer = peers_[pe];
+    if (peer.endpoint)
+        return peer.endpoint;
+    char error[512] = "";
+    char card[kMostCardBytes];
+    size_t bytes = peer.card_bytes;
+    if (peer.card)
+        memcpy(card, peer.card, bytes);
+    else
+        bytes = surroundings_.card_of(pe, card, error, sizeof error);
+    if (bytes != 0)
+        peer.endpoint =
+            surroundings_.api->connect(surroundings_.transport, number_, pe, card, bytes, error, sizeof error);
+    if (!peer.endpoint)
+        surroundings_.lost(pe, error);
+    char mine[kMostCardBytes];
+    const size_t mine_bytes = surroundings_.api->card(surroundings_.transport, mine);
+    char* const copy = static_cast<char*>(malloc(mine_bytes));
+    if (!copy)
+        base::fatal("network", "no memory for a message of %zu bytes", mine_bytes);
+    memcpy(copy, mine, mine_bytes);
+    send_message(pe, {.kind = MessageKind::kHello}, copy, mine_bytes, false, free, copy);
+    return peer.endpoint;
+}
+
+void Wire::send_message(int pe, Header header, const char* body, size_t bytes, bool large, Done done, void* argument) {
+    Endpoint* const to = endpoint_of(pe);
+    header.token = surroundings_.token;
+    header.pe = surroundings_.pe;
+    surroundings_.api->send(surroundings_.transport, number_, to, &header, body, bytes, large, done, argument);
+}
+
+void Wire::receive(Arrival* arrival, char* to, size_t bytes, Done done, void* argument) {
+    surroundings_.api->receive(surroundings_.transport, number_, arrival, to, bytes, done, argument);
+}
+
+void Wire::refuse(Arrival* arrival) {
+    surroundings_.api->refuse(surroundings_.transport, number_, arrival);
+}
+
+// Strangers are refused; one message tells.
+bool Wire::is_known(const Header& header) const {
+    return header.token == surroundings_.token && header.pe >= 0 && header.pe < surroundings_.n_pes;
+}
+
+Stream* Wire::stream_of(const Header& header) const {
+    Stream* const stream = surroundings_.stream_of(surroundings_.owner, header.lane, header.pe);
+    if (!stream || &stream->wire() != this)
+        broken(header.pe, "an answer to what this PE has not sent");
+    return stream;
+}
+
+Inbound& Wire::inbound_of(int pe, uint32_t lane) {
+    Peer& peer = peers_[pe];
+    for (Inbound* inbound = peer.inbounds; inbound; inbound = inbound->next)
+        if (inbound->lane() == lane)
+            return *inbound;
+    peer.inbounds = new Inbound(*this, pe, lane, peer.inbounds);
+    return *peer.inbounds;
+}
+
+void Wire::arrived(const Header& header, const char* body, size_t bytes) {
+    if (!is_known(header)) {
+        if (!refused_)
+            base::complain("network", "refused a message that does not come from this job");
+        refused_ = true;
+        return;
+    }
+    switch (header.kind) {
+        case MessageKind::kHello: {
+            Peer& peer = peers_[header.pe];
+            if (bytes == 0 || bytes > kMostCardBytes)
+                broken(header.pe, "a card that is none");
+            if (peer.card)
+                return;
+            peer.card = static_cast<char*>(malloc(bytes));
+            if (!peer.card)
+                base::fatal("network", "no memory for a card of %zu bytes", bytes);
+            memcpy(peer.card, body, bytes);
+            peer.card_bytes = bytes;
+            return;
+        }
+        case MessageKind::kRecords:
+            return inbound_of(header.pe, header.lane).on_records(header.position, body, bytes);
+        case MessageKind::kAck:
+            if (!stream_of(header)->on_ack(header.position))
+                broken(header.pe, "an acknowledgement of what this PE has not sent");
+            return;
+        case MessageKind::kReply:
+            if (!stream_of(header)->on_reply(header.position, header.count, body, bytes))
+                broken(header.pe, "a reply to what this PE has not asked");
+            return;
+        default:
+            broken(header.pe, "a message of an unknown kind");
+    }
+}
+
+namespace {
+
+// A large reply on its way into place.
+struct LargeReply {
+    Stream* stream;
+    uint64_t number;
+};
+
+void on_large_reply_done(void* argument) {
+    auto* reply = static_cast<LargeReply*>(argument);
+    reply->stream->on_large_reply(reply->number);
+    delete reply;
+}
+
+}  // namespace
+
+void Wire::announced(const Header& header, size_t bytes, Arrival* arrival) {
+    if (!is_known(header)) {
+        refuse(arrival);
+        return;
+    }
+    switch (header.kind) {
+        case MessageKind::kLargeData:
+            return inbound_of(header.pe, header.lane).on_large(header.position, bytes, arrival);
+        case MessageKind::kLargeReply: {
+            Stream* const stream = stream_of(header);
+            char* const to = stream->place_of_large_reply(header.position, bytes);
+            if (!to)
+                broken(header.pe, "a large reply to what this PE has not asked");
+            return receive(arrival, to, bytes, on_large_reply_done, new LargeReply{stream, header.position});
+        }
+        default:
+            broken(header.pe, "a large message of an unknown kind");
+    }
+}
+
+}  // namespace heddle::fabric

@@ -1,0 +1,111 @@
+// Wire: one of a PE's ways to the network, with all that comes and goes on it. Whoever polls takes its lock for the
+// moment, and does what there is to do for all: send what streams have to send, let the transport move bytes, apply
+// what has arrived, acknowledge. Nobody ever waits for the lock: who does not get it leaves the work to its holder.
+//
+// Threads: any may poll, and ask for a stream to be sent; the rest runs under the lock.
+#pragma once
+
+#include "fabric/inbound.h"
+#include "fabric/mailbox.h"
+#include "fabric/message.h"
+#include "fabric/stream.h"
+#include "fabric/transport.h"
+#include "progress/wait_policy.h"
+
+#include <atomic>
+#include <cstddef>
+
+namespace heddle::fabric {
+
+// What the wires of a PE have in common.
+struct Surroundings {
+    const TransportApi* api = nullptr;
+    Transport* transport = nullptr;
+    Regions regions;  // of this PE
+    uint64_t token = 0;
+    Mailbox* mailbox = nullptr;
+    int pe = 0;
+    int n_pes = 0;
+    // The card of a PE, for the first message to it: its size, or 0 with a message. May block for a while.
+    size_t (*card_of)(int pe, char* card, char* error, size_t error_bytes) = nullptr;
+    // A PE does not answer any more. Does not return.
+    void (*lost)(int pe, const char* reason) = nullptr;
+    // Something has moved that a thread may wait for.
+    void (*landed)(void* waiting) = nullptr;
+    void* waiting = nullptr;
+    // The stream of one of this PE's lanes to pe, or null. Set by the network.
+    Stream* (*stream_of)(void* owner, uint32_t lane, int pe) = nullptr;
+    void* owner = nullptr;
+};
+
+class Wire {
+  public:
+    Wire(const Surroundings& surroundings, int number);
+    ~Wire();
+    Wire(const Wire&) = delete;
+    Wire& operator=(const Wire&) = delete;
+
+    // --- Any thread.
+
+    // stream has something to send: it is looked at before the lock is next given up.
+    void send(Stream* stream) {
+        queue(stream);
+        poll();
+    }
+    void queue(Stream* stream);
+    // Does what there is to do, unless another thread does. True when anything was moved.
+    bool poll();
+    // Polls until ready() holds.
+    template <class Ready>
+    void wait(const char* function, const void* line, Ready ready) {
+        progress::wait_for_stores(function, line, ready);
+    }
+    // For a thread that is about to sleep on the transport's descriptor: true when nothing is left to do.
+    bool arm();
+    int number() const { return number_; }
+
+    // --- Under the lock.
+
+    // Fills the header's rest, and sends; `large`: as the transport has it.
+    void send_message(int pe, Header header, const char* body, size_t bytes, bool large, Done done, void* argument);
+    const Surroundings& surroundings() const { return surroundings_; }
+    const Regions& regions() const { return surroundings_.regions; }
+    // inbound has something to acknowledge, or to go on with.
+    void queue(Inbound* inbound);
+    void receive(Arrival* arrival, char* to, size_t bytes, Done done, void* argument);
+    void refuse(Arrival* arrival);
+    [[noreturn]] void broken(int pe, const char* what) const;
+
+    // --- The transport's events.
+
+    void arrived(const Header& header, const char* body, size_t bytes);
+    void announced(const Header& header, size_t bytes, Arrival* arrival);
+
+  private:
+    struct Peer {
+        Endpoint* endpoint = nullptr;
+        char* card = nullptr;  // that it has told; null: it has not
+        size_t card_bytes = 0;
+        Inbound* inbounds = nullptr;  // its streams to this PE
+    };
+
+    bool try_lock() { return !locked_.exchange(true, std::memory_order_seq_cst); }  // pairs with unlock
+    void unlock() { locked_.store(false, std::memory_order_seq_cst); }  // and with queue: either side sees the other
+    bool work();
+    bool send_queued();
+    bool answer_queued();
+    Endpoint* endpoint_of(int pe);
+    Inbound& inbound_of(int pe, uint32_t lane);
+    bool is_known(const Header& header) const;
+    Stream* stream_of(const Header& header) const;
+
+    const Surroundings& surroundings_;
+    const int number_;
+    Peer* peers_;  // of all PEs: zeroes until one is used
+    alignas(128) std::atomic<bool> locked_{false};
+    alignas(128) std::atomic<Stream*> to_send_{nullptr};  // a stack
+    Inbound* to_answer_ = nullptr;
+    bool refused_ = false;  // a message of a stranger has been complained about
+};
+
+}  // namespace heddle::fabric

@@ -1,0 +1,53 @@
+// Operations on PEs that load and store do not reach: each becomes a record in the calling thread's stream to the PE
+// (fabric/stream.h). What is checked has been checked (check.h); pe is of the world. Any thread.
+#pragma once
+
+#include "context/context.h"
+#include "context/request.h"
+
+#include <heddle/abi.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace heddle::operations {
+
+// True when this CPU does not reach pe's memory.
+bool is_remote(int pe);
+
+// Who waits for an operation: its caller, a quiet, or a request.
+struct Under {
+    base::Call call;
+    shmem_ctx_t ctx;
+    shmemx_request_t* req = nullptr;  // null: none
+    bool blocking = false;            // the caller goes on when it is done: at its source for a put, here for a get
+};
+
+void remote_put(const Under& under, void* dest, const void* source, size_t bytes, int pe);
+// The sources of what was put to pe without blocking may be used again when this returns.
+void remote_put_done(const Under& under, int pe);
+void remote_get(const Under& under, void* dest, const void* source, size_t bytes, int pe);
+// The old value of those operations that have one goes to `fetch` (`bytes` of it; null: it is not wanted).
+void remote_amo(const Under& under, heddle_amo_op op, void* fetch, const void* dest, uint64_t operand, uint64_t compare,
+                size_t bytes, int pe);
+// The signal is seen behind what was put before it on the same context by this thread.
+void remote_signal(const Under& under, uint64_t* sig_addr, uint64_t value, int sig_op, int pe);
+
+// A letter to pe (fabric/mailbox.h), behind what was put to it before on the same context by this thread.
+void remote_letter(const Under& under, int pe, uint64_t key, uint32_t from, const void* data, size_t bytes);
+// What follows to pe comes behind large data that was put to it before.
+void remote_order(const Under& under, int pe);
+// What was posted to pe waits for no more.
+void remote_go(const Under& under, int pe);
+
+// What was put on ctx before is delivered before what comes behind.
+void remote_fence(const char* function, shmem_ctx_t ctx);
+// All on ctx is complete; or all to the PEs. An operation that other threads post meanwhile is not waited for.
+void remote_quiet(const char* function, shmem_ctx_t ctx);
+void remote_quiet_all(const char* function);  // on every context
+void remote_quiet_to(const char* function, shmem_ctx_t ctx, const int* pes, size_t npes);
+// The sources of all on ctx may be used again.
+void remote_quiet_local(const char* function, shmem_ctx_t ctx);
+bool is_remote_quiet(shmem_ctx_t ctx);
+
+}  // namespace heddle::operations
