@@ -77,4 +77,8 @@ Context& context_of(shmem_ctx_t ctx) {
     return *const_cast<Context*>(reinterpret_cast<const Context*>(ctx));
 }
 
+shmem_ctx_t handle_of(const Context& context) {
+    return &context == &contexts->of_default ? SHMEM_CTX_DEFAULT : &context.abi;
+}
+
 }  // namespace heddle::context

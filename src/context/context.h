@@ -75,7 +75,8 @@ void destroy_all_of(shmem_team_t team);
 // True for the default context and for those created and not destroyed. Any pointer may be asked about.
 bool is_alive(shmem_ctx_t ctx);
 
-// Of a handle that is alive.
+// Of a handle that is alive; and the handle.
 Context& context_of(shmem_ctx_t ctx);
+shmem_ctx_t handle_of(const Context& context);
 
 }  // namespace heddle::context

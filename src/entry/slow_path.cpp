@@ -7,7 +7,7 @@ extern "C" {
 
 void heddle_slow_put(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes, const char* function,
                      shmem_ctx_t ctx) {
-    operations::slow_put(function, ctx, dest, source, nelems, element_bytes, pe);
+    operations::put(function, ctx, dest, source, nelems, element_bytes, pe);
 }
 
 void heddle_slow_get(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes, const char* function,
@@ -16,7 +16,7 @@ void heddle_slow_get(void* dest, const void* source, size_t nelems, int pe, size
 }
 
 void heddle_slow_p(void* dest, uint64_t bits, int pe, size_t bytes, const char* function, shmem_ctx_t ctx) {
-    operations::slow_put(function, ctx, dest, &bits, 1, bytes, pe);  // the low bytes: little-endian
+    operations::put_value(function, ctx, dest, bits, bytes, pe);
 }
 
 uint64_t heddle_slow_g(const void* source, int pe, size_t bytes, const char* function, shmem_ctx_t ctx) {
@@ -37,18 +37,12 @@ void heddle_slow_amo_nbi(void* fetch, const void* dest, uint64_t operand, int pe
 
 void heddle_slow_put_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                          const char* function, shmem_ctx_t ctx) {
-    if (shmemx_request_t* req = operations::captured_by())
-        operations::put_under(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
-    else
-        operations::slow_put(function, ctx, dest, source, nelems, element_bytes, pe, false);
+    operations::put_nbi(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe);
 }
 
 void heddle_slow_get_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                          const char* function, shmem_ctx_t ctx) {
-    if (shmemx_request_t* req = operations::captured_by())
-        operations::get_under(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
-    else
-        operations::slow_get(function, ctx, dest, source, nelems, element_bytes, pe, false);
+    operations::get_nbi(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe);
 }
 
 void heddle_slow_put_nbe(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,

@@ -98,8 +98,11 @@ void Inbound::send_replies() {
     if (replies_count_ == 0)
         return;
     char* const data = replies_data_;
-    wire_.send_message(pe_, {.position = replies_, .count = replies_count_, .kind = MessageKind::kReply, .lane = lane_},
-                       data, replies_bytes_, false, on_reply_sent, data);
+    told_ = complete();
+    wire_.send_message(
+        pe_,
+        {.position = replies_, .count = replies_count_, .kind = MessageKind::kReply, .lane = lane_, .complete = told_},
+        data, replies_bytes_, false, on_reply_sent, data);
     replies_ += replies_count_;
     replies_data_ = nullptr;
     replies_bytes_ = 0;

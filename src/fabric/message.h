@@ -12,7 +12,7 @@ enum class MessageKind : uint32_t {
     kHello,       // the first on an endpoint; body: the sender's card
     kRecords,     // position: of the first record in the stream
     kAck,         // position: all records of the stream before it are complete
-    kReply,       // position: number of the first return; count; body: each return, padded to words
+    kReply,       // position: number of the first return; count; body: each return, padded to words; complete
     kLargeData,   // large. position: of the kLarge record
     kLargeReply,  // large. position: number of the return
 };
@@ -23,9 +23,9 @@ struct Header {
     uint64_t position = 0;
     uint32_t count = 0;
     MessageKind kind = MessageKind::kHello;
-    int32_t pe = 0;     // the sender, a number of the world
-    uint32_t lane = 0;  // of the stream: the sender's, in answers the receiver's
-    uint64_t reserved = 0;
+    int32_t pe = 0;         // the sender, a number of the world
+    uint32_t lane = 0;      // of the stream: the sender's, in answers the receiver's
+    uint64_t complete = 0;  // kReply: as the position of a kAck
 };
 static_assert(sizeof(Header) == kHeaderBytes && std::is_trivially_copyable_v<Header>);
 

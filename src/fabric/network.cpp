@@ -211,10 +211,13 @@ void Network::serve() {
         }
         bool moved = false;
         for (const auto& wire : wires_) moved |= wire->poll();
-        if (moved || !arm())
+        if (moved)
             continue;
         epoll_event event;
-        epoll_wait(descriptors_, &event, 1, -1);
+        if (arm())
+            epoll_wait(descriptors_, &event, 1, -1);
+        else
+            os::sleep_ns(kServiceNapNs);  // another thread polls, or something has come
     }
 }
 

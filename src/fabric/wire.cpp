@@ -202,10 +202,12 @@ void Wire::arrived(const Header& header, const char* body, size_t bytes) {
             if (!stream_of(header)->on_ack(header.position))
                 broken(header.pe, "an acknowledgement of what this PE has not sent");
             return;
-        case MessageKind::kReply:
-            if (!stream_of(header)->on_reply(header.position, header.count, body, bytes))
+        case MessageKind::kReply: {
+            Stream* const stream = stream_of(header);
+            if (!stream->on_reply(header.position, header.count, body, bytes) || !stream->on_ack(header.complete))
                 broken(header.pe, "a reply to what this PE has not asked");
             return;
+        }
         default:
             broken(header.pe, "a message of an unknown kind");
     }

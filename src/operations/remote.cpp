@@ -1,6 +1,7 @@
 #include "operations/remote.h"
 
 #include "base/error.h"
+#include "base/settings.h"
 #include "fabric/network.h"
 #include "memory/symmetric.h"
 #include "progress/wait_policy.h"
@@ -20,13 +21,6 @@ namespace record = fabric::record;
 
 // --- Lanes: one for each thread and context; a context that one thread at a time uses has a single one.
 
-struct LastLane {
-    const Context* context = nullptr;
-    uint32_t epoch = 0;
-    Lane* lane = nullptr;
-};
-thread_local LastLane last_lane;
-
 bool has_one_lane(const Context& context) {
     return (context.options & (SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED)) != 0;
 }
@@ -40,7 +34,10 @@ Lane& find_lane(Context& context) {
         lane = fabric::network->make_lane(context.lanes, thread);
     if (!lane)
         base::fatal("network", "no memory for a lane");
-    last_lane = {&context, context::lanes_epoch.load(std::memory_order_relaxed), lane};
+    const context::Numbering& numbering = context.numbering;
+    const bool as_world = numbering.start == 0 && numbering.stride == 1 && !numbering.list && !base::settings.check;
+    last_lane = {context::handle_of(context), context::lanes_epoch.load(std::memory_order_relaxed),
+                 as_world ? numbering.size : 0, &context, lane};
     return *lane;
 }
 
@@ -98,6 +95,8 @@ void finish(const char* function, Stream& stream) {
 }
 
 }  // namespace
+
+constinit thread_local LastLane last_lane;
 
 bool is_remote(int pe) {
     return memory::symmetric->peers[pe].heap == nullptr;

@@ -4,6 +4,7 @@
 
 #include "context/context.h"
 #include "context/request.h"
+#include "memory/symmetric.h"
 
 #include <heddle/abi.h>
 
@@ -11,6 +12,58 @@
 #include <cstdint>
 
 namespace heddle::operations {
+
+// What this thread last sent through: valid while nothing of it has changed hands, which the epoch tells.
+struct LastLane {
+    shmem_ctx_t ctx = nullptr;
+    uint32_t epoch = 0;
+    int n_pes = 0;  // of the context, where its numbers are those of the world; otherwise 0
+    const context::Context* context = nullptr;
+    fabric::Lane* lane = nullptr;
+};
+extern constinit thread_local LastLane last_lane __attribute__((tls_model("initial-exec")));
+
+// The stream to pe, and in *to what address is there, for the common case: the same context as before, a PE that has
+// been sent to, symmetric memory from end to end, no checks asked for. Null otherwise, and all is to be checked.
+inline fabric::Stream* stream_at_once(shmem_ctx_t ctx, const void* address, size_t bytes, int pe, fabric::Address* to) {
+    const LastLane& last = last_lane;
+    if (last.ctx != ctx || last.epoch != context::lanes_epoch.load(std::memory_order_relaxed) ||
+        static_cast<unsigned>(pe) >= static_cast<unsigned>(last.n_pes))
+        return nullptr;
+    const memory::Symmetric& memory = *memory::symmetric;
+    const uintptr_t at = reinterpret_cast<uintptr_t>(address);
+    size_t region = memory.heap.bytes;
+    to->offset = at - memory.heap.base;
+    if (to->offset >= region) {
+        region = memory.data.bytes;
+        to->offset = at - memory.data.base;
+        to->region = fabric::RegionName::kData;
+    }
+    if (to->offset >= region || bytes > region - to->offset)
+        return nullptr;
+    return last.lane->streams[pe].load(std::memory_order_relaxed);
+}
+
+// A short put in that case: the stream that it has gone to, or null when nothing has been done.
+inline fabric::Stream* put_at_once(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+                                   size_t element_bytes, int pe) {
+    const size_t bytes = nelems * element_bytes;  // an overflow needs more elements than are let through
+    if (nelems > fabric::record::kMostSmallPut || bytes - 1 >= fabric::record::kMostSmallPut || !source)
+        return nullptr;
+    fabric::Address to;
+    fabric::Stream* const stream = stream_at_once(ctx, dest, bytes, pe, &to);
+    if (!stream)
+        return nullptr;
+    char* const at = stream->room(function, fabric::record::put_bytes(bytes));
+    if (bytes == fabric::record::kWord) {
+        uint64_t bits;
+        memcpy(&bits, source, sizeof bits);
+        stream->publish(fabric::record::put_word(at, to, bits, sizeof bits));
+    } else {
+        stream->publish(fabric::record::put(at, to, source, bytes));
+    }
+    return stream;
+}
 
 // True when this CPU does not reach pe's memory.
 bool is_remote(int pe);

@@ -37,6 +37,21 @@ void slow_put(const char* function, shmem_ctx_t ctx, void* dest, const void* sou
     heddle_copy(to, source, nelems, element_bytes);
 }
 
+void put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, size_t element_bytes,
+         int pe) {
+    if (!put_at_once(function, ctx, dest, source, nelems, element_bytes, pe))
+        slow_put(function, ctx, dest, source, nelems, element_bytes, pe);
+}
+
+void put_value(const char* function, shmem_ctx_t ctx, void* dest, uint64_t bits, size_t bytes, int pe) {
+    fabric::Address to;
+    if (fabric::Stream* const stream = stream_at_once(ctx, dest, bytes, pe, &to))
+        stream->publish(
+            fabric::record::put_word(stream->room(function, fabric::record::put_bytes(bytes)), to, bits, bytes));
+    else
+        slow_put(function, ctx, dest, &bits, 1, bytes, pe);  // the low bytes: little-endian
+}
+
 void slow_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
               size_t element_bytes, int pe, bool blocking) {
     size_t bytes;

@@ -69,7 +69,7 @@ bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const ch
     return false;
 }
 
-thread_local shmemx_request_t* capturing = nullptr;
+constinit thread_local shmemx_request_t* capturing __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local base::Call capturing_since;  // the shmemx_request_begin
 
 }  // namespace
@@ -127,8 +127,28 @@ void join(const base::Call& call, shmemx_request_t* req) {
         context::request_to_post(call, req);  // makes it, or checks it
 }
 
+void put_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+             size_t element_bytes, int pe) {
+    if (capturing)
+        put_under(call, ctx, dest, source, nelems, element_bytes, pe, capturing);
+    else if (!put_at_once(call.function, ctx, dest, source, nelems, element_bytes, pe))
+        slow_put(call.function, ctx, dest, source, nelems, element_bytes, pe, false);
+}
+
+void get_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+             size_t element_bytes, int pe) {
+    if (capturing)
+        get_under(call, ctx, dest, source, nelems, element_bytes, pe, capturing);
+    else
+        slow_get(call.function, ctx, dest, source, nelems, element_bytes, pe, false);
+}
+
 void put_under(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                size_t element_bytes, int pe, shmemx_request_t* req, const SignalTo& signal) {
+    if (fabric::Stream* const stream = req && !signal.sig_addr
+                                           ? put_at_once(call.function, ctx, dest, source, nelems, element_bytes, pe)
+                                           : nullptr)
+        return context::claim(call, req, *stream);
     require_pointer(call.function, "req", req);
     const context::Posting posting(call, req);
     const size_t bytes = extent(call.function, nelems, element_bytes);

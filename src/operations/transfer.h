@@ -34,6 +34,12 @@ void end_capture(const base::Call& call, shmemx_request_t* req);
 // The request that captures this thread's nbi operations, or null.
 shmemx_request_t* captured_by();
 
+// The nbi forms: under the request that captures this thread's operations, if one does.
+void put_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+             size_t element_bytes, int pe);
+void get_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+             size_t element_bytes, int pe);
+
 // Put and get under *req.
 void put_under(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                size_t element_bytes, int pe, shmemx_request_t* req, const SignalTo& signal = {});

@@ -67,6 +67,22 @@ WaitSteps::~WaitSteps() {
         policy_.node_sleepers->fetch_sub(1, std::memory_order_relaxed);
 }
 
+bool WaitSteps::poll_and_begin_anew() {
+    if (!policy_.poll())
+        return false;
+    start_ns_ = os::now_ns();
+    return true;
+}
+
+void WaitSteps::wake_up() {
+    start_ns_ = os::now_ns();
+    phase_ = first_phase(false);
+    if (policy_.show && function_)
+        policy_.show(nullptr, nullptr);
+    if (policy_.node_sleepers && function_)
+        policy_.node_sleepers->fetch_sub(1, std::memory_order_relaxed);
+}
+
 void WaitSteps::advance() {
     const uint64_t waited = os::now_ns() - start_ns_;
     if (phase_ != Phase::kYield && waited >= policy_.spin_ns) {
@@ -96,7 +112,10 @@ void WaitSteps::nap() {
     // What landed since the last look at ready() opens the gate at once: a wake-up that is not needed, never one lost.
     const timespec deadline = os::to_timespec(os::now_ns() + nap);
     policy_.landed->sleep(landed_ + 1, &deadline);
-    landed_ = policy_.landed->value.load(std::memory_order_acquire);
+    const uint32_t landed = policy_.landed->value.load(std::memory_order_acquire);
+    if (landed != landed_)
+        wake_up();
+    landed_ = landed;
 }
 
 }  // namespace heddle::progress

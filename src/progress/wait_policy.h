@@ -79,7 +79,7 @@ class WaitSteps {
         switch (phase_) {
             case Phase::kSpin:
                 if (policy_.poll)
-                    policy_.poll();
+                    poll_and_begin_anew();
                 else
                     for (int i = 0; i < kLooksPerClock && !ready(); ++i) os::pause();
                 break;
@@ -89,7 +89,7 @@ class WaitSteps {
                     policy_.monitor->wait(policy_.spin_ns);
                 break;
             case Phase::kYield:
-                if (!policy_.poll || !policy_.poll())
+                if (!policy_.poll || !poll_and_begin_anew())
                     sched_yield();
                 break;
             case Phase::kSleep:
@@ -107,6 +107,9 @@ class WaitSteps {
     static constexpr int kLooksPerClock = 32;  // pauses of about 10 ns each between two readings of the clock
 
     Phase first_phase(bool one_line) const;
+    // Polls the network; where that moved something, the wait is as if it had just begun.
+    bool poll_and_begin_anew();
+    void wake_up();
     void advance();
     void fall_asleep();
 

@@ -17,6 +17,7 @@
 #include "memory/symmetric.h"
 #include "operations/check.h"
 #include "operations/order.h"
+#include "os/clock.h"
 #include "os/topology.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
@@ -69,6 +70,7 @@ HEDDLE_PE_LOCAL pthread_mutex_t InitLock::mutex_ = PTHREAD_MUTEX_INITIALIZER;
 
 // From here on every operation takes the slow path, also in code that kept heddle_abi_1 in registers.
 void close_hot_path() {
+    context::lanes_epoch.fetch_add(1, std::memory_order_relaxed);
     std::fill_n(memory::symmetric->published, job.n_pes, heddle_peer{});
     team::close_peer_tables();
 }
@@ -188,6 +190,9 @@ bool build_memory(const char* function, char* error) {
 
 // Says which PE is lost, and ends this one.
 [[noreturn]] void lose(int pe, const char* reason) {
+    // A PE that has ended is named by the launcher, which ends this one too: its message is the better one.
+    constexpr uint64_t kLauncherNs = 2000000000;
+    os::sleep_ns(kLauncherNs);
     base::fatal("network", "PE %d does not answer any more: %s", pe, reason);
 }
 

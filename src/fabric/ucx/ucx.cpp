@@ -153,8 +153,8 @@ void tune(ucp_config_t* config, const Options& options) {
         ucp_config_modify(config, "TLS", options.transports);
 }
 
-// UCX would put its own functions over mmap and its relatives, which it needs for caches of registered memory alone, and
-// over the handlers of a program's signals.
+// UCX would put its own functions over mmap and its relatives, which it needs for caches of registered memory alone,
+// and over the handlers of a program's signals.
 void leave_the_process_alone() {
     if (!getenv("UCX_MEM_EVENTS")) {
         ucm_global_config_t config = ucm_global_opts;
