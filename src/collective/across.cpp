@@ -254,59 +254,168 @@ void alltoalls(Entered& entered, void* dest, const void* source, size_t to_step,
 
 namespace {
 
-// sum = the sources of the members on this node, combined in the order of their numbers; elements [at, at + count).
-void combine_here(const Entered& entered, Kernel kernel, const void* source, size_t at, size_t count,
-                  size_t element_bytes, char* sum) {
-    bool first = true;
-    for_locals(entered, [&](int, int pe) {
-        const char* const part = on(source, pe) + at * element_bytes;
-        if (first)
-            memcpy(sum, part, count * element_bytes);
+// A reduction among the leaders: what they need to know of it.
+struct Reduction {
+    Entered& entered;
+    const Step& step;
+    Kernel kernel;
+    char* dest;
+    const char* source;
+    size_t element_bytes;
+};
+
+// to = the parts one behind the other, in the order of the calls.
+class Fold {
+  public:
+    Fold(const Reduction& reduction, char* to, size_t count) : reduction_(reduction), to_(to), count_(count) {}
+
+    void add(const char* part) {
+        if (first_)
+            memcpy(to_, part, count_ * reduction_.element_bytes);
         else
-            kernel(sum, sum, part, count);
-        first = false;
+            reduction_.kernel(to_, to_, part, count_);
+        first_ = false;
+    }
+
+  private:
+    const Reduction& reduction_;
+    char* const to_;
+    const size_t count_;
+    bool first_ = true;
+};
+
+// Short ones: each leader sends the sources of all members on its node to all others, and combines what there is.
+void reduce_all_parts(const Reduction& work, size_t nelems) {
+    const team::Span& span = *work.entered.team.span;
+    const size_t bytes = nelems * work.element_bytes;
+    const auto n_nodes = static_cast<size_t>(span.n_nodes);
+    std::vector<std::vector<char>> parts(n_nodes);  // of the members on each node, in their order
+    std::vector<size_t> read(n_nodes, 0);
+    std::vector<size_t> members(n_nodes, 0);
+    for (int rank = 0; rank < work.entered.size(); ++rank) ++members[static_cast<size_t>(span.node_of[rank])];
+    std::vector<char>& mine = parts[static_cast<size_t>(span.node)];
+    for_locals(work.entered, [&](int, int pe) {
+        const char* const part = on(work.source, pe);
+        mine.insert(mine.end(), part, part + bytes);
     });
+    for (int i = 1; i < span.n_nodes; ++i) {
+        const int leader = span.leaders[(span.node + i) % span.n_nodes];
+        work.step.send(leader, 0, mine.data(), mine.size());
+        work.step.go(leader);
+    }
+    for (int node = 0; node < span.n_nodes; ++node) {
+        if (node == span.node)
+            continue;
+        std::vector<char>& theirs = parts[static_cast<size_t>(node)];
+        theirs.resize(members[static_cast<size_t>(node)] * bytes);
+        work.step.read(leader_rank(work.entered, node), 0, theirs.data(), theirs.size());
+    }
+    Fold sum(work, work.dest, nelems);
+    for (int rank = 0; rank < work.entered.size(); ++rank) {
+        const auto node = static_cast<size_t>(span.node_of[rank]);
+        sum.add(parts[node].data() + read[node]++ * bytes);
+    }
 }
+
+// Long ones, in pieces: a sum goes along the members in their order, from node to node, and then round all nodes.
+// Pieces follow each other, so that every node sends all the time; kAhead of them are under way, which bounds what
+// waits in a mailbox.
+class Chain {
+  public:
+    Chain(const Reduction& work, size_t nelems)
+        : work_(work), span_(*work.entered.team.span), nelems_(nelems), piece_(kMostLetter / work.element_bytes) {
+        for (int rank = 0; rank < work.entered.size(); ++rank)
+            if (rank == 0 || span_.node_of[rank] != span_.node_of[rank - 1])
+                runs_.push_back(rank);
+        runs_.push_back(work.entered.size());
+        last_node_ = span_.node_of[work.entered.size() - 1];
+    }
+
+    void reduce() {
+        constexpr size_t kAhead = 16;
+        const size_t pieces = (nelems_ + piece_ - 1) / piece_;
+        for (size_t i = 0; i < pieces + kAhead; ++i) {
+            if (i < pieces)
+                add(i);
+            if (i >= kAhead && i - kAhead < pieces)
+                pass_on(i - kAhead);
+        }
+    }
+
+  private:
+    size_t count(size_t index) const { return std::min(piece_, nelems_ - index * piece_); }
+    size_t at(size_t index) const { return index * piece_ * work_.element_bytes; }
+    uint32_t round(size_t index, size_t run) const { return static_cast<uint32_t>(index * (runs_.size() + 1) + run); }
+    int leader_of(int node) const { return span_.leaders[node]; }
+
+    // This node's members to the sum of those before them, in each run of members that are here.
+    void add(size_t index) {
+        for (size_t run = 0; run + 1 < runs_.size(); ++run) {
+            if (span_.node_of[runs_[run]] != span_.node)
+                continue;
+            alignas(64) char sum[kMostLetter], before[kMostLetter];
+            Fold fold(work_, sum, count(index));
+            if (run > 0) {
+                work_.step.read(leader_rank(work_.entered, span_.node_of[runs_[run - 1]]), round(index, run), before,
+                                sizeof before);
+                fold.add(before);
+            }
+            for (int rank = runs_[run]; rank < runs_[run + 1]; ++rank)
+                fold.add(on(work_.source, work_.entered.pe(rank)) + at(index));
+            if (run + 2 < runs_.size())
+                send(leader_of(span_.node_of[runs_[run + 1]]), round(index, run + 1), sum, index);
+            else
+                keep(index, sum);
+        }
+    }
+    // The whole sum, which the node of the last member has, to the next node.
+    void pass_on(size_t index) {
+        if (span_.node == last_node_)
+            return;
+        alignas(64) char sum[kMostLetter];
+        const int before = (span_.node + span_.n_nodes - 1) % span_.n_nodes;
+        work_.step.read(leader_rank(work_.entered, before), round(index, runs_.size()), sum, sizeof sum);
+        keep(index, sum);
+    }
+    void keep(size_t index, const char* sum) {
+        const int next = (span_.node + 1) % span_.n_nodes;
+        if (next != last_node_)
+            send(leader_of(next), round(index, runs_.size()), sum, index);
+        memcpy(work_.dest + at(index), sum, count(index) * work_.element_bytes);
+    }
+    void send(int leader, uint32_t which, const char* sum, size_t index) {
+        work_.step.send(leader, which, sum, count(index) * work_.element_bytes);
+        work_.step.go(leader);
+    }
+
+    const Reduction& work_;
+    const team::Span& span_;
+    const size_t nelems_;
+    const size_t piece_;     // elements
+    std::vector<int> runs_;  // where members begin that follow each other on one node; and the end
+    int last_node_;
+};
 
 }  // namespace
 
-// In pieces of a letter: the leader combines its node's sources, tells all other leaders, and combines what they tell.
 void reduce(Entered& entered, Kernel kernel, void* dest, const void* source, size_t nelems, size_t element_bytes) {
+    constexpr size_t kShortBytes = 8192;
+    constexpr int kFewNodes = 64;
     const Step step(entered);
     const team::Span& span = *entered.team.span;
-    const size_t piece = kMostLetter / element_bytes;
+    const Reduction work = {entered,      step, kernel, static_cast<char*>(dest), static_cast<const char*>(source),
+                            element_bytes};
     meet_here(entered);  // all sources are ready
-    if (is_leader(entered)) {
-        alignas(64) char mine[kMostLetter], theirs[kMostLetter], sum[kMostLetter];
-        // In place, the other members' sources are their own; the leader's is read before it is written, piece by
-        // piece.
-        uint32_t round = 0;
-        for (size_t at = 0; at < nelems; at += piece, ++round) {
-            const size_t count = std::min(piece, nelems - at), bytes = count * element_bytes;
-            combine_here(entered, kernel, source, at, count, element_bytes, mine);
-            for (int i = 1; i < span.n_nodes; ++i) {
-                const int leader = span.leaders[(span.node + i) % span.n_nodes];
-                step.send(leader, round, mine, bytes);
-                step.go(leader);
-            }
-            for (int node = 0; node < span.n_nodes; ++node) {
-                const char* part = mine;
-                if (node != span.node) {
-                    step.read(leader_rank(entered, node), round, theirs, sizeof theirs);
-                    part = theirs;
-                }
-                if (node == 0)
-                    memcpy(sum, part, bytes);
-                else
-                    kernel(sum, sum, part, count);
-            }
-            memcpy(static_cast<char*>(dest) + at * element_bytes, sum, bytes);
-        }
+    if (is_leader(entered) && nelems != 0) {
+        // Alike on all members: what goes into a letter is at most what all members have.
+        if (nelems * element_bytes * static_cast<size_t>(entered.size()) <= kShortBytes && span.n_nodes <= kFewNodes)
+            reduce_all_parts(work, nelems);
+        else
+            Chain(work, nelems).reduce();
     }
     meet_here(entered);
-    const char* const from = on(dest, span.leaders[span.node]);
     if (!is_leader(entered) && nelems != 0)
-        memcpy(dest, from, nelems * element_bytes);
+        memcpy(dest, on(dest, span.leaders[span.node]), nelems * element_bytes);
     meet_here(entered);
 }
 

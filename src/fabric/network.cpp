@@ -57,7 +57,9 @@ struct NetworkEvents {
         return lane ? lane->streams[pe].load(std::memory_order_acquire) : nullptr;
     }
     static void failed(void* owner, int, int pe, const char* reason) {
-        static_cast<Network*>(owner)->surroundings_.lost(pe, reason);
+        auto* mine = static_cast<Network*>(owner);
+        if (!mine->parting_.load(std::memory_order_relaxed))
+            mine->surroundings_.lost(pe, reason);
     }
 };
 
@@ -174,6 +176,7 @@ bool Network::arm() {
 
 bool Network::start() {
     stopping_.store(false, std::memory_order_relaxed);
+    parting_.store(false, std::memory_order_relaxed);
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);  // the program's signals are for its own threads

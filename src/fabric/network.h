@@ -38,6 +38,9 @@ class Network {
     // From here on the service thread runs; until stop. False when there can be no thread.
     bool start();
     void stop();
+    // All that was sent is complete, and peers may end: that one does not answer any more is no failure from here on,
+    // until start.
+    void part() { parting_.store(true, std::memory_order_relaxed); }
 
     // A lane on the list, for this thread or (`thread` null) for one thread at a time. Null when there is no memory.
     Lane* make_lane(std::atomic<Lane*>& list, const void* thread);
@@ -75,6 +78,7 @@ class Network {
     pthread_t service_ = {};
     bool serving_ = false;
     std::atomic<bool> stopping_{false};
+    std::atomic<bool> parting_{false};
     int wakeup_ = -1;       // an eventfd: stop
     int descriptors_ = -1;  // an epoll of it and of those of the wires
 

@@ -3,6 +3,8 @@
 #include "base/error.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
+#include "operations/order.h"
+#include "operations/remote.h"
 #include "os/futex.h"
 #include "progress/wait_policy.h"
 
@@ -19,29 +21,66 @@ constexpr uint32_t kWaiting = 1u << 30;   // the predecessor has not let go
 constexpr uint32_t kSleeping = 1u << 29;  // in the kernel: whoever clears kWaiting wakes it
 constexpr uint32_t kNext = kSleeping - 1;
 
-struct Lock {
-    Word* tail;
-    Word* node;
-    size_t offset;
-    bool in_heap;
+// One of the two words of a lock, on any PE. Atomic with what other PEs do to it, and with acquire and release both:
+// locks order what is done under them.
+class AnyWord {
+  public:
+    AnyWord(const char* function, long* lock, int word, int pe)
+        : function_(function),
+          as_mine_(reinterpret_cast<Word*>(lock) + word),
+          here_(reinterpret_cast<Word*>(memory::address_on(as_mine_, pe))),
+          pe_(pe) {}
 
-    Word* node_of(int pe) const {
-        const heddle_peer& peer = memory::symmetric->peers[pe];
-        return reinterpret_cast<Word*>((in_heap ? peer.heap : peer.data) + offset) + 1;
+    // The word, where load and store reach it; null on another node.
+    Word* here() const { return here_; }
+
+    uint32_t exchange(uint32_t value) const {
+        return here_ ? here_->exchange(value, std::memory_order_acq_rel) : ask(HEDDLE_AMO_SWAP, value, 0);
     }
+    bool compare_exchange(uint32_t expected, uint32_t value) const {
+        if (!here_)
+            return ask(HEDDLE_AMO_COMPARE_SWAP, value, expected) == expected;
+        // seq_cst: the quiet of clear_lock; acquire in test_lock.
+        return here_->compare_exchange_strong(expected, value, std::memory_order_seq_cst, std::memory_order_relaxed);
+    }
+    uint32_t fetch_or(uint32_t bits) const {
+        return here_ ? here_->fetch_or(bits, std::memory_order_acq_rel) : ask(HEDDLE_AMO_OR, bits, 0);
+    }
+    uint32_t fetch_and(uint32_t bits) const {
+        return here_ ? here_->fetch_and(bits, std::memory_order_acq_rel) : ask(HEDDLE_AMO_AND, bits, 0);
+    }
+
+  private:
+    uint32_t ask(heddle_amo_op op, uint32_t operand, uint32_t expected) const {
+        uint32_t old = 0;
+        remote_amo({.call = {function_}, .ctx = SHMEM_CTX_DEFAULT, .blocking = true}, op, &old, as_mine_, operand,
+                   expected, sizeof old, pe_);
+        return old;
+    }
+
+    const char* function_;
+    Word* as_mine_;
+    Word* here_;
+    int pe_;
+};
+
+struct Lock {
+    const char* function;
+    long* address;
+    AnyWord tail;  // the one that counts, on the lock's home
+    Word* node;    // this PE's
+
+    AnyWord node_of(uint32_t pe_plus_one) const { return {function, address, 1, static_cast<int>(pe_plus_one) - 1}; }
 };
 
 Lock find(const char* function, long* address) {
     require_running(function);
     const memory::Symmetric& memory = *memory::symmetric;
     require_atomic(function, "lock", address, sizeof *address, memory.pe);
-    const bool in_heap = memory.heap.holds(address);
-    const size_t offset = reinterpret_cast<uintptr_t>(address) - (in_heap ? memory.heap : memory.data).base;
+    const size_t offset =
+        reinterpret_cast<uintptr_t>(address) - (memory.heap.holds(address) ? memory.heap : memory.data).base;
     const int home = static_cast<int>(offset / sizeof *address % static_cast<size_t>(memory.n_pes));
-    Lock lock = {nullptr, nullptr, offset, in_heap};
-    lock.tail = lock.node_of(home) - 1;
-    lock.node = lock.node_of(memory.pe);
-    return lock;
+    return {function, address, AnyWord(function, address, 0, home), AnyWord(function, address, 1, memory.pe).here()};
 }
 
 uint32_t me() {
@@ -59,6 +98,8 @@ void await_turn(const char* function, Word& node) {
     const auto my_turn = [&] { return (node.load(std::memory_order_acquire) & kWaiting) == 0; };
     if (my_turn())
         return;
+    if (memory::symmetric->has_network)  // which wakes nobody who sleeps on the word
+        return progress::wait_for_store(function, &node, my_turn);
     progress::WaitSteps steps(function, &node, true);
     while (!my_turn()) {
         if (!steps.step(my_turn))
@@ -70,11 +111,10 @@ void await_turn(const char* function, Word& node) {
     }
 }
 
-void hand_on(Word& next) {
-    // Release: pairs with await_turn.
-    const uint32_t old = next.fetch_and(~(kWaiting | kSleeping), std::memory_order_release);
+void hand_on(const AnyWord& next) {
+    const uint32_t old = next.fetch_and(~(kWaiting | kSleeping));  // pairs with await_turn
     if (old & kSleeping)
-        os::futex_wake_all(&next);
+        os::futex_wake_all(next.here());
 }
 
 }  // namespace
@@ -83,13 +123,11 @@ void set_lock(const char* function, long* address) {
     const Lock lock = find(function, address);
     while (!claim_node(lock))
         progress::wait_for_store(function, lock.node, [&] { return lock.node->load(std::memory_order_relaxed) == 0; });
-    // acq_rel: pairs with that of the PE before and of the PE behind, and with the release in clear_lock.
-    const uint32_t before = lock.tail->exchange(me(), std::memory_order_acq_rel);
+    const uint32_t before = lock.tail.exchange(me());  // pairs with that of the PE before and of the PE behind
     if (before == 0)
         return;
     lock.node->fetch_or(kWaiting, std::memory_order_relaxed);  // ahead of the link, which is how it is found
-    // Release: pairs with the acquire in clear_lock, so that it finds kWaiting set.
-    lock.node_of(static_cast<int>(before) - 1)->fetch_or(me(), std::memory_order_release);
+    lock.node_of(before).fetch_or(me());  // pairs with the acquire in clear_lock, so that it finds kWaiting set
     await_turn(function, *lock.node);
 }
 
@@ -97,9 +135,7 @@ int test_lock(const char* function, long* address) {
     const Lock lock = find(function, address);
     if (!claim_node(lock))
         return 1;
-    uint32_t free = 0;
-    // Acquire: pairs with the release in clear_lock.
-    if (lock.tail->compare_exchange_strong(free, me(), std::memory_order_acq_rel, std::memory_order_relaxed))
+    if (lock.tail.compare_exchange(0, me()))
         return 0;
     lock.node->store(0, std::memory_order_release);  // pairs with claim_node
     return 1;
@@ -110,10 +146,10 @@ void clear_lock(const char* function, long* address) {
     const uint32_t state = lock.node->load(std::memory_order_acquire);  // pairs with the link in set_lock
     if ((state & (kInUse | kWaiting)) != kInUse)
         base::fatal(function, "lock %p is not held by this PE", static_cast<void*>(address));
+    settle_if_any(function, SHMEM_CTX_DEFAULT);  // on the node, what was done before is done
     if ((state & kNext) == 0) {
-        uint32_t last = me();
-        // seq_cst: the quiet of clear_lock; releases what was done under the lock to the next that comes.
-        if (lock.tail->compare_exchange_strong(last, 0, std::memory_order_seq_cst, std::memory_order_relaxed)) {
+        // Releases what was done under the lock to the next that comes.
+        if (lock.tail.compare_exchange(me(), 0)) {
             lock.node->store(0, std::memory_order_release);  // pairs with claim_node
             return;
         }
@@ -122,7 +158,7 @@ void clear_lock(const char* function, long* address) {
                                  [&] { return (lock.node->load(std::memory_order_acquire) & kNext) != 0; });
     }
     const uint32_t next = lock.node->exchange(0, std::memory_order_seq_cst) & kNext;
-    hand_on(*lock.node_of(static_cast<int>(next) - 1));
+    hand_on(lock.node_of(next));
 }
 
 }  // namespace heddle::operations

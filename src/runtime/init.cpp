@@ -285,8 +285,10 @@ bool start(const char* function, char* error) {
 void stop(const base::Call& call) {
     progress::engine->stop(call.function);
     collective::barrier_all(call);
-    if (fabric::network)
+    if (fabric::network) {
         operations::settle_all(call.function);
+        fabric::network->part();
+    }
     close_hot_path();
     team::stop_teams();
     base::lifecycle = Lifecycle::kFinalized;

@@ -57,7 +57,7 @@ int pe_accessible(const char* function, int pe) {
 }
 
 int addr_accessible(const char* function, const void* addr, int pe) {
-    return pe_accessible(function, pe) && memory::address_on(addr, pe) != nullptr;
+    return pe_accessible(function, pe) && (memory::symmetric->heap.holds(addr) || memory::symmetric->data.holds(addr));
 }
 
 void* pointer(const char* function, const void* dest, int pe) {

@@ -28,6 +28,12 @@ Group split(const Group& parent, int start, int stride, int size) {
     return group;
 }
 
+// The PEs of this node, where they are numbered one behind the other.
+Group shared_group() {
+    const int first = shmem_team_translate_pe(SHMEM_TEAM_SHARED, 0, SHMEM_TEAM_WORLD);
+    return group_of(SHMEM_TEAM_SHARED, first, 1, shmem_team_n_pes(SHMEM_TEAM_SHARED));
+}
+
 }  // namespace
 
 Group world_group() {
@@ -36,7 +42,7 @@ Group world_group() {
 
 std::vector<Group> make_groups() {
     const Group world = world_group();
-    std::vector<Group> groups = {world, group_of(SHMEM_TEAM_SHARED, 0, 1, n_pes)};
+    std::vector<Group> groups = {world, shared_group()};
     groups.push_back(split(world, n_pes - 1, -1, n_pes));
     groups.push_back(split(world, 0, 2, (n_pes + 1) / 2));
     if (n_pes > 1) {

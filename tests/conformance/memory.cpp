@@ -68,7 +68,8 @@ void alignments() {
         void* ptr = shmem_align(alignment, 3);
         CHECK(ptr && aligned(ptr, alignment));
         void* other = shmem_ptr(ptr, (pe + 1) % n_pes);
-        CHECK(other && aligned(other, alignment));
+        CHECK(!other || aligned(other, alignment));  // none on another node
+        CHECK(shmem_ptr(ptr, pe) == ptr);
         check_alike(ptr);
         shmem_free(odd);
         shmem_free(ptr);

@@ -88,6 +88,7 @@ void syncs(const std::vector<Group>& groups) {
                     continue;
                 const int next = group.start + (group.rank + 1) % group.size * group.stride;
                 shmem_uint64_atomic_inc(&counters[g], next);
+                shmem_quiet();  // a sync completes nothing
                 CHECK_EQ(sync_rows[i].call(group.team), 0);
                 check_reached(sync_rows[i].info.name);
                 const uint64_t seen = shmem_uint64_atomic_fetch(&counters[g], pe);

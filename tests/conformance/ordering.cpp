@@ -152,6 +152,8 @@ uint64_t store_then_load(Order order, uint64_t* mine, uint64_t* theirs, int part
         shmem_putmem(mine, &round, sizeof round, partner);
     else if (order == kSetFenceFetch)
         shmem_uint64_atomic_set(mine, round, partner);
+    else if (order == kCtxQuiet)
+        shmem_ctx_uint64_p(conformance_ctx, mine, round, partner);
     else
         shmem_uint64_p(mine, round, partner);
     switch (order) {
@@ -223,6 +225,11 @@ class OnCore {
 void store_buffering(Order order) {
     subject = kOrderNames[order];
     const int side = pe == 0 ? 0 : 1, partner = pe == 0 ? n_pes - 1 : 0;
+    // A fence orders what goes to one PE; that it does more holds on one node alone.
+    const bool fences =
+        order == kFenceFetch || order == kSetFenceFetch || order == kFenceFetchNbi || order == kFenceFetchAdd;
+    if (fences && !shmem_ptr(cross, partner))
+        order = kNone;
     const bool takes_part = n_pes > 1 && (pe == 0 || pe == n_pes - 1);
     cross->x[0].word = cross->x[1].word = 0;
     cross->begin_ns = now_ns() + 200000;

@@ -64,7 +64,11 @@ class Sequence {
           dests_(dests),
           sources_(sources),
           shared_(random_for(number, 1)),
-          own_(random_for(number, 2, static_cast<uint64_t>(pe))) {}
+          own_(random_for(number, 2, static_cast<uint64_t>(pe))) {
+        // All PEs draw alike, so all know the same groups: not that of the own node where there are several.
+        std::erase_if(groups_,
+                      [](const Group& group) { return group.team == SHMEM_TEAM_SHARED && group.size != n_pes; });
+    }
 
     void run(uint64_t operations) {
         for (uint64_t done = 0; done < operations;) done += round();

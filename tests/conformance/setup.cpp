@@ -75,7 +75,8 @@ void addresses() {
                                       static_cast<const void*>(&initialised_value), static_cast<const void*>(zeroed),
                                       static_cast<const void*>(&zeroed[999])}) {
             CHECK_EQ(shmem_addr_accessible(symmetric, other), 1);
-            CHECK(shmem_ptr(symmetric, other));
+            const bool on_node = shmem_team_translate_pe(SHMEM_TEAM_WORLD, other, SHMEM_TEAM_SHARED) >= 0;
+            CHECK_EQ(shmem_ptr(symmetric, other) != nullptr, on_node);
             CHECK(other != pe || shmem_ptr(symmetric, other) == symmetric);
         }
         for (const void* own : {static_cast<const void*>(&on_stack), static_cast<const void*>(on_c_heap),
@@ -90,12 +91,16 @@ void addresses() {
     }
     // What is stored through shmem_ptr is there.
     const int next = (pe + 1) % n_pes, previous = (pe + n_pes - 1) % n_pes;
-    *static_cast<int*>(shmem_ptr(&heap[7], next)) = pe + 100;
-    *static_cast<long*>(shmem_ptr(&zeroed[7], next)) = pe + 200;
+    if (shmem_ptr(heap, next)) {
+        *static_cast<int*>(shmem_ptr(&heap[7], next)) = pe + 100;
+        *static_cast<long*>(shmem_ptr(&zeroed[7], next)) = pe + 200;
+    }
     shmem_barrier_all();
-    CHECK_EQ(heap[7], previous + 100);
-    CHECK_EQ(*const_cast<volatile long*>(&zeroed[7]), previous + 200);
-    CHECK_EQ(*static_cast<int*>(shmem_ptr(&heap[7], next)), pe + 100);
+    if (shmem_ptr(heap, previous)) {
+        CHECK_EQ(heap[7], previous + 100);
+        CHECK_EQ(*const_cast<volatile long*>(&zeroed[7]), previous + 200);
+    }
+    CHECK(!shmem_ptr(heap, next) || *static_cast<int*>(shmem_ptr(&heap[7], next)) == pe + 100);
     shmem_barrier_all();
     zeroed[7] = 0;
     delete on_c_heap;
