@@ -82,7 +82,7 @@ std::unique_ptr<Network> Network::open(const NetworkOptions& options, const Surr
         snprintf(error, error_bytes, "this kernel has no membarrier(2): right would be Linux 4.14 or later");
         return nullptr;
     }
-    made->library_ = dlopen(options.plugin, RTLD_NOW | RTLD_LOCAL);
+    made->library_ = dlopen(options.plugin, RTLD_LAZY | RTLD_LOCAL);
     if (!made->library_) {
         snprintf(error, error_bytes, "%s", dlerror());
         return nullptr;

@@ -174,12 +174,11 @@ class Worker {
         shmemx_request_t* request = choose(&group);
         const uint64_t value = random_.next();
         const int target = static_cast<int>(random_.below(static_cast<size_t>(n_pes)));
-        uint64_t fetched = 0;
         shmem_uint64_atomic_add(&right_words[word], value, target);
         if (random_.below(2))
             shmemx_uint64_atomic_add_nbe(&words[word], value, target, request);
         else
-            shmemx_ctx_uint64_atomic_fetch_add_nbe(context_, &fetched, &words[word], value, target, request);
+            shmemx_ctx_uint64_atomic_fetch_add_nbe(context_, &unread_, &words[word], value, target, request);
     }
 
     // Nbi operations between begin and end.
@@ -348,6 +347,7 @@ class Worker {
     shmem_ctx_t context_ = SHMEM_CTX_DEFAULT;
     shmemx_request_t own_[kOwn] = {};
     std::vector<Place> places_;
+    uint64_t unread_ = 0;  // takes old values that nobody looks at, whenever they come
 };
 
 size_t number_from(const char* name, size_t otherwise) {

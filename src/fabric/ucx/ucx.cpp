@@ -4,11 +4,9 @@
 
 #include "fabric/transport.h"
 
-#include <ucm/api/ucm.h>
 #include <ucp/api/ucp.h>
-#include <ucs/debug/debug.h>
 
-#include <csignal>
+#include <dlfcn.h>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -153,16 +151,26 @@ void tune(ucp_config_t* config, const Options& options) {
         ucp_config_modify(config, "TLS", options.transports);
 }
 
-// UCX would put its own functions over mmap and its relatives, which it needs for caches of registered memory alone,
-// and over the handlers of a program's signals.
-void leave_the_process_alone() {
-    if (!getenv("UCX_MEM_EVENTS")) {
-        ucm_global_config_t config = ucm_global_opts;
-        config.enable_events = 0;
-        ucm_set_global_opts(&config);
-    }
-    if (!getenv("UCX_HANDLE_ERRORS"))
-        for (const int signal : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) ucs_debug_disable_signal(signal);
+// UCX's libraries, when they are loaded, read from the environment whether to put their own functions over mmap and its
+// relatives (needed for caches of registered memory alone; their mremap loses its last argument) and over the handlers
+// of a program's signals. So they are loaded here, behind words that tell them not to, and not with this plugin: its
+// symbols of UCX are bound when they are first called.
+bool load(char* error, size_t error_bytes) {
+    const struct {
+        const char *name, *value;
+        bool set;
+    } words[] = {{"UCX_MEM_EVENTS", "no", !getenv("UCX_MEM_EVENTS")},
+                 {"UCX_HANDLE_ERRORS", "none", !getenv("UCX_HANDLE_ERRORS")}};
+    for (const auto& word : words)
+        if (word.set)
+            setenv(word.name, word.value, 1);
+    const bool loaded = dlopen("libucp.so.0", RTLD_NOW | RTLD_GLOBAL) != nullptr;
+    for (const auto& word : words)
+        if (word.set)
+            unsetenv(word.name);
+    if (!loaded)
+        snprintf(error, error_bytes, "%s", dlerror());
+    return loaded;
 }
 
 bool open_context(const Options& options, ucp_context_h* context, char* error, size_t error_bytes) {
@@ -235,8 +243,7 @@ bool open(const Options& options, const Events& events, Transport** result, char
         if (strstr(options.transports, name))
             transport->sees_failures = false;
     transport->wires.resize(static_cast<size_t>(options.wires));
-    leave_the_process_alone();
-    bool opened = open_context(options, &transport->context, error, error_bytes);
+    bool opened = load(error, error_bytes) && open_context(options, &transport->context, error, error_bytes);
     for (size_t i = 0; i < transport->wires.size() && opened; ++i) {
         transport->wires[i].transport = transport;
         transport->wires[i].number = static_cast<int>(i);

@@ -1,0 +1,18 @@
+# The same programs on a job whose PEs are treated as several nodes (HEDDLE_NODE_PES): all that they do to each other
+# goes over UCX and TCP, as between machines. Shapes: each PE alone; two and two and the rest.
+if(NOT TARGET heddle_ucx)
+    return()
+endif()
+foreach(program rma_inline strided_inline atomics_inline signals_inline waits_inline contention_inline rma_nbe_inline
+        atomics_nbe_inline signals_nbe_inline requests_inline ordering_inline barriers_inline memory_inline setup_inline
+        contexts_inline context_kinds_inline teams_inline team_contexts_inline locks_inline old_names_inline
+        active_sets_inline move_inline reductions_inline sequences move_mt_inline reductions_mt_inline crews schedules
+        beside processes_inline fork_threads)
+    foreach(shape "2;1" "3;1" "3;2" "5;2")
+        list(GET shape 0 pes)
+        list(GET shape 1 node_pes)
+        math(EXPR own_context "${pes} % 2")
+        conformance_test(across.${program}.by_${node_pes} conformance_${program} ${pes} HEDDLE_NODE_PES=${node_pes}
+            HEDDLE_NET_TRANSPORTS=tcp HEDDLE_TEST_CTX=${own_context} SHMEM_SYMMETRIC_SIZE=64M)
+    endforeach()
+endforeach()
