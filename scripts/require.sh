@@ -24,6 +24,7 @@ for kind do
             need spin spin
             need chromium chromium
             need pkg-config pkg-config
+            [ -e /usr/include/ucp/api/ucp.h ] || missing="$missing libucx-dev" # the network's tests
             ;;
         *)
             echo "require.sh: no such kind: $kind (build, test)" >&2

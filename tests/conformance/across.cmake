@@ -3,14 +3,21 @@
 if(NOT TARGET heddle_ucx)
     return()
 endif()
-foreach(program rma_inline strided_inline atomics_inline signals_inline waits_inline contention_inline rma_nbe_inline
-        atomics_nbe_inline signals_nbe_inline requests_inline ordering_inline barriers_inline memory_inline setup_inline
-        contexts_inline context_kinds_inline teams_inline team_contexts_inline locks_inline old_names_inline
-        active_sets_inline move_inline reductions_inline sequences move_mt_inline reductions_mt_inline crews schedules
-        beside processes_inline fork_threads)
-    foreach(shape "2;1" "3;1" "3;2" "5;2")
-        list(GET shape 0 pes)
-        list(GET shape 1 node_pes)
+set(shapes 3:1 5:2) # PEs:PEs of a node
+set(programs rma_inline strided_inline atomics_inline signals_inline waits_inline contention_inline rma_nbe_inline
+    atomics_nbe_inline signals_nbe_inline requests_inline ordering_inline barriers_inline memory_inline setup_inline
+    contexts_inline context_kinds_inline teams_inline team_contexts_inline locks_inline old_names_inline
+    active_sets_inline move_inline reductions_inline sequences move_mt_inline reductions_mt_inline crews schedules
+    beside processes_inline fork_threads)
+if(HEDDLE_SANITIZER)
+    set(shapes 3:1)
+    set(programs rma_inline atomics_nbe_inline requests_inline teams_inline sequences schedules)
+endif()
+foreach(program IN LISTS programs)
+    foreach(shape IN LISTS shapes)
+        string(REPLACE ":" ";" counts ${shape})
+        list(GET counts 0 pes)
+        list(GET counts 1 node_pes)
         math(EXPR own_context "${pes} % 2")
         conformance_test(across.${program}.by_${node_pes} conformance_${program} ${pes} HEDDLE_NODE_PES=${node_pes}
             HEDDLE_NET_TRANSPORTS=tcp HEDDLE_TEST_CTX=${own_context} SHMEM_SYMMETRIC_SIZE=64M)
