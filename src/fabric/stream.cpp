@@ -132,6 +132,7 @@ void Stream::expect_return(const char* function, void* to, size_t bytes) {
     entry.to = static_cast<char*>(to);
     entry.bytes = bytes;
     entry.large = bytes >= kLargeBytes;
+    entry.coming = false;
     entry.done.store(false, std::memory_order_relaxed);
     return_bytes_ += bytes;
     ++return_head_;
@@ -261,8 +262,11 @@ char* Stream::place_of_large_reply(uint64_t number, size_t bytes) {
     const uint64_t known = published_returns_.load(std::memory_order_acquire);  // pairs with expect_return
     if (number < returned_.load(std::memory_order_relaxed) || number >= known)
         return nullptr;
-    const Return& entry = return_ring_[number % kMostReturns];
-    return entry.large && entry.bytes == bytes && !entry.done.load(std::memory_order_relaxed) ? entry.to : nullptr;
+    Return& entry = return_ring_[number % kMostReturns];
+    if (!entry.large || entry.bytes != bytes || entry.coming)
+        return nullptr;
+    entry.coming = true;
+    return entry.to;
 }
 
 void Stream::on_large_reply(uint64_t number) {

@@ -116,7 +116,7 @@ class alignas(128) Stream {
     // False when the position or the numbers cannot be: the peer is broken.
     bool on_ack(uint64_t position);
     bool on_reply(uint64_t first, uint32_t count, const char* body, size_t bytes);
-    // Where the large reply goes, or null; on_large_reply when it is there.
+    // Where the large reply goes, said once, or null; on_large_reply when it is there.
     char* place_of_large_reply(uint64_t number, size_t bytes);
     void on_large_reply(uint64_t number);
 
@@ -130,6 +130,7 @@ class alignas(128) Stream {
         char* to;
         size_t bytes;
         bool large;
+        bool coming;  // a large reply is on its way to it
         std::atomic<bool> done;
     };
     struct Sending {  // a message that the transport has
