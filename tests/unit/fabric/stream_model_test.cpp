@@ -1,0 +1,241 @@
+// Random operations of four streams between two PEs, over a network that is late and out of order, against a model that
+// does them one after the other.
+#include "unit/fabric/pair.h"
+
+#include <gtest/gtest.h>
+#include <cstring>
+#include <deque>
+#include <random>
+#include <string>
+
+namespace heddle::fabric {
+namespace {
+
+constexpr size_t kHalf = 256 * 1024;  // of the heap, for each lane
+constexpr int kOperations = 1000;
+
+// What one lane does to its half of the other PE's heap, and how that half should look.
+class Actor {
+  public:
+    Actor(Pair& pair, int pe, uint32_t lane, uint64_t seed)
+        : stream_(pair[pe].to_other(lane)),
+          there_(pair[1 - pe]),
+          begin_(lane * kHalf),
+          key_(uint64_t{lane} << 8),
+          random_(seed),
+          model_(kHalf, '\0') {}
+
+    void act() {
+        switch (random_() % 16) {
+            case 0:
+            case 1:
+            case 2:
+            case 3:
+                return put_some(random_() % 9 + 1);
+            case 4:
+                return put_some(random_() % 700 + 1);
+            case 5:
+                return put_some(random_() % (kLargeBytes - 1) + 1);
+            case 6:
+                return put_some(kLargeBytes - 2 + random_() % 4);
+            case 7:
+                return put_some(kLargeBytes + random_() % 70000);
+            case 8:
+            case 9:
+                return get_some(random_() % 20 + 1);
+            case 10:
+                return get_some(random_() % (2 * kLargeBytes) + 1);
+            case 11:
+            case 12:
+                return act_atomically();
+            case 13:
+                return set_signal();
+            case 14:
+                return send_letter();
+            default:
+                if (random_() % 4 == 0)
+                    quiet();
+                else
+                    stream_.hurry();
+        }
+    }
+
+    // All is complete: the other PE's half is the model's.
+    void quiet() {
+        stream_.hurry();
+        stream_.wire().wait("test", &stream_, [&] { return stream_.is_quiet() && stream_.is_local(); });
+        larges_.clear();
+        ASSERT_EQ(memcmp(there_.heap() + begin_, model_.data(), kHalf), 0);
+        for (const Get& get : gets_) ASSERT_TRUE(get.to == get.expected);
+        gets_.clear();
+        for (const std::string& letter : letters_) {
+            std::string read(letter.size() + 1, '#');
+            size_t length = 0;
+            ASSERT_TRUE(there_.mailbox.take(key_, 7, read.data(), read.size(), &length));
+            ASSERT_EQ(read.substr(0, length), letter);
+        }
+        letters_.clear();
+    }
+
+  private:
+    struct Extent {
+        size_t offset, bytes;
+        bool meets(const Extent& other) const {
+            return offset < other.offset + other.bytes && other.offset < offset + bytes;
+        }
+    };
+    struct Get {
+        Extent from;
+        uint64_t number;
+        bool large;
+        std::string to, expected;
+    };
+
+    std::string random_bytes(size_t bytes) {
+        std::string data(bytes, '\0');
+        for (char& byte : data) byte = static_cast<char>(random_());
+        return data;
+    }
+    Extent somewhere(size_t bytes, size_t alignment = 1) {
+        // Near one end, where operations meet, or anywhere.
+        const size_t room = kHalf - bytes;
+        const size_t offset = random_() % 2 == 0 ? random_() % std::min<size_t>(room + 1, 512) : random_() % (room + 1);
+        return {offset / alignment * alignment, bytes};
+    }
+    // What touches the extent comes behind large data that is on its way there.
+    void order_behind_large(const Extent& extent) {
+        for (const Extent& large : larges_) {
+            if (!large.meets(extent))
+                continue;
+            stream_.order("test");
+            larges_.clear();
+            return;
+        }
+    }
+    // A large reply reads the memory when it is sent: what it reads is not to change before it is there.
+    void wait_for_large_gets(const Extent& extent) {
+        for (const Get& get : gets_) {
+            if (!get.large || !get.from.meets(extent) || stream_.has_returned(get.number))
+                continue;
+            stream_.hurry();
+            stream_.wire().wait("test", &stream_, [&] { return stream_.has_returned(get.number); });
+        }
+    }
+    void before_writing(const Extent& extent) {
+        order_behind_large(extent);
+        wait_for_large_gets(extent);
+    }
+
+    void put_some(size_t bytes) {
+        const Extent to = somewhere(bytes);
+        before_writing(to);
+        const std::string data = random_bytes(bytes);
+        model_.replace(to.offset, bytes, data);
+        if (bytes >= kLargeBytes) {
+            larges_.push_back(to);
+            sources_.push_back(data);  // stays as it is until it is local: for ever, here
+            put(stream_, begin_ + to.offset, sources_.back().data(), bytes);
+        } else {
+            put(stream_, begin_ + to.offset, data.data(), bytes);
+        }
+    }
+    void get_some(size_t bytes) {
+        const Extent from = somewhere(bytes);
+        order_behind_large(from);
+        gets_.push_back({from, stream_.returns() + 1, bytes >= kLargeBytes, std::string(bytes, '#'),
+                         model_.substr(from.offset, bytes)});
+        get(stream_, gets_.back().to.data(), begin_ + from.offset, bytes);
+    }
+    template <class T>
+    void act_atomically_on() {
+        const Extent at = somewhere(sizeof(T), sizeof(T));
+        before_writing(at);
+        T old, operand = static_cast<T>(random_());
+        memcpy(&old, model_.data() + at.offset, sizeof old);
+        const T compare = random_() % 2 == 0 ? old : static_cast<T>(old + 1);
+        const bool swaps = random_() % 2 == 0, fetches = random_() % 2 == 0;
+        const T becomes = swaps ? (old == compare ? operand : old) : static_cast<T>(old + operand);
+        memcpy(model_.data() + at.offset, &becomes, sizeof becomes);
+        if (fetches) {
+            gets_.push_back({at, stream_.returns() + 1, false, std::string(sizeof(T), '#'),
+                             std::string(reinterpret_cast<const char*>(&old), sizeof old)});
+            stream_.expect_return("test", gets_.back().to.data(), sizeof(T));
+        }
+        publish(stream_, record::kMostShort, [&](char* place) {
+            return record::atomic(place, {begin_ + at.offset}, swaps ? HEDDLE_AMO_COMPARE_SWAP : HEDDLE_AMO_ADD,
+                                  operand, compare, sizeof(T), fetches);
+        });
+    }
+    void act_atomically() {
+        if (random_() % 2 == 0)
+            act_atomically_on<uint32_t>();
+        else
+            act_atomically_on<uint64_t>();
+    }
+    void set_signal() {
+        const Extent at = somewhere(8, 8);
+        before_writing(at);
+        const uint64_t value = random_();
+        memcpy(model_.data() + at.offset, &value, sizeof value);
+        publish(stream_, record::kMostShort,
+                [&](char* place) { return record::signal(place, {begin_ + at.offset}, value, false); });
+    }
+    void send_letter() {
+        letters_.push_back(random_bytes(random_() % 3 == 0 ? random_() % 16384 : random_() % 20));
+        const std::string& text = letters_.back();
+        publish(stream_, record::letter_bytes(text.size()),
+                [&](char* place) { return record::letter(place, key_, 7, text.data(), text.size()); });
+    }
+
+    Stream& stream_;
+    Pe& there_;
+    const size_t begin_;
+    const uint64_t key_;
+    std::mt19937_64 random_;
+    std::string model_;
+    std::vector<Extent> larges_;  // put and not ordered
+    std::deque<std::string> sources_;
+    std::deque<Get> gets_;
+    std::vector<std::string> letters_;
+};
+
+void run(const Habits& habits) {
+    printf("seed %llu\n", static_cast<unsigned long long>(habits.seed));
+    SCOPED_TRACE("seed " + std::to_string(habits.seed));
+    Pair pair(habits, kLanes * kHalf);
+    const Waiting waiting(nullptr);
+    std::mt19937_64 random(habits.seed);
+    std::deque<Actor> actors;
+    for (int pe = 0; pe < 2; ++pe)
+        for (uint32_t lane = 0; lane < kLanes; ++lane) actors.emplace_back(pair, pe, lane, random());
+    for (int i = 0; i < kOperations && !testing::Test::HasFatalFailure(); ++i) {
+        actors[random() % actors.size()].act();
+        if (random() % 16 == 0)
+            pair.poll();
+    }
+    pair.settle();
+    for (Actor& actor : actors) actor.quiet();
+}
+
+uint64_t new_seed() {
+    return std::random_device{}();
+}
+
+TEST(StreamModel, OnANetworkThatIsQuick) {
+    run({.seed = new_seed()});
+}
+
+TEST(StreamModel, OnANetworkThatIsLate) {
+    for (const unsigned lazy : {2u, 4u, 7u}) run({.seed = new_seed(), .lazy = lazy});
+}
+
+TEST(StreamModel, WhereMessagesOfRecordsPassEachOther) {
+    for (const unsigned lazy : {2u, 4u, 7u}) run({.seed = new_seed(), .lazy = lazy, .shuffles_records = true});
+}
+
+TEST(StreamModel, WhereBodiesLieAtAnyAddress) {
+    run({.seed = new_seed(), .lazy = 4, .misaligns = true});
+}
+
+}  // namespace
+}  // namespace heddle::fabric
