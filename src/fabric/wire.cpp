@@ -30,7 +30,7 @@ Wire::~Wire() {
 }
 
 void Wire::queue(Stream* stream) {
-    // acq_rel: whoever takes it off the stack sees what was published before; relaxed would do for the flag alone.
+    // acq_rel, pairs with the exchange in send_queued: whoever unsets it sees what was published before.
     if (stream->queued.exchange(true, std::memory_order_acq_rel))
         return;
     Stream* top = to_send_.load(std::memory_order_relaxed);
@@ -82,7 +82,9 @@ bool Wire::send_queued() {
     const bool any = stream != nullptr;
     while (stream) {
         Stream* const next = stream->next_to_send.load(std::memory_order_relaxed);
-        stream->queued.store(false, std::memory_order_release);  // from here on it may be queued again
+        // From here on it may be queued again. An exchange, which no load of send passes: who found it queued has
+        // published what send sees. acq_rel: pairs with the one in queue.
+        stream->queued.exchange(false, std::memory_order_acq_rel);
         stream->send();
         stream = next;
     }
