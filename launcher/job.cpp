@@ -91,19 +91,9 @@ bool Job::prepare() {
 }
 
 bool Job::make_page() {
-    const size_t bytes = bootstrap::job_page_bytes(options_.pes);
-    job_fd_ = os::create_memory("heddle", bytes);
-    void* memory = job_fd_ < 0 ? nullptr : os::map_shared(job_fd_, 0, bytes);
-    if (!memory) {
-        errno = job_fd_ < 0 ? -job_fd_ : errno;
+    page_ = bootstrap::create_job_page(options_.pes, &job_fd_);
+    if (!page_)
         return false;
-    }
-    page_ = static_cast<bootstrap::JobPage*>(memory);  // zeroed, which is its initial state
-    page_->magic = bootstrap::kJobPageMagic;
-    page_->n_pes = static_cast<uint32_t>(options_.pes);
-    page_->cores = static_cast<uint32_t>(os::usable_cores());
-    os::usable_cpus(page_->cpus, bootstrap::kCpuWords);
-    page_->token = os::random_word();
     records_ = page_->records();
     return true;
 }

@@ -1,9 +1,10 @@
 #include "bootstrap/bootstrap.h"
 
+#include "base/error.h"
 #include "base/settings.h"
+#include "bootstrap/launched.h"
 #include "os/clock.h"
 #include "os/process.h"
-#include "os/topology.h"
 #include "progress/wait_policy.h"
 
 #include <fcntl.h>
@@ -13,12 +14,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 namespace heddle::bootstrap {
 
 HEDDLE_PE_LOCAL Job job;
 
 namespace {
+
+constexpr size_t kErrorBytes = 256;
+constexpr const char* kCardKey = "heddle.card";
 
 // The number in an environment variable, or -1.
 int env_number(const char* name) {
@@ -63,41 +68,60 @@ bool join_launcher(int fd, char* error, size_t error_bytes) {
     }
     fcntl(fd, F_SETFD, FD_CLOEXEC);  // programs that a PE starts are no PEs
     unsetenv(kEnvJobFd);
-    job.pe = pe;
-    job.n_pes = n_pes;
+    job.pe = job.slot = pe;
+    job.n_pes = job.n_slots = n_pes;
     job.memory_fd = fd;
     job.page = page;
+    job.cores = page->cores;
     job.token = page->token;
     job.has_launcher = true;
     return true;
 }
 
 bool join_alone(char* error, size_t error_bytes) {
-    const int fd = os::create_memory("heddle", job_page_bytes(1));
-    auto* page = fd >= 0 ? static_cast<JobPage*>(os::map_shared(fd, 0, job_page_bytes(1))) : nullptr;
+    int fd = -1;
+    JobPage* const page = create_job_page(1, &fd);
     if (!page) {
-        snprintf(error, error_bytes, "cannot create shared memory: %s", strerror(fd < 0 ? -fd : errno));
+        snprintf(error, error_bytes, "cannot create shared memory: %s", strerror(errno));
         return false;
     }
-    page->magic = kJobPageMagic;
-    page->n_pes = 1;
-    page->cores = static_cast<uint32_t>(os::usable_cores());
-    os::usable_cpus(page->cpus, kCpuWords);
-    page->token = os::random_word();
+    job.cores = page->cores;
     job.token = page->token;
-    job.n_pes = 1;
+    job.n_pes = job.n_slots = 1;
     job.memory_fd = fd;
     job.page = page;
     return true;
 }
 
-// So many PEs in a row are a node of their own, though they share memory.
-void pretend_nodes(int pes) {
+// PEs are on one node when they share a page and, where nodes are pretended, are in the same row of so many PEs. Nodes
+// are numbered in the order of their first PEs.
+void number_nodes(int pes_per_node) {
+    const bool pretend = pes_per_node != 0;
+    if (!pretend && !job.leaders)
+        return;
     auto* nodes = new int[static_cast<size_t>(job.n_pes)];  // lives as long as the process
-    for (int pe = 0; pe < job.n_pes; ++pe) nodes[pe] = pe / pes;
-    job.n_nodes = nodes[job.n_pes - 1] + 1;
+    std::vector<int> firsts;                                // the first PE of each node
+    const auto same = [&](int a, int b) {
+        return (!job.leaders || job.leaders[a] == job.leaders[b]) && (!pretend || a / pes_per_node == b / pes_per_node);
+    };
+    for (int pe = 0; pe < job.n_pes; ++pe) {
+        size_t node = firsts.size();  // PEs of a node often follow each other: the last is looked at first
+        while (node > 0 && !same(firsts[node - 1], pe)) --node;
+        if (node == 0) {
+            firsts.push_back(pe);
+            node = firsts.size();
+        }
+        nodes[pe] = static_cast<int>(node) - 1;
+    }
     job.node = nodes[job.pe];
-    job.nodes = nodes;
+    job.n_nodes = static_cast<int>(firsts.size());
+    job.n_page_nodes = 0;
+    for (int node = 0; node < job.n_nodes; ++node) {
+        if (node == job.node)
+            job.page_node = job.n_page_nodes;
+        job.n_page_nodes += job.slot_of(firsts[static_cast<size_t>(node)]) >= 0;
+    }
+    job.nodes = job.n_nodes > 1 ? nodes : nullptr;
 }
 
 }  // namespace
@@ -105,11 +129,12 @@ void pretend_nodes(int pes) {
 bool join(char* error, size_t error_bytes) {
     if (job.n_pes == 0) {
         const int fd = env_number(kEnvJobFd);
-        const bool joined = fd >= 0 ? join_launcher(fd, error, error_bytes) : join_alone(error, error_bytes);
+        const bool joined = fd >= 0         ? join_launcher(fd, error, error_bytes)
+                            : is_launched() ? join_launched(error, error_bytes)
+                                            : join_alone(error, error_bytes);
         if (!joined)
             return false;
-        if (base::settings.node_pes != 0)
-            pretend_nodes(static_cast<int>(std::min<uint64_t>(base::settings.node_pes, kMaxPes)));
+        number_nodes(static_cast<int>(std::min<uint64_t>(base::settings.node_pes, kMaxPes)));
     }
     return true;
 }
@@ -117,35 +142,53 @@ bool join(char* error, size_t error_bytes) {
 void barrier(const char* function) {
     sync::Meeting& meeting = job.page->meeting;
     const uint32_t count = ++job.barriers;
-    meeting.arrive(static_cast<uint32_t>(job.n_pes), count);
+    meeting.arrive(static_cast<uint32_t>(job.n_slots), count);
     progress::wait_for_gate(function, meeting.released, count);
+}
+
+void barrier_of_world(const char* function) {
+    if (job.n_slots == job.n_pes)
+        return barrier(function);
+    char error[kErrorBytes];
+    if (!job.launcher->fence(false, error, sizeof error))
+        base::fatal(function, "the launcher does not bring the PEs together: %s", error);
 }
 
 void exchange(const char* function, const Post& mine) {
     barrier(function);  // nobody still reads the last exchange
     for (size_t i = 0; i < mine.size(); ++i)
-        job.record(job.pe).post[i].store(mine[i], std::memory_order_relaxed);  // ordered by the barrier
+        job.own_record().post[i].store(mine[i], std::memory_order_relaxed);  // ordered by the barrier
     barrier(function);
 }
 
-Post posted(int pe) {
+Post posted(int slot) {
     Post post;
     for (size_t i = 0; i < post.size(); ++i)
-        post[i] = job.record(pe).post[i].load(std::memory_order_relaxed);  // ordered by the barrier in exchange
+        post[i] = job.record(slot).post[i].load(std::memory_order_relaxed);  // ordered by the barrier in exchange
     return post;
 }
 
-bool publish_card(const void* card, size_t bytes) {
-    PeCard& mine = job.page->cards()[job.pe];
-    if (bytes > PeCard::kBytes)
+bool publish_card(const void* card, size_t bytes, char* error, size_t error_bytes) {
+    const size_t most = job.launcher ? kMostCardBytes : PeCard::kBytes;
+    if (bytes > most) {
+        snprintf(error, error_bytes,
+                 "the addresses of this PE take %zu bytes, more than %zu: right would be fewer wires or interfaces "
+                 "(HEDDLE_NET_WIRES, HEDDLE_NET_DEVICES)",
+                 bytes, most);
         return false;
+    }
+    if (job.launcher)
+        return job.launcher->publish(kCardKey, card, bytes, Reach::kJob, error, error_bytes);
+    PeCard& mine = job.page->cards()[job.slot];
     memcpy(mine.data, card, bytes);
     mine.bytes = bytes;
     return true;
 }
 
 size_t card_of(int pe, char* card, char* error, size_t error_bytes) {
-    const PeCard& theirs = job.page->cards()[pe];
+    if (job.launcher)
+        return job.launcher->get(pe, kCardKey, card, kMostCardBytes, error, error_bytes);
+    const PeCard& theirs = job.page->cards()[pe];  // the launcher's page has all PEs
     if (theirs.bytes == 0 || theirs.bytes > PeCard::kBytes) {
         snprintf(error, error_bytes, "it has no network");
         return 0;
@@ -163,10 +206,15 @@ void request_exit(ExitRequest request, int status) {
                                            std::memory_order_relaxed);
 }
 
+void end_launched_job(int status) {
+    if (job.launcher)
+        job.launcher->abort(status, "");
+}
+
 void show_wait(const char* function, const void* address) {
     if (!job.page)
         return;
-    PeRecord& record = job.record(job.pe);
+    PeRecord& record = job.own_record();
     uint64_t words[PeRecord::kNameWords] = {};
     if (function)
         memcpy(words, function, strnlen(function, sizeof words - 1));

@@ -1,9 +1,14 @@
 // How the PEs of a job find each other before they share memory: who am I, how many are we, barrier, allgather, end the
-// job. Ways: the launcher's page (oshrun), alone (no launcher), a thread of a test process. One thread per PE calls.
+// job. Ways: the launcher's page (oshrun), another launcher (launched.h), alone (no launcher), a thread of a test
+// process. One thread per PE calls.
+//
+// The PEs that share a job page, and with it memory, number themselves 0, 1, ... there: their slots. Records, heaps and
+// rooms lie by slot; all else names a PE by its number in the world. With oshrun both are the same.
 #pragma once
 
 #include "base/pe_local.h"
 #include "bootstrap/job_page.h"
+#include "bootstrap/launcher_api.h"
 
 #include <array>
 #include <cstddef>
@@ -15,16 +20,26 @@ struct Job {
     int n_pes = 0;       // 0: not joined
     int memory_fd = -1;  // the node's memory; begins with the job page
     JobPage* page = nullptr;
+    int slot = 0;  // of n_slots, those of the PEs that share the page
+    int n_slots = 0;
+    const int* slots = nullptr;    // of each PE, -1 for those without the page; null: a PE's slot is its number
+    const int* leaders = nullptr;  // of each PE, the first that shares its page; null: all share one
+    uint32_t cores = 1;            // that the PEs of the page may use
     bool has_launcher = false;
-    int node = 0;  // of n_nodes; load and store reach the PEs of one
+    const LauncherApi* launcher = nullptr;  // another one than oshrun
+    int node = 0;                           // of n_nodes; load and store reach the PEs of one
     int n_nodes = 1;
     const int* nodes = nullptr;  // of each PE; null: all are on one
-    uint64_t token = 0;          // of the job: what comes over the network without it is refused
-    bool as_thread = false;      // PEs are threads of this process and share every mapping (tests)
-    uint32_t barriers = 0;       // passed so far
+    int page_node = 0;           // the node's number among those pretended on the page
+    int n_page_nodes = 1;
+    uint64_t token = 0;      // of the job: what comes over the network without it is refused
+    bool as_thread = false;  // PEs are threads of this process and share every mapping (tests)
+    uint32_t barriers = 0;   // passed so far
 
-    PeRecord& record(int of_pe) const { return page->records()[of_pe]; }
+    PeRecord& record(int of_slot) const { return page->records()[of_slot]; }
+    PeRecord& own_record() const { return record(slot); }
     int node_of(int of_pe) const { return nodes ? nodes[of_pe] : 0; }
+    int slot_of(int of_pe) const { return slots ? slots[of_pe] : of_pe; }
 };
 
 extern HEDDLE_PE_LOCAL Job job;
@@ -34,21 +49,26 @@ bool join(char* error, size_t error_bytes);
 
 using Post = std::array<uint64_t, PeRecord::kPostWords>;
 
-// Waits for all PEs; all that they wrote before is seen after.
+// Waits for the PEs of the page; all that they wrote before is seen after.
 void barrier(const char* function);
+// Waits for all PEs of the job. Where they are on several pages the launcher is asked, which takes milliseconds.
+void barrier_of_world(const char* function);
 
-// Shows `mine` to all PEs; after it, posted(pe) is what each gave, until the next exchange.
+// Shows `mine` to the PEs of the page; after it, posted(slot) is what each gave, until the next exchange.
 void exchange(const char* function, const Post& mine);
-Post posted(int pe);
+Post posted(int slot);
 
-// Says how this PE is reached over the network; after a barrier any PE may ask for it. False when the card is too
-// large.
-bool publish_card(const void* card, size_t bytes);
-// The card of a PE: its size, or 0 with the reason in error. Any thread.
+constexpr size_t kMostCardBytes = 4096;  // on the page PeCard::kBytes
+// Says how this PE is reached over the network; behind the world's barrier any PE may ask for it. False with the reason
+// in error when the card is too large.
+bool publish_card(const void* card, size_t bytes, char* error, size_t error_bytes);
+// The card of a PE, for which there is room for the largest: its size, or 0 with the reason in error. Any thread.
 size_t card_of(int pe, char* card, char* error, size_t error_bytes);
 
 // Asks the launcher to end the job. The first request of a job wins.
 void request_exit(ExitRequest request, int status);
+// Where another launcher than oshrun runs the job, makes it end all PEs, this one among them. Any thread.
+void end_launched_job(int status);
 
 // Shows where this PE waits; see PeRecord.
 void show_wait(const char* function, const void* address);

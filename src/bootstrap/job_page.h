@@ -1,10 +1,10 @@
-// The job page: the first bytes of the node's memory, made by the launcher (or by a PE that has none) before any PE
-// runs, and the only thing that launcher and library share. It carries the bootstrap (barrier, allgather), tells the
-// launcher who asked to end the job, and shows where each PE waits.
+// The job page: the first bytes of the node's memory, made by the launcher before any PE runs (or by the node's first
+// PE, when the launcher is not oshrun), and the only thing that launcher and library share. It carries the bootstrap
+// (barrier, allgather), tells the launcher who asked to end the job, and shows where each PE waits.
 //
 // Layout: JobPage, then n_pes PeRecords, then n_pes PeCards, rounded up to whole pages (job_page_bytes). Created
-// zeroed; the launcher fills magic to cpus and token, and may read all the rest at any time. Version: kJobPageMagic
-// changes with the layout.
+// zeroed; its maker fills magic to cpus and token, and the launcher may read all the rest at any time. Version:
+// kJobPageMagic changes with the layout.
 #pragma once
 
 #include "os/memfd.h"
@@ -100,5 +100,8 @@ constexpr size_t job_page_bytes(int n_pes) {
     return os::round_up(sizeof(JobPage) + static_cast<size_t>(n_pes) * (sizeof(PeRecord) + sizeof(PeCard)),
                         os::kPageBytes);
 }
+
+// A page for n_pes PEs in new memory, all filled in; *fd is the memory's descriptor. Null on failure, with errno set.
+JobPage* create_job_page(int n_pes, int* fd);
 
 }  // namespace heddle::bootstrap

@@ -21,9 +21,9 @@ constexpr size_t kLargestMapping = size_t{1} << 46;  // half of the 47 bits of u
 
 }  // namespace
 
-Layout plan(int n_pes, size_t first_free, size_t shared_bytes, size_t heap_bytes, size_t data_bytes) {
+Layout plan(int n_slots, size_t first_free, size_t shared_bytes, size_t heap_bytes, size_t data_bytes) {
     Layout layout = {};
-    layout.n_pes = n_pes;
+    layout.n_slots = n_slots;
     layout.shared_offset = os::round_up(first_free, os::kPageBytes);
     layout.shared_bytes = os::round_up(shared_bytes, os::kPageBytes);
     layout.slots_offset = os::round_up(layout.shared_offset + layout.shared_bytes, kHugePageBytes);
@@ -31,8 +31,8 @@ Layout plan(int n_pes, size_t first_free, size_t shared_bytes, size_t heap_bytes
     layout.data_offset = layout.heap_bytes + HEDDLE_GAP_BYTES;
     layout.data_bytes = os::round_up(data_bytes, os::kPageBytes);
     layout.stride = os::round_up(layout.data_offset + layout.data_bytes + HEDDLE_GAP_BYTES, kHugePageBytes);
-    if (layout.stride <= kLargestMapping / static_cast<size_t>(n_pes))
-        layout.total_bytes = layout.slots_offset + layout.stride * static_cast<size_t>(n_pes);
+    if (layout.stride <= kLargestMapping / static_cast<size_t>(n_slots))
+        layout.total_bytes = layout.slots_offset + layout.stride * static_cast<size_t>(n_slots);
     return layout;
 }
 
@@ -80,8 +80,8 @@ bool map_node(int fd, const Layout& layout) {
     return true;
 }
 
-void prepare_heap(int pe, bool huge_pages, bool first_touch) {
-    char* heap = node_memory.heap(pe);
+void prepare_heap(int slot, bool huge_pages, bool first_touch) {
+    char* heap = node_memory.heap(slot);
     const size_t bytes = node_memory.layout.heap_bytes;
     if (huge_pages) {
         const bool agreed = madvise(heap, bytes, MADV_HUGEPAGE) == 0;
@@ -96,8 +96,8 @@ void prepare_heap(int pe, bool huge_pages, bool first_touch) {
     }
 }
 
-void discard_heap(int pe) {
-    madvise(node_memory.heap(pe), node_memory.layout.heap_bytes, MADV_REMOVE);
+void discard_heap(int slot) {
+    madvise(node_memory.heap(slot), node_memory.layout.heap_bytes, MADV_REMOVE);
 }
 
 }  // namespace heddle::memory

@@ -1,11 +1,11 @@
 // The node's memory: one memfd, mapped once by each PE.
 //
-//     [ job page | shared area | slot of PE 0 | slot of PE 1 | ... ]          slot = [ heap | gap | static data | gap ]
+//     [ job page | shared area | slot 0 | slot 1 | ... ]                      slot = [ heap | gap | static data | gap ]
 //
-// All slots have one stride, a multiple of 2 MiB. The gaps belong to nobody, so that one value which starts inside a
-// region and crosses its end harms nothing (heddle/abi.h). The shared area is for collectives. Pages are committed as
-// they are touched: address space is the only price of a large heap.
-// Set up by runtime, one thread; read by all afterwards.
+// A slot for each PE of the node (bootstrap/bootstrap.h says whose it is). All slots have one stride, a multiple of 2
+// MiB. The gaps belong to nobody, so that one value which starts inside a region and crosses its end harms nothing
+// (heddle/abi.h). The shared area is for collectives. Pages are committed as they are touched: address space is the
+// only price of a large heap. Set up by runtime, one thread; read by all afterwards.
 #pragma once
 
 #include "base/pe_local.h"
@@ -15,7 +15,7 @@
 namespace heddle::memory {
 
 struct Layout {
-    int n_pes;
+    int n_slots;
     size_t shared_offset;  // of the shared area, from the start of the memory
     size_t shared_bytes;
     size_t slots_offset;
@@ -27,7 +27,7 @@ struct Layout {
 };
 
 // first_free: bytes of the memory already taken (the job page). Sizes are rounded up to pages.
-Layout plan(int n_pes, size_t first_free, size_t shared_bytes, size_t heap_bytes, size_t data_bytes);
+Layout plan(int n_slots, size_t first_free, size_t shared_bytes, size_t heap_bytes, size_t data_bytes);
 
 struct NodeMemory {
     Layout layout = {};
@@ -35,10 +35,10 @@ struct NodeMemory {
     char* base = nullptr;  // where this PE has it mapped
 
     char* shared() const { return base + layout.shared_offset; }
-    char* heap(int pe) const { return base + layout.slots_offset + layout.stride * static_cast<size_t>(pe); }
-    char* data(int pe) const { return heap(pe) + layout.data_offset; }
-    // Of pe's static data, from the start of the memory.
-    size_t data_file_offset(int pe) const { return static_cast<size_t>(data(pe) - base); }
+    char* heap(int slot) const { return base + layout.slots_offset + layout.stride * static_cast<size_t>(slot); }
+    char* data(int slot) const { return heap(slot) + layout.data_offset; }
+    // Of a slot's static data, from the start of the memory.
+    size_t data_file_offset(int slot) const { return static_cast<size_t>(data(slot) - base); }
 };
 
 extern HEDDLE_PE_LOCAL NodeMemory node_memory;
@@ -46,10 +46,11 @@ extern HEDDLE_PE_LOCAL NodeMemory node_memory;
 // Grows fd to the plan (all PEs do, with the same size) and maps it. False on failure, with errno set.
 bool map_node(int fd, const Layout& layout);
 
-// Applies HEDDLE_HUGE_PAGES and HEDDLE_FIRST_TOUCH to this PE's heap; says in debug messages whether they took effect.
-void prepare_heap(int pe, bool huge_pages, bool first_touch);
+// Applies HEDDLE_HUGE_PAGES and HEDDLE_FIRST_TOUCH to the heap of this PE's slot; says in debug messages whether they
+// took effect.
+void prepare_heap(int slot, bool huge_pages, bool first_touch);
 
-// Gives the pages of this PE's heap back; they read as zero afterwards.
-void discard_heap(int pe);
+// Gives the pages of the heap of this PE's slot back; they read as zero afterwards.
+void discard_heap(int slot);
 
 }  // namespace heddle::memory

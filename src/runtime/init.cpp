@@ -85,6 +85,7 @@ void become_forked_child() {
 
 void report_fatal() {
     bootstrap::request_exit(bootstrap::ExitRequest::kFatal, 1);
+    bootstrap::end_launched_job(1);
 }
 
 bool join(char* error) {
@@ -110,7 +111,7 @@ void start_waiting() {
     policy.monitor = os::find_monitor(static_cast<os::MonitorChoice>(base::settings.monitor));
     policy.node_threads = &job.page->threads;
     policy.node_sleepers = &job.page->sleepers;
-    policy.node_cores = job.page->cores;
+    policy.node_cores = job.cores;
     policy.own_cores = static_cast<uint32_t>(os::usable_cores());
     policy.show = bootstrap::show_wait;
     progress::count_this_thread();
@@ -119,13 +120,15 @@ void start_waiting() {
                                                 job.page->cpus, bootstrap::kCpuWords);
 }
 
-// All PEs tell each other what they need, agree on one layout, and map it.
+// The PEs that share memory tell each other what they need, agree on one layout, and map it.
 bool map_memory(const char* function, const memory::StaticRange& data, char* error) {
     const size_t heap_bytes = base::settings.symmetric_size;
     bootstrap::exchange(function, {heap_bytes, data.bytes()});
     size_t data_bytes = 0;
     for (int pe = 0; pe < job.n_pes; ++pe) {
-        const bootstrap::Post post = bootstrap::posted(pe);
+        if (job.slot_of(pe) < 0)
+            continue;
+        const bootstrap::Post post = bootstrap::posted(job.slot_of(pe));
         if (post[0] != heap_bytes) {
             snprintf(error, kErrorBytes,
                      "SHMEM_SYMMETRIC_SIZE is %zu bytes here, but %zu on PE %d: right would be one value for all",
@@ -135,13 +138,13 @@ bool map_memory(const char* function, const memory::StaticRange& data, char* err
         data_bytes = std::max(data_bytes, static_cast<size_t>(post[1]));
     }
     const memory::Layout layout =
-        memory::plan(job.n_pes, bootstrap::job_page_bytes(job.n_pes),
-                     team::rooms_bytes(job.n_pes) * static_cast<size_t>(job.n_nodes), heap_bytes, data_bytes);
+        memory::plan(job.n_slots, bootstrap::job_page_bytes(static_cast<int>(job.page->n_pes)),
+                     team::rooms_bytes(job.n_slots) * static_cast<size_t>(job.n_page_nodes), heap_bytes, data_bytes);
     if (!memory::map_node(job.memory_fd, layout)) {
         snprintf(error, kErrorBytes,
                  "cannot map the memory of %d PEs, %zu bytes of heap each: %s; right would be a smaller "
                  "SHMEM_SYMMETRIC_SIZE (or a higher limit, ulimit -v)",
-                 job.n_pes, heap_bytes, strerror(errno));
+                 job.n_slots, heap_bytes, strerror(errno));
         return false;
     }
     return true;
@@ -156,12 +159,12 @@ bool build_memory(const char* function, char* error) {
         return false;
     const memory::NodeMemory& node = memory::node_memory;
     if (data.bytes() > 0 &&
-        !memory::move_static_data(data, node.fd, node.data_file_offset(job.pe), become_forked_child)) {
+        !memory::move_static_data(data, node.fd, node.data_file_offset(job.slot), become_forked_child)) {
         snprintf(error, kErrorBytes, "cannot make static data shared: %s", strerror(errno));
         return false;
     }
     auto* symmetric = new memory::Symmetric;  // lives as long as the process
-    symmetric->heap = {reinterpret_cast<uintptr_t>(node.heap(job.pe)), node.layout.heap_bytes};
+    symmetric->heap = {reinterpret_cast<uintptr_t>(node.heap(job.slot)), node.layout.heap_bytes};
     symmetric->data = {data.begin, data.bytes()};
     symmetric->pe = job.pe;
     symmetric->n_pes = job.n_pes;
@@ -174,10 +177,12 @@ bool build_memory(const char* function, char* error) {
         return false;
     }
     heddle_peer* peers = new heddle_peer[static_cast<size_t>(job.n_pes)];
-    for (int pe = 0; pe < job.n_pes; ++pe)
+    for (int pe = 0; pe < job.n_pes; ++pe) {
+        const int slot = job.slot_of(pe);
         peers[pe] = job.node_of(pe) == job.node
-                        ? heddle_peer{node.heap(pe), node.layout.heap_bytes, node.data(pe), data.bytes()}
+                        ? heddle_peer{node.heap(slot), node.layout.heap_bytes, node.data(slot), data.bytes()}
                         : heddle_peer{};
+    }
     // A PE reaches itself at its own addresses. No gap lies behind them, so its last bytes are left to the slow path.
     if (data.bytes() > 0) {
         peers[job.pe].data = reinterpret_cast<char*>(data.begin);
@@ -220,13 +225,9 @@ bool start_network(char* error) {
         if (!fabric::network)
             return false;
         char card[fabric::kMostCardBytes];
-        if (!bootstrap::publish_card(card, fabric::network->card(card))) {
-            snprintf(error, kErrorBytes,
-                     "the addresses of %d wires are too long: right would be fewer, or fewer "
-                     "interfaces (HEDDLE_NET_WIRES, HEDDLE_NET_DEVICES)",
-                     fabric::network->wires());
+        static_assert(bootstrap::kMostCardBytes == fabric::kMostCardBytes);
+        if (!bootstrap::publish_card(card, fabric::network->card(card), error, kErrorBytes))
             return false;
-        }
     }
     progress::engine->set_network();
     progress::wait_policy->poll = [] { return fabric::network->poll(); };
@@ -261,21 +262,23 @@ bool start(const char* function, char* error) {
     if (!join(error))
         return false;
     start_waiting();
-    job.record(job.pe).state.store(static_cast<uint32_t>(bootstrap::PeState::kRunning), std::memory_order_relaxed);
+    job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kRunning), std::memory_order_relaxed);
     prepare_output();
     if (!memory::symmetric && !build_memory(function, error))
         return false;
     const memory::NodeMemory& node = memory::node_memory;
     memory::symmetric->allocator = new memory::Allocator(node.layout.heap_bytes);
-    memory::prepare_heap(job.pe, base::settings.huge_pages, base::settings.first_touch);
-    char* const rooms = node.shared() + team::rooms_bytes(job.n_pes) * static_cast<size_t>(job.node);
-    team::start_rooms(rooms, job.pe, job.n_pes, static_cast<uint32_t>(job.n_pes) > job.page->cores, job.n_nodes > 1);
+    memory::prepare_heap(job.slot, base::settings.huge_pages, base::settings.first_touch);
+    char* const rooms = node.shared() + team::rooms_bytes(job.n_slots) * static_cast<size_t>(job.page_node);
+    team::start_rooms(rooms, job.slot, job.n_slots, static_cast<uint32_t>(job.n_slots) > job.cores, job.n_nodes > 1,
+                      job.slots);
     team::start_teams(job.pe, job.n_pes, job.nodes);
     collective::machine = {&collective::kernels_for(static_cast<collective::VectorUnit>(base::settings.vector)),
                            os::last_level_cache_bytes()};
     if (job.n_nodes > 1 && !start_network(error))
         return false;
-    bootstrap::barrier(function);  // nobody reaches a peer's memory before that peer has moved its static data there
+    bootstrap::barrier_of_world(
+        function);  // nobody reaches a peer's memory before that peer has moved its static data there
     open_hot_path();
     base::lifecycle = Lifecycle::kRunning;
     report_start();
@@ -293,14 +296,14 @@ void stop(const base::Call& call) {
     team::stop_teams();
     base::lifecycle = Lifecycle::kFinalized;
     if (fabric::network) {
-        bootstrap::barrier(call.function);  // the last acknowledgements are there
+        bootstrap::barrier_of_world(call.function);  // the last acknowledgements are there
         fabric::network->stop();
     }
     // Nobody touches the heap of another any more. Static data stays shared: the program goes on using it.
-    memory::discard_heap(job.pe);
+    memory::discard_heap(job.slot);
     delete memory::symmetric->allocator;
     memory::symmetric->allocator = nullptr;
-    job.record(job.pe).state.store(static_cast<uint32_t>(bootstrap::PeState::kFinalized), std::memory_order_release);
+    job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kFinalized), std::memory_order_release);
 }
 
 // Returns false with the reason in error. Repeatable: later calls only count.

@@ -38,6 +38,7 @@ void global_exit(const char* function, int status) {
             funlockfile(stream);
         }
     }
+    bootstrap::end_launched_job(status);
     _exit(status);
 }
 

@@ -26,12 +26,12 @@ constexpr size_t whole_pages(size_t bytes) {
     return (bytes + kPage - 1) / kPage * kPage;
 }
 
-size_t room_bytes(int n_pes) {
-    return whole_pages(sizeof(RoomHead) + static_cast<size_t>(n_pes) * (sizeof(Seat) + 2 * kMailBytes));
+size_t room_bytes(int n_slots) {
+    return whole_pages(sizeof(RoomHead) + static_cast<size_t>(n_slots) * (sizeof(Seat) + 2 * kMailBytes));
 }
 
-size_t head_bytes(int n_pes) {
-    return whole_pages(sizeof(Directory) + static_cast<size_t>(n_pes) * sizeof(Whereabouts));
+size_t head_bytes(int n_slots) {
+    return whole_pages(sizeof(Directory) + static_cast<size_t>(n_slots) * sizeof(Whereabouts));
 }
 
 // Waits in a checked run, where it looks meanwhile whether that can end.
@@ -135,17 +135,18 @@ void hear(const Call& call, Place& place, int from_rank, uint32_t step) {
         progress::wait_until_gate_holds(call.function, gate, step);
 }
 
-size_t rooms_bytes(int n_pes) {
-    return head_bytes(n_pes) + kRooms * room_bytes(n_pes);
+size_t rooms_bytes(int n_slots) {
+    return head_bytes(n_slots) + kRooms * room_bytes(n_slots);
 }
 
-void start_rooms(char* shared, int pe, int n_pes, bool crowded, bool spans_nodes) {
+void start_rooms(char* shared, int slot, int n_slots, bool crowded, bool spans_nodes, const int* slots) {
     rooms.directory = reinterpret_cast<Directory*>(shared);
     rooms.whereabouts = reinterpret_cast<Whereabouts*>(shared + sizeof(Directory));
-    rooms.first_room = shared + head_bytes(n_pes);
-    rooms.room_bytes = room_bytes(n_pes);
-    rooms.pe = pe;
-    rooms.n_pes = n_pes;
+    rooms.first_room = shared + head_bytes(n_slots);
+    rooms.room_bytes = room_bytes(n_slots);
+    rooms.slot = slot;
+    rooms.slots = slots;
+    rooms.n_slots = n_slots;
     rooms.crowded = crowded;
     rooms.spans_nodes = spans_nodes;
 }
@@ -169,7 +170,7 @@ RoomHead* head_of(int index) {
 Room room_at(int index) {
     RoomHead* head = head_of(index);
     Seat* seats = reinterpret_cast<Seat*>(head + 1);
-    return {&head->meeting, seats, reinterpret_cast<char*>(seats + rooms.n_pes), index};
+    return {&head->meeting, seats, reinterpret_cast<char*>(seats + rooms.n_slots), index};
 }
 
 void claim_room(int index, const Members& members) {

@@ -1,7 +1,7 @@
 // Room: the shared memory in which the members of one team meet, and how they do it. Everything that collectives
 // synchronize with is here.
 //
-//     directory | whereabouts of each PE | room | room | ...      room = [ meeting | seat of each member | mail of each
+//     directory | whereabouts by slot | room | room | ...      room = [ meeting | seat of each member | mail of each
 //     ]
 //
 // Members go through one sequence of steps, numbered 1, 2, ... alike on all of them. A step is
@@ -136,12 +136,14 @@ void hear(const Call& call, Place& place, int from_rank, uint32_t step);
 
 // --- Rooms of a job.
 
-// Bytes of the shared area for n_pes PEs. It begins zeroed and stays valid across finalize and init.
-size_t rooms_bytes(int n_pes);
+// Bytes of the shared area for so many PEs. It begins zeroed and stays valid across finalize and init.
+size_t rooms_bytes(int n_slots);
 
-// Sets up this PE; shared: the area in this PE's address space.
+// Sets up this PE; shared: the area in this PE's address space. slot: of n_slots, the PEs of the area.
 // crowded: there are more PEs on the node than cores. spans_nodes: the job has more than one node.
-void start_rooms(char* shared, int pe, int n_pes, bool crowded, bool spans_nodes = false);
+// slots: of each PE of the world, which lives on; null: a PE's slot is its number.
+void start_rooms(char* shared, int slot, int n_slots, bool crowded, bool spans_nodes = false,
+                 const int* slots = nullptr);
 
 // As start_rooms was told.
 bool is_crowded();

@@ -31,13 +31,14 @@ struct alignas(64) Whereabouts {
 
 struct Rooms {
     Directory* directory = nullptr;
-    Whereabouts* whereabouts = nullptr;  // of each PE
+    Whereabouts* whereabouts = nullptr;  // by slot
     char* first_room = nullptr;
     size_t room_bytes = 0;
-    int pe = 0;
-    int n_pes = 0;
-    bool crowded = false;      // more PEs on the node than cores
-    bool spans_nodes = false;  // the job does
+    int slot = 0;  // of n_slots: the PEs that share the memory, which in a job on one node are all, by their numbers
+    int n_slots = 0;
+    const int* slots = nullptr;  // of each PE; null: its number
+    bool crowded = false;        // more PEs on the node than cores
+    bool spans_nodes = false;    // the job does
 };
 extern HEDDLE_PE_LOCAL Rooms rooms;
 

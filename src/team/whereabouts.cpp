@@ -13,6 +13,7 @@ namespace heddle::team {
 
 namespace {
 
+// Circles are looked for in jobs on one node alone, where a PE's slot is its number.
 constexpr uint64_t kBetweenLooksNs = 1000000000;
 
 // Where pe is: its room and step, or room -1. One number, to see whether it has moved.
@@ -76,7 +77,7 @@ constexpr int kMostLooked = 1024;  // PEs of a job that circles are looked for i
 }  // namespace
 
 void enter_collective(const Call& call, int room_index) {
-    Whereabouts& here = rooms.whereabouts[rooms.pe];
+    Whereabouts& here = rooms.whereabouts[rooms.slot];
     const base::CallText text = base::describe(call);
     for (size_t i = 0; i < Whereabouts::kTextWords; ++i) {
         uint64_t word;
@@ -88,19 +89,20 @@ void enter_collective(const Call& call, int room_index) {
 }
 
 void leave_collective() {
-    rooms.whereabouts[rooms.pe].room.store(0, std::memory_order_relaxed);
+    rooms.whereabouts[rooms.slot].room.store(0, std::memory_order_relaxed);
 }
 
 void come_to(const Place& place, uint32_t step) {
     place.room.seats[place.rank].entered.store(step, std::memory_order_relaxed);
-    rooms.whereabouts[rooms.pe].step.store(step, std::memory_order_relaxed);
+    rooms.whereabouts[rooms.slot].step.store(step, std::memory_order_relaxed);
 }
 
 base::CallText whereabouts_of(int pe) {
     base::CallText text = {};
     static_assert(sizeof text == 8 * Whereabouts::kTextWords);
+    const Whereabouts& there = rooms.whereabouts[rooms.slots ? rooms.slots[pe] : pe];
     for (size_t i = 0; i < Whereabouts::kTextWords; ++i) {
-        const uint64_t word = rooms.whereabouts[pe].text[i].load(std::memory_order_relaxed);
+        const uint64_t word = there.text[i].load(std::memory_order_relaxed);
         memcpy(text.data() + 8 * i, &word, 8);
     }
     text.back() = '\0';
@@ -113,12 +115,12 @@ void CircleWatch::look() {
         return;
     const bool first = next_look_ns_ == 0;
     next_look_ns_ = now + kBetweenLooksNs;
-    if (first || told_ || rooms.n_pes > kMostLooked)
+    if (first || told_ || rooms.n_slots > kMostLooked)
         return;
     char seen[kMostLooked] = {};
     int path[kMostLooked], length = 0;
     uint64_t circle = 0;
-    if (leads_back(rooms.pe, rooms.pe, seen, path, &length)) {
+    if (leads_back(rooms.slot, rooms.slot, seen, path, &length)) {
         circle = 1;
         for (int i = 0; i < length; ++i) {
             const Spot spot = spot_of(path[i]);
@@ -140,7 +142,7 @@ void CircleWatch::look() {
         "waits for PE %d, which is in %s and waits for this PE%s: right would be the same order of collectives on all "
         "PEs; this PE is in %s";
     const char* by_way = length > 2 ? " by way of others" : "";
-    const base::CallText theirs = whereabouts_of(other), mine = whereabouts_of(rooms.pe);
+    const base::CallText theirs = whereabouts_of(other), mine = whereabouts_of(rooms.slot);
     if (!several_threads)
         base::fatal(call_.function, kMessage, other, theirs.data(), by_way, mine.data());
     base::complain(call_.function, kMessage, other, theirs.data(), by_way, mine.data());

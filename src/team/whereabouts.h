@@ -18,7 +18,7 @@ void leave_collective();
 // It has come to a step of the collective that it is in.
 void come_to(const Place& place, uint32_t step);
 
-// The call of a PE, as it told when it entered its collective.
+// The call of a PE on this node, as it told when it entered its collective.
 base::CallText whereabouts_of(int pe);
 
 // Looks, while this PE waits, whether the wait can end. Cheap: does something once a second.

@@ -83,8 +83,9 @@ void run_pes(int n_pes, const std::function<void(int pe)>& body) {
     std::vector<std::thread> pes;
     for (int pe = 0; pe < n_pes; ++pe) {
         pes.emplace_back([=, &body] {
-            job.pe = pe;
-            job.n_pes = n_pes;
+            job.pe = job.slot = pe;
+            job.n_pes = job.n_slots = n_pes;
+            job.cores = page->cores;
             job.memory_fd = fd;
             job.page = page;
             job.as_thread = true;

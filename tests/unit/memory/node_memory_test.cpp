@@ -29,7 +29,7 @@ void check_layout(const Layout& layout, size_t first_free, size_t shared, size_t
     EXPECT_GE(layout.data_bytes, data);
     EXPECT_GE(layout.stride, layout.data_offset + layout.data_bytes + HEDDLE_GAP_BYTES) << "no gap behind the data";
     EXPECT_EQ(layout.stride % kHuge, 0u);
-    EXPECT_EQ(layout.total_bytes, layout.slots_offset + layout.stride * static_cast<size_t>(layout.n_pes));
+    EXPECT_EQ(layout.total_bytes, layout.slots_offset + layout.stride * static_cast<size_t>(layout.n_slots));
 }
 
 TEST(Plan, LeavesGapsAndOneStride) {

@@ -1,0 +1,33 @@
+#include "bootstrap/job_page.h"
+
+#include "os/process.h"
+#include "os/topology.h"
+
+#include <unistd.h>
+#include <cerrno>
+
+namespace heddle::bootstrap {
+
+JobPage* create_job_page(int n_pes, int* fd) {
+    const size_t bytes = job_page_bytes(n_pes);
+    *fd = os::create_memory("heddle", bytes);
+    if (*fd < 0) {
+        errno = -*fd;
+        return nullptr;
+    }
+    auto* page = static_cast<JobPage*>(os::map_shared(*fd, 0, bytes));  // zeroed, which is its initial state
+    if (!page) {
+        const int error = errno;
+        close(*fd);
+        errno = error;
+        return nullptr;
+    }
+    page->magic = kJobPageMagic;
+    page->n_pes = static_cast<uint32_t>(n_pes);
+    page->cores = static_cast<uint32_t>(os::usable_cores());
+    os::usable_cpus(page->cpus, kCpuWords);
+    page->token = os::random_word();
+    return page;
+}
+
+}  // namespace heddle::bootstrap

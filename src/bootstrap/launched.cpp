@@ -1,0 +1,183 @@
+#include "bootstrap/launched.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "bootstrap/bootstrap.h"
+#include "os/topology.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace heddle::bootstrap {
+
+namespace {
+
+constexpr const char* kPlugin = "libheddle_pmix.so";
+constexpr const char* kOfferKey = "heddle.offer";
+constexpr const char* kPlaceKey = "heddle.place";
+
+// Where the first PE of a host has the memory that it offers to the others.
+struct Offer {
+    uint64_t token;  // of its page
+    int32_t pid;
+    int32_t fd;
+};
+
+// What each PE tells all others.
+struct Place {
+    uint64_t token;  // of its page; PE 0's is the job's
+    uint64_t heap_bytes;
+    int32_t leader;
+    int32_t unused;
+};
+
+void launcher_lost() {
+    base::complain("launcher", "the launcher has died");
+    _exit(1);
+}
+
+// At exit: a PE that has finalized ends well. A fork's child is no PE.
+void leave() {
+    const PeRecord& mine = job.own_record();
+    if (mine.pid.load(std::memory_order_relaxed) == getpid() &&
+        mine.state.load(std::memory_order_relaxed) == static_cast<uint32_t>(PeState::kFinalized))
+        job.launcher->finalize();
+}
+
+const LauncherApi* load_plugin(char* error, size_t error_bytes) {
+    void* const library = dlopen(kPlugin, RTLD_NOW | RTLD_LOCAL);
+    const void* const api = library ? dlsym(library, "heddle_launcher_1") : nullptr;
+    if (!api)
+        snprintf(error, error_bytes,
+                 "this PE was started by a launcher that speaks PMIx (PMIX_RANK=%s), which cannot be asked: %s; right "
+                 "would be oshrun, or a Heddle that was built where PMIx is",
+                 getenv("PMIX_RANK"), library ? "the plugin is of another version" : dlerror());
+    return static_cast<const LauncherApi*>(api);
+}
+
+bool make_page(int n_pes, char* error, size_t error_bytes) {
+    job.page = create_job_page(n_pes, &job.memory_fd);
+    if (!job.page)
+        snprintf(error, error_bytes, "cannot create shared memory: %s", strerror(errno));
+    return job.page;
+}
+
+// Opens the memory of another process on this host; false when it is not here, and then it is no matter why.
+bool accept(const Offer& offer) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", offer.pid, offer.fd);
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    struct stat status;
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &status) == 0 && static_cast<size_t>(status.st_size) >= sizeof(JobPage)) {
+        auto* page = static_cast<JobPage*>(os::map_shared(fd, 0, os::kPageBytes));
+        if (page && page->magic == kJobPageMagic && page->token == offer.token) {
+            const int n_pes = static_cast<int>(page->n_pes);
+            os::unmap(page, os::kPageBytes);
+            job.page = static_cast<JobPage*>(os::map_shared(fd, 0, job_page_bytes(n_pes)));
+            job.memory_fd = fd;
+            if (job.page)
+                return true;
+        } else if (page) {
+            os::unmap(page, os::kPageBytes);
+        }
+    }
+    close(fd);
+    return false;
+}
+
+// Gets this PE its page; *leader is the PE that made it.
+bool find_page(const LauncherJob& started, int* leader, char* error, size_t error_bytes) {
+    *leader = started.peers[0];
+    if (*leader == started.pe) {
+        if (!make_page(started.n_peers, error, error_bytes))
+            return false;
+        const Offer offer = {job.page->token, getpid(), job.memory_fd};
+        return job.launcher->publish(kOfferKey, &offer, sizeof offer, Reach::kHost, error, error_bytes);
+    }
+    Offer offer;
+    if (job.launcher->get(*leader, kOfferKey, &offer, sizeof offer, error, error_bytes) != sizeof offer)
+        return false;
+    if (accept(offer)) {
+        uint64_t cpus[kCpuWords];
+        os::usable_cpus(cpus, kCpuWords);
+        // Relaxed: read behind the fence in join_launched. The launcher may have bound each PE to cores of its own.
+        for (size_t i = 0; i < kCpuWords; ++i) __atomic_fetch_or(&job.page->cpus[i], cpus[i], __ATOMIC_RELAXED);
+        return true;
+    }
+    HEDDLE_DEBUG("launcher", "PE %d is on this host, but its memory is not within reach: a node of its own", *leader);
+    *leader = started.pe;
+    return make_page(1, error, error_bytes);
+}
+
+// All tell all where they are. Fills the job's tables.
+bool exchange_places(const LauncherJob& started, int leader, char* error, size_t error_bytes) {
+    const LauncherApi& launcher = *job.launcher;
+    const Place mine = {job.page->token, base::settings.symmetric_size, leader, 0};
+    if (!launcher.publish(kPlaceKey, &mine, sizeof mine, Reach::kJob, error, error_bytes) ||
+        !launcher.fence(true, error, error_bytes))
+        return false;
+    auto* leaders = new int[static_cast<size_t>(started.n_pes)];  // both live as long as the process
+    auto* slots = new int[static_cast<size_t>(started.n_pes)];
+    job.n_slots = 0;
+    for (int pe = 0; pe < started.n_pes; ++pe) {
+        Place place;
+        if (launcher.get(pe, kPlaceKey, &place, sizeof place, error, error_bytes) != sizeof place)
+            return false;
+        if (place.heap_bytes != mine.heap_bytes) {
+            snprintf(error, error_bytes,
+                     "SHMEM_SYMMETRIC_SIZE is %zu bytes here, but %zu on PE %d: right would be one value for all",
+                     static_cast<size_t>(mine.heap_bytes), static_cast<size_t>(place.heap_bytes), pe);
+            return false;
+        }
+        if (pe == 0)
+            job.token = place.token;
+        leaders[pe] = place.leader;
+        slots[pe] = place.leader == leader ? job.n_slots++ : -1;
+    }
+    job.slot = slots[started.pe];
+    if (job.n_slots < started.n_pes) {
+        job.leaders = leaders;
+        job.slots = slots;
+    }
+    return true;
+}
+
+uint32_t cores_of_page() {
+    int cores = 0;
+    for (const uint64_t& word : job.page->cpus) cores += std::popcount(__atomic_load_n(&word, __ATOMIC_RELAXED));
+    return cores > 0 ? static_cast<uint32_t>(cores) : job.page->cores;
+}
+
+}  // namespace
+
+bool is_launched() {
+    return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK");
+}
+
+bool join_launched(char* error, size_t error_bytes) {
+    job.launcher = load_plugin(error, error_bytes);
+    LauncherJob started;
+    int leader = 0;
+    if (!job.launcher || !job.launcher->init(&started, launcher_lost, error, error_bytes) ||
+        !find_page(started, &leader, error, error_bytes) || !exchange_places(started, leader, error, error_bytes))
+        return false;
+    job.own_record().pid.store(getpid(), std::memory_order_relaxed);
+    job.pe = started.pe;
+    job.n_pes = started.n_pes;
+    job.cores = cores_of_page();
+    job.has_launcher = true;
+    atexit(leave);
+    return true;
+}
+
+}  // namespace heddle::bootstrap
