@@ -74,11 +74,15 @@ bool make_page(int n_pes, char* error, size_t error_bytes) {
 bool accept(const Offer& offer) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/fd/%d", offer.pid, offer.fd);
-    const int fd = open(path, O_RDWR | O_CLOEXEC);
-    struct stat status;
+    const auto is_memory = [](const struct stat& file) {
+        return S_ISREG(file.st_mode) && static_cast<size_t>(file.st_size) >= sizeof(JobPage);
+    };
+    // Looked at before it is opened: in another space of process numbers it may be anything, a device too.
+    struct stat file;
+    const int fd = stat(path, &file) == 0 && is_memory(file) ? open(path, O_RDWR | O_CLOEXEC) : -1;
     if (fd < 0)
         return false;
-    if (fstat(fd, &status) == 0 && static_cast<size_t>(status.st_size) >= sizeof(JobPage)) {
+    if (fstat(fd, &file) == 0 && is_memory(file)) {
         auto* page = static_cast<JobPage*>(os::map_shared(fd, 0, os::kPageBytes));
         if (page && page->magic == kJobPageMagic && page->token == offer.token) {
             const int n_pes = static_cast<int>(page->n_pes);

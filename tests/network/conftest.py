@@ -1,0 +1,115 @@
+"""Runs small programs under mpirun, on this host and on several (hosts.py). The build under test is HEDDLE_BUILD."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import hosts as made_of  # noqa: E402
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
+LIMIT_S = 60
+SHAPES = ["1+1", "2+2", "3+1", "1+1+2"]  # PEs on each host
+
+
+def pytest_sessionstart(session):
+    lacking = made_of.missing() or ("" if shutil.which("mpirun") else "mpirun")
+    if not lacking:
+        lacking = ", ".join(name for name in ("libheddle_pmix.so", "libheddle_ucx.so") if not (BUILD / "lib" / name).exists())
+    if lacking:
+        pytest.exit(f"skipped: jobs on several hosts need {lacking}", returncode=77)
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory):
+    """The folder with the compiled programs."""
+    folder = tmp_path_factory.mktemp("programs")
+    for source in HERE.glob("*.c"):
+        subprocess.run([BUILD / "bin" / "oshcc", "-O2", "-Wall", source, "-o", folder / source.stem], check=True, timeout=60)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def hosts(tmp_path_factory):
+    all_hosts = made_of.Hosts(tmp_path_factory.mktemp("hosts"), 3)
+    yield all_hosts
+    all_hosts.close()
+
+
+def alive(pid):
+    """False for a process that is gone or waits only to be reaped."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+class Result:
+    def __init__(self, status, out, err, seconds):
+        self.status, self.out, self.err, self.seconds = status, out, err, seconds
+        self.lines = out.splitlines()
+
+    def pids(self):
+        """The processes that have said `pid N`."""
+        return [int(line.split()[1]) for line in self.lines if line.startswith("pid ")]
+
+    def __repr__(self):
+        return f"status {self.status} after {self.seconds:.2f} s\nout: {self.out[-3000:]}\nerr: {self.err[-3000:]}"
+
+
+def start(command):
+    return subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def finish(process, limit=LIMIT_S):
+    begin = time.monotonic()
+    try:
+        out, err = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        process.terminate()  # mpirun ends its PEs
+        out, err = process.communicate(timeout=20)
+        pytest.fail(f"has not ended within {limit} s: {Result(None, out, err, limit)}")
+    return Result(process.returncode, out, err, time.monotonic() - begin)
+
+
+class Mpirun:
+    def __init__(self, programs, hosts=None):
+        self.programs, self.hosts = programs, hosts
+
+    def command(self, shape, *program, settings=None):
+        """shape: PEs of each host ("2+1"), or of this machine ("4")."""
+        counts = [int(count) for count in shape.split("+")]
+        command = ["mpirun", "--allow-run-as-root", "-n", sum(counts)]
+        for name, value in {"HEDDLE_NET_TRANSPORTS": "tcp", **(settings or {})}.items():
+            command += ["-x", f"{name}={value}"]
+        if self.hosts:
+            command += ["--mca", "plm_rsh_agent", self.hosts.agent, "--host",
+                        ",".join(f"{host.name}:{count}" for host, count in zip(self.hosts.all, counts))]
+        else:
+            command += ["--oversubscribe"]
+        command += ["--wdir", self.programs, *program]
+        return self.hosts.all[0].within(*command) if self.hosts else list(map(str, command))
+
+    def start(self, shape, *program, **options):
+        return start(self.command(shape, *program, **options))
+
+    def run(self, shape, *program, limit=LIMIT_S, **options):
+        return finish(self.start(shape, *program, **options), limit)
+
+
+@pytest.fixture
+def here(programs):
+    return Mpirun(programs)
+
+
+@pytest.fixture
+def apart(programs, hosts):
+    return Mpirun(programs, hosts)

@@ -1,0 +1,74 @@
+"""mpirun on one host: one node, and nodes that are pretended or apart although they are on one host."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import alive
+
+
+@pytest.mark.parametrize("pes", [1, 2, 3, 4])
+def test_answers_are_right(here, pes):
+    result = here.run(str(pes), "./data")
+    assert result.status == 0, result
+    assert sorted(result.lines) == [f"PE {pe} of {pes}: {pes} on its node" for pe in range(pes)], result
+
+
+def test_no_network_is_opened_for_one_node(here):
+    result = here.run("3", "./loaded")
+    assert sorted(result.lines) == [f"PE {pe} of 3: pmix 1, ucx 0" for pe in range(3)], result
+
+
+def test_checked_runs_find_nothing_wrong(here):
+    result = here.run("3", "./data", settings={"HEDDLE_CHECK": "1"})
+    assert result.status == 0 and len(result.lines) == 3, result
+
+
+@pytest.mark.parametrize("node_pes,near", [(1, [1, 1, 1, 1]), (2, [2, 2, 2, 2]), (3, [3, 3, 3, 1]), (4, [4, 4, 4, 4])])
+def test_pretended_nodes(here, node_pes, near):
+    result = here.run("4", "./data", settings={"HEDDLE_NODE_PES": node_pes})
+    assert result.status == 0, result
+    assert sorted(result.lines) == [f"PE {pe} of 4: {near[pe]} on its node" for pe in range(4)], result
+
+
+@pytest.mark.parametrize("apart,near", [([2], [2, 2, 1]), ([0], [1, 1, 1]), ([0, 1, 2], [1, 1, 1])])
+def test_who_cannot_reach_the_memory_is_a_node_of_its_own(here, programs, apart, near):
+    """PEs with process numbers of their own, as in containers: the host's memory cannot be proved to be theirs."""
+    script = programs / f"apart-{'-'.join(map(str, apart))}"
+    script.write_text(f'#!/bin/sh\ncase $PMIX_RANK in {"|".join(map(str, apart))}) exec unshare --pid --fork '
+                      '--mount-proc "$@" ;; esac\nexec "$@"\n')
+    script.chmod(0o755)
+    result = here.run("3", script, "./data")
+    assert result.status == 0, result
+    assert sorted(result.lines) == [f"PE {pe} of 3: {near[pe]} on its node" for pe in range(3)], result
+
+
+def test_init_may_follow_finalize(here):
+    result = here.run("3", "./ends", "again")
+    assert result.status == 0, result
+    assert sorted(line for line in result.lines if line.startswith("again")) == [f"again: {pe}" for pe in (1, 2, 3)], result
+
+
+def test_sizes_that_differ_are_an_error_on_one_host(here):
+    process = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "1", "-x", "SHMEM_SYMMETRIC_SIZE=1m",
+                              here.programs / "ends", ":", "-n", "1", "-x", "SHMEM_SYMMETRIC_SIZE=2m", here.programs / "ends"],
+                             capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    assert process.returncode == 1
+    assert "SHMEM_SYMMETRIC_SIZE is 1048576 bytes here, but 2097152 on PE 1" in process.stderr, process.stderr
+
+
+def test_the_death_of_mpirun_ends_the_pes(here):
+    process = here.start("3", "./ends", "wait")
+    pids = [int(process.stdout.readline().split()[1]) for _ in range(3)]
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=20)
+    end = time.monotonic() + 10
+    while time.monotonic() < end and any(map(alive, pids)):
+        time.sleep(0.05)
+    left = [pid for pid in pids if alive(pid)]
+    for pid in left:  # the test's own programs, as they have just told
+        os.kill(pid, signal.SIGKILL)
+    assert not left
