@@ -3,13 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK(condition)                                                                        \
-    do {                                                                                        \
-        if (!(condition)) {                                                                     \
+#define CHECK(condition)                                                                       \
+    do {                                                                                       \
+        if (!(condition)) {                                                                    \
             printf("PE %d: line %d: %s does not hold\n", shmem_my_pe(), __LINE__, #condition); \
-            fflush(stdout);                                                                     \
-            shmem_global_exit(9);                                                               \
-        }                                                                                       \
+            fflush(stdout);                                                                    \
+            shmem_global_exit(9);                                                              \
+        }                                                                                      \
     } while (0)
 
 enum { kMost = 64, kLarge = 300000 };
