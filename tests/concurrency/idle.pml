@@ -1,0 +1,217 @@
+/* No record is left behind: Stream::publish, send and go_idle (src/fabric/stream.h), Wire::queue, poll and unlock
+ * (src/fabric/wire.h), in every interleaving of three threads: the producer, which polls where publish says so; one that
+ * polls, as the service thread does; and one that queues the stream although nothing may be new, as a quiet does.
+ *
+ * Memory is x86's: a plain store waits in its thread's store buffer and reaches memory later, in order; a locked
+ * instruction (exchange, compare-and-swap) empties the buffer of its thread first; a heavy fence
+ * (os/asymmetric_fence.h) sees each thread's buffer empty at some point. Who holds the lock reads what was stored under
+ * it: the lock is given back by an exchange.
+ *
+ * What departs is acknowledged later; until then what follows gathers, as in Stream::send. Windows, full messages and
+ * hurries only make more depart, and are left out.
+ *
+ * Proven: when all threads have stopped and the network has brought all that it had, every record has departed and the
+ * stream is not on the stack.
+ *
+ * Mutants, which must fail:
+ *   -DNO_HEAVY_FENCE  go_idle does not fence
+ *   -DNO_SECOND_LOOK  send does not look at published again behind go_idle
+ *   -DQUEUED_STORE    send_queued unsets queued by a plain store, which its look at published may pass
+ *   -DQUEUED_LATE     send_queued unsets queued behind send
+ *   -DNO_LOOK_BEHIND  who gives the lock back does not look at the stack again
+ * A variant: the lane has just come to its producer from the thread that polls, which may still be acknowledging for it
+ * (Network::make_lane), and its mutant:
+ *   -DNEW_OWNER
+ *   -DNEW_OWNER=2     make_lane does not fence */
+
+#define RECORDS 2
+#define PRODUCER 0
+#define POLLER 1
+#define OTHER 2
+
+#define PUBLISHED 0
+#define IDLE 1
+#define QUEUED 2
+chan buffer[3] = [4] of { byte, byte };
+
+/* As memory holds it. */
+#ifdef NEW_OWNER
+byte published = 1, departed = 1;
+bool idle = false, idle_stored = false;
+byte thread = POLLER;
+#else
+byte published = 0, departed = 0;
+bool idle = true, idle_stored = true;
+byte thread = PRODUCER;
+#endif
+byte acked = 0;
+bool queued = false, stacked = false, locked = false;
+byte own_published = published;  /* as the producer has stored it; idle_stored: as the holder of the lock has */
+byte ended = 0;
+
+active [3] proctype store_buffer() {
+    byte what, value;
+end_idle:
+    do
+    :: atomic {
+           buffer[_pid] ? what, value ->
+           if
+           :: what == PUBLISHED -> published = value
+           :: what == IDLE -> idle = value
+           :: what == QUEUED -> queued = value
+           fi
+       }
+    od
+}
+
+inline drained() { empty(buffer[me]) }
+
+inline heavy_fence() {
+    drained();  /* its own first, then the others' */
+    empty(buffer[PRODUCER]);
+    empty(buffer[POLLER]);
+    empty(buffer[OTHER])
+}
+
+inline look() {
+    if
+    :: me == PRODUCER -> seen = own_published
+    :: else -> seen = published
+    fi
+}
+
+/* Stream::send, under the lock. */
+inline send() {
+    do
+    :: look();
+       if
+       :: seen == departed ->
+          if
+          :: acked == departed && !idle_stored ->
+             atomic { idle_stored = true; buffer[me] ! IDLE, true };
+#ifndef NO_HEAVY_FENCE
+             if
+             :: thread != me -> heavy_fence()
+             :: else
+             fi
+#endif
+          :: else
+          fi;
+#ifdef NO_SECOND_LOOK
+          break
+#else
+          look();
+          if
+          :: seen == departed -> break
+          :: else
+          fi
+#endif
+       :: else ->
+          if
+          :: departed != acked -> break  /* it gathers */
+          :: else -> atomic { idle_stored = false; buffer[me] ! IDLE, false; departed = seen }
+          fi
+       fi
+    od
+}
+
+/* Wire::queue. */
+inline queue() {
+    drained();
+    atomic { was = queued; queued = true };
+    if
+    :: !was -> stacked = true
+    :: else
+    fi
+}
+
+/* Wire::poll. The network brings an acknowledgement, or has none yet. */
+inline poll() {
+    do
+    :: drained();
+       atomic { was = locked; locked = true };
+       if
+       :: was -> break
+       :: else
+       fi;
+       atomic { was = stacked; stacked = false };
+       if
+       :: was ->
+#if defined(QUEUED_STORE)
+          buffer[me] ! QUEUED, false;
+          send()
+#elif defined(QUEUED_LATE)
+          send();
+          drained();
+          queued = false
+#else
+          drained();
+          queued = false;
+          send()
+#endif
+       :: else
+       fi;
+       if
+       :: acked != departed -> acked = departed; send()
+       :: true
+       fi;
+       drained();
+       locked = false;
+#ifdef NO_LOOK_BEHIND
+       break
+#else
+       if
+       :: !stacked -> break
+       :: else
+       fi
+#endif
+    od
+}
+
+active proctype producer() {
+    byte me = PRODUCER, seen;
+    bool was;
+#ifdef NEW_OWNER
+    acked == departed;  /* its streams are quiet */
+    thread = me;        /* and a compare-and-swap */
+#if NEW_OWNER != 2
+    heavy_fence();
+#endif
+#endif
+    do
+    :: own_published < RECORDS ->
+       atomic { own_published++; buffer[me] ! PUBLISHED, own_published };
+       if
+       :: idle -> queue(); poll()
+       :: else
+       fi
+    :: else -> break
+    od;
+    ended++
+}
+
+active proctype poller() {
+    byte me = POLLER, seen, polls;
+    bool was;
+    do
+    :: polls < 2 -> poll(); polls++
+    :: else -> break
+    od;
+    ended++;
+    /* What the network still brings wakes it. */
+    do
+    :: acked != departed -> poll()
+    :: ended == 3 && acked == departed && empty(buffer[PRODUCER]) && empty(buffer[POLLER]) && empty(buffer[OTHER]) ->
+       break
+    od;
+    assert(!stacked);
+    assert(departed == RECORDS)
+}
+
+active proctype other() {
+    byte me = OTHER, seen;
+    bool was;
+    queue();
+    poll();
+    ended++
+}
