@@ -47,16 +47,23 @@ bool is_aligned(const char* place, size_t bytes) {
     return reinterpret_cast<uintptr_t>(place) % bytes == 0;
 }
 
-// Single values are stored untorn, as on-node peers store them.
+// Single values are stored untorn, as on-node peers store them. Records may lie at any address.
+template <class T>
+void store_value(char* to, const char* from) {
+    T value;
+    memcpy(&value, from, sizeof value);
+    heddle_store(to, &value, sizeof value);
+}
+
 void store(char* to, const char* from, size_t bytes) {
     if (bytes == 8 && is_aligned(to, 8))
-        heddle_store(to, from, 8);
+        store_value<uint64_t>(to, from);
     else if (bytes == 4 && is_aligned(to, 4))
-        heddle_store(to, from, 4);
+        store_value<uint32_t>(to, from);
     else if (bytes == 2 && is_aligned(to, 2))
-        heddle_store(to, from, 2);
+        store_value<uint16_t>(to, from);
     else if (bytes == 1)
-        heddle_store(to, from, 1);
+        store_value<uint8_t>(to, from);
     else
         memcpy(to, from, bytes);
 }
@@ -82,7 +89,7 @@ inline bool apply_word_put(uint64_t head, const char* end, const Regions& region
     char* const to = regions.find(head, kWord);
     if (static_cast<size_t>(end - *at) < 2 * kWord || !to || !is_aligned(to, kWord))
         return false;
-    heddle_store(to, *at + kWord, kWord);
+    store_value<uint64_t>(to, *at + kWord);
     *at += 2 * kWord;
     return true;
 }

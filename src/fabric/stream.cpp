@@ -14,17 +14,26 @@ namespace heddle::fabric {
 
 namespace {
 
-// One value of a reply to where the program wants it: untorn, as a load by a neighbour would be.
+// One value of a reply to where the program wants it: untorn, as a load by a neighbour would be. Neither place need be
+// aligned.
+template <class T>
+void bring_value(char* to, const char* from) {
+    T value;
+    memcpy(&value, from, sizeof value);
+    if (reinterpret_cast<uintptr_t>(to) % sizeof value == 0)
+        heddle_store(to, &value, sizeof value);
+    else
+        memcpy(to, &value, sizeof value);
+}
+
 void bring(char* to, const char* from, size_t bytes) {
     switch (bytes) {
-        case 1:
-            return heddle_store(to, from, 1);
         case 2:
-            return heddle_store(to, from, 2);
+            return bring_value<uint16_t>(to, from);
         case 4:
-            return heddle_store(to, from, 4);
+            return bring_value<uint32_t>(to, from);
         case 8:
-            return heddle_store(to, from, 8);
+            return bring_value<uint64_t>(to, from);
         default:
             memcpy(to, from, bytes);
     }
