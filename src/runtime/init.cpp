@@ -29,6 +29,7 @@
 #include <pthread.h>
 #include <unistd.h>
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -193,8 +194,13 @@ bool build_memory(const char* function, char* error) {
     return true;
 }
 
+// From when this PE has all its answers until it starts again: others may be gone then, and nothing is lost by it.
+HEDDLE_PE_LOCAL std::atomic<bool> is_leaving{false};
+
 // Says which PE is lost, and ends this one.
-[[noreturn]] void lose(int pe, const char* reason) {
+void lose(int pe, const char* reason) {
+    if (is_leaving.load(std::memory_order_relaxed))  // set by the thread that then waits for all in stop
+        return;
     // A PE that has ended is named by the launcher, which ends this one too: its message is the better one.
     constexpr uint64_t kLauncherNs = 2000000000;
     os::sleep_ns(kLauncherNs);
@@ -229,6 +235,7 @@ bool start_network(char* error) {
         if (!bootstrap::publish_card(card, fabric::network->card(card), error, kErrorBytes))
             return false;
     }
+    is_leaving.store(false, std::memory_order_relaxed);
     progress::engine->set_network();
     progress::wait_policy->poll = [] { return fabric::network->poll(); };
     progress::wait_policy->landed = &progress::engine->finished();
@@ -296,6 +303,7 @@ void stop(const base::Call& call) {
     team::stop_teams();
     base::lifecycle = Lifecycle::kFinalized;
     if (fabric::network) {
+        is_leaving.store(true, std::memory_order_relaxed);
         bootstrap::barrier_of_world(call.function);  // the last acknowledgements are there
         fabric::network->stop();
     }
