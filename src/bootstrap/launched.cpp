@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
+#include "os/plugin.h"
 #include "os/topology.h"
 
 #include <dlfcn.h>
@@ -53,7 +54,7 @@ void leave() {
 }
 
 const LauncherApi* load_plugin(char* error, size_t error_bytes) {
-    void* const library = dlopen(kPlugin, RTLD_NOW | RTLD_LOCAL);
+    void* const library = os::load_plugin(kPlugin);
     const void* const api = library ? dlsym(library, "heddle_launcher_1") : nullptr;
     if (!api)
         snprintf(error, error_bytes,

@@ -27,6 +27,11 @@ void fetch(char* to, const char* from, size_t bytes) {
 
 }  // namespace
 
+Inbound::~Inbound() {
+    for (const Large* large : larges_) delete large;  // the transport is closed: nothing comes any more
+    free(replies_data_);
+}
+
 uint64_t Inbound::complete() const {
     uint64_t position = applied_;
     for (const Large* large : larges_)

@@ -21,6 +21,10 @@ class Inbound final : private Applier {
   public:
     Inbound(Wire& wire, int pe, uint32_t lane, Inbound* behind) : next(behind), wire_(wire), pe_(pe), lane_(lane) {}
 
+    ~Inbound();
+    Inbound(const Inbound&) = delete;
+    Inbound& operator=(const Inbound&) = delete;
+
     void on_records(uint64_t position, const char* records, size_t bytes);
     void on_large(uint64_t position, size_t bytes, Arrival* arrival);
     // Tells the sender what is complete.

@@ -4,6 +4,7 @@
 #include "os/asymmetric_fence.h"
 #include "os/clock.h"
 #include "os/memfd.h"
+#include "os/plugin.h"
 
 #include <dlfcn.h>
 #include <sched.h>
@@ -82,7 +83,7 @@ std::unique_ptr<Network> Network::open(const NetworkOptions& options, const Surr
         snprintf(error, error_bytes, "this kernel has no membarrier(2): right would be Linux 4.14 or later");
         return nullptr;
     }
-    made->library_ = dlopen(options.plugin, RTLD_LAZY | RTLD_LOCAL);
+    made->library_ = os::load_plugin(options.plugin);
     if (!made->library_) {
         snprintf(error, error_bytes, "%s", dlerror());
         return nullptr;
