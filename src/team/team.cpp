@@ -195,6 +195,8 @@ void start_teams(int pe, int n_pes, const int* nodes) {
             if (!nodes || nodes[i] == nodes[pe])
                 pes[count++] = i;
         teams->on_node = members_of(pes, count);
+        if (!teams->on_node.list)
+            delete[] pes;
     }
     settle(&teams->world, &heddle_team_world, all, kWorldRoom, id_of(all));
     settle(&teams->shared, &heddle_team_shared, teams->on_node, kSharedRoom, 0);
