@@ -1,9 +1,11 @@
-// oshrun: runs the PEs of an OpenSHMEM program on this machine. See options.cpp for what it promises, job.h for how.
+// oshrun: runs the PEs of an OpenSHMEM program on this machine, or has another launcher run them on several hosts. See
+// options.cpp for what it promises, job.h and hosts.h for how.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
 
+#include "hosts.h"
 #include "job.h"
 #include "options.h"
 
@@ -35,5 +37,5 @@ int main(int argc, char** argv) {
         case Parsed::kRun:
             break;
     }
-    return Job(options).run();
+    return options.hosts.empty() ? Job(options).run() : hand_over(options);
 }

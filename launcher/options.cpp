@@ -3,6 +3,7 @@
 #include <getopt.h>
 #include <heddle/constants.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <cstring>
 
 #include "bootstrap/job_page.h"
+#include "hosts.h"
 
 namespace heddle::launcher {
 
@@ -19,7 +21,7 @@ constexpr double kLongestTimeoutS = 1e9;  // 31 years: keeps nanoseconds within 
 
 constexpr const char* kHelp =
     "Usage: oshrun -n N [options] program [arguments]\n"
-    "Runs N PEs of an OpenSHMEM program on this machine and ends them together.\n"
+    "Runs N PEs of an OpenSHMEM program, on this machine or on several hosts, and ends them together.\n"
     "\n"
     "  -n N               number of PEs, 1 to %d\n"
     "  --timeout SECONDS  end the job after this time (decimals allowed) with status 124, and tell where each PE "
@@ -27,8 +29,15 @@ constexpr const char* kHelp =
     "  --bind core|none   core: bind PE i to the i-th usable core, modulo their number; none (default): bind nothing\n"
     "  --tag-output       begin each line of output with [pe]\n"
     "  --env NAME=VALUE   set a variable for the PEs; may be repeated\n"
+    "  --hosts A:N,B:N    run on these hosts, filling one after the other; a host without a number takes one PE\n"
+    "  --hostfile FILE    the same, a host in each line (a, a:2 or a slots=2); # begins a comment\n"
     "  --help, --version  print this, or the version\n"
     "\n"
+    "Several hosts: the PEs are started by the first of prterun, mpirun (Open MPI) and srun in PATH, with PMIx. "
+    "Settings\n"
+    "(HEDDLE_*, SHMEM_*, SMA_*, UCX_*) and --env reach all hosts; input, output, tags and status are that launcher's.\n"
+    "\n"
+    "On this machine:\n"
     "Input: PE 0 reads oshrun's standard input, the others read nothing.\n"
     "Output: forwarded by whole lines; lines of different PEs are never mixed. A line longer than 1 MiB may be cut "
     "where\n"
@@ -78,13 +87,15 @@ bool parse_variable(const char* text, Options* options) {
     return false;
 }
 
-enum Option { kTimeout = 256, kBind, kTagOutput, kEnv };
+enum Option { kTimeout = 256, kBind, kTagOutput, kEnv, kHosts, kHostFile };
 
 const option kLongOptions[] = {
     {"timeout", required_argument, nullptr, kTimeout},
     {"bind", required_argument, nullptr, kBind},
     {"tag-output", no_argument, nullptr, kTagOutput},
     {"env", required_argument, nullptr, kEnv},
+    {"hosts", required_argument, nullptr, kHosts},
+    {"hostfile", required_argument, nullptr, kHostFile},
     {"help", no_argument, nullptr, 'h'},
     {"version", no_argument, nullptr, 'V'},
     {nullptr, 0, nullptr, 0},
@@ -101,6 +112,44 @@ void explain_bad_option(int kind, const char* word) {
         fprintf(stderr, "oshrun: %s: this option takes no value; see oshrun --help\n", name);
     else
         fprintf(stderr, "oshrun: unknown option %s; see oshrun --help\n", name);
+}
+
+// What does not go together. `program`: the words behind the options.
+bool fits_together(const Options& options, char** program) {
+    if (options.pes == 0) {
+        fprintf(stderr, "oshrun: no number of PEs given; use: oshrun -n N program [arguments]\n");
+        return false;
+    }
+    if (!program[0] || program[0][0] == '\0') {
+        fprintf(stderr, "oshrun: no program given; use: oshrun -n N program [arguments]\n");
+        return false;
+    }
+    if (options.hosts.empty())
+        return true;
+    int places = 0;
+    for (const Host& host : options.hosts) places += std::min(host.pes, options.pes - places);
+    if (places < options.pes) {
+        fprintf(stderr,
+                "oshrun: -n %d: the hosts named have room for %d; a host takes as many PEs as its number says\n",
+                options.pes, places);
+        return false;
+    }
+    if (options.timeout_s > 0) {
+        fprintf(stderr,
+                "oshrun: --timeout is for jobs on this machine; for several hosts use timeout(1): timeout %.9g "
+                "oshrun --hosts ...\n",
+                options.timeout_s);
+        return false;
+    }
+    return true;
+}
+
+bool take_hosts(int option, const char* text, Options* options) {
+    if (!options->hosts.empty()) {
+        fprintf(stderr, "oshrun: the hosts are given twice: use --hosts or --hostfile, once\n");
+        return false;
+    }
+    return option == kHosts ? read_hosts(text, &options->hosts) : read_host_file(text, &options->hosts);
 }
 
 }  // namespace
@@ -129,6 +178,10 @@ Parsed parse_options(int argc, char** argv, Options* options) {
             case kEnv:
                 good = parse_variable(optarg, options);
                 break;
+            case kHosts:
+            case kHostFile:
+                good = take_hosts(kind, optarg, options);
+                break;
             case 'h':
                 printf(kHelp, bootstrap::kMaxPes);
                 return Parsed::kAnswered;
@@ -142,14 +195,8 @@ Parsed parse_options(int argc, char** argv, Options* options) {
         if (!good)
             return Parsed::kBad;
     }
-    if (options->pes == 0) {
-        fprintf(stderr, "oshrun: no number of PEs given; use: oshrun -n N program [arguments]\n");
+    if (!fits_together(*options, argv + optind))
         return Parsed::kBad;
-    }
-    if (optind == argc || argv[optind][0] == '\0') {
-        fprintf(stderr, "oshrun: no program given; use: oshrun -n N program [arguments]\n");
-        return Parsed::kBad;
-    }
     options->program = argv + optind;
     return Parsed::kRun;
 }

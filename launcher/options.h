@@ -9,9 +9,15 @@ namespace heddle::launcher {
 
 constexpr int kStatusBadInput = 2;
 
+struct Host {
+    std::string name;
+    int pes;  // that it may have
+};
+
 struct Options {
     int pes = 0;
-    double timeout_s = 0;  // 0: none
+    std::vector<Host> hosts;  // in the order in which they are filled; none: this machine
+    double timeout_s = 0;     // 0: none
     bool bind_to_cores = false;
     bool tag_output = false;
     std::vector<std::pair<std::string, std::string>> environment;

@@ -14,20 +14,6 @@
 
 namespace heddle::launcher {
 
-namespace {
-
-constexpr int kStatusCannotStart = 1;
-constexpr int kStatusCannotRun = 126;  // as shells have it
-constexpr int kStatusNoProgram = 127;
-
-enum Stage : int { kPipe, kFork, kBind, kExec };
-
-struct Failure {  // what a child that could not become a PE writes to the launcher
-    int stage;
-    int error;
-};
-
-// Looks `name` up as execvp does, without running a shell for what the kernel cannot run. Returns 0 or an errno.
 int find_program(const std::string& name, std::string* path) {
     if (name.find('/') != std::string::npos) {
         *path = name;
@@ -50,6 +36,19 @@ int find_program(const std::string& name, std::string* path) {
     }
     return error;
 }
+
+namespace {
+
+constexpr int kStatusCannotStart = 1;
+constexpr int kStatusCannotRun = 126;  // as shells have it
+constexpr int kStatusNoProgram = 127;
+
+enum Stage : int { kPipe, kFork, kBind, kExec };
+
+struct Failure {  // what a child that could not become a PE writes to the launcher
+    int stage;
+    int error;
+};
 
 std::string explain_exec(const std::string& name, const std::string& path, int error) {
     std::string text = "cannot run '" + name + "': ";

@@ -17,6 +17,9 @@
 
 namespace heddle::launcher {
 
+// Looks `name` up as execvp does, without running a shell for what the kernel cannot run. Returns 0 or an errno.
+int find_program(const std::string& name, std::string* path);
+
 // What the launcher changes for itself and gives back to the PEs.
 struct Inherited {
     sigset_t signal_mask;

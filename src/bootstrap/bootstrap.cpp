@@ -79,6 +79,12 @@ bool join_launcher(int fd, char* error, size_t error_bytes) {
 }
 
 bool join_alone(char* error, size_t error_bytes) {
+    if (const char* launcher = getenv(kEnvHandedOver)) {
+        snprintf(error, error_bytes,
+                 "%s did not tell this PE who it is (PMIX_RANK is unset): oshrun --hosts needs one that speaks PMIx",
+                 launcher);
+        return false;
+    }
     int fd = -1;
     JobPage* const page = create_job_page(1, &fd);
     if (!page) {
@@ -134,6 +140,7 @@ bool join(char* error, size_t error_bytes) {
                                             : join_alone(error, error_bytes);
         if (!joined)
             return false;
+        unsetenv(kEnvHandedOver);  // programs that a PE starts are no PEs
         number_nodes(static_cast<int>(std::min<uint64_t>(base::settings.node_pes, kMaxPes)));
     }
     return true;

@@ -26,6 +26,8 @@ constexpr const char* kEnvJobFd = "HEDDLE_JOB_FD";  // descriptor of the node's 
 constexpr const char* kEnvLifelineFd =
     "HEDDLE_LIFELINE_FD";  // read end of the launcher's pipe, inherited (os/process.h)
 
+constexpr const char* kEnvHandedOver = "HEDDLE_HANDED_OVER";  // the launcher that oshrun asked to start the PEs
+
 enum class PeState : uint32_t {
     kAbsent,   // has not called shmem_init (a shell script, or not one of ours)
     kRunning,  // between init and finalize

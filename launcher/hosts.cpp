@@ -1,0 +1,175 @@
+#include "hosts.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "bootstrap/job_page.h"
+#include "start.h"
+
+namespace heddle::launcher {
+
+namespace {
+
+constexpr int kStatusNoLauncher = 1;
+constexpr const char* kBlanks = " \t\r\n";
+
+bool parse_count(const std::string& text, int* count) {
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, *count);
+    return error == std::errc() && rest == end && *count >= 1 && *count <= bootstrap::kMaxPes;
+}
+
+// A name, and behind `mark` its number of PEs. False when it is none.
+bool add_host(const std::string& text, const char* mark, std::vector<Host>* hosts) {
+    const size_t at = text.find(mark);
+    const std::string name = text.substr(0, std::min(at, text.find_last_not_of(kBlanks, at - 1) + 1));
+    Host host = {name, 1};
+    const bool counted = at == std::string::npos || parse_count(text.substr(at + strlen(mark)), &host.pes);
+    // A name that begins with "-" would be an option of the launcher; "*" and "/" are srun's.
+    if (!counted || name.empty() || name[0] == '-' || name.find_first_of(" \t:=,*/") != std::string::npos)
+        return false;
+    hosts->push_back(host);
+    return true;
+}
+
+// As each launcher writes them, cut to the number of PEs.
+std::string list_of(const std::vector<Host>& hosts, int pes, const char* mark) {
+    std::string list;
+    for (const Host& host : hosts) {
+        const int here = std::min(host.pes, pes);
+        if (here == 0)
+            break;
+        list += (list.empty() ? "" : ",") + host.name + mark + std::to_string(here);
+        pes -= here;
+    }
+    return list;
+}
+
+// Variables that the PEs on other hosts must have too: the settings, and what --env names.
+std::vector<std::string> names_to_export(const Options& options) {
+    std::vector<std::string> names;
+    const auto add = [&](const std::string& name) {
+        if (std::find(names.begin(), names.end(), name) == names.end())
+            names.push_back(name);
+    };
+    for (char** variable = environ; *variable; ++variable)
+        for (const char* prefix : {"HEDDLE_", "SHMEM_", "SMA_", "UCX_"})
+            if (strncmp(*variable, prefix, strlen(prefix)) == 0 && strchr(*variable, '='))
+                add(std::string(*variable, strchr(*variable, '=')));
+    for (const auto& [name, value] : options.environment) add(name);
+    return names;
+}
+
+using Words = std::vector<std::string>;
+
+// mpirun of Open MPI, and prterun, which took over its options but for one.
+Words for_mpirun(const Options& options, const char* tag) {
+    Words words;
+    if (geteuid() == 0)
+        words.push_back("--allow-run-as-root");
+    words.insert(words.end(), {"-n", std::to_string(options.pes), "--host", list_of(options.hosts, options.pes, ":"),
+                               "--bind-to", options.bind_to_cores ? "core" : "none"});
+    if (options.tag_output) {
+        if (tag[0] != '-')
+            words.push_back("--output");
+        words.push_back(tag);
+    }
+    for (const std::string& name : names_to_export(options)) words.insert(words.end(), {"-x", name});
+    return words;
+}
+
+// srun gives all variables to the PEs by itself.
+Words for_srun(const Options& options) {
+    Words words = {"--mpi=pmix",
+                   "--input=0",
+                   "-n",
+                   std::to_string(options.pes),
+                   "--distribution=arbitrary",
+                   "--nodelist=" + list_of(options.hosts, options.pes, "*"),
+                   options.bind_to_cores ? "--cpu-bind=cores" : "--cpu-bind=none"};
+    if (options.tag_output)
+        words.push_back("--label");
+    return words;
+}
+
+Words words_for(const std::string& launcher, const Options& options) {
+    return launcher == "srun"      ? for_srun(options)
+           : launcher == "prterun" ? for_mpirun(options, "tag")
+                                   : for_mpirun(options, "--tag-output");
+}
+
+}  // namespace
+
+bool read_hosts(const char* text, std::vector<Host>* hosts) {
+    const std::string all = text;
+    for (size_t begin = 0; begin <= all.size();) {
+        const size_t end = std::min(all.find(',', begin), all.size());
+        const std::string word = all.substr(begin, end - begin);
+        begin = end + 1;
+        if (add_host(word, ":", hosts))
+            continue;
+        fprintf(stderr, "oshrun: --hosts %s: '%s' must be a host, or a host and its number of PEs, for instance a:2\n",
+                text, word.c_str());
+        return false;
+    }
+    return true;
+}
+
+bool read_host_file(const char* path, std::vector<Host>* hosts) {
+    FILE* file = fopen(path, "re");
+    if (!file) {
+        fprintf(stderr, "oshrun: --hostfile %s: %s\n", path, strerror(errno));
+        return false;
+    }
+    char* line = nullptr;
+    size_t room = 0;
+    int number = 0;
+    bool good = true;
+    while (good && getline(&line, &room, file) >= 0) {
+        ++number;
+        std::string text = line;
+        text.erase(std::min(text.find('#'), text.size()));
+        text.erase(text.find_last_not_of(kBlanks) + 1);
+        text.erase(0, std::min(text.find_first_not_of(kBlanks), text.size()));
+        good = text.empty() || add_host(text, text.find("slots=") == std::string::npos ? ":" : "slots=", hosts);
+        if (!good)
+            fprintf(stderr, "oshrun: --hostfile %s: line %d: '%s' must be a host, or as 'a:2' or 'a slots=2'\n", path,
+                    number, text.c_str());
+    }
+    free(line);
+    fclose(file);
+    if (good && hosts->empty())
+        fprintf(stderr, "oshrun: --hostfile %s: it names no host\n", path);
+    return good && !hosts->empty();
+}
+
+int hand_over(const Options& options) {
+    for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
+    for (const std::string launcher : {"prterun", "mpirun", "srun"}) {
+        std::string path;
+        if (find_program(launcher, &path) != 0)
+            continue;
+        setenv(bootstrap::kEnvHandedOver, launcher.c_str(), 1);
+        Words words = words_for(launcher, options);
+        std::vector<char*> arguments = {path.data()};
+        for (std::string& word : words) arguments.push_back(word.data());
+        for (char** argument = options.program; *argument; ++argument) arguments.push_back(*argument);
+        arguments.push_back(nullptr);
+        fprintf(stderr, "oshrun: %s starts the PEs\n", path.c_str());
+        execv(path.c_str(), arguments.data());
+        fprintf(stderr, "oshrun: cannot run %s: %s\n", path.c_str(), strerror(errno));
+        return kStatusNoLauncher;
+    }
+    fprintf(stderr,
+            "oshrun: several hosts need a launcher that speaks PMIx: prterun, mpirun (Open MPI) or srun, and none is "
+            "in PATH\n");
+    return kStatusNoLauncher;
+}
+
+}  // namespace heddle::launcher
