@@ -24,7 +24,12 @@ for kind do
             need spin spin
             need chromium chromium
             need pkg-config pkg-config
-            [ -e /usr/include/ucp/api/ucp.h ] || missing="$missing libucx-dev" # the network's tests
+            # The network, and jobs on several hosts (tests/network).
+            pkg-config --exists ucx 2>/dev/null || missing="$missing libucx-dev ucx-utils"
+            pkg-config --exists pmix 2>/dev/null || missing="$missing libpmix-dev"
+            need mpirun openmpi-bin
+            need ip iproute2
+            need unshare util-linux
             ;;
         *)
             echo "require.sh: no such kind: $kind (build, test)" >&2

@@ -5,7 +5,11 @@ import os
 
 import pytest
 
-PRINTER = '#!/bin/sh\nfor word in "$@"; do printf '%s\\n' "$word"; done\necho "A=$A"\nexit 6\n'
+PRINTER = """#!/bin/sh
+for word in "$@"; do printf '%s\\n' "$word"; done
+echo "A=$A"
+exit 6
+"""
 
 
 @pytest.fixture
@@ -60,7 +64,8 @@ def test_what_srun_is_told(oshrun, path_with):
     result = oshrun.run("--hosts", "a:3,b:2,c", "-n", "4", "--env", "A=b", "--tag-output", "./program", "word",
                         env=path_with("srun"))
     lines = result.out.splitlines()
-    assert {"--mpi=pmix", "--nodelist=a*3,b*1", "--distribution=arbitrary", "--cpu-bind=none", "--label"} <= set(lines), result
+    told = {"--mpi=pmix", "--nodelist=a*3,b*1", "--distribution=arbitrary", "--cpu-bind=none", "--label"}
+    assert told <= set(lines), result
     assert lines[-3:] == ["./program", "word", "A=b"], result
 
 

@@ -21,7 +21,8 @@ SHAPES = ["1+1", "2+2", "3+1", "1+1+2"]  # PEs on each host
 def pytest_sessionstart(session):
     lacking = made_of.missing() or ("" if shutil.which("mpirun") else "mpirun")
     if not lacking:
-        lacking = ", ".join(name for name in ("libheddle_pmix.so", "libheddle_ucx.so") if not (BUILD / "lib" / name).exists())
+        plugins = ["libheddle_pmix.so", "libheddle_ucx.so"]
+        lacking = ", ".join(name for name in plugins if not (BUILD / "lib" / name).exists())
     if lacking:
         pytest.exit(f"skipped: jobs on several hosts need {lacking}", returncode=77)
 
@@ -31,7 +32,8 @@ def programs(tmp_path_factory):
     """The folder with the compiled programs."""
     folder = tmp_path_factory.mktemp("programs")
     for source in HERE.glob("*.c"):
-        subprocess.run([BUILD / "bin" / "oshcc", "-O2", "-Wall", source, "-o", folder / source.stem], check=True, timeout=60)
+        subprocess.run([BUILD / "bin" / "oshcc", "-O2", "-Wall", source, "-o", folder / source.stem], check=True,
+                       timeout=60)
     return folder
 
 

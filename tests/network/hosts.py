@@ -29,14 +29,16 @@ def missing():
 class Namespace:
     def __init__(self, name, hosts_file):
         self.name = name
-        self.holder = subprocess.Popen(["unshare", "--net", "--uts", "--mount", "sh", "-c", HOLD, "sh", name, hosts_file],
-                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        command = ["unshare", "--net", "--uts", "--mount", "sh", "-c", HOLD, "sh", name, hosts_file]
+        self.holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True)
         if self.holder.stdout.readline() != "ready\n":
             self.holder.kill()
             raise RuntimeError(f"no namespace {name}: {self.holder.communicate()[1]}")
 
     def within(self, *command, folder="/"):
-        return ["nsenter", f"--target={self.holder.pid}", "--net", "--uts", "--mount", f"--wd={folder}", *map(str, command)]
+        return ["nsenter", f"--target={self.holder.pid}", "--net", "--uts", "--mount", f"--wd={folder}",
+                *map(str, command)]
 
     def do(self, *command):
         subprocess.run(self.within(*command), check=True, capture_output=True, text=True, timeout=20)

@@ -49,12 +49,15 @@ def test_who_cannot_reach_the_memory_is_a_node_of_its_own(here, programs, apart,
 def test_init_may_follow_finalize(here):
     result = here.run("3", "./ends", "again")
     assert result.status == 0, result
-    assert sorted(line for line in result.lines if line.startswith("again")) == [f"again: {pe}" for pe in (1, 2, 3)], result
+    again = sorted(line for line in result.lines if line.startswith("again"))
+    assert again == [f"again: {pe}" for pe in (1, 2, 3)], result
 
 
 def test_sizes_that_differ_are_an_error_on_one_host(here):
-    process = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "1", "-x", "SHMEM_SYMMETRIC_SIZE=1m",
-                              here.programs / "ends", ":", "-n", "1", "-x", "SHMEM_SYMMETRIC_SIZE=2m", here.programs / "ends"],
+    ends = here.programs / "ends"
+    process = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe",
+                              "-n", "1", "-x", "SHMEM_SYMMETRIC_SIZE=1m", ends, ":",
+                              "-n", "1", "-x", "SHMEM_SYMMETRIC_SIZE=2m", ends],
                              capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
     assert process.returncode == 1
     assert "SHMEM_SYMMETRIC_SIZE is 1048576 bytes here, but 2097152 on PE 1" in process.stderr, process.stderr

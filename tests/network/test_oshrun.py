@@ -18,8 +18,10 @@ def oshrun(hosts, programs):
             hostfile.write_text("\n".join(named))
             where = ["--hostfile", hostfile]
         command = hosts.all[0].within(BUILD / "bin" / "oshrun", *where, "-n", sum(places), *words, folder=programs)
-        environment = {**os.environ, "OMPI_MCA_plm_rsh_agent": str(hosts.agent), "HEDDLE_NET_TRANSPORTS": "tcp", **variables}
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL)
+        environment = {**os.environ, "OMPI_MCA_plm_rsh_agent": str(hosts.agent), "HEDDLE_NET_TRANSPORTS": "tcp",
+                       **variables}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_S,
+                              stdin=subprocess.DEVNULL)
     return run
 
 
@@ -27,7 +29,8 @@ def oshrun(hosts, programs):
 def test_answers_are_right(oshrun, tmp_path, as_file):
     result = oshrun([2, 1], "./data", hostfile=tmp_path / "list" if as_file else None)
     assert result.returncode == 0, result
-    assert sorted(result.stdout.splitlines()) == [f"PE {pe} of 3: {near} on its node" for pe, near in enumerate([2, 2, 1])], result
+    lines = [f"PE {pe} of 3: {near} on its node" for pe, near in enumerate([2, 2, 1])]
+    assert sorted(result.stdout.splitlines()) == lines, result
     assert "mpirun starts the PEs" in result.stderr, result
 
 
@@ -49,6 +52,6 @@ def test_the_status_of_global_exit(oshrun):
 
 def test_a_launcher_without_pmix_is_noticed(programs):
     """Its PEs would each be a job of their own."""
-    result = subprocess.run([programs / "ends"], env={**os.environ, "HEDDLE_HANDED_OVER": "mpirun"}, capture_output=True,
-                            text=True, timeout=LIMIT_S)
+    result = subprocess.run([programs / "ends"], env={**os.environ, "HEDDLE_HANDED_OVER": "mpirun"},
+                            capture_output=True, text=True, timeout=LIMIT_S)
     assert result.returncode == 1 and "mpirun did not tell this PE who it is" in result.stderr, result

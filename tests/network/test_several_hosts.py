@@ -49,7 +49,8 @@ def test_the_network_is_opened(apart):
 def test_init_may_follow_finalize(apart):
     result = apart.run("2+1", "./ends", "again")
     assert result.status == 0, result
-    assert sorted(line for line in result.lines if line.startswith("again")) == [f"again: {pe}" for pe in (1, 2, 3)], result
+    again = sorted(line for line in result.lines if line.startswith("again"))
+    assert again == [f"again: {pe}" for pe in (1, 2, 3)], result
 
 
 def ended(result):
@@ -95,7 +96,7 @@ def test_a_fatal_message_ends_the_job(apart):
     assert "heddle [pe 2] shmem_long_p: pe 3 is out of range: the job has PEs 0 to 2" in result.err, result
 
 
-def test_sizes_that_differ_are_an_error(apart, hosts, programs):
+def test_sizes_that_differ_are_an_error(apart, programs):
     """On all PEs: nobody waits for one that has given up."""
     script = programs / "sizes"
     script.write_text('#!/bin/sh\nSHMEM_SYMMETRIC_SIZE=$((PMIX_RANK + 1))m exec "$@"\n')
