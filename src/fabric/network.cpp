@@ -142,6 +142,10 @@ Lane* Network::make_lane(std::atomic<Lane*>& list, const void* thread) {
         lane_table_[number].store(lane, std::memory_order_release);  // pairs with stream_of
     }
     lane->producer.thread.store(thread, std::memory_order_relaxed);
+    // Its last thread may be about to set a stream of it idle, and take it for its own (Stream::go_idle): from here on
+    // it knows better, or has set it (tests/concurrency/idle.pml, NEW_OWNER).
+    if (lane->used.load(std::memory_order_relaxed))
+        os::heavy_fence();
     Lane* first = list.load(std::memory_order_relaxed);
     do {
         lane->next = first;
