@@ -50,10 +50,7 @@ class Network {
     // Every lane that there is, used or not.
     template <class Visit>
     void for_each_lane(Visit visit) {
-        lanes_.for_each([&](Lane& lane) {
-            if (lane.streams)
-                visit(lane);
-        });
+        lanes_.for_each(visit);
     }
 
     // Moves what can be moved on all wires; true when something was.
