@@ -61,13 +61,13 @@ Stream::~Stream() {
 
 // --- The producer
 
-// Nothing of the ring is in use. Ends the PE when there is no memory: an operation has no way to fail.
+// Nothing of the ring is in use. Ends the PE when there is no memory for a first one: an operation has no way to fail.
 void Stream::grow(size_t bytes) {
     size_t size = kLeastRing;
     while (size < bytes) size *= 4;
     char* ring = static_cast<char*>(os::map_twice(size));
     if (!ring && ring_)
-        return;  // goes on with what it has
+        return;  // goes on with what it has, where that is enough
     if (!ring)
         base::fatal("network", "no memory for a ring of %zu bytes", size);
     if (ring_)
@@ -92,6 +92,8 @@ void Stream::make_room(const char* function, size_t bytes) {
     wire_.wait(function, &freed_, [&] { return grows ? all_free() : has_room(); });
     if (grows)
         grow(std::max(2 * bytes, 4 * size));
+    if (bytes > mask_ + 1)
+        base::fatal(function, "no memory for a ring that takes a record of %zu bytes", bytes);
 }
 
 void Stream::depart() {

@@ -4,11 +4,19 @@
 #include "unit/fabric/pair.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <cstring>
 #include <string>
 
 namespace heddle::fabric {
 namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HEDDLE_UNDER_SANITIZER true
+#else
+#define HEDDLE_UNDER_SANITIZER false
+#endif
 
 constexpr size_t kWordPut = 2 * record::kWord;
 
@@ -182,6 +190,24 @@ TEST_F(StreamTest, ARecordOfALargerSizeThanTheFirstRingFits) {
     ASSERT_TRUE(pair[1].mailbox.take(5, 6, read.data(), read.size(), &length));
     EXPECT_EQ(length, letter.size());
     EXPECT_EQ(read, letter);
+}
+
+TEST_F(StreamTest, WithoutMemoryForALargerRingTheFirstGoesOnButTakesNoLargerRecord) {
+    if (HEDDLE_UNDER_SANITIZER)
+        GTEST_SKIP() << "a sanitizer needs address space";
+    const std::string data = pattern(kLargeBytes - 1);
+    const auto without_memory = [&] {
+        const rlimit limit = {1, 1};  // of address space: nothing more is mapped
+        setrlimit(RLIMIT_AS, &limit);
+        for (size_t i = 0; i < 100; ++i) put(stream, 0, data.data(), 1000);
+        pair.settle();
+        if (there(0, 1000) != data.substr(0, 1000))
+            _exit(2);
+        put(stream, 0, data.data(), data.size());
+        _exit(3);
+    };
+    EXPECT_EXIT(without_memory(), testing::ExitedWithCode(1),
+                "no memory for a ring that takes a record of 32784 bytes");
 }
 
 // The producer fills the ring while nothing is told to be sent: it waits, and overwrites nothing.
