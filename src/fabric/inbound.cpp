@@ -27,8 +27,9 @@ void fetch(char* to, const char* from, size_t bytes) {
 
 }  // namespace
 
+// The transport is closed: nothing comes for what is not complete.
 Inbound::~Inbound() {
-    for (const Large* large : larges_) delete large;  // the transport is closed: nothing comes any more
+    for (Large* large : larges_) delete large;
     free(replies_data_);
 }
 
