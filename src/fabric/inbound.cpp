@@ -13,6 +13,8 @@ namespace heddle::fabric {
 namespace {
 
 constexpr size_t kReplyBytes = kMessageBytes;  // gathered before a reply departs
+// A message departs below the window's end, and all of it was in the ring: what is kept here has a bound.
+constexpr uint64_t kFurthestAhead = kWindow + kMostRing;
 
 // What a load by a neighbour would give: single values untorn.
 void fetch(char* to, const char* from, size_t bytes) {
@@ -44,6 +46,8 @@ uint64_t Inbound::complete() const {
 void Inbound::on_records(uint64_t position, const char* records, size_t bytes) {
     if (position < applied_ || position % record::kWord != 0 || bytes == 0)
         wire_.broken(pe_, "records that have been sent before");
+    if (position - applied_ > kFurthestAhead)
+        wire_.broken(pe_, "records further ahead than its window lets it send");
     if (position == applied_ && held_.empty())
         take(position, records, bytes);
     else
@@ -140,6 +144,8 @@ void Inbound::expect_large(size_t at, char* to, size_t bytes) {
 }
 
 void Inbound::on_large(uint64_t position, size_t bytes, Arrival* arrival) {
+    if (position > applied_ && position - applied_ > kFurthestAhead)
+        wire_.broken(pe_, "large data further ahead than its window lets it send");
     Large& large = large_at(position);
     if (large.arrival || (large.to && large.bytes != bytes) || (!large.to && position < applied_))
         wire_.broken(pe_, "large data that no record asked for");
