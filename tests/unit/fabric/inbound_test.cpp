@@ -199,6 +199,10 @@ TEST_F(InboundDeathTest, RecordsAtAWrongPosition) {
     EXPECT_BROKEN(records(8, word), "records that have been sent before");
     EXPECT_BROKEN(records(17, word), "records that have been sent before");
     EXPECT_BROKEN(records(16, Records()), "records that have been sent before");
+    const uint64_t furthest = word.size() + kWindow + kMostRing;
+    EXPECT_BROKEN(records(furthest + 8, word), "records further ahead than its window lets it send");
+    EXPECT_BROKEN(records(0 - uint64_t{8}, word), "records further ahead than its window lets it send");
+    records(furthest, word);
 }
 
 TEST_F(InboundDeathTest, RecordsThatApplyRefuses) {
@@ -269,6 +273,8 @@ TEST_F(InboundDeathTest, LargeDataThatNobodyAskedFor) {
     const uint64_t position = large.ends()[0];
     const auto data = [&](uint64_t at, const std::string& text) { announce(MessageKind::kLargeData, at, text); };
     EXPECT_BROKEN(data(0, body), "large data that no record asked for");
+    EXPECT_BROKEN(data(large.size() + kWindow + kMostRing + 8, body),
+                  "large data further ahead than its window lets it send");
     EXPECT_BROKEN(data(position, other), "large data that no record asked for");
     cable.keeps_large = true;
     data(position, body);
