@@ -27,6 +27,7 @@ struct Job {
     uint32_t cores = 1;            // that the PEs of the page may use
     bool has_launcher = false;
     const LauncherApi* launcher = nullptr;  // another one than oshrun
+    uint32_t launcher_threads = 0;          // of this process
     int node = 0;                           // of n_nodes; load and store reach the PEs of one
     int n_nodes = 1;
     const int* nodes = nullptr;  // of each PE; null: all are on one

@@ -5,6 +5,7 @@
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
 #include "os/plugin.h"
+#include "os/process.h"
 #include "os/topology.h"
 
 #include <dlfcn.h>
@@ -16,6 +17,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace heddle::bootstrap {
 
@@ -24,6 +26,13 @@ namespace {
 constexpr const char* kPlugin = "libheddle_pmix.so";
 constexpr const char* kOfferKey = "heddle.offer";
 constexpr const char* kPlaceKey = "heddle.place";
+
+constexpr const char* kEnvJoined = "HEDDLE_JOINED";  // the name of the PE that has
+
+// As the launcher has it. Programs that a PE starts find it in their environment, too, and are no PEs.
+std::string own_name() {
+    return std::string(getenv("PMIX_NAMESPACE")) + "/" + getenv("PMIX_RANK");
+}
 
 // Where the first PE of a host has the memory that it offers to the others.
 struct Offer {
@@ -166,21 +175,26 @@ uint32_t cores_of_page() {
 }  // namespace
 
 bool is_launched() {
-    return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK");
+    const char* joined = getenv(kEnvJoined);
+    return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK") && !(joined && own_name() == joined);
 }
 
 bool join_launched(char* error, size_t error_bytes) {
     job.launcher = load_plugin(error, error_bytes);
+    const uint32_t threads = os::count_threads();
     LauncherJob started;
     int leader = 0;
-    if (!job.launcher || !job.launcher->init(&started, launcher_lost, error, error_bytes) ||
-        !find_page(started, &leader, error, error_bytes) || !exchange_places(started, leader, error, error_bytes))
+    if (!job.launcher || !job.launcher->init(&started, launcher_lost, error, error_bytes))
+        return false;
+    job.launcher_threads = os::count_threads() - threads;
+    if (!find_page(started, &leader, error, error_bytes) || !exchange_places(started, leader, error, error_bytes))
         return false;
     job.own_record().pid.store(getpid(), std::memory_order_relaxed);
     job.pe = started.pe;
     job.n_pes = started.n_pes;
     job.cores = cores_of_page();
     job.has_launcher = true;
+    setenv(kEnvJoined, own_name().c_str(), 1);
     atexit(leave);
     return true;
 }

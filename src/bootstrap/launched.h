@@ -9,7 +9,7 @@
 
 namespace heddle::bootstrap {
 
-// True when the environment says so.
+// True when the environment says so, and this is not a program that a PE has started.
 bool is_launched();
 
 // Fills `job` but for the numbers of the nodes. False with the reason in error. The launcher is left when the process

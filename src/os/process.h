@@ -10,6 +10,9 @@ namespace heddle::os {
 // the launcher is gone already.
 bool die_with(int lifeline);
 
+// Threads of this process, the library's too; 0 when that cannot be told.
+uint32_t count_threads();
+
 // 64 bits that nobody can guess.
 uint64_t random_word();
 

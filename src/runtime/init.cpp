@@ -119,6 +119,7 @@ void start_waiting() {
     if (!progress::engine)
         progress::engine = new progress::Engine(policy, static_cast<progress::Overlap>(base::settings.overlap),
                                                 job.page->cpus, bootstrap::kCpuWords);
+    progress::engine->set_launcher_threads(job.launcher_threads);
 }
 
 // The PEs that share memory tell each other what they need, agree on one layout, and map it.

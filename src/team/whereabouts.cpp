@@ -2,10 +2,11 @@
 
 #include "base/error.h"
 #include "os/clock.h"
+#include "os/process.h"
 #include "progress/engine.h"
 #include "team/rooms.h"
 
-#include <sys/stat.h>
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -64,12 +65,8 @@ bool leads_back(int pe, int goal, char* seen, int* path, int* length) {
 
 // The program's, also those that the library has not seen yet; not the library's own. 1 when it cannot be told.
 uint32_t threads_of_program() {
-    struct stat status;
-    constexpr uint32_t kDotAndDotDot = 2;
     const uint32_t own = progress::engine ? progress::engine->threads() : 0;
-    return stat("/proc/self/task", &status) == 0 && status.st_nlink > kDotAndDotDot + own
-               ? static_cast<uint32_t>(status.st_nlink) - kDotAndDotDot - own
-               : 1;
+    return std::max(os::count_threads(), own + 1) - own;
 }
 
 constexpr int kMostLooked = 1024;  // PEs of a job that circles are looked for in: the books fit on a stack

@@ -27,6 +27,18 @@ def test_checked_runs_find_nothing_wrong(here):
     assert result.status == 0 and len(result.lines) == 3, result
 
 
+def test_circles_end_checked_runs(here):
+    """The threads of the launcher's library are not taken for the program's, which might still come."""
+    result = here.run("2", "./circle", settings={"HEDDLE_CHECK": "1"})
+    assert result.status == 1 and "right would be the same order of collectives" in result.err, result
+
+
+def test_a_program_that_a_pe_starts_is_a_job_of_its_own(here):
+    result = here.run("2", "./child")
+    assert result.status == 0, result
+    assert sorted(result.lines) == ["child: PE 0 of 1"] * 2 + ["parent: PE 0 of 2", "parent: PE 1 of 2"], result
+
+
 @pytest.mark.parametrize("node_pes,near", [(1, [1, 1, 1, 1]), (2, [2, 2, 2, 2]), (3, [3, 3, 3, 1]), (4, [4, 4, 4, 4])])
 def test_pretended_nodes(here, node_pes, near):
     result = here.run("4", "./data", settings={"HEDDLE_NODE_PES": node_pes})
