@@ -12,13 +12,15 @@ OTHER_OSHCC := $(shell command -v oshcc 2>/dev/null)
 OTHER_OSHRUN := $(shell command -v oshrun 2>/dev/null)
 OTHER := $(if $(and $(OTHER_OSHCC),$(OTHER_OSHRUN)),--oshcc $(OTHER_OSHCC) --oshrun $(OTHER_OSHRUN))
 REPORT := report
+FUZZ_RUNS ?= 10000000
 JOBS ?= $(shell nproc) # tests at once; those that measure time run alone
 
-.PHONY: help build report test sanitize install require-build require-test clean format
+.PHONY: help build report test sanitize fuzz install require-build require-test clean format
 
 help:
 	@echo "make report                what this machine does with one-sided communication: report/report.html"
 	@echo "make test                  proves the build: unit, conformance, faults, concurrency, sanitizers, budgets"
+	@echo "make fuzz                  10 million inputs from a fuzzer for what reads bytes from the network"
 	@echo "make build                 the library and its tools, in $(BUILD)"
 	@echo "make install PREFIX=DIR    library, headers, oshrun, oshcc, oshc++, heddle-info, shmem-mt (now: $(PREFIX))"
 	@echo "make format                clang-format over everything that is not generated"
@@ -62,6 +64,14 @@ sanitize: require-test $(VENV)/ready
 	    cmake --build --preset $$preset; \
 	    ctest --preset $$preset -j $(JOBS) -L 'unit|concurrency|conformance'; \
 	done
+
+# What it finds is written to build/fuzz; it belongs in tests/fuzz/corpus with the change that mends it.
+fuzz: require-test $(VENV)/ready
+	cmake --preset fuzz -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python) >build/configure.log
+	cmake --build --preset fuzz
+	mkdir -p build/fuzz/corpus
+	build/fuzz/bin/fuzz_wire -runs=$(FUZZ_RUNS) -max_len=4096 -print_final_stats=1 -artifact_prefix=build/fuzz/ \
+	    build/fuzz/corpus tests/fuzz/corpus
 
 install: build
 	cmake --install $(BUILD) --prefix $(PREFIX)

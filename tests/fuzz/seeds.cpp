@@ -1,0 +1,123 @@
+// Writes the seeds of the fuzzer: messages as PEs send them, of records from the writers of fabric/record.h.
+//
+//     fuzz_seeds FOLDER
+#include "fabric/message.h"
+#include "fabric/stream.h"
+#include "unit/fabric/records.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+namespace heddle::fabric {
+namespace {
+
+constexpr int kOurs = 1, kLarge = 2, kLate = 32, kAsIs = 64;
+constexpr Address kHeap = {0, RegionName::kHeap}, kData = {0, RegionName::kData};
+
+// An input as tests/fuzz/wire_fuzz.cpp takes it apart.
+class Input {
+  public:
+    explicit Input(int asks) { byte(asks); }
+    Input& message(MessageKind kind, int flags, uint64_t position, const std::string& body, int count = 0,
+                   int complete = 0) {
+        begin(kind, flags, position, count, complete, body.size());
+        bytes_ += body;
+        return *this;
+    }
+    Input& records(const Records& records, int flags = kOurs, uint64_t position = 0) {
+        return message(MessageKind::kRecords, flags, position, {records.data(), records.size()});
+    }
+    Input& large(MessageKind kind, uint64_t position, size_t bytes, int flags = kOurs) {
+        begin(kind, flags | kLarge, position, 0, 0, bytes);
+        return *this;
+    }
+    void write(const std::string& folder, const char* name) const {
+        std::ofstream file(folder + "/" + name, std::ios::binary);
+        file.write(bytes_.data(), static_cast<std::streamsize>(bytes_.size()));
+    }
+
+  private:
+    void byte(int value) { bytes_ += static_cast<char>(value); }
+    void begin(MessageKind kind, int flags, uint64_t position, int count, int complete, size_t bytes) {
+        byte(flags | static_cast<int>(kind) << 2);
+        byte(1);  // sender
+        byte(0);  // lane
+        bytes_.append(reinterpret_cast<const char*>(&position), sizeof position);
+        byte(count);
+        byte(complete);
+        bytes_.append(reinterpret_cast<const char*>(&bytes), sizeof(uint16_t));
+    }
+
+    std::string bytes_;
+};
+
+Records one_of_each() {
+    Records records;
+    records.put_word(kHeap, 1).put_word(kData, 2, 3).put({100}, std::string(13, 'p'));
+    records.put({200}, std::string(600, 'P')).get({96}, 30).get({0}, kLargeBytes);
+    for (int op = HEDDLE_AMO_FETCH; op <= HEDDLE_AMO_XOR; ++op)
+        records.atomic({8}, static_cast<heddle_amo_op>(op), 5, 6, op % 2 ? 8 : 4, op % 3 == 0);
+    records.signal({24, RegionName::kData}, 7, true).signal({32, RegionName::kData}, 7, false);
+    records.letter(77, 3, "letter").letter(78, 4, "").order().put_word({16}, 3);
+    return records;
+}
+
+void write_all(const std::string& folder) {
+    using enum MessageKind;
+    Input(0).records(one_of_each()).records(one_of_each()).write(folder, "records");
+    Records large;
+    large.large({64}, 1000).order().put_word({8}, 1).large({0}, kLargeBytes).get({64}, 64);
+    Input(0)
+        .records(large)
+        .large(kLargeData, 0, 1000)
+        .large(kLargeData, large.ends()[2], kLargeBytes)
+        .write(folder, "large_behind");
+    Input(0)
+        .large(kLargeData, 0, 1000, kOurs | kLate)
+        .large(kLargeData, large.ends()[2], kLargeBytes, kOurs | kLate)
+        .records(large)
+        .records(one_of_each())
+        .write(folder, "large_before");
+    Records word;
+    word.put_word({8}, 1);
+    Input(0)
+        .records(word, kOurs | kAsIs, 32)
+        .records(word, kOurs | kAsIs, 16)
+        .records(word, kOurs | kAsIs, 0)
+        .records(word)
+        .write(folder, "out_of_order");
+    Input(1).message(kAck, kOurs, 16, "").write(folder, "acknowledged");
+    // The seven short returns of the program: 1, 2, 4, 7, 8 and 100 bytes, then 3.
+    const std::string values(5 * 8 + 104, 'v');
+    Input(2 + 16)
+        .message(kReply, kOurs, 0, values, 6, 96)
+        .message(kReply, kOurs, 6, "12345678", 1, 112)
+        .write(folder, "replies");
+    Input(2 + 4 + 16)
+        .large(kLargeReply, 6, kLargeBytes, kOurs | kLate)
+        .message(kReply, kOurs, 0, values, 6)
+        .message(kReply, kOurs, 7, "12345678", 1, 100)
+        .write(folder, "large_reply");
+    Input(8).message(kAck, kOurs, 16, "").write(folder, "large_put_acknowledged");
+    Input(31)
+        .message(kHello, kOurs, 0, "card")
+        .message(kHello, kOurs, 0, "card")
+        .records(one_of_each())
+        .message(kAck, kOurs, 0, "")
+        .write(folder, "hello");
+    Input(0).records(one_of_each(), 0).large(kLargeData, 0, 1000, 0).records(word).write(folder, "stranger");
+}
+
+}  // namespace
+}  // namespace heddle::fabric
+
+int main(int argc, char** argv) {
+    if (argc != 2) {
+        fprintf(stderr, "usage: fuzz_seeds FOLDER\n");
+        return 1;
+    }
+    heddle::fabric::write_all(argv[1]);
+    return 0;
+}

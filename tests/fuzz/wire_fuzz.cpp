@@ -1,0 +1,264 @@
+// Bytes from the network, as a fuzzer makes them, given to a wire as messages: nothing outside of this PE's regions,
+// and of what its program waits for, may be read or written, and nothing but a refusal may end it.
+//
+// An input is a byte that says what this PE has asked for (Program), and messages, each
+//     byte   bit 0 of this job, 1 large, 2 to 4 kind, 5 large bodies come later, 6 the position of records is
+//     `position`
+//            and not behind the records before
+//     byte   sender
+//     byte   lane
+//     word   position
+//     byte   count
+//     byte   complete
+//     2 bytes, the size of the body, and the body; of a large one only the size
+// A refusal ends the input: base::fatal is this file's own and throws, which is why src/fabric is compiled once more
+// for it, with exceptions.
+#include "base/error.h"
+#include "fabric/stream.h"
+#include "fabric/wire.h"
+#include "progress/wait_policy.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+namespace heddle {
+
+namespace {
+
+struct Refused {};
+
+}  // namespace
+
+namespace base {
+
+void complain(const char*, const char*, ...) {}
+void fatal(const char*, const char*, ...) {
+    throw Refused();
+}
+
+}  // namespace base
+
+namespace fabric {
+
+struct Endpoint {
+    int pe;
+};
+struct Arrival {
+    size_t bytes;
+    char* to;
+    Done done;
+    void* argument;
+    bool refused;
+};
+struct Transport {
+    std::vector<std::unique_ptr<Arrival>> arrivals;
+    bool late = false;
+};
+
+namespace {
+
+constexpr uint64_t kToken = 0x600d;
+constexpr int kPes = 3;
+constexpr size_t kHeapBytes = 36 * 1024, kDataBytes = 40;
+
+// --- A transport that has sent all at once, and reads all of it.
+
+char bytes_sent[2 * kMessageBytes];  // the last ones
+
+size_t card(const Transport*, char* card) {
+    *card = 'c';
+    return 1;
+}
+
+Endpoint* connect(Transport*, int, int pe, const char*, size_t, char*, size_t) {
+    static Endpoint endpoints[kPes];
+    endpoints[pe].pe = pe;
+    return &endpoints[pe];
+}
+
+void send(Transport*, int, Endpoint*, const void* header, const char* body, size_t bytes, bool, Done done,
+          void* argument) {
+    memcpy(bytes_sent, header, kHeaderBytes);
+    if (bytes > sizeof bytes_sent)
+        abort();
+    if (bytes != 0)
+        memcpy(bytes_sent, body, bytes);
+    if (done)
+        done(argument);
+}
+
+void bring(Arrival& arrival) {
+    if (!arrival.to)
+        return;
+    memset(arrival.to, 'L', arrival.bytes);
+    arrival.to = nullptr;
+    if (arrival.done)
+        arrival.done(arrival.argument);
+}
+
+void receive(Transport* transport, int, Arrival* arrival, char* to, size_t bytes, Done done, void* argument) {
+    if (arrival->refused || arrival->to || bytes != arrival->bytes)
+        abort();
+    *arrival = {bytes, to, done, argument, false};
+    if (!transport->late)
+        bring(*arrival);
+}
+
+void refuse(Transport*, int, Arrival* arrival) {
+    arrival->refused = true;
+}
+
+bool progress(Transport* transport, int) {
+    for (size_t i = 0; i < transport->arrivals.size(); ++i) bring(*transport->arrivals[i]);
+    return false;
+}
+
+const TransportApi kApi = {"fuzz", nullptr, nullptr, card, connect, send, receive, refuse, progress, nullptr, nullptr};
+
+// --- The PE
+
+size_t card_of(int, char* card, char*, size_t) {
+    *card = 'c';
+    return 1;
+}
+void lost(int, const char*) {
+    throw Refused();
+}
+void landed(void*) {}
+
+// What this PE's program has asked for, in memory of exactly its size.
+class Program {
+  public:
+    Program(Wire& wire, unsigned asks) : stream_(wire, producer_, 1) {
+        const auto publish = [&](auto write) { stream_.publish(write(stream_.room("fuzz", record::kMostShort))); };
+        const auto get = [&](size_t bytes) {
+            gotten_.emplace_back(bytes, '#');
+            stream_.expect_return("fuzz", gotten_.back().data(), bytes);
+            publish([&](char* at) { return record::get(at, {0}, bytes); });
+        };
+        if (asks & 1)
+            publish([](char* at) { return record::put_word(at, {0}, 1, 8); });
+        if (asks & 2)
+            for (const size_t bytes : {1, 2, 4, 7, 8, 100}) get(bytes);
+        if (asks & 4)
+            get(kLargeBytes);
+        if (asks & 8) {
+            body_.resize(kLargeBytes);
+            stream_.put_large("fuzz", {0}, body_.data(), body_.size());
+        }
+        if (asks & 16)
+            get(3);
+        stream_.hurry();
+        wire.poll();
+    }
+    Stream& stream() { return stream_; }
+
+  private:
+    Producer producer_;
+    Stream stream_;
+    std::vector<std::vector<char>> gotten_;
+    std::vector<char> body_;
+};
+
+Stream* stream_of(void* owner, uint32_t lane, int pe) {
+    return lane == 0 && pe == 1 ? &(*static_cast<Program**>(owner))->stream() : nullptr;
+}
+
+// Takes the input apart; zeroes where it has ended.
+class Input {
+  public:
+    Input(const uint8_t* at, size_t bytes) : at_(at), left_(bytes) {}
+    template <class T>
+    T take() {
+        T value = 0;
+        const size_t bytes = std::min(sizeof value, left_);
+        memcpy(&value, at_, bytes);
+        at_ += bytes;
+        left_ -= bytes;
+        return value;
+    }
+    // In memory of exactly that size.
+    std::vector<char> body(size_t bytes) {
+        bytes = std::min(bytes, left_);
+        std::vector<char> body(at_, at_ + bytes);
+        at_ += bytes;
+        left_ -= bytes;
+        return body;
+    }
+    bool has_ended() const { return left_ == 0; }
+
+  private:
+    const uint8_t* at_;
+    size_t left_;
+};
+
+void give_message(Input& input, Wire& wire, Transport& transport, uint64_t* behind) {
+    const auto flags = input.take<uint8_t>();
+    Header header;
+    header.token = flags & 1 ? kToken : 0;
+    header.kind = static_cast<MessageKind>(flags >> 2 & 7);
+    header.pe = input.take<int8_t>();
+    header.lane = input.take<uint8_t>();
+    header.position = input.take<uint64_t>();
+    header.count = input.take<uint8_t>();
+    header.complete = input.take<uint8_t>();
+    const auto bytes = input.take<uint16_t>();
+    transport.late = flags & 32;
+    if (header.kind == MessageKind::kRecords && !(flags & 64))
+        header.position = *behind;
+    if (flags & 2) {
+        transport.arrivals.push_back(std::make_unique<Arrival>(Arrival{bytes, nullptr, nullptr, nullptr, false}));
+        wire.announced(header, bytes, transport.arrivals.back().get());
+    } else {
+        const std::vector<char> body = input.body(bytes);
+        if (header.kind == MessageKind::kRecords)
+            *behind += body.size();
+        wire.arrived(header, body.data(), body.size());
+    }
+    wire.poll();
+}
+
+void run(const uint8_t* bytes, size_t size) {
+    static progress::WaitPolicy policy;
+    progress::wait_policy = &policy;
+    Input input(bytes, size);
+    Transport transport;
+    Mailbox mailbox;
+    static const std::unique_ptr<uint64_t[]> heap(new uint64_t[kHeapBytes / 8]), data(new uint64_t[kDataBytes / 8]);
+    Program* asked = nullptr;
+    Surroundings surroundings;
+    surroundings.api = &kApi;
+    surroundings.transport = &transport;
+    surroundings.regions.of[0] = {reinterpret_cast<char*>(heap.get()), kHeapBytes};
+    surroundings.regions.of[1] = {reinterpret_cast<char*>(data.get()), kDataBytes};
+    surroundings.token = kToken;
+    surroundings.mailbox = &mailbox;
+    surroundings.n_pes = kPes;
+    surroundings.card_of = card_of;
+    surroundings.lost = lost;
+    surroundings.landed = landed;
+    surroundings.stream_of = stream_of;
+    surroundings.owner = &asked;
+    Wire wire(surroundings, 0);
+    Program program(wire, input.take<uint8_t>());
+    asked = &program;
+    try {
+        uint64_t behind = 0;
+        while (!input.has_ended()) give_message(input, wire, transport, &behind);
+    } catch (const Refused&) {
+    }
+    progress(&transport, 0);  // what was under way still comes
+}
+
+}  // namespace
+}  // namespace fabric
+}  // namespace heddle
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    heddle::fabric::run(data, size);
+    return 0;
+}
