@@ -25,10 +25,14 @@ namespace {
 constexpr uint64_t kServiceNapNs = 100000;
 constexpr uint32_t kStop = UINT32_MAX;
 
+size_t table_bytes(size_t count) {
+    return os::round_up(count * sizeof(std::atomic<void*>), os::kPageBytes);
+}
+
 // A table of pointers that begin null and take memory as they are set.
 template <class T>
 std::atomic<T*>* make_table(size_t count) {
-    const size_t bytes = os::round_up(count * sizeof(std::atomic<T*>), os::kPageBytes);
+    const size_t bytes = table_bytes(count);
     void* const table = os::reserve_zeroes(bytes);
     return table && os::make_writable(table, bytes) ? static_cast<std::atomic<T*>*>(table) : nullptr;
 }
@@ -118,6 +122,17 @@ Network::~Network() {
     stop();
     if (surroundings_.transport)
         surroundings_.api->close(surroundings_.transport);
+    lanes_.for_each([&](Lane& lane) {
+        for (Stream* stream = lane.used.load(std::memory_order_relaxed); stream;) {
+            Stream* const next = stream->next_of_lane;
+            delete stream;
+            stream = next;
+        }
+        if (lane.streams)
+            os::unmap(lane.streams, table_bytes(static_cast<size_t>(surroundings_.n_pes)));
+    });
+    if (lane_table_)
+        os::unmap(lane_table_, table_bytes(kMostLanes));
     wires_.clear();
     if (wakeup_ >= 0)
         ::close(wakeup_);
