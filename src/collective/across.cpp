@@ -39,6 +39,15 @@ class Step {
         if (bytes != 0)
             operations::remote_put(under(), dest, source, bytes, pe);
     }
+    // Puts, and tells pe when all of it is there: by an empty letter.
+    void deliver(int pe, void* dest, const void* source, size_t bytes) const {
+        put(pe, dest, source, bytes);
+        operations::remote_order(under(), pe);
+        send(pe, 0, nullptr, 0);
+        go(pe);
+    }
+    // Waits for what a member delivers.
+    void await(int from_rank) const { read(from_rank, 0, nullptr, 0); }
     // Nothing that was sent to pe waits for more.
     void go(int pe) const { operations::remote_go(under(), pe); }
     // What was put may be overwritten here.
@@ -80,6 +89,12 @@ bool leaders_meet(Entered& entered, const Step& step, bool mine) {
         mine = mine && theirs;
     }
     return mine;
+}
+
+// Calls visit(pe) for the first members of the other nodes, that of the next node first.
+template <class Visit>
+void for_other_leaders(const team::Span& span, Visit visit) {
+    for (int i = 1; i < span.n_nodes; ++i) visit(span.leaders[(span.node + i) % span.n_nodes]);
 }
 
 // Calls visit(rank, pe) for the members on other nodes, this member's neighbour first.
@@ -139,17 +154,11 @@ void broadcast(Entered& entered, void* dest, const void* source, size_t bytes, i
     const team::Span& span = *entered.team.span;
     const int root_node = span.node_of[root];
     if (entered.rank() == root) {
-        for (int i = 1; i < span.n_nodes; ++i) {
-            const int leader = span.leaders[(root_node + i) % span.n_nodes];
-            step.put(leader, dest, source, bytes);
-            operations::remote_order({.call = entered.call, .ctx = SHMEM_CTX_DEFAULT}, leader);
-            step.send(leader, 0, nullptr, 0);
-            step.go(leader);
-        }
-        for (int i = 1; i < span.n_nodes; ++i) step.done(span.leaders[(root_node + i) % span.n_nodes]);
+        for_other_leaders(span, [&](int leader) { step.deliver(leader, dest, source, bytes); });
+        for_other_leaders(span, [&](int leader) { step.done(leader); });
     }
     if (span.node != root_node && is_leader(entered))
-        step.read(root, 0, nullptr, 0);
+        step.await(root);
     meet_here(entered);
     const bool has_it = span.node != root_node && is_leader(entered);
     const char* const from = span.node == root_node ? on(source, entered.pe(root)) : on(dest, span.leaders[span.node]);
@@ -183,24 +192,16 @@ void collect(Entered& entered, void* dest, const void* source, size_t bytes) {
     // Each member's part to the leader of every other node, which the others of that node copy from.
     const Step step(entered);
     const team::Span& span = *entered.team.span;
-    const auto for_leaders = [&](auto visit) {
-        for (int i = 1; i < span.n_nodes; ++i) visit(span.leaders[(span.node + i) % span.n_nodes]);
-    };
-    for_leaders([&](int leader) {
-        step.put(leader, to + offset(entered.rank()), source, bytes);
-        operations::remote_order({.call = entered.call, .ctx = SHMEM_CTX_DEFAULT}, leader);
-        step.send(leader, 0, nullptr, 0);
-        step.go(leader);
-    });
+    for_other_leaders(span, [&](int leader) { step.deliver(leader, to + offset(entered.rank()), source, bytes); });
     for_locals(entered, [&](int rank, int pe) {
         const size_t part = parts[static_cast<size_t>(rank)];
         const char* const from = on(source, pe);
         if (part != 0 && from != to + offset(rank))
             memmove(to + offset(rank), from, part);
     });
-    for_leaders([&](int leader) { step.done(leader); });
+    for_other_leaders(span, [&](int leader) { step.done(leader); });
     if (is_leader(entered))
-        for_others(entered, [&](int rank, int) { step.read(rank, 0, nullptr, 0); });
+        for_others(entered, [&](int rank, int) { step.await(rank); });
     meet_here(entered);
     if (!is_leader(entered))
         for_others(entered, [&](int rank, int) {
@@ -216,19 +217,15 @@ void alltoall(Entered& entered, void* dest, const void* source, size_t bytes) {
     char* const to = static_cast<char*>(dest);
     const char* const from = static_cast<const char*>(source);
     const auto block = [&](int rank) { return static_cast<size_t>(rank) * bytes; };
-    for_others(entered, [&](int rank, int pe) {
-        step.put(pe, to + block(entered.rank()), from + block(rank), bytes);
-        operations::remote_order({.call = entered.call, .ctx = SHMEM_CTX_DEFAULT}, pe);
-        step.send(pe, 0, nullptr, 0);
-        step.go(pe);
-    });
+    for_others(entered,
+               [&](int rank, int pe) { step.deliver(pe, to + block(entered.rank()), from + block(rank), bytes); });
     for_locals(entered, [&](int, int pe) {
         if (bytes != 0)
             memcpy(const_cast<char*>(on(dest, pe)) + block(entered.rank()), from + block(entered.team.members.rank(pe)),
                    bytes);
     });
     for_others(entered, [&](int, int pe) { step.done(pe); });
-    for_others(entered, [&](int rank, int) { step.read(rank, 0, nullptr, 0); });
+    for_others(entered, [&](int rank, int) { step.await(rank); });
     meet_here(entered);
 }
 
@@ -248,7 +245,7 @@ void alltoalls(Entered& entered, void* dest, const void* source, size_t to_step,
         char* const there = const_cast<char*>(on(dest, pe)) + (to - static_cast<char*>(dest));
         for (size_t i = 0; i < nelems; ++i) memcpy(there + i * to_step, from(rank) + i * from_step, element_bytes);
     });
-    for_others(entered, [&](int rank, int) { step.read(rank, 0, nullptr, 0); });
+    for_others(entered, [&](int rank, int) { step.await(rank); });
     meet_here(entered);
 }
 
@@ -298,11 +295,10 @@ void reduce_all_parts(const Reduction& work, size_t nelems) {
         const char* const part = on(work.source, pe);
         mine.insert(mine.end(), part, part + bytes);
     });
-    for (int i = 1; i < span.n_nodes; ++i) {
-        const int leader = span.leaders[(span.node + i) % span.n_nodes];
+    for_other_leaders(span, [&](int leader) {
         work.step.send(leader, 0, mine.data(), mine.size());
         work.step.go(leader);
-    }
+    });
     for (int node = 0; node < span.n_nodes; ++node) {
         if (node == span.node)
             continue;

@@ -54,11 +54,9 @@ inline Stream& stream_for(const Under& under, int pe) {
 }
 
 Address address_of(const void* address) {
-    const memory::Symmetric& memory = *memory::symmetric;
-    const uintptr_t at = reinterpret_cast<uintptr_t>(address);
-    if (memory.heap.holds(address))
-        return {at - memory.heap.base, fabric::RegionName::kHeap};
-    return {at - memory.data.base, fabric::RegionName::kData};
+    Address found;
+    find_region(address, &found);
+    return found;
 }
 
 // What has been posted to the stream so far joins the request.

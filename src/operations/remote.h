@@ -23,6 +23,16 @@ struct LastLane {
 };
 extern constinit thread_local LastLane last_lane __attribute__((tls_model("initial-exec")));
 
+// The region that address lies in, or else the static data, and in *to what it is on any PE.
+inline const memory::Region& find_region(const void* address, fabric::Address* to) {
+    const memory::Symmetric& memory = *memory::symmetric;
+    const bool in_heap = memory.heap.holds(address);
+    const memory::Region& region = in_heap ? memory.heap : memory.data;
+    *to = {reinterpret_cast<uintptr_t>(address) - region.base,
+           in_heap ? fabric::RegionName::kHeap : fabric::RegionName::kData};
+    return region;
+}
+
 // The stream to pe, and in *to what address is there, for the common case: the same context as before, a PE that has
 // been sent to, symmetric memory from end to end, no checks asked for. Null otherwise, and all is to be checked.
 inline fabric::Stream* stream_at_once(shmem_ctx_t ctx, const void* address, size_t bytes, int pe, fabric::Address* to) {
@@ -30,16 +40,8 @@ inline fabric::Stream* stream_at_once(shmem_ctx_t ctx, const void* address, size
     if (last.ctx != ctx || last.epoch != context::lanes_epoch.load(std::memory_order_relaxed) ||
         static_cast<unsigned>(pe) >= static_cast<unsigned>(last.n_pes))
         return nullptr;
-    const memory::Symmetric& memory = *memory::symmetric;
-    const uintptr_t at = reinterpret_cast<uintptr_t>(address);
-    size_t region = memory.heap.bytes;
-    to->offset = at - memory.heap.base;
-    if (to->offset >= region) {
-        region = memory.data.bytes;
-        to->offset = at - memory.data.base;
-        to->region = fabric::RegionName::kData;
-    }
-    if (to->offset >= region || bytes > region - to->offset)
+    const memory::Region& region = find_region(address, to);
+    if (to->offset >= region.bytes || bytes > region.bytes - to->offset)
         return nullptr;
     return last.lane->streams[pe].load(std::memory_order_relaxed);
 }

@@ -59,7 +59,12 @@ WaitSteps::Phase WaitSteps::first_phase(bool one_line) const {
 }
 
 WaitSteps::~WaitSteps() {
-    if (phase_ != Phase::kSleep || !function_)
+    if (phase_ == Phase::kSleep)
+        wake_up();
+}
+
+void WaitSteps::wake_up() {
+    if (!function_)
         return;
     if (policy_.show)
         policy_.show(nullptr, nullptr);
@@ -72,15 +77,6 @@ bool WaitSteps::poll_and_begin_anew() {
         return false;
     start_ns_ = os::now_ns();
     return true;
-}
-
-void WaitSteps::wake_up() {
-    start_ns_ = os::now_ns();
-    phase_ = first_phase(false);
-    if (policy_.show && function_)
-        policy_.show(nullptr, nullptr);
-    if (policy_.node_sleepers && function_)
-        policy_.node_sleepers->fetch_sub(1, std::memory_order_relaxed);
 }
 
 void WaitSteps::advance() {
@@ -113,8 +109,11 @@ void WaitSteps::nap() {
     const timespec deadline = os::to_timespec(os::now_ns() + nap);
     policy_.landed->sleep(landed_ + 1, &deadline);
     const uint32_t landed = policy_.landed->value.load(std::memory_order_acquire);
-    if (landed != landed_)
+    if (landed != landed_) {
         wake_up();
+        start_ns_ = os::now_ns();
+        phase_ = first_phase(false);
+    }
     landed_ = landed;
 }
 

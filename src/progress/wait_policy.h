@@ -109,9 +109,9 @@ class WaitSteps {
     Phase first_phase(bool one_line) const;
     // Polls the network; where that moved something, the wait is as if it had just begun.
     bool poll_and_begin_anew();
-    void wake_up();
     void advance();
     void fall_asleep();
+    void wake_up();  // what fall_asleep told is taken back
 
     WaitPolicy& policy_;
     const char* function_;
