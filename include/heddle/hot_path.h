@@ -242,38 +242,50 @@ HEDDLE_LOCAL void heddle_get(const char* function, shmem_ctx_t ctx, void* dest, 
     heddle_slow_get(dest, source, nelems, pe, element_bytes, function, ctx);
 }
 
+/* Copies to pe, or from it, what is reached and short of what may be left to another thread; false when nothing has
+ * been done. */
+HEDDLE_LOCAL int heddle_put_inline(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, size_t element_bytes,
+                                   int pe) {
+    uintptr_t offset;
+    size_t region;
+    char* base = heddle_on_node(ctx, dest, pe, &offset, &region);
+    if (HEDDLE_UNLIKELY(base == NULL))
+        return 0;
+    if (heddle_copy_short(base + offset, source, nelems, element_bytes))
+        return 1;
+    if (HEDDLE_UNLIKELY(!heddle_is_inline(region, offset, nelems, element_bytes)))
+        return 0;
+    heddle_copy_long(base + offset, source, nelems, element_bytes);
+    return 1;
+}
+
+HEDDLE_LOCAL int heddle_get_inline(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, size_t element_bytes,
+                                   int pe) {
+    uintptr_t offset;
+    size_t region;
+    const char* base = heddle_on_node(ctx, source, pe, &offset, &region);
+    if (HEDDLE_UNLIKELY(base == NULL))
+        return 0;
+    if (heddle_copy_short(dest, base + offset, nelems, element_bytes))
+        return 1;
+    if (HEDDLE_UNLIKELY(!heddle_is_inline(region, offset, nelems, element_bytes)))
+        return 0;
+    heddle_copy_long(dest, base + offset, nelems, element_bytes);
+    return 1;
+}
+
 /* The nbi forms differ from the blocking ones in what is large, which within shmemx_request_begin and _end another
  * thread may carry out, and in what load and store do not reach. */
 HEDDLE_LOCAL void heddle_put_nbi(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                                  size_t element_bytes, int pe) {
-    uintptr_t offset;
-    size_t region;
-    char* base = heddle_on_node(ctx, dest, pe, &offset, &region);
-    if (HEDDLE_LIKELY(base != NULL)) {
-        if (heddle_copy_short(base + offset, source, nelems, element_bytes))
-            return;
-        if (HEDDLE_LIKELY(heddle_is_inline(region, offset, nelems, element_bytes))) {
-            heddle_copy_long(base + offset, source, nelems, element_bytes);
-            return;
-        }
-    }
-    heddle_slow_put_nbi(dest, source, nelems, pe, element_bytes, function, ctx);
+    if (!heddle_put_inline(ctx, dest, source, nelems, element_bytes, pe))
+        heddle_slow_put_nbi(dest, source, nelems, pe, element_bytes, function, ctx);
 }
 
 HEDDLE_LOCAL void heddle_get_nbi(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                                  size_t element_bytes, int pe) {
-    uintptr_t offset;
-    size_t region;
-    const char* base = heddle_on_node(ctx, source, pe, &offset, &region);
-    if (HEDDLE_LIKELY(base != NULL)) {
-        if (heddle_copy_short(dest, base + offset, nelems, element_bytes))
-            return;
-        if (HEDDLE_LIKELY(heddle_is_inline(region, offset, nelems, element_bytes))) {
-            heddle_copy_long(dest, base + offset, nelems, element_bytes);
-            return;
-        }
-    }
-    heddle_slow_get_nbi(dest, source, nelems, pe, element_bytes, function, ctx);
+    if (!heddle_get_inline(ctx, dest, source, nelems, element_bytes, pe))
+        heddle_slow_get_nbi(dest, source, nelems, pe, element_bytes, function, ctx);
 }
 
 /* One atomic on a datum of `bytes` (4 or 8) that this CPU reaches; returns the old value of those operations that have

@@ -19,40 +19,18 @@ HEDDLE_LOCAL void heddle_join(const char* function, shmemx_request_t* req) {
 
 HEDDLE_LOCAL void heddle_put_nbe(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                                  size_t element_bytes, int pe, shmemx_request_t* req) {
-    uintptr_t offset;
-    size_t region;
-    char* base = heddle_on_node(ctx, dest, pe, &offset, &region);
-    if (HEDDLE_LIKELY(base != NULL)) {
-        if (heddle_copy_short(base + offset, source, nelems, element_bytes)) {
-            heddle_join(function, req);
-            return;
-        }
-        if (HEDDLE_LIKELY(heddle_is_inline(region, offset, nelems, element_bytes))) {
-            heddle_copy_long(base + offset, source, nelems, element_bytes);
-            heddle_join(function, req);
-            return;
-        }
-    }
-    heddle_slow_put_nbe(dest, source, nelems, pe, element_bytes, function, ctx, req);
+    if (heddle_put_inline(ctx, dest, source, nelems, element_bytes, pe))
+        heddle_join(function, req);
+    else
+        heddle_slow_put_nbe(dest, source, nelems, pe, element_bytes, function, ctx, req);
 }
 
 HEDDLE_LOCAL void heddle_get_nbe(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                                  size_t element_bytes, int pe, shmemx_request_t* req) {
-    uintptr_t offset;
-    size_t region;
-    const char* base = heddle_on_node(ctx, source, pe, &offset, &region);
-    if (HEDDLE_LIKELY(base != NULL)) {
-        if (heddle_copy_short(dest, base + offset, nelems, element_bytes)) {
-            heddle_join(function, req);
-            return;
-        }
-        if (HEDDLE_LIKELY(heddle_is_inline(region, offset, nelems, element_bytes))) {
-            heddle_copy_long(dest, base + offset, nelems, element_bytes);
-            heddle_join(function, req);
-            return;
-        }
-    }
-    heddle_slow_get_nbe(dest, source, nelems, pe, element_bytes, function, ctx, req);
+    if (heddle_get_inline(ctx, dest, source, nelems, element_bytes, pe))
+        heddle_join(function, req);
+    else
+        heddle_slow_get_nbe(dest, source, nelems, pe, element_bytes, function, ctx, req);
 }
 
 HEDDLE_LOCAL void heddle_amo_nbe(const char* function, shmem_ctx_t ctx, enum heddle_amo_op op, void* fetch,
