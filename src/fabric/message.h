@@ -15,8 +15,9 @@ enum class MessageKind : uint32_t {
     kReply,       // position: number of the first return; count; body: each return, padded to words; complete
     kLargeData,   // large. position: of the kLarge record
     kLargeReply,  // large. position: number of the return
+    kPulse,       // position: 0, or 1 more than the number of a PE that is lost; body: name of the sender's host
 };
-constexpr uint32_t kMessageKinds = 6;
+constexpr uint32_t kMessageKinds = 7;
 
 struct Header {
     uint64_t token = 0;  // of the job: who lacks it is not one of its PEs

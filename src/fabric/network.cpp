@@ -42,7 +42,9 @@ std::atomic<T*>* make_table(size_t count) {
 // What the wires and the transport call.
 struct NetworkEvents {
     static Wire& wire_of(void* owner, int number) {
-        return *static_cast<Network*>(owner)->wires_[static_cast<size_t>(number)];
+        auto* mine = static_cast<Network*>(owner);
+        const auto index = static_cast<size_t>(number);
+        return index < mine->wires_.size() ? *mine->wires_[index] : *mine->pulse_wire_;
     }
     static void arrived(void* owner, int wire, const void* bytes, const char* body, size_t body_bytes) {
         Header header;
@@ -61,10 +63,19 @@ struct NetworkEvents {
             number < Network::kMostLanes ? mine->lane_table_[number].load(std::memory_order_acquire) : nullptr;
         return lane ? lane->streams[pe].load(std::memory_order_acquire) : nullptr;
     }
+    static void heard(void* owner, const Header& header, const char* body, size_t bytes) {
+        auto* mine = static_cast<Network*>(owner);
+        if (mine->pulse_)
+            mine->pulse_->heard(header, body, bytes);
+    }
     static void failed(void* owner, int, int pe, const char* reason) {
         auto* mine = static_cast<Network*>(owner);
-        if (!mine->parting_.load(std::memory_order_relaxed))
-            mine->surroundings_.lost(pe, reason);
+        if (mine->parting_.load(std::memory_order_relaxed))
+            return;
+        // A PE that has ended is named by the launcher, which ends this one too: its message is the better one.
+        constexpr uint64_t kLauncherNs = 2000000000;
+        os::sleep_ns(kLauncherNs);
+        mine->surroundings_.lost(pe, reason);
     }
 };
 
@@ -83,6 +94,7 @@ std::unique_ptr<Network> Network::open(const NetworkOptions& options, const Surr
     made->surroundings_.owner = made.get();
     made->surroundings_.mailbox = &made->mailbox_;
     made->surroundings_.stream_of = NetworkEvents::stream_of;
+    made->surroundings_.heard = NetworkEvents::heard;
     if (!os::prepare_heavy_fence()) {
         snprintf(error, error_bytes, "this kernel has no membarrier(2): right would be Linux 4.14 or later");
         return nullptr;
@@ -97,8 +109,11 @@ std::unique_ptr<Network> Network::open(const NetworkOptions& options, const Surr
         snprintf(error, error_bytes, "%s is no transport of this version of Heddle", options.plugin);
         return nullptr;
     }
+    const bool in_ring = surroundings.ring.before >= 0;
+    Options wanted = options.transport;
+    wanted.wires += in_ring;
     const Events events = {made.get(), NetworkEvents::arrived, NetworkEvents::announced, NetworkEvents::failed};
-    if (!made->surroundings_.api->open(options.transport, events, &made->surroundings_.transport, error, error_bytes))
+    if (!made->surroundings_.api->open(wanted, events, &made->surroundings_.transport, error, error_bytes))
         return nullptr;
     made->lane_table_ = make_table<Lane>(kMostLanes);
     made->wakeup_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -109,12 +124,18 @@ std::unique_ptr<Network> Network::open(const NetworkOptions& options, const Surr
     }
     epoll_event event = {EPOLLIN, {.u32 = kStop}};
     epoll_ctl(made->descriptors_, EPOLL_CTL_ADD, made->wakeup_, &event);
-    for (int number = 0; number < options.transport.wires; ++number) {
-        made->wires_.push_back(std::make_unique<Wire>(made->surroundings_, number));
+    for (int number = 0; number < wanted.wires; ++number) {
+        auto wire = std::make_unique<Wire>(made->surroundings_, number);
+        if (number < options.transport.wires)
+            made->wires_.push_back(std::move(wire));
+        else
+            made->pulse_wire_ = std::move(wire);
         event = {EPOLLIN, {.u32 = static_cast<uint32_t>(number)}};
         epoll_ctl(made->descriptors_, EPOLL_CTL_ADD,
                   made->surroundings_.api->descriptor(made->surroundings_.transport, number), &event);
     }
+    if (in_ring)
+        made->pulse_ = std::make_unique<Pulse>(*made->pulse_wire_, options.silence_ns);
     return made;
 }
 
@@ -191,12 +212,25 @@ bool Network::arm() {
     for (const auto& wire : wires_)
         if (!wire->arm())
             return false;
-    return true;
+    return !pulse_wire_ || pulse_wire_->arm();
+}
+
+// Called at every turn of the service thread; woken: something may have come.
+void Network::beat(bool woken) {
+    if (!pulse_ || parting_.load(std::memory_order_relaxed))
+        return;
+    const uint64_t now_ns = os::now_ns();
+    if (!woken && now_ns - beat_ns_ < Pulse::kPeriodNs / 4)
+        return;
+    beat_ns_ = now_ns;
+    pulse_->beat(now_ns);
 }
 
 bool Network::start() {
     stopping_.store(false, std::memory_order_relaxed);
     parting_.store(false, std::memory_order_relaxed);
+    if (pulse_)
+        pulse_->begin();
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);  // the program's signals are for its own threads
@@ -225,7 +259,10 @@ void* Network::run_service(void* it) {
 
 void Network::serve() {
     uint32_t seen = polls_.load(std::memory_order_relaxed);
+    bool woken = true;
     while (!stopping_.load(std::memory_order_acquire)) {  // pairs with stop
+        beat(woken);
+        woken = false;
         const uint32_t polls = polls_.load(std::memory_order_relaxed);
         if (polls != seen) {
             seen = polls;
@@ -237,8 +274,9 @@ void Network::serve() {
         if (moved)
             continue;
         epoll_event event;
+        woken = true;
         if (arm())
-            epoll_wait(descriptors_, &event, 1, -1);
+            epoll_wait(descriptors_, &event, 1, pulse_ ? static_cast<int>(Pulse::kPeriodNs / 2000000) : -1);
         else
             os::sleep_ns(kServiceNapNs);  // another thread polls, or something has come
     }

@@ -8,6 +8,7 @@
 
 #include "base/pe_local.h"
 #include "fabric/lane.h"
+#include "fabric/pulse.h"
 #include "fabric/wire.h"
 #include "sync/pool.h"
 
@@ -20,6 +21,7 @@ namespace heddle::fabric {
 
 struct NetworkOptions {
     Options transport;
+    uint64_t silence_ns = 0;  // of another node, after which it is lost; 0: never
     const char* plugin = "";  // file of the transport
 };
 
@@ -63,17 +65,21 @@ class Network {
     static void* run_service(void* network);
     void serve();
     bool arm();
+    void beat(bool woken);
 
     Surroundings surroundings_;
     Mailbox mailbox_;
     void* library_ = nullptr;
-    std::vector<std::unique_ptr<Wire>> wires_;
+    std::vector<std::unique_ptr<Wire>> wires_;  // of the lanes
+    std::unique_ptr<Wire> pulse_wire_;          // where the ring of nodes goes through this PE; the last one
+    std::unique_ptr<Pulse> pulse_;
     sync::Pool<Lane, 16> lanes_;
     static constexpr uint32_t kMostLanes = 65536;
     std::atomic<Lane*>* lane_table_ = nullptr;  // by number
     std::atomic<uint32_t> polls_{0};            // by threads of the program; a count that loses some
     pthread_t service_ = {};
     bool serving_ = false;
+    uint64_t beat_ns_ = 0;
     std::atomic<bool> stopping_{false};
     std::atomic<bool> parting_{false};
     int wakeup_ = -1;       // an eventfd: stop

@@ -49,7 +49,7 @@ const void* this_thread() {
 
 Stream::Stream(Wire& wire, const Producer& producer, int pe) : wire_(wire), producer_(producer), pe_(pe) {
     grow(kLeastRing);
-    full_at_ = kMessageBytes;
+    full_at_ = wire_.surroundings().full_bytes;
 }
 
 Stream::~Stream() {
@@ -101,7 +101,7 @@ void Stream::depart() {
         const uint32_t count = cut_count_.load(std::memory_order_relaxed);
         cuts_[count % kMostCuts].store(head_, std::memory_order_relaxed);
         cut_count_.store(count + 1, std::memory_order_release);  // pairs with send
-        full_at_ = head_ + kMessageBytes;
+        full_at_ = head_ + wire_.surroundings().full_bytes;
     }
     wire_.send(this);
 }

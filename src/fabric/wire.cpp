@@ -111,6 +111,13 @@ bool Wire::arm() {
     return idle && to_send_.load(std::memory_order_seq_cst) == nullptr;  // pairs with queue
 }
 
+void Wire::say(int pe, Header header, const char* body, size_t bytes) {
+    if (!try_lock())
+        return;
+    send_message(pe, header, body, bytes, false, nullptr, nullptr);
+    unlock();
+}
+
 void Wire::broken(int pe, const char* what) const {
     base::fatal("network", "PE %d has sent what no PE of this job would send: %s", pe, what);
 }
@@ -129,8 +136,10 @@ Endpoint* Wire::endpoint_of(int pe) {
     if (bytes != 0)
         peer.endpoint =
             surroundings_.api->connect(surroundings_.transport, number_, pe, card, bytes, error, sizeof error);
-    if (!peer.endpoint)
+    if (!peer.endpoint) {
         surroundings_.lost(pe, error);
+        return nullptr;
+    }
     char mine[kMostCardBytes];
     const size_t mine_bytes = surroundings_.api->card(surroundings_.transport, mine);
     char* const copy = static_cast<char*>(malloc(mine_bytes));
@@ -143,6 +152,8 @@ Endpoint* Wire::endpoint_of(int pe) {
 
 void Wire::send_message(int pe, Header header, const char* body, size_t bytes, bool large, Done done, void* argument) {
     Endpoint* const to = endpoint_of(pe);
+    if (!to)
+        return;
     header.token = surroundings_.token;
     header.pe = surroundings_.pe;
     surroundings_.api->send(surroundings_.transport, number_, to, &header, body, bytes, large, done, argument);
@@ -210,6 +221,8 @@ void Wire::arrived(const Header& header, const char* body, size_t bytes) {
                 broken(header.pe, "a reply to what this PE has not asked");
             return;
         }
+        case MessageKind::kPulse:
+            return surroundings_.heard(surroundings_.owner, header, body, bytes);
         default:
             broken(header.pe, "a message of an unknown kind");
     }

@@ -17,6 +17,12 @@
 
 namespace heddle::fabric {
 
+// The first PEs of the nodes stand in a ring (fabric/pulse.h): a PE's neighbours; -1: it has none.
+struct Ring {
+    int before = -1;
+    int behind = -1;
+};
+
 // What the wires of a PE have in common.
 struct Surroundings {
     const TransportApi* api = nullptr;
@@ -28,13 +34,17 @@ struct Surroundings {
     int n_pes = 0;
     // The card of a PE, for the first message to it: its size, or 0 with a message. May block for a while.
     size_t (*card_of)(int pe, char* card, char* error, size_t error_bytes) = nullptr;
-    // A PE does not answer any more. Does not return.
+    // A PE does not answer any more. Returns only when this one needs no answer.
     void (*lost)(int pe, const char* reason) = nullptr;
     // Something has moved that a thread may wait for.
     void (*landed)(void* waiting) = nullptr;
     void* waiting = nullptr;
+    Ring ring;
+    size_t full_bytes = kMessageBytes;  // so much is a full message; 1: every record goes by itself
     // The stream of one of this PE's lanes to pe, or null. Set by the network.
     Stream* (*stream_of)(void* owner, uint32_t lane, int pe) = nullptr;
+    // A kPulse has come. Set by the network.
+    void (*heard)(void* owner, const Header& header, const char* body, size_t bytes) = nullptr;
     void* owner = nullptr;
 };
 
@@ -60,6 +70,8 @@ class Wire {
     void wait(const char* function, const void* line, Ready ready) {
         progress::wait_for_stores(function, line, ready);
     }
+    // A message without a stream, unless another thread polls. The body stays as it is for ever.
+    void say(int pe, Header header, const char* body, size_t bytes);
     // For a thread that is about to sleep on the transport's descriptor: true when nothing is left to do.
     bool arm();
     int number() const { return number_; }

@@ -202,14 +202,23 @@ HEDDLE_PE_LOCAL std::atomic<bool> is_leaving{false};
 void lose(int pe, const char* reason) {
     if (is_leaving.load(std::memory_order_relaxed))  // set by the thread that then waits for all in stop
         return;
-    // A PE that has ended is named by the launcher, which ends this one too: its message is the better one.
-    constexpr uint64_t kLauncherNs = 2000000000;
-    os::sleep_ns(kLauncherNs);
     base::fatal("network", "PE %d does not answer any more: %s", pe, reason);
 }
 
+// The first PEs of the nodes before and behind this one's; none when this is not the first of its own.
+fabric::Ring ring_of_nodes() {
+    const auto first_of = [](int node) {
+        int pe = 0;
+        while (job.node_of(pe) != node) ++pe;
+        return pe;
+    };
+    if (first_of(job.node) != job.pe)
+        return {};
+    return {first_of((job.node + job.n_nodes - 1) % job.n_nodes), first_of((job.node + 1) % job.n_nodes)};
+}
+
 // The network of a job that spans nodes: opened once per process, served from init to finalize.
-bool start_network(char* error) {
+bool open_network(char* error) {
     if (!fabric::network) {
         const memory::Symmetric& symmetric = *memory::symmetric;
         fabric::Surroundings surroundings;
@@ -224,7 +233,11 @@ bool start_network(char* error) {
         surroundings.lost = lose;
         surroundings.landed = [](void* engine) { static_cast<progress::Engine*>(engine)->look_again(); };
         surroundings.waiting = progress::engine;
+        surroundings.ring = ring_of_nodes();
+        if (!base::settings.net_batch)
+            surroundings.full_bytes = 1;
         fabric::NetworkOptions options;
+        options.silence_ns = base::settings.net_silence_s * 1000000000;
         options.plugin = "libheddle_ucx.so";
         options.transport = {base::settings.net_devices, base::settings.net_transports,
                              std::max(1, static_cast<int>(base::settings.net_wires)), fabric::kMessageBytes};
@@ -240,6 +253,11 @@ bool start_network(char* error) {
     progress::engine->set_network();
     progress::wait_policy->poll = [] { return fabric::network->poll(); };
     progress::wait_policy->landed = &progress::engine->finished();
+    return true;
+}
+
+// Behind a barrier of the world: all can be reached.
+bool serve_network(char* error) {
     if (!fabric::network->start()) {
         snprintf(error, kErrorBytes, "cannot start the thread that serves the network: %s", strerror(errno));
         return false;
@@ -283,10 +301,12 @@ bool start(const char* function, char* error) {
     team::start_teams(job.pe, job.n_pes, job.nodes);
     collective::machine = {&collective::kernels_for(static_cast<collective::VectorUnit>(base::settings.vector)),
                            os::last_level_cache_bytes()};
-    if (job.n_nodes > 1 && !start_network(error))
+    if (job.n_nodes > 1 && !open_network(error))
         return false;
     bootstrap::barrier_of_world(
         function);  // nobody reaches a peer's memory before that peer has moved its static data there
+    if (job.n_nodes > 1 && !serve_network(error))
+        return false;
     open_hot_path();
     base::lifecycle = Lifecycle::kRunning;
     report_start();

@@ -18,7 +18,9 @@ size_t card_of(int pe, char* card, char*, size_t) {
     return fake_api.card(&world[pe]->transport(), card);
 }
 
-[[noreturn]] void lost(int pe, const char* reason) {
+void lost(int pe, const char* reason) {
+    if (current && current->lost)
+        return current->lost(pe, reason);
     fprintf(stderr, "PE %d is lost: %s\n", pe, reason);
     abort();
 }
@@ -45,13 +47,19 @@ void failed(void*, int, int pe, const char* reason) {
     lost(pe, reason);
 }
 
+void heard(void* owner, const Header& header, const char* body, size_t bytes) {
+    if (Pulse* pulse = static_cast<Pe*>(owner)->pulse)
+        pulse->heard(header, body, bytes);
+}
+
 bool poll_current() {
     return current->instead ? current->instead() : current->poll();
 }
 
 }  // namespace
 
-Pe::Pe(int number, size_t heap_bytes, const Habits& habits) : number_(number), heap_(heap_bytes / sizeof(uint64_t)) {
+Pe::Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes)
+    : number_(number), heap_(heap_bytes / sizeof(uint64_t)) {
     world[number] = this;
     char error[1];
     fake_habits = habits;
@@ -69,6 +77,9 @@ Pe::Pe(int number, size_t heap_bytes, const Habits& habits) : number_(number), h
     surroundings_.landed = landed;
     surroundings_.stream_of = stream_of;
     surroundings_.owner = this;
+    surroundings_.heard = heard;
+    surroundings_.full_bytes = full_bytes;
+    surroundings_.ring = {1 - number, 1 - number};
     wire = std::make_unique<Wire>(surroundings_, 0);
     for (uint32_t lane = 0; lane < kLanes; ++lane) {
         producers_[lane].lane = lane;
@@ -96,10 +107,11 @@ void Pe::arrives(Header header, const char* body, size_t bytes) {
     wire->arrived(header, body, bytes);
 }
 
-Pair::Pair(const Habits& habits, size_t heap_bytes) {
+Pair::Pair(const Habits& habits, size_t heap_bytes, size_t full_bytes) {
     if (!os::prepare_heavy_fence())
         abort();
-    for (int number = 0; number < 2; ++number) pes_[number] = std::make_unique<Pe>(number, heap_bytes, habits);
+    for (int number = 0; number < 2; ++number)
+        pes_[number] = std::make_unique<Pe>(number, heap_bytes, habits, full_bytes);
     current = this;
 }
 

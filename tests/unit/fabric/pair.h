@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fabric/mailbox.h"
+#include "fabric/pulse.h"
 #include "fabric/stream.h"
 #include "fabric/wire.h"
 #include "progress/wait_policy.h"
@@ -19,7 +20,7 @@ constexpr uint32_t kLanes = 2;
 
 class Pe {
   public:
-    Pe(int number, size_t heap_bytes, const Habits& habits);
+    Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes);
     ~Pe();
 
     // The stream of a lane to the other PE.
@@ -36,6 +37,7 @@ class Pe {
 
     Mailbox mailbox;
     std::unique_ptr<Wire> wire;
+    Pulse* pulse = nullptr;  // who hears the pulses that come; the other PE is before and behind
 
   private:
     static Stream* stream_of(void* owner, uint32_t lane, int pe);
@@ -50,7 +52,7 @@ class Pe {
 
 class Pair {
   public:
-    explicit Pair(const Habits& habits = {}, size_t heap_bytes = 1024 * 1024);
+    explicit Pair(const Habits& habits = {}, size_t heap_bytes = 1024 * 1024, size_t full_bytes = kMessageBytes);
     ~Pair();
 
     Pe& operator[](int number) { return *pes_[number]; }
@@ -60,6 +62,8 @@ class Pair {
     bool poll();
     // What waits of this thread do in place of polling both.
     std::function<bool()> instead;
+    // What a PE that is lost comes to, in place of the end of the process.
+    std::function<void(int pe, const std::string& reason)> lost;
 
   private:
     std::unique_ptr<Pe> pes_[2];

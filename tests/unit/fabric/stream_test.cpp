@@ -133,6 +133,16 @@ TEST_F(StreamTest, AFullMessageLeavesWhileOthersAreInFlight) {
     EXPECT_TRUE(stream.is_quiet());
 }
 
+TEST(StreamAlone, WithoutBatchesEveryRecordLeavesInAMessageOfItsOwn) {
+    Pair pair({}, 4096, 1);
+    const Waiting waiting{nullptr};
+    constexpr size_t kRecords = 12;
+    for (size_t i = 0; i < kRecords; ++i) put_word(pair[0].to_other(), 8 * i, i + 1);
+    EXPECT_EQ(pair[0].sent(MessageKind::kRecords), kRecords);  // nothing has been acknowledged
+    pair.settle();
+    for (size_t i = 0; i < kRecords; ++i) EXPECT_EQ(pair[1].word(i), i + 1);
+}
+
 TEST_F(StreamTest, AcknowledgementsAreCumulative) {
     for (uint64_t i = 0; i < 5; ++i) {
         put_word(stream, 8 * i, i);

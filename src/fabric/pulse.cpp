@@ -1,0 +1,71 @@
+#include "fabric/pulse.h"
+
+#include "os/clock.h"
+
+#include <unistd.h>
+#include <cstdio>
+#include <cstring>
+
+namespace heddle::fabric {
+
+Pulse::Pulse(Wire& wire, uint64_t silence_ns) : wire_(wire), silence_ns_(silence_ns) {
+    gethostname(own_name_, sizeof own_name_ - 1);
+}
+
+void Pulse::beat(uint64_t now_ns) {
+    const bool was_away = now_ns - now_ns_ > silence_ns_ / 2;
+    now_ns_ = now_ns;
+    if (sent_ns_ == 0 || now_ns - sent_ns_ >= kPeriodNs) {
+        sent_ns_ = now_ns;
+        tell(0);
+    }
+    wire_.poll();  // comes to heard
+    if (heard_ns_ == 0 || silence_ns_ == 0)
+        return;
+    if (was_away)
+        heard_ns_ = now_ns;
+    if (now_ns - heard_ns_ < silence_ns_)
+        return;
+    char reason[kMostName + 64];
+    snprintf(reason, sizeof reason, "its host %s has been silent for %.1f s", name_,
+             static_cast<double>(now_ns - heard_ns_) * 1e-9);
+    lose(wire_.surroundings().ring.behind, reason);
+}
+
+void Pulse::heard(const Header& header, const char* body, size_t bytes) {
+    if (header.position > static_cast<uint64_t>(wire_.surroundings().n_pes) || bytes >= kMostName)
+        wire_.broken(header.pe, "a pulse that is none");
+    if (header.position != 0) {
+        char reason[128];
+        snprintf(reason, sizeof reason, "as PE %d has noticed", header.pe);
+        lose(static_cast<int>(header.position - 1), reason);
+    }
+    if (header.pe != wire_.surroundings().ring.behind)
+        return;
+    heard_ns_ = now_ns_;
+    memcpy(name_, body, bytes);
+    name_[bytes] = 0;
+}
+
+// lost_pe: 0, or the number of one that is gone, and 1.
+void Pulse::tell(uint64_t lost_pe) {
+    wire_.say(wire_.surroundings().ring.before, {.position = lost_pe, .kind = MessageKind::kPulse}, own_name_,
+              strlen(own_name_));
+}
+
+// Passed on first: the rest of the ring listens to others.
+void Pulse::lose(int pe, const char* reason) {
+    if (losing_)
+        return;
+    losing_ = true;
+    constexpr uint64_t kRoundNs = 1000000;
+    constexpr int kRounds = 100;
+    tell(static_cast<uint64_t>(pe) + 1);
+    for (int round = 0; round < kRounds; ++round) {  // until it has left
+        wire_.poll();
+        os::sleep_ns(kRoundNs);
+    }
+    wire_.surroundings().lost(pe, reason);
+}
+
+}  // namespace heddle::fabric

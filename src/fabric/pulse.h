@@ -1,0 +1,48 @@
+// Pulse: how the nodes of a job notice that one of them is gone without a word: cut off, or without power. The first
+// PEs of the nodes stand in a ring; each sends a few bytes to the one before it twice a second, and listens to the one
+// behind it. Who has heard of its neighbour before, and then nothing for the time that is allowed, says so to the one
+// before it, which passes it on, and loses it.
+//
+// It has a wire of its own, so that no queue of data holds it up. A PE that was stopped itself (a debugger, a machine
+// that sleeps) starts to count anew.
+//
+// The service thread alone.
+#pragma once
+
+#include "fabric/wire.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace heddle::fabric {
+
+class Pulse {
+  public:
+    static constexpr uint64_t kPeriodNs = 500000000;
+
+    // Of a PE with neighbours in the ring; silence_ns: how long the one behind may be silent, 0: for ever.
+    Pulse(Wire& wire, uint64_t silence_ns);
+
+    // Nothing has been heard yet.
+    void begin() { heard_ns_ = 0; }
+    // Sends what is due, and judges. To be called every kPeriodNs at least.
+    void beat(uint64_t now_ns);
+    void heard(const Header& header, const char* body, size_t bytes);
+
+  private:
+    static constexpr size_t kMostName = 64;
+
+    void tell(uint64_t lost_pe);
+    void lose(int pe, const char* reason);
+
+    Wire& wire_;
+    const uint64_t silence_ns_;
+    uint64_t now_ns_ = 0;  // of the last beat
+    uint64_t sent_ns_ = 0;
+    uint64_t heard_ns_ = 0;  // 0: not yet
+    bool losing_ = false;
+    char own_name_[kMostName] = {};  // of this host
+    char name_[kMostName] = {};      // of the neighbour's
+};
+
+}  // namespace heddle::fabric
