@@ -23,7 +23,9 @@
 
 #ifdef __GNUC__
 #define HEDDLE_NORETURN __attribute__((__noreturn__))
+#ifndef HEDDLE_COLD
 #define HEDDLE_COLD __attribute__((__cold__))
+#endif
 #else
 #error "Heddle's headers need gcc, clang or a compiler that speaks their attributes"
 #endif

@@ -1,4 +1,5 @@
 // The exported slow path of the inlined operations (heddle/abi.h), one line each.
+#define HEDDLE_COLD  // for a caller they are; in a job of many nodes they are what is called most
 #include "entry/entry.h"
 
 namespace operations = heddle::operations;
@@ -7,7 +8,8 @@ extern "C" {
 
 void heddle_slow_put(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes, const char* function,
                      shmem_ctx_t ctx) {
-    operations::put(function, ctx, dest, source, nelems, element_bytes, pe);
+    if (!operations::put_word_at_once(ctx, dest, source, nelems, element_bytes, pe))
+        operations::put(function, ctx, dest, source, nelems, element_bytes, pe);
 }
 
 void heddle_slow_get(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes, const char* function,
@@ -37,7 +39,8 @@ void heddle_slow_amo_nbi(void* fetch, const void* dest, uint64_t operand, int pe
 
 void heddle_slow_put_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                          const char* function, shmem_ctx_t ctx) {
-    operations::put_nbi(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe);
+    if (operations::capturing || !operations::put_word_at_once(ctx, dest, source, nelems, element_bytes, pe))
+        operations::put_nbi(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe);
 }
 
 void heddle_slow_get_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
@@ -47,7 +50,12 @@ void heddle_slow_get_nbi(void* dest, const void* source, size_t nelems, int pe, 
 
 void heddle_slow_put_nbe(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                          const char* function, shmem_ctx_t ctx, shmemx_request_t* req) {
-    operations::put_under(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
+    heddle::fabric::Stream* const stream =
+        req ? operations::put_word_at_once(ctx, dest, source, nelems, element_bytes, pe) : nullptr;
+    if (stream)
+        heddle::context::claim(HEDDLE_CALL(function), req, *stream);
+    else
+        operations::put_under(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
 }
 
 void heddle_slow_get_nbe(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,

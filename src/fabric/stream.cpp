@@ -48,8 +48,8 @@ const void* this_thread() {
 }
 
 Stream::Stream(Wire& wire, const Producer& producer, int pe) : wire_(wire), producer_(producer), pe_(pe) {
-    grow(kLeastRing);
     full_at_ = wire_.surroundings().full_bytes;
+    grow(kLeastRing);
 }
 
 Stream::~Stream() {
@@ -75,13 +75,16 @@ void Stream::grow(size_t bytes) {
     ring_ = ring;
     mask_ = size - 1;
     stop_ = freed_.load(std::memory_order_acquire) + size;
+    simple_up_to_ = std::min(stop_, full_at_);
 }
 
 void Stream::make_room(const char* function, size_t bytes) {
-    const auto all_free = [&] { return freed_.load(std::memory_order_acquire) == head_; };  // pairs with on_sent
+    const uint64_t head = position();
+    const auto all_free = [&] { return freed_.load(std::memory_order_acquire) == head; };  // pairs with on_sent
     const auto has_room = [&] {
         stop_ = freed_.load(std::memory_order_acquire) + mask_ + 1;  // pairs with on_sent
-        return head_ + bytes <= stop_;
+        simple_up_to_ = std::min(stop_, full_at_);
+        return head + bytes <= stop_;
     };
     const size_t size = mask_ + 1;
     const bool too_small = bytes > size;
@@ -97,11 +100,13 @@ void Stream::make_room(const char* function, size_t bytes) {
 }
 
 void Stream::depart() {
-    if (head_ >= full_at_) {
+    const uint64_t head = position();
+    if (head >= full_at_) {
         const uint32_t count = cut_count_.load(std::memory_order_relaxed);
-        cuts_[count % kMostCuts].store(head_, std::memory_order_relaxed);
+        cuts_[count % kMostCuts].store(head, std::memory_order_relaxed);
         cut_count_.store(count + 1, std::memory_order_release);  // pairs with send
-        full_at_ = head_ + wire_.surroundings().full_bytes;
+        full_at_ = head + wire_.surroundings().full_bytes;
+        simple_up_to_ = std::min(stop_, full_at_);
     }
     wire_.send(this);
 }
@@ -121,10 +126,10 @@ void Stream::put_large(const char* function, Address to, const char* from, size_
                    [&] { return posted - bodies_sent_.load(std::memory_order_acquire) < kMostBodies; });
     }
     char* const at = room(function, record::kMostShort);
-    bodies_[posted % kMostBodies] = {head_, from, bytes};
+    bodies_[posted % kMostBodies] = {position(), from, bytes};
     bodies_posted_.store(posted + 1, std::memory_order_release);  // pairs with send_bodies; ahead of its record
     publish(record::large(at, to, bytes));
-    last_large_ = head_;
+    last_large_ = position();
 }
 
 void Stream::expect_return(const char* function, void* to, size_t bytes) {

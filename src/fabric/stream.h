@@ -58,16 +58,27 @@ class alignas(128) Stream {
 
     // The place for a record of at most `bytes`, which publish gives to the sender.
     char* room(const char* function, size_t bytes) {
-        if (__builtin_expect(head_ + bytes > stop_, 0))
+        const uint64_t head = position();
+        if (__builtin_expect(head + bytes > stop_, 0))
             make_room(function, bytes);
-        return ring_ + (head_ & mask_);
+        return ring_ + (head & mask_);
     }
     void publish(const char* behind) {
-        head_ += static_cast<uint64_t>(behind - (ring_ + (head_ & mask_)));
-        published_.store(head_, std::memory_order_release);   // pairs with send
-        std::atomic_signal_fence(std::memory_order_seq_cst);  // with the fence of go_idle: the light side
-        if (__builtin_expect(head_ >= full_at_ || idle_.load(std::memory_order_relaxed), 0))
+        const uint64_t head = position();
+        const uint64_t end = head + static_cast<uint64_t>(behind - (ring_ + (head & mask_)));
+        if (__builtin_expect(publish_to_idle(end) || end >= full_at_, 0))
             depart();
+    }
+    // The most frequent record, when nothing else is to be done: about 12 instructions. False, and nothing is done,
+    // when room must be made or the message is full.
+    [[gnu::always_inline]] bool put_word_at_once(Address to, uint64_t bits) {
+        const uint64_t head = position(), end = head + 2 * record::kWord;
+        if (__builtin_expect(end >= simple_up_to_, 0))
+            return false;
+        record::put_word(ring_ + (head & mask_), to, bits, record::kWord);
+        if (__builtin_expect(publish_to_idle(end), 0))
+            depart();
+        return true;
     }
     // A kLarge record, and its body, which stays as it is until is_local().
     void put_large(const char* function, Address to, const char* from, size_t bytes);
@@ -86,7 +97,7 @@ class alignas(128) Stream {
         uint32_t generation = 0;
     } remark;
 
-    uint64_t position() const { return head_; }
+    uint64_t position() const { return published_.load(std::memory_order_relaxed); }
     uint64_t returns() const { return return_head_; }
 
     // --- Any thread.
@@ -145,6 +156,12 @@ class alignas(128) Stream {
     };
     static constexpr uint32_t kMostSending = 16, kMostCuts = 16, kMostBodies = 64;
 
+    // Publishes; true when the sender, idle, is to be told.
+    bool publish_to_idle(uint64_t end) {
+        published_.store(end, std::memory_order_release);     // pairs with send
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // with the fence of go_idle: the light side
+        return idle_.load(std::memory_order_relaxed);
+    }
     void make_room(const char* function, size_t bytes);
     void grow(size_t bytes);
     void depart();
@@ -158,10 +175,10 @@ class alignas(128) Stream {
     // The producer's.
     char* ring_ = nullptr;
     uint64_t mask_ = 0;
-    uint64_t head_ = 0;
-    uint64_t stop_ = 0;        // room up to here, as last seen
-    uint64_t full_at_ = 0;     // a message is full here
-    uint64_t last_large_ = 0;  // behind its record
+    uint64_t stop_ = 0;          // room up to here, as last seen
+    uint64_t full_at_ = 0;       // a message is full here
+    uint64_t simple_up_to_ = 0;  // what ends before here needs neither room nor a message's end
+    uint64_t last_large_ = 0;    // behind its record
     // Both sides'.
     std::atomic<uint64_t> published_{0};
     std::atomic<bool> idle_{true};

@@ -46,7 +46,7 @@ inline uint64_t slow_amo(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op 
 // Under the request that captures this thread's operations, if one does.
 inline void slow_amo_nbi(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op op, void* fetch, const void* dest,
                          uint64_t operand, uint64_t compare, size_t bytes, int pe) {
-    post_amo({call, ctx, captured_by()}, op, fetch, dest, operand, compare, bytes, pe);
+    post_amo({call, ctx, capturing}, op, fetch, dest, operand, compare, bytes, pe);
 }
 
 // Under *req.

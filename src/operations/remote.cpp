@@ -36,8 +36,20 @@ Lane& find_lane(Context& context) {
         base::fatal("network", "no memory for a lane");
     const context::Numbering& numbering = context.numbering;
     const bool as_world = numbering.start == 0 && numbering.stride == 1 && !numbering.list && !base::settings.check;
-    last_lane = {context::handle_of(context), context::lanes_epoch.load(std::memory_order_relaxed),
-                 as_world ? numbering.size : 0, &context, lane};
+    const auto words = [](const memory::Region& region) {
+        return region.bytes < record::kWord ? 0 : region.bytes - record::kWord + 1;
+    };
+    const memory::Region &heap = memory::symmetric->heap, &data = memory::symmetric->data;
+    last_lane = {.ctx = context::handle_of(context),
+                 .epoch = context::lanes_epoch.load(std::memory_order_relaxed),
+                 .n_pes = as_world ? numbering.size : 0,
+                 .streams = lane->streams,
+                 .heap = heap,
+                 .data = data,
+                 .heap_words = words(heap),
+                 .data_words = words(data),
+                 .context = &context,
+                 .lane = lane};
     return *lane;
 }
 

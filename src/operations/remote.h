@@ -13,11 +13,15 @@
 
 namespace heddle::operations {
 
-// What this thread last sent through: valid while nothing of it has changed hands, which the epoch tells.
+// What this thread last sent through, and all that the common case needs to know: valid while nothing of it has changed
+// hands, which the epoch tells.
 struct LastLane {
     shmem_ctx_t ctx = nullptr;
     uint32_t epoch = 0;
     int n_pes = 0;  // of the context, where its numbers are those of the world; otherwise 0
+    std::atomic<fabric::Stream*>* streams = nullptr;  // the lane's
+    memory::Region heap, data;
+    size_t heap_words = 0, data_words = 0;  // bytes at which a word may begin
     const context::Context* context = nullptr;
     fabric::Lane* lane = nullptr;
 };
@@ -33,17 +37,36 @@ inline const memory::Region& find_region(const void* address, fabric::Address* t
     return region;
 }
 
-// The stream to pe, and in *to what address is there, for the common case: the same context as before, a PE that has
-// been sent to, symmetric memory from end to end, no checks asked for. Null otherwise, and all is to be checked.
-inline fabric::Stream* stream_at_once(shmem_ctx_t ctx, const void* address, size_t bytes, int pe, fabric::Address* to) {
-    const LastLane& last = last_lane;
+// The stream to pe in the common case: the same context as before, a PE that has been sent to, no checks asked for.
+// Otherwise null, and all is to be checked.
+[[gnu::always_inline]] inline fabric::Stream* stream_at_once(const LastLane& last, shmem_ctx_t ctx, int pe) {
     if (last.ctx != ctx || last.epoch != context::lanes_epoch.load(std::memory_order_relaxed) ||
         static_cast<unsigned>(pe) >= static_cast<unsigned>(last.n_pes))
         return nullptr;
-    const memory::Region& region = find_region(address, to);
-    if (to->offset >= region.bytes || bytes > region.bytes - to->offset)
+    return last.streams[pe].load(std::memory_order_relaxed);
+}
+
+// A put of a word in that case, to symmetric memory, where the stream takes it without further ado: that stream, or
+// null, and nothing has been done.
+[[gnu::always_inline]] inline fabric::Stream* put_word_at_once(shmem_ctx_t ctx, void* dest, uint64_t bits, int pe) {
+    const LastLane& last = last_lane;
+    fabric::Stream* const stream = stream_at_once(last, ctx, pe);
+    if (!stream)
         return nullptr;
-    return last.lane->streams[pe].load(std::memory_order_relaxed);
+    const auto address = reinterpret_cast<uintptr_t>(dest);
+    if (address - last.heap.base < last.heap_words)
+        return stream->put_word_at_once({address - last.heap.base, fabric::RegionName::kHeap}, bits) ? stream : nullptr;
+    if (address - last.data.base < last.data_words)
+        return stream->put_word_at_once({address - last.data.base, fabric::RegionName::kData}, bits) ? stream : nullptr;
+    return nullptr;
+}
+[[gnu::always_inline]] inline fabric::Stream* put_word_at_once(shmem_ctx_t ctx, void* dest, const void* source,
+                                                               size_t nelems, size_t element_bytes, int pe) {
+    if (nelems > fabric::record::kWord || nelems * element_bytes != fabric::record::kWord || !source)
+        return nullptr;
+    uint64_t bits;
+    memcpy(&bits, source, sizeof bits);
+    return put_word_at_once(ctx, dest, bits, pe);
 }
 
 // A short put in that case: the stream that it has gone to, or null when nothing has been done.
@@ -53,17 +76,12 @@ inline fabric::Stream* put_at_once(const char* function, shmem_ctx_t ctx, void* 
     if (nelems > fabric::record::kMostSmallPut || bytes - 1 >= fabric::record::kMostSmallPut || !source)
         return nullptr;
     fabric::Address to;
-    fabric::Stream* const stream = stream_at_once(ctx, dest, bytes, pe, &to);
-    if (!stream)
+    const memory::Region& region = find_region(dest, &to);
+    fabric::Stream* const stream = stream_at_once(last_lane, ctx, pe);
+    if (!stream || to.offset >= region.bytes || bytes > region.bytes - to.offset)
         return nullptr;
     char* const at = stream->room(function, fabric::record::put_bytes(bytes));
-    if (bytes == fabric::record::kWord) {
-        uint64_t bits;
-        memcpy(&bits, source, sizeof bits);
-        stream->publish(fabric::record::put_word(at, to, bits, sizeof bits));
-    } else {
-        stream->publish(fabric::record::put(at, to, source, bytes));
-    }
+    stream->publish(fabric::record::put(at, to, source, bytes));
     return stream;
 }
 

@@ -44,12 +44,8 @@ void put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, 
 }
 
 void put_value(const char* function, shmem_ctx_t ctx, void* dest, uint64_t bits, size_t bytes, int pe) {
-    fabric::Address to;
-    if (fabric::Stream* const stream = stream_at_once(ctx, dest, bytes, pe, &to))
-        stream->publish(
-            fabric::record::put_word(stream->room(function, fabric::record::put_bytes(bytes)), to, bits, bytes));
-    else
-        slow_put(function, ctx, dest, &bits, 1, bytes, pe);  // the low bytes: little-endian
+    if (bytes != fabric::record::kWord || !put_word_at_once(ctx, dest, bits, pe))
+        put(function, ctx, dest, &bits, 1, bytes, pe);  // the low bytes: little-endian
 }
 
 void slow_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,

@@ -52,7 +52,7 @@ inline void put_signal_nbe(const base::Call& call, shmem_ctx_t ctx, void* dest, 
 // Under the request that captures this thread's operations, if one does.
 inline void put_signal_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                            size_t element_bytes, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe) {
-    if (shmemx_request_t* req = captured_by())
+    if (shmemx_request_t* req = capturing)
         put_signal_nbe(call, ctx, dest, source, nelems, element_bytes, sig_addr, signal, sig_op, pe, req);
     else
         put_signal(call.function, ctx, dest, source, nelems, element_bytes, sig_addr, signal, sig_op, pe, false);

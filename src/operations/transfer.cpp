@@ -69,10 +69,11 @@ bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const ch
     return false;
 }
 
-constinit thread_local shmemx_request_t* capturing __attribute__((tls_model("initial-exec"))) = nullptr;
 thread_local base::Call capturing_since;  // the shmemx_request_begin
 
 }  // namespace
+
+constinit thread_local shmemx_request_t* capturing = nullptr;
 
 void SignalTo::send() const {
     if (!address)
@@ -112,10 +113,6 @@ void end_capture(const base::Call& call, shmemx_request_t* req) {
                     static_cast<void*>(req), base::describe(call).data(), static_cast<void*>(capturing),
                     base::describe(capturing_since).data());
     capturing = nullptr;
-}
-
-shmemx_request_t* captured_by() {
-    return capturing;
 }
 
 void join(const base::Call& call, shmemx_request_t* req) {

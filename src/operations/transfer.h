@@ -32,7 +32,7 @@ struct SignalTo {
 void begin_capture(const base::Call& call, shmemx_request_t* req);
 void end_capture(const base::Call& call, shmemx_request_t* req);
 // The request that captures this thread's nbi operations, or null.
-shmemx_request_t* captured_by();
+extern constinit thread_local shmemx_request_t* capturing __attribute__((tls_model("initial-exec")));
 
 // The nbi forms: under the request that captures this thread's operations, if one does.
 void put_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,

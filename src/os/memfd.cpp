@@ -1,7 +1,6 @@
 #include "os/memfd.h"
 
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <cerrno>
 
@@ -40,16 +39,13 @@ bool make_writable(void* address, size_t bytes) {
 
 void* map_twice(size_t bytes) {
     char* const room = static_cast<char*>(reserve_zeroes(2 * bytes));
-    if (!room)
-        return nullptr;
-    // A second mapping of shared memory is what mremap makes of an old size of 0. By its number, because libraries that
-    // watch memory put their own functions over mremap, and lose the new address.
-    if (mmap(room, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED ||
-        syscall(SYS_mremap, room, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, room + bytes) == -1) {
+    const int fd = room ? create_memory("ring", bytes) : -1;
+    const bool mapped = fd >= 0 && map_shared(fd, 0, bytes, room) && map_shared(fd, 0, bytes, room + bytes);
+    if (fd >= 0)
+        close(fd);
+    if (room && !mapped)
         unmap(room, 2 * bytes);
-        return nullptr;
-    }
-    return room;
+    return mapped ? room : nullptr;
 }
 
 void unmap(void* address, size_t bytes) {
