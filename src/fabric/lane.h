@@ -16,7 +16,6 @@ struct alignas(128) Lane {
     sync::PoolLink link;
     Producer producer;
     Wire* wire = nullptr;
-    int n_pes = 0;
     std::atomic<Stream*>* streams = nullptr;  // of all PEs: zeroes until one is used
     std::atomic<Stream*> used{nullptr};       // a list of those that there are
     Lane* next = nullptr;                     // of the same context

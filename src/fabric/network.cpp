@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -22,7 +23,7 @@ HEDDLE_PE_LOCAL Network* network = nullptr;
 
 namespace {
 
-constexpr uint64_t kServiceNapNs = 100000;
+constexpr uint64_t kServiceNapNs = 100000, kMostServiceNapNs = 1000000;
 constexpr uint32_t kStop = UINT32_MAX;
 
 size_t table_bytes(size_t count) {
@@ -59,8 +60,7 @@ struct NetworkEvents {
     static Stream* stream_of(void* owner, uint32_t number, int pe) {
         auto* mine = static_cast<Network*>(owner);
         // Acquire, both: pair with make_lane and Lane::open.
-        Lane* const lane =
-            number < Network::kMostLanes ? mine->lane_table_[number].load(std::memory_order_acquire) : nullptr;
+        Lane* const lane = number < kMostLanes ? mine->lane_table_[number].load(std::memory_order_acquire) : nullptr;
         return lane ? lane->streams[pe].load(std::memory_order_acquire) : nullptr;
     }
     static void heard(void* owner, const Header& header, const char* body, size_t bytes) {
@@ -169,12 +169,14 @@ Lane* Network::make_lane(std::atomic<Lane*>& list, const void* thread) {
         return nullptr;
     if (!lane->streams) {
         const uint32_t number = lane->link.index;
-        lane->streams = make_table<Stream>(static_cast<size_t>(surroundings_.n_pes));
-        if (number >= kMostLanes || !lane->streams)
+        if (number < kMostLanes)
+            lane->streams = make_table<Stream>(static_cast<size_t>(surroundings_.n_pes));
+        if (!lane->streams) {
+            lanes_.give(lane);
             return nullptr;
+        }
         lane->producer.lane = number;
         lane->wire = wires_[number % wires_.size()].get();
-        lane->n_pes = surroundings_.n_pes;
         lane_table_[number].store(lane, std::memory_order_release);  // pairs with stream_of
     }
     lane->producer.thread.store(thread, std::memory_order_relaxed);
@@ -260,15 +262,18 @@ void* Network::run_service(void* it) {
 void Network::serve() {
     uint32_t seen = polls_.load(std::memory_order_relaxed);
     bool woken = true;
+    uint64_t nap_ns = kServiceNapNs;
     while (!stopping_.load(std::memory_order_acquire)) {  // pairs with stop
         beat(woken);
         woken = false;
         const uint32_t polls = polls_.load(std::memory_order_relaxed);
         if (polls != seen) {
             seen = polls;
-            os::sleep_ns(kServiceNapNs);
+            os::sleep_ns(nap_ns);
+            nap_ns = std::min(2 * nap_ns, kMostServiceNapNs);
             continue;
         }
+        nap_ns = kServiceNapNs;
         bool moved = false;
         for (const auto& wire : wires_) moved |= wire->poll();
         if (moved)

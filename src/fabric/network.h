@@ -2,8 +2,9 @@
 // contexts, and the thread that serves other PEs while this one computes.
 //
 // Service: all of a PE's wires are polled by whoever waits in the library, and otherwise by the service thread, which
-// sleeps on the transport's descriptors. While others poll it keeps away, and looks again every kServiceNapNs; so it
-// costs nothing while nothing comes, and a PE that computes answers after one wake-up.
+// sleeps on the transport's descriptors. While others poll it keeps away, and looks again after a tenth of a
+// millisecond, then more and more rarely, up to a millisecond; so it costs nothing while nothing comes, and a PE that
+// computes answers after one wake-up.
 #pragma once
 
 #include "base/pe_local.h"
@@ -74,7 +75,6 @@ class Network {
     std::unique_ptr<Wire> pulse_wire_;          // where the ring of nodes goes through this PE; the last one
     std::unique_ptr<Pulse> pulse_;
     sync::Pool<Lane, 16> lanes_;
-    static constexpr uint32_t kMostLanes = 65536;
     std::atomic<Lane*>* lane_table_ = nullptr;  // by number
     std::atomic<uint32_t> polls_{0};            // by threads of the program; a count that loses some
     pthread_t service_ = {};

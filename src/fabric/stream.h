@@ -33,12 +33,13 @@ namespace heddle::fabric {
 class Wire;
 
 constexpr size_t kLargeBytes = 32 * 1024;    // from here on data is not copied into the ring
-constexpr size_t kMessageBytes = 60 * 1024;  // a full message; with its header below 64 KiB
+constexpr size_t kMessageBytes = 60 * 1024;  // a message is full when a record has crossed this
 constexpr size_t kLeastRing = 16 * 1024;     // bytes; grows when it was full
 constexpr size_t kMostRing = 256 * 1024;
 constexpr uint64_t kWindow = 4 * 1024 * 1024;  // bytes departed and not acknowledged
 constexpr uint32_t kMostReturns = 4096;        // outstanding
 constexpr size_t kMostReturnBytes = 1024 * 1024;
+constexpr uint32_t kMostLanes = 65536;  // of a PE
 
 // Who sends: one thread at a time, for a while or for ever.
 struct Producer {

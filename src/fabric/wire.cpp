@@ -184,6 +184,8 @@ Inbound& Wire::inbound_of(int pe, uint32_t lane) {
     for (Inbound* inbound = peer.inbounds; inbound; inbound = inbound->next)
         if (inbound->lane() == lane)
             return *inbound;
+    if (lane >= kMostLanes)
+        broken(pe, "records of a lane that no PE has");
     peer.inbounds = new Inbound(*this, pe, lane, peer.inbounds);
     return *peer.inbounds;
 }

@@ -205,6 +205,11 @@ TEST_F(InboundDeathTest, RecordsAtAWrongPosition) {
     records(furthest, word);
 }
 
+TEST_F(InboundDeathTest, RecordsOfALaneThatNoPeHas) {
+    const std::string put = "sixteen bytes...";
+    EXPECT_BROKEN(message(MessageKind::kRecords, 0, put, 0, 0, kMostLanes), "records of a lane that no PE has");
+}
+
 TEST_F(InboundDeathTest, RecordsThatApplyRefuses) {
     EXPECT_BROKEN(records(0, Records().put_word({uint64_t{1} << 40}, 1)),
                   "a record names memory outside of the region");
