@@ -39,8 +39,11 @@ void heddle_slow_amo_nbi(void* fetch, const void* dest, uint64_t operand, int pe
 
 void heddle_slow_put_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                          const char* function, shmem_ctx_t ctx) {
-    if (operations::capturing || !operations::put_word_at_once(ctx, dest, source, nelems, element_bytes, pe))
+    heddle::fabric::Stream* const stream = operations::put_word_at_once(ctx, dest, source, nelems, element_bytes, pe);
+    if (!stream)
         operations::put_nbi(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe);
+    else if (operations::capturing)
+        heddle::context::claim(HEDDLE_CALL(function), operations::capturing, *stream);
 }
 
 void heddle_slow_get_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
