@@ -18,7 +18,8 @@ void heddle_slow_get(void* dest, const void* source, size_t nelems, int pe, size
 }
 
 void heddle_slow_p(void* dest, uint64_t bits, int pe, size_t bytes, const char* function, shmem_ctx_t ctx) {
-    operations::put_value(function, ctx, dest, bits, bytes, pe);
+    if (bytes != sizeof bits || !operations::put_word_at_once(ctx, dest, bits, pe))
+        operations::put(function, ctx, dest, &bits, 1, bytes, pe);  // the low bytes: little-endian
 }
 
 uint64_t heddle_slow_g(const void* source, int pe, size_t bytes, const char* function, shmem_ctx_t ctx) {

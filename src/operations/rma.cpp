@@ -43,11 +43,6 @@ void put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, 
         slow_put(function, ctx, dest, source, nelems, element_bytes, pe);
 }
 
-void put_value(const char* function, shmem_ctx_t ctx, void* dest, uint64_t bits, size_t bytes, int pe) {
-    if (bytes != fabric::record::kWord || !put_word_at_once(ctx, dest, bits, pe))
-        put(function, ctx, dest, &bits, 1, bytes, pe);  // the low bytes: little-endian
-}
-
 void slow_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
               size_t element_bytes, int pe, bool blocking) {
     size_t bytes;

@@ -17,10 +17,9 @@ void slow_put(const char* function, shmem_ctx_t ctx, void* dest, const void* sou
 void slow_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
               size_t element_bytes, int pe, bool blocking = true);
 
-// The same with the common case of another node first; one value in the low bytes of `bits`.
+// The same with the common case of another node first.
 void put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, size_t element_bytes,
          int pe);
-void put_value(const char* function, shmem_ctx_t ctx, void* dest, uint64_t bits, size_t bytes, int pe);
 
 // In a checked run: ends the PE when [to, to + bytes) and [from, from + bytes) share a byte.
 void check_overlap(const char* function, const void* to, const void* from, size_t bytes);

@@ -28,12 +28,12 @@ def compile_operations(build: Path, source: Path, compiler: str, program: Path) 
                    env={**os.environ, "HEDDLE_CC": compiler})
 
 
-def callgrind_report(build: Path, program: Path, n_pes: int, folder: Path) -> str:
-    """PE 0's callgrind report."""
+def callgrind_report(build: Path, program: Path, n_pes: int, folder: Path, job: dict[str, str]) -> str:
+    """PE 0's callgrind report; job: settings."""
     valgrind = ["valgrind", "-q", "--tool=callgrind", "--compress-strings=no", "--compress-pos=no",
                 f"--callgrind-out-file={folder}/out.%q{{HEDDLE_PE}}", str(program)]
     command = [str(build / "bin/oshrun"), "-n", str(n_pes), *valgrind] if n_pes > 1 else valgrind
-    environment = {**os.environ, "LD_BIND_NOW": "1", "SHMEM_SYMMETRIC_SIZE": "1M"}
+    environment = {**os.environ, "SHMEM_SYMMETRIC_SIZE": "1M", **job}
     if n_pes == 1:
         environment["HEDDLE_PE"] = "0"  # only for the name of the file: without a launcher the library ignores it
     result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=240)
@@ -103,7 +103,8 @@ def main() -> int:
         folder = Path(name)
         program = folder / "operations"
         compile_operations(options.build, options.source, options.compiler, program)
-        counted, calls = instructions(callgrind_report(options.build, program, options.pes, folder))
+        counted, calls = instructions(callgrind_report(options.build, program, options.pes, folder,
+                                                        {"LD_BIND_NOW": "1"}))
         wrong = compare(counted, calls, budgets, program)
     for name, count in sorted(counted.items()):
         budget = budgets.get(name, {}).get("instructions", "?")
