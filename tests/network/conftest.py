@@ -1,4 +1,5 @@
-"""Runs small programs under mpirun, on this host and on several (hosts.py). The build under test is HEDDLE_BUILD."""
+"""Runs small programs under mpirun, on this host and on several, which are namespaces (hosts.py of SHMEM-MT, which is
+installed without the tests). The build under test is HEDDLE_BUILD."""
 
 import os
 import pathlib
@@ -9,10 +10,10 @@ import time
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import hosts as made_of  # noqa: E402
-
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "shmem-mt"))
+from shmem_mt import hosts as made_of  # noqa: E402
+
 BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
 LIMIT_S = 60
 SHAPES = ["1+1", "2+2", "3+1", "1+1+2"]  # PEs on each host
