@@ -29,6 +29,7 @@ class Series:
         self.high.append(result["ci95"][1])
         words = [f"{quantity_interval(result)}", f"{len(result['samples'])} samples"]
         words += [note] if note else []
+        words += [f"coalescing {result['params']['coalescing']}"] if "coalescing" in result["params"] else []
         words += ["oversubscribed"] if result["params"].get("oversubscribed") else []
         words += ["INVALID: the bytes are wrong"] if result["valid"] is False else []
         words += ["not validated"] if result["valid"] is None else []
@@ -82,6 +83,14 @@ class Points:
     def among(self, wanted):
         """Those for which wanted(benchmark) holds, with the labels that have some, in the same colours."""
         return Points([p for p in self.points if wanted(p["benchmark"])], self.colours)
+
+    def fabrics(self):
+        """The fabrics that there are points of, as results name them."""
+        return list(dict.fromkeys(p["params"]["fabric"] for p in self.points))
+
+    def over(self, fabric):
+        """Those of that fabric, with the labels that have some, in the same colours."""
+        return Points([p for p in self.points if p["params"]["fabric"] == fabric], self.colours)
 
     def find(self, benchmark=None, metric=None, label=None, **params):
         """Points with these values; a params value may be a tuple of allowed ones."""

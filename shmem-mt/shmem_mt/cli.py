@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from shmem_mt import __version__, catalogue
+from shmem_mt import __version__, catalogue, fabrics
 from shmem_mt.errors import UserError
 
 MAX_PES = 4096
@@ -58,7 +58,7 @@ def build_parser():
 
 def _add_run(commands):
     run = commands.add_parser("run", help="measure", description="Measures one or more OpenSHMEM implementations.")
-    run.add_argument("--profile", choices=("quick", "full"), default="quick", help="quick: under 7 minutes")
+    run.add_argument("--profile", choices=("quick", "full"), default="quick", help="quick: under 7 minutes a fabric")
     run.add_argument(
         "--oshcc", action="append", metavar="PATH", help="compiler wrapper; repeat with --oshrun and --label"
     )
@@ -66,6 +66,12 @@ def _add_run(commands):
     run.add_argument("--label", action="append", metavar="NAME", help="what to call this implementation")
     run.add_argument("--mpicc", metavar="PATH", help="MPI beside the collectives (default: mpicc on PATH, if any)")
     run.add_argument("--mpirun", metavar="COMMAND", help="its launcher (default: mpirun or mpiexec on PATH)")
+    run.add_argument(
+        "--fabric",
+        action="append",
+        metavar="NAME",
+        help="what carries the data: on-node (default), tcp, namespaces, ucx:TRANSPORTS (see list); may be repeated",
+    )
     run.add_argument("--pes", type=_numbers(MAX_PES), metavar="N,...", help="numbers of PEs")
     run.add_argument("--threads", type=_numbers(62), metavar="N,...", help="threads per PE")
     run.add_argument("--sizes", type=_numbers(1 << 26), metavar="BYTES,...", help="message sizes")
@@ -159,4 +165,8 @@ def _list(_options):
     print("\nsynchronizations")
     for name, what in catalogue.SYNCS.items():
         print(f"{name:14} {what}")
+    print("\nfabrics")
+    for fabric in fabrics.NAMED:
+        print(f"{fabric.name:14} {fabric.what}")
+    print(f"{fabrics.UCX + 'NAMES':14} transports of UCX, as in UCX_TLS (ucx:sysv,cma), within the machine")
     return 0

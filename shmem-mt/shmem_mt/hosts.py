@@ -2,10 +2,12 @@
 They share the machine's files and process numbers. Nothing is left behind: a namespace lives as long as the process
 that holds it, and that ends with its standard input, so with this process, however that ends."""
 
+import contextlib
 import os
 import pathlib
 import shutil
 import subprocess
+import tempfile
 
 TOOLS = ["ip", "unshare", "nsenter", "mount"]
 HOLD = """
@@ -90,3 +92,14 @@ class Hosts:
     def close(self):
         for namespace in [*self.all, self.switch]:
             namespace.close()
+
+
+@contextlib.contextmanager
+def made(count):
+    """So many hosts while the context lasts."""
+    with tempfile.TemporaryDirectory(prefix="hosts-") as folder:
+        hosts = Hosts(folder, count)
+        try:
+            yield hosts
+        finally:
+            hosts.close()

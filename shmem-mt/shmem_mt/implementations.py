@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 
+from shmem_mt import fabrics
 from shmem_mt.errors import UserError
 from shmem_mt.machine import first_line
 
@@ -66,16 +67,37 @@ class Implementation:
         """Whether there is such a program for this library."""
         return self.sources is None or program in self.sources
 
-    def launch_command(self, program, pes, threads, arguments):
-        """The command that runs a compiled program."""
-        return [
+    @property
+    def coalesces(self):
+        """Whether it can be told to gather small messages for a network, or not to."""
+        return self.is_heddle
+
+    def unable(self, fabric):
+        """Why it cannot be measured over that fabric; empty when it can."""
+        if not fabric.is_network or self.is_heddle or self.is_open_mpi:
+            return ""
+        return "SHMEM-MT knows only how to tell Heddle and Open MPI what to use"
+
+    def measures(self, start):
+        """Whether that start (plan.py) is one for this library."""
+        coalescing = self.coalesces or start.coalescing != "off"  # who cannot switch it is measured once
+        return self.offers(start.program) and coalescing and not self.unable(start.fabric)
+
+    def launch_command(self, program, pes, threads, arguments, fabric=fabrics.ON_NODE, coalescing="", hosts=None):
+        """The command that runs a compiled program. `hosts` are those of the fabric, where it has some of its own."""
+        command = [
             *self.oshrun,
-            *self._launcher_flags(pes, threads),
+            *self._launcher_flags(pes, threads, hosts),
+            *self._fabric_flags(fabric, coalescing, hosts and _places(hosts, pes), hosts),
             "-n",
             str(pes),
             self.binaries[program],
             *arguments,
         ]
+        if hosts is None:
+            return command
+        told = ["env", f"OMPI_MCA_plm_rsh_agent={hosts.agent}"]  # also for the mpirun that oshrun hands over to
+        return hosts.all[0].within(*told, *command, folder=os.getcwd())
 
     def describe(self):
         return {
@@ -88,13 +110,34 @@ class Implementation:
             "features": self.features,
         }
 
-    def _launcher_flags(self, pes, threads):
-        """All launchers bind alike: a PE of one thread to a core while there is one for each, nothing otherwise. Open
-        MPI does the first by itself, and refuses root and more PEs than cores unless told."""
+    def _fabric_flags(self, fabric, coalescing, places, hosts):
+        """What makes all data of the PEs go over the fabric. Without pml Open MPI's collectives would go through
+        shared memory; the other two keep it from refusing transports that it does not recommend."""
+        if not fabric.is_network:
+            return []
+        if self.is_heddle:
+            settings = {"HEDDLE_NET_TRANSPORTS": fabric.transports}
+            if hosts is None:
+                settings["HEDDLE_NODE_PES"] = "1"
+            if coalescing:
+                settings["HEDDLE_NET_BATCH"] = str(int(coalescing == "on"))
+            flags = [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
+            return flags + (["--hosts", places] if hosts else [])
+        names = fabric.transports.split(",")
+        flags = ["-x", "UCX_TLS=" + ",".join(dict.fromkeys([*names, "self"]))]
+        components = {"spml": "ucx", "atomic": "ucx", "pml": "ucx"}
+        components |= {"opal_common_ucx_tls": "any", "opal_common_ucx_devices": "any"}
+        flags += [word for name, value in components.items() for word in ("--mca", name, value)]
+        return flags + (["--host", places] if hosts else [])
+
+    def _launcher_flags(self, pes, threads, hosts=None):
+        """All launchers bind alike: a PE of one thread to a core while there is one for each, nothing otherwise, nor
+        on hosts that share the machine's cores. Open MPI does the first by itself, and refuses root and more PEs than
+        cores unless told."""
         flags = []
         if self.is_heddle:
             crowded = pes > len(os.sched_getaffinity(0))
-            return [] if threads > 1 or crowded or "--bind" in self.oshrun else ["--bind", "core"]
+            return [] if threads > 1 or crowded or hosts or "--bind" in self.oshrun else ["--bind", "core"]
         if self.is_hydra:
             crowded = pes > (os.cpu_count() or 1)
             return [] if threads > 1 or crowded or "-bind-to" in self.oshrun else ["-bind-to", "core"]
@@ -104,10 +147,16 @@ class Implementation:
             flags.append("--allow-run-as-root")
         if pes > (os.cpu_count() or 1) and "--oversubscribe" not in self.oshrun:
             flags.append("--oversubscribe")
-        if pes * threads > (os.cpu_count() or 1) or threads > 1:
+        if pes * threads > (os.cpu_count() or 1) or threads > 1 or hosts:
             if "--bind-to" not in self.oshrun:
                 flags += ["--bind-to", "none"]
         return flags
+
+
+def _places(hosts, pes):
+    """How many PEs each host has, as launchers read it: ``a:2,b:1``."""
+    counts = [(pes + place) // len(hosts.all) for place in reversed(range(len(hosts.all)))]
+    return ",".join(f"{host.name}:{count}" for host, count in zip(hosts.all, counts) if count)
 
 
 def programs_folder():

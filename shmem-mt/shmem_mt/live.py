@@ -30,6 +30,9 @@ def describe(benchmark, params):
         parts.append(f"grid {params['grid']}")
     if "batch" in params:
         parts.append(f"consumed, flag per {params['batch']}")
+    parts.append(params["fabric"])
+    if "coalescing" in params:
+        parts.append(f"coalescing {params['coalescing']}")
     parts.append(f"{params.get('pes', '?')} PEs")
     if params.get("threads", 1) > 1:
         parts.append(f"{params['threads']} threads")

@@ -4,7 +4,7 @@ import html
 import os
 import time
 
-from shmem_mt import __version__, collectives, summary
+from shmem_mt import __version__, collectives, fabrics, summary
 from shmem_mt.live import describe
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -20,8 +20,8 @@ def build(points, charts, machines, fragments, library):
         "BYLINE": _byline(machines),
         "FACTS": _facts(machines),
         "WARNINGS": _warnings(points),
-        "KEYS": _keys(_one_sided(points)),
-        "TABLES": _tables(points),
+        "KEYS": _keys(_one_sided(points.over(points.fabrics()[0]))),
+        "TABLES": "".join(_tables(points.over(fabric), fabric) for fabric in points.fabrics()),
         "CONTENTS": "".join(f'<a href="#{c.slug}">{_escape(c.title)}</a>' for c in charts),
         "CHARTS": "".join(_section(c, f) for c, f in zip(charts, fragments)),
         "CHART_COUNT": str(len(charts)),
@@ -142,7 +142,8 @@ def _keys(points):
     """The largest figures of the page: the first headline of each kind."""
     rows = {row.what: row for row in summary.headline_rows(points) + summary.share_rows(points)}
     cards = []
-    for what in ("8-byte p, heap", "8-byte put round trip", "1 MiB put", "8-byte p, share of a plain store"):
+    wanted = ("8-byte p, heap", "8-byte put_nbi", "8-byte puts, one request", "8-byte put round trip", "1 MiB put")
+    for what in (*wanted, "8-byte p, share of a plain store"):
         row = rows.get(what)
         if row is None or row.cells[0] is None:
             continue
@@ -173,24 +174,27 @@ def _one_sided(points):
     return points.among(lambda benchmark: benchmark != collectives.BENCHMARK)
 
 
-def _tables(points):
-    """The summary and, where there are some, the collectives."""
-    own = _one_sided(points)
+def _tables(points, fabric):
+    """The summary of one fabric and, where there are some, the collectives."""
+    own, suffix = _one_sided(points), fabrics.suffix(fabric)
+    over = f"Fabric: <b>{_escape(fabric)}</b>, {_escape(fabrics.named(fabric).what)}. "
+    if any("coalescing" in p["params"] for p in points.points):
+        over += "Coalescing is on where nothing else is said. "
     beside = [("Beside plain memory operations, interleaved", summary.share_rows(own))]
     text = _table(
-        "summary",
-        "Summary",
-        "Medians; below each, its 95&nbsp;% interval (bootstrap over rounds and samples). A ratio above 1 means that "
-        "the first is better, whatever the unit.",
+        "summary" + suffix,
+        f"Summary, {_escape(fabric)}",
+        over + "Medians; below each, its 95&nbsp;% interval (bootstrap over rounds and samples). A ratio above 1 means "
+        "that the first is better, whatever the unit.",
         own.labels,
         points.colours,
         [(None, summary.headline_rows(own)), *beside],
     )
     theirs = points.among(lambda benchmark: benchmark == collectives.BENCHMARK)
     return text + _table(
-        "collectives",
-        "Collectives",
-        "Seconds an operation. The floor is the time in which the bytes that must be written on every PE can be "
+        "collectives" + suffix,
+        f"Collectives, {_escape(fabric)}",
+        over + "Seconds an operation. The floor is the time in which the bytes that must be written on every PE can be "
         "copied, while all PEs copy at once: broadcast, reduction and scan one contribution; collect, fcollect and "
         "all-to-all one of every PE. All sizes are in the charts below.",
         theirs.labels,

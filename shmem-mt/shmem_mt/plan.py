@@ -2,8 +2,9 @@
 different rounds are independent."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from shmem_mt import fabrics
 from shmem_mt.catalogue import BENCHMARKS
 
 _COLLECTIVES_WITH_SIZE = {
@@ -31,12 +32,17 @@ class Start:
     rounds: int = field(compare=False)
     points: int = field(compare=False)
     estimate_s: float = field(compare=False)
+    fabric: fabrics.Fabric = fabrics.ON_NODE
+    coalescing: str = ""  # on, off; empty where it is not compared
 
     def key(self, label, round_number):
-        return json.dumps([label, self.program, self.pes, self.threads, list(self.arguments), round_number])
+        place = [self.fabric.name, self.coalescing] if self.fabric.is_network else []
+        return json.dumps([label, self.program, self.pes, self.threads, list(self.arguments), round_number, *place])
 
     def title(self):
-        return f"{self.program}, {self.pes} PEs x {self.threads} threads"
+        over = f" over {self.fabric.name}" if self.fabric.is_network else ""
+        coalescing = f", coalescing {self.coalescing}" if self.coalescing else ""
+        return f"{self.program}{over}, {self.pes} PEs x {self.threads} threads{coalescing}"
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,8 @@ class Profile:
     budget_s: float  # no round begins that would end later, except the first two
     thorough: bool  # all placements and contexts at every thread count
     groups: tuple = ()
+    placements: tuple = ("heap", "static")
+    more: tuple = ()  # further arguments of every program
 
 
 _TWO_CONTEXTS = ("default", "private")
@@ -179,6 +187,72 @@ PROFILES = {
     ),
 }
 
+# Over a network: an operation that waits takes 20 to 100 us instead of 0.1, and what a sample costs once (the target's
+# acknowledgement) ten times that. So samples are longer, and sizes, PEs and points fewer.
+_NETWORK = dict(placements=("heap",), more=("--point-ms", "200"), strided_sizes=())
+NETWORK_PROFILES = {
+    "quick": replace(
+        PROFILES["quick"],
+        rounds=3,
+        sample_ms=10,
+        oversubscribed_sample_ms=20,
+        barrier_pes=(2,),
+        collective_pes=(2,),
+        collective_sample_ms=20,
+        sizes={
+            "latency": (8, 1024, 65536),
+            "message_rate": (8, 512, 4096),
+            "bandwidth": (1024, 65536, 1048576, 4194304),
+            "collectives": (8, 1024, 65536, 1048576),
+        },
+        threaded_sizes={"latency": (8,), "message_rate": (8,), "bandwidth": (1048576,)},
+        timeout_s=120,
+        groups=(
+            Group("requests", (2,), {1: (8, 4096), 2: (8,)}, points=5, more=_HEAP),
+            Group("collectives-mt", (2,), {2: (1024,)}, more=_WORLD),
+            Group("halo", (2,), {1: (8192, 131072)}, points=2),
+            Group("alltoallv", (2,), {1: (65536,)}),
+            Group("overlap", (2,), {1: (1048576,)}, points=8, one_thread=True),
+        ),
+        **_NETWORK,
+    ),
+    "full": replace(
+        PROFILES["full"],
+        rounds=5,
+        samples=10,
+        sample_ms=10,
+        barrier_pes=(2, 4),
+        collective_pes=(2, 4),
+        collective_sample_ms=20,
+        threads=(1, 2),
+        sizes={
+            "latency": tuple(8 << i for i in range(0, 18, 2)),
+            "message_rate": (8, 64, 512, 4096),
+            "bandwidth": tuple(64 << i for i in range(0, 17, 2)),
+            "collectives": tuple(8 << i for i in range(0, 18, 2)),
+        },
+        threaded_sizes={
+            "latency": (8, 1024, 65536),
+            "message_rate": (8, 512),
+            "bandwidth": (1024, 65536, 1048576),
+        },
+        timeout_s=600,
+        groups=(
+            Group("requests", (2, 4), {1: (8, 128, 4096, 65536), 2: (8, 4096)}, {2: _TWO_CONTEXTS}, 5, _HEAP, rounds=5),
+            Group("collectives-mt", (2, 4), {2: (8, 1024, 65536, 1048576)}, more=_WORLD, rounds=3),
+            Group("halo", (2, 4), {1: (512, 8192, 131072), 2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, rounds=5),
+            Group("alltoallv", (2, 4), {1: (64, 1024, 16384, 262144), 2: (16384,)}, {2: _TWO_CONTEXTS}, rounds=5),
+            Group("overlap", (2,), {1: tuple(65536 << i for i in range(0, 7, 2))}, points=8, one_thread=True, rounds=5),
+        ),
+        **_NETWORK,
+    ),
+}
+COALESCED = ("message_rate",)  # programs (of message-rate and requests) that are measured with coalescing on and off
+
+
+def profile_of(name, fabric):
+    return (NETWORK_PROFILES if fabric.is_network else PROFILES)[name]
+
 
 @dataclass(frozen=True)
 class Choices:
@@ -190,6 +264,18 @@ class Choices:
     syncs: tuple = None
     rounds: int = None
     extra: tuple = ()  # arguments for every program
+
+
+def starts_over(fabric, profile_name, benchmarks, choices, cores):
+    """The program starts of one round over that fabric, in order."""
+    plan = starts(profile_of(profile_name, fabric), benchmarks, choices, cores)
+    if not fabric.is_network:
+        return plan
+    return [
+        replace(start, fabric=fabric, coalescing=coalescing)
+        for start in plan
+        for coalescing in (("on", "off") if start.program in COALESCED else ("",))
+    ]
 
 
 def starts(profile, benchmarks, choices, cores):
@@ -236,7 +322,8 @@ def _program_starts(profile, benchmarks, choices, cores, program, pes, threads):
         ops = [op for op in ops if op not in _single_thread_ops(profile)]
     if not ops:
         return []
-    placements = ("heap", "static") if program == "message_rate" and (threads == 1 or profile.thorough) else ("heap",)
+    both = program == "message_rate" and (threads == 1 or profile.thorough)
+    placements = profile.placements if both else ("heap",)
     contexts = ("default", "private") if threads > 1 or profile.thorough else ("default",)
     if program == "message_rate" and len(contexts) > 1:
         contexts = ("default", "shared", "private")
@@ -310,7 +397,7 @@ def _arguments(profile, choices, ops, sizes, threads, sample_ms, more):
     arguments += ["--threads", str(threads), "--samples", str(profile.samples), "--sample-ms", f"{sample_ms:g}"]
     if choices.syncs:
         arguments += ["--syncs", ",".join(choices.syncs)]
-    return (*arguments, *choices.extra)
+    return (*arguments, *profile.more, *choices.extra)
 
 
 def _estimate(profile, points, sample_ms):

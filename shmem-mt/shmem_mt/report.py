@@ -2,7 +2,7 @@
 
 import os
 
-from shmem_mt import by_category, collectives, interactive, page, pictures
+from shmem_mt import by_category, collectives, fabrics, interactive, page, pictures
 from shmem_mt.charts import Points, all_charts
 from shmem_mt.errors import UserError
 from shmem_mt.results import load_machine, load_results
@@ -13,8 +13,7 @@ def report(options):
     out = options.out or os.path.join(options.runs[0], "report.html")
     runs = [(directory, load_results(directory), load_machine(directory)) for directory in options.runs]
     points = Points(_joined(runs))
-    charts = all_charts(points) + by_category.charts(points)
-    charts += collectives.charts(points.among(lambda name: name == collectives.BENCHMARK))
+    charts = [chart for fabric in points.fabrics() for chart in _charts(points, fabric)]
     if not charts:
         raise UserError("these runs have no point that any chart shows")
     folder = os.path.splitext(out)[0] + "-pictures"
@@ -37,8 +36,20 @@ def report(options):
     return 0
 
 
+def _charts(points, fabric):
+    """Those of one fabric, which they name unless all points are on-node."""
+    own = points.over(fabric)
+    charts = all_charts(own) + by_category.charts(own)
+    charts += collectives.charts(own.among(lambda name: name == collectives.BENCHMARK))
+    for chart in charts if points.fabrics() != [fabrics.ON_NODE.name] else ():
+        chart.slug += fabrics.suffix(fabric)
+        chart.title += f", {fabric}"
+    return charts
+
+
 def _joined(runs):
-    """All points; a label that occurs in several runs gets the name of its run."""
+    """All points; a label that occurs in several runs gets the name of its run. What was measured without coalescing
+    stands beside the rest as if it were another implementation."""
     seen = {}
     for directory, points, _ in runs:
         for label in {p["label"] for p in points}:
@@ -48,5 +59,6 @@ def _joined(runs):
         name = os.path.basename(os.path.abspath(directory))
         for point in points:
             label = point["label"] if len(seen[point["label"]]) == 1 else f"{point['label']} ({name})"
+            label += ", coalescing off" if point["params"].get("coalescing") == "off" else ""
             joined.append({**point, "label": label, "run": directory})
     return joined

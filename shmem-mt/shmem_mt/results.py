@@ -8,13 +8,15 @@
     DIR/logs/, build/   what compilers and programs said on stderr; the compiled programs
 
 A point is known by its label, benchmark, metric and params. When a round was measured twice (a job was cut off and
-started again), the later one counts.
+started again), the later one counts. params.fabric says over what it was measured; points of older folders, which have
+none, are on-node.
 """
 
 import json
 import math
 import os
 
+from shmem_mt import fabrics
 from shmem_mt.errors import UserError
 from shmem_mt.statistics import median_interval, percentiles
 
@@ -24,6 +26,11 @@ REQUIRED = ("benchmark", "params", "metric", "unit", "samples", "median", "ci95"
 def point_key(point):
     """What tells two points apart, as a string."""
     return json.dumps([point["label"], point["benchmark"], point["metric"], point["params"]], sort_keys=True)
+
+
+def _with_fabric(point):
+    """The point with a fabric. TypeError, KeyError when it has no params."""
+    return {**point, "params": {**point["params"], "fabric": point["params"].get("fabric", fabrics.ON_NODE.name)}}
 
 
 def read_json_lines(path, tolerate_cut_end=False):
@@ -67,7 +74,7 @@ def load_results(directory):
             raise UserError(f"{path}, result {number}: {problem}")
     if not points:
         raise UserError(f"{path}: no results yet")
-    return points
+    return list(map(_with_fabric, points))
 
 
 def load_machine(directory):
@@ -104,6 +111,8 @@ def _problem(point):
         return f"has no {missing[0]}"
     if not isinstance(point["params"], dict) or not isinstance(point["params"].get("op"), str):
         return "params is not an object with an op"
+    if not fabrics.named(point["params"].get("fabric", fabrics.ON_NODE.name)):
+        return f"params.fabric is {point['params']['fabric']!r}, which no fabric is called"
     samples = point["samples"]
     if not isinstance(samples, list) or not samples or not all(map(_is_number, samples)):
         return "samples is not a list of numbers"
@@ -198,11 +207,12 @@ class RunFolder:
             if name == "jobs.jsonl":
                 self._done[value["key"]] = value
                 return value["key"]
+            value = _with_fabric(value)
             key = point_key(value)
             self._rounds.setdefault(key, {})[value["round"]] = value
             self._results.pop(key, None)
             return key
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise UserError(f"{self.path(name)}: an object lacks {error}") from error
 
     def _merged(self, key):

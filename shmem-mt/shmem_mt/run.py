@@ -1,11 +1,13 @@
 """`shmem-mt run`: compile, measure in interleaved rounds, keep everything that is done."""
 
+import contextlib
 import os
 import shlex
+import subprocess
 import sys
 import time
 
-from shmem_mt import __version__, catalogue, implementations, machine, mpi, plan
+from shmem_mt import __version__, catalogue, fabrics, hosts, implementations, machine, mpi, plan
 from shmem_mt.errors import UserError
 from shmem_mt.live import Display, describe
 from shmem_mt.results import RunFolder
@@ -18,7 +20,7 @@ def run(options):
     """Runs what the options ask for. Returns the exit status: 0, or 1 when a program failed or a point is invalid."""
     benchmarks = catalogue.select(options.only)
     catalogue.check_syncs(options.sync)
-    profile = plan.PROFILES[options.profile]
+    wanted = fabrics.parse(options.fabric)
     found = implementations.resolve(options.oshcc, options.oshrun, options.label)
     extra = ("--plant-fault", options.plant_fault) if options.plant_fault else ()
     extra += ("--compute-ratio", f"{options.compute_ratio:g}") if options.compute_ratio else ()
@@ -27,18 +29,40 @@ def run(options):
     )
     catalogue.check_pes(benchmarks, choices.pes)
     facts = machine.facts()
-    starts = plan.starts(profile, benchmarks, choices, facts["cores"])
-    if not starts:
-        raise UserError("nothing to measure with these options")
-    reference, missing = None, None
-    if any(start.program in mpi.SOURCES for start in starts):
-        reference, missing = mpi.find(options.mpicc, options.mpirun)
-    folder = RunFolder.open(options.out or time.strftime("shmem-mt-%Y%m%d-%H%M%S"))
-    session = Session(folder, found + [reference] * bool(reference), profile, starts, facts)
-    session.write_command(options)
-    if missing:
-        session.skips[f"the MPI reference skipped: {missing}"] = None
-    return session.measure()
+    with contextlib.ExitStack() as stack:
+        hosts_of, skips = _open(wanted, stack)
+        starts = [
+            start
+            for fabric in hosts_of
+            for start in plan.starts_over(fabric, options.profile, benchmarks, choices, facts["cores"])
+        ]
+        if not starts:
+            raise UserError("nothing to measure with these options" if hosts_of else "; ".join(skips))
+        reference, missing = None, None
+        if any(start.program in mpi.SOURCES for start in starts):
+            reference, missing = mpi.find(options.mpicc, options.mpirun)
+        folder = RunFolder.open(options.out or time.strftime("shmem-mt-%Y%m%d-%H%M%S"))
+        session = Session(folder, found + [reference] * bool(reference), options.profile, starts, facts, hosts_of)
+        session.write_command(options)
+        session.skip(*skips, *([f"the MPI reference skipped: {missing}"] if missing else []))
+        return session.measure()
+
+
+def _open(wanted, stack):
+    """({fabric: its hosts, None where they are the machine itself}, why others are skipped). The hosts live as long as
+    the stack."""
+    found, skips = {}, []
+    for fabric in wanted:
+        lacking = fabric.missing()
+        if lacking:
+            skips.append(f"fabric {fabric.name} skipped: it needs {lacking}")
+            continue
+        try:
+            found[fabric] = stack.enter_context(hosts.made(fabric.hosts)) if fabric.hosts > 1 else None
+        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+            words = getattr(error, "stderr", None) or str(error)
+            skips.append(f"fabric {fabric.name} skipped: its hosts cannot be made: {words.strip()}")
+    return found, skips
 
 
 def _tuple(values):
@@ -48,11 +72,13 @@ def _tuple(values):
 class Session:
     """One invocation of `run` on one folder."""
 
-    def __init__(self, folder, found, profile, starts, facts):
+    def __init__(self, folder, found, profile_name, starts, facts, hosts_of):
         self.folder = folder
         self.implementations = found
-        self.profile = profile
+        self.profile_name = profile_name
+        self.profile = plan.PROFILES[profile_name]
         self.starts = starts
+        self.hosts_of = hosts_of  # fabric -> hosts
         self.rounds = max(start.rounds for start in starts)
         self.facts = facts
         self.problems = []  # texts
@@ -60,12 +86,21 @@ class Session:
         self.skips = {}  # text -> None, in order
         self.took = {}  # (label, start) -> seconds of the last time
         self.libraries = {}
+        for fabric in hosts_of:
+            self.skip(
+                *[f"{i.label}: fabric {fabric.name} skipped: {i.unable(fabric)}" for i in found if i.unable(fabric)]
+            )
+
+    def skip(self, *texts):
+        """Something that is not measured, and why; told at the end."""
+        self.skips.update(dict.fromkeys(texts))
 
     def write_command(self, options):
         with open(self.folder.path("command.txt"), "a", encoding="utf-8") as file:
             file.write(time.strftime("%Y-%m-%dT%H:%M:%S%z ") + shlex.join(["shmem-mt", *options.arguments]) + "\n")
         self.settings = {
             "profile": options.profile,
+            "fabrics": ", ".join(fabric.name for fabric in self.hosts_of),
             "rounds": self.rounds,
             "samples_per_round": self.profile.samples,
             "sample_ms": self.profile.sample_ms,
@@ -94,7 +129,7 @@ class Session:
             for start in self.starts:
                 if number >= start.rounds:
                     continue
-                order = [i for i in self.implementations if i.offers(start.program)]
+                order = [i for i in self.implementations if i.measures(start)]
                 jobs += [
                     (number, i, start)
                     for i in (order if number % 2 == 0 else order[::-1])
@@ -127,7 +162,7 @@ class Session:
     def _out_of_time(self, jobs, number, began):
         """True when round `number` would end after the profile's budget. The first two rounds always run."""
         expected = sum(self._expected(i.label, s) for n, i, s in jobs if n == number)
-        if number < 2 or time.monotonic() - began + expected < self.profile.budget_s:
+        if number < 2 or time.monotonic() - began + expected < self.profile.budget_s * len(self.hosts_of):
             return False
         self.display.note(
             f"shmem-mt: stopped after {number} rounds to end within the profile's time; the same command "
@@ -141,19 +176,24 @@ class Session:
     def _run_one(self, number, implementation, start):
         name = f"{_file_name(implementation.label)}-{start.program}-{start.pes}x{start.threads}"
         log = self.folder.path("logs", f"{name}-{self.starts.index(start)}-round{number}.txt")
-        command = implementation.launch_command(start.program, start.pes, start.threads, start.arguments)
+        place = (start.fabric, start.coalescing, self.hosts_of[start.fabric])
+        command = implementation.launch_command(start.program, start.pes, start.threads, start.arguments, *place)
+        labels = {"fabric": start.fabric.name}
+        if start.coalescing and implementation.coalesces:
+            labels["coalescing"] = start.coalescing
 
         def on_point(event):
             event = {k: v for k, v in event.items() if k != "event"}
-            event.update(label=implementation.label, round=number)
+            event.update(label=implementation.label, round=number, params={**event["params"], **labels})
             self.display.point(self.folder.add_point(event))
 
-        outcome = run_program(command, log, self.profile.timeout_s, on_point, not implementation.is_open_mpi)
+        timeout_s = plan.profile_of(self.profile_name, start.fabric).timeout_s
+        outcome = run_program(command, log, timeout_s, on_point, not implementation.is_open_mpi)
         self.took[implementation.label, start] = outcome.seconds
         if outcome.start:
             self.libraries[implementation.label] = {k: outcome.start.get(k) for k in ("library", "specification")}
         for skip in outcome.skips:
-            self.skips[f"{implementation.label}: {skip['benchmark']} {skip['what']} skipped: {skip['reason']}"] = None
+            self.skip(f"{implementation.label}: {skip['benchmark']} {skip['what']} skipped: {skip['reason']}")
         self.folder.add_job(
             {
                 "key": start.key(implementation.label, number),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from shmem_mt import units
+from shmem_mt import fabrics, units
 from shmem_mt.charts import Points
 from shmem_mt.results import rounds_of
 from shmem_mt.statistics import ratio_interval
@@ -107,6 +107,49 @@ HEADLINES = (
     ("wake-up after a 1 s wait", "latency", "wake_latency", dict(op="wait_burn")),
 )
 
+_HEAP = dict(placement="heap", context="default", threads=1)
+_SMALL = dict(size_bytes=8, **_HEAP)
+NETWORK_HEADLINES = (
+    ("8-byte put_nbi", "message-rate", "rate", dict(op="put_nbi", **_SMALL)),
+    (
+        "8-byte put_nbi, 2 threads, private contexts",
+        "message-rate",
+        "rate",
+        dict(op="put_nbi", placement="heap", context="private", threads=2, size_bytes=8),
+    ),
+    ("8-byte puts, one request", "requests", "rate", dict(op="put", sync="request_merged", **_SMALL)),
+    ("8-byte puts, a quiet each", "requests", "rate", dict(op="put", sync="quiet_each", **_SMALL)),
+    ("8-byte get_nbi", "message-rate", "rate", dict(op="get_nbi", **_SMALL)),
+    ("8-byte gets, one request", "requests", "rate", dict(op="get", sync="request_merged", **_SMALL)),
+    ("8-byte p", "message-rate", "rate", dict(op="p", **_HEAP)),
+    ("8-byte p, read by the target", "message-rate", "consumed_rate", dict(context="default", threads=1, batch=1)),
+    ("atomic add", "message-rate", "rate", dict(op="atomic_add", **_HEAP)),
+    ("atomic fetch-add", "message-rate", "rate", dict(op="atomic_fetch_add", **_HEAP)),
+    (
+        "8-byte put round trip",
+        "latency",
+        "latency",
+        dict(op="put_round_trip", sync="last_word", context="default", threads=1),
+    ),
+    ("8-byte p + quiet", "latency", "latency", dict(op="p_quiet", **_SMALL)),
+    ("8-byte get, waited for", "latency", "latency", dict(op="get", **_SMALL)),
+    ("barrier, 2 PEs", "latency", "latency", dict(op="barrier_all", pes=2)),
+    ("1 MiB put", "bandwidth", "bandwidth", dict(op="put", size_bytes=1 << 20, **_HEAP)),
+    ("1 MiB get", "bandwidth", "bandwidth", dict(op="get", size_bytes=1 << 20, **_HEAP)),
+    (
+        "halo, faces of 8 KiB",
+        "halo",
+        "time",
+        dict(op="exchange", sync="quiet_barrier", size_bytes=8192, context="default", threads=1),
+    ),
+    (
+        "uneven blocks of 64 KiB",
+        "alltoallv",
+        "bandwidth",
+        dict(op="put", size_bytes=65536, context="default", threads=1),
+    ),
+)
+
 # (text, headline whose point is divided, op of the reference).
 SHARES = (
     ("8-byte p, share of a plain store", HEADLINES[0], "plain_store"),
@@ -115,9 +158,9 @@ SHARES = (
 
 
 def headline_rows(points):
-    """The rows that these points can fill."""
+    """The rows that these points, of one fabric, can fill."""
     rows = []
-    for headline in HEADLINES:
+    for headline in HEADLINES if points.fabrics() == [fabrics.ON_NODE.name] else NETWORK_HEADLINES:
         row = _row(points, headline)
         if row:
             rows.append(row)
@@ -125,9 +168,9 @@ def headline_rows(points):
 
 
 def share_rows(points):
-    """How near each implementation comes to plain memory operations, interleaved in the same program."""
+    """How near each implementation comes to plain memory operations, interleaved in the same program; on-node."""
     rows = []
-    for text, headline, reference in SHARES:
+    for text, headline, reference in SHARES if points.fabrics() == [fabrics.ON_NODE.name] else ():
         cells = [_share_cell(points, headline, reference, label) for label in points.labels]
         if any(cells):
             rows.append(Row(text, cells, [None] * (len(points.labels) - 1)))

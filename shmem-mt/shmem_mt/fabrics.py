@@ -1,0 +1,60 @@
+"""Fabrics: what carries data between the PEs of a program start. How an implementation is told to use one is in
+implementations.py."""
+
+import re
+import shutil
+from dataclasses import dataclass
+
+from shmem_mt import hosts
+from shmem_mt.errors import UserError
+
+
+@dataclass(frozen=True)
+class Fabric:
+    name: str  # of --fabric, and in results
+    what: str
+    transports: str = ""  # between PEs, as UCX_TLS names them; empty: the memory of the machine
+    hosts: int = 1
+
+    @property
+    def is_network(self):
+        return bool(self.transports)
+
+    def missing(self):
+        """What this machine lacks for it, as words; empty when nothing."""
+        if self.hosts == 1:
+            return ""
+        return hosts.missing() or ("" if shutil.which("mpirun") else "mpirun")
+
+
+ON_NODE = Fabric("on-node", "the memory of the machine")
+TCP = Fabric("tcp", "TCP within the machine: each PE is a node of its own", "tcp")
+NAMESPACES = Fabric(
+    "namespaces", "TCP between two hosts made of namespaces (root, mpirun); half of the PEs on each", "tcp", hosts=2
+)
+NAMED = (ON_NODE, TCP, NAMESPACES)
+UCX = "ucx:"  # and the names of transports
+
+
+def parse(texts):
+    """The fabrics of these names, each once; on-node without any. Raises UserError for a name that is none."""
+    texts = texts or [ON_NODE.name]
+    for text in texts:
+        if not named(text):
+            known = ", ".join(fabric.name for fabric in NAMED)
+            raise UserError(f"no fabric is called {text}; there are {known}, and {UCX}NAMES with names as in UCX_TLS")
+    return [named(text) for text in dict.fromkeys(texts)]
+
+
+def suffix(name):
+    """What sets the places of that fabric in a page apart from those of on-node; letters, digits, - and _."""
+    return "" if name == ON_NODE.name else "-" + re.sub(r"\W", "-", name)
+
+
+def named(text):
+    """The fabric of that name, None when there is none."""
+    for fabric in NAMED:
+        if text == fabric.name:
+            return fabric
+    match = re.fullmatch(UCX + r"([a-z0-9_]+(?:,[a-z0-9_]+)*)", text) if isinstance(text, str) else None
+    return match and Fabric(text, f"{match[1]} of UCX within the machine: each PE is a node of its own", match[1])
