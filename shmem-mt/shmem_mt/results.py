@@ -112,7 +112,7 @@ def _problem(point):
     if not isinstance(point["params"], dict) or not isinstance(point["params"].get("op"), str):
         return "params is not an object with an op"
     if not fabrics.named(point["params"].get("fabric", fabrics.ON_NODE.name)):
-        return f"params.fabric is {point['params']['fabric']!r}, which no fabric is called"
+        return f"params.fabric {point['params']['fabric']!r} is no fabric"
     samples = point["samples"]
     if not isinstance(samples, list) or not samples or not all(map(_is_number, samples)):
         return "samples is not a list of numbers"

@@ -36,15 +36,16 @@ def run(options):
             for fabric in hosts_of
             for start in plan.starts_over(fabric, options.profile, benchmarks, choices, facts["cores"])
         ]
-        if not starts:
-            raise UserError("nothing to measure with these options" if hosts_of else "; ".join(skips))
+        if not any(i.measures(start) for i in found for start in starts):
+            raise UserError("; ".join(skips + _unable(found, hosts_of)) or "nothing to measure with these options")
         reference, missing = None, None
         if any(start.program in mpi.SOURCES for start in starts):
             reference, missing = mpi.find(options.mpicc, options.mpirun)
         folder = RunFolder.open(options.out or time.strftime("shmem-mt-%Y%m%d-%H%M%S"))
-        session = Session(folder, found + [reference] * bool(reference), options.profile, starts, facts, hosts_of)
+        found += [reference] * bool(reference)
+        session = Session(folder, found, options.profile, starts, facts, hosts_of)
         session.write_command(options)
-        session.skip(*skips, *([f"the MPI reference skipped: {missing}"] if missing else []))
+        session.skip(*skips, *_unable(found, hosts_of), *([f"the MPI reference skipped: {missing}"] if missing else []))
         return session.measure()
 
 
@@ -55,14 +56,23 @@ def _open(wanted, stack):
     for fabric in wanted:
         lacking = fabric.missing()
         if lacking:
-            skips.append(f"fabric {fabric.name} skipped: it needs {lacking}")
+            skips.append(_skipped(fabric, f"it needs {lacking}"))
             continue
         try:
             found[fabric] = stack.enter_context(hosts.made(fabric.hosts)) if fabric.hosts > 1 else None
         except (OSError, RuntimeError, subprocess.SubprocessError) as error:
             words = getattr(error, "stderr", None) or str(error)
-            skips.append(f"fabric {fabric.name} skipped: its hosts cannot be made: {words.strip()}")
+            skips.append(_skipped(fabric, f"its hosts cannot be made: {words.strip()}"))
     return found, skips
+
+
+def _unable(found, fabrics_there):
+    """Which implementation is not measured over which fabric, and why."""
+    return [f"{i.label}: {_skipped(f, i.unable(f))}" for f in fabrics_there for i in found if i.unable(f)]
+
+
+def _skipped(fabric, reason):
+    return f"fabric {fabric.name} skipped: {reason}"
 
 
 def _tuple(values):
@@ -86,10 +96,6 @@ class Session:
         self.skips = {}  # text -> None, in order
         self.took = {}  # (label, start) -> seconds of the last time
         self.libraries = {}
-        for fabric in hosts_of:
-            self.skip(
-                *[f"{i.label}: fabric {fabric.name} skipped: {i.unable(fabric)}" for i in found if i.unable(fabric)]
-            )
 
     def skip(self, *texts):
         """Something that is not measured, and why; told at the end."""

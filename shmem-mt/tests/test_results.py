@@ -48,6 +48,7 @@ def test_a_line_cut_off_by_a_kill_is_dropped_on_resume(tmp_path):
         (json.dumps({**make_point(), "median": 1, "ci95": [1]}), "median and ci95"),
         (json.dumps({**make_point(), "median": 1, "ci95": [1, 2], "params": {}}), "params"),
         (json.dumps({**make_point(), "median": 1, "ci95": [1, 2], "round_sizes": [3]}), "round_sizes"),
+        (json.dumps({**make_point(fabric="wire"), "median": 1, "ci95": [1, 2]}), "no fabric"),
         ("", "no results yet"),
     ],
 )

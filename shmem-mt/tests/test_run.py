@@ -228,6 +228,8 @@ def test_exit_status_after_done_counts_only_where_asked(tmp_path):
         (["--sizes", "8,,16"], "'' is not a number"),
         (["--rounds", "-1"], "--rounds"),
         (["--profile", "slow"], "invalid choice"),
+        (["--fabric", "ethernet"], "no fabric is called ethernet; there are on-node, tcp, namespaces, and ucx:NAMES"),
+        (["--fabric", "tcp", "--oshcc", "true", "--oshrun", "true"], "true: fabric tcp skipped: SHMEM-MT knows only"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(shmem_mt, tmp_path, arguments, words):

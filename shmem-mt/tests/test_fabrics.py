@@ -1,0 +1,243 @@
+"""Fabrics: their names, what is planned for each, what libraries are told, and the labels in results and pages."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+from conftest import make_point, read_results
+
+from shmem_mt import catalogue, fabrics, hosts, page, plan, report
+from shmem_mt.charts import Points
+from shmem_mt.errors import UserError
+from shmem_mt.implementations import Implementation
+from shmem_mt.live import describe
+from shmem_mt.results import RunFolder, load_results
+
+SYSV = fabrics.named("ucx:sysv,cma")
+IMPAIRED = ["", "TCP", "ucx", "ucx:", "ucx:,", "ucx:a b", "ucx:tcp;x", "ucx:UP", "tcp\n"]
+
+
+class Place:
+    """A host as far as commands go."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def within(self, *command, folder):
+        return ["within", self.name, folder, *command]
+
+
+class TwoHosts:
+    agent = "AGENT"
+    all = [Place("a"), Place("b")]
+
+
+def library(kind):
+    made = Implementation(kind, "oshcc", ["oshrun"], kind == "Open MPI", kind == "Heddle", "1", "cc")
+    made.binaries["latency"] = "latency"
+    return made
+
+
+def words(kind, fabric, coalescing="", hosts=None, pes=2):
+    return library(kind).launch_command("latency", pes, 1, ["--ops", "g"], fabric, coalescing, hosts)
+
+
+def pairs(command, option):
+    """The words behind each `option`; of --mca the two behind it."""
+    count = 2 if option == "--mca" else 1
+    return [" ".join(command[i + 1 : i + 1 + count]) for i, word in enumerate(command) if word == option]
+
+
+def planned(fabric, *names):
+    chosen = catalogue.select(list(names) or None)
+    return plan.starts_over(fabric, "quick", chosen, plan.Choices(), cores=2)
+
+
+def test_names():
+    assert fabrics.parse(None) == [fabrics.ON_NODE]
+    found = fabrics.parse(["tcp", "ucx:sysv,cma", "tcp", "namespaces", "on-node"])
+    assert [f.name for f in found] == ["tcp", "ucx:sysv,cma", "namespaces", "on-node"]
+    assert [f.transports for f in found] == ["tcp", "sysv,cma", "tcp", ""]
+    assert [f.is_network for f in found] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("text", IMPAIRED)
+def test_names_that_are_none(text):
+    with pytest.raises(UserError, match="no fabric is called"):
+        fabrics.parse(["tcp", text])
+
+
+@pytest.mark.parametrize("fabric", [fabrics.TCP, fabrics.NAMESPACES, SYSV])
+def test_over_a_network_all_benchmarks_run_and_two_with_coalescing_on_and_off(fabric):
+    starts = planned(fabric)
+    assert {s.program for s in starts} == {b.program for b in catalogue.BENCHMARKS}
+    assert {s.fabric for s in starts} == {fabric}
+    variants = {}
+    for start in starts:
+        variants.setdefault((start.program, start.pes, start.threads, start.arguments), []).append(start.coalescing)
+    for (program, *_), found in variants.items():
+        assert found == (["on", "off"] if program == "message_rate" else [""])
+    requests = planned(fabric, "requests")
+    assert [s.coalescing for s in requests] == ["on", "off"] * 2
+    assert len({s.key("A", 0) for s in starts + planned(fabrics.ON_NODE)}) == len(starts + planned(fabrics.ON_NODE))
+
+
+def test_nothing_changes_on_node():
+    """Not even the key of a start, so a run from before fabrics is continued."""
+    starts = planned(fabrics.ON_NODE, "bandwidth")
+    assert starts == plan.starts(plan.PROFILES["quick"], catalogue.select(["bandwidth"]), plan.Choices(), cores=2)
+    assert json.loads(starts[0].key("A", 3)) == ["A", "bandwidth", 2, 1, list(starts[0].arguments), 3]
+    assert words("Other", fabrics.ON_NODE) == ["oshrun", "-n", "2", "latency", "--ops", "g"]
+    assert not {"--env", "-x", "--mca"} & {*words("Heddle", fabrics.ON_NODE), *words("Open MPI", fabrics.ON_NODE)}
+
+
+@pytest.mark.parametrize("name", plan.NETWORK_PROFILES)
+def test_counts_suit_a_network(name):
+    """No start is expected to come near its time limit, and a round of the quick profile takes a few minutes."""
+    starts = plan.starts_over(fabrics.TCP, name, catalogue.BENCHMARKS, plan.Choices(), cores=2)
+    assert all(4 * s.estimate_s < plan.NETWORK_PROFILES[name].timeout_s for s in starts)
+    if name == "quick":
+        assert sum(s.estimate_s for s in starts) < 120
+
+
+def test_what_heddle_is_told():
+    assert pairs(words("Heddle", fabrics.TCP), "--env") == ["HEDDLE_NET_TRANSPORTS=tcp", "HEDDLE_NODE_PES=1"]
+    assert pairs(words("Heddle", SYSV), "--env")[0] == "HEDDLE_NET_TRANSPORTS=sysv,cma"
+    for coalescing, value in (("on", "1"), ("off", "0")):
+        assert f"HEDDLE_NET_BATCH={value}" in pairs(words("Heddle", fabrics.TCP, coalescing), "--env")
+
+
+def test_what_open_mpi_is_told():
+    command = words("Open MPI", SYSV)
+    assert pairs(command, "-x") == ["UCX_TLS=sysv,cma,self"]
+    assert {"spml ucx", "atomic ucx", "pml ucx"} <= set(pairs(command, "--mca"))
+
+
+@pytest.mark.parametrize("kind,option", [("Heddle", "--hosts"), ("Open MPI", "--host")])
+def test_between_namespaces(kind, option):
+    command = words(kind, fabrics.NAMESPACES, hosts=TwoHosts, pes=3)
+    assert command[:5] == ["within", "a", os.getcwd(), "env", "OMPI_MCA_plm_rsh_agent=AGENT"]
+    assert command[5] == "oshrun" and pairs(command, option) == ["a:2,b:1"] and pairs(command, "-n") == ["3"]
+    assert not any("HEDDLE_NODE_PES" in word for word in command)  # the hosts are real ones
+    assert "core" not in command  # each host would bind its PE to the same one
+    assert pairs(words(kind, fabrics.NAMESPACES, hosts=TwoHosts, pes=1), option) == ["a:1"]
+
+
+def test_who_is_measured():
+    on, off = planned(fabrics.TCP, "requests")[:2]
+    (here, *_) = planned(fabrics.ON_NODE, "requests")
+    assert [library("Heddle").measures(start) for start in (here, on, off)] == [True, True, True]
+    assert [library("Open MPI").measures(start) for start in (here, on, off)] == [True, True, False]
+    assert [library("Other").measures(start) for start in (here, on, off)] == [True, False, False]
+
+
+def test_namespaces_that_cannot_be_are_skipped_in_words(shmem_mt, tmp_path, monkeypatch):
+    monkeypatch.setattr(hosts, "missing", lambda: "root")
+    fake = ["--oshcc", "true", "--oshrun", "true", "--only", "bandwidth", "--rounds", "1", "--threads", "1"]
+    status, _, stderr = shmem_mt("run", *fake, "--fabric", "namespaces", "--out", tmp_path / "none")
+    assert (status, stderr) == (2, "shmem-mt: fabric namespaces skipped: it needs root\n")
+    assert not (tmp_path / "none").exists()
+    _, _, stderr = shmem_mt("run", *fake, "--fabric", "namespaces", "--fabric", "on-node", "--out", tmp_path / "run")
+    assert "shmem-mt: fabric namespaces skipped: it needs root\n" in stderr
+    assert "bandwidth, 2 PEs x 1 threads ended early" in stderr  # the other fabric had its turn
+
+
+def test_describe_names_fabric_and_coalescing():
+    def text(**params):
+        return describe("requests", make_point(**params)["params"])
+
+    assert ", on-node, " in text(fabric="on-node")
+    assert ", tcp, coalescing off, " in text(fabric="tcp", coalescing="off")
+
+
+def test_results_without_a_fabric_are_on_node(shmem_mt, run_folder, tmp_path):
+    old = run_folder("old", {"A": 1.0})
+    path = os.path.join(old, "results.jsonl")
+    with open(path, encoding="utf-8") as file:
+        text = file.read().replace(', "fabric": "on-node"', "")
+    assert "fabric" not in text
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    assert {p["params"]["fabric"] for p in load_results(old)} == {"on-node"}
+    assert shmem_mt("compare", old, run_folder("new", {"A": 1.0}))[0] == 0
+
+
+def test_points_of_different_fabrics_are_different_points(tmp_path):
+    folder = RunFolder.open(str(tmp_path))
+    for params in ({}, {"fabric": "on-node"}, {"fabric": "tcp"}, {"fabric": "tcp", "coalescing": "off"}):
+        folder.add_point({**make_point(**params), "round": 0})
+    assert len(folder.results()) == 3  # none and on-node are the same
+
+
+def page_of(tmp_path, *params):
+    """(the text of a page, its charts) of a point of message-rate for each."""
+    folder = RunFolder.open(str(tmp_path / "run"))
+    for number, one in enumerate(params):
+        for point in (make_point("A", op="put_nbi", scale=2.0**number, **one), make_point("A", **one)):
+            folder.add_point({**point, "round": 0})
+    folder.write_results()
+    points = Points(report._joined([(folder.directory, load_results(folder.directory), {})]))
+    charts = [chart for fabric in points.fabrics() for chart in report._charts(points, fabric)]
+    return page.build(points, charts, [(folder.directory, {})], ["" for _ in charts], ""), charts
+
+
+def test_a_report_keeps_fabrics_apart(tmp_path):
+    network = dict(fabric="ucx:sysv,cma")
+    text, charts = page_of(
+        tmp_path, {}, {"fabric": "tcp", "coalescing": "on"}, {"fabric": "tcp", "coalescing": "off"}, network
+    )
+    sections = dict(re.findall(r'<section id="(summary[^"]*)">(.*?)</section>', text, re.DOTALL))
+    assert list(sections) == ["summary", "summary-tcp", "summary-ucx-sysv-cma"]
+    for name, section in zip(("on-node", "tcp", "ucx:sysv,cma"), sections.values()):
+        assert f"<h2>Summary, {name}</h2>" in section and f"Fabric: <b>{name}</b>" in section
+    assert "A, coalescing off" in sections["summary-tcp"] and text.count("A, coalescing off") > 2
+    assert not any("coalescing off" in sections[name] for name in ("summary", "summary-ucx-sysv-cma"))
+    rows = re.findall(r'<th scope="row">8-byte put_nbi</th>(.*?)</tr>', sections["summary-tcp"])
+    on, off = map(float, re.findall(r"<b>([\d.]+)", rows[0])[:2])
+    assert (on, off) == pytest.approx((2, 4), rel=0.01)
+    assert len({c.slug for c in charts}) == len(charts)
+    for name in ("on-node", "tcp", "ucx:sysv,cma"):
+        (chart,) = [c for c in charts if c.title == f"Message rate by size, {name}"]
+        assert {x for panel in chart.panels for s in panel.series for x in s.x} == {8}
+
+
+def test_a_report_of_on_node_alone_has_the_places_it_had(tmp_path):
+    text, charts = page_of(tmp_path, {})
+    assert {"rate-by-operation", "rate-by-size"} <= {c.slug for c in charts}
+    assert not any("on-node" in c.title for c in charts)
+    assert "<h2>Summary, on-node</h2>" in text
+
+
+@pytest.fixture
+def heddle(implementation):
+    """The implementation under test, where it is Heddle and can use a network."""
+    plugin = os.path.join(os.path.dirname(implementation.oshrun[0]), "..", "lib", "libheddle_ucx.so")
+    if not implementation.is_heddle or not os.path.exists(plugin):
+        pytest.skip("this is not Heddle with its UCX plugin")
+    return implementation
+
+
+def test_a_short_run_over_tcp(heddle, shmem_mt, tmp_path):
+    (tmp_path / "run" / "build").mkdir(parents=True)
+    (tmp_path / "run" / "build" / "Heddle").symlink_to(os.path.dirname(heddle.binaries["message_rate"]))
+    arguments = ["--only", "requests", "--sync", "quiet", "--sizes", "8", "--threads", "1", "--rounds", "1"]
+    arguments += ["--oshcc", heddle.oshcc, "--oshrun", heddle.oshrun[0], "--fabric", "tcp", "--out", tmp_path / "run"]
+    status, _, stderr = shmem_mt("run", *arguments)
+    assert status == 0, stderr
+    found = [(r["params"]["op"], r["params"]["coalescing"]) for r in read_results(tmp_path / "run")]
+    assert sorted(found) == [(op, coalescing) for op in ("get", "put") for coalescing in ("off", "on")]
+    assert all(r["valid"] and r["params"]["fabric"] == "tcp" for r in read_results(tmp_path / "run"))
+    assert "Heddle, message_rate over tcp, 2 PEs x 1 threads, coalescing off" in stderr
+
+
+def test_over_tcp_peers_are_not_in_reach_of_stores(heddle):
+    program = ["--ops", "p", "--contexts", "default", "--placements", "heap", "--samples", "1", "--sample-ms", "0.1"]
+    targets = []
+    for fabric in (fabrics.ON_NODE, fabrics.TCP):
+        command = heddle.launch_command("message_rate", 2, 1, program, fabric)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        targets += re.findall(r'"target":"([a-z ]+)"', done.stdout)
+    assert targets == ["peer mapping", "private memory"]
