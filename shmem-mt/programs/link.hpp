@@ -24,6 +24,10 @@
 #endif
 #endif
 
+#ifndef SHMEM_MT_HAVE_FETCH_NBI
+#define SHMEM_MT_HAVE_FETCH_NBI SHMEM_MT_HAVE_PUT_SIGNAL
+#endif
+
 // An implementation may define shmem_ctx_t as a pointer to an unnamed struct, which gcc warns about in
 // members.
 #if defined(__GNUC__) && !defined(__clang__)
@@ -48,6 +52,13 @@ struct DefaultLink {
     }
     void add(long* dest, long value, int pe) const { shmem_long_atomic_add(dest, value, pe); }
     long fetch_add(long* dest, long value, int pe) const { return shmem_long_atomic_fetch_add(dest, value, pe); }
+    void fetch_add_nbi(long* fetch, long* dest, long value, int pe) const {
+#if SHMEM_MT_HAVE_FETCH_NBI
+        shmem_long_atomic_fetch_add_nbi(fetch, dest, value, pe);
+#else
+        *fetch = fetch_add(dest, value, pe);
+#endif
+    }
     long fetch(const long* source, int pe) const { return shmem_long_atomic_fetch(source, pe); }
     void fence() const { shmem_fence(); }
     void quiet() const { shmem_quiet(); }
@@ -80,6 +91,13 @@ struct ContextLink {
     long fetch_add(long* dest, long value, int pe) const {
         return shmem_ctx_long_atomic_fetch_add(ctx, dest, value, pe);
     }
+    void fetch_add_nbi(long* fetch, long* dest, long value, int pe) const {
+#if SHMEM_MT_HAVE_FETCH_NBI
+        shmem_ctx_long_atomic_fetch_add_nbi(ctx, fetch, dest, value, pe);
+#else
+        *fetch = fetch_add(dest, value, pe);
+#endif
+    }
     long fetch(const long* source, int pe) const { return shmem_ctx_long_atomic_fetch(ctx, source, pe); }
     void fence() const { shmem_ctx_fence(ctx); }
     void quiet() const { shmem_ctx_quiet(ctx); }
@@ -102,6 +120,7 @@ struct PlainLink {
     void get_nbi(void* dest, const void* source, size_t bytes, int) const { std::memcpy(dest, source, bytes); }
     void add(long* dest, long value, int) const { __atomic_fetch_add(dest, value, __ATOMIC_RELAXED); }
     long fetch_add(long* dest, long value, int) const { return __atomic_fetch_add(dest, value, __ATOMIC_RELAXED); }
+    void fetch_add_nbi(long* fetch, long* dest, long value, int pe) const { *fetch = fetch_add(dest, value, pe); }
     long fetch(const long* source, int) const { return __atomic_load_n(source, __ATOMIC_RELAXED); }
     void fence() const { std::atomic_thread_fence(std::memory_order_release); }
     void quiet() const { std::atomic_thread_fence(std::memory_order_seq_cst); }

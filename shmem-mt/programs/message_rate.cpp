@@ -3,8 +3,8 @@
 //   consumed_rate  until a core of the target has read every message in order
 // With them, interleaved: plain_store and plain_load, one 8-byte store or load a message in the same loop.
 //
-// And requests: the blind rate of put and get by what completes them, interleaved, with one context for all or one
-// a thread.
+// And requests: the blind rate of put, get and fetch-add by what completes them, interleaved, with one context for all
+// or one a thread.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -27,6 +27,7 @@ constexpr OpName kOps[] = {
     {"get_nbi", Op::kGetNbi, "quiet", true},
     {"atomic_add", Op::kAdd, "quiet", false},
     {"atomic_fetch_add", Op::kFetchAdd, "blocking", false},
+    {"atomic_fetch_add_nbi", Op::kFetchAddNbi, "quiet", false},
     {"put_quiet", Op::kPut, "quiet_each", true},
     {"put_nbe", Op::kPutNbi, "request_each", true, Requests::kEach},
     {"put_nbe", Op::kPutNbi, "request_merged", true, Requests::kMerged},
@@ -48,6 +49,11 @@ constexpr OpName kRequestOps[] = {
     {"requests_get", Op::kGetNbi, "request_each", true, Requests::kEach},
     {"requests_get", Op::kGetNbi, "request_merged", true, Requests::kMerged},
     {"requests_get", Op::kGetNbi, "request_shared", true, Requests::kShared},
+    {"requests_fetch_add", Op::kFetchAdd, "blocking", false},
+    {"requests_fetch_add", Op::kFetchAddNbi, "quiet", false},
+    {"requests_fetch_add", Op::kFetchAddNbi, "request_each", false, Requests::kEach},
+    {"requests_fetch_add", Op::kFetchAddNbi, "request_merged", false, Requests::kMerged},
+    {"requests_fetch_add", Op::kFetchAddNbi, "request_shared", false, Requests::kShared},
 };
 
 // Slots of a window: 8 KiB of 8-byte messages, 16 KiB of larger ones; a first-level cache holds window and
@@ -74,6 +80,12 @@ TransferSpec make_spec(const OpName& op, Route route, bool on_heap, long size) {
 bool wanted(Job& job, const char* benchmark, const OpName& op, Route route) {
     if (!job.options().wants_sync(op.sync))
         return false;
+    const bool fetches = op.op == Op::kFetchAddNbi && op.requests == Requests::kNone;
+    if (fetches && !SHMEM_MT_HAVE_FETCH_NBI && route == Route::kDefaultContext)
+        job.skip(benchmark, std::string(op.name) + " with " + op.sync,
+                 "the library has no shmem_atomic_fetch_add_nbi (OpenSHMEM 1.5)");
+    if (fetches)
+        return SHMEM_MT_HAVE_FETCH_NBI;
     if (op.requests == Requests::kNone || SHMEM_MT_HAVE_SHMEMX)
         return true;
     if (route == Route::kDefaultContext)
@@ -104,7 +116,8 @@ void run_requests(Job& job, TransferMemory& memory, const std::string& name, Rou
         if (name == op.name && wanted(job, kRequestsName, op, route))
             rows.push_back(op);
     }
-    for (const long size : job.options().sizes) {
+    const bool sized = !rows.empty() && rows[0].sized;
+    for (const long size : sized ? job.options().sizes : std::vector<long>{8}) {
         std::vector<NamedTransfer> group;
         for (const auto& op : rows) {
             const TransferSpec spec = make_spec(op, route, on_heap, size);

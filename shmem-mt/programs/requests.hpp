@@ -20,6 +20,9 @@ inline void put_nbe(const DefaultLink&, void* dest, const void* source, size_t b
 inline void get_nbe(const DefaultLink&, void* dest, const void* source, size_t bytes, int pe, shmemx_request_t* req) {
     shmemx_getmem_nbe(dest, source, bytes, pe, req);
 }
+inline void fetch_add_nbe(const DefaultLink&, long* fetch, long* dest, long value, int pe, shmemx_request_t* req) {
+    shmemx_long_atomic_fetch_add_nbe(fetch, dest, value, pe, req);
+}
 #if SHMEM_MT_HAVE_CTX
 inline void put_nbe(const ContextLink& link, void* dest, const void* source, size_t bytes, int pe,
                     shmemx_request_t* req) {
@@ -28,6 +31,9 @@ inline void put_nbe(const ContextLink& link, void* dest, const void* source, siz
 inline void get_nbe(const ContextLink& link, void* dest, const void* source, size_t bytes, int pe,
                     shmemx_request_t* req) {
     shmemx_ctx_getmem_nbe(link.ctx, dest, source, bytes, pe, req);
+}
+inline void fetch_add_nbe(const ContextLink& link, long* fetch, long* dest, long value, int pe, shmemx_request_t* req) {
+    shmemx_ctx_long_atomic_fetch_add_nbe(link.ctx, fetch, dest, value, pe, req);
 }
 #endif
 
@@ -44,6 +50,9 @@ struct RequestLink : Base {
     }
     void get_nbi(void* dest, const void* source, size_t bytes, int pe) const {
         get_nbe(*this, dest, source, bytes, pe, request);
+    }
+    void fetch_add_nbi(long* fetch, long* dest, long value, int pe) const {
+        fetch_add_nbe(*this, fetch, dest, value, pe, request);
     }
     void fence() const { shmemx_request_fence(request); }
     void quiet() const {

@@ -26,13 +26,13 @@
 
 namespace shmem_mt {
 
-enum class Op { kP, kG, kPut, kGet, kPutNbi, kGetNbi, kAdd, kFetchAdd, kFetch };
+enum class Op { kP, kG, kPut, kGet, kPutNbi, kGetNbi, kAdd, kFetchAdd, kFetchAddNbi, kFetch };
 
 inline bool op_reads(Op op) {
     return op == Op::kG || op == Op::kGet || op == Op::kGetNbi || op == Op::kFetch;
 }
 inline bool op_is_atomic_update(Op op) {
-    return op == Op::kAdd || op == Op::kFetchAdd;
+    return op == Op::kAdd || op == Op::kFetchAdd || op == Op::kFetchAddNbi;
 }
 inline bool op_sends_buffer(Op op) {
     return op == Op::kPut || op == Op::kPutNbi;
@@ -66,6 +66,7 @@ struct Cursor {
     long* word(long i) const { return reinterpret_cast<long*>(remote) + (i & mask); }
     char* slot(long i) const { return remote + (i & mask) * stride; }
     char* local_slot(long i) const { return local + (i & mask) * stride; }
+    long* local_word(long i) const { return reinterpret_cast<long*>(local_slot(i)); }
 };
 
 template <Op op, class Link>
@@ -86,6 +87,8 @@ inline unsigned long issue_one(const Link& link, const Cursor& c, long i) {
         return link.add(c.word(i), 1, c.pe), 0;
     if constexpr (op == Op::kFetchAdd)
         return static_cast<unsigned long>(link.fetch_add(c.word(i), 1, c.pe));
+    if constexpr (op == Op::kFetchAddNbi)
+        return link.fetch_add_nbi(c.local_word(i), c.word(i), 1, c.pe), 0;
     if constexpr (op == Op::kFetch)
         return static_cast<unsigned long>(link.fetch(c.word(i), c.pe));
 }
@@ -121,15 +124,19 @@ unsigned long issue_op(Op op, const Link& link, const Cursor& c, long count, lon
             return issue<Op::kAdd>(link, c, count, chunk);
         case Op::kFetchAdd:
             return issue<Op::kFetchAdd>(link, c, count, chunk);
+        case Op::kFetchAddNbi:
+            return issue<Op::kFetchAddNbi>(link, c, count, chunk);
         case Op::kFetch:
             return issue<Op::kFetch>(link, c, count, chunk);
     }
     return 0;
 }
 
-// The same for put and get alone, which a link with requests has.
+// The same for those alone that a link with requests has.
 template <class Link>
 unsigned long issue_non_blocking(Op op, const Link& link, const Cursor& c, long count, long chunk) {
+    if (op == Op::kFetchAddNbi)
+        return issue<Op::kFetchAddNbi>(link, c, count, chunk);
     return op == Op::kPutNbi ? issue<Op::kPutNbi>(link, c, count, chunk) : issue<Op::kGetNbi>(link, c, count, chunk);
 }
 
@@ -198,6 +205,8 @@ class Transfer {
             }
         } else {
             clear_window(op_is_atomic_update(spec_.op) ? 0 : 0xee);
+            if (spec_.op == Op::kFetchAddNbi)
+                std::memset(local(0), 0xee, static_cast<size_t>(region_ * job_.threads()));
         }
         Checker checker(job_.options().fault);
         const Report report = run(count, token);
@@ -366,6 +375,8 @@ class Transfer {
         const bool here = op_reads(spec_.op) || at_home ? sends() : receives();
         if (spec_.op == Op::kFetchAdd && sends())
             check_fetched(checker, count);
+        if (spec_.op == Op::kFetchAddNbi && sends())
+            check_fetched_nbi(checker, count);
         if (!here)
             return;
         for (int t = 0; t < job_.threads(); ++t) {
@@ -388,6 +399,17 @@ class Transfer {
         }
         for (const unsigned long fetched : sums_)
             checker.compare_word(static_cast<long>(fetched), static_cast<long>(sum));
+    }
+
+    // Those in flight come in any order, so each place has one of the values that fetch-add returns there.
+    void check_fetched_nbi(Checker& checker, long count) {
+        for (int t = 0; t < job_.threads(); ++t) {
+            for (long slot = 0; slot < spec_.slots; ++slot) {
+                long fetched = 0;
+                std::memcpy(&fetched, local(t) + slot * stride_, 8);
+                checker.compare_word(std::clamp(fetched, 0L, hits(count, slot) - 1), fetched);
+            }
+        }
     }
 
     void check_slot(Checker& checker, const char* place, long sender_base, long slot, long count) const {

@@ -53,6 +53,7 @@ BENCHMARKS = (
             "get_nbi",
             "atomic_add",
             "atomic_fetch_add",
+            "atomic_fetch_add_nbi",
             "consumed",
             "put_quiet",
             "put_nbe",
@@ -63,7 +64,7 @@ BENCHMARKS = (
         "requests",
         "message_rate",
         "operations a second by what completes them: quiet, one request each, merged, shared",
-        ("requests_put", "requests_get"),
+        ("requests_put", "requests_get", "requests_fetch_add"),
     ),
     Benchmark(
         "overlap",
@@ -122,6 +123,9 @@ BENCHMARKS = (
         ANY,
     ),
 )
+
+# Where a peer is in reach of an instruction these are what the blocking forms are.
+NETWORK_OPS = ("atomic_fetch_add_nbi", "requests_fetch_add")
 
 SYNCS = {
     "quiet": "quiet after the messages (bandwidth: after each window)",

@@ -147,7 +147,7 @@ def _first_pes(points, benchmark):
     return min(pes) if pes else 0
 
 
-OP_ORDER = ("p", "put", "put_nbi", "g", "get", "get_nbi", "atomic_add", "atomic_fetch_add")
+OP_ORDER = ("p", "put", "put_nbi", "g", "get", "get_nbi", "atomic_add", "atomic_fetch_add", "atomic_fetch_add_nbi")
 
 
 def _rate_by_operation(points):

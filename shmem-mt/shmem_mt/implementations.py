@@ -29,6 +29,10 @@ PROBES = {
         "shmem_putmem_signal(&v, &v, 8, &s, 1, SHMEM_SIGNAL_SET, 0);\n"
         "shmem_signal_wait_until(&s, SHMEM_CMP_EQ, 1); return 0; }\n"
     ),
+    "SHMEM_MT_HAVE_FETCH_NBI": (
+        "#include <shmem.h>\nint main() { long v = 0; shmem_long_atomic_fetch_add_nbi(&v, &v, 1, 0);\n"
+        "shmem_ctx_long_atomic_fetch_add_nbi(SHMEM_CTX_DEFAULT, &v, &v, 1, 0); return 0; }\n"
+    ),
     "SHMEM_MT_HAVE_TEAM_COLLECTIVES": (
         "#include <shmem.h>\nint main() { shmem_team_t t; long v = 0; double d = 0;\n"
         "shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 2, 1, 0, 0, &t); shmem_long_alltoalls(t, &v, &v, 2, 2, 1);\n"

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field, replace
 
 from shmem_mt import fabrics
-from shmem_mt.catalogue import BENCHMARKS
+from shmem_mt.catalogue import BENCHMARKS, NETWORK_OPS
 
 _COLLECTIVES_WITH_SIZE = {
     "broadcast",
@@ -80,6 +80,7 @@ class Profile:
     budget_s: float  # no round begins that would end later, except the first two
     thorough: bool  # all placements and contexts at every thread count
     groups: tuple = ()
+    network: bool = False
     placements: tuple = ("heap", "static")
     more: tuple = ()  # further arguments of every program
 
@@ -189,7 +190,7 @@ PROFILES = {
 
 # Over a network: an operation that waits takes 20 to 100 us instead of 0.1, and what a sample costs once (the target's
 # acknowledgement) ten times that. So samples are longer, and sizes, PEs and points fewer.
-_NETWORK = dict(placements=("heap",), more=("--point-ms", "200"), strided_sizes=())
+_NETWORK = dict(network=True, placements=("heap",), more=("--point-ms", "200"), strided_sizes=())
 NETWORK_PROFILES = {
     "quick": replace(
         PROFILES["quick"],
@@ -305,8 +306,9 @@ def _group_starts(profile, benchmarks, choices, cores, group):
             contexts = (group.contexts or {}).get(threads, ("default",))
             sample_ms = profile.oversubscribed_sample_ms if pes * threads > cores else profile.sample_ms
             more = ["--contexts", ",".join(contexts), *group.more]
-            arguments = _arguments(profile, choices, found[0].ops, sizes, threads, sample_ms, more)
-            points = len(found[0].ops) * len(sizes) * len(contexts) * group.points
+            ops = _wanted(profile, found[0].ops)
+            arguments = _arguments(profile, choices, ops, sizes, threads, sample_ms, more)
+            points = len(ops) * len(sizes) * len(contexts) * group.points
             seconds = _estimate(profile, points, sample_ms)
             rounds = choices.rounds or group.rounds
             plan.append(Start(found[0].program, pes, threads, arguments, rounds, points, seconds))
@@ -315,7 +317,7 @@ def _group_starts(profile, benchmarks, choices, cores, group):
 
 def _program_starts(profile, benchmarks, choices, cores, program, pes, threads):
     benchmarks = [benchmark for benchmark in benchmarks if benchmark.name not in {g.benchmark for g in profile.groups}]
-    ops = [op for op in _ops(benchmarks, program) if op not in ("barrier_all", "sync_all")]
+    ops = [op for op in _wanted(profile, _ops(benchmarks, program)) if op not in ("barrier_all", "sync_all")]
     if not profile.thorough:
         ops = [op for op in ops if op not in ("put_quiet", "put_nbe", "get_nbe")]  # see the benchmark requests
     if threads > 1:
@@ -367,6 +369,10 @@ def _single_thread_ops(profile):
             "consumed",
         }
     return once
+
+
+def _wanted(profile, ops):
+    return [op for op in ops if profile.network or op not in NETWORK_OPS]
 
 
 def _ops(benchmarks, program, among=None):

@@ -124,7 +124,8 @@ NETWORK_HEADLINES = (
     ("8-byte p", "message-rate", "rate", dict(op="p", **_HEAP)),
     ("8-byte p, read by the target", "message-rate", "consumed_rate", dict(context="default", threads=1, batch=1)),
     ("atomic add", "message-rate", "rate", dict(op="atomic_add", **_HEAP)),
-    ("atomic fetch-add", "message-rate", "rate", dict(op="atomic_fetch_add", **_HEAP)),
+    ("atomic fetch-add, waited for", "requests", "rate", dict(op="fetch_add", sync="blocking", **_HEAP)),
+    ("atomic fetch-adds, one request", "requests", "rate", dict(op="fetch_add", sync="request_merged", **_HEAP)),
     (
         "8-byte put round trip",
         "latency",

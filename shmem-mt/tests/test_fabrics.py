@@ -74,6 +74,8 @@ def test_over_a_network_all_benchmarks_run_and_two_with_coalescing_on_and_off(fa
     starts = planned(fabric)
     assert {s.program for s in starts} == {b.program for b in catalogue.BENCHMARKS}
     assert {s.fabric for s in starts} == {fabric}
+    ops = {op for s in starts for op in s.arguments[s.arguments.index("--ops") + 1].split(",")}
+    assert {*catalogue.NETWORK_OPS, "get_nbi", "put", "alltoall", "exchange"} <= ops
     variants = {}
     for start in starts:
         variants.setdefault((start.program, start.pes, start.threads, start.arguments), []).append(start.coalescing)
@@ -227,7 +229,7 @@ def test_a_short_run_over_tcp(heddle, shmem_mt, tmp_path):
     status, _, stderr = shmem_mt("run", *arguments)
     assert status == 0, stderr
     found = [(r["params"]["op"], r["params"]["coalescing"]) for r in read_results(tmp_path / "run")]
-    assert sorted(found) == [(op, coalescing) for op in ("get", "put") for coalescing in ("off", "on")]
+    assert sorted(found) == [(op, coalescing) for op in ("fetch_add", "get", "put") for coalescing in ("off", "on")]
     assert all(r["valid"] and r["params"]["fabric"] == "tcp" for r in read_results(tmp_path / "run"))
     assert "Heddle, message_rate over tcp, 2 PEs x 1 threads, coalescing off" in stderr
 

@@ -68,6 +68,20 @@ def test_get_named_put_is_caught(implementation, tmp_path):
     assert {(p["params"]["op"], p["valid"]) for p in points} == {("put", False), ("get", True)}
 
 
+@pytest.mark.parametrize("fault", ["none", "skipped-operation"])
+def test_fetching_atomics_in_flight(implementation, tmp_path, fault):
+    arguments = ["--ops", "requests_fetch_add,atomic_fetch_add_nbi", "--placements", "heap", "--plant-fault", fault]
+    points, skipped = run_points(implementation, tmp_path, "message_rate", 2, 2, *arguments)
+    syncs = {"blocking"} | (REQUESTS if has_requests(implementation) else set())
+    wanted = {("requests", sync) for sync in syncs}
+    if implementation.features["SHMEM_MT_HAVE_FETCH_NBI"]:
+        wanted |= {("requests", "quiet"), ("message-rate", "quiet")}
+    else:
+        assert {"requests_fetch_add with quiet", "atomic_fetch_add_nbi with quiet"} <= skipped
+    assert {(p["benchmark"], p["params"]["sync"]) for p in points} == wanted
+    assert {p["valid"] for p in points} == {fault == "none"}
+
+
 def test_message_rate_has_requests_and_contexts(implementation, tmp_path):
     arguments = ["--ops", "put_quiet,put_nbe,get_nbe", "--sizes", "64", "--placements", "heap"]
     points, _ = run_points(implementation, tmp_path, "message_rate", 2, 2, *arguments)
@@ -88,5 +102,6 @@ def test_plan():
     assert {start.arguments[:2] for start in starts} == {("--ops", "requests_put,requests_get")}
     rates = plan.starts(profile, catalogue.select(["message-rate"]), plan.Choices(), cores=2)
     assert all("requests" not in start.arguments[1] and "nbe" not in start.arguments[1] for start in rates)
+    assert all("fetch_add_nbi" not in start.arguments[1] for start in rates)  # only over a network
     threaded = next(start for start in rates if start.threads == 2)
     assert "default,shared,private" in threaded.arguments
