@@ -39,9 +39,10 @@ class Start:
         place = [self.fabric.name, self.coalescing] if self.fabric.is_network else []
         return json.dumps([label, self.program, self.pes, self.threads, list(self.arguments), round_number, *place])
 
-    def title(self):
+    def title(self, coalesces):
+        """For people; `coalesces`: whether the implementation can be told to."""
         over = f" over {self.fabric.name}" if self.fabric.is_network else ""
-        coalescing = f", coalescing {self.coalescing}" if self.coalescing else ""
+        coalescing = f", coalescing {self.coalescing}" if self.coalescing and coalesces else ""
         return f"{self.program}{over}, {self.pes} PEs x {self.threads} threads{coalescing}"
 
 

@@ -161,7 +161,8 @@ class Session:
             left = sum(self._expected(i.label, s) for _, i, s in jobs[index:])
             done += start.estimate_s
             if self.failed.get((implementation.label, start), 0) < MOST_FAILURES:
-                self.display.start(f"round {number + 1}/{self.rounds}: {implementation.label}, {start.title()}", left)
+                what = f"{implementation.label}, {start.title(implementation.coalesces)}"
+                self.display.start(f"round {number + 1}/{self.rounds}: {what}", left)
                 self._run_one(number, implementation, start)
             self.display.finish(done, left - self._expected(implementation.label, start))
 
@@ -214,7 +215,8 @@ class Session:
             again = (implementation.label, start) in self.failed
             self.failed[implementation.label, start] = self.failed.get((implementation.label, start), 0) + 1
             self._problem(
-                f"{implementation.label}: {start.title()} {outcome.problem}", [] if again else last_lines(log)
+                f"{implementation.label}: {start.title(implementation.coalesces)} {outcome.problem}",
+                [] if again else last_lines(log),
             )
 
     def _problem(self, text, lines):

@@ -134,6 +134,8 @@ def test_who_is_measured():
     assert [library("Heddle").measures(start) for start in (here, on, off)] == [True, True, True]
     assert [library("Open MPI").measures(start) for start in (here, on, off)] == [True, True, False]
     assert [library("Other").measures(start) for start in (here, on, off)] == [True, False, False]
+    assert off.title(True) == "message_rate over tcp, 2 PEs x 1 threads, coalescing off"
+    assert on.title(False) == "message_rate over tcp, 2 PEs x 1 threads"
 
 
 def test_namespaces_that_cannot_be_are_skipped_in_words(shmem_mt, tmp_path, monkeypatch):
