@@ -121,6 +121,12 @@ conformance_test(beside.never conformance_beside 2 HEDDLE_OVERLAP=never)
 conformance_test(beside.auto conformance_beside 3)
 conformance_test(beside.checked conformance_beside 2 HEDDLE_OVERLAP=always HEDDLE_CHECK=1)
 
+# Random operations of every kind; over the network: across.cmake, tests/network.
+conformance_program(conformance_stress stress.cpp)
+target_compile_options(conformance_stress PRIVATE -O2)
+conformance_test(stress conformance_stress 3)
+conformance_test(stress.checked conformance_stress 2 HEDDLE_CHECK=1)
+
 # No lock, and no system call.
 if(NOT HEDDLE_SANITIZER) # their runtimes take locks and make calls of their own
     conformance_program(conformance_no_locks no_locks.cpp watch.cpp)
