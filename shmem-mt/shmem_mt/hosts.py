@@ -5,11 +5,13 @@ that holds it, and that ends with its standard input, so with this process, howe
 import contextlib
 import os
 import pathlib
+import re
 import shutil
+import signal
 import subprocess
 import tempfile
 
-TOOLS = ["ip", "unshare", "nsenter", "mount"]
+TOOLS = ["ip", "tc", "unshare", "nsenter", "mount"]
 HOLD = """
 set -e
 hostname "$1"
@@ -43,7 +45,42 @@ class Namespace:
                 *map(str, command)]
 
     def do(self, *command):
-        subprocess.run(self.within(*command), check=True, capture_output=True, text=True, timeout=20)
+        """What the command says."""
+        return subprocess.run(self.within(*command), check=True, capture_output=True, text=True, timeout=20).stdout
+
+    def shape(self, *words, interface="eth0"):
+        """What leaves goes through a token bucket; there is no netem everywhere. None: through nothing."""
+        if words:
+            self.do("tc", "qdisc", "replace", "dev", interface, "root", "tbf", *words)
+        else:
+            self.do("tc", "qdisc", "delete", "dev", interface, "root")
+
+    def dropped(self, interface="eth0"):
+        """Packets that the bucket had no room for."""
+        return int(re.search(r"dropped (\d+)", self.do("tc", "-s", "qdisc", "show", "dev", interface)).group(1))
+
+    def sent_bytes(self, interface):
+        return int(self.do("cat", f"/sys/class/net/{interface}/statistics/tx_bytes"))
+
+    def processes(self):
+        """Those of jobs: all that run here but the one that holds the namespace."""
+        here = os.readlink(f"/proc/{self.holder.pid}/ns/net")
+        found = []
+        for entry in pathlib.Path("/proc").iterdir():
+            try:
+                if entry.name.isdigit() and os.readlink(entry / "ns" / "net") == here:
+                    found.append(int(entry.name))
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+        return [pid for pid in found if pid != self.holder.pid]
+
+    def kill_all(self):
+        """As when the host loses its power."""
+        for pid in self.processes():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
 
     def close(self):
         self.holder.stdin.close()
@@ -57,7 +94,9 @@ class Namespace:
 
 
 class Hosts:
-    def __init__(self, folder, count):
+    """interfaces: eth0, eth1, ... of each host, each in a network of its own, 10.77.0.0/24, 10.78.0.0/24, ..."""
+
+    def __init__(self, folder, count, interfaces=1):
         folder = pathlib.Path(folder)
         names = [f"heddle-{os.getpid()}-{number}" for number in range(count)]
         hosts_file = folder / "hosts"
@@ -66,10 +105,10 @@ class Hosts:
         self.all = []
         self.switch = Namespace("switch", hosts_file)
         try:
-            self.switch.do("ip", "link", "add", "switch", "type", "bridge")
-            self.switch.do("ip", "link", "set", "switch", "up")
-            for number, name in enumerate(names):
-                self.add(number, name, hosts_file)
+            for name in names:
+                self.all.append(Namespace(name, hosts_file))
+            for network in range(interfaces):
+                self.join(network)
         except Exception:
             self.close()
             raise
@@ -80,14 +119,17 @@ class Hosts:
                               'exec nsenter --target=$pid --net --uts --mount --wd=/ sh -c "$*"\n')
         self.agent.chmod(0o755)
 
-    def add(self, number, name, hosts_file):
-        host = Namespace(name, hosts_file)
-        self.all.append(host)
-        port = f"port{number}"
-        self.switch.do("ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", host.holder.pid)
-        self.switch.do("ip", "link", "set", port, "master", "switch", "up")
-        host.do("ip", "address", "add", f"10.77.0.{number + 1}/24", "dev", "eth0")
-        host.do("ip", "link", "set", "eth0", "up")
+    def join(self, network):
+        switch, interface = f"switch{network}", f"eth{network}"
+        self.switch.do("ip", "link", "add", switch, "type", "bridge")
+        self.switch.do("ip", "link", "set", switch, "up")
+        for number, host in enumerate(self.all):
+            port = f"port{network}-{number}"
+            self.switch.do("ip", "link", "add", port, "type", "veth", "peer", "name", interface, "netns",
+                           host.holder.pid)
+            self.switch.do("ip", "link", "set", port, "master", switch, "up")
+            host.do("ip", "address", "add", f"10.{77 + network}.0.{number + 1}/24", "dev", interface)
+            host.do("ip", "link", "set", interface, "up")
 
     def close(self):
         for namespace in [*self.all, self.switch]:

@@ -19,6 +19,10 @@ LIMIT_S = 60
 SHAPES = ["1+1", "2+2", "3+1", "1+1+2"]  # PEs on each host
 
 
+def pytest_addoption(parser):
+    parser.addoption("--every", action="store_true", help="every program in every shape: make test-hosts")
+
+
 def pytest_sessionstart(session):
     lacking = made_of.missing() or ("" if shutil.which("mpirun") else "mpirun")
     if not lacking:
@@ -108,6 +112,22 @@ class Mpirun:
         return finish(self.start(shape, *program, **options), limit)
 
 
+class Oshrun(Mpirun):
+    """The same by oshrun, which hands over to mpirun; hostfile: names the hosts there."""
+
+    def command(self, shape, *program, settings=None, hostfile=None):
+        counts = [int(count) for count in shape.split("+")]
+        named = [f"{host.name}:{count}" for host, count in zip(self.hosts.all, counts)]
+        where = ["--hosts", ",".join(named)]
+        if hostfile:
+            hostfile.write_text("\n".join(named))
+            where = ["--hostfile", hostfile]
+        variables = {"OMPI_MCA_plm_rsh_agent": self.hosts.agent, "HEDDLE_NET_TRANSPORTS": "tcp", **(settings or {})}
+        return self.hosts.all[0].within("env", *(f"{name}={value}" for name, value in variables.items()),
+                                        BUILD / "bin" / "oshrun", *where, "-n", sum(counts), *program,
+                                        folder=self.programs)
+
+
 @pytest.fixture
 def here(programs):
     return Mpirun(programs)
@@ -116,3 +136,8 @@ def here(programs):
 @pytest.fixture
 def apart(programs, hosts):
     return Mpirun(programs, hosts)
+
+
+@pytest.fixture
+def oshrun(programs, hosts):
+    return Oshrun(programs, hosts)

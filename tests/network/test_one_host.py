@@ -58,13 +58,6 @@ def test_who_cannot_reach_the_memory_is_a_node_of_its_own(here, programs, apart,
     assert sorted(result.lines) == [f"PE {pe} of 3: {near[pe]} on its node" for pe in range(3)], result
 
 
-def test_init_may_follow_finalize(here):
-    result = here.run("3", "./ends", "again")
-    assert result.status == 0, result
-    again = sorted(line for line in result.lines if line.startswith("again"))
-    assert again == [f"again: {pe}" for pe in (1, 2, 3)], result
-
-
 def test_sizes_that_differ_are_an_error_on_one_host(here):
     ends = here.programs / "ends"
     process = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe",
