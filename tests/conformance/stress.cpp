@@ -10,7 +10,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -39,34 +41,30 @@ using Bytes = std::vector<unsigned char>;
 enum class Form { kBlocking, kNbi, kNbe };
 
 uint64_t hash_of(const unsigned char* data, size_t bytes) {
-    uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-    for (size_t i = 0; i < bytes; ++i) hash = (hash ^ data[i]) * 0x100000001b3u;
-    return hash;
+    return std::hash<std::string_view>{}({reinterpret_cast<const char*>(data), bytes});
 }
 
-constexpr struct {
+// An atomic in all its forms, and what it makes of a word.
+struct Atomic {
     void (*call)(shmem_ctx_t, uint64_t*, uint64_t, int);
     void (*nbe)(shmem_ctx_t, uint64_t*, uint64_t, int, shmemx_request_t*);
     uint64_t (*fetch)(shmem_ctx_t, uint64_t*, uint64_t, int);
     void (*fetch_nbi)(shmem_ctx_t, uint64_t*, uint64_t*, uint64_t, int);
     void (*fetch_nbe)(shmem_ctx_t, uint64_t*, uint64_t*, uint64_t, int, shmemx_request_t*);
     uint64_t (*after)(uint64_t old, uint64_t value);
-} kAtomics[] = {
-    {shmem_ctx_uint64_atomic_set, shmemx_ctx_uint64_atomic_set_nbe, shmem_ctx_uint64_atomic_swap,
-     shmem_ctx_uint64_atomic_swap_nbi, shmemx_ctx_uint64_atomic_swap_nbe,
-     [](uint64_t, uint64_t value) { return value; }},
-    {shmem_ctx_uint64_atomic_add, shmemx_ctx_uint64_atomic_add_nbe, shmem_ctx_uint64_atomic_fetch_add,
-     shmem_ctx_uint64_atomic_fetch_add_nbi, shmemx_ctx_uint64_atomic_fetch_add_nbe,
-     [](uint64_t old, uint64_t value) { return old + value; }},
-    {shmem_ctx_uint64_atomic_and, shmemx_ctx_uint64_atomic_and_nbe, shmem_ctx_uint64_atomic_fetch_and,
-     shmem_ctx_uint64_atomic_fetch_and_nbi, shmemx_ctx_uint64_atomic_fetch_and_nbe,
-     [](uint64_t old, uint64_t value) { return old & value; }},
-    {shmem_ctx_uint64_atomic_or, shmemx_ctx_uint64_atomic_or_nbe, shmem_ctx_uint64_atomic_fetch_or,
-     shmem_ctx_uint64_atomic_fetch_or_nbi, shmemx_ctx_uint64_atomic_fetch_or_nbe,
-     [](uint64_t old, uint64_t value) { return old | value; }},
-    {shmem_ctx_uint64_atomic_xor, shmemx_ctx_uint64_atomic_xor_nbe, shmem_ctx_uint64_atomic_fetch_xor,
-     shmem_ctx_uint64_atomic_fetch_xor_nbi, shmemx_ctx_uint64_atomic_fetch_xor_nbe,
-     [](uint64_t old, uint64_t value) { return old ^ value; }},
+};
+#define ATOMIC(name, fetching, result)                                                    \
+    {                                                                                     \
+        shmem_ctx_uint64_atomic_##name,                                                   \
+        shmemx_ctx_uint64_atomic_##name##_nbe,                                            \
+        shmem_ctx_uint64_atomic_##fetching,                                               \
+        shmem_ctx_uint64_atomic_##fetching##_nbi,                                         \
+        shmemx_ctx_uint64_atomic_##fetching##_nbe,                                        \
+        []([[maybe_unused]] uint64_t old, uint64_t value) -> uint64_t { return result; }, \
+    }
+constexpr Atomic kAtomics[] = {
+    ATOMIC(set, swap, value),          ATOMIC(add, fetch_add, old + value), ATOMIC(and, fetch_and, old& value),
+    ATOMIC(or, fetch_or, old | value), ATOMIC(xor, fetch_xor, old ^ value),
 };
 
 // An operation on [begin, end) of this thread's slice on target.
@@ -74,8 +72,7 @@ struct Operation {
     int target = 0;
     size_t begin = 0, end = 0;
     size_t context = 0, request = kNoRequest;
-    bool reads = false;
-    bool writes = false;
+    bool reads = false, writes = false;
     bool fenced = false;  // a fence of its context lies behind it
     Bytes source;         // of what may outlast its call
     Bytes got, expected;  // of what reads
@@ -98,16 +95,13 @@ class Worker {
 
     void run(size_t steps) {
         subject = "random operations";
-        contexts_[0] = SHMEM_CTX_DEFAULT;
-        contexts_[1] = SHMEM_CTX_INVALID;
-        contexts_[2] = shared_context;
         CHECK_EQ(shmem_ctx_create(SHMEM_CTX_PRIVATE, &contexts_[1]), 0);
         for (size_t step = 0; step < steps; ++step) {
             one_step();
             if (pending_.size() > kMostPending)
                 quiet(random_.below(kContexts));
         }
-        for (size_t request = 0; request < kRequests; ++request) wait(request);
+        for (size_t request = 0; request < kRequests; ++request) end(request);
         for (size_t context = 0; context < kContexts; ++context) quiet(context);
         CHECK_EQ(pending_.size(), 0);
         shmem_ctx_destroy(contexts_[1]);
@@ -121,40 +115,20 @@ class Worker {
     }
 
   private:
+    // All take a Form, for those to which that means something.
     void one_step() {
-        const Form form = static_cast<Form>(random_.below(3));
-        switch (random_.below(16)) {
-            case 0:
-            case 1:
-            case 2:
-                return put(form);
-            case 3:
-            case 4:
-                return get(form);
-            case 5:
-                return single<uint8_t, uint16_t, uint32_t, uint64_t>(random_.below(4));
-            case 6:
-                return put_strided();
-            case 7:
-                return get_strided();
-            case 8:
-                return atomic(form);
-            case 9:
-                return fetching_atomic(form);
-            case 10:
-                return put_signal(form);
-            case 11:
-                return count(form);
-            case 12:
-                return take_ticket();
-            case 13:
-                return deliver();
-            case 14:
-                return random_.below(4) ? fence(random_.below(kContexts)) : quiet(random_.below(kContexts));
-            default:
-                return random_.below(2) ? wait(random_.below(kRequests)) : test(random_.below(kRequests));
-        }
+        static constexpr void (Worker::* kKinds[])(Form) = {
+            &Worker::put,        &Worker::put,         &Worker::put,         &Worker::get,     &Worker::get,
+            &Worker::single,     &Worker::put_strided, &Worker::get_strided, &Worker::atomic,  &Worker::fetching_atomic,
+            &Worker::put_signal, &Worker::count,       &Worker::take_ticket, &Worker::deliver, &Worker::order,
+            &Worker::finish};
+        (this->*kKinds[random_.below(std::size(kKinds))])(static_cast<Form>(random_.below(3)));
     }
+    void single(Form) { single_of<uint8_t, uint16_t, uint32_t, uint64_t>(random_.below(4)); }
+    void order(Form form) {
+        form == Form::kBlocking ? quiet(random_.below(kContexts)) : fence(random_.below(kContexts));
+    }
+    void finish(Form) { end(random_.below(kRequests), random_.below(2)); }
 
     size_t random_bytes() { return std::min(kMostBytes, 1 + random_.below(size_t{1} << random_.below(18))); }
 
@@ -172,20 +146,17 @@ class Worker {
 
     // Nothing outstanding meets it any more, but for what a fence puts ahead of it, when `by_fence` allows that.
     void settle(const Operation& next, bool by_fence) {
-        for (size_t i = 0; i < pending_.size();) {
-            const Operation& before = pending_[i];
+        for (const Operation& before : pending_) {
             const bool may_fence = by_fence && next.writes && !before.reads && before.context == next.context;
-            if (!before.meets(next) || (may_fence && before.fenced)) {
-                ++i;
+            if (!before.meets(next) || (may_fence && before.fenced))
                 continue;
-            }
             if (may_fence && random_.below(2))
                 fence(before.context);
             else if (before.request != kNoRequest && random_.below(2))
-                wait(before.request);
+                end(before.request);
             else
                 quiet(before.context);
-            i = 0;
+            return settle(next, by_fence);
         }
     }
 
@@ -212,9 +183,7 @@ class Worker {
         pending_.push_back(std::move(operation));
     }
 
-    void put(Form form) {
-        Operation operation = choose(form, random_bytes());
-        write(operation);
+    void issue_put(const Operation& operation, Form form) {
         const shmem_ctx_t ctx = context_of(operation);
         unsigned char* const to = place(operation);
         const unsigned char* const from = operation.source.data();
@@ -224,6 +193,11 @@ class Worker {
             shmem_ctx_putmem_nbi(ctx, to, from, operation.bytes(), operation.target);
         else
             shmemx_ctx_putmem_nbe(ctx, to, from, operation.bytes(), operation.target, &requests_[operation.request]);
+    }
+    void put(Form form) {
+        Operation operation = choose(form, random_bytes());
+        write(operation);
+        issue_put(operation, form);
         pend(operation, form);
     }
 
@@ -249,10 +223,10 @@ class Worker {
 
     // p or g of the type of this number.
     template <class T, class... Others>
-    void single(size_t number) {
+    void single_of(size_t number) {
         if constexpr (sizeof...(Others) > 0)
             if (number > 0)
-                return single<Others...>(number - 1);
+                return single_of<Others...>(number - 1);
         Operation operation = choose(Form::kBlocking, sizeof(T), sizeof(T));
         T* const at = reinterpret_cast<T*>(place(operation));
         if (random_.below(2)) {
@@ -281,7 +255,7 @@ class Worker {
     };
     Strided choose_strided() { return {1 + random_.below(300), {1 + random_.below(9), 1 + random_.below(9)}}; }
 
-    void put_strided() {
+    void put_strided(Form) {
         const Strided shape = choose_strided();
         Operation operation = choose(Form::kBlocking, shape.bytes(0), sizeof(uint32_t));
         operation.writes = true;
@@ -297,7 +271,7 @@ class Worker {
         pend(operation, Form::kBlocking);
     }
 
-    void get_strided() {
+    void get_strided(Form) {
         const Strided shape = choose_strided();
         Operation operation = choose(Form::kBlocking, shape.bytes(0), sizeof(uint32_t));
         operation.reads = true;
@@ -325,7 +299,7 @@ class Worker {
         Operation operation = choose(form, sizeof(uint64_t), sizeof(uint64_t));
         operation.writes = true;
         settle(operation, true);
-        const auto& kind = kAtomics[random_.below(std::size(kAtomics))];
+        const Atomic& kind = kAtomics[random_.below(std::size(kAtomics))];
         const uint64_t value = random_.next();
         change(operation, kind.after, value);
         if (form == Form::kNbe)
@@ -339,7 +313,7 @@ class Worker {
         Operation operation = choose(form, sizeof(uint64_t), sizeof(uint64_t));
         operation.reads = operation.writes = true;
         settle(operation, form == Form::kBlocking);
-        const auto& kind = kAtomics[random_.below(std::size(kAtomics))];
+        const Atomic& kind = kAtomics[random_.below(std::size(kAtomics))];
         const uint64_t value = random_.next(), old = change(operation, kind.after, value);
         const shmem_ctx_t ctx = context_of(operation);
         if (form == Form::kBlocking) {
@@ -392,15 +366,11 @@ class Worker {
             shmem_ctx_uint64_atomic_add(context_of(operation), &shared->counters[word], value, operation.target);
     }
 
-    void take_ticket() {
+    void take_ticket(Form) {
         const Operation operation = choose(Form::kBlocking, 0);
-        const uint64_t ticket =
-            shmem_ctx_uint64_atomic_fetch_inc(context_of(operation), &shared->tickets, operation.target);
-        uint64_t& next = next_ticket_[static_cast<size_t>(operation.target)];
-        if (ticket < next)
-            fail(__FILE__, __LINE__, "ticket %llu of PE %d comes behind ticket %llu",
-                 static_cast<unsigned long long>(ticket), operation.target, static_cast<unsigned long long>(next - 1));
-        next = ticket + 1;
+        const auto ticket = shmem_atomic_fetch_inc(context_of(operation), &shared->tickets, operation.target);
+        CHECK(ticket >= next_ticket_[static_cast<size_t>(operation.target)]);
+        next_ticket_[static_cast<size_t>(operation.target)] = ticket + 1;
         Sums& sums = sums_of(operation);
         sums.tickets += 1;
         sums.ticket_sum += ticket;
@@ -409,23 +379,19 @@ class Worker {
 
     // Data and behind it a word, by a signal or by a fence: who sees the word sees the data, on any context, and no
     // quiet has been needed.
-    void deliver() {
-        const Form form = random_.below(2) ? Form::kBlocking : Form::kNbi;
+    void deliver(Form form) {
+        if (form == Form::kNbe)
+            form = Form::kNbi;  // under a request, data may stay until somebody waits
         Operation operation = choose(form, random_bytes());
         write(operation);
         const uint64_t value = ++delivered_[static_cast<size_t>(operation.target)];
         uint64_t* const signal = &own_signals[slice_];
-        const shmem_ctx_t ctx = context_of(operation);
         if (random_.below(2)) {
             put_with_signal(operation, form, signal, value, SHMEM_SIGNAL_SET);
         } else {
-            if (form == Form::kBlocking)
-                shmem_ctx_putmem(ctx, place(operation), operation.source.data(), operation.bytes(), operation.target);
-            else
-                shmem_ctx_putmem_nbi(ctx, place(operation), operation.source.data(), operation.bytes(),
-                                     operation.target);
+            issue_put(operation, form);
             fence(operation.context);
-            shmem_ctx_uint64_atomic_set(ctx, signal, value, operation.target);
+            shmem_ctx_uint64_atomic_set(context_of(operation), signal, value, operation.target);
         }
         const shmem_ctx_t other = contexts_[random_.below(kContexts)];
         while (shmem_ctx_uint64_atomic_fetch(other, signal, operation.target) != value) continue;
@@ -445,12 +411,10 @@ class Worker {
         shmem_ctx_quiet(contexts_[context]);
         complete([&](const Operation& operation) { return operation.context == context; });
     }
-    void wait(size_t request) {
-        shmemx_request_wait(&requests_[request]);
-        complete([&](const Operation& operation) { return operation.request == request; });
-    }
-    void test(size_t request) {
-        if (shmemx_request_test(&requests_[request]))
+    void end(size_t request, bool wait = true) {
+        if (wait)
+            shmemx_request_wait(&requests_[request]);
+        if (wait || shmemx_request_test(&requests_[request]))
             complete([&](const Operation& operation) { return operation.request == request; });
     }
     template <class Which>
@@ -477,7 +441,7 @@ class Worker {
 
     const size_t slice_;  // number of this thread among those of all PEs
     Random random_;
-    shmem_ctx_t contexts_[kContexts];
+    shmem_ctx_t contexts_[kContexts] = {SHMEM_CTX_DEFAULT, SHMEM_CTX_INVALID, shared_context};
     shmemx_request_t requests_[kRequests] = {};
     std::vector<Operation> pending_;
     std::vector<Bytes> model_;           // of the slice on each PE
@@ -487,20 +451,20 @@ class Worker {
 };
 
 void check_memory() {
-    subject = "memory at the end";
-    for (size_t slice = 0; slice < static_cast<size_t>(n_pes) * kThreads; ++slice)
+    subject = "memory and sums at the end";
+    const size_t pes = static_cast<size_t>(n_pes);
+    for (size_t slice = 0; slice < pes * kThreads; ++slice)
         CHECK_EQ(hash_of(slices + slice * kSliceBytes, kSliceBytes), hashes[slice]);
-    subject = "sums";
     CHECK_EQ(shmem_uint64_sum_reduce(SHMEM_TEAM_WORLD, reinterpret_cast<uint64_t*>(right),
-                                     reinterpret_cast<const uint64_t*>(done), kSumWords * static_cast<size_t>(n_pes)),
+                                     reinterpret_cast<const uint64_t*>(done), kSumWords * pes),
              0);
     const Sums& mine = right[pe];
     CHECK_BYTES("counters", shared->counters, mine.counters, sizeof mine.counters);
     CHECK_EQ(shared->signals, mine.signals);
     const uint64_t count = mine.tickets;
     CHECK_EQ(shared->tickets, count);
-    CHECK_EQ(mine.ticket_sum, count ? count * (count - 1) / 2 : 0);
-    CHECK_EQ(mine.ticket_squares, count ? (count - 1) * count * (2 * count - 1) / 6 : 0);
+    CHECK_EQ(mine.ticket_sum, count * (count - 1) / 2);
+    CHECK_EQ(mine.ticket_squares, (count - 1) * count * (2 * count - 1) / 6);
 }
 
 template <class T>
@@ -519,8 +483,7 @@ int main() {
     const size_t steps = ((text ? strtoul(text, nullptr, 10) : 20000) + workers - 1) / workers;
     slices = make<unsigned char>(workers * kSliceBytes);
     own_signals = make<uint64_t>(workers), hashes = make<uint64_t>(workers);
-    done = make<Sums>(pes), right = make<Sums>(pes);
-    shared = make<Sums>(1);
+    done = make<Sums>(pes), right = make<Sums>(pes), shared = make<Sums>(1);
     CHECK_EQ(shmem_ctx_create(0, &shared_context), 0);
     std::vector<std::unique_ptr<Worker>> all;
     std::vector<std::thread> threads;
