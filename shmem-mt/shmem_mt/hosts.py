@@ -70,7 +70,7 @@ class Namespace:
             try:
                 if entry.name.isdigit() and os.readlink(entry / "ns" / "net") == here:
                     found.append(int(entry.name))
-            except (FileNotFoundError, ProcessLookupError):
+            except OSError:  # gone, or nobody's to look at
                 continue
         return [pid for pid in found if pid != self.holder.pid]
 

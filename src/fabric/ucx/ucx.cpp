@@ -7,11 +7,14 @@
 #include <ucp/api/ucp.h>
 
 #include <dlfcn.h>
+#include <net/if.h>
+#include <unistd.h>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string>
 #include <vector>
 
 namespace heddle::fabric {
@@ -173,6 +176,26 @@ bool load(char* error, size_t error_bytes) {
     return loaded;
 }
 
+// UCX only warns of names that are none, and goes on with the others or with none.
+bool are_devices(const char* names, char* error, size_t error_bytes) {
+    for (const char* at = names; *at; at += strcspn(at, ",") + (strchr(at, ',') != nullptr)) {
+        const std::string name(at, strcspn(at, ",:"));  // behind a colon: the port of a device that is not the system's
+        if (name == "all" || name[0] == '^' || if_nametoindex(name.c_str()) != 0 ||
+            access(("/sys/class/infiniband/" + name).c_str(), F_OK) == 0)
+            continue;
+        std::string have;
+        struct if_nameindex* const all = if_nameindex();
+        for (const struct if_nameindex* each = all; each && each->if_index != 0; ++each)
+            have = have + " " + each->if_name;
+        if (all)
+            if_freenameindex(all);
+        snprintf(error, error_bytes, "HEDDLE_NET_DEVICES=%s: this host has no interface '%s'; it has%s", names,
+                 name.c_str(), have.c_str());
+        return false;
+    }
+    return true;
+}
+
 bool open_context(const Options& options, ucp_context_h* context, char* error, size_t error_bytes) {
     ucp_config_t* config = nullptr;
     ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
@@ -243,7 +266,8 @@ bool open(const Options& options, const Events& events, Transport** result, char
         if (strstr(options.transports, name))
             transport->sees_failures = false;
     transport->wires.resize(static_cast<size_t>(options.wires));
-    bool opened = load(error, error_bytes) && open_context(options, &transport->context, error, error_bytes);
+    bool opened = are_devices(options.devices, error, error_bytes) && load(error, error_bytes) &&
+                  open_context(options, &transport->context, error, error_bytes);
     for (size_t i = 0; i < transport->wires.size() && opened; ++i) {
         transport->wires[i].transport = transport;
         transport->wires[i].number = static_cast<int>(i);
