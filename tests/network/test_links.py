@@ -8,9 +8,9 @@ import pytest
 from conftest import BUILD
 
 CONFORMANCE = BUILD / "tests" / "conformance"
-SMALL = {"SHMEM_SYMMETRIC_SIZE": "64m", "HEDDLE_TEST_OPERATIONS": "1000"}
-PROGRAMS = ["./data", CONFORMANCE / "conformance_requests_inline", CONFORMANCE / "conformance_sequences",
-            CONFORMANCE / "conformance_stress"]
+SMALL = {"SHMEM_SYMMETRIC_SIZE": "64m", "HEDDLE_TEST_OPERATIONS": "1000", "HEDDLE_TEST_STEPS": "20"}
+PROGRAMS = {"puts": "./data", "requests": CONFORMANCE / "conformance_schedules",
+            "collectives": CONFORMANCE / "conformance_reductions_inline", "stress": CONFORMANCE / "conformance_stress"}
 
 
 @contextlib.contextmanager
@@ -24,19 +24,19 @@ def shaped(hosts, *words):
             host.shape()
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: str(program).rpartition("_")[2])
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_a_slow_link(oshrun, hosts, program):
     """20 Mbit/s and room for all that is under way: nothing is lost, all comes late."""
     with shaped(hosts, "rate", "20mbit", "burst", "16kb", "limit", "8mb"):
-        result = oshrun.run("1+1", program, settings=SMALL)
+        result = oshrun.run("1+1", PROGRAMS[program], settings=SMALL)
         assert result.status == 0, result
         assert not any(host.dropped() for host in hosts.all)
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: str(program).rpartition("_")[2])
+@pytest.mark.parametrize("program", PROGRAMS)
 def test_a_link_that_loses_packets(oshrun, hosts, program):
     """Room for a few packets: TCP sends again what did not fit, and slows down."""
     with shaped(hosts, "rate", "200mbit", "burst", "8kb", "limit", "12kb"):
-        result = oshrun.run("1+1+1", program, settings=SMALL)
+        result = oshrun.run("1+1+1", PROGRAMS[program], settings=SMALL)
         assert result.status == 0, result
         assert sum(host.dropped() for host in hosts.all) >= 10

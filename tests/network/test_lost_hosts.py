@@ -1,0 +1,49 @@
+"""A host that is lost: every PE on every host ends within seconds, the launcher fails, and somebody says who is gone."""
+
+import itertools
+import time
+
+import pytest
+
+from conftest import alive, finish
+
+LIMIT_S = 5
+
+
+def start(launcher, shape, way):
+    """The job, when all of its PEs have told their numbers; and these."""
+    process = launcher.start(shape, "./lost", way)
+    pids = []
+    for line in itertools.islice(process.stdout, sum(map(int, shape.split("+")))):
+        pids.append(int(line.split()[1]))
+    time.sleep(0.3)  # they are in the middle of it
+    return process, pids
+
+
+def check_end(process, pids, begin):
+    result = finish(process, limit=20)
+    while any(map(alive, pids)) and time.monotonic() < begin + LIMIT_S:
+        time.sleep(0.05)
+    left = [pid for pid in pids if alive(pid)]
+    assert not left and time.monotonic() < begin + LIMIT_S, (left, time.monotonic() - begin, result)
+    assert result.status != 0, result
+    return result
+
+
+@pytest.fixture
+def last_host(hosts, request):
+    """Of a job with that shape; nothing of the job is left on any host when the test ends, cut off or not."""
+    def host(shape):
+        return hosts.all[shape.count("+")]
+    yield host
+    for each in hosts.all:
+        each.kill_all()
+
+
+@pytest.mark.parametrize("shape,way", [("1+1", "exchange"), ("1+1", "barrier"), ("1+1+2", "compute")])
+def test_all_processes_of_a_host_are_killed(oshrun, last_host, shape, way):
+    process, pids = start(oshrun, shape, way)
+    begin = time.monotonic()
+    lost = last_host(shape)
+    lost.kill_all()
+    check_end(process, pids, begin)
