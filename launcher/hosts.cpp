@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "bootstrap/job_page.h"
 #include "start.h"
@@ -104,6 +105,15 @@ Words words_for(const std::string& launcher, const Options& options) {
                                    : for_mpirun(options, "--tag-output");
 }
 
+// Open MPI and PRRTE would wait for a host that is cut off for minutes: once they have told it to end its PEs, the
+// kernel asks it no more whether it is there. So they shall ask before the library gives it up (HEDDLE_NET_SILENCE_S):
+// after a second without a word, twice, a second apart; unless the user has said otherwise.
+void notice_silent_hosts() {
+    for (const char* prefix : {"OMPI", "PRTE"})
+        for (const auto& [name, value] : {std::pair{"time", "1"}, {"intvl", "1"}, {"probes", "2"}})
+            setenv((std::string(prefix) + "_MCA_oob_tcp_keepalive_" + name).c_str(), value, 0);
+}
+
 }  // namespace
 
 bool read_hosts(const char* text, std::vector<Host>* hosts) {
@@ -156,6 +166,7 @@ int hand_over(const Options& options) {
         if (find_program(launcher, &path) != 0)
             continue;
         setenv(bootstrap::kEnvHandedOver, launcher.c_str(), 1);
+        notice_silent_hosts();
         Words words = words_for(launcher, options);
         std::vector<char*> arguments = {path.data()};
         for (std::string& word : words) arguments.push_back(word.data());
