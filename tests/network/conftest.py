@@ -23,6 +23,15 @@ def pytest_addoption(parser):
     parser.addoption("--every", action="store_true", help="every program in every shape: make test-hosts")
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "every: runs with --every alone")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("every"):
+        items[:] = [item for item in items if not item.get_closest_marker("every")]
+
+
 def pytest_sessionstart(session):
     lacking = made_of.missing() or ("" if shutil.which("mpirun") else "mpirun")
     if not lacking:

@@ -40,7 +40,8 @@ def last_host(hosts, request):
         each.kill_all()
 
 
-@pytest.mark.parametrize("shape,way", [("1+1", "exchange"), ("1+1", "barrier"), ("1+1+2", "compute")])
+@pytest.mark.parametrize("shape,way", [pytest.param("1+1", "exchange", marks=pytest.mark.every), ("1+1", "barrier"),
+                                       ("1+1+2", "compute")])
 def test_all_processes_of_a_host_are_killed(oshrun, last_host, shape, way):
     process, pids = start(oshrun, shape, way)
     begin = time.monotonic()

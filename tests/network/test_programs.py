@@ -5,13 +5,12 @@ A program that was compiled in several ways runs in every shape as `inline`, and
 ways differ in what the compiler sees, not in what the library is asked for."""
 
 import itertools
-import os
 import pathlib
 import re
 
 import pytest
 
-from conftest import BUILD, SHAPES, finish
+from conftest import BUILD, SHAPES
 
 FOLDERS = {"conformance_": BUILD / "tests" / "conformance", "app_": BUILD / "tests" / "apps"}
 BUILT = (BUILD / "tests" / "network" / "programs").read_text().split()  # by CMake: all executables of both folders
@@ -32,7 +31,7 @@ CHOSEN = ["app_heat2d", "conformance_rma_inline", "app_isort", "conformance_stri
           "conformance_requests_inline", "app_teams2d", "conformance_static_data_inline", "app_hashtable",
           "conformance_team_contexts_inline", "app_locks", "conformance_move_inline", "app_prefix",
           "conformance_reductions_inline", "app_legacy", "conformance_sequences", "conformance_stress",
-          "conformance_schedules", "conformance_beside", "conformance_atomics_nbe_inline"]
+          "conformance_schedules", "conformance_beside"]
 
 
 def every():
@@ -72,10 +71,9 @@ def test_answers_are_right(oshrun, request, program, shape):
     assert result.status == STATUS.get(program, 0), result
 
 
+@pytest.mark.every
 @pytest.mark.parametrize("on_hosts", ["2+2", "1+1+2"])
-def test_a_million_random_operations(oshrun, request, on_hosts):
-    if not request.config.getoption("every"):
-        pytest.skip("conformance_stress has done 20,000; --every does a million")
+def test_a_million_random_operations(oshrun, on_hosts):
     result = oshrun.run(on_hosts, path_of("conformance_stress"), limit=LIMIT_OF_EVERY_S,
                         settings={"SHMEM_SYMMETRIC_SIZE": "64m", "HEDDLE_TEST_OPERATIONS": 1000000})
     assert result.status == 0 and "stress: 1000000 operations" in result.lines, result
