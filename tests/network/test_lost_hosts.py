@@ -48,3 +48,20 @@ def test_all_processes_of_a_host_are_killed(oshrun, last_host, shape, way):
     lost = last_host(shape)
     lost.kill_all()
     check_end(process, pids, begin)
+
+
+@pytest.mark.parametrize("shape,way", [pytest.param("1+1", "compute", marks=pytest.mark.every), ("1+1", "exchange"),
+                                       pytest.param("1+1+2", "exchange", marks=pytest.mark.every),
+                                       ("1+1+2", "barrier")])
+def test_a_host_is_cut_off(oshrun, last_host, shape, way):
+    """Nothing says so: it is only silent, and for it all others are."""
+    process, pids = start(oshrun, shape, way)
+    begin = time.monotonic()
+    lost = last_host(shape)
+    lost.do("ip", "link", "set", "eth0", "down")
+    try:
+        result = check_end(process, pids, begin)
+    finally:
+        lost.do("ip", "link", "set", "eth0", "up")
+    first_lost = len(pids) - int(shape.split("+")[-1])
+    assert f"PE {first_lost} does not answer" in result.err or lost.name in result.err, result
