@@ -70,12 +70,8 @@ struct NetworkEvents {
     }
     static void failed(void* owner, int, int pe, const char* reason) {
         auto* mine = static_cast<Network*>(owner);
-        if (mine->parting_.load(std::memory_order_relaxed))
-            return;
-        // A PE that has ended is named by the launcher, which ends this one too: its message is the better one.
-        constexpr uint64_t kLauncherNs = 2000000000;
-        os::sleep_ns(kLauncherNs);
-        mine->surroundings_.lost(pe, reason);
+        if (!mine->parting_.load(std::memory_order_relaxed))
+            mine->surroundings_.lost(pe, reason);
     }
 };
 

@@ -202,6 +202,10 @@ HEDDLE_PE_LOCAL std::atomic<bool> is_leaving{false};
 void lose(int pe, const char* reason) {
     if (is_leaving.load(std::memory_order_relaxed))  // set by the thread that then waits for all in stop
         return;
+    // A launcher that notices by itself names a PE that has ended, and gives up a host that is cut off; one that is
+    // told first waits for that host for minutes (Open MPI 4.1).
+    constexpr uint64_t kLauncherNs = 1000000000;
+    os::sleep_ns(kLauncherNs);
     base::fatal("network", "PE %d does not answer any more: %s", pe, reason);
 }
 
