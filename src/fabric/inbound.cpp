@@ -157,7 +157,7 @@ void Inbound::on_large(uint64_t position, size_t bytes, Arrival* arrival) {
 void Inbound::start(Large& large) {
     if (!large.to || !large.arrival)
         return;
-    wire_.receive(large.arrival, large.to, large.bytes, on_large_done, &large);
+    wire_.receive(pe_, large.arrival, large.to, large.bytes, on_large_done, &large);
 }
 
 void Inbound::on_large_done(void* argument) {

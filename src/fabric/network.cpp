@@ -108,9 +108,11 @@ std::unique_ptr<Network> Network::open(const NetworkOptions& options, const Surr
     const bool in_ring = surroundings.ring.before >= 0;
     Options wanted = options.transport;
     wanted.wires += in_ring;
+    std::copy_n(surroundings.regions.of, kRegions, wanted.regions);
     const Events events = {made.get(), NetworkEvents::arrived, NetworkEvents::announced, NetworkEvents::failed};
     if (!made->surroundings_.api->open(wanted, events, &made->surroundings_.transport, error, error_bytes))
         return nullptr;
+    made->surroundings_.is_native = made->surroundings_.api->is_native(made->surroundings_.transport, nullptr);
     made->lane_table_ = make_table<Lane>(kMostLanes);
     made->wakeup_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     made->descriptors_ = epoll_create1(EPOLL_CLOEXEC);

@@ -37,6 +37,8 @@ class Network {
 
     size_t card(char* card) const { return surroundings_.api->card(surroundings_.transport, card); }
     const char* name() const { return surroundings_.api->name; }
+    // Others put to this PE's memory directly, or may.
+    bool is_native() const { return surroundings_.is_native; }
 
     // From here on the service thread runs; until stop. False when there can be no thread.
     bool start();

@@ -21,6 +21,8 @@
 // Cost of an 8-byte put: two stores here, and about 2 ns for the PE that applies it.
 #pragma once
 
+#include "fabric/transport.h"
+
 #include <heddle/abi.h>
 
 #include <cstddef>
@@ -31,7 +33,7 @@ namespace heddle::fabric {
 
 // The memory of a PE that others write and read: the same region and offset mean the same object on all PEs.
 enum class RegionName : uint8_t { kHeap, kData };
-constexpr int kRegions = 2;
+static_assert(static_cast<int>(RegionName::kData) == kRegions - 1);
 
 // An object on any PE.
 struct Address {
@@ -121,10 +123,7 @@ constexpr size_t kMostShort = 3 * kWord;  // of all but puts and letters
 
 // Where a PE's regions lie in its own address space.
 struct Regions {
-    struct Region {
-        char* base = nullptr;
-        size_t bytes = 0;
-    } of[kRegions];
+    Region of[kRegions];
 
     // The object's place, or null when [offset, offset + bytes) is not wholly inside.
     char* find(uint64_t word, size_t bytes) const {

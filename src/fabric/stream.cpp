@@ -47,7 +47,8 @@ const void* this_thread() {
     return &thread_token;
 }
 
-Stream::Stream(Wire& wire, const Producer& producer, int pe) : wire_(wire), producer_(producer), pe_(pe) {
+Stream::Stream(Wire& wire, const Producer& producer, int pe)
+    : wire_(wire), producer_(producer), pe_(pe), way_(wire.surroundings().is_native ? Way::kUnknown : Way::kRecords) {
     full_at_ = wire_.surroundings().full_bytes;
     grow(kLeastRing);
 }
@@ -116,7 +117,7 @@ void Stream::hurry() {
     wire_.queue(this);
 }
 
-void Stream::put_large(const char* function, Address to, const char* from, size_t bytes) {
+void Stream::post_body(const char* function, Body body) {
     if (!bodies_)
         bodies_ = new Body[kMostBodies];
     const uint64_t posted = bodies_posted_.load(std::memory_order_relaxed);
@@ -125,14 +126,60 @@ void Stream::put_large(const char* function, Address to, const char* from, size_
         wire_.wait(function, &bodies_sent_,
                    [&] { return posted - bodies_sent_.load(std::memory_order_acquire) < kMostBodies; });
     }
+    bodies_[posted % kMostBodies] = body;
+    bodies_posted_.store(posted + 1, std::memory_order_release);  // pairs with send_bodies
+}
+
+void Stream::put_large(const char* function, Address to, const char* from, size_t bytes) {
     char* const at = room(function, record::kMostShort);
-    bodies_[posted % kMostBodies] = {position(), from, bytes};
-    bodies_posted_.store(posted + 1, std::memory_order_release);  // pairs with send_bodies; ahead of its record
+    post_body(function, {position(), from, bytes});  // ahead of its record
     publish(record::large(at, to, bytes));
     last_large_ = position();
 }
 
+bool Stream::find_way(const char* function) {
+    const auto is_found = [&] { return way_.load(std::memory_order_acquire) != Way::kUnknown; };  // pairs with send
+    wire_.send(this);
+    wire_.wait(function, &way_, is_found);
+    return way_.load(std::memory_order_relaxed) == Way::kNative;
+}
+
+void Stream::post_native(const char* function, Body body, char* to) {
+    take_return(function, to, 0, true);
+    body.position = position();
+    body.number = return_head_;
+    post_body(function, body);
+    if (!is_complete(position()))
+        hurry();
+    wire_.send(this);
+}
+
+void Stream::put_native(const char* function, Address to, const char* from, size_t bytes) {
+    post_native(function, {0, from, bytes, to}, nullptr);
+    last_native_ = return_head_;
+}
+
+void Stream::get_native(const char* function, char* to, Address from, size_t bytes) {
+    post_native(function, {0, nullptr, bytes, from}, to);
+}
+
+// One fence is held for; a second one behind more native puts waits for the first. What is before the fence never waits
+// for what is held, so that neither stands for ever.
+void Stream::hold(const char* function) {
+    const uint64_t until = hold_until_.load(std::memory_order_relaxed);
+    if (until == last_native_)
+        return;
+    if (!has_returned(until))
+        wire_.wait(function, &returned_, [&] { return has_returned(until); });
+    hold_at_.store(position(), std::memory_order_relaxed);
+    hold_until_.store(last_native_, std::memory_order_release);  // pairs with is_holding
+}
+
 void Stream::expect_return(const char* function, void* to, size_t bytes) {
+    take_return(function, to, bytes, false);
+}
+
+Stream::Return& Stream::take_return(const char* function, void* to, size_t bytes, bool native) {
     if (!return_ring_)
         return_ring_ = new Return[kMostReturns];
     const auto has_room = [&] {
@@ -147,20 +194,30 @@ void Stream::expect_return(const char* function, void* to, size_t bytes) {
     Return& entry = return_ring_[return_head_ % kMostReturns];
     entry.to = static_cast<char*>(to);
     entry.bytes = bytes;
+    entry.native = native;
     entry.large = bytes >= kLargeBytes;
     entry.coming = false;
     entry.done.store(false, std::memory_order_relaxed);
     return_bytes_ += bytes;
     ++return_head_;
     published_returns_.store(return_head_, std::memory_order_release);  // pairs with on_reply; ahead of its record
+    return entry;
 }
 
 // --- The sender
 
 void Stream::send() {
+    if (way_.load(std::memory_order_relaxed) == Way::kUnknown)  // release: pairs with is_native
+        way_.store(wire_.is_native(pe_) ? Way::kNative : Way::kRecords, std::memory_order_release);
+    send_bodies();
     for (;;) {
-        const uint64_t published = published_.load(std::memory_order_acquire);  // pairs with publish
+        uint64_t published = published_.load(std::memory_order_acquire);  // pairs with publish
         const uint64_t acked = acked_.load(std::memory_order_relaxed);
+        if (is_holding()) {
+            published = std::min(published, hold_at_.load(std::memory_order_relaxed));
+            if (published == departed_)
+                return;  // on_native_done comes back here
+        }
         if (published == departed_) {
             if (acked == departed_ && !idle_.load(std::memory_order_relaxed))
                 go_idle();
@@ -209,6 +266,14 @@ void Stream::send_message(uint64_t end) {
 void Stream::send_bodies() {
     while (bodies_departed_ != bodies_posted_.load(std::memory_order_acquire)) {  // pairs with put_large
         const Body body = bodies_[bodies_departed_ % kMostBodies];
+        if (body.number != 0) {
+            if (!is_complete(body.position) ||
+                (is_holding() && body.number > hold_until_.load(std::memory_order_relaxed)))
+                return;
+            ++bodies_departed_;
+            send_native(body);
+            continue;
+        }
         if (body.position >= departed_)
             return;
         ++bodies_departed_;
@@ -239,6 +304,27 @@ void Stream::on_body_sent(void* argument) {
     static_cast<Stream*>(argument)->bodies_sent_.fetch_add(1, std::memory_order_release);  // pairs with is_local
 }
 
+void Stream::send_native(const Body& body) {
+    Return& entry = return_ring_[(body.number - 1) % kMostReturns];
+    char* const to = entry.to;
+    entry.stream = this;
+    if (body.from)
+        wire_.put(pe_, body.at, body.from, body.bytes, on_native_done, &entry);
+    else
+        wire_.get(pe_, body.at, to, body.bytes, on_native_done, &entry);
+}
+
+void Stream::on_native_done(void* argument) {
+    auto* entry = static_cast<Return*>(argument);
+    Stream& stream = *entry->stream;
+    entry->done.store(true, std::memory_order_relaxed);
+    stream.advance_returned();
+    on_body_sent(&stream);
+    if (stream.published_.load(std::memory_order_acquire) != stream.departed_ ||
+        stream.bodies_posted_.load(std::memory_order_acquire) != stream.bodies_departed_)
+        stream.wire_.queue(&stream);
+}
+
 // Nothing is in flight and nothing waits. The producer, when it does not see it, is seen.
 void Stream::go_idle() {
     idle_.store(true, std::memory_order_relaxed);
@@ -258,10 +344,16 @@ bool Stream::on_ack(uint64_t position) {
 
 bool Stream::on_reply(uint64_t first, uint32_t count, const char* body, size_t bytes) {
     const uint64_t known = published_returns_.load(std::memory_order_acquire);  // pairs with expect_return
-    if (first < returned_.load(std::memory_order_relaxed) || first > known || known - first < count)
+    uint64_t number = number_of(first);
+    if (number < returned_.load(std::memory_order_relaxed) || number > known || known - number < count)
         return false;
-    for (uint64_t number = first; number < first + count; ++number) {
+    for (; count != 0; ++number) {
+        if (number == known)
+            return false;
         Return& entry = return_ring_[number % kMostReturns];
+        if (entry.native)
+            continue;
+        --count;
         const size_t padded = record::padded(entry.bytes);
         if (entry.large || entry.done.load(std::memory_order_relaxed) || padded > bytes)
             return false;
@@ -274,11 +366,30 @@ bool Stream::on_reply(uint64_t first, uint32_t count, const char* body, size_t b
     return bytes == 0;
 }
 
-char* Stream::place_of_large_reply(uint64_t number, size_t bytes) {
+// Where the reply's value goes in the ring of returns; where there is none, what is known, or a number beyond it.
+uint64_t Stream::number_of(uint64_t reply) const {
+    if (way_.load(std::memory_order_relaxed) != Way::kNative)
+        return reply;
     const uint64_t known = published_returns_.load(std::memory_order_acquire);  // pairs with expect_return
-    if (number < returned_.load(std::memory_order_relaxed) || number >= known)
+    uint64_t number = returned_.load(std::memory_order_relaxed);
+    uint64_t counted = number - natives_returned_;
+    if (reply < counted)
+        return UINT64_MAX;
+    for (; number != known; ++number) {
+        const bool native = return_ring_[number % kMostReturns].native;
+        if (!native && counted == reply)
+            break;
+        counted += !native;
+    }
+    return number;
+}
+
+char* Stream::place_of_large_reply(uint64_t* number, size_t bytes) {
+    const uint64_t known = published_returns_.load(std::memory_order_acquire);  // pairs with expect_return
+    *number = number_of(*number);
+    if (*number < returned_.load(std::memory_order_relaxed) || *number >= known)
         return nullptr;
-    Return& entry = return_ring_[number % kMostReturns];
+    Return& entry = return_ring_[*number % kMostReturns];
     if (!entry.large || entry.bytes != bytes || entry.coming)
         return nullptr;
     entry.coming = true;
@@ -299,6 +410,7 @@ void Stream::advance_returned() {
         if (!entry.done.load(std::memory_order_relaxed))
             break;
         bytes += entry.bytes;
+        natives_returned_ += entry.native;
     }
     returned_bytes_.store(bytes, std::memory_order_release);  // pairs with expect_return
     returned_.store(returned, std::memory_order_release);     // pairs with has_returned: the values are there

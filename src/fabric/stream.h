@@ -20,6 +20,10 @@
 // process pass a full fence (os/asymmetric_fence.h), so the latter, which runs for every operation, needs none.
 //
 // Gets and fetching atomics are records too; where their values go is in a ring of returns, in the same order.
+//
+// Native puts and gets (docs/decisions/0013) go past the ring of records, each when all records before it are complete.
+// They are returns like any other, so that what waits for returns covers them; the target, which does not see them,
+// leaves them out when it counts its replies. A fence behind a native put holds back what follows until it is complete.
 #pragma once
 
 #include "fabric/record.h"
@@ -86,10 +90,21 @@ class alignas(128) Stream {
     // A record whose reply, `bytes` of it, goes to `to`; room and publish come behind.
     void expect_return(const char* function, void* to, size_t bytes);
 
+    // Whether this PE's memory and the other one's can be reached natively; asked first, it may wait for the endpoint.
+    bool is_native(const char* function) {
+        const Way way = way_.load(std::memory_order_acquire);  // pairs with send
+        return way == Way::kNative || (way == Way::kUnknown && find_way(function));
+    }
+    // Where is_native; the source stays as it is until is_local().
+    void put_native(const char* function, Address to, const char* from, size_t bytes);
+    void get_native(const char* function, char* to, Address from, size_t bytes);
+
     // What follows is applied when all before is complete: a kOrder record, where large data could be passed.
     void order(const char* function) {
         if (last_large_ > acked_.load(std::memory_order_relaxed))
             publish(record::order(room(function, record::kMostShort)));
+        if (__builtin_expect(!has_returned(last_native_), 0))
+            hold(function);
     }
     // The producer's own remark.
     struct Remark {
@@ -109,7 +124,7 @@ class alignas(128) Stream {
     bool is_complete(uint64_t position) const { return acked_.load(std::memory_order_acquire) >= position; }
     bool has_returned(uint64_t number) const { return returned_.load(std::memory_order_acquire) >= number; }
     bool is_quiet() const { return is_complete(published()) && has_returned(published_returns()); }
-    // The large bodies posted so far may be overwritten.
+    // The large bodies posted so far may be overwritten; native gets are there, too.
     bool is_local() const {
         return bodies_sent_.load(std::memory_order_acquire) == bodies_posted_.load(std::memory_order_acquire);
     }
@@ -128,8 +143,8 @@ class alignas(128) Stream {
     // False when the position or the numbers cannot be: the peer is broken.
     bool on_ack(uint64_t position);
     bool on_reply(uint64_t first, uint32_t count, const char* body, size_t bytes);
-    // Where the large reply goes, said once, or null; on_large_reply when it is there.
-    char* place_of_large_reply(uint64_t number, size_t bytes);
+    // Where the large reply goes, said once, or null; on_large_reply of what *number becomes when it is there.
+    char* place_of_large_reply(uint64_t* number, size_t bytes);
     void on_large_reply(uint64_t number);
 
     // The lane's list of those that it has used, and the wire's of those to send.
@@ -138,9 +153,14 @@ class alignas(128) Stream {
     std::atomic<bool> queued{false};
 
   private:
+    enum class Way : uint8_t { kUnknown, kRecords, kNative };
     struct Return {
-        char* to;
+        union {
+            char* to;
+            Stream* stream;  // of a native one that is under way
+        };
         size_t bytes;
+        bool native;  // not a reply's
         bool large;
         bool coming;  // a large reply is on its way to it
         std::atomic<bool> done;
@@ -150,10 +170,12 @@ class alignas(128) Stream {
         uint64_t end;
         bool done;
     };
-    struct Body {  // a large one, to be sent behind its record
-        uint64_t position;
-        const char* from;
+    struct Body {           // a large one, to be sent behind its record; or a native put or get
+        uint64_t position;  // of the record; native: behind those that must be complete
+        const char* from;   // null: a get
         size_t bytes;
+        Address at = {};
+        uint64_t number = 0;  // native: of its return
     };
     static constexpr uint32_t kMostSending = 16, kMostCuts = 16, kMostBodies = 64;
 
@@ -166,12 +188,21 @@ class alignas(128) Stream {
     void make_room(const char* function, size_t bytes);
     void grow(size_t bytes);
     void depart();
+    bool find_way(const char* function);
+    Return& take_return(const char* function, void* to, size_t bytes, bool native);
+    void post_body(const char* function, Body body);
+    void post_native(const char* function, Body body, char* to);
+    void hold(const char* function);
     void send_message(uint64_t end);
     void send_bodies();
+    void send_native(const Body& body);
+    bool is_holding() const { return !has_returned(hold_until_.load(std::memory_order_acquire)); }  // pairs with hold
     void go_idle();
     void advance_returned();
+    uint64_t number_of(uint64_t reply) const;
     static void on_sent(void* sending);
     static void on_body_sent(void* stream);
+    static void on_native_done(void* entry);
 
     // The producer's.
     char* ring_ = nullptr;
@@ -180,6 +211,7 @@ class alignas(128) Stream {
     uint64_t full_at_ = 0;       // a message is full here
     uint64_t simple_up_to_ = 0;  // what ends before here needs neither room nor a message's end
     uint64_t last_large_ = 0;    // behind its record
+    uint64_t last_native_ = 0;   // number of a put's return
     // Both sides'.
     std::atomic<uint64_t> published_{0};
     std::atomic<bool> idle_{true};
@@ -196,6 +228,10 @@ class alignas(128) Stream {
     std::atomic<uint64_t> published_returns_{0};
     Body* bodies_ = nullptr;
     std::atomic<uint64_t> bodies_posted_{0};
+    std::atomic<Way> way_;
+    // Records from hold_at_ on, and native ones whose numbers are higher, wait until hold_until_ has returned.
+    std::atomic<uint64_t> hold_at_{0};
+    std::atomic<uint64_t> hold_until_{0};
 
     // The sender's, and read by all.
     alignas(128) std::atomic<uint64_t> acked_{0};
@@ -207,6 +243,7 @@ class alignas(128) Stream {
     uint64_t departed_ = 0;
     uint32_t cuts_used_ = 0;
     uint64_t bodies_departed_ = 0;
+    uint64_t natives_returned_ = 0;  // of those before returned_
     Sending sending_[kMostSending] = {};
     uint32_t sending_head_ = 0, sending_tail_ = 0;
 };

@@ -1,16 +1,16 @@
-// What a network must provide: messages between PEs, small and large, on several wires. Everything else (streams of
-// records, order, acknowledgements, requests) is Heddle's own and stands on this; nothing of any network's library is
-// seen outside the folder that implements this page.
+// What a network must provide: messages between PEs, small and large, on several wires; where it has RDMA, puts and
+// gets too. Everything else (streams of records, order, acknowledgements, requests) is Heddle's own and stands on this;
+// nothing of any network's library is seen outside the folder that implements this page.
 //
-//   wire       one of the ways of a PE to the network. Wire w of a PE talks to wire w of the others. All calls on a
-//   wire
-//              come from one thread at a time (fabric/wire.h holds its lock); different wires know nothing of each
-//              other.
-//   card       bytes that tell others how to reach this PE, all of its wires; at most kMostCardBytes.
+//   wire       one of the ways of a PE to the network. Wire w of a PE talks to wire w of the others. All calls on one
+//              come from one thread at a time (fabric/wire.h holds its lock); they know nothing of each other.
+//   card       bytes that tell others how to reach this PE, all of its wires and its regions; at most kMostCardBytes.
 //   endpoint   the way of one wire to one PE, made on first use. It is never taken down but with the transport.
 //   message    a header of kHeaderBytes and a body. Messages of a wire to one PE arrive in the order in which they were
 //              sent, but for large ones, which may be passed by others.
 //   large      a message whose body goes straight into the place that the receiver names when its header has arrived.
+//   region     memory of a PE that others put to and get from without its CPU, where `is_native` says so. Puts and gets
+//              are in no order, with each other and with messages: whoever needs one waits for `done`.
 //
 // A plugin exports `const heddle::fabric::TransportApi heddle_transport_1`. Errors that a program cannot mend (no
 // device, a peer that is gone) are reported once, through Events::failed.
@@ -23,6 +23,7 @@ namespace heddle::fabric {
 
 constexpr size_t kHeaderBytes = 40;
 constexpr size_t kMostCardBytes = 4096;
+constexpr int kRegions = 2;
 
 struct Transport;  // one PE's, of the plugin's own making
 struct Endpoint;
@@ -30,7 +31,7 @@ struct Arrival;  // a large message whose body has not come
 
 using Done = void (*)(void* argument);
 
-// What the transport tells the library, always from within progress() or a call on the same wire.
+// What the transport tells the library. Messages come from within progress() alone.
 struct Events {
     void* owner;
     // A message. The body is there during the call alone.
@@ -38,8 +39,16 @@ struct Events {
     // The header of a large one: the callee, now or later but from a call on the same wire, calls receive or refuse
     // once.
     void (*announced)(void* owner, int wire, const void* header, size_t bytes, Arrival* arrival);
-    // pe does not answer any more. Nothing more comes from it.
+    // pe does not answer any more: said once for an endpoint, from within progress() or a call on the same wire. What
+    // is under way to it and from it is never done.
     void (*failed)(void* owner, int wire, int pe, const char* reason);
+};
+
+enum class Protocol : int { kAuto, kBatch, kNative };  // as HEDDLE_NET_PROTOCOL names them
+
+struct Region {
+    char* base = nullptr;
+    size_t bytes = 0;  // 0: there is none
 };
 
 struct Options {
@@ -47,6 +56,10 @@ struct Options {
     const char* transports;  // as the network's library names them; empty: its own choice
     int wires;
     size_t message_bytes;  // the usual size of a message under load: what segments should be made for
+    // Whether the regions can be put to and got from: kNative even where that takes the target's CPU, kAuto only where
+    // it does not.
+    Protocol protocol = Protocol::kBatch;
+    Region regions[kRegions] = {};
 };
 
 struct TransportApi {
@@ -54,6 +67,9 @@ struct TransportApi {
     // False with the reason in error.
     bool (*open)(const Options& options, const Events& events, Transport** transport, char* error, size_t error_bytes);
     void (*close)(Transport* transport);
+
+    // Whether put and get reach the PE behind `to`; null: whether they reach any.
+    bool (*is_native)(const Transport* transport, const Endpoint* to);
 
     // Returns the size of the card.
     size_t (*card)(const Transport* transport, char* card);
@@ -65,10 +81,17 @@ struct TransportApi {
     // header is copied. `large`: the receiver is asked for a place.
     void (*send)(Transport* transport, int wire, Endpoint* to, const void* header, const char* body, size_t bytes,
                  bool large, Done done, void* argument);
-    // The body of an announced message goes to `to`; done(argument) when all of it is there.
-    void (*receive)(Transport* transport, int wire, Arrival* arrival, char* to, size_t bytes, Done done,
+    // The body of a message that pe has announced goes to `to`; done(argument) when all of it is there.
+    void (*receive)(Transport* transport, int wire, int pe, Arrival* arrival, char* to, size_t bytes, Done done,
                     void* argument);
     void (*refuse)(Transport* transport, int wire, Arrival* arrival);
+
+    // Between the memory here, which stays as it is until done(argument), and the region there; done when the data is
+    // in place, there or here. done may come before the call returns.
+    void (*put)(Transport* transport, int wire, Endpoint* to, int region, uint64_t offset, const char* from,
+                size_t bytes, Done done, void* argument);
+    void (*get)(Transport* transport, int wire, Endpoint* from, int region, uint64_t offset, char* to, size_t bytes,
+                Done done, void* argument);
 
     // Moves what can be moved; true when anything was.
     bool (*progress)(Transport* transport, int wire);

@@ -159,8 +159,23 @@ void Wire::send_message(int pe, Header header, const char* body, size_t bytes, b
     surroundings_.api->send(surroundings_.transport, number_, to, &header, body, bytes, large, done, argument);
 }
 
-void Wire::receive(Arrival* arrival, char* to, size_t bytes, Done done, void* argument) {
-    surroundings_.api->receive(surroundings_.transport, number_, arrival, to, bytes, done, argument);
+void Wire::receive(int pe, Arrival* arrival, char* to, size_t bytes, Done done, void* argument) {
+    surroundings_.api->receive(surroundings_.transport, number_, pe, arrival, to, bytes, done, argument);
+}
+
+bool Wire::is_native(int pe) {
+    Endpoint* const to = endpoint_of(pe);
+    return to && surroundings_.api->is_native(surroundings_.transport, to);
+}
+
+void Wire::put(int pe, Address to, const char* from, size_t bytes, Done done, void* argument) {
+    surroundings_.api->put(surroundings_.transport, number_, peers_[pe].endpoint, static_cast<int>(to.region),
+                           to.offset, from, bytes, done, argument);
+}
+
+void Wire::get(int pe, Address from, char* to, size_t bytes, Done done, void* argument) {
+    surroundings_.api->get(surroundings_.transport, number_, peers_[pe].endpoint, static_cast<int>(from.region),
+                           from.offset, to, bytes, done, argument);
 }
 
 void Wire::refuse(Arrival* arrival) {
@@ -256,10 +271,11 @@ void Wire::announced(const Header& header, size_t bytes, Arrival* arrival) {
             return inbound_of(header.pe, header.lane).on_large(header.position, bytes, arrival);
         case MessageKind::kLargeReply: {
             Stream* const stream = stream_of(header);
-            char* const to = stream->place_of_large_reply(header.position, bytes);
+            uint64_t number = header.position;
+            char* const to = stream->place_of_large_reply(&number, bytes);
             if (!to)
                 broken(header.pe, "a large reply to what this PE has not asked");
-            return receive(arrival, to, bytes, on_large_reply_done, new LargeReply{stream, header.position});
+            return receive(header.pe, arrival, to, bytes, on_large_reply_done, new LargeReply{stream, number});
         }
         default:
             broken(header.pe, "a large message of an unknown kind");

@@ -40,6 +40,7 @@ struct Surroundings {
     void (*landed)(void* waiting) = nullptr;
     void* waiting = nullptr;
     Ring ring;
+    bool is_native = false;             // some PEs may be put to and got from directly
     size_t full_bytes = kMessageBytes;  // so much is a full message; 1: every record goes by itself
     // The stream of one of this PE's lanes to pe, or null. Set by the network.
     Stream* (*stream_of)(void* owner, uint32_t lane, int pe) = nullptr;
@@ -84,8 +85,13 @@ class Wire {
     const Regions& regions() const { return surroundings_.regions; }
     // inbound has something to acknowledge, or to go on with.
     void queue(Inbound* inbound);
-    void receive(Arrival* arrival, char* to, size_t bytes, Done done, void* argument);
+    // What pe has announced.
+    void receive(int pe, Arrival* arrival, char* to, size_t bytes, Done done, void* argument);
     void refuse(Arrival* arrival);
+    // As the transport has them.
+    bool is_native(int pe);
+    void put(int pe, Address to, const char* from, size_t bytes, Done done, void* argument);
+    void get(int pe, Address from, char* to, size_t bytes, Done done, void* argument);
     [[noreturn]] void broken(int pe, const char* what) const;
 
     // --- The transport's events.

@@ -77,6 +77,11 @@ inline void join_stream(const Under& under, Stream& stream) {
         context::claim(under.call, under.req, stream);
 }
 
+// Whether what is long enough, or waited for, goes past the records; a context that keeps order stays with them.
+bool goes_natively(const Under& under, Stream& stream) {
+    return !(context::context_of(under.ctx).options & SHMEMX_CTX_ORDERED) && stream.is_native(under.call.function);
+}
+
 void wait_for_return(const char* function, Stream& stream) {
     const uint64_t number = stream.returns();
     stream.hurry();
@@ -118,6 +123,8 @@ void remote_put(const Under& under, void* dest, const void* source, size_t bytes
     const Address to = address_of(dest);
     if (bytes < fabric::kLargeBytes) {
         stream.publish(record::put(stream.room(function, record::put_bytes(bytes)), to, source, bytes));
+    } else if (goes_natively(under, stream)) {
+        stream.put_native(function, to, static_cast<const char*>(source), bytes);
     } else {
         stream.put_large(function, to, static_cast<const char*>(source), bytes);
         if (context::context_of(under.ctx).options & SHMEMX_CTX_ORDERED)
@@ -135,8 +142,14 @@ void remote_put_done(const Under& under, int pe) {
 void remote_get(const Under& under, void* dest, const void* source, size_t bytes, int pe) {
     Stream& stream = stream_for(under, pe);
     const char* const function = under.call.function;
-    stream.expect_return(function, dest, bytes);
-    stream.publish(record::get(stream.room(function, record::kMostShort), address_of(source), bytes));
+    // Behind what is under way a short one takes no longer as a record, and sees it.
+    const bool alone = under.blocking && stream.is_complete(stream.position());
+    if ((alone || bytes >= fabric::kLargeBytes) && goes_natively(under, stream)) {
+        stream.get_native(function, static_cast<char*>(dest), address_of(source), bytes);
+    } else {
+        stream.expect_return(function, dest, bytes);
+        stream.publish(record::get(stream.room(function, record::kMostShort), address_of(source), bytes));
+    }
     join_stream(under, stream);
     if (under.blocking)
         wait_for_return(function, stream);

@@ -244,7 +244,8 @@ bool open_network(char* error) {
         options.silence_ns = base::settings.net_silence_s * 1000000000;
         options.plugin = "libheddle_ucx.so";
         options.transport = {base::settings.net_devices, base::settings.net_transports,
-                             std::max(1, static_cast<int>(base::settings.net_wires)), fabric::kMessageBytes};
+                             std::max(1, static_cast<int>(base::settings.net_wires)), fabric::kMessageBytes,
+                             static_cast<fabric::Protocol>(base::settings.net_protocol)};
         fabric::network = fabric::Network::open(options, surroundings, error, kErrorBytes).release();
         if (!fabric::network)
             return false;
@@ -333,7 +334,9 @@ void stop(const base::Call& call) {
         fabric::network->stop();
     }
     // Nobody touches the heap of another any more. Static data stays shared: the program goes on using it.
-    memory::discard_heap(job.slot);
+    // What a network has pinned stays, as peers have its keys.
+    if (!fabric::network || !fabric::network->is_native())
+        memory::discard_heap(job.slot);
     delete memory::symmetric->allocator;
     memory::symmetric->allocator = nullptr;
     job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kFinalized), std::memory_order_release);

@@ -1,6 +1,9 @@
-// UCX as a transport: active messages, eager for small ones and rendezvous for large ones. A wire is a worker.
-// Nothing of UCX is seen outside this folder; the settings that suit batches over TCP are made here, so that no user
-// has to know them. What the environment says (UCX_...) is taken first.
+// UCX as a transport: active messages, eager for small ones and rendezvous for large ones; where it has RDMA, puts and
+// gets too. A wire is a worker. Nothing of UCX is seen outside this folder; the settings that suit batches over TCP are
+// made here, so that no user has to know them. What the environment says (UCX_...) is taken first.
+//
+// A put is done when a flush of its endpoint that began behind its local end is: one flush is under way at a time, for
+// all that have ended since the last.
 
 #include "fabric/transport.h"
 
@@ -25,12 +28,14 @@ constexpr unsigned kMessageId = 1;
 
 struct Wire;
 
-// A message on its way out, or the body of a large one on its way in.
+// A message on its way out, the body of a large one on its way in, a put or a get.
 struct Operation {
     Wire* wire = nullptr;
+    int pe = 0;
+    Endpoint* to = nullptr;  // of a put
     Done done = nullptr;
     void* argument = nullptr;
-    Operation* next_free = nullptr;
+    Operation* next = nullptr;  // of those that are free, or wait for a flush
     alignas(8) char header[kHeaderBytes];
 };
 
@@ -41,22 +46,25 @@ struct Wire {
     ucp_address_t* address = nullptr;
     size_t address_bytes = 0;
     int descriptor = -1;
+    std::vector<Endpoint*> endpoints;
+    Endpoint* to_flush = nullptr;  // a list
     Operation* free = nullptr;
     bool moved = false;  // an event since progress began
 
-    Operation* take(Done done, void* argument) {
+    Operation* take(int pe, Done done, void* argument) {
         Operation* operation = free;
         if (operation)
-            free = operation->next_free;
+            free = operation->next;
         else
             operation = new Operation;
         operation->wire = this;
+        operation->pe = pe;
         operation->done = done;
         operation->argument = argument;
         return operation;
     }
     void give(Operation* operation) {
-        operation->next_free = free;
+        operation->next = free;
         free = operation;
     }
     void finish(Operation* operation) {
@@ -74,16 +82,28 @@ struct Wire {
 struct Endpoint {
     Wire* wire;
     int pe;
-    ucp_ep_h endpoint;
-    bool failed;
+    ucp_ep_h endpoint = nullptr;
+    bool failed = false;
+    bool is_native = false;
+    ucp_rkey_h keys[kRegions] = {};
+    uint64_t bases[kRegions] = {};  // addresses there
+    Operation* ended = nullptr;     // puts that have ended here
+    Operation* flushed = nullptr;   // those that the flush under way is for
+    bool queued = false;
+    Endpoint* next_to_flush = nullptr;
 };
 
 struct Transport {
     Events events;
     ucp_context_h context = nullptr;
     bool sees_failures = true;  // shared memory, for tests on one machine, does not tell when a peer is gone
+    bool is_native = false;
+    bool closing = false;
+    struct Memory {
+        uint64_t base = 0;
+        ucp_mem_h handle = nullptr;
+    } memories[kRegions];
     std::vector<Wire> wires;
-    std::vector<Endpoint*> endpoints;
 };
 
 namespace {
@@ -95,18 +115,103 @@ bool explain(char* error, size_t error_bytes, const char* what, ucs_status_t sta
 
 // --- Events
 
+// Said once for an endpoint; not of what close cuts off.
+void fail(const Wire& wire, int pe, ucs_status_t status) {
+    const Transport& transport = *wire.transport;
+    if (transport.closing)
+        return;
+    for (Endpoint* endpoint : wire.endpoints) {
+        if (endpoint->pe != pe)
+            continue;
+        if (endpoint->failed)
+            return;
+        endpoint->failed = true;
+    }
+    transport.events.failed(transport.events.owner, wire.number, pe, ucs_status_string(status));
+}
+
+void end(Operation* operation, ucs_status_t status) {
+    Wire& wire = *operation->wire;
+    if (status == UCS_OK)
+        return wire.finish(operation);
+    fail(wire, operation->pe, status);
+    wire.give(operation);
+}
+
+// request: what UCX has returned for the operation, whose callback is called when it is under way.
+void begin(Operation* operation, ucs_status_ptr_t request) {
+    if (!UCS_PTR_IS_PTR(request))
+        end(operation, UCS_PTR_STATUS(request));
+}
+
 void on_sent(void* request, ucs_status_t status, void* argument) {
-    auto* operation = static_cast<Operation*>(argument);
     ucp_request_free(request);
-    if (status == UCS_OK)  // otherwise the endpoint's handler tells, and the data stays where it is
-        operation->wire->finish(operation);
+    end(static_cast<Operation*>(argument), status);
 }
 
 void on_received(void* request, ucs_status_t status, size_t, void* argument) {
-    auto* operation = static_cast<Operation*>(argument);
     ucp_request_free(request);
-    if (status == UCS_OK)
-        operation->wire->finish(operation);
+    end(static_cast<Operation*>(argument), status);
+}
+
+void queue_flush(Endpoint* endpoint) {
+    if (endpoint->queued || endpoint->flushed)
+        return;
+    endpoint->queued = true;
+    endpoint->next_to_flush = endpoint->wire->to_flush;
+    endpoint->wire->to_flush = endpoint;
+}
+
+// A put has ended here.
+void end_put(Operation* operation, ucs_status_t status) {
+    if (status != UCS_OK)
+        return end(operation, status);
+    Endpoint* const endpoint = operation->to;
+    endpoint->wire->moved = true;
+    operation->next = endpoint->ended;
+    endpoint->ended = operation;
+    queue_flush(endpoint);
+}
+
+void on_put(void* request, ucs_status_t status, void* argument) {
+    ucp_request_free(request);
+    end_put(static_cast<Operation*>(argument), status);
+}
+
+void end_flush(Endpoint* endpoint, ucs_status_t status) {
+    Operation* operation = endpoint->flushed;
+    endpoint->flushed = nullptr;
+    if (endpoint->ended)
+        queue_flush(endpoint);
+    while (operation) {
+        Operation* const next = operation->next;
+        end(operation, status);
+        operation = next;
+    }
+}
+
+void on_flushed(void* request, ucs_status_t status, void* argument) {
+    ucp_request_free(request);
+    end_flush(static_cast<Endpoint*>(argument), status);
+}
+
+void flush(Wire& wire) {
+    Endpoint* endpoint = wire.to_flush;
+    wire.to_flush = nullptr;
+    while (endpoint) {
+        Endpoint* const next = endpoint->next_to_flush;
+        endpoint->queued = false;
+        endpoint->flushed = endpoint->ended;
+        endpoint->ended = nullptr;
+        ucp_request_param_t param = {};
+        param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+        param.cb.send = on_flushed;
+        param.user_data = endpoint;
+        void* const request = ucp_ep_flush_nbx(endpoint->endpoint, &param);
+        if (!UCS_PTR_IS_PTR(request))
+            end_flush(endpoint, UCS_PTR_STATUS(request));
+        endpoint = next;
+    }
 }
 
 ucs_status_t on_message(void* argument, const void* header, size_t header_bytes, void* data, size_t bytes,
@@ -127,9 +232,7 @@ ucs_status_t on_message(void* argument, const void* header, size_t header_bytes,
 
 void on_error(void* argument, ucp_ep_h, ucs_status_t status) {
     auto* endpoint = static_cast<Endpoint*>(argument);
-    const Events& events = endpoint->wire->transport->events;
-    endpoint->failed = true;
-    events.failed(events.owner, endpoint->wire->number, endpoint->pe, ucs_status_string(status));
+    fail(*endpoint->wire, endpoint->pe, status);
 }
 
 // --- Open and close
@@ -196,7 +299,24 @@ bool are_devices(const char* names, char* error, size_t error_bytes) {
     return true;
 }
 
-bool open_context(const Options& options, ucp_context_h* context, char* error, size_t error_bytes) {
+// Whether the context has a transport whose puts and gets take no CPU of the target. UCX does not tell; but it prints
+// what a context uses, once all settings have chosen, as lines that end in the names of transport and device: "--
+// tcp/eth0".
+bool has_rdma(ucp_context_h context) {
+    char* text = nullptr;
+    size_t bytes = 0;
+    FILE* const stream = open_memstream(&text, &bytes);
+    if (!stream)
+        return false;
+    ucp_context_print_info(context, stream);
+    fclose(stream);
+    bool has = false;
+    for (const char* name : {"-- rc_", "-- dc_", "-- ugni_rdma"}) has |= strstr(text, name) != nullptr;
+    free(text);
+    return has;
+}
+
+bool open_context(const Options& options, Transport* transport, char* error, size_t error_bytes) {
     ucp_config_t* config = nullptr;
     ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
     if (status != UCS_OK)
@@ -206,16 +326,60 @@ bool open_context(const Options& options, ucp_context_h* context, char* error, s
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
     params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
     params.name = "heddle";
-    status = ucp_init(&params, config, context);
+    transport->is_native = options.protocol == Protocol::kNative;
+    if (!transport->is_native)
+        status = ucp_init(&params, config, &transport->context);
+    if (status == UCS_OK && options.protocol == Protocol::kAuto && has_rdma(transport->context)) {
+        ucp_cleanup(transport->context);
+        transport->is_native = true;
+    }
+    if (transport->is_native) {
+        params.features |= UCP_FEATURE_RMA;
+        status = ucp_init(&params, config, &transport->context);
+    }
     ucp_config_release(config);
-    return status == UCS_OK || explain(error, error_bytes, "UCX finds no network", status);
+    if (status == UCS_OK)
+        return true;
+    transport->context = nullptr;
+    return explain(error, error_bytes, "UCX finds no network", status);
+}
+
+void close_memories(Transport* transport) {
+    for (Transport::Memory& memory : transport->memories) {
+        if (memory.handle)
+            ucp_mem_unmap(transport->context, memory.handle);
+        memory = {};
+    }
+}
+
+// Pins the regions, all of their pages, where the network works on them. Memory that may not be pinned (ulimit -l) is
+// left to batches, unless native was asked for.
+bool open_memories(Transport* transport, const Options& options, char* error, size_t error_bytes) {
+    ucs_status_t status = UCS_OK;
+    for (int i = 0; i < kRegions && transport->is_native && status == UCS_OK; ++i) {
+        const Region& region = options.regions[i];
+        if (region.bytes == 0)
+            continue;
+        ucp_mem_map_params_t params = {};
+        params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+        params.address = region.base;
+        params.length = region.bytes;
+        transport->memories[i].base = reinterpret_cast<uintptr_t>(region.base);
+        status = ucp_mem_map(transport->context, &params, &transport->memories[i].handle);
+    }
+    if (status == UCS_OK)
+        return true;
+    close_memories(transport);
+    transport->is_native = false;
+    return options.protocol == Protocol::kAuto ||
+           explain(error, error_bytes, "cannot register symmetric memory", status);
 }
 
 bool open_wire(Wire& wire, char* error, size_t error_bytes) {
     ucp_worker_params_t params = {};
     params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_EVENTS;
     params.thread_mode = UCS_THREAD_MODE_SERIALIZED;
-    params.events = UCP_WAKEUP_RX | UCP_WAKEUP_TX;
+    params.events = UCP_WAKEUP_RX | UCP_WAKEUP_TX | (wire.transport->is_native ? UCP_WAKEUP_RMA : 0);
     ucs_status_t status = ucp_worker_create(wire.transport->context, &params, &wire.worker);
     if (status == UCS_OK)
         status = ucp_worker_get_address(wire.worker, &wire.address, &wire.address_bytes);
@@ -231,29 +395,36 @@ bool open_wire(Wire& wire, char* error, size_t error_bytes) {
     return status == UCS_OK || explain(error, error_bytes, "UCX cannot open a worker", status);
 }
 
-void close(Transport* transport) {
-    for (Endpoint* endpoint : transport->endpoints) {
-        ucp_request_param_t param = {};
-        param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-        param.flags = UCP_EP_CLOSE_FLAG_FORCE;
-        void* const request = ucp_ep_close_nbx(endpoint->endpoint, &param);
-        if (UCS_PTR_IS_PTR(request)) {
-            while (ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(endpoint->wire->worker);
-            ucp_request_free(request);
-        }
-        delete endpoint;
+void close_endpoint(Endpoint* endpoint) {
+    ucp_request_param_t param = {};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+    void* const request = ucp_ep_close_nbx(endpoint->endpoint, &param);
+    if (UCS_PTR_IS_PTR(request)) {
+        while (ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(endpoint->wire->worker);
+        ucp_request_free(request);
     }
+    for (const ucp_rkey_h key : endpoint->keys)
+        if (key)
+            ucp_rkey_destroy(key);
+    delete endpoint;
+}
+
+void close(Transport* transport) {
+    transport->closing = true;
     for (Wire& wire : transport->wires) {
+        for (Endpoint* endpoint : wire.endpoints) close_endpoint(endpoint);
         if (wire.address)
             ucp_worker_release_address(wire.worker, wire.address);
         if (wire.worker)
             ucp_worker_destroy(wire.worker);
         while (wire.free) {
             Operation* const operation = wire.free;
-            wire.free = operation->next_free;
+            wire.free = operation->next;
             delete operation;
         }
     }
+    close_memories(transport);
     if (transport->context)
         ucp_cleanup(transport->context);
     delete transport;
@@ -267,7 +438,8 @@ bool open(const Options& options, const Events& events, Transport** result, char
             transport->sees_failures = false;
     transport->wires.resize(static_cast<size_t>(options.wires));
     bool opened = are_devices(options.devices, error, error_bytes) && load(error, error_bytes) &&
-                  open_context(options, &transport->context, error, error_bytes);
+                  open_context(options, transport, error, error_bytes) &&
+                  open_memories(transport, options, error, error_bytes);
     for (size_t i = 0; i < transport->wires.size() && opened; ++i) {
         transport->wires[i].transport = transport;
         transport->wires[i].number = static_cast<int>(i);
@@ -280,47 +452,97 @@ bool open(const Options& options, const Events& events, Transport** result, char
     return opened;
 }
 
-// --- Cards: for each wire the size of its address, and the address.
+bool is_native(const Transport* transport, const Endpoint* to) {
+    return to ? to->is_native : transport->is_native;
+}
+
+// --- Cards: parts, each behind its size. Of each region its base and its key, empty where there is none; of each wire
+// its address.
+
+struct Part {
+    const char* data;
+    size_t bytes;
+};
+
+// False when it does not fit.
+bool add_part(char* card, size_t* bytes, Part first, Part second) {
+    const auto size = static_cast<uint16_t>(first.bytes + second.bytes);
+    if (*bytes + sizeof size + first.bytes + second.bytes > kMostCardBytes)
+        return false;
+    memcpy(card + *bytes, &size, sizeof size);
+    *bytes += sizeof size;
+    for (const Part& part : {first, second}) {
+        if (part.bytes != 0)
+            memcpy(card + *bytes, part.data, part.bytes);
+        *bytes += part.bytes;
+    }
+    return true;
+}
+
+bool add_memory(const Transport& transport, const Transport::Memory& memory, char* card, size_t* bytes) {
+    if (!memory.handle)
+        return add_part(card, bytes, {}, {});
+    void* key = nullptr;
+    size_t key_bytes = 0;
+    if (ucp_rkey_pack(transport.context, memory.handle, &key, &key_bytes) != UCS_OK)
+        return false;
+    const bool fits = add_part(card, bytes, {reinterpret_cast<const char*>(&memory.base), sizeof memory.base},
+                               {static_cast<const char*>(key), key_bytes});
+    ucp_rkey_buffer_release(key);
+    return fits;
+}
 
 size_t card(const Transport* transport, char* card) {
     size_t bytes = 0;
-    for (const Wire& wire : transport->wires) {
-        const auto size = static_cast<uint16_t>(wire.address_bytes);
-        if (bytes + sizeof size + size > kMostCardBytes)
+    for (const Transport::Memory& memory : transport->memories)
+        if (!add_memory(*transport, memory, card, &bytes))
             return 0;
-        memcpy(card + bytes, &size, sizeof size);
-        memcpy(card + bytes + sizeof size, wire.address, size);
-        bytes += sizeof size + size;
-    }
+    for (const Wire& wire : transport->wires)
+        if (!add_part(card, &bytes, {reinterpret_cast<const char*>(wire.address), wire.address_bytes}, {}))
+            return 0;
     return bytes;
 }
 
-// The address of a wire within a card, or null.
-const char* address_in(const char* card, size_t card_bytes, int wire) {
+// A part of a card; {null, 0} when there are not as many.
+Part part_of(const char* card, size_t card_bytes, int number) {
     size_t at = 0;
-    for (;; --wire) {
+    for (;; --number) {
         uint16_t size;
         if (card_bytes - at < sizeof size)
-            return nullptr;
+            return {};
         memcpy(&size, card + at, sizeof size);
         at += sizeof size;
         if (card_bytes - at < size)
-            return nullptr;
-        if (wire == 0)
-            return card + at;
+            return {};
+        if (number == 0)
+            return {card + at, size};
         at += size;
+    }
+}
+
+// The keys of the PE behind the endpoint; without them it is left to messages.
+void take_keys(Endpoint* endpoint, const char* card, size_t card_bytes) {
+    for (int i = 0; i < kRegions; ++i) {
+        const Part part = part_of(card, card_bytes, i);
+        if (part.bytes <= sizeof endpoint->bases[i])
+            continue;
+        memcpy(&endpoint->bases[i], part.data, sizeof endpoint->bases[i]);
+        endpoint->is_native =
+            ucp_ep_rkey_unpack(endpoint->endpoint, part.data + sizeof endpoint->bases[i], &endpoint->keys[i]) == UCS_OK;
+        if (!endpoint->is_native)
+            return;
     }
 }
 
 Endpoint* connect(Transport* transport, int number, int pe, const char* card, size_t card_bytes, char* error,
                   size_t error_bytes) {
     Wire& wire = transport->wires[static_cast<size_t>(number)];
-    const char* const address = address_in(card, card_bytes, number);
+    const char* const address = part_of(card, card_bytes, kRegions + number).data;
     if (!address) {
         snprintf(error, error_bytes, "its card has no wire %d", number);
         return nullptr;
     }
-    auto* endpoint = new Endpoint{&wire, pe, nullptr, false};
+    auto* endpoint = new Endpoint{.wire = &wire, .pe = pe};
     ucp_ep_params_t params = {};
     params.field_mask =
         UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
@@ -333,7 +555,9 @@ Endpoint* connect(Transport* transport, int number, int pe, const char* card, si
         delete endpoint;
         return nullptr;
     }
-    transport->endpoints.push_back(endpoint);
+    wire.endpoints.push_back(endpoint);
+    if (transport->is_native)
+        take_keys(endpoint, card, card_bytes);
     return endpoint;
 }
 
@@ -344,41 +568,63 @@ void send(Transport*, int, Endpoint* to, const void* header, const char* body, s
     Wire& wire = *to->wire;
     if (to->failed)
         return;
-    Operation* const operation = wire.take(done, argument);
+    Operation* const operation = wire.take(to->pe, done, argument);
     memcpy(operation->header, header, kHeaderBytes);
     ucp_request_param_t param = {};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     param.flags = large ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
     param.cb.send = on_sent;
     param.user_data = operation;
-    void* const request =
-        ucp_am_send_nbx(to->endpoint, kMessageId, operation->header, kHeaderBytes, body, bytes, &param);
-    if (!request)
-        wire.finish(operation);
-    else if (UCS_PTR_IS_ERR(request))
-        on_error(to, to->endpoint, UCS_PTR_STATUS(request));
+    begin(operation, ucp_am_send_nbx(to->endpoint, kMessageId, operation->header, kHeaderBytes, body, bytes, &param));
 }
 
-void receive(Transport* transport, int number, Arrival* arrival, char* to, size_t bytes, Done done, void* argument) {
+void receive(Transport* transport, int number, int pe, Arrival* arrival, char* to, size_t bytes, Done done,
+             void* argument) {
     Wire& wire = transport->wires[static_cast<size_t>(number)];
-    Operation* const operation = wire.take(done, argument);
+    Operation* const operation = wire.take(pe, done, argument);
     ucp_request_param_t param = {};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
     param.cb.recv_am = on_received;
     param.user_data = operation;
-    void* const request = ucp_am_recv_data_nbx(wire.worker, arrival, to, bytes, &param);
-    if (!request)
-        wire.finish(operation);
+    begin(operation, ucp_am_recv_data_nbx(wire.worker, arrival, to, bytes, &param));
 }
 
 void refuse(Transport* transport, int number, Arrival* arrival) {
     ucp_am_data_release(transport->wires[static_cast<size_t>(number)].worker, arrival);
 }
 
+void put(Transport*, int, Endpoint* to, int region, uint64_t offset, const char* from, size_t bytes, Done done,
+         void* argument) {
+    if (to->failed)
+        return;
+    Operation* const operation = to->wire->take(to->pe, done, argument);
+    operation->to = to;
+    ucp_request_param_t param = {};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param.cb.send = on_put;
+    param.user_data = operation;
+    void* const request = ucp_put_nbx(to->endpoint, from, bytes, to->bases[region] + offset, to->keys[region], &param);
+    if (!UCS_PTR_IS_PTR(request))
+        end_put(operation, UCS_PTR_STATUS(request));
+}
+
+void get(Transport*, int, Endpoint* from, int region, uint64_t offset, char* to, size_t bytes, Done done,
+         void* argument) {
+    if (from->failed)
+        return;
+    Operation* const operation = from->wire->take(from->pe, done, argument);
+    ucp_request_param_t param = {};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param.cb.send = on_sent;
+    param.user_data = operation;
+    begin(operation, ucp_get_nbx(from->endpoint, to, bytes, from->bases[region] + offset, from->keys[region], &param));
+}
+
 bool progress(Transport* transport, int number) {
     Wire& wire = transport->wires[static_cast<size_t>(number)];
     wire.moved = false;
     const unsigned count = ucp_worker_progress(wire.worker);
+    flush(wire);
     return count != 0 || wire.moved;
 }
 
@@ -387,7 +633,8 @@ int descriptor(const Transport* transport, int number) {
 }
 
 bool arm(Transport* transport, int number) {
-    return ucp_worker_arm(transport->wires[static_cast<size_t>(number)].worker) == UCS_OK;
+    const Wire& wire = transport->wires[static_cast<size_t>(number)];
+    return !wire.to_flush && ucp_worker_arm(wire.worker) == UCS_OK;
 }
 
 }  // namespace
@@ -399,11 +646,14 @@ const heddle::fabric::TransportApi heddle_transport_1 = {
     "UCX",
     heddle::fabric::open,
     heddle::fabric::close,
+    heddle::fabric::is_native,
     heddle::fabric::card,
     heddle::fabric::connect,
     heddle::fabric::send,
     heddle::fabric::receive,
     heddle::fabric::refuse,
+    heddle::fabric::put,
+    heddle::fabric::get,
     heddle::fabric::progress,
     heddle::fabric::descriptor,
     heddle::fabric::arm,
