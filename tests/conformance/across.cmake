@@ -5,7 +5,7 @@ if(NOT TARGET heddle_ucx)
 endif()
 set(shapes 3:1 5:2) # PEs:PEs of a node
 set(programs rma_inline strided_inline atomics_inline signals_inline waits_inline contention_inline rma_nbe_inline
-    atomics_nbe_inline signals_nbe_inline requests_inline ordering_inline barriers_inline memory_inline setup_inline
+    atomics_nbe_inline signals_nbe_inline requests_inline ordering_inline large_inline barriers_inline memory_inline setup_inline
     contexts_inline context_kinds_inline teams_inline team_contexts_inline locks_inline old_names_inline
     active_sets_inline move_inline reductions_inline sequences move_mt_inline reductions_mt_inline crews schedules
     beside stress processes_inline fork_threads)
@@ -28,4 +28,14 @@ foreach(program IN LISTS programs)
         conformance_test(across.${program}.by_${node_pes} conformance_${program} ${pes} HEDDLE_NODE_PES=${node_pes}
             HEDDLE_NET_TRANSPORTS=tcp HEDDLE_TEST_CTX=${own_context} SHMEM_SYMMETRIC_SIZE=64M ${leaks})
     endforeach()
+endforeach()
+# Puts and gets straight into place, over UCX's shared memory; and over TCP, where UCX makes do with messages of its own.
+foreach(transport shm tcp)
+    foreach(program large_inline rma_inline signals_inline requests_inline contexts_inline sequences)
+        conformance_test(across.native.${program}.${transport} conformance_${program} 3 HEDDLE_NODE_PES=1
+            HEDDLE_NET_PROTOCOL=native HEDDLE_NET_TRANSPORTS=${transport} HEDDLE_TEST_CTX=1 SHMEM_SYMMETRIC_SIZE=64M
+            ${leaks})
+    endforeach()
+    conformance_test(across.native.large_inline.by_2.${transport} conformance_large_inline 5 HEDDLE_NODE_PES=2
+        HEDDLE_NET_PROTOCOL=native HEDDLE_NET_TRANSPORTS=${transport} HEDDLE_NET_WIRES=2 SHMEM_SYMMETRIC_SIZE=64M ${leaks})
 endforeach()

@@ -100,7 +100,7 @@ void bring(Arrival& arrival) {
         arrival.done(arrival.argument);
 }
 
-void receive(Transport* transport, int, Arrival* arrival, char* to, size_t bytes, Done done, void* argument) {
+void receive(Transport* transport, int, int, Arrival* arrival, char* to, size_t bytes, Done done, void* argument) {
     if (arrival->refused || arrival->to || bytes != arrival->bytes)
         abort();
     *arrival = {bytes, to, done, argument, false};
@@ -112,12 +112,20 @@ void refuse(Transport*, int, Arrival* arrival) {
     arrival->refused = true;
 }
 
+bool is_native(const Transport*, const Endpoint*) {
+    return true;
+}
+
+// Is never done: this PE counts it among what it waits for.
+void get(Transport*, int, Endpoint*, int, uint64_t, char*, size_t, Done, void*) {}
+
 bool progress(Transport* transport, int) {
     for (size_t i = 0; i < transport->arrivals.size(); ++i) bring(*transport->arrivals[i]);
     return false;
 }
 
-const TransportApi kApi = {"fuzz", nullptr, nullptr, card, connect, send, receive, refuse, progress, nullptr, nullptr};
+const TransportApi kApi = {"fuzz",  nullptr, nullptr, is_native, card,     connect, send,
+                           receive, refuse,  nullptr, get,       progress, nullptr, nullptr};
 
 // --- The PE
 
@@ -150,6 +158,8 @@ class Program {
             body_.resize(kLargeBytes);
             stream_.put_large("fuzz", {0}, body_.data(), body_.size());
         }
+        if (asks & 32 && stream_.is_native("fuzz"))
+            stream_.get_native("fuzz", here_, {0}, sizeof here_);
         if (asks & 16)
             get(3);
         stream_.hurry();
@@ -162,6 +172,7 @@ class Program {
     Stream stream_;
     std::vector<std::vector<char>> gotten_;
     std::vector<char> body_;
+    char here_[8];
 };
 
 Stream* stream_of(void* owner, uint32_t lane, int pe) {
@@ -243,8 +254,10 @@ void run(const uint8_t* bytes, size_t size) {
     surroundings.landed = landed;
     surroundings.stream_of = stream_of;
     surroundings.owner = &asked;
+    const auto asks = input.take<uint8_t>();
+    surroundings.is_native = asks & 32;
     Wire wire(surroundings, 0);
-    Program program(wire, input.take<uint8_t>());
+    Program program(wire, asks);
     asked = &program;
     try {
         uint64_t behind = 0;

@@ -147,11 +147,38 @@ bool receive_some(Transport* transport, int number) {
     return moved;
 }
 
+void move(const Transport::Native& native) {
+    memcpy(native.puts ? native.there : native.here, native.puts ? native.here : native.there, native.bytes);
+}
+
+// Puts and gets, in any order.
+bool move_native(Transport* transport, int number) {
+    FakeWire& wire = wire_of(transport, number);
+    bool moved = false;
+    while (!wire.native.empty() && wire.native_moves != 0 && takes_chance(*transport, wire)) {
+        const auto which = wire.native.begin() +
+                           static_cast<ptrdiff_t>(transport->habits.lazy ? wire.random() % wire.native.size() : 0);
+        const Transport::Native native = *which;
+        wire.native.erase(which);
+        --wire.native_moves;
+        move(native);
+        finish(transport, number, native.done, native.argument);
+        moved = true;
+    }
+    return moved;
+}
+
 // --- The interface
 
 bool open(const Options& options, const Events& events, Transport** transport, char*, size_t) {
     *transport = new Transport(events, options.wires, fake_habits);
+    (*transport)->is_native = options.protocol == Protocol::kNative;
+    std::copy_n(options.regions, kRegions, (*transport)->regions);
     return true;
+}
+
+bool is_native(const Transport* transport, const Endpoint*) {
+    return transport->is_native;
 }
 
 void close(Transport* transport) {
@@ -190,7 +217,7 @@ void send(Transport* transport, int number, Endpoint* to, const void* header, co
     wire.out.push_back(out);
 }
 
-void receive(Transport*, int, Arrival* arrival, char* to, size_t bytes, Done done, void* argument) {
+void receive(Transport*, int, int, Arrival* arrival, char* to, size_t bytes, Done done, void* argument) {
     arrival->to = to;
     arrival->bytes = bytes;
     arrival->received = done;
@@ -204,9 +231,32 @@ void refuse(Transport* transport, int number, Arrival* arrival) {
     std::erase_if(wire.receiving, [&](const auto& one) { return one.get() == arrival; });
 }
 
+void begin(Transport* transport, int number, const Transport::Native& native) {
+    FakeWire& wire = wire_of(transport, number);
+    // Some are done before the call returns.
+    if (transport->habits.lazy && wire.random() % 4 == 0) {
+        move(native);
+        return native.done(native.argument);
+    }
+    wire.native.push_back(native);
+    ring(wire);
+}
+
+void put(Transport* transport, int number, Endpoint* to, int region, uint64_t offset, const char* from, size_t bytes,
+         Done done, void* argument) {
+    begin(transport, number,
+          {to->to->regions[region].base + offset, const_cast<char*>(from), bytes, true, done, argument});
+}
+
+void get(Transport* transport, int number, Endpoint* from, int region, uint64_t offset, char* to, size_t bytes,
+         Done done, void* argument) {
+    begin(transport, number, {from->to->regions[region].base + offset, to, bytes, false, done, argument});
+}
+
 bool progress(Transport* transport, int number) {
     FakeWire& wire = wire_of(transport, number);
     bool moved = depart_some(transport, number);
+    moved |= move_native(transport, number);
     moved |= finish_some(transport, number);
     Transport::In in;
     while (takes_chance(*transport, wire) && take_small(transport, wire, &in)) {
@@ -227,8 +277,8 @@ bool arm(Transport* transport, int number) {
     const std::lock_guard<std::mutex> locked(wire.lock);
     uint64_t count;
     [[maybe_unused]] const ssize_t got = read(wire.descriptor, &count, sizeof count);
-    return wire.out.empty() && wire.receiving.empty() && wire.in.empty() && wire.large_in.empty() &&
-           wire.finished.empty();
+    return wire.out.empty() && wire.native.empty() && wire.receiving.empty() && wire.in.empty() &&
+           wire.large_in.empty() && wire.finished.empty();
 }
 
 }  // namespace
@@ -249,11 +299,12 @@ Transport::~Transport() {
 bool Transport::is_empty() {
     return std::all_of(wires.begin(), wires.end(), [](const auto& wire) {
         const std::lock_guard<std::mutex> locked(wire->lock);
-        return wire->out.empty() && wire->receiving.empty() && wire->in.empty() && wire->large_in.empty() &&
-               wire->finished.empty();
+        return wire->out.empty() && wire->native.empty() && wire->receiving.empty() && wire->in.empty() &&
+               wire->large_in.empty() && wire->finished.empty();
     });
 }
 
-const TransportApi fake_api = {"fake", open, close, card, connect, send, receive, refuse, progress, descriptor, arm};
+const TransportApi fake_api = {"fake",  open,   close, is_native, card,     connect,    send,
+                               receive, refuse, put,   get,       progress, descriptor, arm};
 
 }  // namespace heddle::fabric

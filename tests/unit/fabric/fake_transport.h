@@ -23,6 +23,7 @@ struct Habits {
     unsigned lazy = 0;              // of 8 chances to move something, so many are not taken
     bool shuffles_records = false;  // more than the promise: messages of records pass each other
     bool misaligns = false;         // bodies arrive at odd addresses
+    bool native = false;            // puts and gets reach the other PE
 };
 
 struct Arrival {
@@ -56,6 +57,13 @@ struct Transport {
         Header header;
         std::vector<char> body;
     };
+    struct Native {
+        char *there, *here;
+        size_t bytes;
+        bool puts;
+        Done done;
+        void* argument;
+    };
     struct Finished {
         Done done;
         void* argument;
@@ -67,10 +75,12 @@ struct Transport {
         std::vector<Header> sent;                        // all that was ever handed over, but hellos
         uint64_t sent_bytes = 0;
         unsigned refused = 0;
-        bool holds = false;        // nothing leaves
-        bool keeps_large = false;  // what is announced stays so
-        bool keeps = false;        // what has left is not told to be done
-        std::mutex lock;           // of what other PEs bring
+        bool holds = false;              // nothing leaves
+        bool keeps_large = false;        // what is announced stays so
+        bool keeps = false;              // what has left is not told to be done
+        size_t native_moves = SIZE_MAX;  // so many more puts and gets may move
+        std::deque<Native> native;       // under way
+        std::mutex lock;                 // of what other PEs bring
         std::deque<In> in;
         std::deque<std::unique_ptr<Arrival>> large_in;
         std::deque<Finished> finished;
@@ -84,6 +94,8 @@ struct Transport {
 
     const Events events;
     const Habits habits;
+    Region regions[kRegions];
+    bool is_native = false;
     std::vector<std::unique_ptr<Wire>> wires;
     std::vector<std::unique_ptr<Endpoint>> endpoints;
 };

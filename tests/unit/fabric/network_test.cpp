@@ -39,7 +39,7 @@ bool becomes(const uint64_t& word, uint64_t value) {
 }
 
 std::unique_ptr<Network> open_network(int pe, std::vector<uint64_t>& heap, std::string* error,
-                                      const char* plugin = HEDDLE_FAKE_PLUGIN) {
+                                      const char* plugin = HEDDLE_FAKE_PLUGIN, Protocol protocol = Protocol::kBatch) {
     Surroundings surroundings;
     surroundings.regions.of[0] = {reinterpret_cast<char*>(heap.data()), heap.size() * sizeof(uint64_t)};
     surroundings.token = 42;
@@ -50,7 +50,7 @@ std::unique_ptr<Network> open_network(int pe, std::vector<uint64_t>& heap, std::
     surroundings.landed = [](void*) {};
     NetworkOptions options;
     options.plugin = plugin;
-    options.transport = {"", "", kWires, kMessageBytes};
+    options.transport = {"", "", kWires, kMessageBytes, protocol};
     char text[512] = "";
     auto network = Network::open(options, surroundings, text, sizeof text);
     *error = text;
@@ -130,6 +130,25 @@ TEST_F(NetworkTest, TheServiceThreadStopsAndStartsAgain) {
     while (networks[0]->poll() || networks[1]->poll()) {
     }
     EXPECT_EQ(heaps[1][1], 9u);
+}
+
+TEST_F(NetworkTest, ANativeOneReachesTheRegionsOfOthers) {
+    EXPECT_FALSE(networks[0]->is_native());
+    EXPECT_FALSE(networks[0]->make_lane(list, nullptr)->to(1).is_native("test"));
+    std::string error;
+    for (int pe = 0; pe < 2; ++pe) {
+        networks[pe] = open_network(pe, heaps[pe], &error, HEDDLE_FAKE_PLUGIN, Protocol::kNative);
+        ASSERT_TRUE(networks[pe]) << error;
+        char card[kMostCardBytes];
+        cards[pe] = std::string(card, networks[pe]->card(card));
+        EXPECT_TRUE(networks[pe]->is_native());
+        ASSERT_TRUE(networks[pe]->start());
+    }
+    Stream& stream = networks[0]->make_lane(list, this_thread())->to(1);
+    ASSERT_TRUE(stream.is_native("test"));
+    const uint64_t value = 77;
+    stream.put_native("test", {24}, reinterpret_cast<const char*>(&value), sizeof value);
+    EXPECT_TRUE(becomes(heaps[1][3], value));
 }
 
 TEST_F(NetworkTest, LanesAreLentAgainWithTheirStreams) {

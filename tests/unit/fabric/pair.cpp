@@ -64,7 +64,9 @@ Pe::Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes)
     char error[1];
     fake_habits = habits;
     fake_habits.seed = habits.seed * 2 + static_cast<uint64_t>(number);
-    fake_api.open({"", "", 1, kMessageBytes}, {this, arrived, announced, failed}, &transport_, error, sizeof error);
+    const Options options = {
+        "", "", 1, kMessageBytes, habits.native ? Protocol::kNative : Protocol::kBatch, {{heap(), heap_bytes}, {}}};
+    fake_api.open(options, {this, arrived, announced, failed}, &transport_, error, sizeof error);
     surroundings_.api = &fake_api;
     surroundings_.transport = transport_;
     surroundings_.regions.of[0] = {heap(), heap_bytes};
@@ -80,6 +82,7 @@ Pe::Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes)
     surroundings_.heard = heard;
     surroundings_.full_bytes = full_bytes;
     surroundings_.ring = {1 - number, 1 - number};
+    surroundings_.is_native = habits.native;
     wire = std::make_unique<Wire>(surroundings_, 0);
     for (uint32_t lane = 0; lane < kLanes; ++lane) {
         producers_[lane].lane = lane;
@@ -142,6 +145,8 @@ Waiting::~Waiting() {
 }
 
 void put(Stream& stream, uint64_t offset, const void* from, size_t bytes) {
+    if (bytes >= kLargeBytes && stream.is_native("test"))
+        return stream.put_native("test", {offset}, static_cast<const char*>(from), bytes);
     if (bytes >= kLargeBytes)
         return stream.put_large("test", {offset}, static_cast<const char*>(from), bytes);
     publish(stream, record::put_bytes(bytes), [&](char* at) { return record::put(at, {offset}, from, bytes); });

@@ -430,7 +430,7 @@ TEST(Record, RandomRecordsTouchNothingOutside) {
         applied += apply_part(records, 0, records.size(), memory, asked).bytes;
         for (const std::string& reply : asked.replies) ASSERT_LE(reply.size(), kHeapBytes);
         for (const auto& [at, to, bytes] : asked.larges) {
-            const Regions::Region& region = memory.regions.of[to >= memory.regions.of[1].base ? 1 : 0];
+            const Region& region = memory.regions.of[to >= memory.regions.of[1].base ? 1 : 0];
             ASSERT_TRUE(to >= region.base && bytes <= region.bytes &&
                         static_cast<size_t>(to - region.base) <= region.bytes - bytes);
         }

@@ -1,5 +1,5 @@
-// Random operations of four streams between two PEs, over a network that is late and out of order, against a model that
-// does them one after the other.
+// Random operations of four streams between two PEs, over a network that is late and out of order, with RDMA or without
+// it, against a model that does them one after the other.
 #include "unit/fabric/pair.h"
 
 #include <gtest/gtest.h>
@@ -112,7 +112,8 @@ class Actor {
             return;
         }
     }
-    // A large reply reads the memory when it is sent: what it reads is not to change before it is there.
+    // A large reply, or a native get, reads the memory when it moves: what it reads is not to change before it is
+    // there.
     void wait_for_large_gets(const Extent& extent) {
         for (const Get& get : gets_) {
             if (!get.large || !get.from.meets(extent) || stream_.has_returned(get.number))
@@ -142,8 +143,11 @@ class Actor {
     void get_some(size_t bytes) {
         const Extent from = somewhere(bytes);
         order_behind_large(from);
-        gets_.push_back({from, stream_.returns() + 1, bytes >= kLargeBytes, std::string(bytes, '#'),
+        const bool native = random_() % 2 == 0 && stream_.is_native("test");
+        gets_.push_back({from, stream_.returns() + 1, native || bytes >= kLargeBytes, std::string(bytes, '#'),
                          model_.substr(from.offset, bytes)});
+        if (native)
+            return stream_.get_native("test", gets_.back().to.data(), {begin_ + from.offset}, bytes);
         get(stream_, gets_.back().to.data(), begin_ + from.offset, bytes);
     }
     template <class T>
@@ -235,6 +239,10 @@ TEST(StreamModel, WhereMessagesOfRecordsPassEachOther) {
 
 TEST(StreamModel, WhereBodiesLieAtAnyAddress) {
     run({.seed = new_seed(), .lazy = 4, .misaligns = true});
+}
+
+TEST(StreamModel, WhereLargeDataAndGetsGoStraightIntoPlace) {
+    for (const unsigned lazy : {0u, 2u, 4u, 7u}) run({.seed = new_seed(), .lazy = lazy, .native = true});
 }
 
 }  // namespace
