@@ -1,13 +1,7 @@
 // UCX as a transport: active messages, eager for small ones and rendezvous for large ones; where it has RDMA, puts and
 // gets too. A wire is a worker. Nothing of UCX is seen outside this folder; the settings that suit batches over TCP are
 // made here, so that no user has to know them. What the environment says (UCX_...) is taken first.
-//
-// A put is done when a flush of its endpoint that began behind its local end is: one flush is under way at a time, for
-// all that have ended since the last.
-
-#include "fabric/transport.h"
-
-#include <ucp/api/ucp.h>
+#include "fabric/ucx/ucx.h"
 
 #include <dlfcn.h>
 #include <net/if.h>
@@ -16,97 +10,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <string>
-#include <vector>
 
-namespace heddle::fabric {
-
-namespace {
-
-constexpr unsigned kMessageId = 1;
-
-struct Wire;
-
-// A message on its way out, the body of a large one on its way in, a put or a get.
-struct Operation {
-    Wire* wire = nullptr;
-    int pe = 0;
-    Endpoint* to = nullptr;  // of a put
-    Done done = nullptr;
-    void* argument = nullptr;
-    Operation* next = nullptr;  // of those that are free, or wait for a flush
-    alignas(8) char header[kHeaderBytes];
-};
-
-struct Wire {
-    Transport* transport = nullptr;
-    int number = 0;
-    ucp_worker_h worker = nullptr;
-    ucp_address_t* address = nullptr;
-    size_t address_bytes = 0;
-    int descriptor = -1;
-    std::vector<Endpoint*> endpoints;
-    Endpoint* to_flush = nullptr;  // a list
-    Operation* free = nullptr;
-    bool moved = false;  // an event since progress began
-
-    Operation* take(int pe, Done done, void* argument) {
-        Operation* operation = free;
-        if (operation)
-            free = operation->next;
-        else
-            operation = new Operation;
-        operation->wire = this;
-        operation->pe = pe;
-        operation->done = done;
-        operation->argument = argument;
-        return operation;
-    }
-    void give(Operation* operation) {
-        operation->next = free;
-        free = operation;
-    }
-    void finish(Operation* operation) {
-        moved = true;
-        const Done done = operation->done;
-        void* const argument = operation->argument;
-        give(operation);
-        if (done)
-            done(argument);
-    }
-};
-
-}  // namespace
-
-struct Endpoint {
-    Wire* wire;
-    int pe;
-    ucp_ep_h endpoint = nullptr;
-    bool failed = false;
-    bool is_native = false;
-    ucp_rkey_h keys[kRegions] = {};
-    uint64_t bases[kRegions] = {};  // addresses there
-    Operation* ended = nullptr;     // puts that have ended here
-    Operation* flushed = nullptr;   // those that the flush under way is for
-    bool queued = false;
-    Endpoint* next_to_flush = nullptr;
-};
-
-struct Transport {
-    Events events;
-    ucp_context_h context = nullptr;
-    bool sees_failures = true;  // shared memory, for tests on one machine, does not tell when a peer is gone
-    bool is_native = false;
-    bool closing = false;
-    struct Memory {
-        uint64_t base = 0;
-        ucp_mem_h handle = nullptr;
-    } memories[kRegions];
-    std::vector<Wire> wires;
-};
-
-namespace {
+namespace heddle::fabric::ucx {
 
 bool explain(char* error, size_t error_bytes, const char* what, ucs_status_t status) {
     snprintf(error, error_bytes, "%s: %s", what, ucs_status_string(status));
@@ -138,7 +44,6 @@ void end(Operation* operation, ucs_status_t status) {
     wire.give(operation);
 }
 
-// request: what UCX has returned for the operation, whose callback is called when it is under way.
 void begin(Operation* operation, ucs_status_ptr_t request) {
     if (!UCS_PTR_IS_PTR(request))
         end(operation, UCS_PTR_STATUS(request));
@@ -149,69 +54,13 @@ void on_sent(void* request, ucs_status_t status, void* argument) {
     end(static_cast<Operation*>(argument), status);
 }
 
+namespace {
+
+constexpr unsigned kMessageId = 1;
+
 void on_received(void* request, ucs_status_t status, size_t, void* argument) {
     ucp_request_free(request);
     end(static_cast<Operation*>(argument), status);
-}
-
-void queue_flush(Endpoint* endpoint) {
-    if (endpoint->queued || endpoint->flushed)
-        return;
-    endpoint->queued = true;
-    endpoint->next_to_flush = endpoint->wire->to_flush;
-    endpoint->wire->to_flush = endpoint;
-}
-
-// A put has ended here.
-void end_put(Operation* operation, ucs_status_t status) {
-    if (status != UCS_OK)
-        return end(operation, status);
-    Endpoint* const endpoint = operation->to;
-    endpoint->wire->moved = true;
-    operation->next = endpoint->ended;
-    endpoint->ended = operation;
-    queue_flush(endpoint);
-}
-
-void on_put(void* request, ucs_status_t status, void* argument) {
-    ucp_request_free(request);
-    end_put(static_cast<Operation*>(argument), status);
-}
-
-void end_flush(Endpoint* endpoint, ucs_status_t status) {
-    Operation* operation = endpoint->flushed;
-    endpoint->flushed = nullptr;
-    if (endpoint->ended)
-        queue_flush(endpoint);
-    while (operation) {
-        Operation* const next = operation->next;
-        end(operation, status);
-        operation = next;
-    }
-}
-
-void on_flushed(void* request, ucs_status_t status, void* argument) {
-    ucp_request_free(request);
-    end_flush(static_cast<Endpoint*>(argument), status);
-}
-
-void flush(Wire& wire) {
-    Endpoint* endpoint = wire.to_flush;
-    wire.to_flush = nullptr;
-    while (endpoint) {
-        Endpoint* const next = endpoint->next_to_flush;
-        endpoint->queued = false;
-        endpoint->flushed = endpoint->ended;
-        endpoint->ended = nullptr;
-        ucp_request_param_t param = {};
-        param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-        param.cb.send = on_flushed;
-        param.user_data = endpoint;
-        void* const request = ucp_ep_flush_nbx(endpoint->endpoint, &param);
-        if (!UCS_PTR_IS_PTR(request))
-            end_flush(endpoint, UCS_PTR_STATUS(request));
-        endpoint = next;
-    }
 }
 
 ucs_status_t on_message(void* argument, const void* header, size_t header_bytes, void* data, size_t bytes,
@@ -299,23 +148,6 @@ bool are_devices(const char* names, char* error, size_t error_bytes) {
     return true;
 }
 
-// Whether the context has a transport whose puts and gets take no CPU of the target. UCX does not tell; but it prints
-// what a context uses, once all settings have chosen, as lines that end in the names of transport and device: "--
-// tcp/eth0".
-bool has_rdma(ucp_context_h context) {
-    char* text = nullptr;
-    size_t bytes = 0;
-    FILE* const stream = open_memstream(&text, &bytes);
-    if (!stream)
-        return false;
-    ucp_context_print_info(context, stream);
-    fclose(stream);
-    bool has = false;
-    for (const char* name : {"-- rc_", "-- dc_", "-- ugni_rdma"}) has |= strstr(text, name) != nullptr;
-    free(text);
-    return has;
-}
-
 bool open_context(const Options& options, Transport* transport, char* error, size_t error_bytes) {
     ucp_config_t* config = nullptr;
     ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
@@ -342,37 +174,6 @@ bool open_context(const Options& options, Transport* transport, char* error, siz
         return true;
     transport->context = nullptr;
     return explain(error, error_bytes, "UCX finds no network", status);
-}
-
-void close_memories(Transport* transport) {
-    for (Transport::Memory& memory : transport->memories) {
-        if (memory.handle)
-            ucp_mem_unmap(transport->context, memory.handle);
-        memory = {};
-    }
-}
-
-// Pins the regions, all of their pages, where the network works on them. Memory that may not be pinned (ulimit -l) is
-// left to batches, unless native was asked for.
-bool open_memories(Transport* transport, const Options& options, char* error, size_t error_bytes) {
-    ucs_status_t status = UCS_OK;
-    for (int i = 0; i < kRegions && transport->is_native && status == UCS_OK; ++i) {
-        const Region& region = options.regions[i];
-        if (region.bytes == 0)
-            continue;
-        ucp_mem_map_params_t params = {};
-        params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
-        params.address = region.base;
-        params.length = region.bytes;
-        transport->memories[i].base = reinterpret_cast<uintptr_t>(region.base);
-        status = ucp_mem_map(transport->context, &params, &transport->memories[i].handle);
-    }
-    if (status == UCS_OK)
-        return true;
-    close_memories(transport);
-    transport->is_native = false;
-    return options.protocol == Protocol::kAuto ||
-           explain(error, error_bytes, "cannot register symmetric memory", status);
 }
 
 bool open_wire(Wire& wire, char* error, size_t error_bytes) {
@@ -456,88 +257,10 @@ bool is_native(const Transport* transport, const Endpoint* to) {
     return to ? to->is_native : transport->is_native;
 }
 
-// --- Cards: parts, each behind its size. Of each region its base and its key, empty where there is none; of each wire
-// its address.
-
-struct Part {
-    const char* data;
-    size_t bytes;
-};
-
-// False when it does not fit.
-bool add_part(char* card, size_t* bytes, Part first, Part second) {
-    const auto size = static_cast<uint16_t>(first.bytes + second.bytes);
-    if (*bytes + sizeof size + first.bytes + second.bytes > kMostCardBytes)
-        return false;
-    memcpy(card + *bytes, &size, sizeof size);
-    *bytes += sizeof size;
-    for (const Part& part : {first, second}) {
-        if (part.bytes != 0)
-            memcpy(card + *bytes, part.data, part.bytes);
-        *bytes += part.bytes;
-    }
-    return true;
-}
-
-bool add_memory(const Transport& transport, const Transport::Memory& memory, char* card, size_t* bytes) {
-    if (!memory.handle)
-        return add_part(card, bytes, {}, {});
-    void* key = nullptr;
-    size_t key_bytes = 0;
-    if (ucp_rkey_pack(transport.context, memory.handle, &key, &key_bytes) != UCS_OK)
-        return false;
-    const bool fits = add_part(card, bytes, {reinterpret_cast<const char*>(&memory.base), sizeof memory.base},
-                               {static_cast<const char*>(key), key_bytes});
-    ucp_rkey_buffer_release(key);
-    return fits;
-}
-
-size_t card(const Transport* transport, char* card) {
-    size_t bytes = 0;
-    for (const Transport::Memory& memory : transport->memories)
-        if (!add_memory(*transport, memory, card, &bytes))
-            return 0;
-    for (const Wire& wire : transport->wires)
-        if (!add_part(card, &bytes, {reinterpret_cast<const char*>(wire.address), wire.address_bytes}, {}))
-            return 0;
-    return bytes;
-}
-
-// A part of a card; {null, 0} when there are not as many.
-Part part_of(const char* card, size_t card_bytes, int number) {
-    size_t at = 0;
-    for (;; --number) {
-        uint16_t size;
-        if (card_bytes - at < sizeof size)
-            return {};
-        memcpy(&size, card + at, sizeof size);
-        at += sizeof size;
-        if (card_bytes - at < size)
-            return {};
-        if (number == 0)
-            return {card + at, size};
-        at += size;
-    }
-}
-
-// The keys of the PE behind the endpoint; without them it is left to messages.
-void take_keys(Endpoint* endpoint, const char* card, size_t card_bytes) {
-    for (int i = 0; i < kRegions; ++i) {
-        const Part part = part_of(card, card_bytes, i);
-        if (part.bytes <= sizeof endpoint->bases[i])
-            continue;
-        memcpy(&endpoint->bases[i], part.data, sizeof endpoint->bases[i]);
-        endpoint->is_native =
-            ucp_ep_rkey_unpack(endpoint->endpoint, part.data + sizeof endpoint->bases[i], &endpoint->keys[i]) == UCS_OK;
-        if (!endpoint->is_native)
-            return;
-    }
-}
-
 Endpoint* connect(Transport* transport, int number, int pe, const char* card, size_t card_bytes, char* error,
                   size_t error_bytes) {
     Wire& wire = transport->wires[static_cast<size_t>(number)];
-    const char* const address = part_of(card, card_bytes, kRegions + number).data;
+    const char* const address = address_in(card, card_bytes, number);
     if (!address) {
         snprintf(error, error_bytes, "its card has no wire %d", number);
         return nullptr;
@@ -593,33 +316,6 @@ void refuse(Transport* transport, int number, Arrival* arrival) {
     ucp_am_data_release(transport->wires[static_cast<size_t>(number)].worker, arrival);
 }
 
-void put(Transport*, int, Endpoint* to, int region, uint64_t offset, const char* from, size_t bytes, Done done,
-         void* argument) {
-    if (to->failed)
-        return;
-    Operation* const operation = to->wire->take(to->pe, done, argument);
-    operation->to = to;
-    ucp_request_param_t param = {};
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    param.cb.send = on_put;
-    param.user_data = operation;
-    void* const request = ucp_put_nbx(to->endpoint, from, bytes, to->bases[region] + offset, to->keys[region], &param);
-    if (!UCS_PTR_IS_PTR(request))
-        end_put(operation, UCS_PTR_STATUS(request));
-}
-
-void get(Transport*, int, Endpoint* from, int region, uint64_t offset, char* to, size_t bytes, Done done,
-         void* argument) {
-    if (from->failed)
-        return;
-    Operation* const operation = from->wire->take(from->pe, done, argument);
-    ucp_request_param_t param = {};
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    param.cb.send = on_sent;
-    param.user_data = operation;
-    begin(operation, ucp_get_nbx(from->endpoint, to, bytes, from->bases[region] + offset, from->keys[region], &param));
-}
-
 bool progress(Transport* transport, int number) {
     Wire& wire = transport->wires[static_cast<size_t>(number)];
     wire.moved = false;
@@ -639,22 +335,22 @@ bool arm(Transport* transport, int number) {
 
 }  // namespace
 
-}  // namespace heddle::fabric
+}  // namespace heddle::fabric::ucx
 
 extern "C" __attribute__((visibility("default"))) const heddle::fabric::TransportApi heddle_transport_1;
 const heddle::fabric::TransportApi heddle_transport_1 = {
     "UCX",
-    heddle::fabric::open,
-    heddle::fabric::close,
-    heddle::fabric::is_native,
-    heddle::fabric::card,
-    heddle::fabric::connect,
-    heddle::fabric::send,
-    heddle::fabric::receive,
-    heddle::fabric::refuse,
-    heddle::fabric::put,
-    heddle::fabric::get,
-    heddle::fabric::progress,
-    heddle::fabric::descriptor,
-    heddle::fabric::arm,
+    heddle::fabric::ucx::open,
+    heddle::fabric::ucx::close,
+    heddle::fabric::ucx::is_native,
+    heddle::fabric::ucx::card,
+    heddle::fabric::ucx::connect,
+    heddle::fabric::ucx::send,
+    heddle::fabric::ucx::receive,
+    heddle::fabric::ucx::refuse,
+    heddle::fabric::ucx::put,
+    heddle::fabric::ucx::get,
+    heddle::fabric::ucx::progress,
+    heddle::fabric::ucx::descriptor,
+    heddle::fabric::ucx::arm,
 };

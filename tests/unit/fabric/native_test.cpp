@@ -123,6 +123,14 @@ TEST_F(NativeTest, APutWaitsForTheRecordsBeforeIt) {
     EXPECT_EQ(there(0), data);
 }
 
+TEST_F(NativeTest, APutHurriesTheRecordsThatItWaitsFor) {
+    put_word(stream, behind, 1);
+    put_word(stream, behind, 2);  // gathers while the first is in flight
+    EXPECT_EQ(cable.sent.size(), 1u);
+    put_large(0);
+    EXPECT_EQ(cable.sent.size(), 2u);
+}
+
 TEST_F(NativeTest, RepliesAreToldFromNativeOnes) {
     const std::string large(kLargeBytes, 'l');
     std::string gotten[3];
