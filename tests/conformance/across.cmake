@@ -37,5 +37,6 @@ foreach(transport shm tcp)
             ${leaks})
     endforeach()
     conformance_test(across.native.large_inline.by_2.${transport} conformance_large_inline 5 HEDDLE_NODE_PES=2
-        HEDDLE_NET_PROTOCOL=native HEDDLE_NET_TRANSPORTS=${transport} HEDDLE_NET_WIRES=2 SHMEM_SYMMETRIC_SIZE=64M ${leaks})
+        HEDDLE_NET_PROTOCOL=native HEDDLE_NET_TRANSPORTS=${transport} HEDDLE_NET_WIRES=2 HEDDLE_TEST_CTX=1
+        SHMEM_SYMMETRIC_SIZE=64M ${leaks})
 endforeach()

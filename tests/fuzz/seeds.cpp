@@ -95,6 +95,10 @@ void write_all(const std::string& folder) {
         .message(kReply, kOurs, 0, values, 6, 96)
         .message(kReply, kOurs, 6, "12345678", 1, 112)
         .write(folder, "replies");
+    Input(2 + 16 + 32)  // a native get is between them, which no reply is for
+        .message(kReply, kOurs, 0, values, 6, 96)
+        .message(kReply, kOurs, 6, "12345678", 1, 112)
+        .write(folder, "replies_beside_native");
     Input(2 + 4 + 16)
         .large(kLargeReply, 6, kLargeBytes, kOurs | kLate)
         .message(kReply, kOurs, 0, values, 6)

@@ -253,6 +253,7 @@ void run(const uint8_t* bytes, size_t size) {
     surroundings.lost = lost;
     surroundings.landed = landed;
     surroundings.stream_of = stream_of;
+    surroundings.heard = [](void*, const Header&, const char*, size_t) {};
     surroundings.owner = &asked;
     const auto asks = input.take<uint8_t>();
     surroundings.is_native = asks & 32;
