@@ -179,7 +179,7 @@ void Stream::expect_return(const char* function, void* to, size_t bytes) {
     take_return(function, to, bytes, false);
 }
 
-Stream::Return& Stream::take_return(const char* function, void* to, size_t bytes, bool native) {
+void Stream::take_return(const char* function, void* to, size_t bytes, bool native) {
     if (!return_ring_)
         return_ring_ = new Return[kMostReturns];
     const auto has_room = [&] {
@@ -201,7 +201,6 @@ Stream::Return& Stream::take_return(const char* function, void* to, size_t bytes
     return_bytes_ += bytes;
     ++return_head_;
     published_returns_.store(return_head_, std::memory_order_release);  // pairs with on_reply; ahead of its record
-    return entry;
 }
 
 // --- The sender

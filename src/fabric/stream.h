@@ -189,7 +189,7 @@ class alignas(128) Stream {
     void grow(size_t bytes);
     void depart();
     bool find_way(const char* function);
-    Return& take_return(const char* function, void* to, size_t bytes, bool native);
+    void take_return(const char* function, void* to, size_t bytes, bool native);
     void post_body(const char* function, Body body);
     void post_native(const char* function, Body body, char* to);
     void hold(const char* function);
