@@ -84,9 +84,9 @@ TEST(StreamThreads, ARecordArrivesWhileOthersHurryItsStream) {
     EXPECT_TRUE(all);
 }
 
-TEST(StreamThreads, ProducersOfTwoLanesAndAPoller) {
+void produce_on_two_lanes(bool native) {
     constexpr uint64_t kRounds = 2000;
-    Pair pair({.seed = 5, .lazy = 1});
+    Pair pair({.seed = 5, .lazy = 1, .native = native});
     const Poller poller(pair);
     const auto produce = [&](uint32_t lane) {
         const Waiting waiting(nullptr);
@@ -120,6 +120,14 @@ TEST(StreamThreads, ProducersOfTwoLanesAndAPoller) {
     std::thread other(produce, 1);
     produce(0);
     other.join();
+}
+
+TEST(StreamThreads, ProducersOfTwoLanesAndAPoller) {
+    produce_on_two_lanes(false);
+}
+
+TEST(StreamThreads, ProducersOfTwoLanesAndAPollerWithNativePuts) {
+    produce_on_two_lanes(true);
 }
 
 }  // namespace
