@@ -2,7 +2,7 @@
 
 import pytest
 
-import hosts as made_of
+from shmem_mt import hosts as made_of
 from conftest import Oshrun
 
 MEGABYTES = 20
