@@ -1,7 +1,7 @@
 // Collectives of teams whose members are on several nodes. Within a node the members meet in their room and share
-// memory; between nodes the first member of each sends letters and data for all (fabric/mailbox.h). The order in which
-// a reduction combines is that of the members within their nodes, and of the nodes as their members come in the team:
-// the same bits for the same team on the same nodes, whatever the timing.
+// memory; between nodes one of them speaks for all where data is short, and every member puts its own where it is long
+// (step.h; docs/decisions/0014). A reduction combines in the order of the members' numbers, as on one node: the bits
+// are the same wherever the members are.
 //
 // One thread of each member, which the others of its crew wait for. Conditions as in move.h and reduce.h.
 #pragma once
@@ -17,11 +17,26 @@ bool all_agree(Entered& entered, bool mine);
 namespace across {
 
 void broadcast(Entered& entered, void* dest, const void* source, size_t bytes, int root, bool root_too);
-// parts[rank] bytes from each member, one behind the other.
-void collect(Entered& entered, void* dest, const void* source, size_t bytes);
-void alltoall(Entered& entered, void* dest, const void* source, size_t bytes);
-void alltoalls(Entered& entered, void* dest, const void* source, size_t to_step, size_t from_step, size_t nelems,
-               size_t element_bytes);
+// The parts of all members, one behind the other; alike: all are of that many bytes.
+void collect(Entered& entered, void* dest, const void* source, size_t bytes, bool alike);
+
+// What each member has for each: nelems elements, which lie so many bytes apart in source and in dest.
+struct Blocks {
+    void* dest;
+    const void* source;
+    size_t nelems, element_bytes;
+    size_t to_step, from_step;
+
+    size_t bytes() const { return nelems * element_bytes; }
+    // In a member's dest, the block from a member; in its source, that for one.
+    char* to(char* dest_there, int from_rank) const {
+        return dest_there + static_cast<size_t>(from_rank) * nelems * to_step;
+    }
+    const char* from(const char* source_there, int to_rank) const {
+        return source_there + static_cast<size_t>(to_rank) * nelems * from_step;
+    }
+};
+void alltoall(Entered& entered, const Blocks& blocks);
 void reduce(Entered& entered, Kernel kernel, void* dest, const void* source, size_t nelems, size_t element_bytes);
 void scan(Entered& entered, Kernel kernel, bool inclusive, void* dest, const void* source, size_t nelems,
           size_t element_bytes);

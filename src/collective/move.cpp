@@ -112,7 +112,7 @@ int collect(const Call& call, const Group& group, void* dest, const void* source
     const size_t bytes = extent(call.function, nelems, element_bytes);
     const Buffer from(call, "source", source, bytes);
     if (entered.team.span) {
-        across::collect(entered, dest, source, bytes);
+        across::collect(entered, dest, source, bytes, false);
         return 0;
     }
     const auto by_mail = [&](size_t part) {
@@ -167,7 +167,7 @@ int fcollect(const Call& call, const Group& group, void* dest, const void* sourc
     const size_t total = extent(call.function, bytes, static_cast<size_t>(entered.size()));
     const Buffer to(call, "dest", dest, total), from(call, "source", source, bytes);
     if (entered.team.span) {
-        across::collect(entered, dest, source, bytes);
+        across::collect(entered, dest, source, bytes, true);
         return 0;
     }
     const Copier copy((total + bytes) * static_cast<size_t>(entered.size()));
@@ -207,7 +207,7 @@ int alltoall(const Call& call, const Group& group, void* dest, const void* sourc
     const size_t total = all_blocks(entered.size());
     const Buffer to(call, "dest", dest, total), from(call, "source", source, total);
     if (entered.team.span) {
-        across::alltoall(entered, dest, source, bytes);
+        across::alltoall(entered, {dest, source, 1, bytes, bytes, bytes});
         return 0;
     }
     const Copier copy(2 * total * static_cast<size_t>(entered.size()));
@@ -280,7 +280,7 @@ int alltoalls(const Call& call, const Group& group, void* dest, const void* sour
     };
     const Buffer to(call, "dest", dest, span(to_step)), from(call, "source", source, span(from_step));
     if (entered.team.span) {
-        across::alltoalls(entered, dest, source, to_step, from_step, nelems, element_bytes);
+        across::alltoall(entered, {dest, source, nelems, element_bytes, to_step, from_step});
         return 0;
     }
     const size_t my_block = static_cast<size_t>(entered.rank()) * nelems * to_step;

@@ -183,8 +183,18 @@ void remote_letter(const Under& under, int pe, uint64_t key, uint32_t from, cons
         record::letter(stream.room(under.call.function, record::letter_bytes(bytes)), key, from, data, bytes));
 }
 
-void remote_order(const Under& under, int pe) {
-    stream_for(under, pe).order(under.call.function);
+void remote_put_letter(const Under& under, void* dest, const void* source, size_t bytes, int pe, uint64_t key,
+                       uint32_t from) {
+    Stream& stream = stream_for(under, pe);
+    const char* const function = under.call.function;
+    if (bytes < fabric::kLargeBytes) {
+        char* const at = stream.room(function, record::put_bytes(bytes) + record::letter_bytes(0));
+        stream.publish(record::letter(record::put(at, address_of(dest), source, bytes), key, from, nullptr, 0));
+        return;
+    }
+    stream.put_large(function, address_of(dest), static_cast<const char*>(source), bytes);
+    stream.order(function);
+    remote_letter(under, pe, key, from, nullptr, 0);
 }
 
 void remote_go(const Under& under, int pe) {

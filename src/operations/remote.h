@@ -108,8 +108,9 @@ void remote_signal(const Under& under, uint64_t* sig_addr, uint64_t value, int s
 
 // A letter to pe (fabric/mailbox.h), behind what was put to it before on the same context by this thread.
 void remote_letter(const Under& under, int pe, uint64_t key, uint32_t from, const void* data, size_t bytes);
-// What follows to pe comes behind large data that was put to it before.
-void remote_order(const Under& under, int pe);
+// A put and an empty letter behind it, which comes when the data is there: in one message where the data is not large.
+void remote_put_letter(const Under& under, void* dest, const void* source, size_t bytes, int pe, uint64_t key,
+                       uint32_t from);
 // What was posted to pe waits for no more.
 void remote_go(const Under& under, int pe);
 

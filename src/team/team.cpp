@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <algorithm>
 #include <new>
+#include <vector>
 
 const struct heddle_team heddle_team_world = {}, heddle_team_shared = {};
 
@@ -86,8 +87,9 @@ bool is_on_one_node(const Members& members) {
 void drop_span(Team* team) {
     if (!team->span)
         return;
-    delete[] team->span->leaders;
     delete[] team->span->node_of;
+    delete[] team->span->members;
+    delete[] team->span->begins;
     delete[] team->span->locals;
     delete team->span;
     team->span = nullptr;
@@ -97,24 +99,32 @@ void drop_span(Team* team) {
 void make_span(Team* team, uint64_t id) {
     const Members& members = team->members;
     const auto size = static_cast<size_t>(members.size);
+    int most = 0;
+    for (int rank = 0; rank < members.size; ++rank) most = std::max(most, teams->nodes[members.pe(rank)]);
+    std::vector<int> number(static_cast<size_t>(most) + 1, -1);  // of a node of the job, in the team
     auto* span = new Span;
-    span->leaders = new int[size];
     span->node_of = new int[size];
+    span->members = new int[size];
+    span->begins = new int[size + 1]();
     span->locals = new int[size];
     span->id = id;
     int n_locals = 0;
     for (int rank = 0; rank < members.size; ++rank) {
         const int pe = members.pe(rank), node = teams->nodes[pe];
-        int index = 0;
-        while (index < span->n_nodes && teams->nodes[span->leaders[index]] != node) ++index;
-        if (index == span->n_nodes)
-            span->leaders[span->n_nodes++] = pe;
+        int& index = number[static_cast<size_t>(node)];
+        if (index < 0)
+            index = span->n_nodes++;
         span->node_of[rank] = index;
+        ++span->begins[index + 1];
         if (node == teams->nodes[teams->pe]) {
             span->node = index;
             span->locals[n_locals++] = pe;
         }
     }
+    for (int node = 0; node < span->n_nodes; ++node) span->begins[node + 1] += span->begins[node];
+    std::vector<int> next(span->begins, span->begins + span->n_nodes);
+    for (int rank = 0; rank < members.size; ++rank)
+        span->members[next[static_cast<size_t>(span->node_of[rank])]++] = rank;
     team->span = span;
     team->place.members = members_of(span->locals, n_locals);
 }

@@ -30,12 +30,17 @@ struct CrewRoom {
 struct Span {
     int n_nodes = 0;
     int node = 0;            // this PE's, of these
-    int* leaders = nullptr;  // the first member on each node: a PE of the world
     int* node_of = nullptr;  // of each member
+    int* members = nullptr;  // their numbers, node by node, on each in order
+    int* begins = nullptr;   // where a node's begin among them; and the end
     int* locals = nullptr;   // the members on this node: PEs of the world
     uint64_t id = 0;
     uint64_t steps = 0;
     uint32_t splits = 0;
+
+    int count(int of_node) const { return begins[of_node + 1] - begins[of_node]; }
+    int member(int of_node, int index) const { return members[begins[of_node] + index]; }
+    int leader(int of_node) const { return members[begins[of_node]]; }
 };
 
 struct Team {

@@ -1,0 +1,374 @@
+#include "collective/across.h"
+#include "collective/step.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace heddle::collective::across {
+
+namespace {
+
+// The way of a broadcast from node to node, as seen from one of them: the member that speaks there, which is the root
+// or the leader, hears from one other and tells some.
+struct Route {
+    int parent = -1;
+    std::vector<int> children;
+    size_t piece = 0;  // bytes that travel together
+};
+
+// Nodes are counted from the root's. A binomial tree; or, for what is so long that all nodes have a piece in hand most
+// of the time, a chain, where each node sends everything once.
+Route find_route(const team::Span& span, int root, size_t bytes) {
+    constexpr size_t kPieceBytes = 256 * 1024;
+    const int n_nodes = span.n_nodes, root_node = span.node_of[root];
+    const int place = (span.node - root_node + n_nodes) % n_nodes;
+    const auto speaker = [&](int of) { return of == 0 ? root : span.leader((root_node + of) % n_nodes); };
+    Route route;
+    const bool chain = n_nodes > 2 && bytes / kPieceBytes >= static_cast<size_t>(n_nodes);
+    route.piece = chain ? kPieceBytes : bytes;
+    if (place != 0)
+        route.parent = speaker(chain ? place - 1 : place & (place - 1));
+    if (chain) {
+        if (place + 1 < n_nodes)
+            route.children.push_back(speaker(place + 1));
+        return route;
+    }
+    int reach = 1;  // the lowest bit of place; beyond all nodes for 0
+    while (reach < n_nodes && (place & reach) == 0) reach *= 2;
+    for (reach /= 2; reach > 0; reach /= 2)
+        if (place + reach < n_nodes)
+            route.children.push_back(speaker(place + reach));
+    return route;
+}
+
+}  // namespace
+
+// From node to node along the route, and on each from who has it to the others.
+void broadcast(Entered& entered, void* dest, const void* source, size_t bytes, int root, bool root_too) {
+    const Step step(entered);
+    if (bytes == 0)
+        return;
+    const team::Span& span = *entered.team.span;
+    const bool root_here = span.node == span.node_of[root];
+    const int speaker = root_here ? root : leader_here(entered);
+    const char* const from = root_here ? on(entered, root, source) : on(entered, speaker, dest);
+    Route route;
+    if (entered.rank() == speaker) {
+        route = find_route(span, root, bytes);
+        uint32_t round = 0;
+        for (size_t at = 0; at < bytes; at += route.piece, ++round) {
+            if (route.parent >= 0)
+                step.await(route.parent, round);
+            for (const int child : route.children)
+                step.deliver(child, round, static_cast<char*>(dest) + at, from + at, std::min(route.piece, bytes - at));
+        }
+    }
+    meet_here(entered);
+    if ((root_too || entered.rank() != root) && from != dest)
+        memmove(dest, from, bytes);
+    for (const int child : route.children) step.done(child);
+    meet_here(entered);
+}
+
+namespace {
+
+void append(std::vector<char>& to, const void* data, size_t bytes) {
+    if (bytes != 0)
+        to.insert(to.end(), static_cast<const char*>(data), static_cast<const char*>(data) + bytes);
+}
+
+// Collecting: the parts of a node that has few bytes go in letters from leader to leader. Those of the others go
+// straight into the dest of the leaders: long parts from their member, the rest from its leader, who puts them for all.
+constexpr size_t kShortNode = 8 * 1024;
+constexpr size_t kLongPart = 4 * 1024;
+
+// What leaders know of the parts.
+struct Parts {
+    std::vector<size_t> bytes;   // of each member
+    std::vector<size_t> offset;  // of each, and the end
+
+    size_t part(int rank) const { return bytes[static_cast<size_t>(rank)]; }
+    size_t at(int rank) const { return offset[static_cast<size_t>(rank)]; }
+    bool is_long(const team::Span& span, int node) const {
+        size_t sum = 0;
+        for_members(span, node, [&](int rank) { sum += part(rank); });
+        return sum > kShortNode;
+    }
+    bool any_long(const team::Span& span) const {
+        for (int node = 0; node < span.n_nodes; ++node)
+            if (is_long(span, node))
+                return true;
+        return false;
+    }
+    // The member itself delivers its part, on a node that is long.
+    bool goes_alone(const team::Span& span, int rank) const {
+        return rank == span.leader(span.node_of[rank]) || part(rank) >= kLongPart;
+    }
+};
+
+// What a member is told of them.
+struct Place {
+    size_t total, offset;
+    bool any_long, here_long;
+};
+
+class Collecting {
+  public:
+    Collecting(Entered& entered, void* dest, const void* source)
+        : entered_(entered),
+          span_(*entered.team.span),
+          step_(entered),
+          dest_(static_cast<char*>(dest)),
+          source_(static_cast<const char*>(source)) {}
+
+    // A leader learns the sizes of all parts, and gets the short ones. here: those of the members on this node; alike:
+    // all others are the same.
+    void learn(const std::vector<size_t>& here, bool alike) {
+        parts_.bytes.assign(static_cast<size_t>(entered_.size()), here[0]);
+        std::vector<char> mine;
+        if (!alike)
+            append(mine, here.data(), here.size() * sizeof(size_t));
+        for (size_t i = 0; i < here.size(); ++i)
+            parts_.bytes[static_cast<size_t>(span_.member(span_.node, static_cast<int>(i)))] = here[i];
+        if (!parts_.is_long(span_, span_.node))
+            for_members(span_, span_.node,
+                        [&](int rank) { append(mine, on(entered_, rank, source_), parts_.part(rank)); });
+        bool letters = !alike;
+        for (int node = 0; node < span_.n_nodes; ++node) letters |= !parts_.is_long(span_, node);
+        std::vector<std::vector<char>> told(static_cast<size_t>(span_.n_nodes));
+        if (letters)
+            told = tell_leaders(entered_, step_, std::move(mine));
+        if (!alike)
+            read_sizes(told);
+        size_t total = 0;
+        for (const size_t bytes : parts_.bytes) {
+            parts_.offset.push_back(total);
+            total += bytes;
+        }
+        parts_.offset.push_back(total);
+        read_short(told, !alike);
+    }
+
+    Place place_of(int rank) const {
+        return {parts_.offset.back(), parts_.at(rank), parts_.any_long(span_), parts_.is_long(span_, span_.node)};
+    }
+
+    // The members of a long node deliver what is theirs to deliver, the leader also short parts of the others; and to
+    // it they copy their own.
+    void deliver(const Place& place, size_t bytes) const {
+        char* const there = on(entered_, leader_here(entered_), dest_) + place.offset;
+        if (bytes != 0 && there != source_)
+            memmove(there, source_, bytes);
+        if (!is_leader(entered_) && bytes < kLongPart)
+            return;
+        for_other_nodes(span_, [&](int node) {
+            const int leader = span_.leader(node);
+            if (is_leader(entered_))
+                for_members(span_, span_.node, [&](int rank) {
+                    if (!parts_.goes_alone(span_, rank))
+                        step_.put(leader, dest_ + parts_.at(rank), on(entered_, rank, source_), parts_.part(rank));
+                });
+            step_.deliver(leader, kDelivered, dest_ + place.offset, source_, bytes);
+        });
+        for_other_nodes(span_, [&](int node) { step_.done(span_.leader(node)); });
+    }
+    // Leaders wait for what is delivered to them.
+    void await() const {
+        for_other_nodes(span_, [&](int node) {
+            if (parts_.is_long(span_, node))
+                for_members(span_, node, [&](int rank) {
+                    if (parts_.goes_alone(span_, rank))
+                        step_.await(rank, kDelivered);
+                });
+        });
+    }
+
+  private:
+    static constexpr uint32_t kDelivered = 1000;  // beyond the rounds of tell_leaders
+
+    void read_sizes(const std::vector<std::vector<char>>& told) {
+        for (int node = 0; node < span_.n_nodes; ++node) {
+            const char* at = told[static_cast<size_t>(node)].data();
+            for_members(span_, node, [&](int rank) {
+                memcpy(&parts_.bytes[static_cast<size_t>(rank)], at, sizeof(size_t));
+                at += sizeof(size_t);
+            });
+        }
+    }
+    void read_short(const std::vector<std::vector<char>>& told, bool behind_sizes) const {
+        for (int node = 0; node < span_.n_nodes; ++node) {
+            if (parts_.is_long(span_, node))
+                continue;
+            const char* at = told[static_cast<size_t>(node)].data();
+            if (behind_sizes)
+                at += static_cast<size_t>(span_.count(node)) * sizeof(size_t);
+            for_members(span_, node, [&](int rank) {
+                if (parts_.part(rank) != 0)
+                    memcpy(dest_ + parts_.at(rank), at, parts_.part(rank));
+                at += parts_.part(rank);
+            });
+        }
+    }
+
+    Entered& entered_;
+    const team::Span& span_;
+    const Step step_;
+    char* const dest_;
+    const char* const source_;
+    Parts parts_;
+};
+
+}  // namespace
+
+void collect(Entered& entered, void* dest, const void* source, size_t bytes, bool alike) {
+    Collecting collecting(entered, dest, source);
+    if (alike && bytes == 0)
+        return;
+    const team::Span& span = *entered.team.span;
+    team::Place& room = entered.place;
+    const uint32_t sizes = room.count + 1, places = room.count + 2;
+    memcpy(team::next_note(room), &bytes, sizeof bytes);
+    meet_here(entered);  // the sources are ready
+    if (is_leader(entered)) {
+        std::vector<size_t> here(static_cast<size_t>(room.size()));
+        for (size_t i = 0; i < here.size(); ++i)
+            memcpy(&here[i], room.note(static_cast<int>(i), sizes), sizeof here[i]);
+        collecting.learn(here, alike);
+        // Nobody uses the notes of the step that comes: all have come to the one before it.
+        for (int i = 0; i < room.size(); ++i) {
+            const Place place = collecting.place_of(span.member(span.node, i));
+            memcpy(room.note(i, places), &place, sizeof place);
+        }
+    }
+    meet_here(entered);
+    Place place;
+    memcpy(&place, room.note(room.rank, places), sizeof place);
+    if (place.any_long) {
+        if (place.here_long)
+            collecting.deliver(place, bytes);
+        if (is_leader(entered))
+            collecting.await();
+        meet_here(entered);
+    }
+    if (!is_leader(entered) && place.total != 0)
+        memcpy(dest, on(entered, leader_here(entered), dest), place.total);
+    meet_here(entered);
+}
+
+namespace {
+
+// Blocks of so few bytes go through one member of each node, and one letter or a few for each pair of nodes; longer
+// ones straight from member to member, with a message each, which costs less than the copies.
+constexpr size_t kGatheredBlock = 4096;
+
+class Alltoall {
+  public:
+    Alltoall(Entered& entered, const Blocks& blocks)
+        : entered_(entered), span_(*entered.team.span), step_(entered), blocks_(blocks) {}
+
+    // A block to the same node's members.
+    void copy_here() const {
+        for_members(span_, span_.node, [&](int rank) {
+            const char* from = blocks_.from(source_of(entered_.rank()), rank);
+            char* to = blocks_.to(dest_of(rank), entered_.rank());
+            for (size_t i = 0; i < blocks_.nelems; ++i, from += blocks_.from_step, to += blocks_.to_step)
+                memcpy(to, from, blocks_.element_bytes);
+        });
+    }
+
+    // What the members of a node have for those of another goes from the one's speaker to the other's. Different
+    // members speak to different nodes.
+    void by_letters() const {
+        for_other_nodes(span_, [&](int node) {
+            if (speaks_to(node))
+                step_.send_all(speaker(node, span_.node), 0, gather_for(node));
+        });
+        copy_here();
+        for_other_nodes(span_, [&](int node) {
+            if (speaks_to(node))
+                scatter_from(node, step_.read_all(speaker(node, span_.node), 0));
+        });
+    }
+
+    // From each member to each.
+    void directly() const {
+        const bool whole = blocks_.from_step == blocks_.element_bytes && blocks_.to_step == blocks_.element_bytes;
+        for_other_members([&](int rank) {
+            const char* const from = blocks_.from(source_of(entered_.rank()), rank);
+            char* const to = blocks_.to(dest_of(entered_.rank()), entered_.rank());
+            if (whole)
+                return step_.deliver(rank, 0, to, from, blocks_.bytes());
+            for (size_t i = 0; i < blocks_.nelems; ++i)
+                step_.put(rank, to + i * blocks_.to_step, from + i * blocks_.from_step, blocks_.element_bytes);
+            step_.send(rank, 0, nullptr, 0);
+        });
+        copy_here();
+        for_other_members([&](int rank) { step_.done(rank); });
+        for_other_members([&](int rank) { step_.await(rank, 0); });
+    }
+
+  private:
+    char* dest_of(int rank) const { return on(entered_, rank, blocks_.dest); }
+    const char* source_of(int rank) const { return on(entered_, rank, blocks_.source); }
+    // The member of a node that speaks to another node.
+    int speaker(int node, int to_node) const { return span_.member(node, to_node % span_.count(node)); }
+    bool speaks_to(int node) const { return speaker(span_.node, node) == entered_.rank(); }
+
+    // Calls visit(rank) for the members on other nodes, this member's neighbour first.
+    template <class Visit>
+    void for_other_members(Visit visit) const {
+        for (int i = 1; i < entered_.size(); ++i) {
+            const int rank = (entered_.rank() + i) % entered_.size();
+            if (span_.node_of[rank] != span_.node)
+                visit(rank);
+        }
+    }
+
+    std::vector<char> gather_for(int node) const {
+        std::vector<char> letter(static_cast<size_t>(span_.count(span_.node)) * static_cast<size_t>(span_.count(node)) *
+                                 blocks_.bytes());
+        char* at = letter.data();
+        for_members(span_, span_.node, [&](int here) {
+            const char* const source = source_of(here);
+            for_members(span_, node, [&](int there) {
+                const char* from = blocks_.from(source, there);
+                for (size_t i = 0; i < blocks_.nelems; ++i, from += blocks_.from_step, at += blocks_.element_bytes)
+                    memcpy(at, from, blocks_.element_bytes);
+            });
+        });
+        return letter;
+    }
+    void scatter_from(int node, const std::vector<char>& letter) const {
+        const char* at = letter.data();
+        for_members(span_, node, [&](int there) {
+            for_members(span_, span_.node, [&](int here) {
+                char* to = blocks_.to(dest_of(here), there);
+                for (size_t i = 0; i < blocks_.nelems; ++i, to += blocks_.to_step, at += blocks_.element_bytes)
+                    memcpy(to, at, blocks_.element_bytes);
+            });
+        });
+    }
+
+    Entered& entered_;
+    const team::Span& span_;
+    const Step step_;
+    const Blocks& blocks_;
+};
+
+}  // namespace
+
+void alltoall(Entered& entered, const Blocks& blocks) {
+    const Alltoall step(entered, blocks);
+    if (blocks.bytes() == 0)
+        return;
+    const bool whole = blocks.nelems == 1;
+    if (blocks.bytes() <= kGatheredBlock && !(whole && entered.team.span->n_nodes == entered.size())) {
+        meet_here(entered);  // the sources are ready
+        step.by_letters();
+    } else {
+        step.directly();
+    }
+    meet_here(entered);
+}
+
+}  // namespace heddle::collective::across

@@ -1,0 +1,100 @@
+// A step of a team that spans nodes: how its members talk across nodes (by letters, fabric/mailbox.h), and what they
+// need to know of who is where. Members go by their numbers in the team.
+//
+// Threads: the one of each member that carries out the collective. Nothing here meets on the node, but meet_here.
+#pragma once
+
+#include "collective/enter.h"
+#include "memory/symmetric.h"
+#include "operations/remote.h"
+
+#include <vector>
+
+namespace heddle::collective {
+
+constexpr size_t kMostLetter = 16 * 1024;
+
+// A number, alike on all members, and ways to send and to read under it. A round tells apart what one member sends
+// another in the step.
+class Step {
+  public:
+    explicit Step(Entered& entered) : entered_(entered), number_(++entered.team.span->steps) {}
+
+    // One letter, of at most kMostLetter. It leaves at once.
+    void send(int to_rank, uint32_t round, const void* data, size_t bytes) const;
+    // Waits for the letter of a member; returns its size.
+    size_t read(int from_rank, uint32_t round, void* data, size_t bytes) const;
+
+    // The same with as many letters as it takes.
+    void send_all(int to_rank, uint32_t round, const std::vector<char>& data) const;
+    std::vector<char> read_all(int from_rank, uint32_t round) const;
+
+    // Data straight into place: no copy from 32 KiB on. put may wait for more; deliver goes at once, with what was put
+    // before, and tells the member when all of it is there.
+    void put(int to_rank, void* dest, const void* source, size_t bytes) const;
+    void deliver(int to_rank, uint32_t round, void* dest, const void* source, size_t bytes) const;
+    // Waits for what a member delivers.
+    void await(int from_rank, uint32_t round) const { read(from_rank, round, nullptr, 0); }
+    // What was put or delivered may be overwritten here.
+    void done(int to_rank) const;
+
+  private:
+    operations::Under under() const { return {.call = entered_.call, .ctx = SHMEM_CTX_DEFAULT}; }
+    uint64_t key(uint32_t round, uint32_t piece) const {
+        return entered_.team.span->id ^ (number_ * 0x9e3779b97f4a7c15) ^ (uint64_t{piece} << 33 | uint64_t{round} << 1);
+    }
+    void post(int to_rank, uint64_t key, const void* data, size_t bytes) const;
+    size_t take(int from_rank, uint64_t key, void* data, size_t bytes) const;
+    void go(int to_rank) const;
+
+    Entered& entered_;
+    const uint64_t number_;
+};
+
+inline bool is_leader(const Entered& entered) {
+    return entered.place.rank == 0;
+}
+
+inline int leader_here(const Entered& entered) {
+    const team::Span& span = *entered.team.span;
+    return span.leader(span.node);
+}
+
+inline void meet_here(Entered& entered) {
+    team::meet(entered.call, entered.place);
+}
+
+// The same object on another member of this node.
+inline char* on(const Entered& entered, int rank, const void* address) {
+    return const_cast<char*>(memory::address_on(address, entered.pe(rank)));
+}
+
+// Calls visit(node) for the others, the next first, so that not all talk to the same one at once.
+template <class Visit>
+void for_other_nodes(const team::Span& span, Visit visit) {
+    for (int i = 1; i < span.n_nodes; ++i) visit((span.node + i) % span.n_nodes);
+}
+
+// Calls visit(rank) for the members on a node, in order.
+template <class Visit>
+void for_members(const team::Span& span, int node, Visit visit) {
+    for (int i = 0; i < span.count(node); ++i) visit(span.member(node, i));
+}
+
+// Leaders tell each other: the data of each node, by its number. Every leader sends about 3 log4(nodes) messages, with
+// what it has heard, and receives each node's data once.
+std::vector<std::vector<char>> tell_leaders(const Entered& entered, const Step& step, std::vector<char> mine);
+
+// Calls visit(rank, part) for all members in order, where the data of each node are their parts of so many bytes.
+template <class Visit>
+void for_parts(const team::Span& span, const std::vector<std::vector<char>>& told, size_t part_bytes, Visit visit) {
+    std::vector<const char*> next;
+    for (const std::vector<char>& data : told) next.push_back(data.data());
+    for (int rank = 0; rank < span.begins[span.n_nodes]; ++rank) {
+        const char*& part = next[static_cast<size_t>(span.node_of[rank])];
+        visit(rank, part);
+        part += part_bytes;
+    }
+}
+
+}  // namespace heddle::collective
