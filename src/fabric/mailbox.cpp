@@ -27,6 +27,12 @@ Mailbox::~Mailbox() {
 void Mailbox::deliver(uint64_t key, uint32_t from, const char* data, size_t bytes) {
     const Locked locked(lock_);
     letters_[key].push_back({from, {data, data + bytes}});
+    ++delivered_;
+}
+
+uint64_t Mailbox::delivered() {
+    const Locked locked(lock_);
+    return delivered_;
 }
 
 bool Mailbox::take(uint64_t key, uint32_t from, void* data, size_t bytes, size_t* length) {

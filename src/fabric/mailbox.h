@@ -28,6 +28,9 @@ class Mailbox {
     // *length is what it had.
     bool take(uint64_t key, uint32_t from, void* data, size_t bytes, size_t* length);
 
+    // How many letters have come.
+    uint64_t delivered();
+
   private:
     struct Letter {
         uint32_t from;
@@ -36,6 +39,7 @@ class Mailbox {
 
     pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
     std::unordered_map<uint64_t, std::vector<Letter>> letters_;
+    uint64_t delivered_ = 0;
 };
 
 }  // namespace heddle::fabric

@@ -323,6 +323,8 @@ void stop(const base::Call& call) {
     collective::barrier_all(call);
     if (fabric::network) {
         operations::settle_all(call.function);
+        HEDDLE_DEBUG("network", "letters: %llu",
+                     static_cast<unsigned long long>(fabric::network->mailbox().delivered()));
         fabric::network->part();
     }
     close_hot_path();

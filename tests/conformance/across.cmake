@@ -40,3 +40,11 @@ foreach(transport shm tcp)
         HEDDLE_NET_PROTOCOL=native HEDDLE_NET_TRANSPORTS=${transport} HEDDLE_NET_WIRES=2 HEDDLE_TEST_CTX=1
         SHMEM_SYMMETRIC_SIZE=64M ${leaks})
 endforeach()
+
+conformance_program(conformance_letters letters.cpp)
+if(NOT HEDDLE_SANITIZER)
+    add_test(NAME conformance.letters COMMAND ${Python3_EXECUTABLE} -B -m pytest -q -p no:cacheprovider
+        ${CMAKE_CURRENT_SOURCE_DIR}/test_letters.py)
+    set_tests_properties(conformance.letters PROPERTIES LABELS conformance TIMEOUT 600 SKIP_RETURN_CODE 77
+        ENVIRONMENT "HEDDLE_BUILD=${CMAKE_BINARY_DIR}")
+endif()

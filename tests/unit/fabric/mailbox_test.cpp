@@ -63,6 +63,15 @@ TEST(Mailbox, EmptyLettersAreLettersToo) {
     EXPECT_FALSE(mailbox.take(1, 0, nullptr, 0, &length));
 }
 
+TEST(Mailbox, LettersAreCountedAsTheyCome) {
+    Mailbox mailbox;
+    EXPECT_EQ(mailbox.delivered(), 0u);
+    deliver(mailbox, 1, 0, "read");
+    deliver(mailbox, 1, 0, "not read");
+    EXPECT_EQ(take(mailbox, 1, 0), "read");
+    EXPECT_EQ(mailbox.delivered(), 2u);
+}
+
 TEST(Mailbox, ThreadsDeliverAndTakeAtOnce) {
     constexpr int kSenders = 3, kLetters = 2000;
     Mailbox mailbox;
