@@ -72,11 +72,6 @@ void broadcast(Entered& entered, void* dest, const void* source, size_t bytes, i
 
 namespace {
 
-void append(std::vector<char>& to, const void* data, size_t bytes) {
-    if (bytes != 0)
-        to.insert(to.end(), static_cast<const char*>(data), static_cast<const char*>(data) + bytes);
-}
-
 // Collecting: the parts of a node that has few bytes go in letters from leader to leader. Those of the others go
 // straight into the dest of the leaders: long parts from their member, the rest from its leader, who puts them for all.
 constexpr size_t kShortNode = 8 * 1024;
@@ -94,20 +89,15 @@ struct Parts {
         for_members(span, node, [&](int rank) { sum += part(rank); });
         return sum > kShortNode;
     }
-    bool any_long(const team::Span& span) const {
-        for (int node = 0; node < span.n_nodes; ++node)
-            if (is_long(span, node))
-                return true;
-        return false;
-    }
     // The member itself delivers its part, on a node that is long.
     bool goes_alone(const team::Span& span, int rank) const {
         return rank == span.leader(span.node_of[rank]) || part(rank) >= kLongPart;
     }
 };
 
-// What a member is told of them.
-struct Place {
+// What a member is told of them: how many bytes there are, and where its own go; whether some node, and its own, is
+// long.
+struct Told {
     size_t total, offset;
     bool any_long, here_long;
 };
@@ -133,10 +123,8 @@ class Collecting {
         if (!parts_.is_long(span_, span_.node))
             for_members(span_, span_.node,
                         [&](int rank) { append(mine, on(entered_, rank, source_), parts_.part(rank)); });
-        bool letters = !alike;
-        for (int node = 0; node < span_.n_nodes; ++node) letters |= !parts_.is_long(span_, node);
         std::vector<std::vector<char>> told(static_cast<size_t>(span_.n_nodes));
-        if (letters)
+        if (!alike || long_nodes() < span_.n_nodes)
             told = tell_leaders(entered_, step_, std::move(mine));
         if (!alike)
             read_sizes(told);
@@ -149,14 +137,20 @@ class Collecting {
         read_short(told, !alike);
     }
 
-    Place place_of(int rank) const {
-        return {parts_.offset.back(), parts_.at(rank), parts_.any_long(span_), parts_.is_long(span_, span_.node)};
+    // What a leader tells the members here, in their order.
+    template <class Tell>
+    void tell(Tell tell) const {
+        Told told = {parts_.offset.back(), 0, long_nodes() > 0, parts_.is_long(span_, span_.node)};
+        for_members(span_, span_.node, [&](int rank) {
+            told.offset = parts_.at(rank);
+            tell(told);
+        });
     }
 
     // The members of a long node deliver what is theirs to deliver, the leader also short parts of the others; and to
     // it they copy their own.
-    void deliver(const Place& place, size_t bytes) const {
-        char* const there = on(entered_, leader_here(entered_), dest_) + place.offset;
+    void deliver(const Told& told, size_t bytes) const {
+        char* const there = on(entered_, leader_here(entered_), dest_) + told.offset;
         if (bytes != 0 && there != source_)
             memmove(there, source_, bytes);
         if (!is_leader(entered_) && bytes < kLongPart)
@@ -168,7 +162,7 @@ class Collecting {
                     if (!parts_.goes_alone(span_, rank))
                         step_.put(leader, dest_ + parts_.at(rank), on(entered_, rank, source_), parts_.part(rank));
                 });
-            step_.deliver(leader, kDelivered, dest_ + place.offset, source_, bytes);
+            step_.deliver(leader, kDelivered, dest_ + told.offset, source_, bytes);
         });
         for_other_nodes(span_, [&](int node) { step_.done(span_.leader(node)); });
     }
@@ -186,6 +180,11 @@ class Collecting {
   private:
     static constexpr uint32_t kDelivered = 1000;  // beyond the rounds of tell_leaders
 
+    int long_nodes() const {
+        int count = 0;
+        for (int node = 0; node < span_.n_nodes; ++node) count += parts_.is_long(span_, node);
+        return count;
+    }
     void read_sizes(const std::vector<std::vector<char>>& told) {
         for (int node = 0; node < span_.n_nodes; ++node) {
             const char* at = told[static_cast<size_t>(node)].data();
@@ -224,9 +223,8 @@ void collect(Entered& entered, void* dest, const void* source, size_t bytes, boo
     Collecting collecting(entered, dest, source);
     if (alike && bytes == 0)
         return;
-    const team::Span& span = *entered.team.span;
     team::Place& room = entered.place;
-    const uint32_t sizes = room.count + 1, places = room.count + 2;
+    const uint32_t sizes = room.count + 1, telling = room.count + 2;
     memcpy(team::next_note(room), &bytes, sizeof bytes);
     meet_here(entered);  // the sources are ready
     if (is_leader(entered)) {
@@ -235,23 +233,21 @@ void collect(Entered& entered, void* dest, const void* source, size_t bytes, boo
             memcpy(&here[i], room.note(static_cast<int>(i), sizes), sizeof here[i]);
         collecting.learn(here, alike);
         // Nobody uses the notes of the step that comes: all have come to the one before it.
-        for (int i = 0; i < room.size(); ++i) {
-            const Place place = collecting.place_of(span.member(span.node, i));
-            memcpy(room.note(i, places), &place, sizeof place);
-        }
+        int member = 0;
+        collecting.tell([&](const Told& told) { memcpy(room.note(member++, telling), &told, sizeof told); });
     }
     meet_here(entered);
-    Place place;
-    memcpy(&place, room.note(room.rank, places), sizeof place);
-    if (place.any_long) {
-        if (place.here_long)
-            collecting.deliver(place, bytes);
+    Told told;
+    memcpy(&told, room.note(room.rank, telling), sizeof told);
+    if (told.any_long) {
+        if (told.here_long)
+            collecting.deliver(told, bytes);
         if (is_leader(entered))
             collecting.await();
         meet_here(entered);
     }
-    if (!is_leader(entered) && place.total != 0)
-        memcpy(dest, on(entered, leader_here(entered), dest), place.total);
+    if (!is_leader(entered) && told.total != 0)
+        memcpy(dest, on(entered, leader_here(entered), dest), told.total);
     meet_here(entered);
 }
 

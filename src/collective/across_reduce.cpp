@@ -72,10 +72,7 @@ void by_telling(const Reduction& work) {
     const size_t bytes = work.nelems * work.element_bytes;
     const team::Span& span = work.span();
     std::vector<char> mine;
-    for_members(span, span.node, [&](int rank) {
-        const char* const part = work.source_of(rank);
-        mine.insert(mine.end(), part, part + bytes);
-    });
+    for_members(span, span.node, [&](int rank) { append(mine, work.source_of(rank), bytes); });
     std::vector<char> total(bytes);
     Fold sum(work, total.data(), work.nelems);
     for_parts(span, tell_leaders(work.entered, work.step, std::move(mine)), bytes, [&](int rank, const char* part) {

@@ -69,15 +69,6 @@ void Step::done(int to_rank) const {
     operations::remote_put_done(under(), entered_.pe(to_rank));
 }
 
-namespace {
-
-void append(std::vector<char>& to, const void* data, size_t bytes) {
-    const char* const from = static_cast<const char*>(data);
-    to.insert(to.end(), from, from + bytes);
-}
-
-}  // namespace
-
 // Dissemination (as in leaders_meet) to three at once: what a leader knows goes to those 1, 2 and 3 times as far behind
 // as it knows nodes, and comes from those before.
 std::vector<std::vector<char>> tell_leaders(const Entered& entered, const Step& step, std::vector<char> mine) {

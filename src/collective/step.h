@@ -81,6 +81,11 @@ void for_members(const team::Span& span, int node, Visit visit) {
     for (int i = 0; i < span.count(node); ++i) visit(span.member(node, i));
 }
 
+inline void append(std::vector<char>& to, const void* data, size_t bytes) {
+    const char* const from = static_cast<const char*>(data);
+    to.insert(to.end(), from, from + bytes);
+}
+
 // Leaders tell each other: the data of each node, by its number. Every leader sends about 3 log4(nodes) messages, with
 // what it has heard, and receives each node's data once.
 std::vector<std::vector<char>> tell_leaders(const Entered& entered, const Step& step, std::vector<char> mine);
