@@ -15,8 +15,12 @@ if(HEDDLE_SANITIZER)
     set(programs rma_inline atomics_nbe_inline requests_inline teams_inline sequences schedules)
 endif()
 set(many_round_trips atomics_inline atomics_nbe_inline contention_inline ordering_inline) # two PEs do for these
+set(collectives move_inline reductions_inline active_sets_inline sequences) # also with many nodes, and larger ones
 foreach(program IN LISTS programs)
     set(shapes_of_program ${shapes})
+    if(program IN_LIST collectives AND NOT HEDDLE_SANITIZER)
+        list(APPEND shapes_of_program 8:1 8:3)
+    endif()
     if(program IN_LIST many_round_trips)
         set(shapes_of_program 2:1)
     endif()
