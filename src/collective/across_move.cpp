@@ -1,3 +1,7 @@
+// Broadcast, collect and alltoall of teams that span nodes (across.h).
+//
+// The one thread of each member. What leaves long data in place until it has been sent waits for that before it
+// returns.
 #include "collective/across.h"
 #include "collective/step.h"
 

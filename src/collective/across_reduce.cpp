@@ -1,3 +1,6 @@
+// Reductions and scans of teams that span nodes (across.h).
+//
+// The one thread of each member; but for meeting, only leaders do anything, and they write the dest of the others here.
 #include "collective/across.h"
 #include "collective/step.h"
 
