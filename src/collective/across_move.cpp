@@ -259,7 +259,7 @@ namespace {
 
 // Blocks of so few bytes go through one member of each node, and one letter or a few for each pair of nodes; longer
 // ones straight from member to member, with a message each, which costs less than the copies.
-constexpr size_t kGatheredBlock = 4096;
+constexpr size_t kGatheredBlock = 8192;
 
 class Alltoall {
   public:

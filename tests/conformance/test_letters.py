@@ -117,7 +117,7 @@ def test_short_blocks_are_one_letter_for_two_nodes(operation, pes, node_pes):
 
 
 @shapes
-@pytest.mark.parametrize("nbytes", [4096, 4104, 40000])
+@pytest.mark.parametrize("nbytes", [8 * KIB, 8 * KIB + 8, 40000])
 def test_blocks_of_any_size_come_right(pes, node_pes, nbytes):
     """Longer ones are a letter each at most."""
     for operation in ("alltoall", "alltoalls"):
