@@ -192,7 +192,7 @@ void remote_put_letter(const Under& under, void* dest, const void* source, size_
         stream.publish(record::letter(record::put(at, address_of(dest), source, bytes), key, from, nullptr, 0));
         return;
     }
-    stream.put_large(function, address_of(dest), static_cast<const char*>(source), bytes);
+    remote_put(under, dest, source, bytes, pe);
     stream.order(function);
     remote_letter(under, pe, key, from, nullptr, 0);
 }
