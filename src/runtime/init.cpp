@@ -334,6 +334,7 @@ void stop(const base::Call& call) {
         is_leaving.store(true, std::memory_order_relaxed);
         bootstrap::barrier_of_world(call.function);  // the last acknowledgements are there
         fabric::network->stop();
+        bootstrap::barrier_of_world(call.function);  // who ends closes connections that another may be making
     }
     // Nobody touches the heap of another any more. Static data stays shared: the program goes on using it.
     // What a network has pinned stays, as peers have its keys.
