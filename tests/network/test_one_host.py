@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import alive
+from conftest import BUILD, alive
 
 
 @pytest.mark.parametrize("pes", [1, 2, 3, 4])
@@ -80,3 +80,11 @@ def test_the_death_of_mpirun_ends_the_pes(here):
     for pid in left:  # the test's own programs, as they have just told
         os.kill(pid, signal.SIGKILL)
     assert not left
+
+
+def test_who_ends_first_brings_nobody_down(programs):
+    """What one is still connecting to another one has closed: rarely, hence many short jobs."""
+    for _ in range(40):
+        result = subprocess.run([BUILD / "bin" / "oshrun", "-n", "7", programs / "brief"], capture_output=True, text=True,
+                                env={**os.environ, "HEDDLE_NODE_PES": "3", "HEDDLE_NET_TRANSPORTS": "tcp"}, timeout=60)
+        assert result.returncode == 0, result.stderr
