@@ -28,6 +28,14 @@ const char* (*last_called)() = nullptr;  // of the recorder (coverage.py), when 
 
 }  // namespace
 
+long mapped_pages() {
+    FILE* file = fopen("/proc/self/statm", "r");
+    long size = 0, resident = 0, shared = 0;
+    CHECK(file && fscanf(file, "%ld %ld %ld", &size, &resident, &shared) == 3);
+    fclose(file);
+    return getenv("HEDDLE_NODE_PES") ? resident - shared : size;
+}
+
 bool checked_run() {
     const char* text = getenv("HEDDLE_CHECK");
     return text && strcmp(text, "1") == 0;

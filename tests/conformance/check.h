@@ -27,6 +27,10 @@ extern constinit thread_local const char* subject;  // the function under test, 
 // True in a checked run (HEDDLE_CHECK=1), which is slower and stricter.
 bool checked_run();
 
+// Pages that this PE has mapped. Where a network reaches other PEs, of private memory in use instead: its threads have
+// arenas of 64 MiB of address space, and its rings, which are shared memory, grow with what fills them.
+long mapped_pages();
+
 [[noreturn]] __attribute__((format(printf, 3, 4))) void fail(const char* file, int line, const char* format, ...);
 
 // Under the recorder (coverage.py): ends the PE unless the function called last was `name`.

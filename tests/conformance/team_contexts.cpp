@@ -216,14 +216,6 @@ void sessions(const std::vector<Group>& groups) {
     shmem_barrier_all();
 }
 
-long mapped_pages() {
-    FILE* file = fopen("/proc/self/statm", "r");
-    long size = 0;
-    CHECK(file && fscanf(file, "%ld", &size) == 1);
-    fclose(file);
-    return size;
-}
-
 void cycles(const std::vector<Group>& groups, int times) {
     subject = "create and destroy";
     long before = 0;

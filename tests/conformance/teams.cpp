@@ -213,14 +213,6 @@ void configurations() {
     }
 }
 
-long mapped_pages() {
-    FILE* file = fopen("/proc/self/statm", "r");
-    long size = 0, resident = 0;
-    CHECK(file && fscanf(file, "%ld %ld", &size, &resident) == 2);
-    fclose(file);
-    return size;
-}
-
 // Teams one after the other, each used; memory does not grow.
 void cycles(long times) {
     subject = "create and destroy";
