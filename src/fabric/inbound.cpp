@@ -60,6 +60,7 @@ void Inbound::on_records(uint64_t position, const char* records, size_t bytes) {
 void Inbound::take(uint64_t position, const char* records, size_t bytes) {
     base_ = position;
     applied_ = position;
+    brought_letter_ = false;
     const Applied applied = apply(records, bytes, wire_.regions(), *this);
     if (applied.wrong)
         wire_.broken(pe_, applied.wrong);
@@ -169,6 +170,7 @@ void Inbound::on_large_done(void* argument) {
 }
 
 void Inbound::letter(uint64_t key, uint32_t from, const char* data, size_t bytes) {
+    brought_letter_ = true;
     wire_.surroundings().mailbox->deliver(key, from, data, bytes);
 }
 
@@ -179,12 +181,16 @@ bool Inbound::is_complete(size_t at) {
 
 void Inbound::answer() {
     go_on();
-    const uint64_t position = complete();
-    if (position == told_)
-        return;
-    told_ = position;
-    wire_.send_message(pe_, {.position = position, .kind = MessageKind::kAck, .lane = lane_}, nullptr, 0, false,
-                       nullptr, nullptr);
+    if (brought_letter_)
+        wire_.hold_back(this);
+    else
+        tell();
+}
+
+void Inbound::tell() {
+    if (complete() != told_)
+        wire_.send_message(pe_, {.position = told(), .kind = MessageKind::kAck, .lane = lane_}, nullptr, 0, false,
+                           nullptr, nullptr);
 }
 
 }  // namespace heddle::fabric

@@ -27,8 +27,12 @@ class Inbound final : private Applier {
 
     void on_records(uint64_t position, const char* records, size_t bytes);
     void on_large(uint64_t position, size_t bytes, Arrival* arrival);
-    // Tells the sender what is complete.
+    // Goes on with what need not wait any longer, and tells the sender what is complete: at once, or, behind a letter,
+    // for which an answer may be on its way, when the wire says so.
     void answer();
+    void tell();
+    // All before it is complete, and the sender is told so by the caller.
+    uint64_t told() { return told_ = complete(); }
 
     int pe() const { return pe_; }
     uint32_t lane() const { return lane_; }
@@ -36,6 +40,8 @@ class Inbound final : private Applier {
     Inbound* const next;  // of the same PE
     Inbound* next_to_answer = nullptr;
     bool queued = false;
+    Inbound* next_to_tell = nullptr;
+    bool held_back = false;
 
   private:
     // Records that cannot be applied yet: something before them is missing or not complete.
@@ -76,10 +82,11 @@ class Inbound final : private Applier {
     Wire& wire_;
     const int pe_;
     const uint32_t lane_;
-    uint64_t applied_ = 0;  // all records before it have been applied
-    uint64_t told_ = 0;     // acknowledged
-    uint64_t replies_ = 0;  // begun: the number of the next return
-    uint64_t base_ = 0;     // position of the records that are being applied
+    uint64_t applied_ = 0;         // all records before it have been applied
+    uint64_t told_ = 0;            // acknowledged
+    bool brought_letter_ = false;  // what was applied last
+    uint64_t replies_ = 0;         // begun: the number of the next return
+    uint64_t base_ = 0;            // position of the records that are being applied
     std::vector<Held> held_;
     std::vector<Large*> larges_;  // not complete
     char* replies_data_ = nullptr;

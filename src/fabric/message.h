@@ -9,10 +9,11 @@
 namespace heddle::fabric {
 
 enum class MessageKind : uint32_t {
-    kHello,       // the first on an endpoint; body: the sender's card
-    kRecords,     // position: of the first record in the stream
-    kAck,         // position: all records of the stream before it are complete
-    kReply,       // position: number of the first return; count; body: each return, padded to words; complete
+    kHello,    // the first on an endpoint; body: the sender's card
+    kRecords,  // position: of the first record in the stream; count: 0, or a lane of the receiver and 1, complete: as a
+               // kAck's position for that lane
+    kAck,      // position: all records of the stream before it are complete
+    kReply,    // position: number of the first return; count; body: each return, padded to words; complete
     kLargeData,   // large. position: of the kLarge record
     kLargeReply,  // large. position: number of the return
     kPulse,       // position: 0, or 1 more than the number of a PE that is lost; body: name of the sender's host
@@ -26,7 +27,7 @@ struct Header {
     MessageKind kind = MessageKind::kHello;
     int32_t pe = 0;         // the sender, a number of the world
     uint32_t lane = 0;      // of the stream: the sender's, in answers the receiver's
-    uint64_t complete = 0;  // kReply: as the position of a kAck
+    uint64_t complete = 0;  // as the position of a kAck: it comes along
 };
 static_assert(sizeof(Header) == kHeaderBytes && std::is_trivially_copyable_v<Header>);
 

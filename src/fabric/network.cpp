@@ -269,9 +269,11 @@ void Network::serve() {
             seen = polls;
             os::sleep_ns(nap_ns);
             nap_ns = std::min(2 * nap_ns, kMostServiceNapNs);
-            continue;
+            if (std::none_of(wires_.begin(), wires_.end(), [](const auto& wire) { return wire->owes(); }))
+                continue;
+        } else {
+            nap_ns = kServiceNapNs;
         }
-        nap_ns = kServiceNapNs;
         bool moved = false;
         for (const auto& wire : wires_) moved |= wire->poll();
         if (moved)

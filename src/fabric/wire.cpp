@@ -49,6 +49,15 @@ void Wire::queue(Inbound* inbound) {
     to_answer_ = inbound;
 }
 
+void Wire::hold_back(Inbound* inbound) {
+    if (inbound->held_back)
+        return;
+    inbound->held_back = true;
+    inbound->next_to_tell = to_tell_;
+    to_tell_ = inbound;
+    owes_.store(true, std::memory_order_relaxed);  // a hint for the service thread
+}
+
 bool Wire::poll() {
     bool moved = false;
     do {
@@ -63,7 +72,8 @@ bool Wire::poll() {
 // What there is to do, under the lock.
 bool Wire::work() {
     constexpr int kRounds = 8;  // then another thread may have the lock
-    bool moved = false;
+    bool moved = send_queued();
+    moved |= tell_held_back();
     for (int round = 0; round < kRounds; ++round) {
         bool moves = send_queued();
         moves |= surroundings_.api->progress(surroundings_.transport, number_);
@@ -100,6 +110,35 @@ bool Wire::answer_queued() {
         inbound->answer();
     }
     return any;
+}
+
+// Those that no message has taken along since the last poll.
+bool Wire::tell_held_back() {
+    const bool any = to_tell_ != nullptr;
+    Inbound* inbound = to_tell_;
+    to_tell_ = nullptr;
+    owes_.store(false, std::memory_order_relaxed);
+    while (inbound) {
+        Inbound* const next = inbound->next_to_tell;
+        inbound->held_back = false;
+        inbound->tell();
+        inbound = next;
+    }
+    return any;
+}
+
+// The header of records to pe takes an acknowledgement along that is held back for it.
+void Wire::take_along(int pe, Header* header) {
+    for (Inbound** at = &to_tell_; *at; at = &(*at)->next_to_tell) {
+        Inbound* const inbound = *at;
+        if (inbound->pe() != pe)
+            continue;
+        *at = inbound->next_to_tell;
+        inbound->held_back = false;
+        header->count = inbound->lane() + 1;
+        header->complete = inbound->told();
+        return;
+    }
 }
 
 bool Wire::arm() {
@@ -154,6 +193,8 @@ void Wire::send_message(int pe, Header header, const char* body, size_t bytes, b
     Endpoint* const to = endpoint_of(pe);
     if (!to)
         return;
+    if (header.kind == MessageKind::kRecords)
+        take_along(pe, &header);
     header.token = surroundings_.token;
     header.pe = surroundings_.pe;
     surroundings_.api->send(surroundings_.transport, number_, to, &header, body, bytes, large, done, argument);
@@ -187,8 +228,8 @@ bool Wire::is_known(const Header& header) const {
     return header.token == surroundings_.token && header.pe >= 0 && header.pe < surroundings_.n_pes;
 }
 
-Stream* Wire::stream_of(const Header& header) const {
-    Stream* const stream = surroundings_.stream_of(surroundings_.owner, header.lane, header.pe);
+Stream* Wire::stream_of(const Header& header, uint32_t lane) const {
+    Stream* const stream = surroundings_.stream_of(surroundings_.owner, lane, header.pe);
     if (!stream || &stream->wire() != this)
         broken(header.pe, "an answer to what this PE has not sent");
     return stream;
@@ -227,13 +268,15 @@ void Wire::arrived(const Header& header, const char* body, size_t bytes) {
             return;
         }
         case MessageKind::kRecords:
+            if (header.count != 0 && !stream_of(header, header.count - 1)->on_ack(header.complete))
+                broken(header.pe, "an acknowledgement of what this PE has not sent");
             return inbound_of(header.pe, header.lane).on_records(header.position, body, bytes);
         case MessageKind::kAck:
-            if (!stream_of(header)->on_ack(header.position))
+            if (!stream_of(header, header.lane)->on_ack(header.position))
                 broken(header.pe, "an acknowledgement of what this PE has not sent");
             return;
         case MessageKind::kReply: {
-            Stream* const stream = stream_of(header);
+            Stream* const stream = stream_of(header, header.lane);
             if (!stream->on_reply(header.position, header.count, body, bytes) || !stream->on_ack(header.complete))
                 broken(header.pe, "a reply to what this PE has not asked");
             return;
@@ -270,7 +313,7 @@ void Wire::announced(const Header& header, size_t bytes, Arrival* arrival) {
         case MessageKind::kLargeData:
             return inbound_of(header.pe, header.lane).on_large(header.position, bytes, arrival);
         case MessageKind::kLargeReply: {
-            Stream* const stream = stream_of(header);
+            Stream* const stream = stream_of(header, header.lane);
             uint64_t number = header.position;
             char* const to = stream->place_of_large_reply(&number, bytes);
             if (!to)

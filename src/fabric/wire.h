@@ -76,6 +76,8 @@ class Wire {
     // For a thread that is about to sleep on the transport's descriptor: true when nothing is left to do.
     bool arm();
     int number() const { return number_; }
+    // An acknowledgement is held back.
+    bool owes() const { return owes_.load(std::memory_order_relaxed); }
 
     // --- Under the lock.
 
@@ -85,6 +87,9 @@ class Wire {
     const Regions& regions() const { return surroundings_.regions; }
     // inbound has something to acknowledge, or to go on with.
     void queue(Inbound* inbound);
+    // inbound's acknowledgement goes along with the next records to its PE, or alone with the next poll: who reads a
+    // letter often answers it at once.
+    void hold_back(Inbound* inbound);
     // What pe has announced.
     void receive(int pe, Arrival* arrival, char* to, size_t bytes, Done done, void* argument);
     void refuse(Arrival* arrival);
@@ -112,10 +117,12 @@ class Wire {
     bool work();
     bool send_queued();
     bool answer_queued();
+    bool tell_held_back();
+    void take_along(int pe, Header* header);
     Endpoint* endpoint_of(int pe);
     Inbound& inbound_of(int pe, uint32_t lane);
     bool is_known(const Header& header) const;
-    Stream* stream_of(const Header& header) const;
+    Stream* stream_of(const Header& header, uint32_t lane) const;
 
     const Surroundings& surroundings_;
     const int number_;
@@ -123,6 +130,8 @@ class Wire {
     alignas(128) std::atomic<bool> locked_{false};
     alignas(128) std::atomic<Stream*> to_send_{nullptr};  // a stack
     Inbound* to_answer_ = nullptr;
+    Inbound* to_tell_ = nullptr;
+    std::atomic<bool> owes_{false};
     bool refused_ = false;  // a message of a stranger has been complained about
 };
 

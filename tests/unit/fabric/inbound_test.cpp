@@ -40,6 +40,7 @@ class InboundTest : public testing::Test {
     // What PE 0 has last acknowledged.
     uint64_t acknowledged() {
         me.wire->poll();
+        me.wire->poll();  // what was held back
         for (auto sent = cable.sent.rbegin(); sent != cable.sent.rend(); ++sent)
             if (sent->kind == MessageKind::kAck || sent->kind == MessageKind::kReply)
                 return sent->kind == MessageKind::kAck ? sent->position : sent->complete;
@@ -151,6 +152,36 @@ TEST_F(InboundTest, RepliesAreNumberedInTheOrderOfTheRecordsThatAsk) {
     EXPECT_TRUE(replies[3].kind == MessageKind::kLargeReply && replies[3].position == 4);
 }
 
+TEST_F(InboundTest, WhatBringsALetterIsAcknowledgedByTheAnswerOrByTheNextPoll) {
+    const auto acks = [&] { return me.sent(MessageKind::kAck); };
+    const auto last_records = [&] {
+        return *std::find_if(cable.sent.rbegin(), cable.sent.rend(),
+                             [](const Header& header) { return header.kind == MessageKind::kRecords; });
+    };
+    Records first, second, third;
+    records(0, first.put_word({0}, 1).letter(9, 0, "a"));
+    me.wire->poll();
+    EXPECT_EQ(acks(), 0u);
+    publish(me.to_other(), record::kMostShort, [](char* at) { return record::letter(at, 9, 0, nullptr, 0); });
+    EXPECT_EQ(acks(), 0u);
+    EXPECT_EQ(last_records().count, kLane + 1);
+    EXPECT_EQ(last_records().complete, first.size());
+    me.wire->poll();
+    EXPECT_EQ(acks(), 0u);  // it has been told
+
+    records(first.size(), second.letter(9, 0, "b"));
+    me.wire->poll();
+    EXPECT_EQ(acks(), 0u);
+    EXPECT_TRUE(me.wire->owes());
+    me.wire->poll();
+    EXPECT_EQ(acks(), 1u);
+    EXPECT_FALSE(me.wire->owes());
+
+    records(first.size() + second.size(), third.put_word({0}, 2));
+    me.wire->poll();
+    EXPECT_EQ(acks(), 2u);  // no letter: at once
+}
+
 TEST_F(InboundTest, StrangersAreRefusedAndTouchNothing) {
     Records word;
     word.put_word({0}, 7);
@@ -229,6 +260,10 @@ TEST_F(InboundDeathTest, AcknowledgementsOfWhatHasNotBeenSent) {
     EXPECT_BROKEN(message(MessageKind::kAck, 17), NOT_SENT);
     EXPECT_BROKEN(message(MessageKind::kAck, 32), NOT_SENT);
     EXPECT_BROKEN(message(MessageKind::kAck, UINT64_MAX), NOT_SENT);
+    const std::string put(16, '\0');
+    EXPECT_BROKEN(message(MessageKind::kRecords, 0, put, 1, 32, kLane), NOT_SENT);
+    EXPECT_BROKEN(message(MessageKind::kRecords, 0, put, kLanes + 1, 0, kLane),
+                  "an answer to what this PE has not sent");
     EXPECT_BROKEN(message(MessageKind::kAck, 0, "", 0, 0, kLanes), "an answer to what this PE has not sent");
     EXPECT_BROKEN(message(MessageKind::kReply, 0, "", 0, 0, UINT32_MAX), "an answer to what this PE has not sent");
 }
