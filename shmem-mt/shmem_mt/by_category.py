@@ -7,7 +7,7 @@ from shmem_mt.charts import Panel, make_chart, plain_series
 
 def charts(points):
     """Those that these points can fill."""
-    makers = (_contexts, _requests, _overlap, _collectives, _halo, _alltoallv)
+    makers = (_contexts, _requests, _overlap, _collectives, _halo, _alltoallv, _startup, _memory)
     return [chart for chart in (maker(points) for maker in makers) if chart]
 
 
@@ -145,4 +145,37 @@ def _alltoallv(points):
         about="Bytes a second of all PEs together; blocks of none to twice the size. Threads share the peers.",
         value_title="bytes/s",
         shared_values=False,
+    )
+
+
+def _startup(points):
+    return _dots(
+        points,
+        "startup",
+        "time",
+        lambda params: params["op"],
+        lambda params: f"{params['pes']} PEs",
+        slug="startup",
+        title="Start and end",
+        about="Seconds of shmem_init, of the first barrier and of shmem_finalize, of the slowest PE.",
+        value_title="s",
+        lower_is_better=True,
+        shared_values=False,
+    )
+
+
+def _memory(points):
+    return _dots(
+        points,
+        "startup",
+        "memory",
+        lambda params: params["op"],
+        lambda params: f"{params['pes']} PEs",
+        lambda params: params["pe"] == "median",
+        slug="memory",
+        title="Memory of a PE",
+        about="Bytes in pages that no other process has, before and after shmem_init and behind the first barrier; the "
+        "median over the PEs.",
+        value_title="bytes",
+        lower_is_better=True,
     )

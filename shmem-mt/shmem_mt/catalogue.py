@@ -122,6 +122,13 @@ BENCHMARKS = (
         ("put", "put_nbi"),
         ANY,
     ),
+    Benchmark(
+        "startup",
+        "startup",
+        "seconds of shmem_init, the first barrier and shmem_finalize (slowest PE), and a PE's private memory, by PEs",
+        ("init", "first_barrier", "finalize", "before_init", "after_init", "after_barrier"),
+        ANY,
+    ),
 )
 
 # Where a peer is in reach of an instruction these are what the blocking forms are.

@@ -13,7 +13,17 @@ from shmem_mt import fabrics
 from shmem_mt.errors import UserError
 from shmem_mt.machine import first_line
 
-PROGRAMS = ("latency", "bandwidth", "message_rate", "overlap", "collectives", "collectives_mt", "halo", "alltoallv")
+PROGRAMS = (
+    "latency",
+    "bandwidth",
+    "message_rate",
+    "overlap",
+    "collectives",
+    "collectives_mt",
+    "halo",
+    "alltoallv",
+    "startup",
+)
 COMPILE_TIMEOUT_S = 180
 
 # Feature probes: macro name -> a program that compiles and links where the feature is there.

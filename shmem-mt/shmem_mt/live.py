@@ -24,6 +24,8 @@ def describe(benchmark, params):
         parts.append(f"{params['context']} ctx")
     if benchmark in NAMED_BY_SYNC:
         parts.append(params["sync"])
+    if "pe" in params:
+        parts.append(f"{params['pe']} PE")
     if "part" in params:
         parts.append(params["part"])
     if "grid" in params:

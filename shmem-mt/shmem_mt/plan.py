@@ -89,6 +89,7 @@ class Profile:
 _TWO_CONTEXTS = ("default", "private")
 _HEAP = ("--placements", "heap")
 _WORLD = ("--teams", "world")
+_START = dict(benchmark="startup", sizes={1: (8,)}, points=0, one_thread=True)  # a sample a round, whatever the size
 _SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
 
 PROFILES = {
@@ -122,6 +123,7 @@ PROFILES = {
             Group("halo", (2,), {2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, more=_SHORT),
             Group("alltoallv", (2,), {2: (65536,)}, {2: _TWO_CONTEXTS}, more=_SHORT),
             Group("overlap", (2,), {1: (65536, 1048576)}, points=8, more=_SHORT, one_thread=True),
+            Group(pes=(2,), **_START),
         ),
     ),
     "full": Profile(
@@ -185,6 +187,7 @@ PROFILES = {
                 rounds=10,
             ),
             Group("overlap", (1, 2), {1: tuple(65536 << i for i in range(7))}, points=8, one_thread=True, rounds=10),
+            Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
     ),
 }
@@ -215,6 +218,7 @@ NETWORK_PROFILES = {
             Group("halo", (2,), {1: (8192, 131072)}, points=2),
             Group("alltoallv", (2,), {1: (65536,)}),
             Group("overlap", (2,), {1: (1048576,)}, points=8, one_thread=True),
+            Group(pes=(2,), **_START),
         ),
         **_NETWORK,
     ),
@@ -245,6 +249,7 @@ NETWORK_PROFILES = {
             Group("halo", (2, 4), {1: (512, 8192, 131072), 2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, rounds=5),
             Group("alltoallv", (2, 4), {1: (64, 1024, 16384, 262144), 2: (16384,)}, {2: _TWO_CONTEXTS}, rounds=5),
             Group("overlap", (2,), {1: tuple(65536 << i for i in range(0, 7, 2))}, points=8, one_thread=True, rounds=5),
+            Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
         **_NETWORK,
     ),

@@ -2,7 +2,8 @@
 
 Ends only the launcher it started. A launcher gets SIGTERM first, so that it can end its PEs, and SIGKILL for its whole
 process group later. Success is the program's last line ("done"), not the exit status: Open MPI's launcher reports a
-crash in shmem_finalize after everything has been measured. Other launchers' exit status counts.
+crash in shmem_finalize after everything has been measured. Other launchers' exit status counts. Behind that line comes
+at most what finalize itself took.
 """
 
 import json
@@ -15,6 +16,7 @@ import time
 from dataclasses import dataclass, field
 
 EXIT_GRACE_S = 15  # from the program's last line to the launcher's end
+REST_S = 1  # for what the program has printed behind it
 TERM_GRACE_S = 5  # from SIGTERM to SIGKILL
 
 
@@ -49,9 +51,11 @@ def run_program(command, log_path, timeout_s, on_point, exit_status_counts):
             outcome.problem = f"cannot start: {error.strerror}"
             return outcome
         try:
-            done = _read_lines(process, log, outcome, began + timeout_s, on_point)
+            lines = _lines(process)
+            done = _read_lines(lines, log, outcome, began + timeout_s, on_point)
             if done:
                 _wait(process, EXIT_GRACE_S)
+                _read_lines(lines, log, outcome, time.monotonic() + REST_S, on_point)
         finally:
             _end(process)
     outcome.seconds = time.monotonic() - began
@@ -86,8 +90,8 @@ def _status_text(status):
     return f"exit status {status}"
 
 
-def _read_lines(process, log, outcome, deadline, on_point):
-    """True: the program said that it is done; False: its output ended before; None: out of time."""
+def _lines(process):
+    """What the program prints, as a queue; None at its end."""
     lines = queue.SimpleQueue()
 
     def pump():
@@ -96,6 +100,11 @@ def _read_lines(process, log, outcome, deadline, on_point):
         lines.put(None)
 
     threading.Thread(target=pump, daemon=True).start()
+    return lines
+
+
+def _read_lines(lines, log, outcome, deadline, on_point):
+    """True: the program said that it is done; False: its output ended before; None: out of time."""
     while True:
         left = deadline - time.monotonic()
         if left <= 0:

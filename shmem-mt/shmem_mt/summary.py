@@ -25,6 +25,11 @@ class Row:
     oversubscribed: bool = False
 
 
+_STARTUP = (
+    ("shmem_init", "startup", "time", dict(op="init")),
+    ("private memory of a PE after init", "startup", "memory", dict(op="after_init", pe="median")),
+)
+
 # (text, benchmark, metric, params); the smallest number of PEs that was measured counts, where none is named.
 HEADLINES = (
     ("8-byte p, heap", "message-rate", "rate", dict(op="p", placement="heap", context="default", threads=1)),
@@ -105,6 +110,7 @@ HEADLINES = (
     ),
     ("CPU burned by a 1 s wait", "latency", "cpu_time", dict(op="wait_burn")),
     ("wake-up after a 1 s wait", "latency", "wake_latency", dict(op="wait_burn")),
+    *_STARTUP,
 )
 
 _HEAP = dict(placement="heap", context="default", threads=1)
@@ -149,6 +155,7 @@ NETWORK_HEADLINES = (
         "bandwidth",
         dict(op="put", size_bytes=65536, context="default", threads=1),
     ),
+    *_STARTUP,
 )
 
 # (text, headline whose point is divided, op of the reference).

@@ -152,7 +152,18 @@ def sample_points(label, faster):
         yield make_point(label, **time, sync="quiet_barrier", context=context, scale=1e-5 / faster)
         rate = dict(benchmark="alltoallv", metric="bandwidth", unit="bytes/s", op="put", threads=2)
         yield make_point(label, **rate, sync="quiet_barrier", context=context, scale=1e10 * faster)
+    yield from sample_startup(label, faster)
     yield from sample_collectives(label, faster)
+
+
+def sample_startup(label, faster):
+    for pes in (2, 8):
+        for op, seconds in (("init", 1e-2), ("first_barrier", 1e-4), ("finalize", 1e-3)):
+            time = dict(benchmark="startup", metric="time", unit="s", op=op, pes=pes)
+            yield make_point(label, **time, scale=seconds / faster)
+        for pe in ("median", "largest"):
+            memory = dict(benchmark="startup", metric="memory", unit="bytes", op="after_init", pes=pes, pe=pe)
+            yield make_point(label, **memory, scale=2e5 / faster)
 
 
 def sample_collectives(label, faster):
