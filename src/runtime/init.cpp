@@ -69,10 +69,18 @@ class InitLock {
 };
 HEDDLE_PE_LOCAL pthread_mutex_t InitLock::mutex_ = PTHREAD_MUTEX_INITIALIZER;
 
+// What the hot path finds of this node's PEs. Entries of the others stay untouched: zeroes that take no memory.
+void publish(bool open) {
+    const memory::Symmetric& symmetric = *memory::symmetric;
+    for (int pe = 0; pe < job.n_pes; ++pe)
+        if (job.node_of(pe) == job.node)
+            symmetric.published[pe] = open ? symmetric.peers[pe] : heddle_peer{};
+}
+
 // From here on every operation takes the slow path, also in code that kept heddle_abi_1 in registers.
 void close_hot_path() {
     context::lanes_epoch.fetch_add(1, std::memory_order_relaxed);
-    std::fill_n(memory::symmetric->published, job.n_pes, heddle_peer{});
+    publish(false);
     team::close_peer_tables();
 }
 
@@ -178,12 +186,15 @@ bool build_memory(const char* function, char* error) {
                  job.n_pes);
         return false;
     }
-    heddle_peer* peers = new heddle_peer[static_cast<size_t>(job.n_pes)];
+    auto* peers = static_cast<heddle_peer*>(calloc(static_cast<size_t>(job.n_pes), sizeof(heddle_peer)));
+    if (!peers) {
+        snprintf(error, kErrorBytes, "no memory for a table of %d PEs", job.n_pes);
+        return false;
+    }
     for (int pe = 0; pe < job.n_pes; ++pe) {
         const int slot = job.slot_of(pe);
-        peers[pe] = job.node_of(pe) == job.node
-                        ? heddle_peer{node.heap(slot), node.layout.heap_bytes, node.data(slot), data.bytes()}
-                        : heddle_peer{};
+        if (job.node_of(pe) == job.node)
+            peers[pe] = {node.heap(slot), node.layout.heap_bytes, node.data(slot), data.bytes()};
     }
     // A PE reaches itself at its own addresses. No gap lies behind them, so its last bytes are left to the slow path.
     if (data.bytes() > 0) {
@@ -279,7 +290,7 @@ void open_hot_path() {
     context::start_contexts(job.n_pes, symmetric.nobody);
     context::start_requests();
     if (!base::settings.check)
-        std::copy_n(symmetric.peers, job.n_pes, symmetric.published);
+        publish(true);
 }
 
 // A program that ends without finalize leaves its state as running, and the launcher says so. What it has printed is

@@ -147,8 +147,9 @@ void settle(Team* team, shmem_team_t handle, const Members& members, int room, u
 }
 
 void close_table(Team* team) {
-    if (team->own_peers && team->members.size > 0)
-        std::fill_n(team->own_peers, team->members.size, heddle_peer{});
+    for (int rank = 0; team->own_peers && rank < team->members.size; ++rank)
+        if (team->own_peers[rank].heap)
+            team->own_peers[rank] = {};
     team->peers = nullptr;
 }
 
@@ -315,8 +316,10 @@ const heddle_peer* peers_of(Team* team, bool open) {
             return nullptr;
         ++teams->peer_tables;
     }
+    // Where no entry is written, the table takes no memory.
     for (int rank = 0; open && rank < team->members.size; ++rank)
-        team->own_peers[rank] = memory::symmetric->peers[team->members.pe(rank)];
+        if (const heddle_peer& peer = memory::symmetric->peers[team->members.pe(rank)]; peer.heap)
+            team->own_peers[rank] = peer;
     return team->peers = team->own_peers;
 }
 

@@ -1,0 +1,17 @@
+"""What a PE's memory grows by with the number of PEs of its job, before it has spoken to any."""
+
+import statistics
+
+
+def private_bytes(here, pes):
+    """Of the median PE, each being a node of its own."""
+    result = here.run(str(pes), "./memory", settings={"HEDDLE_NODE_PES": "1", "SHMEM_SYMMETRIC_SIZE": "4M"}, limit=180)
+    assert result.status == 0, result
+    told = [int(line.split()[1]) for line in result.lines if line.startswith("private ")]
+    assert len(told) == pes and min(told) > 0, result
+    return statistics.median(told)
+
+
+def test_a_remote_pe_takes_less_than_200_bytes_before_first_contact(here):
+    few, many = 2, 96
+    assert private_bytes(here, many) - private_bytes(here, few) < 200 * (many - few)
