@@ -4,7 +4,7 @@
 
 int main(void) {
     shmem_init();
-    FILE *file = fopen("/proc/self/smaps_rollup", "r");
+    FILE* file = fopen("/proc/self/smaps_rollup", "r");
     char line[256];
     long kib, sum = 0;
     while (file && fgets(line, sizeof line, file))
