@@ -123,7 +123,7 @@ PROFILES = {
             Group("halo", (2,), {2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, more=_SHORT),
             Group("alltoallv", (2,), {2: (65536,)}, {2: _TWO_CONTEXTS}, more=_SHORT),
             Group("overlap", (2,), {1: (65536, 1048576)}, points=8, more=_SHORT, one_thread=True),
-            Group(pes=(2,), **_START),
+            Group(pes=(2,), rounds=1, **_START),
         ),
     ),
     "full": Profile(
