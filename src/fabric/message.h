@@ -16,7 +16,8 @@ enum class MessageKind : uint32_t {
     kReply,    // position: number of the first return; count; body: each return, padded to words; complete
     kLargeData,   // large. position: of the kLarge record
     kLargeReply,  // large. position: number of the return
-    kPulse,       // position: 0, or 1 more than the number of a PE that is lost; body: name of the sender's host
+    kPulse,  // position: 0, or 1 more than the number of a PE that is lost; count: milliseconds for which the sender
+             // may be silent; body: name of its host
 };
 constexpr uint32_t kMessageKinds = 7;
 

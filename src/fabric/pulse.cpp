@@ -3,10 +3,15 @@
 #include "os/clock.h"
 
 #include <unistd.h>
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
 namespace heddle::fabric {
+
+namespace {
+constexpr uint64_t kMillisecondNs = 1000000;
+}
 
 Pulse::Pulse(Wire& wire, uint64_t silence_ns) : wire_(wire), silence_ns_(silence_ns) {
     gethostname(own_name_, sizeof own_name_ - 1);
@@ -24,7 +29,7 @@ void Pulse::beat(uint64_t now_ns) {
         return;
     if (was_away)
         heard_ns_ = now_ns;
-    if (now_ns - heard_ns_ < silence_ns_)
+    if (now_ns - heard_ns_ < std::max(silence_ns_, allowed_ns_))
         return;
     char reason[kMostName + 64];
     snprintf(reason, sizeof reason, "its host %s has been silent for %.1f s", name_,
@@ -43,14 +48,18 @@ void Pulse::heard(const Header& header, const char* body, size_t bytes) {
     if (header.pe != wire_.surroundings().ring.behind)
         return;
     heard_ns_ = now_ns_;
+    allowed_ns_ = header.count * kMillisecondNs;
     memcpy(name_, body, bytes);
     name_[bytes] = 0;
 }
 
 // lost_pe: 0, or the number of one that is gone, and 1.
 void Pulse::tell(uint64_t lost_pe) {
-    wire_.say(wire_.surroundings().ring.before, {.position = lost_pe, .kind = MessageKind::kPulse}, own_name_,
-              strlen(own_name_));
+    wire_.say(wire_.surroundings().ring.before,
+              {.position = lost_pe,
+               .count = static_cast<uint32_t>(silence_ns_ / kMillisecondNs),
+               .kind = MessageKind::kPulse},
+              own_name_, strlen(own_name_));
 }
 
 // Passed on first: the rest of the ring listens to others.
@@ -58,12 +67,11 @@ void Pulse::lose(int pe, const char* reason) {
     if (losing_)
         return;
     losing_ = true;
-    constexpr uint64_t kRoundNs = 1000000;
     constexpr int kRounds = 100;
     tell(static_cast<uint64_t>(pe) + 1);
     for (int round = 0; round < kRounds; ++round) {  // until it has left
         wire_.poll();
-        os::sleep_ns(kRoundNs);
+        os::sleep_ns(kMillisecondNs);
     }
     wire_.surroundings().lost(pe, reason);
 }

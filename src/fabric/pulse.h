@@ -20,7 +20,8 @@ class Pulse {
   public:
     static constexpr uint64_t kPeriodNs = 500000000;
 
-    // Of a PE with neighbours in the ring; silence_ns: how long the one behind may be silent, 0: for ever.
+    // Of a PE with neighbours in the ring. silence_ns: how long this one asks to be let silent, and the least that it
+    // allows the one behind; 0: it allows for ever.
     Pulse(Wire& wire, uint64_t silence_ns);
 
     // Nothing has been heard yet.
@@ -39,7 +40,8 @@ class Pulse {
     const uint64_t silence_ns_;
     uint64_t now_ns_ = 0;  // of the last beat
     uint64_t sent_ns_ = 0;
-    uint64_t heard_ns_ = 0;  // 0: not yet
+    uint64_t heard_ns_ = 0;    // 0: not yet
+    uint64_t allowed_ns_ = 0;  // as the neighbour asked
     bool losing_ = false;
     char own_name_[kMostName] = {};  // of this host
     char name_[kMostName] = {};      // of the neighbour's

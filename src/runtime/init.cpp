@@ -252,7 +252,9 @@ bool open_network(char* error) {
         if (!base::settings.net_batch)
             surroundings.full_bytes = 1;
         fabric::NetworkOptions options;
-        options.silence_ns = base::settings.net_silence_s * 1000000000;
+        // Where PEs share cores, one that has much to do may be silent for its own turn and those of all others.
+        const uint64_t turns = (static_cast<uint64_t>(job.n_slots) + job.cores - 1) / job.cores;
+        options.silence_ns = base::settings.net_silence_s * 1000000000 * turns;
         options.plugin = "libheddle_ucx.so";
         options.transport = {base::settings.net_devices, base::settings.net_transports,
                              std::max(1, static_cast<int>(base::settings.net_wires)), fabric::kMessageBytes,

@@ -59,6 +59,15 @@ TEST_F(PulseTest, WhoFallsSilentIsLostWithTheNameOfItsHost) {
                                                 "PE 1: as PE 0 has noticed"}));  // the other one is told so
 }
 
+TEST_F(PulseTest, WhoAsksForALongerSilenceIsLetSilent) {
+    start(1, 2 * kSilenceNs);
+    pass(true, true);
+    for (int i = 0; i < 23; ++i) pass(true, false);
+    EXPECT_TRUE(losses.empty());
+    pass(true, false);
+    EXPECT_FALSE(losses.empty());
+}
+
 TEST_F(PulseTest, ALossIsPassedOnAndBelieved) {
     pair[0].arrives({.position = 2, .kind = MessageKind::kPulse}, "a", 1);
     EXPECT_EQ(losses, std::vector<std::string>{"PE 1: as PE 1 has noticed"});
