@@ -75,10 +75,12 @@ inline fabric::Stream* put_at_once(const char* function, shmem_ctx_t ctx, void* 
     const size_t bytes = nelems * element_bytes;  // an overflow needs more elements than are let through
     if (nelems > fabric::record::kMostSmallPut || bytes - 1 >= fabric::record::kMostSmallPut || !source)
         return nullptr;
+    fabric::Stream* const stream = stream_at_once(last_lane, ctx, pe);
+    if (!stream)  // maybe there is no memory yet, either
+        return nullptr;
     fabric::Address to;
     const memory::Region& region = find_region(dest, &to);
-    fabric::Stream* const stream = stream_at_once(last_lane, ctx, pe);
-    if (!stream || to.offset >= region.bytes || bytes > region.bytes - to.offset)
+    if (to.offset >= region.bytes || bytes > region.bytes - to.offset)
         return nullptr;
     char* const at = stream->room(function, fabric::record::put_bytes(bytes));
     stream->publish(fabric::record::put(at, to, source, bytes));
