@@ -3,6 +3,7 @@
 // The one thread of each member. What leaves long data in place until it has been sent waits for that before it
 // returns.
 #include "collective/across.h"
+#include "collective/copy.h"
 #include "collective/step.h"
 
 #include <algorithm>
@@ -269,10 +270,8 @@ class Alltoall {
     // A block to the same node's members.
     void copy_here() const {
         for_members(span_, span_.node, [&](int rank) {
-            const char* from = blocks_.from(source_of(entered_.rank()), rank);
-            char* to = blocks_.to(dest_of(rank), entered_.rank());
-            for (size_t i = 0; i < blocks_.nelems; ++i, from += blocks_.from_step, to += blocks_.to_step)
-                memcpy(to, from, blocks_.element_bytes);
+            copy_strided(blocks_.to(dest_of(rank), entered_.rank()), blocks_.from(source_of(entered_.rank()), rank),
+                         blocks_.to_step, blocks_.from_step, blocks_.nelems, blocks_.element_bytes);
         });
     }
 
@@ -331,9 +330,9 @@ class Alltoall {
         for_members(span_, span_.node, [&](int here) {
             const char* const source = source_of(here);
             for_members(span_, node, [&](int there) {
-                const char* from = blocks_.from(source, there);
-                for (size_t i = 0; i < blocks_.nelems; ++i, from += blocks_.from_step, at += blocks_.element_bytes)
-                    memcpy(at, from, blocks_.element_bytes);
+                copy_strided(at, blocks_.from(source, there), blocks_.element_bytes, blocks_.from_step, blocks_.nelems,
+                             blocks_.element_bytes);
+                at += blocks_.bytes();
             });
         });
         return letter;
@@ -342,9 +341,9 @@ class Alltoall {
         const char* at = letter.data();
         for_members(span_, node, [&](int there) {
             for_members(span_, span_.node, [&](int here) {
-                char* to = blocks_.to(dest_of(here), there);
-                for (size_t i = 0; i < blocks_.nelems; ++i, to += blocks_.to_step, at += blocks_.element_bytes)
-                    memcpy(to, at, blocks_.element_bytes);
+                copy_strided(blocks_.to(dest_of(here), there), at, blocks_.to_step, blocks_.element_bytes,
+                             blocks_.nelems, blocks_.element_bytes);
+                at += blocks_.bytes();
             });
         });
     }

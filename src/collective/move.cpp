@@ -238,31 +238,6 @@ int alltoall(const Call& call, const Group& group, void* dest, const void* sourc
     return 0;
 }
 
-namespace {
-
-// nelems elements that lie `step` bytes apart, from and to.
-template <size_t kBytes>
-void copy_strided(char* to, const char* from, size_t to_step, size_t from_step, size_t nelems) {
-    for (size_t i = 0; i < nelems; ++i) memcpy(to + i * to_step, from + i * from_step, kBytes);
-}
-
-void copy_strided(char* to, const char* from, size_t to_step, size_t from_step, size_t nelems, size_t element_bytes) {
-    switch (element_bytes) {
-        case 1:
-            return copy_strided<1>(to, from, to_step, from_step, nelems);
-        case 2:
-            return copy_strided<2>(to, from, to_step, from_step, nelems);
-        case 4:
-            return copy_strided<4>(to, from, to_step, from_step, nelems);
-        case 8:
-            return copy_strided<8>(to, from, to_step, from_step, nelems);
-        default:
-            return copy_strided<16>(to, from, to_step, from_step, nelems);
-    }
-}
-
-}  // namespace
-
 int alltoalls(const Call& call, const Group& group, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst,
               size_t nelems, size_t element_bytes) {
     Shape shape = shape_of(nelems, dest, source);
