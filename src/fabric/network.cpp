@@ -23,7 +23,8 @@ HEDDLE_PE_LOCAL Network* network = nullptr;
 
 namespace {
 
-constexpr uint64_t kServiceNapNs = 100000, kMostServiceNapNs = 1000000;
+constexpr uint64_t kMillisecondNs = 1000000;
+constexpr uint64_t kServiceNapNs = kMillisecondNs / 10, kMostServiceNapNs = kMillisecondNs;
 constexpr uint32_t kStop = UINT32_MAX;
 
 size_t table_bytes(size_t count) {
@@ -281,7 +282,7 @@ void Network::serve() {
         epoll_event event;
         woken = true;
         if (arm())
-            epoll_wait(descriptors_, &event, 1, pulse_ ? static_cast<int>(Pulse::kPeriodNs / 2000000) : -1);
+            epoll_wait(descriptors_, &event, 1, pulse_ ? static_cast<int>(Pulse::kPeriodNs / 2 / kMillisecondNs) : -1);
         else
             os::sleep_ns(kServiceNapNs);  // another thread polls, or something has come
     }

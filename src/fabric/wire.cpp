@@ -72,10 +72,11 @@ bool Wire::poll() {
 // What there is to do, under the lock.
 bool Wire::work() {
     constexpr int kRounds = 8;  // then another thread may have the lock
-    bool moved = send_queued();
-    moved |= tell_held_back();
+    bool moved = false;
     for (int round = 0; round < kRounds; ++round) {
         bool moves = send_queued();
+        if (round == 0)
+            moves |= tell_held_back();
         moves |= surroundings_.api->progress(surroundings_.transport, number_);
         moves |= answer_queued();
         if (!moves)
@@ -235,6 +236,11 @@ Stream* Wire::stream_of(const Header& header, uint32_t lane) const {
     return stream;
 }
 
+void Wire::acknowledged(const Header& header, uint32_t lane, uint64_t position) const {
+    if (!stream_of(header, lane)->on_ack(position))
+        broken(header.pe, "an acknowledgement of what this PE has not sent");
+}
+
 Inbound& Wire::inbound_of(int pe, uint32_t lane) {
     Peer& peer = peers_[pe];
     for (Inbound* inbound = peer.inbounds; inbound; inbound = inbound->next)
@@ -268,13 +274,11 @@ void Wire::arrived(const Header& header, const char* body, size_t bytes) {
             return;
         }
         case MessageKind::kRecords:
-            if (header.count != 0 && !stream_of(header, header.count - 1)->on_ack(header.complete))
-                broken(header.pe, "an acknowledgement of what this PE has not sent");
+            if (header.count != 0)
+                acknowledged(header, header.count - 1, header.complete);
             return inbound_of(header.pe, header.lane).on_records(header.position, body, bytes);
         case MessageKind::kAck:
-            if (!stream_of(header, header.lane)->on_ack(header.position))
-                broken(header.pe, "an acknowledgement of what this PE has not sent");
-            return;
+            return acknowledged(header, header.lane, header.position);
         case MessageKind::kReply: {
             Stream* const stream = stream_of(header, header.lane);
             if (!stream->on_reply(header.position, header.count, body, bytes) || !stream->on_ack(header.complete))

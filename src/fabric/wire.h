@@ -123,6 +123,7 @@ class Wire {
     Inbound& inbound_of(int pe, uint32_t lane);
     bool is_known(const Header& header) const;
     Stream* stream_of(const Header& header, uint32_t lane) const;
+    void acknowledged(const Header& header, uint32_t lane, uint64_t position) const;
 
     const Surroundings& surroundings_;
     const int number_;
