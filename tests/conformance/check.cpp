@@ -36,6 +36,11 @@ long mapped_pages() {
     return getenv("HEDDLE_NODE_PES") ? resident - shared : size;
 }
 
+uint64_t number(const char* name, uint64_t otherwise) {
+    const char* text = getenv(name);
+    return text ? strtoull(text, nullptr, 10) : otherwise;
+}
+
 bool checked_run() {
     const char* text = getenv("HEDDLE_CHECK");
     return text && strcmp(text, "1") == 0;

@@ -24,6 +24,8 @@ extern int pe;
 extern int n_pes;
 extern constinit thread_local const char* subject;  // the function under test, shown in failures
 
+// A number of the environment.
+uint64_t number(const char* name, uint64_t otherwise);
 // True in a checked run (HEDDLE_CHECK=1), which is slower and stricter.
 bool checked_run();
 

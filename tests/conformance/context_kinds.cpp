@@ -166,10 +166,9 @@ int main() {
     start("context_kinds");
     next = (pe + 1) % n_pes;
     heap = static_cast<unsigned char*>(shmem_malloc(kBytes + 100));
-    const char* text = getenv("HEDDLE_TEST_CYCLES");
     kinds();
     info_of_others();
     both_at_once();
-    cycles(text ? strtoull(text, nullptr, 10) : 20000);
+    cycles(number("HEDDLE_TEST_CYCLES", 20000));
     return finish();
 }

@@ -82,8 +82,7 @@ void run_with_openmp() {
 
 int conformance_crew(Function function, const crew_call* call) {
     static const bool with_openmp = crew_is("openmp");
-    static const char* const most_text = getenv("HEDDLE_TEST_THREADS");
-    static const size_t most = most_text ? strtoul(most_text, nullptr, 10) : kMost;
+    static const size_t most = number("HEDDLE_TEST_THREADS", kMost);
     static Random random = random_for(31, static_cast<uint64_t>(pe));
     static bool started = false;
     CHECK(most >= 1 && most <= kMost);

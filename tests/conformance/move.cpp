@@ -108,8 +108,7 @@ int main() {
         buffers[0] = Buffer(static_cast<unsigned char*>(shmem_align(64, kCapacity)), kCapacity);
         buffers[1] = Buffer(buffers == dests ? static_dest : static_source, kCapacity);
     }
-    const char* text = getenv("HEDDLE_TEST_ROUNDS");
-    const uint64_t rounds = text ? strtoull(text, nullptr, 10) : 1;
+    const uint64_t rounds = number("HEDDLE_TEST_ROUNDS", 1);
     std::vector<Group> groups = make_groups();
     syncs(groups);
     for (size_t i = 0; i < move_rows_count; ++i) {

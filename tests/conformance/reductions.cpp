@@ -77,8 +77,7 @@ int main() {
         buffers[0] = Buffer(static_cast<unsigned char*>(shmem_align(64, kCapacity)), kCapacity);
         buffers[1] = Buffer(buffers == dests ? static_dest : static_source, kCapacity);
     }
-    const char* text = getenv("HEDDLE_TEST_ROUNDS");
-    const uint64_t rounds = text ? strtoull(text, nullptr, 10) : 1;
+    const uint64_t rounds = number("HEDDLE_TEST_ROUNDS", 1);
     std::vector<Group> groups = make_groups();
     for (size_t i = 0; i < reduce_rows_count; ++i) all_operations(groups, reduce_rows[i], i, rounds);
     destroy_groups(groups);

@@ -350,11 +350,6 @@ class Worker {
     uint64_t unread_ = 0;  // takes old values that nobody looks at, whenever they come
 };
 
-size_t number_from(const char* name, size_t otherwise) {
-    const char* text = getenv(name);
-    return text ? strtoul(text, nullptr, 10) : otherwise;
-}
-
 uint64_t* make_words(size_t count) {
     auto* made = static_cast<uint64_t*>(shmem_calloc(count, sizeof(uint64_t)));
     CHECK(made);
@@ -365,8 +360,8 @@ uint64_t* make_words(size_t count) {
 
 int main() {
     start("schedules");
-    n_threads = number_from("HEDDLE_TEST_THREADS", 3);
-    steps = number_from("HEDDLE_TEST_STEPS", 300);
+    n_threads = number("HEDDLE_TEST_THREADS", 3);
+    steps = number("HEDDLE_TEST_STEPS", 300);
     CHECK(n_threads <= std::size(mailboxes));
     heap = static_cast<unsigned char*>(shmem_calloc(static_cast<size_t>(n_pes) * n_threads, kShareBytes));
     CHECK(heap);

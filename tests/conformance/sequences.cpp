@@ -269,11 +269,6 @@ void* run(void* sequence) {
     return nullptr;
 }
 
-uint64_t number(const char* name, uint64_t otherwise) {
-    const char* text = getenv(name);
-    return text ? strtoull(text, nullptr, 10) : otherwise;
-}
-
 // Teams for a thread of its own: as make_groups, but with a copy of the world in the world's place.
 std::vector<Group> own_groups(bool first) {
     std::vector<Group> groups = make_groups();

@@ -478,9 +478,8 @@ T* make(size_t count) {
 
 int main() {
     start("stress");
-    const char* const text = getenv("HEDDLE_TEST_OPERATIONS");
     const size_t pes = static_cast<size_t>(n_pes), workers = pes * kThreads;
-    const size_t steps = ((text ? strtoul(text, nullptr, 10) : 20000) + workers - 1) / workers;
+    const size_t steps = (number("HEDDLE_TEST_OPERATIONS", 20000) + workers - 1) / workers;
     slices = make<unsigned char>(workers * kSliceBytes);
     own_signals = make<uint64_t>(workers), hashes = make<uint64_t>(workers);
     done = make<Sums>(pes), right = make<Sums>(pes), shared = make<Sums>(1);

@@ -214,11 +214,11 @@ void configurations() {
 }
 
 // Teams one after the other, each used; memory does not grow.
-void cycles(long times) {
+void cycles(uint64_t times) {
     subject = "create and destroy";
     static int one = 1, sum;
     long before = 0;
-    for (long i = 0; i < times; ++i) {
+    for (uint64_t i = 0; i < times; ++i) {
         if (i == times / 4)
             before = mapped_pages();
         shmem_team_t team;
@@ -300,10 +300,6 @@ void finalize_and_init() {
 
 int main() {
     start("teams");
-    const auto number = [](const char* name, long otherwise) {
-        const char* text = getenv(name);
-        return text ? strtol(text, nullptr, 10) : otherwise;
-    };
     predefined();
     every_strided_split();
     splits_of_splits(4);
