@@ -867,6 +867,390 @@ int pshmemx_longdouble_prod_reduce_mt(shmem_team_t team, long double *dest, cons
 int pshmemx_complexd_prod_reduce_mt(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_complexf_prod_reduce_mt(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce, int thread, int nthreads);
 
+/* ---- Non-blocking collectives under a request: arguments as in the blocking forms; *req is made when it is SHMEMX_REQUEST_NULL. Those of a team are carried out in the order in which they are posted, which is the same on all members; data may be used again when the request is complete */
+
+/* Waits for all members; completes local stores alone. */
+int pshmemx_team_sync_nbe(shmem_team_t team, shmemx_request_t *req);
+
+/* shmemx_team_sync_nbe after a quiet of the default context. */
+int pshmemx_team_barrier_nbe(shmem_team_t team, shmemx_request_t *req);
+
+/* Copies nelems elements of source on member PE_root to dest on all members; dest may be source. */
+int pshmemx_float_broadcast_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_double_broadcast_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_longdouble_broadcast_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_char_broadcast_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_schar_broadcast_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_short_broadcast_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_int_broadcast_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_long_broadcast_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_longlong_broadcast_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_uchar_broadcast_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_ushort_broadcast_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_uint_broadcast_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_ulong_broadcast_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_ulonglong_broadcast_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_int8_broadcast_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_int16_broadcast_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_int32_broadcast_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_int64_broadcast_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_uint8_broadcast_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_uint16_broadcast_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_uint32_broadcast_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_uint64_broadcast_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_size_broadcast_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int PE_root, shmemx_request_t *req);
+int pshmemx_ptrdiff_broadcast_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int PE_root, shmemx_request_t *req);
+
+/* The same for nelems bytes. */
+int pshmemx_broadcastmem_nbe(shmem_team_t team, void *dest, const void *source, size_t nelems, int PE_root, shmemx_request_t *req);
+
+/* dest on all members becomes the members' sources one after the other; nelems may differ. */
+int pshmemx_float_collect_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_double_collect_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_longdouble_collect_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_char_collect_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_schar_collect_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_short_collect_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int_collect_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_long_collect_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_longlong_collect_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uchar_collect_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ushort_collect_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint_collect_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ulong_collect_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ulonglong_collect_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int8_collect_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int16_collect_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int32_collect_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int64_collect_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint8_collect_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint16_collect_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint32_collect_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint64_collect_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_size_collect_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ptrdiff_collect_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, shmemx_request_t *req);
+
+/* The same for nelems bytes. */
+int pshmemx_collectmem_nbe(shmem_team_t team, void *dest, const void *source, size_t nelems, shmemx_request_t *req);
+
+/* collect with the same nelems on all members. */
+int pshmemx_float_fcollect_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_double_fcollect_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_longdouble_fcollect_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_char_fcollect_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_schar_fcollect_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_short_fcollect_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int_fcollect_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_long_fcollect_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_longlong_fcollect_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uchar_fcollect_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ushort_fcollect_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint_fcollect_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ulong_fcollect_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ulonglong_fcollect_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int8_fcollect_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int16_fcollect_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int32_fcollect_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int64_fcollect_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint8_fcollect_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint16_fcollect_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint32_fcollect_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint64_fcollect_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_size_fcollect_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ptrdiff_fcollect_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, shmemx_request_t *req);
+
+/* The same for nelems bytes. */
+int pshmemx_fcollectmem_nbe(shmem_team_t team, void *dest, const void *source, size_t nelems, shmemx_request_t *req);
+
+/* Block j of source, nelems elements, goes to member j, as the block of this member's number in dest. */
+int pshmemx_float_alltoall_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_double_alltoall_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_longdouble_alltoall_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_char_alltoall_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_schar_alltoall_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_short_alltoall_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int_alltoall_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_long_alltoall_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_longlong_alltoall_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uchar_alltoall_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ushort_alltoall_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint_alltoall_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ulong_alltoall_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ulonglong_alltoall_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int8_alltoall_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int16_alltoall_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int32_alltoall_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int64_alltoall_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint8_alltoall_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint16_alltoall_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint32_alltoall_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint64_alltoall_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_size_alltoall_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ptrdiff_alltoall_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, shmemx_request_t *req);
+
+/* The same for blocks of nelems bytes. */
+int pshmemx_alltoallmem_nbe(shmem_team_t team, void *dest, const void *source, size_t nelems, shmemx_request_t *req);
+
+/* alltoall of elements that lie dst and sst elements apart. */
+int pshmemx_float_alltoalls_nbe(shmem_team_t team, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_double_alltoalls_nbe(shmem_team_t team, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_longdouble_alltoalls_nbe(shmem_team_t team, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_char_alltoalls_nbe(shmem_team_t team, char *dest, const char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_schar_alltoalls_nbe(shmem_team_t team, signed char *dest, const signed char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_short_alltoalls_nbe(shmem_team_t team, short *dest, const short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_int_alltoalls_nbe(shmem_team_t team, int *dest, const int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_long_alltoalls_nbe(shmem_team_t team, long *dest, const long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_longlong_alltoalls_nbe(shmem_team_t team, long long *dest, const long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_uchar_alltoalls_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_ushort_alltoalls_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint_alltoalls_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_ulong_alltoalls_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_ulonglong_alltoalls_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_int8_alltoalls_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_int16_alltoalls_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_int32_alltoalls_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_int64_alltoalls_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint8_alltoalls_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint16_alltoalls_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint32_alltoalls_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint64_alltoalls_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_size_alltoalls_nbe(shmem_team_t team, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+int pshmemx_ptrdiff_alltoalls_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+
+/* The same for bytes. */
+int pshmemx_alltoallsmem_nbe(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
+
+/* dest[i] on all members becomes the bitwise and of their source[i], combined in the order of their numbers; dest
+   may be source. */
+int pshmemx_uchar_and_reduce_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ushort_and_reduce_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint_and_reduce_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ulong_and_reduce_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ulonglong_and_reduce_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int8_and_reduce_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int16_and_reduce_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int32_and_reduce_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int64_and_reduce_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint8_and_reduce_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint16_and_reduce_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint32_and_reduce_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint64_and_reduce_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_size_and_reduce_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, shmemx_request_t *req);
+
+/* dest[i] on all members becomes the bitwise or of their source[i], combined in the order of their numbers; dest may
+   be source. */
+int pshmemx_uchar_or_reduce_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ushort_or_reduce_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint_or_reduce_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ulong_or_reduce_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ulonglong_or_reduce_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int8_or_reduce_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int16_or_reduce_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int32_or_reduce_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int64_or_reduce_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint8_or_reduce_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint16_or_reduce_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint32_or_reduce_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint64_or_reduce_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_size_or_reduce_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, shmemx_request_t *req);
+
+/* dest[i] on all members becomes the bitwise exclusive or of their source[i], combined in the order of their
+   numbers; dest may be source. */
+int pshmemx_uchar_xor_reduce_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ushort_xor_reduce_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint_xor_reduce_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ulong_xor_reduce_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ulonglong_xor_reduce_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int8_xor_reduce_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int16_xor_reduce_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int32_xor_reduce_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int64_xor_reduce_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint8_xor_reduce_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint16_xor_reduce_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint32_xor_reduce_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint64_xor_reduce_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_size_xor_reduce_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, shmemx_request_t *req);
+
+/* dest[i] on all members becomes the largest of their source[i], combined in the order of their numbers; dest may be
+   source. */
+int pshmemx_char_max_reduce_nbe(shmem_team_t team, char *dest, const char *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_schar_max_reduce_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_short_max_reduce_nbe(shmem_team_t team, short *dest, const short *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int_max_reduce_nbe(shmem_team_t team, int *dest, const int *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_long_max_reduce_nbe(shmem_team_t team, long *dest, const long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_longlong_max_reduce_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ptrdiff_max_reduce_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uchar_max_reduce_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ushort_max_reduce_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint_max_reduce_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ulong_max_reduce_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ulonglong_max_reduce_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int8_max_reduce_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int16_max_reduce_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int32_max_reduce_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int64_max_reduce_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint8_max_reduce_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint16_max_reduce_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint32_max_reduce_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint64_max_reduce_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_size_max_reduce_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_float_max_reduce_nbe(shmem_team_t team, float *dest, const float *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_double_max_reduce_nbe(shmem_team_t team, double *dest, const double *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_longdouble_max_reduce_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, shmemx_request_t *req);
+
+/* dest[i] on all members becomes the smallest of their source[i], combined in the order of their numbers; dest may
+   be source. */
+int pshmemx_char_min_reduce_nbe(shmem_team_t team, char *dest, const char *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_schar_min_reduce_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_short_min_reduce_nbe(shmem_team_t team, short *dest, const short *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int_min_reduce_nbe(shmem_team_t team, int *dest, const int *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_long_min_reduce_nbe(shmem_team_t team, long *dest, const long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_longlong_min_reduce_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ptrdiff_min_reduce_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uchar_min_reduce_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ushort_min_reduce_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint_min_reduce_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ulong_min_reduce_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ulonglong_min_reduce_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int8_min_reduce_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int16_min_reduce_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int32_min_reduce_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int64_min_reduce_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint8_min_reduce_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint16_min_reduce_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint32_min_reduce_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint64_min_reduce_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_size_min_reduce_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_float_min_reduce_nbe(shmem_team_t team, float *dest, const float *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_double_min_reduce_nbe(shmem_team_t team, double *dest, const double *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_longdouble_min_reduce_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, shmemx_request_t *req);
+
+/* dest[i] on all members becomes the sum of their source[i], combined in the order of their numbers; dest may be
+   source. */
+int pshmemx_char_sum_reduce_nbe(shmem_team_t team, char *dest, const char *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_schar_sum_reduce_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_short_sum_reduce_nbe(shmem_team_t team, short *dest, const short *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int_sum_reduce_nbe(shmem_team_t team, int *dest, const int *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_long_sum_reduce_nbe(shmem_team_t team, long *dest, const long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_longlong_sum_reduce_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ptrdiff_sum_reduce_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uchar_sum_reduce_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ushort_sum_reduce_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint_sum_reduce_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ulong_sum_reduce_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ulonglong_sum_reduce_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int8_sum_reduce_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int16_sum_reduce_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int32_sum_reduce_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int64_sum_reduce_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint8_sum_reduce_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint16_sum_reduce_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint32_sum_reduce_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint64_sum_reduce_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_size_sum_reduce_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_float_sum_reduce_nbe(shmem_team_t team, float *dest, const float *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_double_sum_reduce_nbe(shmem_team_t team, double *dest, const double *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_longdouble_sum_reduce_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_complexd_sum_reduce_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_complexf_sum_reduce_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce, shmemx_request_t *req);
+
+/* dest[i] on all members becomes the product of their source[i], combined in the order of their numbers; dest may be
+   source. */
+int pshmemx_char_prod_reduce_nbe(shmem_team_t team, char *dest, const char *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_schar_prod_reduce_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_short_prod_reduce_nbe(shmem_team_t team, short *dest, const short *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int_prod_reduce_nbe(shmem_team_t team, int *dest, const int *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_long_prod_reduce_nbe(shmem_team_t team, long *dest, const long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_longlong_prod_reduce_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ptrdiff_prod_reduce_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uchar_prod_reduce_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ushort_prod_reduce_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint_prod_reduce_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ulong_prod_reduce_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_ulonglong_prod_reduce_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int8_prod_reduce_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int16_prod_reduce_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int32_prod_reduce_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_int64_prod_reduce_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint8_prod_reduce_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint16_prod_reduce_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint32_prod_reduce_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_uint64_prod_reduce_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_size_prod_reduce_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_float_prod_reduce_nbe(shmem_team_t team, float *dest, const float *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_double_prod_reduce_nbe(shmem_team_t team, double *dest, const double *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_longdouble_prod_reduce_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_complexd_prod_reduce_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce, shmemx_request_t *req);
+int pshmemx_complexf_prod_reduce_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce, shmemx_request_t *req);
+
+/* dest[i] becomes the sum of source[i] of the members up to and with this one; dest may be source. */
+int pshmemx_char_sum_inscan_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_schar_sum_inscan_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_short_sum_inscan_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int_sum_inscan_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_long_sum_inscan_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_longlong_sum_inscan_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ptrdiff_sum_inscan_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uchar_sum_inscan_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ushort_sum_inscan_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint_sum_inscan_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ulong_sum_inscan_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ulonglong_sum_inscan_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int8_sum_inscan_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int16_sum_inscan_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int32_sum_inscan_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int64_sum_inscan_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint8_sum_inscan_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint16_sum_inscan_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint32_sum_inscan_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint64_sum_inscan_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_size_sum_inscan_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_float_sum_inscan_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_double_sum_inscan_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_longdouble_sum_inscan_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_complexd_sum_inscan_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_complexf_sum_inscan_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, shmemx_request_t *req);
+
+/* dest[i] becomes the sum of source[i] of the members before this one, 0 on the first; dest may be source. */
+int pshmemx_char_sum_exscan_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_schar_sum_exscan_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_short_sum_exscan_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int_sum_exscan_nbe(shmem_team_t team, int *dest, const int *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_long_sum_exscan_nbe(shmem_team_t team, long *dest, const long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_longlong_sum_exscan_nbe(shmem_team_t team, long long *dest, const long long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ptrdiff_sum_exscan_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uchar_sum_exscan_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ushort_sum_exscan_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint_sum_exscan_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ulong_sum_exscan_nbe(shmem_team_t team, unsigned long *dest, const unsigned long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_ulonglong_sum_exscan_nbe(shmem_team_t team, unsigned long long *dest, const unsigned long long *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int8_sum_exscan_nbe(shmem_team_t team, int8_t *dest, const int8_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int16_sum_exscan_nbe(shmem_team_t team, int16_t *dest, const int16_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int32_sum_exscan_nbe(shmem_team_t team, int32_t *dest, const int32_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_int64_sum_exscan_nbe(shmem_team_t team, int64_t *dest, const int64_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint8_sum_exscan_nbe(shmem_team_t team, uint8_t *dest, const uint8_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint16_sum_exscan_nbe(shmem_team_t team, uint16_t *dest, const uint16_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint32_sum_exscan_nbe(shmem_team_t team, uint32_t *dest, const uint32_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_uint64_sum_exscan_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_size_sum_exscan_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_float_sum_exscan_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_double_sum_exscan_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_longdouble_sum_exscan_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_complexd_sum_exscan_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, shmemx_request_t *req);
+int pshmemx_complexf_sum_exscan_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, shmemx_request_t *req);
+
+/* ---- Progress */
+
+/* Makes progress: what can go on of non-blocking operations goes on. Never blocks. For programs that place their own
+   polls. */
+void pshmemx_progress(void);
+
+/* Who makes progress in this PE from now on, beside its calls: "manual" nobody; "thread:spin", "thread:monitor",
+   "thread:block" a thread that rests so while there is nothing to do; "thread" one that rests as suits the machine;
+   "auto" likewise, but on the node only while a core is free (the default; HEDDLE_PROGRESS sets it at start-up). 0,
+   or nonzero with a message for an unknown word and for what this machine cannot do. */
+int pshmemx_progress_policy(const char *policy);
+
 /* ---- Contexts */
 
 /* What ctx was asked to be and what it is. 0, or nonzero for SHMEM_CTX_INVALID. */

@@ -121,6 +121,15 @@ bool read_settings(Settings* into, char* error, size_t error_bytes) {
     return true;
 }
 
+bool find_choice(const char* name, const char* text, int* choice, const char** words) {
+    SettingRow rows[64];
+    const size_t count = setting_rows(rows, 64);
+    for (size_t i = 0; i < count; ++i)
+        if (strcmp(rows[i].name, name) == 0)
+            return parse(text, *words = rows[i].fallback, choice, words);
+    return false;
+}
+
 size_t setting_rows(SettingRow* rows, size_t max) {
     size_t count = 0;
     Found found;

@@ -40,6 +40,10 @@ bool read_settings(Settings* into, char* error, size_t error_bytes);
 // until the environment changes. max: room in rows.
 size_t setting_rows(SettingRow* rows, size_t max);
 
+// What a choice, the setting of that name, is when its text is this: false when it is none, and then *words are those
+// that are right.
+bool find_choice(const char* name, const char* text, int* choice, const char** words);
+
 // A size in the form of SHMEM_SYMMETRIC_SIZE ("1.5g"), rounded up to whole bytes. False when malformed or beyond 2^56.
 bool parse_bytes(const char* text, size_t* bytes);
 

@@ -61,9 +61,10 @@ int64_t symmetric_offset(const void* address) {
     return -1;
 }
 
-// What a member shows the others of its call: the function, hashed, and the values of its shape.
+// What a member shows the others of its call: the function, hashed, where it was called, and the values of its shape.
 struct Shown {
     uint32_t function;
+    base::CallText text;
     int64_t values[5];
 };
 
@@ -75,13 +76,14 @@ team::Team& team_of(const Call& call, const Group& group) {
 
 // All members on this node show what they called, and each compares it with its own.
 void Entered::compare(Shape shape) const {
-    team::enter_collective(call, place.room.index);
+    if (!progress::Fiber::current())  // this PE is elsewhere
+        team::enter_collective(call, place.room.index);
     const Shape::Argument shown[] = {shape.arguments[0],
                                      shape.arguments[1],
                                      shape.arguments[2],
                                      {"dest, from the start of its region,", symmetric_offset(shape.dest)},
                                      {"source, from the start of its region,", symmetric_offset(shape.source)}};
-    Shown mine = {hash(call.function), {}};
+    Shown mine = {hash(call.function), base::describe(call), {}};
     for (size_t i = 0; i < std::size(shown); ++i) mine.values[i] = shown[i].value;
     memcpy(team::next_letter(place), &mine, sizeof mine);
     team::meet(call, place);
@@ -92,7 +94,7 @@ void Entered::compare(Shape shape) const {
         if (theirs.function != mine.function)
             fatal(call.function,
                   "PE %d is in %s while this PE is in %s: right would be the same collective on all members", other,
-                  team::whereabouts_of(other).data(), team::whereabouts_of(memory::symmetric->pe).data());
+                  theirs.text.data(), mine.text.data());
         for (size_t i = 0; i < std::size(shown); ++i) {
             if (mine.values[i] != theirs.values[i])
                 fatal(call.function, "%s is %lld here, but %lld on PE %d: right would be the same on all",
@@ -103,7 +105,8 @@ void Entered::compare(Shape shape) const {
 }
 
 void Entered::leave() {
-    team::leave_collective();
+    if (!progress::Fiber::current())
+        team::leave_collective();
 }
 
 void Buffer::check(const Call& call, const char* argument, const void* address, size_t bytes) {

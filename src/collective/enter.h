@@ -113,7 +113,10 @@ class Entered {
         : call(called),
           team(of_group),
           place(of_group.place),
-          crew(called, of_group.crew, group.thread, group.threads) {}
+          crew(called, of_group.crew, group.thread, group.threads) {
+        if (of_group.sequence)  // what was posted before comes first
+            of_group.sequence->wait(called.function);
+    }
     void compare(Shape shape) const;
     static void leave();
 };

@@ -18,7 +18,10 @@ constexpr size_t kMostLetter = 16 * 1024;
 // another in the step.
 class Step {
   public:
-    explicit Step(Entered& entered) : entered_(entered), number_(++entered.team.span->steps) {}
+    explicit Step(Entered& entered)
+        : entered_(entered),
+          number_(++entered.team.span->steps),
+          lane_(progress::Fiber::current() ? entered.team.lanes.load(std::memory_order_relaxed) : nullptr) {}
 
     // One letter, of at most kMostLetter. It leaves at once.
     void send(int to_rank, uint32_t round, const void* data, size_t bytes) const;
@@ -39,7 +42,7 @@ class Step {
     void done(int to_rank) const;
 
   private:
-    operations::Under under() const { return {.call = entered_.call, .ctx = SHMEM_CTX_DEFAULT}; }
+    operations::Under under() const { return {.call = entered_.call, .ctx = SHMEM_CTX_DEFAULT, .lane = lane_}; }
     uint64_t key(uint32_t round, uint32_t piece) const {
         return entered_.team.span->id ^ (number_ * 0x9e3779b97f4a7c15) ^ (uint64_t{piece} << 33 | uint64_t{round} << 1);
     }
@@ -49,6 +52,7 @@ class Step {
 
     Entered& entered_;
     const uint64_t number_;
+    fabric::Lane* const lane_;  // of non-blocking collectives, which any thread carries on; null: the thread's own
 };
 
 inline bool is_leader(const Entered& entered) {

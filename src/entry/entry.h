@@ -2,6 +2,7 @@
 #pragma once
 
 #include "collective/move.h"
+#include "collective/nonblocking.h"
 #include "collective/reduce.h"
 #include "collective/sync.h"
 #include "entry/twin.h"

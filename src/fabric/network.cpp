@@ -7,6 +7,7 @@
 #include "os/plugin.h"
 
 #include <dlfcn.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
@@ -25,7 +26,7 @@ namespace {
 
 constexpr uint64_t kMillisecondNs = 1000000;
 constexpr uint64_t kServiceNapNs = kMillisecondNs / 10, kMostServiceNapNs = kMillisecondNs;
-constexpr uint32_t kStop = UINT32_MAX;
+constexpr uint32_t kWakeup = UINT32_MAX;
 
 size_t table_bytes(size_t count) {
     return os::round_up(count * sizeof(std::atomic<void*>), os::kPageBytes);
@@ -121,7 +122,7 @@ std::unique_ptr<Network> Network::open(const NetworkOptions& options, const Surr
         snprintf(error, error_bytes, "cannot prepare the service thread: %s", strerror(errno));
         return nullptr;
     }
-    epoll_event event = {EPOLLIN, {.u32 = kStop}};
+    epoll_event event = {EPOLLIN, {.u32 = kWakeup}};
     epoll_ctl(made->descriptors_, EPOLL_CTL_ADD, made->wakeup_, &event);
     for (int number = 0; number < wanted.wires; ++number) {
         auto wire = std::make_unique<Wire>(made->surroundings_, number);
@@ -244,18 +245,62 @@ void Network::stop() {
     if (!serving_)
         return;
     stopping_.store(true, std::memory_order_release);  // pairs with serve
-    const uint64_t one = 1;
-    if (write(wakeup_, &one, sizeof one) == static_cast<ssize_t>(sizeof one))
-        pthread_join(service_, nullptr);
-    uint64_t count;
-    if (read(wakeup_, &count, sizeof count) < 0)
-        base::complain("network", "the service thread's descriptor: %s", strerror(errno));
+    wake_up();
+    pthread_join(service_, nullptr);
+    clear_wakeup();
     serving_ = false;
 }
 
 void* Network::run_service(void* it) {
     static_cast<Network*>(it)->serve();
     return nullptr;
+}
+
+void Network::set_service(Service service) {
+    service_kind_.store(service, std::memory_order_release);  // pairs with serve
+    wake_up();
+}
+
+void Network::wake_up() {
+    const uint64_t one = 1;
+    if (write(wakeup_, &one, sizeof one) < 0 && errno != EAGAIN)
+        base::complain("network", "the service thread's descriptor: %s", strerror(errno));
+}
+
+// True after a nap, when other threads poll.
+bool Network::keeps_away(uint32_t* seen, uint64_t* nap_ns) {
+    const progress::WaitPolicy* const policy = surroundings_.policy;
+    const uint32_t turn = away_.value.load(std::memory_order_acquire);
+    const uint32_t polls = polls_.load(std::memory_order_relaxed);
+    const bool under_way = policy && policy->posted.load(std::memory_order_relaxed) != 0;
+    if (under_way ? policy->pollers.load(std::memory_order_relaxed) == 0 : polls == *seen) {
+        *nap_ns = kServiceNapNs;
+        return false;
+    }
+    *seen = polls;
+    const timespec deadline = os::to_timespec(os::now_ns() + *nap_ns);
+    away_.sleep(turn + 1, &deadline);
+    *nap_ns = std::min(2 * *nap_ns, kMostServiceNapNs);
+    return std::none_of(wires_.begin(), wires_.end(), [](const auto& wire) { return wire->owes(); });
+}
+
+void Network::wait_for_pulses() {
+    pollfd sources[2] = {{wakeup_, POLLIN, 0}, {-1, POLLIN, 0}};
+    if (pulse_wire_ && pulse_wire_->arm())
+        sources[1].fd = surroundings_.api->descriptor(surroundings_.transport, pulse_wire_->number());
+    if (::poll(sources, 2, longest_sleep()) > 0 && sources[0].revents != 0)
+        clear_wakeup();
+}
+
+void Network::clear_wakeup() {
+    uint64_t count;
+    if (read(wakeup_, &count, sizeof count) < 0 && errno != EAGAIN)
+        base::complain("network", "the service thread's descriptor: %s", strerror(errno));
+}
+
+// Milliseconds that the service thread may sleep.
+int Network::longest_sleep() const {
+    return pulse_ ? static_cast<int>(Pulse::kPeriodNs / 2 / kMillisecondNs) : -1;
 }
 
 void Network::serve() {
@@ -265,26 +310,24 @@ void Network::serve() {
     while (!stopping_.load(std::memory_order_acquire)) {  // pairs with stop
         beat(woken);
         woken = false;
-        const uint32_t polls = polls_.load(std::memory_order_relaxed);
-        if (polls != seen) {
-            seen = polls;
-            os::sleep_ns(nap_ns);
-            nap_ns = std::min(2 * nap_ns, kMostServiceNapNs);
-            if (std::none_of(wires_.begin(), wires_.end(), [](const auto& wire) { return wire->owes(); }))
-                continue;
-        } else {
-            nap_ns = kServiceNapNs;
-        }
-        bool moved = false;
-        for (const auto& wire : wires_) moved |= wire->poll();
-        if (moved)
+        const Service kind = service_kind_.load(std::memory_order_acquire);  // pairs with set_service
+        if (kind != Service::kSpins && keeps_away(&seen, &nap_ns))
             continue;
-        epoll_event event;
+        bool moved = false;
+        if (kind != Service::kNone)
+            for (const auto& wire : wires_) moved |= wire->poll();
+        seen = polls_.load(std::memory_order_relaxed);  // what goes on after a poll may poll itself
+        if (moved || kind == Service::kSpins)
+            continue;
         woken = true;
-        if (arm())
-            epoll_wait(descriptors_, &event, 1, pulse_ ? static_cast<int>(Pulse::kPeriodNs / 2 / kMillisecondNs) : -1);
-        else
+        epoll_event event;
+        if (kind == Service::kNone) {
+            wait_for_pulses();
+        } else if (!arm()) {
             os::sleep_ns(kServiceNapNs);  // another thread polls, or something has come
+        } else if (epoll_wait(descriptors_, &event, 1, longest_sleep()) == 1 && event.data.u32 == kWakeup) {
+            clear_wakeup();
+        }
     }
 }
 

@@ -4,7 +4,9 @@
 // Service: all of a PE's wires are polled by whoever waits in the library, and otherwise by the service thread, which
 // sleeps on the transport's descriptors. While others poll it keeps away, and looks again after a tenth of a
 // millisecond, then more and more rarely, up to a millisecond; so it costs nothing while nothing comes, and a PE that
-// computes answers after one wake-up.
+// computes answers after one wake-up. While non-blocking collectives are under way it keeps away from threads that wait
+// alone, and comes back when they have ended waiting (take_over). The policy of progress may let it spin, or leave the
+// wires to the program's own calls.
 #pragma once
 
 #include "base/pe_local.h"
@@ -19,6 +21,8 @@
 #include <vector>
 
 namespace heddle::fabric {
+
+enum class Service : int { kSleeps, kSpins, kNone };  // of the lanes' wires; pulses are served in any case
 
 struct NetworkOptions {
     Options transport;
@@ -47,6 +51,11 @@ class Network {
     // until start.
     void part() { parting_.store(true, std::memory_order_relaxed); }
 
+    // From now on.
+    void set_service(Service service);
+    // The threads of the program that polled do so no more, and something is under way.
+    void take_over() { away_.advance(); }
+
     // A lane on the list, for this thread or (`thread` null) for one thread at a time. Null when there is no memory.
     Lane* make_lane(std::atomic<Lane*>& list, const void* thread);
     // Gives all lanes of a list back; all their streams are quiet.
@@ -67,6 +76,11 @@ class Network {
     Network() = default;
     static void* run_service(void* network);
     void serve();
+    bool keeps_away(uint32_t* seen, uint64_t* nap_ns);
+    void wait_for_pulses();
+    int longest_sleep() const;
+    void wake_up();
+    void clear_wakeup();
     bool arm();
     void beat(bool woken);
 
@@ -82,9 +96,11 @@ class Network {
     pthread_t service_ = {};
     bool serving_ = false;
     uint64_t beat_ns_ = 0;
+    std::atomic<Service> service_kind_{Service::kSleeps};
+    sync::Gate away_{};  // moves when the service thread is to end its nap
     std::atomic<bool> stopping_{false};
     std::atomic<bool> parting_{false};
-    int wakeup_ = -1;       // an eventfd: stop
+    int wakeup_ = -1;       // an eventfd: stop, or another kind of service
     int descriptors_ = -1;  // an epoll of it and of those of the wires
 
     friend struct NetworkEvents;

@@ -62,10 +62,12 @@ bool Wire::poll() {
     bool moved = false;
     do {
         if (!try_lock())
-            return moved;
+            break;
         moved |= work();
         unlock();
     } while (to_send_.load(std::memory_order_seq_cst) != nullptr);  // pairs with queue
+    if (moved && surroundings_.go_on)
+        surroundings_.go_on(surroundings_.waiting);
     return moved;
 }
 

@@ -38,7 +38,10 @@ struct Surroundings {
     void (*lost)(int pe, const char* reason) = nullptr;
     // Something has moved that a thread may wait for.
     void (*landed)(void* waiting) = nullptr;
+    // Called behind a poll that moved something, without the wire's lock: what waits may go on. May be null.
+    void (*go_on)(void* waiting) = nullptr;
     void* waiting = nullptr;
+    const progress::WaitPolicy* policy = nullptr;  // of the threads that wait
     Ring ring;
     bool is_native = false;             // some PEs may be put to and got from directly
     size_t full_bytes = kMessageBytes;  // so much is a full message; 1: every record goes by itself

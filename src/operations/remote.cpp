@@ -62,7 +62,7 @@ inline Lane& lane_of(Context& context) {
 }
 
 inline Stream& stream_for(const Under& under, int pe) {
-    return lane_of(context::context_of(under.ctx)).to(pe);
+    return (under.lane ? *under.lane : lane_of(context::context_of(under.ctx))).to(pe);
 }
 
 Address address_of(const void* address) {

@@ -96,6 +96,7 @@ struct Under {
     shmem_ctx_t ctx;
     shmemx_request_t* req = nullptr;  // null: none
     bool blocking = false;            // the caller goes on when it is done: at its source for a put, here for a get
+    fabric::Lane* lane = nullptr;     // to be used instead of the thread's of ctx
 };
 
 void remote_put(const Under& under, void* dest, const void* source, size_t bytes, int pe);

@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <unistd.h>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -9,7 +10,34 @@
 
 namespace heddle::os {
 
-int usable_cores() {
+namespace {
+
+// The least quota of the process's control group (version 2) and those above it; 0: no limit.
+int quota_cores() {
+    char group[PATH_MAX] = "", path[PATH_MAX + 64];
+    FILE* file = fopen("/proc/self/cgroup", "re");
+    while (file && fgets(group, sizeof group, file) && strncmp(group, "0::/", 4) != 0) group[0] = '\0';
+    if (file)
+        fclose(file);
+    if (!group[0])
+        return 0;
+    group[strcspn(group, "\n")] = '\0';
+    int least = 0;
+    for (char* end = group + strlen(group); end > group + 3; *end = '\0') {
+        snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group + 3);
+        char line[64] = "";
+        if (FILE* limit = fopen(path, "re")) {
+            const int cores = fgets(line, sizeof line, limit) ? cores_of_quota(line) : 0;
+            least = cores != 0 && (least == 0 || cores < least) ? cores : least;
+            fclose(limit);
+        }
+        while (--end > group + 3 && *end != '/') {
+        }
+    }
+    return least;
+}
+
+int affine_cores() {
     // Machines with more than CPU_SETSIZE CPUs need a larger set; the kernel says EINVAL until it is large enough.
     for (int cpus = CPU_SETSIZE; cpus <= (1 << 20); cpus *= 2) {
         cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(cpus));
@@ -21,6 +49,46 @@ int usable_cores() {
             return count;
     }
     return 1;
+}
+
+}  // namespace
+
+int cores_of_quota(const char* cpu_max) {
+    unsigned long quota_us, period_us;
+    if (sscanf(cpu_max, "%lu %lu", &quota_us, &period_us) != 2 || period_us == 0 || quota_us == 0)
+        return 0;
+    const unsigned long cores = (quota_us + period_us - 1) / period_us;
+    return cores > INT_MAX ? 0 : static_cast<int>(cores);
+}
+
+int usable_cores() {
+    const int affine = affine_cores(), quota = quota_cores();
+    return quota != 0 && quota < affine ? quota : affine;
+}
+
+void smt_siblings(int cpu, uint64_t* cpus, size_t words, const char* cpu_folder) {
+    constexpr size_t kWordBits = 64;
+    memset(cpus, 0, words * sizeof *cpus);
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/cpu%d/topology/thread_siblings_list", cpu_folder, cpu);
+    FILE* const file = fopen(path, "re");
+    if (!file)
+        return;
+    // A list of numbers and ranges: 3,35 or 0-1.
+    size_t first, last;
+    while (fscanf(file, "%zu", &first) == 1) {
+        int separator = fgetc(file);
+        last = first;
+        if (separator == '-' && fscanf(file, "%zu", &last) == 1)
+            separator = fgetc(file);
+        for (size_t it = first; it <= last && it < words * kWordBits; ++it)
+            cpus[it / kWordBits] |= uint64_t{1} << (it % kWordBits);
+        if (separator != ',')
+            break;
+    }
+    fclose(file);
+    if (static_cast<size_t>(cpu) < words * kWordBits)
+        cpus[static_cast<size_t>(cpu) / kWordBits] &= ~(uint64_t{1} << (static_cast<size_t>(cpu) % kWordBits));
 }
 
 void usable_cpus(uint64_t* cpus, size_t words) {

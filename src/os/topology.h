@@ -6,11 +6,19 @@
 
 namespace heddle::os {
 
-// CPUs that this process may run on (its affinity mask), at least 1.
+// CPUs that this process may run on (its affinity mask), or as many as its control group's quota comes to, if that is
+// fewer; at least 1.
 int usable_cores();
+
+// What a quota ("max 100000", "150000 100000": microseconds of so many) comes to in CPUs, rounded up; 0: no limit.
+int cores_of_quota(const char* cpu_max);
 
 // The same, a bit each; those beyond 64 * words are left out.
 void usable_cpus(uint64_t* cpus, size_t words);
+
+// The other hyper-threads of the CPU's core, a bit each; none where there are none or the kernel does not tell.
+// cpu_folder: where it tells, but in tests.
+void smt_siblings(int cpu, uint64_t* cpus, size_t words, const char* cpu_folder = "/sys/devices/system/cpu");
 
 // Bytes of the last-level cache, as the kernel tells; 32 MiB where it does not.
 size_t last_level_cache_bytes();

@@ -1,5 +1,8 @@
 #include "progress/engine.h"
 
+#include "os/pause.h"
+#include "os/topology.h"
+
 #include <sched.h>
 #include <signal.h>
 #include <algorithm>
@@ -7,6 +10,8 @@
 namespace heddle::progress {
 
 HEDDLE_PE_LOCAL Engine* engine = nullptr;
+void* (*pe_of_thread)() = nullptr;
+void (*become_thread_of)(void* pe) = nullptr;
 
 namespace {
 
@@ -21,9 +26,50 @@ uint32_t slices_of(uint64_t claims) {
     return static_cast<uint32_t>(claims >> kSlicesShift & kNextMask);
 }
 
+bool has_sibling(const uint64_t* cpus, size_t words) {
+    constexpr int kWordBits = 64;
+    for (size_t cpu = 0; cpu < words * kWordBits; ++cpu) {
+        uint64_t siblings[Engine::kMostCpuWords] = {};
+        if (cpus[cpu / kWordBits] >> (cpu % kWordBits) & 1) {
+            os::smt_siblings(static_cast<int>(cpu), siblings, words);
+            for (size_t i = 0; i < words; ++i)
+                if (siblings[i] & cpus[i])
+                    return true;
+        }
+    }
+    return false;
+}
+
 }  // namespace
 
+Engine::Engine(WaitPolicy& policy, Overlap choice, const uint64_t* cpus, size_t cpu_words)
+    : policy_(policy), choice_(choice), cpus_(cpus), cpu_words_(std::min(cpu_words, kMostCpuWords)), bell_(&own_bell_) {
+    policy.landed = bell_;
+}
+
+const char* Engine::set_progress(Progress progress) {
+    if (progress == Progress::kMonitor && !policy_.monitor)
+        return "this CPU has no instruction that watches a cache line for user programs (or HEDDLE_MONITOR forbids it)";
+    const bool one_core = policy_.node_cores == 1;  // where a thread that does not sleep takes it from the program
+    const bool beside = policy_.monitor && !one_core && has_sibling(cpus_, cpu_words_);
+    Rest rest = Rest::kBlock;
+    if (progress == Progress::kManual)
+        rest = Rest::kNever;
+    else if (progress == Progress::kSpin && !one_core)
+        rest = Rest::kSpin;
+    else if (progress == Progress::kMonitor || (beside && progress != Progress::kBlock && progress != Progress::kSpin))
+        rest = Rest::kMonitor;
+    // Relaxed, all: who sees the one before for a moment only rests otherwise.
+    only_free_cores_.store(progress == Progress::kAuto, std::memory_order_relaxed);
+    policy_.alone.store(rest == Rest::kNever, std::memory_order_relaxed);
+    rest_.store(rest, std::memory_order_relaxed);
+    look_again();  // the background thread rests in the new way
+    return nullptr;
+}
+
 bool Engine::has_free_core() const {
+    if (is_manual())
+        return false;
     if (choice_ != Overlap::kAuto)
         return choice_ == Overlap::kAlways;
     // Relaxed, both: counts that are a moment old make one transfer overlap that had better not, or the other way
@@ -58,6 +104,8 @@ void Engine::open(Task* task, const Owners& owners, uint32_t slices) {
                        std::memory_order_release);                              // pairs with do_slice
     open_.fetch_or(uint64_t{1} << (task - tasks_), std::memory_order_release);  // pairs with help
     work_.advance();
+    if (policy_.posted.load(std::memory_order_seq_cst) != 0)  // pairs with rest: the thread may rest at the bell
+        look_again();
 }
 
 // Claims the next slice of the task as `claims` shows it, and does it. False when there is none any more.
@@ -83,13 +131,55 @@ void Engine::finish(Task& task) {
     task.finish(task.payload);
     used_.fetch_and(~(uint64_t{1} << (&task - tasks_)), std::memory_order_release);  // pairs with take
     outstanding_.fetch_sub(1, std::memory_order_release);                            // pairs with outstanding
-    finished_.advance();
+    look_again();
+}
+
+// --- Sequences
+
+void Engine::add(Sequence& sequence) {
+    sequence.next_of_engine = sequences_.load(std::memory_order_relaxed);
+    // Release: pairs with drive.
+    while (!sequences_.compare_exchange_weak(sequence.next_of_engine, &sequence, std::memory_order_release,
+                                             std::memory_order_relaxed)) {
+    }
+}
+
+bool Engine::drive() {
+    if (policy_.posted.load(std::memory_order_relaxed) == 0 || Fiber::current())
+        return false;
+    bool moved = false;
+    uint32_t heard;
+    do {
+        heard = bell_->value.load(std::memory_order_seq_cst);
+        for (Sequence* it = sequences_.load(std::memory_order_acquire); it; it = it->next_of_engine)
+            moved |= it->drive();
+    } while (bell_->value.load(std::memory_order_seq_cst) != heard);  // see Sequence::drive
+    return moved;
+}
+
+void Engine::count_posted() {
+    policy_.posted.fetch_add(1, std::memory_order_seq_cst);  // pairs with open
+}
+
+void Engine::count_done() {
+    policy_.posted.fetch_sub(1, std::memory_order_relaxed);
+    look_again();
+}
+
+void Engine::engage(bool seldom) {
+    if (is_manual() || (seldom && only_free_cores_.load(std::memory_order_relaxed) && !has_free_core()))
+        return;
+    caller_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
+    if (start_thread())
+        work_.advance();
 }
 
 bool Engine::start_thread() {
     // Acquire and release: pair with each other across threads, so that stop sees thread_.
     if (started_.load(std::memory_order_acquire) || started_.exchange(true, std::memory_order_acq_rel))
         return true;
+    if (pe_of_thread)
+        pe_ = pe_of_thread();
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);  // the program's signals are for its own threads
@@ -106,33 +196,89 @@ void* Engine::run_thread(void* it) {
 }
 
 void Engine::run() {
+    if (become_thread_of)
+        become_thread_of(pe_);
     count(true);
     for (;;) {
-        keep_off(caller_cpu_.load(std::memory_order_relaxed));
-        const uint32_t seen = work_.value.load(std::memory_order_acquire);  // pairs with the advance in open
-        if (help([](const Owners&) { return true; }))
+        move_beside(caller_cpu_.load(std::memory_order_relaxed));
+        be_polite();
+        const uint32_t seen = work_.value.load(std::memory_order_acquire);    // pairs with the advance in open
+        const uint32_t heard = bell_->value.load(std::memory_order_acquire);  // and with whoever rings
+        if (help([](const Owners&) { return true; }) || drive())
             continue;
         if (stopping_.load(std::memory_order_acquire)) {  // pairs with stop
             count(false);
             return;
         }
-        wait_in_background(policy_, work_, seen + 1, [this](bool awake) { count(awake); });
+        if (!is_manual() && policy_.posted.load(std::memory_order_seq_cst) != 0)  // pairs with open
+            rest(heard, seen);
+        else
+            wait_in_background(policy_, work_, seen + 1, [this](bool awake) { count(awake); });
+    }
+}
+
+// Until the bell has rung since it was heard, or something has been submitted since it was seen; or a little while.
+void Engine::rest(uint32_t heard, uint32_t seen) {
+    constexpr int kLooks = 64;
+    constexpr uint64_t kWatchNs = 100000;
+    sync::Gate& bell = *bell_;
+    const auto is_over = [&] {
+        return bell.value.load(std::memory_order_acquire) != heard ||
+               work_.value.load(std::memory_order_seq_cst) != seen;  // pairs with open
+    };
+    switch (rest_.load(std::memory_order_relaxed)) {
+        case Rest::kSpin:
+            for (int i = 0; i < kLooks && !is_over(); ++i) os::pause();
+            if (policy_.oversubscribed(os::now_ns()))
+                sched_yield();
+            break;
+        case Rest::kMonitor:
+            policy_.monitor->arm(&bell.value);
+            if (!is_over())
+                policy_.monitor->wait(kWatchNs);
+            break;
+        default:
+            if (is_over())
+                return;
+            count(false);
+            bell.sleep(heard + 1, nullptr);
+            count(true);
     }
 }
 
 // From here on the background thread runs on the job's CPUs, whatever its PE is bound to, but not on this one: its
-// caller computes there, and the kernel likes to wake a thread beside the one that woke it. Where that leaves no CPU,
-// or the kernel says no, it stays where it is.
-void Engine::keep_off(int cpu) {
-    if (cpu == kept_off_)
+// caller computes there, and the kernel likes to wake a thread beside the one that woke it. Where it watches a line, it
+// runs on a sibling of this one, if there is one, which loses little by it. Where that leaves no CPU, or the kernel
+// says no, it stays where it is.
+void Engine::move_beside(int cpu) {
+    if (cpu == beside_)
         return;
-    kept_off_ = cpu;
+    beside_ = cpu;
     constexpr int kWordBits = 64;
     uint64_t cpus[kMostCpuWords] = {};
     std::copy_n(cpus_, cpu_words_, cpus);
-    if (cpu >= 0 && static_cast<size_t>(cpu) < cpu_words_ * kWordBits)
-        cpus[cpu / kWordBits] &= ~(uint64_t{1} << (cpu % kWordBits));
+    if (cpu >= 0 && static_cast<size_t>(cpu) < cpu_words_ * kWordBits) {
+        uint64_t siblings[kMostCpuWords] = {};
+        os::smt_siblings(cpu, siblings, cpu_words_);
+        uint64_t any = 0;
+        for (size_t i = 0; i < cpu_words_; ++i) any |= siblings[i] &= cpus_[i];
+        if (any && rest_.load(std::memory_order_relaxed) == Rest::kMonitor)
+            std::copy_n(siblings, cpu_words_, cpus);
+        else
+            cpus[cpu / kWordBits] &= ~(uint64_t{1} << (cpu % kWordBits));
+    }
     sched_setaffinity(0, cpu_words_ * sizeof *cpus, reinterpret_cast<const cpu_set_t*>(cpus));
+}
+
+// A thread that spins leaves the core to whoever computes: SCHED_IDLE runs when nobody else does. One that sleeps is
+// short, and stays as it is: it would be woken too late.
+void Engine::be_polite() {
+    const Rest rest = rest_.load(std::memory_order_relaxed);
+    if (rest == polite_)
+        return;
+    polite_ = rest;
+    const sched_param none = {};
+    sched_setscheduler(0, rest == Rest::kSpin ? SCHED_IDLE : SCHED_OTHER, &none);
 }
 
 // Relaxed: see has_free_core.
@@ -142,7 +288,9 @@ void Engine::count(bool awake) {
 }
 
 void Engine::stop(const char* function) {
-    wait_for(function, [](const Owners&) { return true; }, [this] { return outstanding() == 0; });
+    wait_for(
+        function, [](const Owners&) { return true; },
+        [this] { return outstanding() == 0 && policy_.posted.load(std::memory_order_acquire) == 0; });
     if (!started_.load(std::memory_order_acquire))
         return;
     stopping_.store(true, std::memory_order_release);  // pairs with run

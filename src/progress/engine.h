@@ -1,20 +1,28 @@
-// Engine: work of this PE that a thread other than its caller may carry out, in slices. One background thread takes
-// slices while a core of the node is free for it; threads that wait for the work take slices too. The engine knows no
-// operation: what a slice does, and what follows the last one, are functions that come with the task.
+// Engine: the work of this PE that a thread other than its caller may carry out. It knows no operation: what there is
+// to do are functions that come with the work. Two kinds:
 //
+// Tasks, in slices: large transfers.
 //     submit      a free task is filled, its slices are opened, the background thread is woken when it sleeps
 //     help        a slice of an open task is claimed and done; whoever does the last one finishes the task
-//     wait_for    helps while there is something to help with, then sleeps until some task is finished
+// Sequences (progress/sequence.h), on fibers: non-blocking collectives.
+//     drive       what can go on goes on
+//
+// Who makes progress: threads that wait for something (wait_for, and any other wait while it is awake), programs that
+// poll, and one background thread, as the policy says (Progress). It starts with the first work that is left to it,
+// sleeps while there is none, and while there is, rests at the PE's bell (sync/bell.h): spinning, watching the line, or
+// asleep.
 //
 // No lock. A task's claim word holds its generation, its slices and the next one to claim: a claim is one
 // compare-and-swap, which fails when the task has become another one meanwhile; once a slice is claimed, the task stays
 // as it is until that slice is done. At most kTasks are under way: submit says no beyond, and the caller does the work.
 //
-// Threads: any. The background thread starts with the first task, sleeps while there is none, and ends in stop.
+// Threads: any. The background thread ends in stop.
 #pragma once
 
 #include "base/pe_local.h"
+#include "progress/sequence.h"
 #include "progress/wait_policy.h"
+#include "sync/bell.h"
 #include "sync/gate.h"
 
 #include <pthread.h>
@@ -28,6 +36,11 @@
 namespace heddle::progress {
 
 enum class Overlap : int { kAuto, kAlways, kNever };  // as in settings.def
+
+// What the background thread does, as in settings.def. Manual: there is none, and only calls of the program make
+// progress. The others say how it rests while there is something to wait for: kThread as the machine has it, kAuto so
+// too, but on the node it is left alone unless a core is free.
+enum class Progress : int { kAuto, kManual, kThread, kSpin, kMonitor, kBlock };
 
 // Who may wait for a task: compared by helpers alone.
 struct Owners {
@@ -56,10 +69,24 @@ class Engine {
     static constexpr size_t kMostCpuWords = 16;
 
     // choice: HEDDLE_OVERLAP. cpus: those of the job on this node, a bit each, where the background thread may run.
-    Engine(WaitPolicy& policy, Overlap choice, const uint64_t* cpus, size_t cpu_words)
-        : policy_(policy), choice_(choice), cpus_(cpus), cpu_words_(std::min(cpu_words, kMostCpuWords)) {}
+    Engine(WaitPolicy& policy, Overlap choice, const uint64_t* cpus, size_t cpu_words);
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
+
+    // --- Policy
+
+    // Null and the policy holds from now on, or why this machine cannot have it.
+    const char* set_progress(Progress progress);
+    bool is_manual() const { return rest_.load(std::memory_order_relaxed) == Rest::kNever; }
+    bool spins() const { return rest_.load(std::memory_order_relaxed) == Rest::kSpin; }
+
+    // The PE's bell, once there is shared memory; before, one of the engine's own.
+    void set_bell(sync::Gate& bell) { bell_ = policy_.landed = &bell; }
+    sync::Gate& bell() { return *bell_; }
+    // What waits for the bell looks again.
+    void look_again() { bell_->advance(); }
+
+    // --- Tasks
 
     // True when a background thread would find a core: more cores than threads of the job that do not sleep.
     bool has_free_core() const;
@@ -103,22 +130,39 @@ class Engine {
         return false;
     }
 
-    // Returns when done(), which tasks that is_mine accepts bring about.
+    // --- Sequences
+
+    // Lets all sequences go on that can; true when one did. Not within a fiber, where it does nothing.
+    bool drive();
+    // The sequence is one of those that drive looks after.
+    void add(Sequence& sequence);
+    // For sequences: an operation is about to be posted, or is over.
+    void count_posted();
+    void count_done();
+    // The background thread is to look after what has been posted. seldom: it would better be left alone.
+    void engage(bool seldom);
+
+    // --- Waiting
+
+    // Returns when done(), which tasks that is_mine accepts may bring about, or whatever else rings the bell.
     template <class IsMine, class Done>
     void wait_for(const char* function, IsMine is_mine, Done done) {
+        if (Fiber* const fiber = Fiber::current()) {
+            auto ready = [&] { return done() || (help(is_mine) && done()); };
+            return fiber->wait(ready);
+        }
         for (;;) {
-            const uint32_t seen = finished_.value.load(std::memory_order_acquire);  // pairs with the advance in finish
+            const uint32_t seen = bell_->value.load(std::memory_order_acquire);  // pairs with whoever advances it
             if (done())
                 return;
-            if (!help(is_mine))
-                wait_for_gate(function, finished_, seen + 1);
+            if (!help(is_mine) && !drive())
+                wait_for_gate(function, *bell_, seen + 1);
         }
     }
-
-    // What opens when those in wait_for are to look again.
-    sync::Gate& finished() { return finished_; }
-    // Those in wait_for look again: for what completes without a task.
-    void look_again() { finished_.advance(); }
+    template <class Done>
+    void wait_until(const char* function, Done done) {
+        wait_for(function, [](const Owners&) { return false; }, done);
+    }
 
     // All work is done, and the background thread gone, when this returns. No other thread uses the engine meanwhile.
     void stop(const char* function);
@@ -128,15 +172,19 @@ class Engine {
     void set_launcher_threads(uint32_t threads) { launcher_threads_ = threads; }
 
   private:
+    enum class Rest : int { kNever, kSpin, kMonitor, kBlock };  // kNever: there is no background thread
+
     Task* take();
     void open(Task* task, const Owners& owners, uint32_t slices);
     bool do_slice(Task& task, uint64_t claims);
     void finish(Task& task);
     bool start_thread();
     void run();
+    void rest(uint32_t heard, uint32_t seen);
     void count(bool awake);
     static void* run_thread(void* it);
-    void keep_off(int cpu);
+    void move_beside(int cpu);
+    void be_polite();
 
     WaitPolicy& policy_;
     const Overlap choice_;
@@ -144,19 +192,30 @@ class Engine {
     const size_t cpu_words_;
     alignas(128) std::atomic<uint32_t> outstanding_{0};
     uint32_t launcher_threads_ = 0;
-    bool has_network_ = false;            // set by init
-    std::atomic<uint64_t> used_{0};       // a bit for each task that is taken
-    std::atomic<uint64_t> open_{0};       // and for each with slices to claim
-    alignas(128) sync::Gate work_{};      // moves when a task is submitted
-    alignas(128) sync::Gate finished_{};  // moves when a task is finished
-    std::atomic<bool> started_{false};    // the background thread runs, or is about to
+    bool has_network_ = false;       // set by init
+    std::atomic<uint64_t> used_{0};  // a bit for each task that is taken
+    std::atomic<uint64_t> open_{0};  // and for each with slices to claim
+    std::atomic<Sequence*> sequences_{nullptr};
+    std::atomic<Rest> rest_{Rest::kBlock};
+    std::atomic<bool> only_free_cores_{true};  // kAuto
+    alignas(128) sync::Gate work_{};           // moves when the background thread is to do something
+    sync::Gate* bell_;                         // moves when something has happened that work may wait for
+    sync::Gate own_bell_{};
+    std::atomic<bool> started_{false};  // the background thread runs, or is about to
     std::atomic<bool> stopping_{false};
     std::atomic<bool> awake_{false};  // the background thread has something to do
     pthread_t thread_{};
-    std::atomic<int> caller_cpu_{-1};  // where submit was last called
-    int kept_off_ = -1;                // the background thread's: the CPU that it leaves alone
+    std::atomic<int> caller_cpu_{-1};  // where work was last left to it
+    int beside_ = -1;                  // the background thread's: the CPU that it leaves alone
+    Rest polite_ = Rest::kBlock;       // and how it has introduced itself to the kernel
+    void* pe_ = nullptr;               // see pe_of_thread
     Task tasks_[kTasks];
 };
+
+// For the test build with PEs as threads: a copy of what the library keeps for the calling thread's PE, and how the
+// background thread takes it over. Null in the library.
+extern void* (*pe_of_thread)();
+extern void (*become_thread_of)(void* pe);
 
 // This PE's; made by init, lives as long as the process.
 extern HEDDLE_PE_LOCAL Engine* engine;

@@ -55,12 +55,22 @@ WaitSteps::WaitSteps(const char* function, const void* line, bool one_line)
 WaitSteps::Phase WaitSteps::first_phase(bool one_line) const {
     if (policy_.oversubscribed(start_ns_))
         return Phase::kYield;
-    return policy_.monitor && one_line && !policy_.poll ? Phase::kMonitor : Phase::kSpin;
+    return policy_.monitor && one_line && !polls() ? Phase::kMonitor : Phase::kSpin;
 }
 
 WaitSteps::~WaitSteps() {
     if (phase_ == Phase::kSleep)
         wake_up();
+    if (is_poller_)
+        count_as_poller(false);
+}
+
+// Relaxed: who looks at the count looks again soon.
+void WaitSteps::count_as_poller(bool polls) {
+    is_poller_ = polls;
+    if (policy_.pollers.fetch_add(polls ? 1 : UINT32_MAX, std::memory_order_relaxed) == 1 && !polls &&
+        policy_.hand_over && policy_.posted.load(std::memory_order_relaxed) != 0)
+        policy_.hand_over();
 }
 
 void WaitSteps::wake_up() {
@@ -73,6 +83,8 @@ void WaitSteps::wake_up() {
 }
 
 bool WaitSteps::poll_and_begin_anew() {
+    if (!is_poller_)
+        count_as_poller(true);
     if (!policy_.poll())
         return false;
     start_ns_ = os::now_ns();
@@ -92,6 +104,10 @@ void WaitSteps::advance() {
 
 void WaitSteps::fall_asleep() {
     phase_ = Phase::kSleep;
+    if (policy_.landed)
+        landed_ = policy_.landed->value.load(std::memory_order_acquire);  // before the next look at what is waited for
+    if (is_poller_)
+        count_as_poller(false);
     if (!function_)
         return;
     if (policy_.show)
@@ -101,13 +117,22 @@ void WaitSteps::fall_asleep() {
         policy_.node_sleepers->fetch_add(1, std::memory_order_relaxed);
 }
 
+namespace {
+
+uint64_t length_of_nap(uint64_t waited_ns) {
+    return std::clamp(waited_ns / 16, kShortestNapNs, kLongestNapNs);
+}
+
+}  // namespace
+
 void WaitSteps::nap() {
-    const uint64_t nap = std::clamp((os::now_ns() - start_ns_) / 16, kShortestNapNs, kLongestNapNs);
+    const uint64_t nap = length_of_nap(os::now_ns() - start_ns_);
     if (!policy_.landed)
         return os::sleep_ns(nap);
-    // What landed since the last look at ready() opens the gate at once: a wake-up that is not needed, never one lost.
     const timespec deadline = os::to_timespec(os::now_ns() + nap);
     policy_.landed->sleep(landed_ + 1, &deadline);
+    if (policy_.polls_asleep())
+        policy_.poll();
     const uint32_t landed = policy_.landed->value.load(std::memory_order_acquire);
     if (landed != landed_) {
         wake_up();
@@ -115,6 +140,15 @@ void WaitSteps::nap() {
         phase_ = first_phase(false);
     }
     landed_ = landed;
+}
+
+// Where nobody else polls a network, nothing rings for what it brings: then the sleep is a nap.
+void WaitSteps::rest_at_bell(uint32_t heard) {
+    if (!policy_.has_network || !policy_.alone.load(std::memory_order_relaxed))
+        return policy_.landed->sleep(heard + 1, nullptr);
+    const uint64_t now = os::now_ns();
+    const timespec deadline = os::to_timespec(now + length_of_nap(now - start_ns_));
+    policy_.landed->sleep(heard + 1, &deadline);
 }
 
 }  // namespace heddle::progress

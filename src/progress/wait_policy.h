@@ -10,6 +10,10 @@
 // thread run tells the PE's waits of the next crowded_ns the same. Each wait starts anew, so a busy exchange never
 // sleeps and an idle one always does.
 //
+// While the PE has a network, or non-blocking collectives under way, a wait makes progress while it is awake; and where
+// nobody else would meanwhile, it does not sleep on its own event alone, but at the PE's bell (sync/bell.h), and makes
+// progress when that rings. A wait in a fiber (progress/fiber.h) has no phases: it leaves the thread.
+//
 // Any thread. Costs nothing while the condition already holds, and about 20 ns to begin a wait that does not.
 #pragma once
 
@@ -17,6 +21,8 @@
 #include "os/clock.h"
 #include "os/monitor_wait.h"
 #include "os/pause.h"
+#include "progress/fiber.h"
+#include "sync/bell.h"
 #include "sync/gate.h"
 
 #include <sched.h>
@@ -36,12 +42,22 @@ struct WaitPolicy {
     std::atomic<uint32_t> own_threads{0};       // of this PE, that the library has seen
     uint32_t own_cores = 1;                     // in this PE's affinity mask
     std::atomic<uint64_t> crowded_until_ns{0};  // some thread of this PE found another one ready to run on its core
-    // Where the job has a network: moves what can be moved there, true when something was; and what is opened when
-    // another thread has. Waits poll while they are awake.
-    bool (*poll)() = nullptr;
-    sync::Gate* landed = nullptr;
+    bool (*poll)() = nullptr;                   // makes progress; true when something was moved
+    sync::Gate* landed = nullptr;               // the PE's bell
+    bool has_network = false;
+    std::atomic<uint32_t> posted{0};   // non-blocking collectives under way
+    std::atomic<bool> alone{false};    // there is no background thread, nor may there be
+    std::atomic<uint32_t> pollers{0};  // threads that wait, awake, and make progress
+    void (*hand_over)() = nullptr;     // the last of these stops, and others are to take over; may be null
     // Shows where this thread waits (function, address), or that it no longer does (nullptr, nullptr). May be null.
     void (*show)(const char* function, const void* address) = nullptr;
+
+    // There is, or may be, something to make progress with.
+    bool polls() const { return has_network || posted.load(std::memory_order_relaxed) != 0; }
+    // And nobody else would, while those who wait sleep.
+    bool polls_asleep() const {
+        return posted.load(std::memory_order_relaxed) != 0 || (has_network && alone.load(std::memory_order_relaxed));
+    }
 
     bool oversubscribed(uint64_t now_ns) const {
         // Relaxed: what is a moment old only makes a wait spin a little too long or too short.
@@ -54,9 +70,9 @@ struct WaitPolicy {
 // This PE's policy: one object per PE, set up by runtime, before any other thread waits.
 extern HEDDLE_PE_LOCAL WaitPolicy* wait_policy;
 
-// Moves what can be moved on the network, where there is one; true when something was.
+// Makes progress, where there is something to make it with; true when something was moved.
 inline bool poll() {
-    return wait_policy->poll && wait_policy->poll();
+    return wait_policy->polls() && wait_policy->poll();
 }
 
 // Counts the calling thread as one that runs in this PE, once; it is taken off when the thread ends.
@@ -78,7 +94,7 @@ class WaitSteps {
     bool step(Ready& ready) {
         switch (phase_) {
             case Phase::kSpin:
-                if (policy_.poll)
+                if (polls())
                     poll_and_begin_anew();
                 else
                     for (int i = 0; i < kLooksPerClock && !ready(); ++i) os::pause();
@@ -89,7 +105,7 @@ class WaitSteps {
                     policy_.monitor->wait(policy_.spin_ns);
                 break;
             case Phase::kYield:
-                if (!policy_.poll || !poll_and_begin_anew())
+                if (!polls() || !poll_and_begin_anew())
                     sched_yield();
                 break;
             case Phase::kSleep:
@@ -101,12 +117,26 @@ class WaitSteps {
 
     // One nap of a wait for a plain store, or for what the network brings.
     void nap();
+    // The sleep of a wait for gate; false when it had better sleep on the gate, because others make progress.
+    template <class Ready>
+    bool sleep_at_bell(sync::Gate& gate, Ready& ready) {
+        if (!function_ || !policy_.polls_asleep())
+            return false;
+        const sync::Watch watch(gate);
+        const uint32_t heard = policy_.landed->value.load(std::memory_order_seq_cst);  // see sync/bell.h
+        if (!ready() && !policy_.poll())
+            rest_at_bell(heard);
+        return true;
+    }
 
   private:
     enum class Phase { kSpin, kMonitor, kYield, kSleep };
     static constexpr int kLooksPerClock = 32;  // pauses of about 10 ns each between two readings of the clock
 
     Phase first_phase(bool one_line) const;
+    bool polls() const { return function_ && policy_.polls(); }
+    void rest_at_bell(uint32_t heard);
+    void count_as_poller(bool polls);
     // Polls the network; where that moved something, the wait is as if it had just begun.
     bool poll_and_begin_anew();
     void advance();
@@ -118,17 +148,22 @@ class WaitSteps {
     const void* line_;
     uint64_t start_ns_;
     Phase phase_;
-    uint32_t landed_ = 0;  // the gate, as last seen
+    uint32_t landed_ = 0;  // the bell, as last heard
+    bool is_poller_ = false;
 };
 
 // Returns when ready(), which reads gate alone, is true; sleep() sleeps on the gate.
 template <class Ready, class Sleep>
-void wait_at_gate(const char* function, const sync::Gate& gate, Ready ready, Sleep sleep) {
+void wait_at_gate(const char* function, sync::Gate& gate, Ready ready, Sleep sleep) {
     if (ready())
         return;
+    if (Fiber* const fiber = Fiber::current()) {
+        const sync::Watch watch(gate);
+        return fiber->wait(ready);
+    }
     WaitSteps steps(function, &gate, true);
     while (!ready()) {
-        if (steps.step(ready))
+        if (steps.step(ready) && !steps.sleep_at_bell(gate, ready))
             sleep();
     }
 }
@@ -167,11 +202,13 @@ inline void wait_until_gate_holds(const char* function, sync::Gate& gate, uint32
     wait_at_gate(function, gate, [&] { return gate.holds(target); }, [&] { gate.sleep_unless_holds(target, nullptr); });
 }
 
-// Returns when ready() does, which a peer brings about by a plain store to line.
+// Returns when ready() does, which a peer brings about by a plain store to line. In a fiber: which rings the bell.
 template <class Ready>
 void wait_for_store(const char* function, const void* line, Ready ready, bool one_line = true) {
     if (ready())
         return;
+    if (Fiber* const fiber = Fiber::current())
+        return fiber->wait(ready);
     WaitSteps steps(function, line, one_line);
     while (!ready()) {
         if (steps.step(ready))

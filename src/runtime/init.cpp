@@ -111,6 +111,11 @@ bool join(char* error) {
     return true;
 }
 
+bool poll_all() {
+    const bool moved = fabric::network && fabric::network->poll();
+    return progress::engine->drive() || moved;
+}
+
 void start_waiting() {
     if (!progress::wait_policy)
         progress::wait_policy = new progress::WaitPolicy;  // lives as long as the process
@@ -123,6 +128,7 @@ void start_waiting() {
     policy.node_cores = job.cores;
     policy.own_cores = static_cast<uint32_t>(os::usable_cores());
     policy.show = bootstrap::show_wait;
+    policy.poll = poll_all;
     progress::count_this_thread();
     if (!progress::engine)
         progress::engine = new progress::Engine(policy, static_cast<progress::Overlap>(base::settings.overlap),
@@ -247,7 +253,9 @@ bool open_network(char* error) {
         surroundings.card_of = bootstrap::card_of;
         surroundings.lost = lose;
         surroundings.landed = [](void* engine) { static_cast<progress::Engine*>(engine)->look_again(); };
+        surroundings.go_on = [](void* engine) { static_cast<progress::Engine*>(engine)->drive(); };
         surroundings.waiting = progress::engine;
+        surroundings.policy = progress::wait_policy;
         surroundings.ring = ring_of_nodes();
         if (!base::settings.net_batch)
             surroundings.full_bytes = 1;
@@ -269,8 +277,8 @@ bool open_network(char* error) {
     }
     is_leaving.store(false, std::memory_order_relaxed);
     progress::engine->set_network();
-    progress::wait_policy->poll = [] { return fabric::network->poll(); };
-    progress::wait_policy->landed = &progress::engine->finished();
+    progress::wait_policy->has_network = true;
+    progress::wait_policy->hand_over = [] { fabric::network->take_over(); };
     return true;
 }
 
@@ -316,6 +324,7 @@ bool start(const char* function, char* error) {
     char* const rooms = node.shared() + team::rooms_bytes(job.n_slots) * static_cast<size_t>(job.page_node);
     team::start_rooms(rooms, job.slot, job.n_slots, static_cast<uint32_t>(job.n_slots) > job.cores, job.n_nodes > 1,
                       job.slots);
+    progress::engine->set_bell(sync::bells.own->gate);
     team::start_teams(job.pe, job.n_pes, job.nodes);
     collective::machine = {&collective::kernels_for(static_cast<collective::VectorUnit>(base::settings.vector)),
                            os::last_level_cache_bytes()};
@@ -325,6 +334,10 @@ bool start(const char* function, char* error) {
         function);  // nobody reaches a peer's memory before that peer has moved its static data there
     if (job.n_nodes > 1 && !serve_network(error))
         return false;
+    if (const char* reason = apply_progress(static_cast<progress::Progress>(base::settings.progress))) {
+        snprintf(error, kErrorBytes, "HEDDLE_PROGRESS cannot be so: %s; right would be auto", reason);
+        return false;
+    }
     open_hot_path();
     base::lifecycle = Lifecycle::kRunning;
     report_start();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/call.h"
+#include "progress/engine.h"
 
 #include <heddle/abi.h>
 #include <heddle/request.h>
@@ -63,6 +64,12 @@ size_t wait_any_request(const base::Call& call, size_t count, shmemx_request_t* 
 size_t wait_some_requests(const base::Call& call, size_t count, shmemx_request_t* requests, size_t* indices);
 size_t test_any_request(const base::Call& call, size_t count, shmemx_request_t* requests);
 void fence_request(const base::Call& call, shmemx_request_t* req);
+
+// Progress (shmemx.h). Any thread.
+void make_progress(const char* function);
+int set_progress_policy(const char* function, const char* policy);
+// Null, or why this machine cannot have it.
+const char* apply_progress(progress::Progress progress);
 
 // Section 9.3.
 void* allocate(const base::Call& call, size_t size);

@@ -16,6 +16,11 @@
 
 namespace heddle::sync {
 
+struct Gate;
+constexpr uint32_t kWatcher = 1u << 16;  // in `sleepers`, one that sleeps at a bell (sync/bell.h)
+// Wakes those that `sleepers`, which is not 0, counts.
+void wake_all_of(Gate& gate, uint32_t sleepers);
+
 // Waiters spin on it: whoever holds one gives it a cache line of its own, or shares the line with what waiters read
 // next.
 struct alignas(8) Gate {
@@ -41,21 +46,21 @@ struct alignas(8) Gate {
     void wake() {
         // A read-modify-write, because those of one word have one order: this comes after the increment in sleep, and
         // sees it; or before it, and then the load behind that increment sees what set stored.
-        if (sleepers.fetch_add(0, std::memory_order_acq_rel) != 0)
-            os::futex_wake_all(&value);
+        if (const uint32_t some = sleepers.fetch_add(0, std::memory_order_acq_rel))
+            wake_all_of(*this, some);
     }
 
     void open(uint32_t new_value) {
-        value.store(new_value, std::memory_order_seq_cst);  // pairs with reached and sleep
-        if (sleepers.load(std::memory_order_seq_cst) != 0)  // pairs with the increment in sleep
-            os::futex_wake_all(&value);
+        value.store(new_value, std::memory_order_seq_cst);                   // pairs with reached and sleep
+        if (const uint32_t some = sleepers.load(std::memory_order_seq_cst))  // pairs with the increment in sleep
+            wake_all_of(*this, some);
     }
 
     // open to one more than before, by any of several threads: for a gate that says "look again".
     void advance() {
-        value.fetch_add(1, std::memory_order_seq_cst);      // as open's store
-        if (sleepers.load(std::memory_order_seq_cst) != 0)  // pairs with the increment in sleep
-            os::futex_wake_all(&value);
+        value.fetch_add(1, std::memory_order_seq_cst);                       // as open's store
+        if (const uint32_t some = sleepers.load(std::memory_order_seq_cst))  // pairs with the increment in sleep
+            wake_all_of(*this, some);
     }
 
     // Sleeps until woken or the deadline (null: none); returns at once when target is reached, or when the count holds

@@ -3,6 +3,7 @@
 #include "base/settings.h"
 #include "os/pause.h"
 #include "progress/wait_policy.h"
+#include "sync/bell.h"
 #include "team/rooms.h"
 #include "team/whereabouts.h"
 
@@ -30,8 +31,13 @@ size_t room_bytes(int n_slots) {
     return whole_pages(sizeof(RoomHead) + static_cast<size_t>(n_slots) * (sizeof(Seat) + 2 * kMailBytes));
 }
 
-size_t head_bytes(int n_slots) {
+// Where the bells begin, on a page of their own.
+size_t bells_offset(int n_slots) {
     return whole_pages(sizeof(Directory) + static_cast<size_t>(n_slots) * sizeof(Whereabouts));
+}
+
+size_t head_bytes(int n_slots) {
+    return bells_offset(n_slots) + whole_pages(static_cast<size_t>(n_slots) * sizeof(sync::Bell));
 }
 
 // Waits in a checked run, where it looks meanwhile whether that can end.
@@ -46,9 +52,14 @@ void watch(const Call& call, const sync::Gate& gate, Ready ready) {
     });
 }
 
+// In a checked run; a non-blocking collective holds up nobody who would have to be named.
+bool is_watched() {
+    return base::settings.check && !progress::Fiber::current();
+}
+
 // Waits for a gate that every step of its kind opens.
 void await(const Call& call, sync::Gate& gate, uint32_t step) {
-    if (base::settings.check)
+    if (is_watched())
         watch(call, gate, [&] { return gate.reached(step); });
     else
         progress::wait_for_gate(call.function, gate, step);
@@ -129,7 +140,7 @@ uint32_t begin_telling(const Call& call, Place& place) {
 void hear(const Call& call, Place& place, int from_rank, uint32_t step) {
     // A post may have been left at any older step, but is not opened to another before all have finished this one.
     sync::Gate& gate = place.room.seats[from_rank].posts[step % kDepth].gate;
-    if (base::settings.check)
+    if (is_watched())
         watch(call, gate, [&] { return gate.holds(step); });
     else
         progress::wait_until_gate_holds(call.function, gate, step);
@@ -149,6 +160,8 @@ void start_rooms(char* shared, int slot, int n_slots, bool crowded, bool spans_n
     rooms.n_slots = n_slots;
     rooms.crowded = crowded;
     rooms.spans_nodes = spans_nodes;
+    auto* const bells = reinterpret_cast<sync::Bell*>(shared + bells_offset(n_slots));
+    sync::bells = {bells, n_slots, bells + slot};
 }
 
 bool is_crowded() {

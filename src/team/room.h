@@ -1,8 +1,8 @@
 // Room: the shared memory in which the members of one team meet, and how they do it. Everything that collectives
 // synchronize with is here.
 //
-//     directory | whereabouts by slot | room | room | ...      room = [ meeting | seat of each member | mail of each
-//     ]
+//     directory | whereabouts by slot | bells by slot | room | room | ...
+//     room = [ meeting | seat of each member | mail of each ]
 //
 // Members go through one sequence of steps, numbered 1, 2, ... alike on all of them. A step is
 //   a meeting   all come, and nobody passes before all have come; what each wrote before is seen by all behind it;

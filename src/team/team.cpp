@@ -1,6 +1,7 @@
 #include "team/team.h"
 
 #include "base/settings.h"
+#include "fabric/network.h"
 #include "memory/peers.h"
 #include "memory/symmetric.h"
 
@@ -158,6 +159,8 @@ void retire(Team* team) {
         leave_room(team->place.room.index, team->place.members.size);
     close_table(team);
     drop_span(team);
+    if (team->lanes.load(std::memory_order_relaxed))
+        fabric::network->give_lanes(team->lanes);
     team->alive = false;
     team->next_free = teams->free;
     teams->free = team;

@@ -5,6 +5,8 @@
 // which belongs to the one thread that is in a collective of the team.
 #pragma once
 
+#include "fabric/lane.h"
+#include "progress/sequence.h"
 #include "sync/meeting.h"
 #include "team/room.h"
 
@@ -53,6 +55,9 @@ struct Team {
     Place place;
     Span* span = nullptr;  // null: all members are on this node
     CrewRoom crew = {};
+    // Of its non-blocking collectives, once there was one: their order, and their way to the network.
+    progress::Sequence* sequence = nullptr;
+    std::atomic<fabric::Lane*> lanes{nullptr};
     heddle_peer* own_peers = nullptr;    // a table of its own, made for its first context, kept for the next team
     const heddle_peer* peers = nullptr;  // the table of its contexts; null: none yet
     Team* next_free = nullptr;

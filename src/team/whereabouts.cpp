@@ -91,7 +91,8 @@ void leave_collective() {
 
 void come_to(const Place& place, uint32_t step) {
     place.room.seats[place.rank].entered.store(step, std::memory_order_relaxed);
-    rooms.whereabouts[rooms.slot].step.store(step, std::memory_order_relaxed);
+    if (!progress::Fiber::current())  // this PE is elsewhere
+        rooms.whereabouts[rooms.slot].step.store(step, std::memory_order_relaxed);
 }
 
 base::CallText whereabouts_of(int pe) {

@@ -17,6 +17,7 @@
 #include "os/topology.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
+#include "sync/bell.h"
 #include "team/rooms.h"
 #include "team/team.h"
 
@@ -46,6 +47,7 @@ struct PeState {
     team::Rooms rooms = team::rooms;
     team::Teams* teams = team::teams;
     collective::Machine machine = collective::machine;
+    sync::Bells bells = sync::bells;
 
     // Makes it the calling thread's.
     void adopt() const {
@@ -65,8 +67,19 @@ struct PeState {
         team::rooms = rooms;
         team::teams = teams;
         collective::machine = machine;
+        sync::bells = bells;
     }
 };
+
+// The engine's thread is one of its PE's.
+void* keep_pe() {
+    return new PeState;
+}
+void become_pe(void* kept) {
+    const auto* state = static_cast<PeState*>(kept);
+    state->adopt();
+    delete state;
+}
 
 }  // namespace
 
@@ -80,6 +93,8 @@ void run_pes(int n_pes, const std::function<void(int pe)>& body) {
     page->magic = bootstrap::kJobPageMagic;
     page->n_pes = static_cast<uint32_t>(n_pes);
     page->cores = static_cast<uint32_t>(os::usable_cores());
+    progress::pe_of_thread = keep_pe;
+    progress::become_thread_of = become_pe;
     std::vector<std::thread> pes;
     for (int pe = 0; pe < n_pes; ++pe) {
         pes.emplace_back([=, &body] {

@@ -137,6 +137,7 @@ void Pair::settle() {
 Waiting::Waiting(bool (*poll)()) : before_(progress::wait_policy) {
     policy_.yield_ns = UINT64_MAX / 2;  // nobody else polls here: a wait that slept would sleep for ever
     policy_.poll = poll ? poll : poll_current;
+    policy_.has_network = true;
     progress::wait_policy = &policy_;
 }
 

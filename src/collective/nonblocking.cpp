@@ -1,0 +1,30 @@
+#include "collective/nonblocking.h"
+
+#include "base/error.h"
+#include "fabric/network.h"
+
+namespace heddle::collective {
+
+progress::Sequence& sequence_of(team::Team& team) {
+    if (!team.sequence) {
+        team.sequence = new progress::Sequence(*progress::engine);  // lives as long as the team's object: for ever
+        progress::engine->add(*team.sequence);
+    }
+    if (team.span && !team.lanes.load(std::memory_order_relaxed) && !fabric::network->make_lane(team.lanes, nullptr))
+        base::fatal("network", "no memory for a lane");
+    return *team.sequence;
+}
+
+// Across nodes alone, the network's service thread goes on with them when something comes. On the node a short one has
+// done at once what others wait for, and ends with a look of its own thread: waking another would cost more.
+void leave_to_background(const team::Team& team, size_t bytes) {
+    constexpr size_t kShortBytes = 16 * 1024;
+    if (team.place.size() == 1)
+        return;
+    const bool is_short = bytes <= kShortBytes && team.place.way != team::Way::kDissemination &&
+                          team.sequence->under_way() == 1 && !team.span;
+    if (!is_short)
+        progress::engine->engage(!team.span);
+}
+
+}  // namespace heddle::collective

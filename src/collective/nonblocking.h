@@ -1,0 +1,59 @@
+// Non-blocking collectives under a request: the blocking ones, each carried out on the fiber of its team's sequence
+// (docs/decisions/0016), so that both have the same algorithms and the same bits. Those of a team are carried out in
+// the order in which they were posted, and a blocking one waits for those before it.
+//
+// Threads: those of a team are posted by one thread at a time, as the specification asks of collectives.
+#pragma once
+
+#include "collective/enter.h"
+#include "collective/sync.h"
+#include "context/request.h"
+#include "memory/symmetric.h"
+#include "operations/check.h"
+#include "operations/order.h"
+#include "progress/engine.h"
+
+#include <heddle/request.h>
+
+namespace heddle::collective {
+
+// The sequence of a team, which has one from its first non-blocking collective on, and its own way to the network.
+progress::Sequence& sequence_of(team::Team& team);
+
+// Leaves what has been posted to the background thread, where that is worth its while. bytes: of one member's data.
+void leave_to_background(const team::Team& team, size_t bytes);
+
+// work(call), a collective of the team, joins *req. 0.
+template <class Work>
+int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t bytes, Work work) {
+    operations::require_running(call.function);
+    operations::require_pointer(call.function, "req", req);
+    team::Team& team = team_of(call, handle);
+    const context::Posting posting(call, req);
+    context::Request* const request = context::request_to_post(call, req);
+    progress::Sequence& sequence = sequence_of(team);
+    if (!request) {  // no memory for one: it is complete when this returns
+        work(call);
+        return 0;
+    }
+    const uint32_t side = request->post();
+    sequence.post(call.function, [=] {
+        work(call);
+        request->complete(side);
+    });
+    if (!sequence.is_empty())
+        leave_to_background(team, bytes);
+    return 0;
+}
+
+inline int post_sync(const Call& call, shmem_team_t handle, shmemx_request_t* req) {
+    return post(call, handle, req, 0, [=](const Call& here) { sync(here, handle); });
+}
+
+// The quiet is for what was posted on the default context before this call, and maybe for more.
+inline int post_barrier(const Call& call, shmem_team_t handle, shmemx_request_t* req) {
+    operations::complete_stores();
+    return post(call, handle, req, 0, [=](const Call& here) { barrier(here, handle); });
+}
+
+}  // namespace heddle::collective

@@ -1,0 +1,83 @@
+// Sequence: operations that are posted in an order and carried out in that order, by whoever makes progress: the
+// non-blocking collectives of one team. Each runs on the sequence's fiber as if it blocked.
+//
+//     post    a place in the ring is filled, and the operation begun, as far as it gets
+//     drive   the fiber is resumed while what it waits for is there; one thread at a time, others go away
+//
+// Nothing is missed: an event that work may wait for rings the PE's bell (sync/bell.h), and who drives (Engine::drive)
+// looks, when it has let go, whether the bell has rung meanwhile; so it sees what another thread, turned away, came
+// for.
+//
+// Threads: any drives; posts one at a time (as the specification has it for the collectives of a team). No lock.
+#pragma once
+
+#include "progress/fiber.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace heddle::progress {
+
+class Engine;
+
+class Sequence {
+  public:
+    static constexpr uint32_t kMost = 64;  // under way; who posts more waits for the first
+    static constexpr size_t kPayloadBytes = 144;
+    using Run = void (*)(const void* payload);
+
+    explicit Sequence(Engine& engine) : engine_(engine) {}
+    Sequence(const Sequence&) = delete;
+    Sequence& operator=(const Sequence&) = delete;
+
+    // work(), which is copied, will be carried out behind what was posted before. function: for the message that shows
+    // where a thread waits.
+    template <class Work>
+    void post(const char* function, const Work& work) {
+        static_assert(sizeof(Work) <= kPayloadBytes && alignof(Work) <= 16 && std::is_trivially_copyable_v<Work>);
+        Operation& operation = next(function);
+        operation.run = [](const void* payload) { (*static_cast<const Work*>(payload))(); };
+        memcpy(operation.payload, &work, sizeof work);
+        begin();
+    }
+
+    // Acquire: pairs with the end of an operation; what they did is seen.
+    bool is_empty() const { return done_.load(std::memory_order_acquire) == posted_.load(std::memory_order_relaxed); }
+    uint32_t under_way() const {
+        return posted_.load(std::memory_order_relaxed) - done_.load(std::memory_order_relaxed);
+    }
+    // Returns when it is empty, or when this is asked by an operation of its own.
+    void wait(const char* function) {
+        if (!is_empty() && Fiber::current() != &fiber_)
+            wait_until_empty(function);
+    }
+
+    // Carries on what can go on; true when something did. For Engine::drive.
+    bool drive();
+
+    Sequence* next_of_engine = nullptr;
+
+  private:
+    struct Operation {
+        Run run;
+        alignas(16) char payload[kPayloadBytes];
+    };
+
+    Operation& next(const char* function);
+    void begin();
+    void wait_until_empty(const char* function);
+    bool carry_on();
+    static void run(void* operation);
+
+    Engine& engine_;
+    std::atomic<uint32_t> posted_{0};
+    alignas(64) std::atomic<bool> driven_{false};
+    std::atomic<uint32_t> done_{0};
+    Fiber fiber_;  // of who drives
+    Operation operations_[kMost];
+};
+
+}  // namespace heddle::progress

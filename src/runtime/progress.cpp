@@ -1,0 +1,45 @@
+// Progress as programs steer it (shmemx.h): one poll, and the policy of the background threads.
+
+#include "base/error.h"
+#include "base/settings.h"
+#include "fabric/network.h"
+#include "operations/check.h"
+#include "progress/engine.h"
+#include "runtime/runtime.h"
+
+namespace heddle::runtime {
+
+void make_progress(const char* function) {
+    operations::require_running(function);
+    progress::engine->help([](const progress::Owners&) { return true; });
+    progress::poll();
+}
+
+const char* apply_progress(progress::Progress progress) {
+    progress::Engine& engine = *progress::engine;
+    if (const char* reason = engine.set_progress(progress))
+        return reason;
+    if (fabric::network)
+        fabric::network->set_service(engine.is_manual() ? fabric::Service::kNone
+                                     : engine.spins()   ? fabric::Service::kSpins
+                                                        : fabric::Service::kSleeps);
+    return nullptr;
+}
+
+int set_progress_policy(const char* function, const char* policy) {
+    operations::require_running(function);
+    operations::require_pointer(function, "policy", policy);
+    int choice = 0;
+    const char* words = "";
+    if (!base::find_choice("HEDDLE_PROGRESS", policy, &choice, &words)) {
+        base::complain(function, "policy \"%s\" is none: right would be one of %s", policy, words);
+        return 1;
+    }
+    if (const char* reason = apply_progress(static_cast<progress::Progress>(choice))) {
+        base::complain(function, "policy \"%s\" cannot be: %s", policy, reason);
+        return 1;
+    }
+    return 0;
+}
+
+}  // namespace heddle::runtime
