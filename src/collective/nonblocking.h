@@ -37,10 +37,12 @@ int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t by
         return 0;
     }
     const uint32_t side = request->post();
-    sequence.post(call.function, [=] {
+    const auto to_its_end = [=] {
         work(call);
         request->complete(side);
-    });
+    };
+    if (!sequence.post(to_its_end))
+        to_its_end();  // behind those before it: it waits for them
     if (!sequence.is_empty())
         leave_to_background(team, bytes);
     return 0;

@@ -5,18 +5,17 @@
 
 namespace heddle::progress {
 
-Sequence::Operation& Sequence::next(const char* function) {
-    if (under_way() == kMost)
-        engine_.wait_until(function, [&] { return under_way() < kMost; });
-    // Acquire: pairs with carry_on, which has read what lay here.
-    const uint32_t posted = posted_.load(std::memory_order_relaxed);
-    (void)done_.load(std::memory_order_acquire);
-    return operations_[posted % kMost];
+Sequence::Sequence(Engine& of_engine) : engine_(of_engine), last_(pool_.take()), over_(last_) {
+    if (!last_)
+        base::fatal("collective", "no memory for non-blocking collectives");
 }
 
-void Sequence::begin() {
+void Sequence::begin(Operation* operation) {
+    operation->behind.store(nullptr, std::memory_order_relaxed);
     engine_.count_posted();
-    posted_.fetch_add(1, std::memory_order_seq_cst);  // pairs with carry_on, and with drive
+    last_->behind.store(operation, std::memory_order_release);  // pairs with carry_on
+    last_ = operation;
+    posted_.fetch_add(1, std::memory_order_seq_cst);  // see drive
     engine_.drive();
 }
 
@@ -44,11 +43,11 @@ bool Sequence::drive() {
 bool Sequence::carry_on() {
     bool moved = false;
     for (;;) {
-        const uint32_t done = done_.load(std::memory_order_relaxed);
+        Operation* const next = over_->behind.load(std::memory_order_acquire);  // pairs with begin
+        if (!next)
+            return moved;
         if (fiber_.is_over()) {
-            if (posted_.load(std::memory_order_acquire) == done)  // pairs with begin
-                return moved;
-            if (!fiber_.start(run, &operations_[done % kMost]))
+            if (!fiber_.start([](void* it) { run(static_cast<Operation*>(it)); }, next))
                 base::fatal("collective", "no memory for the stack of a non-blocking collective");
         } else if (!fiber_.is_ready()) {
             return moved;
@@ -57,14 +56,15 @@ bool Sequence::carry_on() {
         fiber_.resume();
         if (!fiber_.is_over())
             continue;
-        done_.store(done + 1, std::memory_order_release);  // pairs with is_empty and next
+        pool_.give(over_);
+        over_ = next;
+        done_.fetch_add(1, std::memory_order_release);  // pairs with is_empty
         engine_.count_done();
     }
 }
 
-void Sequence::run(void* operation) {
-    const auto* it = static_cast<const Operation*>(operation);
-    it->run(it->payload);
+void Sequence::run(const Operation* operation) {
+    operation->run(operation->payload);
 }
 
 }  // namespace heddle::progress

@@ -1,17 +1,19 @@
 // Sequence: operations that are posted in an order and carried out in that order, by whoever makes progress: the
 // non-blocking collectives of one team. Each runs on the sequence's fiber as if it blocked.
 //
-//     post    a place in the ring is filled, and the operation begun, as far as it gets
+//     post    the operation stands in the queue, and is begun, as far as it gets
 //     drive   the fiber is resumed while what it waits for is there; one thread at a time, others go away
 //
 // Nothing is missed: an event that work may wait for rings the PE's bell (sync/bell.h), and who drives (Engine::drive)
 // looks, when it has let go, whether the bell has rung meanwhile; so it sees what another thread, turned away, came
 // for.
 //
-// Threads: any drives; posts one at a time (as the specification has it for the collectives of a team). No lock.
+// Threads: any drives; posts one at a time (as the specification has it for the collectives of a team). No lock. Memory
+// grows with the most that were under way at once.
 #pragma once
 
 #include "progress/fiber.h"
+#include "sync/pool.h"
 
 #include <atomic>
 #include <cstddef>
@@ -25,23 +27,24 @@ class Engine;
 
 class Sequence {
   public:
-    static constexpr uint32_t kMost = 64;  // under way; who posts more waits for the first
     static constexpr size_t kPayloadBytes = 144;
     using Run = void (*)(const void* payload);
 
-    explicit Sequence(Engine& engine) : engine_(engine) {}
+    explicit Sequence(Engine& engine);
     Sequence(const Sequence&) = delete;
     Sequence& operator=(const Sequence&) = delete;
 
-    // work(), which is copied, will be carried out behind what was posted before. function: for the message that shows
-    // where a thread waits.
+    // work(), which is copied, will be carried out behind what was posted before. False when there is no memory.
     template <class Work>
-    void post(const char* function, const Work& work) {
+    bool post(const Work& work) {
         static_assert(sizeof(Work) <= kPayloadBytes && alignof(Work) <= 16 && std::is_trivially_copyable_v<Work>);
-        Operation& operation = next(function);
-        operation.run = [](const void* payload) { (*static_cast<const Work*>(payload))(); };
-        memcpy(operation.payload, &work, sizeof work);
-        begin();
+        Operation* const operation = pool_.take();
+        if (!operation)
+            return false;
+        operation->run = [](const void* payload) { (*static_cast<const Work*>(payload))(); };
+        memcpy(operation->payload, &work, sizeof work);
+        begin(operation);
+        return true;
     }
 
     // Acquire: pairs with the end of an operation; what they did is seen.
@@ -62,22 +65,26 @@ class Sequence {
 
   private:
     struct Operation {
-        Run run;
+        sync::PoolLink link;
+        std::atomic<Operation*> behind{nullptr};
+        Run run = nullptr;
         alignas(16) char payload[kPayloadBytes];
     };
 
-    Operation& next(const char* function);
-    void begin();
+    void begin(Operation* operation);
     void wait_until_empty(const char* function);
     bool carry_on();
-    static void run(void* operation);
+    static void run(const Operation* operation);
 
     Engine& engine_;
+    sync::Pool<Operation, 8> pool_;
+    Operation* last_;  // of who posts
     std::atomic<uint32_t> posted_{0};
     alignas(64) std::atomic<bool> driven_{false};
     std::atomic<uint32_t> done_{0};
-    Fiber fiber_;  // of who drives
-    Operation operations_[kMost];
+    // Of who drives: the operation that is over, behind which the next one stands; and what runs it.
+    Operation* over_;
+    Fiber fiber_;
 };
 
 }  // namespace heddle::progress
