@@ -47,6 +47,17 @@ void print_machine() {
     printf("\n");
 }
 
+// The monitor's name, the states that the core rests in, and how long at a time.
+std::string monitor_text(const heddle::os::Monitor* monitor) {
+    if (!monitor)
+        return "no monitor instruction";
+    std::string limits = monitor->states ? monitor->states : "";
+    if (monitor->longest_ns != UINT64_MAX)
+        limits +=
+            (limits.empty() ? "at most " : ", at most ") + std::to_string(monitor->longest_ns / 1000) + " us at a time";
+    return monitor->name + (limits.empty() ? "" : " (" + limits + ")");
+}
+
 void print_paths(const heddle::base::Settings& settings) {
     const int fd = heddle::os::create_memory("heddle-info", heddle::os::kPageBytes);
     const auto* monitor = heddle::os::find_monitor(static_cast<heddle::os::MonitorChoice>(settings.monitor));
@@ -54,7 +65,7 @@ void print_paths(const heddle::base::Settings& settings) {
     printf("  on the node        %s\n", settings.check ? "checked: every operation through the slow path"
                                                        : "inlined loads and stores, heap and static data");
     printf("  shared memory      memfd: %s\n", fd >= 0 ? "works" : strerror(-fd));
-    printf("  waiting            spin, %s, yield, sleep\n", monitor ? monitor->name : "no monitor instruction");
+    printf("  waiting            spin, %s, yield, sleep\n", monitor_text(monitor).c_str());
     printf("  contexts           %d bytes each, none per PE; 32 bytes per PE once for each team that has one\n",
            HEDDLE_CONTEXT_BYTES);
     printf("  between nodes      none: this version runs on one node\n");

@@ -1,43 +1,37 @@
 #include "os/monitor_wait.h"
 
+#include "os/monitor_support.h"
 #include "os/pause.h"
+#include "os/ticks.h"
 
+#include <pthread.h>
 #include <algorithm>
 #include <atomic>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#elif defined(__aarch64__)
-#include <sys/auxv.h>
-#endif
 
 namespace heddle::os {
 
 namespace {
 
+constexpr uint64_t kLightNs = 10000;  // the header says what for
+
+uint64_t ticks_per_ms;  // written once, by look_at_machine, before any monitor is handed out
+
+uint64_t deadline(uint64_t limit_ns) {
+    return deadline_after(ticks_now(), ticks_of_ns(limit_ns, ticks_per_ms));
+}
+
 #if defined(__x86_64__)
-
-// Ticks of the time stamp counter in `ns`, from below: every x86-64 that has these instructions ticks at 1 GHz or more,
-// and waking early is allowed.
-uint64_t ticks(uint64_t ns) {
-    return ns;
-}
-
-uint64_t timestamp() {
-    uint32_t low, high;
-    asm volatile("rdtsc" : "=a"(low), "=d"(high));
-    return static_cast<uint64_t>(high) << 32 | low;
-}
 
 void umwait_arm(const void* line) {
     asm volatile("umonitor %0" : : "r"(line) : "memory");
 }
 
 void umwait_wait(uint64_t limit_ns) {
-    const uint64_t deadline = timestamp() + ticks(limit_ns);
-    const uint32_t state = 1;  // C0.1: the lighter sleep, with the quicker wake
+    const uint64_t end = deadline(limit_ns);
+    const uint32_t state = limit_ns <= kLightNs;  // bit 0: C0.1; the others must be 0
     asm volatile("umwait %0"
                  :
-                 : "r"(state), "a"(static_cast<uint32_t>(deadline)), "d"(static_cast<uint32_t>(deadline >> 32))
+                 : "r"(state), "a"(static_cast<uint32_t>(end)), "d"(static_cast<uint32_t>(end >> 32))
                  : "memory", "cc");
 }
 
@@ -45,53 +39,40 @@ void mwaitx_arm(const void* line) {
     asm volatile("monitorx" : : "a"(line), "c"(0), "d"(0) : "memory");
 }
 
+constexpr uint32_t kMwaitxLongest = UINT32_MAX;  // ticks
+
 void mwaitx_wait(uint64_t limit_ns) {
-    const uint64_t limit = std::clamp<uint64_t>(ticks(limit_ns), 1, UINT32_MAX);  // 0 would mean no limit
-    const uint32_t timer = 2;                                                     // ECX bit 1: EBX holds the limit
-    const uint32_t lightest = 0xf0;                                               // EAX 7:4 = 0xf: C0
-    asm volatile("mwaitx" : : "a"(lightest), "b"(static_cast<uint32_t>(limit)), "c"(timer) : "memory");
+    // EBX: the limit in ticks, where 0 would mean none.
+    const uint64_t limit = std::clamp<uint64_t>(ticks_of_ns(limit_ns, ticks_per_ms), 1, kMwaitxLongest);
+    const uint32_t hint = limit_ns <= kLightNs ? 0xf0 : 0;  // EAX 7:4: 0xf is C0, 0 is C1
+    const uint32_t timer = 1 << 1;                          // ECX bit 1: there is a limit
+    asm volatile("mwaitx" : : "a"(hint), "b"(static_cast<uint32_t>(limit)), "c"(timer) : "memory");
 }
 
-bool has_umwait() {
-    uint32_t a, b, c, d;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c >> 5 & 1);  // WAITPKG
-}
-
-bool has_mwaitx() {
-    uint32_t a, b, c, d;
-    return __get_cpuid(0x80000001, &a, &b, &c, &d) && (c >> 29 & 1);  // MONITORX
-}
-
-constexpr Monitor kUmwait = {"umwait", umwait_arm, umwait_wait};
-constexpr Monitor kMwaitx = {"mwaitx", mwaitx_arm, mwaitx_wait};
+Monitor umwait = {"umwait", umwait_arm, umwait_wait};  // as ticks_per_ms
+Monitor mwaitx = {"mwaitx", mwaitx_arm, mwaitx_wait, 0, "C0 and C1"};
 
 #elif defined(__aarch64__)
 
+// Loads a byte, for any address will do then; acquire, so that the look that follows comes after it.
 void wfe_arm(const void* line) {
     uint32_t ignored;
-    asm volatile("ldxr %w0, [%1]" : "=r"(ignored) : "r"(line) : "memory");
+    asm volatile("ldaxrb %w0, [%1]" : "=r"(ignored) : "r"(line) : "memory");
 }
 
-// The kernel's event stream ends a WFE after at most 100 us, so the limit needs no WFET; where WFET exists it is kept.
+// Takes no limit: the kernel's event stream ends it.
 void wfe_wait(uint64_t) {
     asm volatile("wfe" : : : "memory");
 }
 
 void wfet_wait(uint64_t limit_ns) {
-    uint64_t count, frequency;
-    asm volatile("mrs %0, cntvct_el0" : "=r"(count));
-    asm volatile("mrs %0, cntfrq_el0" : "=r"(frequency));
-    register uint64_t deadline asm("x0") = count + limit_ns * frequency / 1000000000u;
-    asm volatile(".inst 0xd5031000" : : "r"(deadline) : "memory");  // wfet x0
+    register uint64_t end asm("x0") = deadline(limit_ns);
+    asm volatile(".inst 0xd5031000" : : "r"(end) : "memory");  // wfet x0, which assemblers know since Armv8.7
 }
 
-constexpr Monitor kWfe = {"wfe", wfe_arm, wfe_wait};
-constexpr Monitor kWfet = {"wfet", wfe_arm, wfet_wait};
-
-const Monitor* best_wfe() {
-    constexpr unsigned long kWfxt = 1ul << 31;  // HWCAP2_WFXT
-    return getauxval(AT_HWCAP2) & kWfxt ? &kWfet : &kWfe;
-}
+constexpr uint64_t kEventStreamNs = 100000;  // the kernel's choice
+constexpr Monitor kWfe = {"wfe", wfe_arm, wfe_wait, kEventStreamNs};
+Monitor wfet = {"wfet", wfe_arm, wfet_wait};  // as ticks_per_ms
 
 #endif
 
@@ -108,19 +89,44 @@ void fake_wait(uint64_t) {
 
 constexpr Monitor kFake = {"fake", fake_arm, fake_wait};
 
+MonitorSupport support;  // as ticks_per_ms
+
+void look_at_machine() {
+    support = monitor_support();
+    if (!support.umwait && !support.mwaitx && !support.wfet)
+        return;
+    ticks_per_ms = measure_ticks_per_ms();
+#if defined(__x86_64__)
+    if (support.umwait_cap_ticks)
+        umwait.longest_ns = ns_of_ticks(support.umwait_cap_ticks, ticks_per_ms);
+    umwait.states = support.umwait_c02 ? "C0.1 and C0.2" : "C0.1";
+    mwaitx.longest_ns = ns_of_ticks(kMwaitxLongest, ticks_per_ms);
+#elif defined(__aarch64__)
+    if (support.wfe)
+        wfet.longest_ns = kEventStreamNs;
+#endif
+}
+
 }  // namespace
 
 const Monitor* find_monitor(MonitorChoice choice) {
+    if (choice == MonitorChoice::kNone)
+        return nullptr;
     if (choice == MonitorChoice::kFake)
         return &kFake;
+    const bool any = choice == MonitorChoice::kAuto;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, look_at_machine);
 #if defined(__x86_64__)
-    if ((choice == MonitorChoice::kAuto || choice == MonitorChoice::kUmwait) && has_umwait())
-        return &kUmwait;
-    if ((choice == MonitorChoice::kAuto || choice == MonitorChoice::kMwaitx) && has_mwaitx())
-        return &kMwaitx;
+    if (support.umwait && (any || choice == MonitorChoice::kUmwait))
+        return &umwait;
+    if (support.mwaitx && (any || choice == MonitorChoice::kMwaitx))
+        return &mwaitx;
 #elif defined(__aarch64__)
-    if (choice == MonitorChoice::kAuto || choice == MonitorChoice::kWfe)
-        return best_wfe();
+    if (support.wfet && (any || choice == MonitorChoice::kWfe))
+        return &wfet;
+    if (support.wfe && (any || choice == MonitorChoice::kWfe))
+        return &kWfe;
 #endif
     return nullptr;
 }
@@ -128,15 +134,5 @@ const Monitor* find_monitor(MonitorChoice choice) {
 FakeMonitorCalls fake_monitor_calls() {
     return {fake_arms.load(std::memory_order_relaxed), fake_waits.load(std::memory_order_relaxed)};
 }
-
-#if defined(__x86_64__)
-// For the test of the encodings: the machine code of each backend, reachable where the CPU cannot run it.
-Monitor encoding_of_umwait() {
-    return kUmwait;
-}
-Monitor encoding_of_mwaitx() {
-    return kMwaitx;
-}
-#endif
 
 }  // namespace heddle::os

@@ -93,6 +93,8 @@ bool WaitSteps::poll_and_begin_anew() {
 
 void WaitSteps::advance() {
     const uint64_t waited = os::now_ns() - start_ns_;
+    if (waited < policy_.spin_ns)
+        watch_ns_ = std::min(std::max(waited, watch_ns_), policy_.spin_ns - waited);
     if (phase_ != Phase::kYield && waited >= policy_.spin_ns) {
         phase_ = Phase::kYield;
         if (os::yield_to_another())  // relaxed: see WaitPolicy::oversubscribed

@@ -102,7 +102,7 @@ class WaitSteps {
             case Phase::kMonitor:
                 policy_.monitor->arm(line_);
                 if (!ready())  // the line may have changed before it was armed
-                    policy_.monitor->wait(policy_.spin_ns);
+                    policy_.monitor->wait(watch_ns_);
                 break;
             case Phase::kYield:
                 if (!polls() || !poll_and_begin_anew())
@@ -148,7 +148,8 @@ class WaitSteps {
     const void* line_;
     uint64_t start_ns_;
     Phase phase_;
-    uint32_t landed_ = 0;  // the bell, as last heard
+    uint64_t watch_ns_ = 1000;  // how long to watch the line at once: as long as it has waited, up to the phase's end
+    uint32_t landed_ = 0;       // the bell, as last heard
     bool is_poller_ = false;
 };
 

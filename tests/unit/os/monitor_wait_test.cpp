@@ -1,5 +1,4 @@
-// The monitors: the machine code of each backend, byte for byte, because this machine may lack the instructions; and
-// that the choice obeys what the CPU has.
+// Which monitor is chosen on this machine, and that it runs. Those that the CPU lacks: monitor_emulated_test.cpp.
 #include "os/monitor_wait.h"
 
 #include <gtest/gtest.h>
@@ -9,49 +8,9 @@
 
 namespace heddle::os {
 
-#if defined(__x86_64__)
-Monitor encoding_of_umwait();  // in monitor_wait.cpp, for this test alone
-Monitor encoding_of_mwaitx();
-#endif
-
 namespace {
 
 #if defined(__x86_64__)
-
-// The first of the four instructions in the machine code from `function` on, or "".
-template <class Function>
-std::string first_monitor_instruction(Function* function) {
-    constexpr int kMostBytes = 400;  // sanitizers put much of their own in front
-    const auto* code = reinterpret_cast<const unsigned char*>(function);
-    for (int i = 0; i < kMostBytes; ++i) {
-        const unsigned char* at = code + i;
-        if (at[0] == 0x0f && at[1] == 0x01 && at[2] == 0xfa)
-            return "monitorx";
-        if (at[0] == 0x0f && at[1] == 0x01 && at[2] == 0xfb)
-            return "mwaitx";
-        if (at[0] != 0xf3 && at[0] != 0xf2)
-            continue;
-        const unsigned char* opcode = at + 1 + ((at[1] & 0xf0) == 0x40);  // a REX prefix, for r8 to r15
-        const bool register_six = (opcode[2] & 0xf8) == 0xf0;             // ModRM: register operand, /6
-        if (opcode[0] == 0x0f && opcode[1] == 0xae && register_six)
-            return at[0] == 0xf3 ? "umonitor" : "umwait";
-    }
-    return "";
-}
-
-TEST(MonitorEncoding, Umwait) {
-    const Monitor monitor = encoding_of_umwait();
-    EXPECT_STREQ(monitor.name, "umwait");
-    EXPECT_EQ(first_monitor_instruction(monitor.arm), "umonitor");
-    EXPECT_EQ(first_monitor_instruction(monitor.wait), "umwait");
-}
-
-TEST(MonitorEncoding, Mwaitx) {
-    const Monitor monitor = encoding_of_mwaitx();
-    EXPECT_STREQ(monitor.name, "mwaitx");
-    EXPECT_EQ(first_monitor_instruction(monitor.arm), "monitorx");
-    EXPECT_EQ(first_monitor_instruction(monitor.wait), "mwaitx");
-}
 
 bool cpu_has(const std::string& flag) {
     std::ifstream file("/proc/cpuinfo");

@@ -1,0 +1,32 @@
+// The counter in which monitor instructions take their limits: the time stamp counter of x86-64, the virtual counter of
+// aarch64. Its rate is constant on every CPU that has these instructions. Any thread.
+#pragma once
+
+#include <cstdint>
+
+namespace heddle::os {
+
+inline uint64_t ticks_now() {
+#if defined(__x86_64__)
+    uint32_t low, high;
+    asm volatile("rdtsc" : "=a"(low), "=d"(high));
+    return static_cast<uint64_t>(high) << 32 | low;
+#elif defined(__aarch64__)
+    uint64_t count;
+    asm volatile("mrs %0, cntvct_el0" : "=r"(count));
+    return count;
+#endif
+}
+
+// The counter's rate. aarch64 tells it; on x86-64 it is measured against CLOCK_MONOTONIC, which takes 0.2 ms, is right
+// to better than 1 %, and needs no faith in what a hypervisor lets CPUID say.
+uint64_t measure_ticks_per_ms();
+
+// The ticks of a time, which counts as 1000 s where it is longer: all who wait so long may wake early.
+uint64_t ticks_of_ns(uint64_t ns, uint64_t ticks_per_ms);
+uint64_t ns_of_ticks(uint32_t ticks, uint64_t ticks_per_ms);
+
+// now + ticks, or the end of time.
+uint64_t deadline_after(uint64_t now, uint64_t ticks);
+
+}  // namespace heddle::os
