@@ -22,6 +22,9 @@ for kind do
             need clang++-19 clang-19
             need valgrind valgrind
             need spin spin
+            # Cross-building for aarch64 (tests/cross): 60 MB, and a minute of one core for the library.
+            need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
+            need qemu-aarch64 qemu-user
             need chromium chromium
             need pkg-config pkg-config
             # The network, and jobs on several hosts (tests/network).

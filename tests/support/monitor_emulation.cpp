@@ -16,7 +16,7 @@
 
 namespace heddle::test {
 
-std::atomic<uint64_t> waits_of_process{0};
+std::atomic<uint64_t> armed_waits_of_process{0};
 std::atomic<uint64_t> cap_ticks{0};
 
 namespace {
@@ -27,10 +27,10 @@ constexpr size_t kLineWords = 8;
 constexpr size_t kPageBytes = 4096;
 
 struct Trap {
-    const unsigned char* at;
-    Decoded was;
+    const unsigned char* at = nullptr;
+    Decoded was = {};
 };
-Trap traps[kMostTraps];  // written by emulate alone, before anybody waits
+constinit Trap traps[kMostTraps] = {};  // written by emulate alone, before anybody waits
 int n_traps = 0;
 
 // Of the thread; initial-exec, because the handler may not allocate it.
@@ -100,7 +100,8 @@ UNSANITIZED void carry_out(Instruction instruction, uint64_t deadline, uint64_t 
     ++waits.count;
     if (deadline > waits.latest_deadline)
         waits.latest_deadline = deadline;
-    waits_of_process.fetch_add(1, std::memory_order_relaxed);  // a counter
+    if (wait.ended != Ended::kNotArmed)
+        armed_waits_of_process.fetch_add(1, std::memory_order_relaxed);  // a counter
 }
 
 }  // namespace

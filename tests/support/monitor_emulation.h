@@ -57,7 +57,7 @@ struct Waits {
 };
 Waits& waits_of_this_thread();
 
-extern std::atomic<uint64_t> waits_of_process;
+extern std::atomic<uint64_t> armed_waits_of_process;
 
 // A wait that lasts so many ticks ends: IA32_UMWAIT_CONTROL, or the event stream. 0: none.
 extern std::atomic<uint64_t> cap_ticks;

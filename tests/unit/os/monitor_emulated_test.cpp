@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -29,6 +30,10 @@ struct Backend {
     Instruction arm, wait;
     uint64_t light, deep;  // the states it rests in
 };
+
+void PrintTo(const Backend& backend, std::ostream* out) {
+    *out << backend.name;
+}
 
 class MonitorTest : public testing::TestWithParam<Backend> {
   protected:
@@ -191,6 +196,30 @@ TEST_P(MonitorTest, TellsWhenTheKernelOrTheTimerEndsAWait) {
     }
 }
 
+// Two threads that wait for each other by turns, so that stores come at all points between arm and wait. Returns the
+// gate that this thread waited at.
+const sync::Gate* take_turns(progress::WaitPolicy& policy, uint32_t turns) {
+    struct alignas(64) OnItsLine {
+        sync::Gate gate = {};
+    };
+    static OnItsLine there, back;
+    there.gate.value = back.gate.value = 0;
+    std::thread other([&] {
+        progress::wait_policy = &policy;
+        for (uint32_t turn = 1; turn <= turns; ++turn) {
+            progress::wait_for_gate("unit", there.gate, turn);
+            back.gate.open(turn);
+        }
+        progress::wait_policy = nullptr;
+    });
+    for (uint32_t turn = 1; turn <= turns; ++turn) {
+        there.gate.open(turn);
+        progress::wait_for_gate("unit", back.gate, turn);
+    }
+    other.join();
+    return &back.gate;
+}
+
 // The policy above: WaitSteps on the thread that calls.
 class WatchingTest : public MonitorTest {
   protected:
@@ -220,29 +249,11 @@ TEST_P(WatchingTest, AStoreIsSeen) {
     EXPECT_EQ(test::waits_of_this_thread().last.address, reinterpret_cast<uintptr_t>(&line.words[3]));
 }
 
-// Two threads that wait for each other by turns, so that stores come at all points between arm and wait.
 TEST_P(WatchingTest, GatesAreWatchedByTurns) {
-    constexpr uint32_t kTurns = 2000;
     policy.spin_ns = 100 * kS;
-    struct alignas(64) OnItsLine {
-        sync::Gate gate = {};
-    };
-    OnItsLine there, back;
-    std::thread other([&] {
-        progress::wait_policy = &policy;
-        for (uint32_t turn = 1; turn <= kTurns; ++turn) {
-            progress::wait_for_gate("unit", there.gate, turn);
-            back.gate.open(turn);
-        }
-        progress::wait_policy = nullptr;
-    });
-    for (uint32_t turn = 1; turn <= kTurns; ++turn) {
-        there.gate.open(turn);
-        progress::wait_for_gate("unit", back.gate, turn);
-    }
-    other.join();
+    const sync::Gate* last = take_turns(policy, 2000);
     EXPECT_GT(test::waits_of_this_thread().count, 0u);
-    EXPECT_EQ(test::waits_of_this_thread().last.address, reinterpret_cast<uintptr_t>(&back.gate));
+    EXPECT_EQ(test::waits_of_this_thread().last.address, reinterpret_cast<uintptr_t>(last));
 }
 
 TEST_P(WatchingTest, AChangeBetweenArmAndWaitIsSeen) {
@@ -284,6 +295,25 @@ const Backend kBackends[] = {
     {"mwaitx", os::MonitorChoice::kMwaitx, Instruction::kMonitorx, Instruction::kMwaitx, 0xf0, 0},
 };
 #elif defined(__aarch64__)
+// As the CPU, or qemu, carries it out; in a process of its own, before any of the others.
+TEST(NativeWfe, Runs) {
+    const os::Monitor* monitor = os::find_monitor(os::MonitorChoice::kWfe);
+    ASSERT_STREQ(monitor->name, "wfe");
+    alignas(64) char line[64] = {};
+    for (const char& any : line) {
+        monitor->arm(&any);
+        monitor->wait(kUs);
+    }
+    progress::WaitPolicy policy;
+    policy.monitor = monitor;
+    policy.own_cores = 1000;
+    policy.spin_ns = 100 * kS;
+    progress::wait_policy = &policy;
+    take_turns(policy, 2000);
+    progress::wait_policy = nullptr;
+    EXPECT_EQ(test::waits_of_this_thread().count, 0u) << "emulated";
+}
+
 const bool has_wfet = !getenv("HEDDLE_TEST_NO_WFET");
 const Backend kBackends[] = {
     {has_wfet ? "wfet" : "wfe", os::MonitorChoice::kWfe, Instruction::kLdaxrb,

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""The library and its monitors on aarch64, from a machine that has a cross compiler and qemu's user mode.
+
+    aarch64.py library|monitors SOURCE BUILD     exit 0: all is well; 1: not; 77: a tool is missing
+
+library    builds all that needs no plugin, without a warning; heddle-info and a program of one PE run
+monitors   the unit tests of the monitors: WFE and WFET carried out by the tests themselves
+           (tests/support/monitor_emulation.h), for qemu 7.2 lacks WFET; and WFE by qemu, which yields there
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+TRIPLE = "aarch64-linux-gnu"
+FLAGS = ["-O2", "-march=armv8-a", "-Wall", "-Wextra"]
+GOOGLETEST = Path("/usr/src/googletest/googletest")  # Debian's googletest, which libgtest-dev brings
+SUPPORT = ["every_monitor.cpp", "monitor_emulation.cpp"]
+MONITORS = ["os/monitor_wait.cpp", "os/ticks.cpp", "progress/wait_policy.cpp", "base/pe_local.cpp"]
+
+
+def find(program: str) -> str:
+    """The cross compiler, which may carry its version, or qemu; ends the test where there is none."""
+    for name in (program, f"{program}-12"):
+        if path := shutil.which(name):
+            return path
+    print(f"skipped: there is no {program}")
+    sys.exit(77)
+
+
+def run(*command: object, **variables: str) -> str:
+    result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+                            env={**os.environ, **variables})
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}: {result.returncode}\n{result.stdout[-8000:]}")
+    return result.stdout
+
+
+def emulated(program: Path, *arguments: str, **variables: str) -> str:
+    return run(find("qemu-aarch64"), "-cpu", "max", "-L", f"/usr/{TRIPLE}", program, *arguments, **variables)
+
+
+def check_library(source: Path, build: Path) -> None:
+    find("qemu-aarch64")
+    compilers = [f"-DCMAKE_{language}_COMPILER={find(f'{TRIPLE}-{name}')}"
+                 for language, name in (("C", "gcc"), ("CXX", "g++"))]
+    run("cmake", "-G", "Ninja", "-S", source, "-B", build, *compilers, "-DCMAKE_SYSTEM_NAME=Linux",
+        "-DCMAKE_SYSTEM_PROCESSOR=aarch64", "-DCMAKE_BUILD_TYPE=Release", "-DHEDDLE_BUILD_TESTS=OFF",
+        "-DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON", "-DCMAKE_C_FLAGS=-march=armv8-a -Werror",
+        "-DCMAKE_CXX_FLAGS=-march=armv8-a -Werror")
+    run("cmake", "--build", build, "--target", "heddle", "heddle-info")
+    text = emulated(build / "bin" / "heddle-info")
+    # qemu promises neither WFET nor an event stream, without which a WFE might not end.
+    if "spin, no monitor instruction, yield, sleep" not in text:
+        sys.exit(f"heddle-info found a monitor:\n{text}")
+    program = build / "ring"
+    run(find(f"{TRIPLE}-gcc"), *FLAGS, "-I", source / "include", "-o", program, source / "tests/apps/ring.c",
+        "-L", build / "lib", "-lheddle", f"-Wl,-rpath,{build}/lib")
+    print(emulated(program))
+
+
+def check_monitors(source: Path, build: Path) -> None:
+    compiler = find(f"{TRIPLE}-g++")
+    find("qemu-aarch64")
+    if not GOOGLETEST.exists():
+        print(f"skipped: there is no {GOOGLETEST}")
+        sys.exit(77)
+    build.mkdir(parents=True, exist_ok=True)
+    framework = build / "gtest-all.o"
+    if not framework.exists():
+        run(compiler, "-c", "-O1", "-std=c++20", "-I", GOOGLETEST / "include", "-I", GOOGLETEST, "-o", framework,
+            GOOGLETEST / "src" / "gtest-all.cc")
+    program = build / "monitors"
+    run(compiler, *FLAGS, "-Werror", "-std=c++20", "-I", source / "src", "-I", source / "include", "-I", source / "tests",
+        "-I", GOOGLETEST / "include", "-o", program, source / "tests/unit/os/monitor_emulated_test.cpp",
+        source / "tests/unit/os/ticks_test.cpp", *(source / "tests/support" / file for file in SUPPORT),
+        *(source / "src" / file for file in MONITORS), GOOGLETEST / "src" / "gtest_main.cc", framework, "-pthread")
+    print(emulated(program, "--gtest_filter=-NativeWfe.*"))
+    print(emulated(program, "--gtest_filter=-NativeWfe.*:Ticks.*", HEDDLE_TEST_NO_WFET="1"))
+    print(emulated(program, "--gtest_filter=NativeWfe.*", HEDDLE_TEST_NO_WFET="1"))
+
+
+def main() -> int:
+    what, source, build = sys.argv[1], Path(sys.argv[2]).resolve(), Path(sys.argv[3]).resolve()
+    {"library": check_library, "monitors": check_monitors}[what](source, build)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
