@@ -22,3 +22,18 @@ foreach(program barriers waits locks signals)
             LD_PRELOAD=$<TARGET_FILE:conformance_emulated>)
     endforeach()
 endforeach()
+
+# What heddle-info says of such a machine.
+add_executable(conformance_emulated_info ${CMAKE_SOURCE_DIR}/tools/heddle_info.cpp
+    ${CMAKE_SOURCE_DIR}/tests/support/every_monitor.cpp)
+heddle_settings(conformance_emulated_info)
+target_include_directories(conformance_emulated_info PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+target_link_libraries(conformance_emulated_info PRIVATE heddle_system)
+set(limit_umwait "C0.1 and C0.2, at most [0-9]+ us at a time")
+set(limit_mwaitx "C0 and C1, at most [0-9]+ us at a time")
+foreach(monitor umwait mwaitx)
+    add_test(NAME conformance.info.${monitor} COMMAND conformance_emulated_info)
+    set_tests_properties(conformance.info.${monitor} PROPERTIES LABELS conformance TIMEOUT ${TIMEOUT_S}
+        ENVIRONMENT HEDDLE_MONITOR=${monitor}
+        PASS_REGULAR_EXPRESSION "waiting +spin, ${monitor} [(]${limit_${monitor}}[)], yield, sleep")
+endforeach()
