@@ -21,7 +21,7 @@ std::atomic<uint64_t> cap_ticks{0};
 
 namespace {
 
-constexpr int kMostCodeBytes = 400;  // of a function; sanitizers put much of their own in front
+constexpr int kMostCodeBytes = 1000;  // of a function; sanitizers put much of their own in front
 constexpr int kMostTraps = 32;
 constexpr size_t kLineWords = 8;
 constexpr size_t kPageBytes = 4096;
