@@ -31,7 +31,8 @@ INLINED = {function.name for function in all_chosen() if function.inline}
 # Collectives on a team or an active set, with data; and those that only wait.
 COLLECTIVES = [name for name in FUNCTIONS if any(word in name for word in ("broadcast", "collect", "alltoall", "_reduce",
                                                                              "scan", "to_all"))]
-WAITING = ["shmem_team_sync", "shmem_sync", "shmem_barrier", "shmemx_team_sync_mt", "shmemx_team_barrier_mt"]
+WAITING = ["shmem_team_sync", "shmem_sync", "shmem_barrier", "shmemx_team_sync_mt", "shmemx_team_barrier_mt",
+           "shmemx_team_sync_nbe", "shmemx_team_barrier_nbe"]
 ON_TEAMS = [name for name in COLLECTIVES + WAITING if "team" in FUNCTIONS[name]]
 ON_ACTIVE_SETS = [name for name in COLLECTIVES + WAITING if "pSync" in FUNCTIONS[name]]
 

@@ -56,6 +56,12 @@ void use(shmemx_request_t request) {
         shmemx_long_atomic_add_nbe(&word, 1, 0, &request);
     else if (kind == "fetch")
         shmemx_long_atomic_fetch_nbe(&fetched, &word, 0, &request);
+    else if (kind == "sum")
+        shmemx_long_sum_reduce_nbe(SHMEM_TEAM_WORLD, dest, source, 4, &request);
+    else if (kind == "fcollect")
+        shmemx_fcollectmem_nbe(SHMEM_TEAM_WORLD, dest, source, 4, &request);
+    else if (kind == "barrier")
+        shmemx_team_barrier_nbe(SHMEM_TEAM_WORLD, &request);
 }
 
 void freed(int) {
@@ -105,6 +111,19 @@ void two_posters(int) {
         for (int i = 0; i < 20000; ++i) shmemx_long_put_nbe(dest, source, 4, 0, &request);
     });
     for (int i = 0; i < 20000; ++i) shmemx_long_get_nbe(source + 8, dest + 8, 4, 0, &request);
+    other.join();
+    shmemx_request_free(&request);
+}
+
+void two_posters_of_collectives(int) {
+    shmemx_request_t request = SHMEMX_REQUEST_NULL;
+    shmemx_request_allocate(&request, kind == "shared" ? SHMEMX_REQUEST_SHARED : SHMEMX_REQUEST_PRIVATE);
+    shmem_team_t teams[2];
+    for (shmem_team_t& team : teams) shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, nullptr, 0, &team);
+    std::thread other([&] {
+        for (int i = 0; i < 20000; ++i) shmemx_long_sum_reduce_nbe(teams[0], dest, source, 4, &request);
+    });
+    for (int i = 0; i < 20000; ++i) shmemx_long_max_reduce_nbe(teams[1], dest + 8, source + 8, 4, &request);
     other.join();
     shmemx_request_free(&request);
 }
@@ -182,6 +201,7 @@ int main(int argc, char** argv) {
                      {"of_another_pe", of_another_pe},
                      {"garbage", garbage},
                      {"two_posters", two_posters},
+                     {"two_posters_of_collectives", two_posters_of_collectives},
                      {"posters_by_turns", posters_by_turns},
                      {"begun_twice", begun_twice},
                      {"ended_with_another", ended_with_another},

@@ -1,6 +1,6 @@
 // order SCENARIO: programs whose PEs are in collectives that do not match, and some that only look like it. Each says
 // which it is; what must come of it is in test_order.py. Prints "survived".
-#include <shmem.h>
+#include <shmemx.h>
 
 #include <pthread.h>
 #include <cstdio>
@@ -10,7 +10,9 @@
 
 namespace {
 
-int dest[4], source[4];
+int dest[4], source[4], other_dest[4], other_source[4];
+shmemx_request_t request;
+uint64_t go;
 
 void nap_ms(long ms) {
     const timespec time = {ms / 1000, ms % 1000 * 1000000};
@@ -30,6 +32,31 @@ void different(int pe) {
         shmem_int_sum_reduce(SHMEM_TEAM_WORLD, dest, source, 1);
     else
         shmem_int_broadcast(SHMEM_TEAM_WORLD, dest, source, 1, 0);
+}
+
+// The same two, posted, in two orders.
+void different_posted(int pe) {
+    const auto sum = [] { shmemx_int_sum_reduce_nbe(SHMEM_TEAM_WORLD, dest, source, 1, &request); };
+    const auto copy = [] { shmemx_int_broadcast_nbe(SHMEM_TEAM_WORLD, other_dest, other_source, 1, 0, &request); };
+    if (pe == 0)
+        sum(), copy();
+    else
+        copy(), sum();
+    shmemx_request_wait(&request);
+}
+
+void posted_and_blocking(int pe) {
+    if (pe == 0)
+        shmemx_int_sum_reduce_nbe(SHMEM_TEAM_WORLD, dest, source, 1, &request);
+    else
+        shmem_int_max_reduce(SHMEM_TEAM_WORLD, dest, source, 1);
+    shmemx_request_wait(&request);
+}
+
+// Posted and never waited for: the next collective says it.
+void unequal_posted(int pe) {
+    shmemx_int_sum_reduce_nbe(SHMEM_TEAM_WORLD, dest, source, pe == 0 ? 3 : 4, &request);
+    shmem_barrier_all();
 }
 
 // Each is in the team that the other will come to next.
@@ -89,6 +116,43 @@ void busy(int pe) {
     shmem_barrier_all();
 }
 
+// Teams in two orders, which is right for collectives that are posted: each PE waits for the one that the other has
+// posted last, and PE 1 comes late. Nobody may be accused.
+void crossed_and_posted(int pe) {
+    const shmem_team_t a = pair(0, 1), b = pair(1, 0);
+    shmemx_request_t requests[2] = {};
+    if (pe == 1)
+        nap_ms(4000);
+    for (int i : {pe, 1 - pe}) {
+        if (i == 0)
+            shmemx_int_sum_reduce_nbe(a, dest, source, 2, &requests[0]);
+        else
+            shmemx_int_fcollect_nbe(b, other_dest, other_source, 1, &requests[1]);
+    }
+    shmemx_request_wait(&requests[pe]);
+    if (pe == 0)
+        nap_ms(2500);
+    shmemx_request_wait(&requests[1 - pe]);
+}
+
+// Outstanding for long, while both are in other collectives.
+void outstanding_for_long(int pe) {
+    const shmem_team_t a = pair(0, 1);
+    if (pe == 0)
+        shmemx_team_barrier_nbe(a, &request);
+    shmem_barrier_all();
+    if (pe == 1) {
+        nap_ms(4000);
+        shmem_uint64_p(&go, 1, 0);
+    } else {
+        shmem_uint64_wait_until(&go, SHMEM_CMP_EQ, 1);
+    }
+    shmem_barrier_all();
+    if (pe == 1)
+        shmemx_team_barrier_nbe(a, &request);
+    shmemx_request_wait(&request);
+}
+
 shmem_team_t late_team;
 uint64_t flag;
 
@@ -134,6 +198,11 @@ int main(int argc, char** argv) {
         const char* name;
         void (*run)(int pe);
     } scenarios[] = {{"different", different},
+                     {"different_posted", different_posted},
+                     {"posted_and_blocking", posted_and_blocking},
+                     {"unequal_posted", unequal_posted},
+                     {"crossed_and_posted", crossed_and_posted},
+                     {"outstanding_for_long", outstanding_for_long},
                      {"circle_of_two", circle_of_two},
                      {"circle_with_the_world", circle_with_the_world},
                      {"circle_of_three", circle_of_three},

@@ -27,6 +27,9 @@ RUNS |= {f"circle_of_two {barrier}": ("circle_of_two", 2, {"HEDDLE_BARRIER": bar
          for barrier in ("auto", "central", "dissemination", "flat")}
 SLOW = [("slow", 2), ("slow", 4), ("slow_chain", 3), ("slow_chain", 4), ("busy", 2), ("busy", 3)]
 RUNS |= {f"{scenario} {pes}": (scenario, pes, {}) for scenario, pes in SLOW}
+PROGRESS = ("manual", "thread", "auto")
+POSTED = ("different_posted", "posted_and_blocking", "unequal_posted", "crossed_and_posted", "outstanding_for_long")
+RUNS |= {f"{scenario} {policy}": (scenario, 2, {"HEDDLE_PROGRESS": policy}) for scenario in POSTED for policy in PROGRESS}
 RUNS |= {scenario: (scenario, 2, {}) for scenario in ("thread_that_waited", "new_thread")}
 
 
@@ -59,6 +62,46 @@ def test_different_collectives(results):
                     message("shmem_int_broadcast", text.format(0, one, other), 1) + ")")
     assert result.seconds < LIMIT_S
     names_are_there(result, {"shmem_int_sum_reduce", "shmem_int_broadcast"})
+
+
+DIFFERENT = "PE {} is in {} while this PE is in {}: right would be the same collective on all members"
+
+
+def either(one, other):
+    """What either PE says of itself and the other."""
+    here = [site(one), site(other)]
+    return "(" + "|".join(message(name, DIFFERENT.format(1 - pe, here[1 - pe], here[pe]), pe)
+                          for pe, name in enumerate((one, other))) + ")"
+
+
+@pytest.mark.parametrize("policy", PROGRESS)
+def test_different_orders_of_posting(results, policy):
+    result = results[f"different_posted {policy}"].result()
+    result.is_fatal(either("shmemx_int_sum_reduce_nbe", "shmemx_int_broadcast_nbe"))
+    assert result.seconds < LIMIT_S
+    names_are_there(result, {"shmemx_int_sum_reduce_nbe", "shmemx_int_broadcast_nbe"})
+
+
+@pytest.mark.parametrize("policy", PROGRESS)
+def test_posted_here_and_blocking_there(results, policy):
+    result = results[f"posted_and_blocking {policy}"].result()
+    result.is_fatal(either("shmemx_int_sum_reduce_nbe", "shmem_int_max_reduce"))
+    assert result.seconds < LIMIT_S
+
+
+@pytest.mark.parametrize("policy", PROGRESS)
+def test_posted_with_different_arguments(results, policy):
+    result = results[f"unequal_posted {policy}"].result()
+    text = "nreduce is {} here, but {} on PE {}: right would be the same on all"
+    result.is_fatal("(" + "|".join(message("shmemx_int_sum_reduce_nbe", text.format(*numbers), pe)
+                                   for pe, numbers in enumerate([(3, 4, 1), (4, 3, 0)])) + ")")
+    assert result.seconds < LIMIT_S
+
+
+@pytest.mark.parametrize("policy", PROGRESS)
+@pytest.mark.parametrize("scenario", ["crossed_and_posted", "outstanding_for_long"])
+def test_what_is_outstanding_accuses_nobody(results, scenario, policy):
+    results[f"{scenario} {policy}"].result().is_fine(2)
 
 
 WAITS = (r"waits for PE {}, which is in {} and waits for this PE{}: right would be the same order of collectives on all "

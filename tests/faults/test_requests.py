@@ -2,12 +2,13 @@
 
 import pytest
 
-from conftest import (ADDRESS, FUNCTIONS, INT_MAX, INT_MIN, OSHRUN, PROGRAMS, both_runs, execute, faults, message,
-                      those_with)
+from conftest import (ADDRESS, COLLECTIVES, FUNCTIONS, INT_MAX, INT_MIN, OSHRUN, PROGRAMS, WAITING, both_runs, execute, faults,
+                      message, those_with)
 
 PROGRAM = PROGRAMS / "misuse"
 WITH_REQUEST = [name for name, parameters in FUNCTIONS.items() if "req" in parameters]
 POSTING = [name for name in WITH_REQUEST if name.endswith("_nbe")]
+POSTED_COLLECTIVES = [name for name in POSTING if name in COLLECTIVES + WAITING]
 WITH_THREADS = [name for name, parameters in FUNCTIONS.items() if "nthreads" in parameters]
 
 
@@ -25,8 +26,10 @@ LOOKING = {kind: f"shmemx_request_{kind}" for kind in ("wait", "wait_local", "te
 POSTS = {"put": "shmemx_long_put_nbe", "get": "shmemx_long_get_nbe", "put_signal": "shmemx_long_put_signal_nbe",
          "add": "shmemx_long_atomic_add_nbe", "fetch": "shmemx_long_atomic_fetch_nbe",
          "begin": "shmemx_request_begin"}
-USES = [(kind, function, False) for kind, function in LOOKING.items()]
-USES += [(kind, function, True) for kind, function in {**LOOKING, **POSTS}.items()]
+COLLECTIVE_POSTS = {"sum": "shmemx_long_sum_reduce_nbe", "fcollect": "shmemx_fcollectmem_nbe",
+                    "barrier": "shmemx_team_barrier_nbe"}
+USES = [(kind, function, False) for kind, function in {**LOOKING, **COLLECTIVE_POSTS}.items()]
+USES += [(kind, function, True) for kind, function in {**LOOKING, **COLLECTIVE_POSTS, **POSTS}.items()]
 all_uses = pytest.mark.parametrize("kind,function,check", USES)
 
 
@@ -53,6 +56,16 @@ def test_handles_of_another_pe(kind, function, check):
                   rf"has made|used in {site(function)}, but has ended)", 0))
 
 
+def test_two_threads_post_collectives_to_one_private_request_checked():
+    """Each on its own team, which is right; but a request that both share must be SHARED."""
+    text = ("two threads post to one PRIVATE request at once, in {} and in {}: right would be SHMEMX_REQUEST_SHARED, "
+            "or a request for each thread")
+    total, largest = site("shmemx_long_sum_reduce_nbe"), site("shmemx_long_max_reduce_nbe")
+    misuse("two_posters_of_collectives", check=True).is_fatal(
+        "(" + message("shmemx_long_max_reduce_nbe", text.format(total, largest), 0) + "|" +
+        message("shmemx_long_sum_reduce_nbe", text.format(largest, total), 0) + ")")
+
+
 def test_two_threads_post_to_one_private_request_checked():
     put, get = site("shmemx_long_put_nbe"), site("shmemx_long_get_nbe")
     text = ("two threads post to one PRIVATE request at once, in {} and in {}: right would be SHMEMX_REQUEST_SHARED, "
@@ -64,6 +77,7 @@ def test_two_threads_post_to_one_private_request_checked():
 @both_runs
 def test_posters_that_are_right(check):
     misuse("two_posters", "shared", check=check).is_fine(1)
+    misuse("two_posters_of_collectives", "shared", check=check).is_fine(1)
     misuse("posters_by_turns", check=check).is_fine(1)
 
 
@@ -103,7 +117,8 @@ def test_no_place_for_a_request(function):
     faults("one", function, "req=null", check=True).is_fatal(message(function, "req is NULL", 0))
 
 
-@pytest.mark.parametrize("function", [name for name in WITH_REQUEST if name not in POSTING])
+@pytest.mark.parametrize("function",
+                         [name for name in WITH_REQUEST if name not in POSTING or name in POSTED_COLLECTIVES])
 def test_no_place_for_a_request_plain(function):
     faults("one", function, "req=null").is_fatal(message(function, "req is NULL", 0))
 

@@ -21,6 +21,8 @@ MALFORMED += [("HEDDLE_BROADCAST", "mail", "auto|note|push|pull"), ("HEDDLE_COLL
               ("HEDDLE_REDUCE", "ring", "auto|mail|slices"), ("HEDDLE_SCAN", "push", "auto|note|mail|slices"),
               ("HEDDLE_VECTOR", "sse", "auto|baseline|avx2|avx512")]
 MALFORMED += [("HEDDLE_MONITOR", "quick", "auto|none|umwait|mwaitx|wfe|fake")]
+MALFORMED += [("HEDDLE_PROGRESS", value, "auto|manual|thread|thread:spin|thread:monitor|thread:block")
+              for value in ["fast", "", "thread:", "thread:fast", "Manual", "thread,block"]]
 MALFORMED += [(name, value, "a whole number from 0 to 1000000000") for name in ["HEDDLE_SPIN_US", "HEDDLE_YIELD_US"]
               for value in ["abc", "", "-1", "1.5", "99999999999999999999999", "1000000001", "5us"]]
 
