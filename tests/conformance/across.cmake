@@ -33,6 +33,33 @@ foreach(program IN LISTS programs)
             HEDDLE_NET_TRANSPORTS=tcp HEDDLE_TEST_CTX=${own_context} SHMEM_SYMMETRIC_SIZE=64M ${leaks})
     endforeach()
 endforeach()
+# Collectives that are posted, under each policy: PEs alone, by two and by three.
+foreach(program nonblocking nonblocking_requests nonblocking_schedules progress move_nbe_inline reductions_nbe_inline)
+    foreach(policy ${POLICIES})
+        set(shapes_of_policy 3:1)
+        if(policy MATCHES "manual|auto|block" AND NOT HEDDLE_SANITIZER)
+            list(APPEND shapes_of_policy 5:2 7:3)
+        endif()
+        foreach(shape IN LISTS shapes_of_policy)
+            string(REPLACE ":" ";" counts ${shape})
+            list(GET counts 0 pes)
+            list(GET counts 1 node_pes)
+            string(REPLACE ":" "_" name ${policy})
+            conformance_test(across.${program}.${name}.by_${node_pes} conformance_${program} ${pes}
+                HEDDLE_NODE_PES=${node_pes} HEDDLE_NET_TRANSPORTS=tcp HEDDLE_PROGRESS=${policy}
+                SHMEM_SYMMETRIC_SIZE=64M ${leaks})
+        endforeach()
+    endforeach()
+    conformance_test(across.${program}.checked.by_2 conformance_${program} 4 HEDDLE_NODE_PES=2
+        HEDDLE_NET_TRANSPORTS=tcp HEDDLE_CHECK=1 SHMEM_SYMMETRIC_SIZE=64M ${leaks})
+endforeach()
+if(TARGET conformance_idle)
+    foreach(policy manual auto thread:block)
+        string(REPLACE ":" "_" name ${policy})
+        conformance_test(across.idle.${name}.by_1 conformance_idle 2 HEDDLE_NODE_PES=1 HEDDLE_NET_TRANSPORTS=tcp
+            HEDDLE_PROGRESS=${policy})
+    endforeach()
+endif()
 # Puts and gets straight into place, over UCX's shared memory; and over TCP, where UCX makes do with messages of its own.
 foreach(transport shm tcp)
     foreach(program large_inline rma_inline signals_inline requests_inline contexts_inline sequences)

@@ -150,14 +150,26 @@ void finish_request() {
     CHECK(the_request == SHMEMX_REQUEST_NULL);
 }
 
-void complete(const function_info& info) {
+namespace {
+
+void complete_the_request(const function_info& info, size_t ways) {
     static size_t way = 0;
-    if (info.completion == COMPLETE_AFTER_QUIET)
-        quiet_all();
     if (info.completion != COMPLETE_AFTER_REQUEST)
         return;
-    complete_request(&the_request, is_shared, way++);
+    complete_request(&the_request, is_shared, way++ % ways);
     renew();
+}
+
+}  // namespace
+
+void complete(const function_info& info) {
+    if (info.completion == COMPLETE_AFTER_QUIET)
+        quiet_all();
+    complete_the_request(info, kWays);
+}
+
+void complete_collective(const function_info& info) {
+    complete_the_request(info, kWaysByRequest);
 }
 
 }  // namespace conformance

@@ -224,13 +224,36 @@ FAMILIES = {
     "shmemx_TYPENAME_min_reduce_mt": ("reductions_mt", "reduce"),
     "shmemx_TYPENAME_sum_reduce_mt": ("reductions_mt", "reduce"),
     "shmemx_TYPENAME_prod_reduce_mt": ("reductions_mt", "reduce"),
+    "shmemx_team_sync_nbe": ("move_nbe", "sync"),
+    "shmemx_team_barrier_nbe": ("move_nbe", "sync"),
+    "shmemx_TYPENAME_broadcast_nbe": ("move_nbe", "move"),
+    "shmemx_broadcastmem_nbe": ("move_nbe", "move"),
+    "shmemx_TYPENAME_collect_nbe": ("move_nbe", "move"),
+    "shmemx_collectmem_nbe": ("move_nbe", "move"),
+    "shmemx_TYPENAME_fcollect_nbe": ("move_nbe", "move"),
+    "shmemx_fcollectmem_nbe": ("move_nbe", "move"),
+    "shmemx_TYPENAME_alltoall_nbe": ("move_nbe", "move"),
+    "shmemx_alltoallmem_nbe": ("move_nbe", "move"),
+    "shmemx_TYPENAME_alltoalls_nbe": ("move_nbe", "move"),
+    "shmemx_alltoallsmem_nbe": ("move_nbe", "move"),
+    "shmemx_TYPENAME_and_reduce_nbe": ("reductions_nbe", "reduce"),
+    "shmemx_TYPENAME_or_reduce_nbe": ("reductions_nbe", "reduce"),
+    "shmemx_TYPENAME_xor_reduce_nbe": ("reductions_nbe", "reduce"),
+    "shmemx_TYPENAME_max_reduce_nbe": ("reductions_nbe", "reduce"),
+    "shmemx_TYPENAME_min_reduce_nbe": ("reductions_nbe", "reduce"),
+    "shmemx_TYPENAME_sum_reduce_nbe": ("reductions_nbe", "reduce"),
+    "shmemx_TYPENAME_prod_reduce_nbe": ("reductions_nbe", "reduce"),
+    "shmemx_TYPENAME_sum_inscan_nbe": ("reductions_nbe", "reduce"),
+    "shmemx_TYPENAME_sum_exscan_nbe": ("reductions_nbe", "reduce"),
     "shmemx_ctx_info": ("context_kinds", None),
     "shmemx_ctx_quiet_local": ("context_kinds", None),
     "shmemx_ctx_quiet_test": ("context_kinds", None),
+    "shmemx_progress": ("progress", None),
+    "shmemx_progress_policy": ("progress", None),
 }
 
 # Programs that are another one's source with other rows: of tables that they lack there are none.
 BODIES = {"rma_nbe": "rma", "atomics_nbe": "atomics", "signals_nbe": "signals", "move_mt": "move",
-          "reductions_mt": "reductions"}
+          "reductions_mt": "reductions", "move_nbe": "move", "reductions_nbe": "reductions"}
 
 TABLE_PROGRAMS = sorted({program for program, table in FAMILIES.values() if table})

@@ -2,6 +2,7 @@
 // all, strides, addresses of every alignment for the mem forms, heap and static data, in place where that is allowed.
 // What dest becomes is compared with a serial model; around dest nothing changes, and source stays what it was.
 #include "collectives.h"
+#include "completion.h"
 
 #include <cstdlib>
 
@@ -36,6 +37,7 @@ void one_operation(const move_row& row, const Group& group, const Move& move, Ra
     CHECK_EQ(
         row.call(group.team, dest.data(), source.data(), move.dst, move.sst, move.nelems_of(group.rank), move.root), 0);
     check_reached(row.info.name);
+    complete_collective(row.info);
     CHECK_BYTES("dest", dest.data(), expected.data(), dest.bytes());
     dest.check_guards("beside dest");
     if (!in_place) {
@@ -91,6 +93,7 @@ void syncs(const std::vector<Group>& groups) {
                 shmem_quiet();  // a sync completes nothing
                 CHECK_EQ(sync_rows[i].call(group.team), 0);
                 check_reached(sync_rows[i].info.name);
+                complete_collective(sync_rows[i].info);
                 const uint64_t seen = shmem_uint64_atomic_fetch(&counters[g], pe);
                 const uint64_t right = i * 50 + round;
                 CHECK(seen == right || seen == right + 1);  // the member before me may be in the next round

@@ -4,6 +4,7 @@
 // and source stays what it was. PE 0 prints a checksum of all results, which no setting may change
 // (test_vector_units.py).
 #include "collectives.h"
+#include "completion.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -45,6 +46,7 @@ void one_operation(const reduce_row& row, const Group& group, size_t nelems, Ran
     subject = info.name;
     CHECK_EQ(row.call(group.team, dest.data(), source.data(), nelems), 0);
     check_reached(info.name);
+    complete_collective(info);
     CHECK_VALUES(info, in_place ? "dest, in place" : "dest", dest.data(), expected.data(), nelems);
     dest.check_guards("beside dest");
     if (!in_place) {

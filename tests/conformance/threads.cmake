@@ -1,8 +1,12 @@
 # For ThreadSanitizer: the programs whose PEs have many threads. CMakeLists.txt includes this.
 conformance_object(conformance_crew crew.cpp)
 target_compile_options(conformance_crew PRIVATE -Wno-unknown-pragmas) # OpenMP's runtime is none that it knows
-foreach(program requests schedules beside crews)
+conformance_object(conformance_posts posts.cpp)
+foreach(program requests schedules beside crews nonblocking_requests nonblocking_schedules)
     set(objects)
+    if(program MATCHES "nonblocking")
+        set(objects $<TARGET_OBJECTS:conformance_collectives> $<TARGET_OBJECTS:conformance_posts>)
+    endif()
     if(program STREQUAL "crews")
         set(objects $<TARGET_OBJECTS:conformance_collectives> $<TARGET_OBJECTS:conformance_crew>)
     endif()
@@ -12,4 +16,9 @@ foreach(program requests schedules beside crews)
         conformance_test(${program} conformance_${program} ${pes} HEDDLE_OVERLAP=always)
     endforeach()
     conformance_test(${program}.checked conformance_${program} 1 HEDDLE_OVERLAP=always HEDDLE_CHECK=1)
+endforeach()
+foreach(policy manual thread thread:block)
+    string(REPLACE ":" "_" name ${policy})
+    conformance_test(nonblocking_schedules.${name} conformance_nonblocking_schedules 2 HEDDLE_TEST_THREADS=3
+        HEDDLE_PROGRESS=${policy})
 endforeach()
