@@ -1,16 +1,25 @@
-// The one clock of the suite: seconds since an arbitrary start, monotonic, good to tens of nanoseconds.
-// Stamps of different PEs may be compared only when both run on one host (see Job::one_host).
+// The clocks of the suite. That of time: seconds since an arbitrary start, monotonic, good to tens of nanoseconds.
+// Stamps of different PEs may be compared only when both run on one host (see Job::one_host). And that of CPU time.
 #pragma once
 
 #include <time.h>
 
 namespace shmem_mt {
 
+inline double seconds_on(clockid_t clock) {
+    timespec now{};
+    clock_gettime(clock, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
 // Seconds (not wall-clock time). Cannot fail on any system that has CLOCK_MONOTONIC.
 inline double now_seconds() {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+    return seconds_on(CLOCK_MONOTONIC);
+}
+
+// Seconds that all threads of this process have run so far, the library's own among them.
+inline double cpu_seconds() {
+    return seconds_on(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 // Seconds that one look at the clock adds to what is timed.

@@ -4,13 +4,6 @@
 
 #include "job.hpp"
 
-#ifndef SHMEM_MT_HAVE_TEAM_COLLECTIVES
-#if SHMEM_MAJOR_VERSION > 1 || (SHMEM_MAJOR_VERSION == 1 && SHMEM_MINOR_VERSION >= 5)
-#define SHMEM_MT_HAVE_TEAM_COLLECTIVES 1
-#else
-#define SHMEM_MT_HAVE_TEAM_COLLECTIVES 0
-#endif
-#endif
 #if SHMEM_MT_HAVE_TEAM_COLLECTIVES
 #include "team_collectives.hpp"
 #else

@@ -5,12 +5,11 @@
 //   wait_burn                               CPU seconds that PE n/2 burns while it waits for a PE that
 //   sleeps, and how
 //                                           long after the put it wakes
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
+#include "barriers.hpp"
 #include "round_trip.hpp"
 #include "transfer_points.hpp"
 
@@ -75,27 +74,6 @@ void run_round_trips(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes
         run_round_trip(job, memory, boxes, with_signal ? Ping::kPutSignal : Ping::kFenceFlag, route, size);
 }
 
-// Every PE puts a number to its right neighbour before each barrier and must find its left neighbour's after
-// it. sync_all promises nothing about puts, so there quiet comes first.
-Agreed validate_barrier(Job& job, bool sync_only) {
-    static long from_left;  // symmetric
-    Checker checker(job.options().fault);
-    const int right = (job.me() + 1) % job.n_pes();
-    for (int i = 0; i < 8; ++i) {
-        const long token = job.next_token();
-        shmem_long_p(&from_left, token, right);
-        if (sync_only) {
-            shmem_quiet();
-            shmem_sync_all();
-        } else {
-            shmem_barrier_all();
-        }
-        checker.compare_word(__atomic_load_n(&from_left, __ATOMIC_ACQUIRE), token);
-        shmem_barrier_all();
-    }
-    return agree_verdict(job, checker);
-}
-
 void run_barrier(Job& job, bool sync_only) {
     const char* name = sync_only ? "sync_all" : "barrier_all";
     if (!job.options().wants_sync(name))
@@ -103,30 +81,11 @@ void run_barrier(Job& job, bool sync_only) {
     Agreed verdict;
     if (job.options().validate)
         verdict = validate_barrier(job, sync_only);
-    const Body body = [&](long count) {
-        Report report;
-        shmem_barrier_all();
-        report.first_start = report.last_start = now_seconds();
-        if (sync_only) {
-            for (long i = 0; i < count; ++i) shmem_sync_all();
-        } else {
-            for (long i = 0; i < count; ++i) shmem_barrier_all();
-        }
-        report.seconds = now_seconds() - report.first_start;
-        return report;
-    };
-    const Samples samples = measure(job, {body}, TimeOf::kMeanOfPes)[0];
+    const Samples samples = measure(job, {barriers(sync_only)}, TimeOf::kMeanOfPes)[0];
     Json params = job.params(name);
     params.integer("size_bytes", 0).text("placement", "heap").text("context", "default").text("sync", name);
     print_point(job, kName, params, "latency", "s", metric_values(job, TransferSpec{}, Metric::kLatency, samples),
                 samples, job.options().validate ? &verdict : nullptr);
-}
-
-double cpu_seconds() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-           1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
 // One sample a program start. Only PE 0 and its partner take part. CPU time of the whole waiting process, so

@@ -24,6 +24,9 @@ struct Options {
     std::vector<std::string> teams;       // world, strided
     std::vector<long> sizes;              // bytes
     std::vector<long> batches;            // consumed rate: messages per flag
+    std::vector<std::string> policies;    // overlap: who makes progress (progress.hpp)
+    std::vector<long> polls_us;           // overlap: microseconds of computing from poll to poll, to be tried
+    std::vector<long> waits_ms;           // wait: how long PEs wait
     int threads = 1;
     int samples = 8;                // samples of each point
     double sample_s = 0.0025;       // shortest sample, seconds
@@ -88,6 +91,7 @@ inline void check_names(const char* program, const Options& options, const std::
         {"placement", options.placements, {"heap", "static"}},
         {"context", options.contexts, {"default", "shared", "private"}},
         {"team", options.teams, {"world", "strided"}},
+        {"policy", options.policies, {"manual", "polled", "auto", "thread:spin", "thread:monitor", "thread:block"}},
     };
     for (const auto& list : kLists) {
         for (const auto& name : list.asked) {
@@ -103,15 +107,27 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
     options.ops = known_ops;
     const char* program = argv[0];
     static const option kLong[] = {
-        {"ops", required_argument, nullptr, 'o'},          {"sizes", required_argument, nullptr, 's'},
-        {"syncs", required_argument, nullptr, 'y'},        {"placements", required_argument, nullptr, 'p'},
-        {"contexts", required_argument, nullptr, 'c'},     {"threads", required_argument, nullptr, 't'},
-        {"samples", required_argument, nullptr, 'n'},      {"sample-ms", required_argument, nullptr, 'm'},
-        {"point-ms", required_argument, nullptr, 'P'},     {"sleep-ms", required_argument, nullptr, 'S'},
-        {"batches", required_argument, nullptr, 'b'},      {"teams", required_argument, nullptr, 'T'},
-        {"buffer-bytes", required_argument, nullptr, 'B'}, {"no-validate", no_argument, nullptr, 'V'},
-        {"plant-fault", required_argument, nullptr, 'F'},  {"compute-ratio", required_argument, nullptr, 'C'},
-        {"seed", required_argument, nullptr, 'D'},         {nullptr, 0, nullptr, 0},
+        {"ops", required_argument, nullptr, 'o'},
+        {"sizes", required_argument, nullptr, 's'},
+        {"syncs", required_argument, nullptr, 'y'},
+        {"placements", required_argument, nullptr, 'p'},
+        {"contexts", required_argument, nullptr, 'c'},
+        {"threads", required_argument, nullptr, 't'},
+        {"samples", required_argument, nullptr, 'n'},
+        {"sample-ms", required_argument, nullptr, 'm'},
+        {"point-ms", required_argument, nullptr, 'P'},
+        {"sleep-ms", required_argument, nullptr, 'S'},
+        {"batches", required_argument, nullptr, 'b'},
+        {"teams", required_argument, nullptr, 'T'},
+        {"buffer-bytes", required_argument, nullptr, 'B'},
+        {"no-validate", no_argument, nullptr, 'V'},
+        {"plant-fault", required_argument, nullptr, 'F'},
+        {"compute-ratio", required_argument, nullptr, 'C'},
+        {"seed", required_argument, nullptr, 'D'},
+        {"policies", required_argument, nullptr, 'L'},
+        {"polls-us", required_argument, nullptr, 'U'},
+        {"waits-ms", required_argument, nullptr, 'W'},
+        {nullptr, 0, nullptr, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
         const std::string value = optarg ? optarg : "";
@@ -160,6 +176,15 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
                 break;
             case 'D':
                 options.seed = static_cast<long>(parse_number(program, "seed", value, 0, 1e9));
+                break;
+            case 'L':
+                options.policies = split_list(value);
+                break;
+            case 'U':
+                options.polls_us = parse_longs(program, "polls-us", value, 1000000);
+                break;
+            case 'W':
+                options.waits_ms = parse_longs(program, "waits-ms", value, 60000);
                 break;
             case 'V':
                 options.validate = false;

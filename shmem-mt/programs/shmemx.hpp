@@ -1,5 +1,6 @@
-// Whether the library has the requests and multithreaded collectives of Heddle's shmemx.h; other libraries have other
-// headers of that name. What needs it is skipped by name where it is not there.
+// Whether the library has the requests and multithreaded collectives of Heddle's shmemx.h, and whether it has the
+// non-blocking collectives and progress policies; other libraries have other headers of that name. What needs them is
+// skipped by name where they are not there.
 #pragma once
 
 #include <shmem.h>
@@ -15,4 +16,8 @@
 #endif
 #elif SHMEM_MT_HAVE_SHMEMX
 #include <shmemx.h>
+#endif
+
+#ifndef SHMEM_MT_HAVE_PROGRESS
+#define SHMEM_MT_HAVE_PROGRESS SHMEM_MT_HAVE_SHMEMX
 #endif

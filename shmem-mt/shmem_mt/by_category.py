@@ -7,7 +7,8 @@ from shmem_mt.charts import Panel, make_chart, plain_series
 
 def charts(points):
     """Those that these points can fill."""
-    makers = (_contexts, _requests, _overlap, _collectives, _halo, _alltoallv, _startup, _memory)
+    makers = (_contexts, _requests, _overlap, _collectives, _halo, _alltoallv, _wait_cpu, _wait_latency, _barrier_cost)
+    makers += (_startup, _memory)
     return [chart for chart in (maker(points) for maker in makers) if chart]
 
 
@@ -145,6 +146,60 @@ def _alltoallv(points):
         about="Bytes a second of all PEs together; blocks of none to twice the size. Threads share the peers.",
         value_title="bytes/s",
         shared_values=False,
+    )
+
+
+def _wait(points, metric, **fields):
+    return _dots(
+        points,
+        "wait",
+        metric,
+        lambda params: f"{params['op']}, {_team(params)}",
+        lambda params: f"{params['setting']}<br>{params['wait_s']:g} s",
+        lower_is_better=True,
+        **fields,
+    )
+
+
+def _wait_cpu(points):
+    return _wait(
+        points,
+        "cpu_share",
+        slug="wait-cpu",
+        title="CPU time burned while waiting",
+        about="Percent of a core, of the whole process, while a PE waits so long; the mean of the PEs that wait. "
+        "default: as the library waits by itself; spin: asked to spin; sleep: asked to sleep at once; the others are "
+        "progress policies of Heddle.",
+        value_title="% of a core",
+    )
+
+
+def _wait_latency(points):
+    return _wait(
+        points,
+        "wake_latency",
+        slug="wait-latency",
+        title="How late a waiting PE goes on",
+        about="Seconds from the moment when PE 0 begins its part (puts the words, enters the collective) to the return "
+        "of the last PE that waits, after waits of these lengths.",
+        value_title="s",
+    )
+
+
+def _barrier_cost(points):
+    return _dots(
+        points,
+        "wait",
+        "time",
+        _team,
+        lambda params: params["part"],
+        lambda params: params["op"] == "barrier_cost" and params["setting"] == "default",
+        slug="barrier-cost",
+        title="A barrier beside a context switch",
+        about="Seconds of a barrier of all PEs, back to back, and of one switch between two processes on one core "
+        "(half of a round trip of a byte through two pipes), in turns.",
+        value_title="s",
+        lower_is_better=True,
     )
 
 

@@ -123,6 +123,13 @@ BENCHMARKS = (
         ANY,
     ),
     Benchmark(
+        "wait",
+        "wait",
+        "what waiting costs, by how a PE waits: how late it goes on, its CPU time, barriers beside context switches",
+        ("wait_until", "barrier_all", "team_sync", "request_wait", "barrier_cost"),
+        ANY,
+    ),
+    Benchmark(
         "startup",
         "startup",
         "seconds of shmem_init, the first barrier and shmem_finalize (slowest PE), and a PE's private memory, by PEs",
@@ -146,11 +153,20 @@ SYNCS = {
     "request_shared": "all operations of all threads under one SHARED request, one wait",
     "put_signal": "put with signal (OpenSHMEM 1.5)",
     "quiet_barrier": "quiet by each thread, then a barrier of all threads of all PEs",
-    "wait_until": "one PE waits in shmem_long_wait_until",
+    "wait_until": "a PE, or each of its threads, waits in shmem_long_wait_until",
     "barrier_all": "shmem_barrier_all",
     "sync_all": "shmem_sync_all",
-    "team_sync": "shmemx_team_sync_mt by all threads (shmemx.h)",
+    "team_sync": "shmem_team_sync; of collectives-mt shmemx_team_sync_mt by all threads (shmemx.h)",
     "team_barrier": "shmemx_team_barrier_mt by all threads (shmemx.h)",
+    "request_wait": "shmemx_request_wait for a non-blocking collective (shmemx.h)",
+}
+
+# How PEs wait (params.setting of the benchmark wait): what the environment tells Heddle. Others wait as they do.
+SETTINGS = {
+    "default": {},
+    "spin": {"HEDDLE_SPIN_US": "10000000"},
+    "sleep": {"HEDDLE_SPIN_US": "0", "HEDDLE_YIELD_US": "0"},
+    **{policy: {"HEDDLE_PROGRESS": policy} for policy in ("manual", "thread:spin", "thread:monitor", "thread:block")},
 }
 
 

@@ -1,6 +1,7 @@
 """The command line: parses it, calls the subcommand, turns bad input into one line and exit status 2."""
 
 import argparse
+import re
 import sys
 
 from shmem_mt import __version__, catalogue, fabrics
@@ -72,6 +73,9 @@ def _add_run(commands):
         metavar="NAME",
         help="what carries the data: on-node (default), tcp, namespaces, ucx:TRANSPORTS (see list); may be repeated",
     )
+    run.add_argument(
+        "--link-rate", type=_rate, metavar="RATE", help="of each host of namespaces, such as 100mbit or 1gbit"
+    )
     run.add_argument("--pes", type=_numbers(MAX_PES), metavar="N,...", help="numbers of PEs")
     run.add_argument("--threads", type=_numbers(62), metavar="N,...", help="threads per PE")
     run.add_argument("--sizes", type=_numbers(1 << 26), metavar="BYTES,...", help="message sizes")
@@ -122,6 +126,12 @@ def _ratio(text):
     if not 0.01 <= value <= 100:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0.01 to 100")
     return value
+
+
+def _rate(text):
+    if not re.fullmatch(r"[1-9]\d{0,5}(k|m|g)bit", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a rate such as 100mbit or 1gbit")
+    return text
 
 
 def _names(text):

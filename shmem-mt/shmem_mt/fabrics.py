@@ -3,7 +3,7 @@ implementations.py."""
 
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shmem_mt import hosts
 from shmem_mt.errors import UserError
@@ -15,6 +15,7 @@ class Fabric:
     what: str
     transports: str = ""  # between PEs, as UCX_TLS names them; empty: the memory of the machine
     hosts: int = 1
+    link_rate: str = ""  # of each host's link, as tc reads it; empty: as fast as the machine
 
     @property
     def is_network(self):
@@ -36,14 +37,18 @@ NAMED = (ON_NODE, TCP, NAMESPACES)
 UCX = "ucx:"  # and the names of transports
 
 
-def parse(texts):
-    """The fabrics of these names, each once; on-node without any. Raises UserError for a name that is none."""
+def parse(texts, link_rate=None):
+    """The fabrics of these names, each once; on-node without any. Those with hosts get links of that rate. Raises
+    UserError for a name that is none, or a rate without hosts."""
     texts = texts or [ON_NODE.name]
     for text in texts:
         if not named(text):
             known = ", ".join(fabric.name for fabric in NAMED)
             raise UserError(f"no fabric is called {text}; there are {known}, and {UCX}NAMES with names as in UCX_TLS")
-    return [named(text) for text in dict.fromkeys(texts)]
+    found = [named(text) for text in dict.fromkeys(texts)]
+    if link_rate and not any(fabric.hosts > 1 for fabric in found):
+        raise UserError(f"--link-rate {link_rate}: no fabric here has links; give --fabric {NAMESPACES.name}, too")
+    return [replace(fabric, link_rate=link_rate or "") if fabric.hosts > 1 else fabric for fabric in found]
 
 
 def suffix(name):

@@ -137,11 +137,14 @@ class Hosts:
 
 
 @contextlib.contextmanager
-def made(count):
-    """So many hosts while the context lasts."""
+def made(count, link_rate=""):
+    """So many hosts while the context lasts; what leaves one goes at that rate, such as ``100mbit``, and waits where it
+    is more, with room for all that TCP lets wait. Little more than a packet may go faster than that."""
     with tempfile.TemporaryDirectory(prefix="hosts-") as folder:
         hosts = Hosts(folder, count)
         try:
+            for host in hosts.all if link_rate else ():
+                host.shape("rate", link_rate, "burst", "16kb", "limit", "32mb")
             yield hosts
         finally:
             hosts.close()

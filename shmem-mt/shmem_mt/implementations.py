@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass, field
 
 from shmem_mt import fabrics
+from shmem_mt.catalogue import SETTINGS
 from shmem_mt.errors import UserError
 from shmem_mt.machine import first_line
 
@@ -22,6 +23,7 @@ PROGRAMS = (
     "collectives_mt",
     "halo",
     "alltoallv",
+    "wait",
     "startup",
 )
 COMPILE_TIMEOUT_S = 180
@@ -53,6 +55,12 @@ PROBES = {
         "int main() { shmemx_request_t r = SHMEMX_REQUEST_NULL; long v = 0;\n"
         "shmemx_putmem_nbe(&v, &v, 8, 0, &r); shmemx_request_wait(&r);\n"
         "return shmemx_team_sync_mt(SHMEM_TEAM_WORLD, 0, 1); }\n"
+    ),
+    "SHMEM_MT_HAVE_PROGRESS": (
+        "#include <shmem.h>\n#include <shmemx.h>\n#ifndef HEDDLE_SHMEMX\n#error another shmemx.h\n#endif\n"
+        "int main() { shmemx_request_t r = SHMEMX_REQUEST_NULL; long v = 0; shmemx_progress();\n"
+        "shmemx_long_sum_reduce_nbe(SHMEM_TEAM_WORLD, &v, &v, 1, &r); shmemx_request_wait(&r);\n"
+        "return shmemx_progress_policy(\"auto\"); }\n"
     ),
     "SHMEM_MT_HAVE_INSCAN": (
         "#include <shmem.h>\nint main() { double d = 0;\n"
@@ -86,6 +94,11 @@ class Implementation:
         """Whether it can be told to gather small messages for a network, or not to."""
         return self.is_heddle
 
+    @property
+    def has_settings(self):
+        """Whether it can be told how to wait (catalogue.SETTINGS)."""
+        return self.is_heddle
+
     def unable(self, fabric):
         """Why it cannot be measured over that fabric; empty when it can."""
         if not fabric.is_network or self.is_heddle or self.is_open_mpi:
@@ -94,15 +107,20 @@ class Implementation:
 
     def measures(self, start):
         """Whether that start (plan.py) is one for this library."""
-        coalescing = self.coalesces or start.coalescing != "off"  # who cannot switch it is measured once
-        return self.offers(start.program) and coalescing and not self.unable(start.fabric)
+        told = self.coalesces or start.coalescing != "off"  # who cannot be told is measured once
+        told = told and (self.has_settings or start.setting in ("", "default"))
+        return self.offers(start.program) and told and not self.unable(start.fabric)
 
-    def launch_command(self, program, pes, threads, arguments, fabric=fabrics.ON_NODE, coalescing="", hosts=None):
+    def launch_command(
+        self, program, pes, threads, arguments, fabric=fabrics.ON_NODE, coalescing="", hosts=None, setting=""
+    ):
         """The command that runs a compiled program. `hosts` are those of the fabric, where it has some of its own."""
+        told = SETTINGS[setting] if setting and self.has_settings else {}
         command = [
             *self.oshrun,
             *self._launcher_flags(pes, threads, hosts),
             *self._fabric_flags(fabric, coalescing, hosts and _places(hosts, pes), hosts),
+            *_environment(told),
             "-n",
             str(pes),
             self.binaries[program],
@@ -135,8 +153,7 @@ class Implementation:
                 settings["HEDDLE_NODE_PES"] = "1"
             if coalescing:
                 settings["HEDDLE_NET_BATCH"] = str(int(coalescing == "on"))
-            flags = [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
-            return flags + (["--hosts", places] if hosts else [])
+            return _environment(settings) + (["--hosts", places] if hosts else [])
         names = fabric.transports.split(",")
         flags = ["-x", "UCX_TLS=" + ",".join(dict.fromkeys([*names, "self"]))]
         components = {"spml": "ucx", "atomic": "ucx", "pml": "ucx"}
@@ -165,6 +182,11 @@ class Implementation:
             if "--bind-to" not in self.oshrun:
                 flags += ["--bind-to", "none"]
         return flags
+
+
+def _environment(settings):
+    """As Heddle's oshrun takes it."""
+    return [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
 
 
 def _places(hosts, pes):

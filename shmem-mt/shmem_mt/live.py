@@ -30,11 +30,17 @@ def describe(benchmark, params):
         parts.append(params["part"])
     if "grid" in params:
         parts.append(f"grid {params['grid']}")
+    if "wait_s" in params:
+        parts.append(f"{params['wait_s']:g} s")
     if "batch" in params:
         parts.append(f"consumed, flag per {params['batch']}")
     parts.append(params["fabric"])
     if "coalescing" in params:
         parts.append(f"coalescing {params['coalescing']}")
+    if "link_rate" in params:
+        parts.append(f"links of {params['link_rate']}")
+    if "setting" in params:
+        parts.append(f"setting {params['setting']}")
     parts.append(f"{params.get('pes', '?')} PEs")
     if params.get("threads", 1) > 1:
         parts.append(f"{params['threads']} threads")

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field, replace
 
 from shmem_mt import fabrics
-from shmem_mt.catalogue import BENCHMARKS, NETWORK_OPS
+from shmem_mt.catalogue import BENCHMARKS, NETWORK_OPS, SETTINGS
 
 _COLLECTIVES_WITH_SIZE = {
     "broadcast",
@@ -34,16 +34,30 @@ class Start:
     estimate_s: float = field(compare=False)
     fabric: fabrics.Fabric = fabrics.ON_NODE
     coalescing: str = ""  # on, off; empty where it is not compared
+    setting: str = ""  # how PEs wait (catalogue.SETTINGS); empty where it is not compared
 
     def key(self, label, round_number):
         place = [self.fabric.name, self.coalescing] if self.fabric.is_network else []
+        place += [text for text in (self.setting, self.fabric.link_rate) if text]
         return json.dumps([label, self.program, self.pes, self.threads, list(self.arguments), round_number, *place])
 
-    def title(self, coalesces):
-        """For people; `coalesces`: whether the implementation can be told to."""
+    def title(self, implementation):
+        """For people."""
         over = f" over {self.fabric.name}" if self.fabric.is_network else ""
-        coalescing = f", coalescing {self.coalescing}" if self.coalescing and coalesces else ""
-        return f"{self.program}{over}, {self.pes} PEs x {self.threads} threads{coalescing}"
+        params = self.params(implementation)
+        told = "".join(f", {name.replace('_', ' ')} {text}" for name, text in params.items() if name != "fabric")
+        return f"{self.program}{over}, {self.pes} PEs x {self.threads} threads{told}"
+
+    def params(self, implementation):
+        """What tells the points of this start from those of others with the same program and arguments."""
+        params = {"fabric": self.fabric.name}
+        if self.coalescing and implementation.coalesces:
+            params["coalescing"] = self.coalescing
+        if self.setting:
+            params["setting"] = self.setting
+        if self.fabric.link_rate:
+            params["link_rate"] = self.fabric.link_rate
+        return params
 
 
 @dataclass(frozen=True)
@@ -58,6 +72,8 @@ class Group:
     more: tuple = ()  # further arguments
     one_thread: bool = False  # the program has no use for more, whatever the user asks for
     rounds: int = 2
+    settings: tuple = ("",)  # how PEs wait
+    seconds: float = 0  # of a start, beside what its points take
 
 
 @dataclass(frozen=True)
@@ -92,6 +108,14 @@ _WORLD = ("--teams", "world")
 _START = dict(benchmark="startup", sizes={1: (8,)}, points=0, one_thread=True)  # a sample a round, whatever the size
 _SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
 
+
+def _wait(pes, waits_ms, settings, rounds):
+    """All of wait: 4 ways to wait; of each length as many samples as fit into a second, at least one."""
+    lengths = ("--waits-ms", ",".join(map(str, waits_ms)), "--point-ms", "1000")
+    seconds = 4e-3 * sum(max(length, min(1000, 8 * length)) for length in waits_ms)
+    return Group("wait", pes, {1: (8,)}, more=lengths, rounds=rounds, settings=settings, points=0, seconds=seconds)
+
+
 PROFILES = {
     "quick": Profile(
         rounds=4,
@@ -123,6 +147,7 @@ PROFILES = {
             Group("halo", (2,), {2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, more=_SHORT),
             Group("alltoallv", (2,), {2: (65536,)}, {2: _TWO_CONTEXTS}, more=_SHORT),
             Group("overlap", (2,), {1: (65536, 1048576)}, points=8, more=_SHORT, one_thread=True),
+            _wait((2, 16), (1, 1000), ("default", "spin"), rounds=1),
             Group(pes=(2,), rounds=1, **_START),
         ),
     ),
@@ -187,6 +212,7 @@ PROFILES = {
                 rounds=10,
             ),
             Group("overlap", (1, 2), {1: tuple(65536 << i for i in range(7))}, points=8, one_thread=True, rounds=10),
+            _wait((2, 4, 16), (1, 10, 100, 1000), tuple(SETTINGS), rounds=5),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
     ),
@@ -218,6 +244,7 @@ NETWORK_PROFILES = {
             Group("halo", (2,), {1: (8192, 131072)}, points=2),
             Group("alltoallv", (2,), {1: (65536,)}),
             Group("overlap", (2,), {1: (1048576,)}, points=8, one_thread=True),
+            _wait((2,), (1, 1000), ("default", "spin"), rounds=1),
             Group(pes=(2,), **_START),
         ),
         **_NETWORK,
@@ -249,6 +276,7 @@ NETWORK_PROFILES = {
             Group("halo", (2, 4), {1: (512, 8192, 131072), 2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, rounds=5),
             Group("alltoallv", (2, 4), {1: (64, 1024, 16384, 262144), 2: (16384,)}, {2: _TWO_CONTEXTS}, rounds=5),
             Group("overlap", (2,), {1: tuple(65536 << i for i in range(0, 7, 2))}, points=8, one_thread=True, rounds=5),
+            _wait((2, 4), (1, 10, 100, 1000), tuple(SETTINGS), rounds=3),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
         **_NETWORK,
@@ -317,7 +345,8 @@ def _group_starts(profile, benchmarks, choices, cores, group):
             points = len(ops) * len(sizes) * len(contexts) * group.points
             seconds = _estimate(profile, points, sample_ms)
             rounds = choices.rounds or group.rounds
-            plan.append(Start(found[0].program, pes, threads, arguments, rounds, points, seconds))
+            start = Start(found[0].program, pes, threads, arguments, rounds, points, seconds + group.seconds)
+            plan += [replace(start, setting=setting) for setting in group.settings]
     return plan
 
 

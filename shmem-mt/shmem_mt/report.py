@@ -48,8 +48,8 @@ def _charts(points, fabric):
 
 
 def _joined(runs):
-    """All points; a label that occurs in several runs gets the name of its run. What was measured without coalescing
-    stands beside the rest as if it were another implementation."""
+    """All points; a label that occurs in several runs gets the name of its run. What was measured without coalescing,
+    or over links of a given rate, stands beside the rest as if it were another implementation."""
     seen = {}
     for directory, points, _ in runs:
         for label in {p["label"] for p in points}:
@@ -60,5 +60,6 @@ def _joined(runs):
         for point in points:
             label = point["label"] if len(seen[point["label"]]) == 1 else f"{point['label']} ({name})"
             label += ", coalescing off" if point["params"].get("coalescing") == "off" else ""
+            label += f", {point['params']['link_rate']}" if "link_rate" in point["params"] else ""
             joined.append({**point, "label": label, "run": directory})
     return joined

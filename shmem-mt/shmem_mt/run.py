@@ -20,7 +20,7 @@ def run(options):
     """Runs what the options ask for. Returns the exit status: 0, or 1 when a program failed or a point is invalid."""
     benchmarks = catalogue.select(options.only)
     catalogue.check_syncs(options.sync)
-    wanted = fabrics.parse(options.fabric)
+    wanted = fabrics.parse(options.fabric, options.link_rate)
     found = implementations.resolve(options.oshcc, options.oshrun, options.label)
     extra = ("--plant-fault", options.plant_fault) if options.plant_fault else ()
     extra += ("--compute-ratio", f"{options.compute_ratio:g}") if options.compute_ratio else ()
@@ -59,7 +59,8 @@ def _open(wanted, stack):
             skips.append(_skipped(fabric, f"it needs {lacking}"))
             continue
         try:
-            found[fabric] = stack.enter_context(hosts.made(fabric.hosts)) if fabric.hosts > 1 else None
+            made = hosts.made(fabric.hosts, fabric.link_rate) if fabric.hosts > 1 else contextlib.nullcontext()
+            found[fabric] = stack.enter_context(made)
         except (OSError, RuntimeError, subprocess.SubprocessError) as error:
             words = getattr(error, "stderr", None) or str(error)
             skips.append(_skipped(fabric, f"its hosts cannot be made: {words.strip()}"))
@@ -106,7 +107,7 @@ class Session:
             file.write(time.strftime("%Y-%m-%dT%H:%M:%S%z ") + shlex.join(["shmem-mt", *options.arguments]) + "\n")
         self.settings = {
             "profile": options.profile,
-            "fabrics": ", ".join(fabric.name for fabric in self.hosts_of),
+            "fabrics": ", ".join(" ".join(filter(None, (f.name, f.link_rate))) for f in self.hosts_of),
             "rounds": self.rounds,
             "samples_per_round": self.profile.samples,
             "sample_ms": self.profile.sample_ms,
@@ -161,7 +162,7 @@ class Session:
             left = sum(self._expected(i.label, s) for _, i, s in jobs[index:])
             done += start.estimate_s
             if self.failed.get((implementation.label, start), 0) < MOST_FAILURES:
-                what = f"{implementation.label}, {start.title(implementation.coalesces)}"
+                what = f"{implementation.label}, {start.title(implementation)}"
                 self.display.start(f"round {number + 1}/{self.rounds}: {what}", left)
                 self._run_one(number, implementation, start)
             self.display.finish(done, left - self._expected(implementation.label, start))
@@ -183,11 +184,9 @@ class Session:
     def _run_one(self, number, implementation, start):
         name = f"{_file_name(implementation.label)}-{start.program}-{start.pes}x{start.threads}"
         log = self.folder.path("logs", f"{name}-{self.starts.index(start)}-round{number}.txt")
-        place = (start.fabric, start.coalescing, self.hosts_of[start.fabric])
+        place = (start.fabric, start.coalescing, self.hosts_of[start.fabric], start.setting)
         command = implementation.launch_command(start.program, start.pes, start.threads, start.arguments, *place)
-        labels = {"fabric": start.fabric.name}
-        if start.coalescing and implementation.coalesces:
-            labels["coalescing"] = start.coalescing
+        labels = start.params(implementation)
 
         def on_point(event):
             event = {k: v for k, v in event.items() if k != "event"}
@@ -215,7 +214,7 @@ class Session:
             again = (implementation.label, start) in self.failed
             self.failed[implementation.label, start] = self.failed.get((implementation.label, start), 0) + 1
             self._problem(
-                f"{implementation.label}: {start.title(implementation.coalesces)} {outcome.problem}",
+                f"{implementation.label}: {start.title(implementation)} {outcome.problem}",
                 [] if again else last_lines(log),
             )
 

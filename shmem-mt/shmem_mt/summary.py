@@ -30,6 +30,16 @@ _STARTUP = (
     ("private memory of a PE after init", "startup", "memory", dict(op="after_init", pe="median")),
 )
 
+_DEFAULT = dict(setting="default", threads=1)
+_WAITED = dict(wait_s=1, **_DEFAULT)
+_WAIT = (
+    ("CPU burned by 1 s in wait_until", "wait", "cpu_share", dict(op="wait_until", **_WAITED)),
+    ("wake-up after 1 s in wait_until", "wait", "wake_latency", dict(op="wait_until", **_WAITED)),
+    ("CPU burned by 1 s in a barrier", "wait", "cpu_share", dict(op="barrier_all", **_WAITED)),
+    ("wake-up after 1 s in a barrier", "wait", "wake_latency", dict(op="barrier_all", **_WAITED)),
+    ("barrier of 16 PEs, in 16 context switches", "wait", "switches", dict(op="barrier_cost", pes=16, **_DEFAULT)),
+)
+
 # (text, benchmark, metric, params); the smallest number of PEs that was measured counts, where none is named.
 HEADLINES = (
     ("8-byte p, heap", "message-rate", "rate", dict(op="p", placement="heap", context="default", threads=1)),
@@ -110,6 +120,7 @@ HEADLINES = (
     ),
     ("CPU burned by a 1 s wait", "latency", "cpu_time", dict(op="wait_burn")),
     ("wake-up after a 1 s wait", "latency", "wake_latency", dict(op="wait_burn")),
+    *_WAIT,
     *_STARTUP,
 )
 
@@ -155,6 +166,7 @@ NETWORK_HEADLINES = (
         "bandwidth",
         dict(op="put", size_bytes=65536, context="default", threads=1),
     ),
+    *_WAIT,
     *_STARTUP,
 )
 

@@ -42,4 +42,4 @@ def duration(seconds):
     return f"{whole // 60}:{whole % 60:02d}"
 
 
-LOWER_IS_BETTER = {"latency", "cpu_time", "wake_latency", "time", "slowdown", "memory"}
+LOWER_IS_BETTER = {"latency", "cpu_time", "cpu_share", "wake_latency", "switches", "time", "slowdown", "memory"}

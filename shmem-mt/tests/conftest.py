@@ -152,8 +152,20 @@ def sample_points(label, faster):
         yield make_point(label, **time, sync="quiet_barrier", context=context, scale=1e-5 / faster)
         rate = dict(benchmark="alltoallv", metric="bandwidth", unit="bytes/s", op="put", threads=2)
         yield make_point(label, **rate, sync="quiet_barrier", context=context, scale=1e10 * faster)
+    yield from sample_wait(label, faster)
     yield from sample_startup(label, faster)
     yield from sample_collectives(label, faster)
+
+
+def sample_wait(label, faster):
+    for setting in ("default", "spin"):
+        for metric, unit in (("wake_latency", "s"), ("cpu_time", "s"), ("cpu_share", "%")):
+            waited = dict(benchmark="wait", metric=metric, unit=unit, op="wait_until", sync="wait_until", wait_s=1)
+            yield make_point(label, **waited, setting=setting, scale=1e-3 / faster)
+    cost = dict(benchmark="wait", op="barrier_cost", sync="barrier_all", size_bytes=0, pes=16, setting="default")
+    for part in ("barrier", "switch"):
+        yield make_point(label, **cost, metric="time", unit="s", part=part, scale=1e-6 / faster)
+    yield make_point(label, **cost, metric="switches", unit="x", part="barrier", scale=1 / faster)
 
 
 def sample_startup(label, faster):

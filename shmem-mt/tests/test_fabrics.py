@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 from conftest import make_point, read_results
@@ -78,12 +79,54 @@ def test_over_a_network_all_benchmarks_run_and_two_with_coalescing_on_and_off(fa
     assert {*catalogue.NETWORK_OPS, "get_nbi", "put", "alltoall", "exchange"} <= ops
     variants = {}
     for start in starts:
-        variants.setdefault((start.program, start.pes, start.threads, start.arguments), []).append(start.coalescing)
+        same = (start.program, start.pes, start.threads, start.arguments, start.setting)
+        variants.setdefault(same, []).append(start.coalescing)
     for (program, *_), found in variants.items():
         assert found == (["on", "off"] if program == "message_rate" else [""])
     requests = planned(fabric, "requests")
     assert [s.coalescing for s in requests] == ["on", "off"] * 2
     assert len({s.key("A", 0) for s in starts + planned(fabrics.ON_NODE)}) == len(starts + planned(fabrics.ON_NODE))
+
+
+def test_a_link_rate_is_for_hosts_and_told_in_results():
+    slow, tcp = fabrics.parse(["namespaces", "tcp"], "100mbit")
+    assert (slow.name, slow.link_rate, tcp) == ("namespaces", "100mbit", fabrics.TCP)
+    (start, *_), (fast, *_) = planned(slow, "requests"), planned(fabrics.NAMESPACES, "requests")
+    assert start.params(library("Heddle")) == {**fast.params(library("Heddle")), "link_rate": "100mbit"}
+    assert "link_rate" not in fast.params(library("Heddle"))
+    assert start.key("A", 0) != fast.key("A", 0)
+    assert start.title(library("Heddle")).endswith("coalescing on, link rate 100mbit")
+    params = {**make_point()["params"], **start.params(library("Heddle"))}
+    assert ", namespaces, coalescing on, links of 100mbit, " in describe("requests", params)
+
+
+@pytest.mark.parametrize("rate,names", [("100mbit", ["tcp"]), ("1gbit", None)])
+def test_a_link_rate_without_links_is_refused(rate, names):
+    with pytest.raises(UserError, match="no fabric here has links"):
+        fabrics.parse(names, rate)
+
+
+@pytest.mark.parametrize("text", ["100", "mbit", "0mbit", "100Mbit", "1.5gbit", "100mbit; ls", "-1mbit", ""])
+def test_link_rates_that_are_none(shmem_mt, text):
+    status, _, stderr = shmem_mt("run", "--fabric", "namespaces", "--link-rate=" + text)
+    assert status == 2 and "is not a rate such as 100mbit" in stderr
+
+
+def test_links_of_hosts_are_as_slow_as_asked():
+    """4 MB at 100 Mbit/s are 0.32 s; unshaped they take a hundredth of that."""
+    if hosts.missing():
+        pytest.skip(f"hosts need {hosts.missing()}")
+    with hosts.made(2, "100mbit") as made:
+        listen = "import socket as s; l = s.create_server(('', 5000)); print('up', flush=True); c, _ = l.accept()\n"
+        listen += "n = 0\nwhile n < 4000000: n += len(c.recv(1 << 20))\nc.send(b'.')"
+        send = "import socket as s, time; c = s.create_connection(('10.77.0.1', 5000)); t = time.monotonic()\n"
+        send += "c.sendall(bytes(4000000)); c.recv(1); print(time.monotonic() - t)"
+        server = subprocess.Popen(made.all[0].within(sys.executable, "-c", listen), stdout=subprocess.PIPE, text=True)
+        with server:
+            assert server.stdout.readline() == "up\n"
+            seconds = float(made.all[1].do(sys.executable, "-c", send))
+        assert 0.3 < seconds < 10
+        assert not made.all[1].dropped()
 
 
 def test_nothing_changes_on_node():
@@ -134,8 +177,8 @@ def test_who_is_measured():
     assert [library("Heddle").measures(start) for start in (here, on, off)] == [True, True, True]
     assert [library("Open MPI").measures(start) for start in (here, on, off)] == [True, True, False]
     assert [library("Other").measures(start) for start in (here, on, off)] == [True, False, False]
-    assert off.title(True) == "message_rate over tcp, 2 PEs x 1 threads, coalescing off"
-    assert on.title(False) == "message_rate over tcp, 2 PEs x 1 threads"
+    assert off.title(library("Heddle")) == "message_rate over tcp, 2 PEs x 1 threads, coalescing off"
+    assert on.title(library("Open MPI")) == "message_rate over tcp, 2 PEs x 1 threads"
 
 
 def test_namespaces_that_cannot_be_are_skipped_in_words(shmem_mt, tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-CHARTS = 20
+CHARTS = 23
 FLAGS = [
     "--headless",
     "--no-sandbox",
