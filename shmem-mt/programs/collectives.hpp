@@ -1,5 +1,5 @@
 // The collectives, as the programs for OpenSHMEM (one thread of a PE calls them, or all do) and for MPI share them:
-// what each moves, how its result is checked, and how those of one size are timed beside a plain copy.
+// which there are, and how those of one size are validated (collective_data.hpp) and timed beside a plain copy.
 //
 // A figure is seconds an operation: `count` operations back to back between two barriers, from the first PE's
 // start until all have finished (the slowest PE's time, the second barrier's included: one for `count` operations).
@@ -10,37 +10,20 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "clock.hpp"
+#include "collective_data.hpp"
 #include "measure.hpp"
 #include "run_together.hpp"
 #include "session.hpp"
-#include "validation.hpp"
 
 namespace shmem_mt {
 
 constexpr const char* kCollectivesName = "collectives";
 constexpr const char* kThreadedCollectivesName = "collectives-mt";
-
-enum class Collective {
-    kBarrierAll,
-    kSyncAll,
-    kTeamSync,
-    kTeamBarrier,
-    kBroadcast,  // this and what follows move data
-    kCollect,
-    kFcollect,
-    kAlltoall,
-    kAlltoalls,
-    kSumReduce,
-    kMaxReduce,
-    kSumInscan,
-    kCopy,  // no collective: every PE copies size_bytes from its source to its dest, all at the same time
-};
 
 // The name on the command line and in results, and the synchronization it is reported with.
 struct CollectiveName {
@@ -78,57 +61,6 @@ const CollectiveTable kThreadedCollectives = {
     {"sum_reduce", Collective::kSumReduce, "blocking"},
     {"max_reduce", Collective::kMaxReduce, "blocking"},
     {"copy", Collective::kCopy, "blocking"},
-};
-
-// What a collective of n PEs needs, in blocks of size_bytes. The floor of its time is that each PE must have
-// its dest written, that is, copied_bytes = dest_blocks * size_bytes at the bandwidth of `copy`. (The root of a
-// broadcast need not copy anything; the others decide.)
-struct Shape {
-    long source_blocks;
-    long dest_blocks;
-    long stride;  // elements from one element of a block to the next; alltoalls leaves every second one out
-};
-
-inline Shape shape_of(Collective op, long n) {
-    switch (op) {
-        case Collective::kBarrierAll:
-        case Collective::kSyncAll:
-        case Collective::kTeamSync:
-        case Collective::kTeamBarrier:
-            return {0, 0, 1};
-        case Collective::kCollect:
-        case Collective::kFcollect:
-            return {1, n, 1};
-        case Collective::kAlltoall:
-            return {n, n, 1};
-        case Collective::kAlltoalls:
-            return {n, n, 2};
-        default:
-            return {1, 1, 1};
-    }
-}
-
-inline long buffer_bytes(Collective op, long n, long size_bytes) {
-    const Shape shape = shape_of(op, n);
-    return std::max(shape.source_blocks, shape.dest_blocks) * shape.stride * size_bytes;
-}
-
-// The PEs that take part.
-struct Team {
-    std::string name;
-    int size;
-    int me;  // number in the team; -1: no member
-
-    bool member() const { return me >= 0; }
-};
-
-// Elements are 8 bytes; nelems make a block.
-struct Call {
-    Collective op;
-    Team team;
-    void* source;
-    void* dest;
-    size_t nelems;
 };
 
 // What a library offers.
@@ -196,7 +128,6 @@ class Collectives {
     }
 
   private:
-    static constexpr uint64_t kPoison = 0xa5a5a5a5a5a5a5a5u;
     static constexpr int kRounds = 3;  // of a validating pass
 
     static Team team_of(const Session& session, const std::string& name) {
@@ -298,60 +229,6 @@ class Collectives {
         return call.team.member() ? report : Report{};
     }
 
-    // What element `word` of block `block` of the source of PE `pe` of the team is in one round. Doubles are
-    // integers below 2^40, so that sums are exact in any order.
-    static uint64_t source_word(Collective op, int pe, long token, long block, long word) {
-        const uint64_t pattern = pattern_word(make_base(pe, 0, token), block, word);
-        if (op != Collective::kSumReduce && op != Collective::kSumInscan)
-            return pattern;
-        return bits_of(static_cast<double>(pattern >> 24));
-    }
-
-    static uint64_t bits_of(double value) {
-        uint64_t bits;
-        std::memcpy(&bits, &value, sizeof bits);
-        return bits;
-    }
-
-    static double sum_of(const Call& call, int pes, long token, long word) {
-        double sum = 0;
-        for (int pe = 0; pe < pes; ++pe) {
-            const uint64_t bits = source_word(call.op, pe, token, 0, word);
-            double value;
-            std::memcpy(&value, &bits, sizeof value);
-            sum += value;
-        }
-        return sum;
-    }
-
-    // What the dest of this PE must have there.
-    uint64_t expected_word(const Call& call, long token, long block, long word) const {
-        switch (call.op) {
-            case Collective::kBroadcast:
-                if (call.team.me == 0 && !library_.broadcast_fills_root())
-                    return kPoison;
-                return source_word(call.op, 0, token, 0, word);
-            case Collective::kCollect:
-            case Collective::kFcollect:
-                return source_word(call.op, static_cast<int>(block), token, 0, word);
-            case Collective::kAlltoall:
-            case Collective::kAlltoalls:
-                return source_word(call.op, static_cast<int>(block), token, call.team.me, word);
-            case Collective::kSumReduce:
-                return bits_of(sum_of(call, call.team.size, token, word));
-            case Collective::kSumInscan:
-                return bits_of(sum_of(call, call.team.me + 1, token, word));
-            case Collective::kMaxReduce: {
-                long most = std::numeric_limits<long>::min();
-                for (int pe = 0; pe < call.team.size; ++pe)
-                    most = std::max(most, static_cast<long>(source_word(call.op, pe, token, 0, word)));
-                return static_cast<uint64_t>(most);
-            }
-            default:
-                return source_word(call.op, call.team.me, token, 0, word);
-        }
-    }
-
     // Every round has other values, so what an earlier one left in dest is wrong. Each thread that called looks, as
     // soon as its own call has returned, at all of dest, at the elements that a stride leaves out, and at the word
     // behind the end.
@@ -360,39 +237,23 @@ class Collectives {
             return {};
         const Checker nothing(session_.options().fault);
         std::vector<Checker> checkers(static_cast<size_t>(callers_), nothing);
-        const Shape shape = shape_of(call.op, call.team.size);
-        const long nelems = static_cast<long>(call.nelems);
-        std::fill(dest_, dest_ + shape.dest_blocks * nelems * shape.stride + 1, kPoison);
+        poison_dest(call);
         for (int round = 0; round < kRounds; ++round) {
             const long token = session_.next_token();
-            for (long i = 0; i < shape.source_blocks * nelems; ++i)
-                source_[i * shape.stride] = source_word(call.op, call.team.me, token, i / nelems, i % nelems);
+            fill_source(call, token);
             session_.barrier();  // all dests are ready
             if (!call.team.member())
                 continue;
             on_callers([&](int thread) {
                 Checker& checker = checkers[static_cast<size_t>(thread)];
                 checker.compare_word(run_checked(call, round, thread), 1);
-                check_dest(checker, call, token);
+                check_dest(checker, call, token, library_.broadcast_fills_root());
                 return true;
             });
         }
         Checker all = nothing;
         for (const Checker& one : checkers) all.add(one);
         return agree_verdict(session_, all);
-    }
-
-    void check_dest(Checker& checker, const Call& call, long token) const {
-        const Shape shape = shape_of(call.op, call.team.size);
-        const long nelems = static_cast<long>(call.nelems);
-        const long dest_words = shape.dest_blocks * nelems * shape.stride;
-        for (long i = 0; i < dest_words; ++i) {
-            const long element = i / shape.stride;
-            const uint64_t word =
-                i % shape.stride != 0 ? kPoison : expected_word(call, token, element / nelems, element % nelems);
-            checker.compare(dest_ + i, &word, 8);
-        }
-        checker.compare(dest_ + dest_words, &kPoison, 8);
     }
 
     // One operation in the first round, more without a pause in the later ones.
