@@ -91,7 +91,9 @@ inline void check_names(const char* program, const Options& options, const std::
         {"placement", options.placements, {"heap", "static"}},
         {"context", options.contexts, {"default", "shared", "private"}},
         {"team", options.teams, {"world", "strided"}},
-        {"policy", options.policies, {"manual", "polled", "auto", "thread:spin", "thread:monitor", "thread:block"}},
+        {"policy",
+         options.policies,
+         {"manual", "polled", "auto", "thread", "thread:spin", "thread:monitor", "thread:block"}},
     };
     for (const auto& list : kLists) {
         for (const auto& name : list.asked) {

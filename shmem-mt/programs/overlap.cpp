@@ -1,98 +1,127 @@
-// SHMEM-MT overlap: how much of the time of a large non-blocking transfer disappears behind a computation of about
-// the same length, while the target PE waits in a barrier. One PE alone puts to itself.
+// SHMEM-MT overlap: how much of the time of a communication disappears behind a computation of about the same length:
+// a large non-blocking put or get, while the target PE waits in a barrier (one PE alone puts to itself), or a
+// non-blocking collective of all PEs, behind which all compute.
 //   communication   post, complete (quiet, or wait for the request)
 //   compute         the computation alone
 //   total           post, compute, complete
 //   post            how long the posting call took, in total
+//   inside          how long the computation took, in total
 //   overlap         100 * max(0, 1 - (total - compute) / communication) percent
-//   slowdown        the computation in total, over the computation alone
-// The first three are measured in turns, by the same loop between the same barriers; after the last barrier the target
-// has looked at the data. Looking at the clock in the middle takes time, so `post` and `slowdown` come from samples of
-// their own.
+//   slowdown        inside over compute
+// The first three are measured in turns, by the same loop between the same barriers; after the last barrier who gets
+// data has looked at its end. Looking at the clock in the middle takes time, so `post` and `inside` come from samples
+// of their own. Times are those of the PE that took longest.
+//
+// Each is measured under each of --policies, in turns: who makes progress while the PE computes (progress.hpp). With
+// "polled" the computation stops for a poll every so often; of --polls-us (where they are shorter than the computation)
+// the one with the least `total` is kept before anything is measured, and named: poll_interval.
 #include <algorithm>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "communication.hpp"
 #include "computation.hpp"
-#include "transfer_points.hpp"
+#include "measure.hpp"
+#include "progress.hpp"
+#include "run_together.hpp"
+#include "transfer.hpp"
 
 namespace shmem_mt {
 namespace {
 
 constexpr const char* kName = "overlap";
+constexpr int kTries = 5;  // of what is calibrated; the median counts
 
 struct Way {
     const char* op;
-    bool reads;
     const char* sync;
-    Requests requests;
+    bool reads = false;
+    Collective collective = Collective::kCopy;  // none
+
+    bool one_sided() const { return collective == Collective::kCopy; }
+    bool with_request() const { return std::string("quiet") != sync; }
+    const char* why_not() const {
+        if (!one_sided() && !SHMEM_MT_HAVE_PROGRESS)
+            return kNoProgress;
+        return with_request() && !SHMEM_MT_HAVE_SHMEMX ? kNoRequests : "";
+    }
 };
 
 constexpr Way kWays[] = {
-    {"put", false, "quiet", Requests::kNone},
-    {"put", false, "request_each", Requests::kEach},
-    {"get", true, "quiet", Requests::kNone},
-    {"get", true, "request_each", Requests::kEach},
+    {"put", "quiet"},
+    {"put", "request_each"},
+    {"get", "quiet", true},
+    {"get", "request_each", true},
+    {"broadcast", "request_wait", false, Collective::kBroadcast},
+    {"fcollect", "request_wait", false, Collective::kFcollect},
+    {"alltoall", "request_wait", false, Collective::kAlltoall},
+    {"sum_reduce", "request_wait", false, Collective::kSumReduce},
 };
 
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
+// One way to communicate under one policy. All members are collective.
 class Overlap {
   public:
-    Overlap(Job& job, TransferMemory& memory, const Way& way, long size)
-        : job_(job), way_(way), size_(size), window_(memory.window(true)), local_(memory.local()) {}
+    Overlap(Job& job, std::unique_ptr<Communication> communication, const Way& way, const std::string& policy,
+            long size)
+        : job_(job), communication_(std::move(communication)), way_(way), policy_(policy), size_(size) {}
 
     const Way& way() const { return way_; }
+    const std::string& policy() const { return policy_; }
     long size() const { return size_; }
+    bool polls() const { return policy_ == kPolledPolicy; }
+    double poll_interval_s() const { return static_cast<double>(units_per_poll_) * unit_s_; }
 
-    // Collective.
     Agreed validate() {
+        set_policy(policy_);
         Checker checker(job_.options().fault);
         units_ = 1000;
-        const long pattern_bytes = size_;
+        units_per_poll_ = 300;
         for (int round = 0; round < 3; ++round) {
             const long token = job_.next_token();
-            char* const source = way_.reads ? window_ : local_;
-            char* const dest = way_.reads ? local_ : window_;
-            fill_slot(source, make_base(job_.me(), 0, token), 0, pattern_bytes);
-            std::fill(dest, dest + size_ + 8, static_cast<char>(0xa5));
-            shmem_barrier_all();
             const uint64_t seed = static_cast<uint64_t>(token);
-            if (job_.is_sender())
-                checker.compare_word(static_cast<long>(transfer(round, seed)),
+            communication_->fill(token);
+            shmem_barrier_all();
+            if (communication_->active())
+                checker.compare_word(static_cast<long>(checked_round(round, seed)),
                                      static_cast<long>(computed(seed, units_)));
             shmem_barrier_all();
-            if (!checks())
-                continue;
-            checker.compare_slot(dest, make_base(job_.partner(), 0, token), 0, pattern_bytes);
-            const uint64_t untouched = 0xa5a5a5a5a5a5a5a5u;
-            checker.compare(dest + size_, &untouched, 8);
+            communication_->check(checker, token);
         }
         return agree_verdict(job_, checker);
     }
 
-    // Makes the computation `ratio` times as long as the communication. Collective.
-    void calibrate_computation(double ratio) {
+    // Makes the computation `ratio` times as long as the communication, and finds the best interval of polls.
+    void calibrate(double ratio) {
+        set_policy(policy_);
         const Body body = [this](long count) { return sample(kCommunicates, count); };
         const long count = warm_up(job_, body, TimeOf::kSlowestPe);
-        double seconds = timed(job_, body, count, TimeOf::kSlowestPe);
-        for (int i = 0; i < 2; ++i) seconds = std::min(seconds, timed(job_, body, count, TimeOf::kSlowestPe));
+        std::vector<double> seconds;
+        for (int i = 0; i < kTries; ++i) seconds.push_back(timed(job_, body, count, TimeOf::kSlowestPe));
         Report unit;
         unit.seconds = seconds_per_unit();
-        const double wanted = ratio * seconds / static_cast<double>(count) / job_.agree(unit).max_seconds;
-        units_ = std::max(1L, static_cast<long>(wanted));
+        unit_s_ = job_.agree(unit).max_seconds;
+        units_ = std::max(1L, static_cast<long>(ratio * median(seconds) / static_cast<double>(count) / unit_s_));
+        if (polls())
+            choose_interval(count);
     }
 
-    // `count` times post, compute and complete, or parts of it (kCommunicates, ...). Collective.
+    // `count` times post, compute and complete, or parts of it (kCommunicates, ...).
     Report sample(unsigned parts, long count) {
         const long token = job_.next_token();
-        const long mark = ~make_base(0, 0, token);
-        std::memcpy((way_.reads ? window_ : local_) + size_ - 8, &mark, 8);
+        set_policy(policy_);
+        communication_->mark(token);
         double posting = 0, computing = 0;
         Report report = run_together(
             job_,
             [&](int) {
-                if (!job_.is_sender())
+                if (!communication_->active())
                     return;
                 if (parts & kStamps)
                     stamped_loop(count, &posting, &computing);
@@ -101,10 +130,9 @@ class Overlap {
             },
             [&] {
                 shmem_barrier_all();
-                const char* const last = (way_.reads ? local_ : window_) + size_ - 8;
-                return !(parts & kCommunicates) || !checks() || std::memcmp(last, &mark, 8) == 0;
+                return !(parts & kCommunicates) || communication_->marked(token);
             });
-        if (!job_.is_sender())
+        if (!communication_->active())
             report.seconds = 0;
         if (parts & kStamps) {
             posts_.push_back(agreed_each(posting, count));
@@ -125,66 +153,77 @@ class Overlap {
     }
 
   private:
-    bool checks() const { return way_.reads || job_.n_pes() == 1 ? job_.is_sender() : !job_.is_sender(); }
-
-    // Posts through `link`; a planted fault may do something else.
-    template <class Link>
-    void post(const Link& link, size_t bytes) const {
-        const bool reads = way_.reads || job_.options().fault == Fault::kGetNamedPut;
-        if (reads)
-            link.get_nbi(local_, window_, bytes, job_.message_pe());
-        else
-            link.put_nbi(window_, local_, bytes, job_.message_pe());
+    // Those that leave room for a poll, or one poll in the middle; the one with the shortest total, tried in turns.
+    void choose_interval(long count) {
+        std::vector<long> candidates;
+        for (const long us : job_.options().polls_us) {
+            const long units = static_cast<long>(1e-6 * static_cast<double>(us) / unit_s_);
+            if (units > 0 && units < units_)
+                candidates.push_back(units);
+        }
+        if (candidates.empty())
+            candidates.push_back(units_ / 2 + 1);
+        std::vector<std::vector<double>> seconds(candidates.size());
+        for (int i = 0; i < kTries; ++i) {
+            for (size_t c = 0; c < candidates.size(); ++c) {
+                units_per_poll_ = candidates[c];
+                const Body body = [this](long n) { return sample(kCommunicates | kComputes, n); };
+                seconds[c].push_back(timed(job_, body, count, TimeOf::kSlowestPe));
+            }
+        }
+        size_t best = 0;
+        for (size_t c = 1; c < candidates.size(); ++c) {
+            if (median(seconds[c]) < median(seconds[best]))
+                best = c;
+        }
+        units_per_poll_ = candidates[best];
     }
 
-    template <class F>
-    void with_way(F&& f) const {
-        if (way_.requests == Requests::kNone)
-            f(DefaultLink{});
-        else
-            with_requests(DefaultLink{}, way_.requests, nullptr, f);
+    // The computation as this policy has it, beside a communication.
+    uint64_t compute_beside(uint64_t x) const {
+        long left = units_;
+        for (; polls() && left > units_per_poll_; left -= units_per_poll_) {
+            x = compute(x, units_per_poll_);
+            poll_progress();
+        }
+        return compute(x, left);
     }
 
-    // One checked transfer and computation; returns the result of the latter.
-    uint64_t transfer(int round, uint64_t seed) const {
+    // A planted fault may do something else.
+    uint64_t checked_round(int round, uint64_t seed) const {
         const Fault fault = job_.options().fault;
         uint64_t result = seed;
-        with_way([&](const auto& link) {
-            const long bytes = fault == Fault::kLastElementMissing ? size_ - 8 : size_;
-            if (fault != Fault::kSkippedOperation && (fault != Fault::kStaleResult || round == 0))
-                post(link, static_cast<size_t>(bytes));
-            if (fault != Fault::kSkippedComputation)
-                result = compute(seed, units_);
-            link.quiet();
-        });
+        if (fault != Fault::kSkippedOperation && (fault != Fault::kStaleResult || round == 0))
+            communication_->post(fault == Fault::kLastElementMissing ? size_ - 8 : size_);
+        if (fault != Fault::kSkippedComputation)
+            result = compute_beside(seed);
+        communication_->complete();
         return result;
     }
 
     void loop(unsigned parts, long count) {
-        const long units = parts & kComputes ? units_ : 0;
-        with_way([&](const auto& link) {
-            for (long i = 0; i < count; ++i) {
-                if (parts & kCommunicates)
-                    post(link, static_cast<size_t>(size_));
-                result_ = compute(result_, units);
-                if (parts & kCommunicates)
-                    link.quiet();
-            }
-        });
+        if (!(parts & kCommunicates)) {
+            for (long i = 0; i < count; ++i) result_ = compute(result_, units_);
+            return;
+        }
+        for (long i = 0; i < count; ++i) {
+            communication_->post(size_);
+            if (parts & kComputes)
+                result_ = compute_beside(result_);
+            communication_->complete();
+        }
     }
 
     void stamped_loop(long count, double* posting, double* computing) {
-        with_way([&](const auto& link) {
-            for (long i = 0; i < count; ++i) {
-                const double start = now_seconds();
-                post(link, static_cast<size_t>(size_));
-                const double posted = now_seconds();
-                result_ = compute(result_, units_);
-                *computing += now_seconds() - posted;
-                link.quiet();
-                *posting += posted - start;
-            }
-        });
+        for (long i = 0; i < count; ++i) {
+            const double start = now_seconds();
+            communication_->post(size_);
+            const double posted = now_seconds();
+            result_ = compute_beside(result_);
+            *computing += now_seconds() - posted;
+            communication_->complete();
+            *posting += posted - start;
+        }
     }
 
     // Seconds an operation, without the look at the clock, of the PE that took longest.
@@ -195,11 +234,13 @@ class Overlap {
     }
 
     Job& job_;
+    const std::unique_ptr<Communication> communication_;
     const Way way_;
+    const std::string policy_;
     const long size_;
-    char* const window_;
-    char* const local_;
     long units_ = 1;
+    long units_per_poll_ = 1;
+    double unit_s_ = 0;
     uint64_t result_ = 1;
     const double clock_cost_ = clock_cost();
     std::vector<double> posts_, insides_;  // one a sample with stamps
@@ -226,8 +267,8 @@ void print_way(Job& job, const Overlap& overlap, const Samples* samples, const A
     const auto params = [&](const char* part) {
         Json json = job.params(overlap.way().op);
         json.integer("size_bytes", overlap.size()).text("placement", "heap").text("context", "default");
-        json.text("sync", overlap.way().sync).number("compute_ratio", job.options().compute_ratio);
-        return json.text("part", part);
+        json.text("sync", overlap.way().sync).text("policy", overlap.policy());
+        return json.number("compute_ratio", job.options().compute_ratio).text("part", part);
     };
     print_point(job, kName, params("overlap"), "overlap", "%", percent, all, shown);
     print_point(job, kName, params("compute"), "slowdown", "x", slowdown, all, shown);
@@ -235,25 +276,81 @@ void print_way(Job& job, const Overlap& overlap, const Samples* samples, const A
     print_point(job, kName, params("compute"), "time", "s", alone, all, shown);
     print_point(job, kName, params("total"), "time", "s", total, all, shown);
     print_point(job, kName, params("post"), "time", "s", overlap.last_posts(total.size()), all, shown);
+    print_point(job, kName, params("inside"), "time", "s", inside, all, shown);
+    if (overlap.polls())
+        print_point(job, kName, params("inside"), "poll_interval", "s", {overlap.poll_interval_s()}, all, shown);
 }
 
-// All ways of one operation, interleaved.
-void run_group(Job& job, TransferMemory& memory, const std::vector<Way>& ways, long size) {
+// Memory for all points of a program, allocated once for the largest.
+class Buffers {
+  public:
+    // Collective.
+    explicit Buffers(Job& job) : job_(job) {
+        for (const Way& way : kWays) {
+            for (const long size : job.options().sizes) {
+                if (fits(way, size))
+                    (way.one_sided() ? one_sided_ : collective_) =
+                        std::max(way.one_sided() ? one_sided_ : collective_, bytes(way, size));
+            }
+        }
+        transfers_ = std::make_unique<TransferMemory>(job, one_sided_);
+        source_ = symmetric_alloc(static_cast<size_t>(collective_));
+        dest_ = symmetric_alloc(static_cast<size_t>(collective_));
+    }
+
+    bool fits(const Way& way, long size) const {
+        return way.one_sided() || bytes(way, size) <= job_.options().buffer_bytes;
+    }
+
+    std::unique_ptr<Communication> communication(const Way& way, long size) const {
+        if (way.one_sided())
+            return std::make_unique<OneSided>(job_, transfers_->window(true), transfers_->local(), way.reads,
+                                              way.with_request(), size);
+#if SHMEM_MT_HAVE_PROGRESS
+        const Team world = {"world", job_.n_pes(), job_.me()};
+        const Call call = {way.collective, world, source_, dest_, static_cast<size_t>(size / 8)};
+        return std::make_unique<NonBlockingCollective>(call);
+#else
+        return nullptr;
+#endif
+    }
+
+  private:
+    // With a word behind the end, in pages.
+    long bytes(const Way& way, long size) const {
+        const long data = way.one_sided() ? size : buffer_bytes(way.collective, job_.n_pes(), size);
+        return (data + 8 + 4095) / 4096 * 4096;
+    }
+
+    Job& job_;
+    long one_sided_ = 4096;
+    long collective_ = 4096;
+    std::unique_ptr<TransferMemory> transfers_;
+    void* source_ = nullptr;
+    void* dest_ = nullptr;
+};
+
+// All ways of one operation and size under all policies, interleaved.
+void run_group(Job& job, const Buffers& buffers, const std::vector<Way>& ways, const std::vector<std::string>& policies,
+               long size) {
     constexpr unsigned kBoth = Overlap::kCommunicates | Overlap::kComputes;
     constexpr unsigned kParts[] = {Overlap::kCommunicates, Overlap::kComputes, kBoth, kBoth | Overlap::kStamps};
     std::vector<std::unique_ptr<Overlap>> overlaps;
     std::vector<Agreed> verdicts;
     std::vector<Body> bodies;
     for (const Way& way : ways) {
-        overlaps.push_back(std::make_unique<Overlap>(job, memory, way, size));
-        Overlap* const overlap = overlaps.back().get();
-        verdicts.push_back(job.options().validate ? overlap->validate() : Agreed{});
-        overlap->calibrate_computation(job.options().compute_ratio);
-        for (const unsigned parts : kParts)
-            bodies.push_back([overlap, parts](long count) { return overlap->sample(parts, count); });
+        for (const std::string& policy : policies) {
+            overlaps.push_back(std::make_unique<Overlap>(job, buffers.communication(way, size), way, policy, size));
+            Overlap* const overlap = overlaps.back().get();
+            verdicts.push_back(job.options().validate ? overlap->validate() : Agreed{});
+            overlap->calibrate(job.options().compute_ratio);
+            for (const unsigned parts : kParts)
+                bodies.push_back([overlap, parts](long count) { return overlap->sample(parts, count); });
+        }
     }
     const std::vector<Samples> samples = measure(job, bodies);
-    for (size_t i = 0; i < ways.size(); ++i) print_way(job, *overlaps[i], &samples[std::size(kParts) * i], verdicts[i]);
+    for (size_t i = 0; i < overlaps.size(); ++i)
+        print_way(job, *overlaps[i], &samples[std::size(kParts) * i], verdicts[i]);
 }
 
 // The ways of `op` that are asked for and that the library has; says by name what is skipped.
@@ -262,33 +359,47 @@ std::vector<Way> wanted_ways(Job& job, const std::string& op) {
     for (const Way& way : kWays) {
         if (op != way.op || !job.options().wants_sync(way.sync))
             continue;
-        if (way.requests == Requests::kNone || SHMEM_MT_HAVE_SHMEMX)
+        std::string why_not = way.why_not();
+        if (why_not.empty() && !way.one_sided() && job.n_pes() == 1)
+            why_not = "1 PE has nobody to wait for";
+        if (why_not.empty())
             ways.push_back(way);
         else
-            job.skip(kName, op + " with " + way.sync, kNoRequests);
+            job.skip(kName, way.one_sided() ? op + " with " + way.sync : op, why_not);
     }
     return ways;
 }
 
-void run_all(Job& job) {
-    const Options& options = job.options();
-    long largest = 4096;
-    for (const long size : options.sizes) largest = std::max(largest, (size + 8 + 4095) / 4096 * 4096);
-    TransferMemory memory(job, largest);
-    std::vector<long> sizes;
-    for (const long size : options.sizes) {
-        if (size % 8 == 0)
-            sizes.push_back(size);
+std::vector<std::string> wanted_policies(Job& job) {
+    std::vector<std::string> policies;
+    for (const std::string& policy : job.options().policies) {
+        const std::string why_not = why_no_policy(job, policy);
+        if (why_not.empty())
+            policies.push_back(policy);
         else
-            job.skip(kName, std::to_string(size) + " bytes", "overlap is measured with multiples of 8 bytes");
+            job.skip(kName, "policy " + policy, why_not);
     }
-    for (const auto& op : options.ops) {
+    return policies;
+}
+
+void run_all(Job& job) {
+    const Buffers buffers(job);
+    const std::vector<std::string> policies = wanted_policies(job);
+    for (const auto& op : job.options().ops) {
         const std::vector<Way> ways = wanted_ways(job, op);
-        for (const long size : sizes) {
-            if (!ways.empty())
-                run_group(job, memory, ways, size);
+        if (ways.empty() || policies.empty())
+            continue;
+        for (const long size : job.options().sizes) {
+            if (size % 8 != 0)
+                job.skip(kName, std::to_string(size) + " bytes", "overlap is measured with multiples of 8 bytes");
+            else if (!buffers.fits(ways[0], size))
+                job.skip(kName, op + " of " + std::to_string(size) + " bytes",
+                         "it would need buffers larger than --buffer-bytes");
+            else
+                run_group(job, buffers, ways, policies, size);
         }
     }
+    set_policy(kAutoPolicy);
 }
 
 }  // namespace
@@ -297,10 +408,15 @@ void run_all(Job& job) {
 int main(int argc, char** argv) {
     using namespace shmem_mt;
     Options defaults;
-    defaults.sizes = {65536, 262144, 1048576, 4194304};
-    defaults.placements = {"heap"};
-    defaults.contexts = {"default"};
-    Job job(kName, parse_options(argc, argv, defaults, {"put", "get"}), Pes::kPairsOrOne);
+    defaults.sizes = {8, 4096, 65536, 262144, 1048576, 4194304};
+    defaults.policies = {"manual", kPolledPolicy, kAutoPolicy, "thread:spin", "thread:monitor", "thread:block"};
+    defaults.polls_us = {2, 10, 50, 200, 1000};
+    std::vector<std::string> known;
+    for (const Way& way : kWays) {
+        if (known.empty() || known.back() != way.op)
+            known.push_back(way.op);
+    }
+    Job job(kName, parse_options(argc, argv, defaults, known), Pes::kPairsOrOne);
     if (job.threads() > 1)
         job.skip(kName, "threads=" + std::to_string(job.threads()), "one thread of each PE communicates");
     else

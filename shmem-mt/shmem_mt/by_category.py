@@ -78,19 +78,20 @@ def _requests(points):
 
 
 def _overlap(points):
-    """Times, not percentages: what was added to the computation is what was not hidden."""
+    """Times, not percentages: what was added to the computation is what was not hidden. Of one size."""
+    sizes = [p["params"]["size_bytes"] for p in points.find("overlap", "time")]
     return _dots(
         points,
         "overlap",
         "time",
-        _where,
-        lambda params: f"{params['part']}<br>{params['sync']}",
+        lambda params: f"{_where(params)}, {params['sync']}",
+        lambda params: f"{params['part']}<br>{params['policy']}",
+        lambda params: params["size_bytes"] == max(sizes),
         slug="overlap",
         title="Communication behind a computation",
-        about="Seconds of the transfer alone, of the computation alone, of both together and of the call that posts. "
-        "Together as long as the computation: all is hidden; as long as both: nothing is. Overlap is "
-        "100 * max(0, 1 - (total - compute) / communication) percent, in results.jsonl beside the slowdown of the "
-        "computation.",
+        about="Seconds of the communication alone, of the computation alone, of both together, and in these of the "
+        "call that posts and of the computation (inside), of the largest size, by progress policy. Together as long as "
+        "the computation: all is hidden; as long as both: nothing is.",
         value_title="s",
         lower_is_better=True,
         shared_values=False,

@@ -69,8 +69,8 @@ BENCHMARKS = (
     Benchmark(
         "overlap",
         "overlap",
-        "how much of a large non-blocking put or get disappears behind a computation of the same length",
-        ("put", "get"),
+        "how much of a non-blocking put, get or collective disappears behind a computation, by who makes progress",
+        ("put", "get", "broadcast", "fcollect", "alltoall", "sum_reduce"),
         EVEN_OR_ONE,
     ),
     Benchmark(
@@ -161,6 +161,10 @@ SYNCS = {
     "request_wait": "shmemx_request_wait for a non-blocking collective (shmemx.h)",
 }
 
+# Who makes progress while a PE computes (params.policy of the benchmark overlap). "auto" is what a library does by
+# itself; the others are Heddle's (shmemx_progress_policy), and "polled" is "manual" with polls in the computation.
+POLICIES = ("manual", "polled", "auto", "thread", "thread:spin", "thread:monitor", "thread:block")
+
 # How PEs wait (params.setting of the benchmark wait): what the environment tells Heddle. Others wait as they do.
 SETTINGS = {
     "default": {},
@@ -192,6 +196,12 @@ def check_pes(benchmarks, counts):
         for benchmark in benchmarks:
             if count % 2 and benchmark.pes != ANY and not (count == 1 and benchmark.pes == EVEN_OR_ONE):
                 raise UserError(f"--pes {count}: for {benchmark.name} the number of PEs must be {benchmark.pes}")
+
+
+def check_policies(policies):
+    for policy in policies or []:
+        if policy not in POLICIES:
+            raise UserError(f"no progress policy is called {policy}; there are {', '.join(POLICIES)}")
 
 
 def check_syncs(syncs):

@@ -54,6 +54,7 @@ class Chart:
     x_title: str = ""
     x_is_size: bool = False
     shared_values: bool = True  # one value axis for all panels
+    log_values: bool = True  # otherwise the value axis begins at 0
 
 
 def quantity_interval(result):

@@ -86,6 +86,12 @@ def _add_run(commands):
     run.add_argument(
         "--compute-ratio", type=_ratio, metavar="R", help="overlap: compute R times as long as communication takes"
     )
+    run.add_argument(
+        "--policies", type=_names, metavar="NAME,...", help="overlap: only these progress policies (see list)"
+    )
+    run.add_argument(
+        "--polls-us", type=_numbers(1000000), metavar="US,...", help="overlap: intervals of polls; the best is kept"
+    )
     run.add_argument("--plant-fault", metavar="NAME", help=argparse.SUPPRESS)
     run.set_defaults(call=_run)
 
@@ -175,6 +181,7 @@ def _list(_options):
     print("\nsynchronizations")
     for name, what in catalogue.SYNCS.items():
         print(f"{name:14} {what}")
+    print(f"\nprogress policies\n{', '.join(catalogue.POLICIES)}")
     print("\nfabrics")
     for fabric in fabrics.NAMED:
         print(f"{fabric.name:14} {fabric.what}")

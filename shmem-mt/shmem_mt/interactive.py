@@ -137,18 +137,18 @@ def _dot_traces(series, panel):
 
 def _style_axes(figure, chart, panel, place):
     value = dict(
-        type="log",
+        type="log" if chart.log_values else "linear",
         gridcolor=GRID,
         zeroline=False,
         exponentformat="SI",
-        dtick=_tick_step(chart, panel),
+        dtick=_tick_step(chart, panel) if chart.log_values else None,
         tickformat="~s",
         linecolor="#8a929c",
         showline=True,
     )
     title = chart.value_title + ("  (less is better)" if chart.lower_is_better else "")
     if chart.kind == "dots":
-        own = [log10(v) for v in value_range(chart, None if chart.shared_values else panel)]
+        own = _range(chart, panel)
         figure.update_xaxes(**value, range=own, title=dict(text=title, standoff=6), **place)
         names = categories(panel)
         figure.update_yaxes(
@@ -161,7 +161,7 @@ def _style_axes(figure, chart, panel, place):
             **place,
         )
         return
-    own = [log10(v) for v in value_range(chart, None if chart.shared_values else panel)]
+    own = _range(chart, panel)
     figure.update_yaxes(**value, range=own, title=title if place["col"] == 1 else None, **place)
     xs = sorted({x for series in panel.series for x in series.x})
     ticks = xs if len(xs) <= 7 else xs[:: -(-len(xs) // 7)]
@@ -178,11 +178,19 @@ def _style_axes(figure, chart, panel, place):
     )
 
 
+def _range(chart, panel):
+    """As plotly wants it."""
+    ends = value_range(chart, None if chart.shared_values else panel)
+    return [log10(end) for end in ends] if chart.log_values else list(ends)
+
+
 def value_range(chart, panel=None):
-    """Lowest and highest value of the chart or of one panel, with room on both sides of a log axis."""
+    """Lowest and highest value of the chart or of one panel, with room on both sides of the axis."""
     panels = [panel] if panel else chart.panels
     lows = [v for p in panels for s in p.series for v in s.low if v > 0]
     highs = [v for p in panels for s in p.series for v in s.high if v > 0]
+    if not chart.log_values:
+        return 0, 1.06 * max(highs, default=1)
     if not lows:
         return 0.1, 1
     room = 1.5 if max(highs) > 3 * min(lows) else 3  # a narrow range gets room, so that its axis has ticks

@@ -24,6 +24,8 @@ def describe(benchmark, params):
         parts.append(f"{params['context']} ctx")
     if benchmark in NAMED_BY_SYNC:
         parts.append(params["sync"])
+    if "policy" in params:
+        parts.append(f"policy {params['policy']}")
     if "pe" in params:
         parts.append(f"{params['pe']} PE")
     if "part" in params:

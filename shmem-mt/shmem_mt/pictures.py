@@ -72,13 +72,14 @@ def _draw(chart):
 def _value_axis(axis, chart, panel, which):
     text = chart.value_title + (" (less is better)" if chart.lower_is_better else "")
     low, high = value_range(chart, None if chart.shared_values else panel)
+    scale = "log" if chart.log_values else "linear"
     if which == "x":
-        axis.set_xscale("log")
+        axis.set_xscale(scale)
         axis.set_xlim(low, high)
         axis.set_xlabel(text)
         target = axis.xaxis
     else:
-        axis.set_yscale("log")
+        axis.set_yscale(scale)
         axis.set_ylim(low, high)
         axis.set_ylabel(text)
         target = axis.yaxis

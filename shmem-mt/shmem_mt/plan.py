@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field, replace
 
 from shmem_mt import fabrics
-from shmem_mt.catalogue import BENCHMARKS, NETWORK_OPS, SETTINGS
+from shmem_mt.catalogue import BENCHMARKS, NETWORK_OPS, POLICIES, SETTINGS
 
 _COLLECTIVES_WITH_SIZE = {
     "broadcast",
@@ -73,6 +73,7 @@ class Group:
     one_thread: bool = False  # the program has no use for more, whatever the user asks for
     rounds: int = 2
     settings: tuple = ("",)  # how PEs wait
+    apart: bool = False  # a start for each operation
     seconds: float = 0  # of a start, beside what its points take
 
 
@@ -105,8 +106,16 @@ class Profile:
 _TWO_CONTEXTS = ("default", "private")
 _HEAP = ("--placements", "heap")
 _WORLD = ("--teams", "world")
+_OVERLAP_SIZES = (8, 64, 512, 4096, 65536, 262144, 1048576, 4194304)
+_POLICIES = tuple(policy for policy in POLICIES if policy != "thread")  # that is one of those behind it
 _START = dict(benchmark="startup", sizes={1: (8,)}, points=0, one_thread=True)  # a sample a round, whatever the size
 _SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
+
+
+def _overlap(pes, sizes, policies, rounds, apart=True, more=()):
+    """8: of each policy 4 bodies are measured and one or two calibrated; a put and a get have two ways."""
+    more = ("--policies", ",".join(policies), *more)
+    return Group("overlap", pes, {1: sizes}, None, 8 * len(policies), more, True, rounds, apart=apart)
 
 
 def _wait(pes, waits_ms, settings, rounds):
@@ -146,7 +155,7 @@ PROFILES = {
             Group("collectives-mt", (2,), {2: (1024, 262144)}, more=(*_WORLD, *_SHORT)),
             Group("halo", (2,), {2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, more=_SHORT),
             Group("alltoallv", (2,), {2: (65536,)}, {2: _TWO_CONTEXTS}, more=_SHORT),
-            Group("overlap", (2,), {1: (65536, 1048576)}, points=8, more=_SHORT, one_thread=True),
+            _overlap((2,), (65536, 1048576), ("manual", "auto"), 2, False, _SHORT),
             _wait((2, 16), (1, 1000), ("default", "spin"), rounds=1),
             Group(pes=(2,), rounds=1, **_START),
         ),
@@ -211,7 +220,7 @@ PROFILES = {
                 {2: ("default", "shared", "private")},
                 rounds=10,
             ),
-            Group("overlap", (1, 2), {1: tuple(65536 << i for i in range(7))}, points=8, one_thread=True, rounds=10),
+            _overlap((1, 2), _OVERLAP_SIZES, _POLICIES, 10),
             _wait((2, 4, 16), (1, 10, 100, 1000), tuple(SETTINGS), rounds=5),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
@@ -243,8 +252,8 @@ NETWORK_PROFILES = {
             Group("collectives-mt", (2,), {2: (1024,)}, more=_WORLD),
             Group("halo", (2,), {1: (8192, 131072)}, points=2),
             Group("alltoallv", (2,), {1: (65536,)}),
-            Group("overlap", (2,), {1: (1048576,)}, points=8, one_thread=True),
-            _wait((2,), (1, 1000), ("default", "spin"), rounds=1),
+            _overlap((2,), (1048576,), ("manual", "auto"), 2, False),
+            _wait((2,), (1, 1000), ("default",), rounds=1),
             Group(pes=(2,), **_START),
         ),
         **_NETWORK,
@@ -275,7 +284,7 @@ NETWORK_PROFILES = {
             Group("collectives-mt", (2, 4), {2: (8, 1024, 65536, 1048576)}, more=_WORLD, rounds=3),
             Group("halo", (2, 4), {1: (512, 8192, 131072), 2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, rounds=5),
             Group("alltoallv", (2, 4), {1: (64, 1024, 16384, 262144), 2: (16384,)}, {2: _TWO_CONTEXTS}, rounds=5),
-            Group("overlap", (2,), {1: tuple(65536 << i for i in range(0, 7, 2))}, points=8, one_thread=True, rounds=5),
+            _overlap((2,), _OVERLAP_SIZES, _POLICIES, 5),
             _wait((2, 4), (1, 10, 100, 1000), tuple(SETTINGS), rounds=3),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
@@ -340,13 +349,14 @@ def _group_starts(profile, benchmarks, choices, cores, group):
             contexts = (group.contexts or {}).get(threads, ("default",))
             sample_ms = profile.oversubscribed_sample_ms if pes * threads > cores else profile.sample_ms
             more = ["--contexts", ",".join(contexts), *group.more]
-            ops = _wanted(profile, found[0].ops)
-            arguments = _arguments(profile, choices, ops, sizes, threads, sample_ms, more)
-            points = len(ops) * len(sizes) * len(contexts) * group.points
-            seconds = _estimate(profile, points, sample_ms)
+            all_ops = _wanted(profile, found[0].ops)
             rounds = choices.rounds or group.rounds
-            start = Start(found[0].program, pes, threads, arguments, rounds, points, seconds + group.seconds)
-            plan += [replace(start, setting=setting) for setting in group.settings]
+            for ops in [[op] for op in all_ops] if group.apart else [all_ops]:
+                arguments = _arguments(profile, choices, ops, sizes, threads, sample_ms, more)
+                points = len(ops) * len(sizes) * len(contexts) * group.points
+                seconds = _estimate(profile, points, sample_ms) + group.seconds
+                start = Start(found[0].program, pes, threads, arguments, rounds, points, seconds)
+                plan += [replace(start, setting=setting) for setting in group.settings]
     return plan
 
 

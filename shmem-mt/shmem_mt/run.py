@@ -20,10 +20,13 @@ def run(options):
     """Runs what the options ask for. Returns the exit status: 0, or 1 when a program failed or a point is invalid."""
     benchmarks = catalogue.select(options.only)
     catalogue.check_syncs(options.sync)
+    catalogue.check_policies(options.policies)
     wanted = fabrics.parse(options.fabric, options.link_rate)
     found = implementations.resolve(options.oshcc, options.oshrun, options.label)
     extra = ("--plant-fault", options.plant_fault) if options.plant_fault else ()
     extra += ("--compute-ratio", f"{options.compute_ratio:g}") if options.compute_ratio else ()
+    extra += ("--policies", ",".join(options.policies)) if options.policies else ()
+    extra += ("--polls-us", ",".join(map(str, options.polls_us))) if options.polls_us else ()
     choices = plan.Choices(
         _tuple(options.pes), _tuple(options.threads), _tuple(options.sizes), _tuple(options.sync), options.rounds, extra
     )

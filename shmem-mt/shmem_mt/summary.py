@@ -25,6 +25,11 @@ class Row:
     oversubscribed: bool = False
 
 
+_REDUCED = dict(op="sum_reduce", policy="auto", size_bytes=1 << 20)
+_OVERLAP = (
+    ("1 MiB sum_reduce, hidden behind a computation", "overlap", "overlap", _REDUCED),
+    ("that computation, slowed down", "overlap", "slowdown", _REDUCED),
+)
 _STARTUP = (
     ("shmem_init", "startup", "time", dict(op="init")),
     ("private memory of a PE after init", "startup", "memory", dict(op="after_init", pe="median")),
@@ -120,6 +125,7 @@ HEADLINES = (
     ),
     ("CPU burned by a 1 s wait", "latency", "cpu_time", dict(op="wait_burn")),
     ("wake-up after a 1 s wait", "latency", "wake_latency", dict(op="wait_burn")),
+    *_OVERLAP,
     *_WAIT,
     *_STARTUP,
 )
@@ -167,6 +173,7 @@ NETWORK_HEADLINES = (
         dict(op="put", size_bytes=65536, context="default", threads=1),
     ),
     *_WAIT,
+    *_OVERLAP,
     *_STARTUP,
 )
 

@@ -141,9 +141,12 @@ def sample_points(label, faster):
         yield make_point(label, **bandwidth, op="memcpy", size_bytes=size, scale=4e10, context="none", sync="none")
     for sync in ("quiet", "request_merged"):
         yield make_point(label, benchmark="requests", op="put", sync=sync, scale=5e7 * faster)
-    for part in ("communication", "compute", "total", "post"):
-        time = dict(benchmark="overlap", metric="time", unit="s", op="put", sync="quiet", size_bytes=1 << 20)
-        yield make_point(label, **time, part=part, scale=1e-5 / faster)
+    for policy in ("manual", "auto"):
+        hidden = dict(benchmark="overlap", op="put", sync="quiet", size_bytes=1 << 20, policy=policy)
+        for part in ("communication", "compute", "total", "post", "inside"):
+            yield make_point(label, **hidden, metric="time", unit="s", part=part, scale=1e-5 / faster)
+        yield make_point(label, **hidden, metric="overlap", unit="%", part="overlap", scale=40 * faster)
+        yield make_point(label, **hidden, metric="slowdown", unit="x", part="compute", scale=2 / faster)
     for op in ("team_sync", "broadcast"):
         time = dict(benchmark="collectives-mt", metric="latency", unit="s", sync="blocking", size_bytes=64)
         yield make_point(label, **time, op=op, threads=2, scale=1e-6 / faster)

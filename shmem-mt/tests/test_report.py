@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-CHARTS = 23
+CHARTS = 25
 FLAGS = [
     "--headless",
     "--no-sandbox",
