@@ -60,11 +60,6 @@ constexpr Way kWays[] = {
     {"sum_reduce", "request_wait", false, Collective::kSumReduce},
 };
 
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-}
-
 // One way to communicate under one policy. All members are collective.
 class Overlap {
   public:
@@ -99,15 +94,14 @@ class Overlap {
 
     // Makes the computation `ratio` times as long as the communication, and finds the best interval of polls.
     void calibrate(double ratio) {
-        set_policy(policy_);
-        const Body body = [this](long count) { return sample(kCommunicates, count); };
-        const long count = warm_up(job_, body, TimeOf::kSlowestPe);
-        std::vector<double> seconds;
-        for (int i = 0; i < kTries; ++i) seconds.push_back(timed(job_, body, count, TimeOf::kSlowestPe));
+        const long count = warm_up(job_, body(kCommunicates), TimeOf::kSlowestPe);
+        const double once = timed(job_, body(kCommunicates), count, TimeOf::kSlowestPe) / static_cast<double>(count);
         Report unit;
         unit.seconds = seconds_per_unit();
-        unit_s_ = job_.agree(unit).max_seconds;
-        units_ = std::max(1L, static_cast<long>(ratio * median(seconds) / static_cast<double>(count) / unit_s_));
+        units_ = std::max(1L, static_cast<long>(once / job_.agree(unit).max_seconds));
+        const std::vector<double> seconds = medians(count, {body(kCommunicates), body(kComputes)});
+        unit_s_ = seconds[1] / static_cast<double>(count * units_);  // here and now, whoever else uses the core
+        units_ = std::max(1L, static_cast<long>(ratio * seconds[0] / static_cast<double>(count) / unit_s_));
         if (polls())
             choose_interval(count);
     }
@@ -153,9 +147,29 @@ class Overlap {
     }
 
   private:
-    // Those that leave room for a poll, or one poll in the middle; the one with the shortest total, tried in turns.
+    Body body(unsigned parts) {
+        return [this, parts](long count) { return sample(parts, count); };
+    }
+
+    // Of the seconds of each of `bodies`, tried in turns.
+    std::vector<double> medians(long count, const std::vector<Body>& bodies) {
+        std::vector<std::vector<double>> seconds(bodies.size());
+        for (int i = 0; i < kTries; ++i) {
+            for (size_t b = 0; b < bodies.size(); ++b)
+                seconds[b].push_back(timed(job_, bodies[b], count, TimeOf::kSlowestPe));
+        }
+        std::vector<double> result;
+        for (auto& tries : seconds) {
+            std::sort(tries.begin(), tries.end());
+            result.push_back(tries[tries.size() / 2]);
+        }
+        return result;
+    }
+
+    // The one with the shortest total of those that leave room for a poll; where none does, one poll in the middle.
     void choose_interval(long count) {
         std::vector<long> candidates;
+        std::vector<Body> bodies;
         for (const long us : job_.options().polls_us) {
             const long units = static_cast<long>(1e-6 * static_cast<double>(us) / unit_s_);
             if (units > 0 && units < units_)
@@ -163,20 +177,15 @@ class Overlap {
         }
         if (candidates.empty())
             candidates.push_back(units_ / 2 + 1);
-        std::vector<std::vector<double>> seconds(candidates.size());
-        for (int i = 0; i < kTries; ++i) {
-            for (size_t c = 0; c < candidates.size(); ++c) {
-                units_per_poll_ = candidates[c];
-                const Body body = [this](long n) { return sample(kCommunicates | kComputes, n); };
-                seconds[c].push_back(timed(job_, body, count, TimeOf::kSlowestPe));
-            }
+        for (const long units : candidates) {
+            bodies.push_back([this, units](long n) {
+                units_per_poll_ = units;
+                return sample(kCommunicates | kComputes, n);
+            });
         }
-        size_t best = 0;
-        for (size_t c = 1; c < candidates.size(); ++c) {
-            if (median(seconds[c]) < median(seconds[best]))
-                best = c;
-        }
-        units_per_poll_ = candidates[best];
+        const std::vector<double> seconds = medians(count, bodies);
+        const auto best = std::min_element(seconds.begin(), seconds.end()) - seconds.begin();
+        units_per_poll_ = candidates[static_cast<size_t>(best)];
     }
 
     // The computation as this policy has it, beside a communication.
