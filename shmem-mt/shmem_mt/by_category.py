@@ -7,8 +7,7 @@ from shmem_mt.charts import Panel, make_chart, plain_series
 
 def charts(points):
     """Those that these points can fill."""
-    makers = (_contexts, _requests, _overlap, _collectives, _halo, _alltoallv, _wait_cpu, _wait_latency, _barrier_cost)
-    makers += (_startup, _memory)
+    makers = (_contexts, _requests, _collectives, _halo, _alltoallv, _barrier_cost, _startup, _memory)
     return [chart for chart in (maker(points) for maker in makers) if chart]
 
 
@@ -77,27 +76,6 @@ def _requests(points):
     )
 
 
-def _overlap(points):
-    """Times, not percentages: what was added to the computation is what was not hidden. Of one size."""
-    sizes = [p["params"]["size_bytes"] for p in points.find("overlap", "time")]
-    return _dots(
-        points,
-        "overlap",
-        "time",
-        lambda params: f"{_where(params)}, {params['sync']}",
-        lambda params: f"{params['part']}<br>{params['policy']}",
-        lambda params: params["size_bytes"] == max(sizes),
-        slug="overlap",
-        title="Communication behind a computation",
-        about="Seconds of the communication alone, of the computation alone, of both together, and in these of the "
-        "call that posts and of the computation (inside), of the largest size, by progress policy. Together as long as "
-        "the computation: all is hidden; as long as both: nothing is.",
-        value_title="s",
-        lower_is_better=True,
-        shared_values=False,
-    )
-
-
 def _collectives(points):
     def panel(params):
         size = units.size(params["size_bytes"]) if params["size_bytes"] else "no data"
@@ -147,43 +125,6 @@ def _alltoallv(points):
         about="Bytes a second of all PEs together; blocks of none to twice the size. Threads share the peers.",
         value_title="bytes/s",
         shared_values=False,
-    )
-
-
-def _wait(points, metric, **fields):
-    return _dots(
-        points,
-        "wait",
-        metric,
-        lambda params: f"{params['op']}, {_team(params)}",
-        lambda params: f"{params['setting']}<br>{params['wait_s']:g} s",
-        lower_is_better=True,
-        **fields,
-    )
-
-
-def _wait_cpu(points):
-    return _wait(
-        points,
-        "cpu_share",
-        slug="wait-cpu",
-        title="CPU time burned while waiting",
-        about="Percent of a core, of the whole process, while a PE waits so long; the mean of the PEs that wait. "
-        "default: as the library waits by itself; spin: asked to spin; sleep: asked to sleep at once; the others are "
-        "progress policies of Heddle.",
-        value_title="% of a core",
-    )
-
-
-def _wait_latency(points):
-    return _wait(
-        points,
-        "wake_latency",
-        slug="wait-latency",
-        title="How late a waiting PE goes on",
-        about="Seconds from the moment when PE 0 begins its part (puts the words, enters the collective) to the return "
-        "of the last PE that waits, after waits of these lengths.",
-        value_title="s",
     )
 
 

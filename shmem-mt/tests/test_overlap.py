@@ -4,7 +4,7 @@ gets, and faults are caught."""
 import pytest
 from conftest import compiled_without, make_point, read_results, run_points
 
-from shmem_mt import catalogue, overlap, plan
+from shmem_mt import by_policy, catalogue, plan
 from shmem_mt.charts import Points
 from shmem_mt.results import RunFolder
 
@@ -196,13 +196,21 @@ def test_charts_have_a_line_for_each_policy_and_show_that_nothing_was_hidden(tmp
         for size in (8, 65536):
             names = dict(benchmark="overlap", op="alltoall", sync="request_wait", size_bytes=size, policy=policy)
             folder.add_point({**make_point(**names, metric="overlap", unit="%", scale=scale), "round": 0})
-    (chart,) = overlap.charts(Points(folder.results()))
+    (chart,) = by_policy.charts(Points(folder.results()))
     (panel,) = chart.panels
     assert panel.title == "alltoall, request_wait, 2 PEs" and not chart.log_values
     assert {s.name: (s.x, s.y) for s in panel.series} == {
         "A, manual": ([8, 65536], [0, 0]),
         "A, thread:block": ([8, 65536], pytest.approx([96, 96], rel=0.03)),
     }
+
+
+def test_points_of_older_folders_are_drawn_as_auto(tmp_path):
+    folder = RunFolder.open(str(tmp_path / "run"))
+    old = make_point(benchmark="overlap", op="put", metric="time", unit="s", part="total", size_bytes=65536)
+    folder.add_point({**old, "round": 0})
+    (chart,) = by_policy.charts(Points(folder.results()))
+    assert [series.name for panel in chart.panels for series in panel.series] == ["A, auto"]
 
 
 def test_the_driver_measures_with_one_pe(shmem_mt, wrappers, tmp_path):
