@@ -1,4 +1,4 @@
-"""Charts in which a colour is a policy: who makes progress (overlap), or how a PE waits (wait). The lines of all but the
+"""Charts in which a colour is a policy: who makes progress (overlap), or how a PE waits (wait). Lines of all but the
 first implementation are dashed."""
 
 from shmem_mt import catalogue, units
