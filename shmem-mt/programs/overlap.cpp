@@ -70,7 +70,7 @@ class Overlap {
     const Way& way() const { return way_; }
     const std::string& policy() const { return policy_; }
     long size() const { return size_; }
-    bool polls() const { return policy_ == kPolledPolicy; }
+    bool polls() const { return polls_; }
     double poll_interval_s() const { return static_cast<double>(units_per_poll_) * unit_s_; }
 
     Agreed validate() {
@@ -102,7 +102,7 @@ class Overlap {
         const std::vector<double> seconds = medians(count, {body(kCommunicates), body(kComputes)});
         unit_s_ = seconds[1] / static_cast<double>(count * units_);  // here and now, whoever else uses the core
         units_ = std::max(1L, static_cast<long>(ratio * seconds[0] / static_cast<double>(count) / unit_s_));
-        if (polls())
+        if (polls_)
             choose_interval(count);
     }
 
@@ -191,7 +191,7 @@ class Overlap {
     // The computation as this policy has it, beside a communication.
     uint64_t compute_beside(uint64_t x) const {
         long left = units_;
-        for (; polls() && left > units_per_poll_; left -= units_per_poll_) {
+        for (; polls_ && left > units_per_poll_; left -= units_per_poll_) {
             x = compute(x, units_per_poll_);
             poll_progress();
         }
@@ -246,6 +246,7 @@ class Overlap {
     const std::unique_ptr<Communication> communication_;
     const Way way_;
     const std::string policy_;
+    const bool polls_ = policy_ == kPolledPolicy;
     const long size_;
     long units_ = 1;
     long units_per_poll_ = 1;
