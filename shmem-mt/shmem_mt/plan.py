@@ -252,7 +252,7 @@ NETWORK_PROFILES = {
             Group("collectives-mt", (2,), {2: (1024,)}, more=_WORLD),
             Group("halo", (2,), {1: (8192, 131072)}, points=2),
             Group("alltoallv", (2,), {1: (65536,)}),
-            _overlap((2,), (1048576,), ("manual", "auto"), 2, False),
+            _overlap((2,), (1048576,), ("manual", "auto"), 2),
             _wait((2,), (1, 1000), ("default",), rounds=1),
             Group(pes=(2,), **_START),
         ),
