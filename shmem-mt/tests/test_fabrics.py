@@ -144,7 +144,7 @@ def test_counts_suit_a_network(name):
     starts = plan.starts_over(fabrics.TCP, name, catalogue.BENCHMARKS, plan.Choices(), cores=2)
     assert all(4 * s.estimate_s < plan.NETWORK_PROFILES[name].timeout_s for s in starts)
     if name == "quick":
-        assert sum(s.estimate_s for s in starts) < 130
+        assert sum(s.estimate_s for s in starts) < 140
 
 
 def test_what_heddle_is_told():
