@@ -257,8 +257,9 @@ TEST_P(NonblockingTest, OutliveAChangeOfPolicy) {
             for (size_t i = 0; i < posts.size(); ++i) {
                 posts[i].post(&request);
                 const char* const policies[] = {"manual", "thread:block", "thread", "auto"};
-                if (i % 4 == static_cast<size_t>(thread))
+                if (i % 4 == static_cast<size_t>(thread)) {
                     ASSERT_EQ(shmemx_progress_policy(policies[(i / 4 + static_cast<size_t>(round)) % 4]), 0);
+                }
             }
             shmemx_request_wait(&request);
             for (Posted& post : posts) post.check_and_reuse();
@@ -266,16 +267,17 @@ TEST_P(NonblockingTest, OutliveAChangeOfPolicy) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Shapes, NonblockingTest,
-    testing::Combine(testing::ValuesIn(std::vector<Shape>{{1, 1}, {1, 3}, {2, 1}, {2, 3}, {3, 1}, {4, 2}, {8, 1}}),
-                     testing::Values("manual", "thread", "thread:block", "thread:spin", "auto")),
-    [](const auto& parameters) {
-        const auto& [shape, policy] = parameters.param;
-        std::string name = std::to_string(shape.n_pes) + "pes" + std::to_string(shape.n_threads) + "threads_" + policy;
-        std::replace(name.begin(), name.end(), ':', '_');
-        return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Shapes, NonblockingTest,
+                         testing::Combine(testing::ValuesIn(std::vector<Shape>{
+                                              {1, 1}, {1, 3}, {2, 1}, {2, 3}, {3, 1}, {4, 2}, {8, 1}}),
+                                          testing::Values("manual", "thread", "thread:block", "thread:spin", "auto")),
+                         [](const auto& of_test) {
+                             const Shape& shape = std::get<0>(of_test.param);
+                             std::string name = std::to_string(shape.n_pes) + "pes" + std::to_string(shape.n_threads) +
+                                                "threads_" + std::get<1>(of_test.param);
+                             std::replace(name.begin(), name.end(), ':', '_');
+                             return name;
+                         });
 
 }  // namespace
 }  // namespace heddle::test
