@@ -1,6 +1,7 @@
 #include "collective/nonblocking.h"
 
 #include "base/error.h"
+#include "base/settings.h"
 #include "fabric/network.h"
 
 namespace heddle::collective {
@@ -16,13 +17,14 @@ progress::Sequence& sequence_of(team::Team& team) {
 }
 
 // Across nodes alone, the network's service thread goes on with them when something comes. On the node a short one has
-// done at once what others wait for, and ends with a look of its own thread: waking another would cost more.
+// done at once what others wait for (but in a checked run, where they first compare their calls), and ends with a look
+// of its own thread: waking another would cost more.
 void leave_to_background(const team::Team& team, size_t bytes) {
     constexpr size_t kShortBytes = 16 * 1024;
     if (team.place.size() == 1)
         return;
     const bool is_short = bytes <= kShortBytes && team.place.way != team::Way::kDissemination &&
-                          team.sequence->under_way() == 1 && !team.span;
+                          team.sequence->under_way() == 1 && !team.span && !base::settings.check;
     if (!is_short)
         progress::engine->engage(!team.span);
 }
