@@ -1,4 +1,4 @@
-"""The programs of docs/threads.md, as a reader would build and run them. A block of code belongs to them when its first
+"""The programs of docs/threads.md and progress.md, as a reader would build and run them. A block of code belongs to them when its first
 line names a file: "```c stencil.c -fopenmp"; what follows the name are options of the compiler."""
 
 import os
@@ -11,7 +11,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["HEDDLE_TEST_BUILD"])
 PROGRAMS = {name: (options.split(), text) for name, options, text in re.findall(
-    r"^```\w+ (\w+\.\w+)([^\n]*)\n(.*?)^```$", (ROOT / "docs/threads.md").read_text(), flags=re.S | re.M)}
+    r"^```\w+ (\w+\.\w+)([^\n]*)\n(.*?)^```$",
+    "".join((ROOT / "docs" / chapter).read_text() for chapter in ["threads.md", "progress.md"]), flags=re.S | re.M)}
 
 
 @pytest.fixture(scope="session")
@@ -34,8 +35,8 @@ def run(program, pes, **settings):
                           env={**os.environ, "SHMEM_SYMMETRIC_SIZE": "64M", **settings})
 
 
-def test_all_three_are_there():
-    assert sorted(PROGRAMS) == ["pipeline.cpp", "reduction.c", "stencil.c"]
+def test_all_are_there():
+    assert sorted(PROGRAMS) == ["pipeline.cpp", "reduction.c", "smooth.c", "stencil.c"]
 
 
 @pytest.mark.parametrize("settings", [{}, {"OMP_NUM_THREADS": "1", "HEDDLE_OVERLAP": "always"}, {"HEDDLE_CHECK": "1"}],
