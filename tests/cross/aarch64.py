@@ -20,7 +20,8 @@ TRIPLE = "aarch64-linux-gnu"
 FLAGS = ["-O2", "-march=armv8-a", "-Wall", "-Wextra"]
 GOOGLETEST = Path("/usr/src/googletest/googletest")  # Debian's googletest, which libgtest-dev brings
 SUPPORT = ["every_monitor.cpp", "monitor_emulation.cpp"]
-MONITORS = ["os/monitor_wait.cpp", "os/ticks.cpp", "progress/wait_policy.cpp", "base/pe_local.cpp"]
+MONITORS = ["os/monitor_wait.cpp", "os/ticks.cpp", "os/memfd.cpp", "sync/bell.cpp", "progress/fiber.cpp",
+            "progress/wait_policy.cpp", "base/pe_local.cpp"]
 
 
 def find(program: str) -> str:
