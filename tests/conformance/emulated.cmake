@@ -15,11 +15,15 @@ target_link_options(conformance_emulated PRIVATE ${options})
 set_target_properties(conformance_emulated PROPERTIES OUTPUT_NAME heddle SOVERSION 1
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/emulated)
 
-foreach(program barriers waits locks signals)
-    foreach(monitor umwait mwaitx)
-        set(test ${program}.${monitor})
-        conformance_test(${test} conformance_${program}_inline 2 HEDDLE_MONITOR=${monitor}
-            LD_PRELOAD=$<TARGET_FILE:conformance_emulated>)
+conformance_program(conformance_monitored monitored.cpp)
+foreach(monitor umwait mwaitx)
+    set(machine HEDDLE_MONITOR=${monitor} LD_PRELOAD=$<TARGET_FILE:conformance_emulated>)
+    foreach(program barriers waits locks signals)
+        conformance_test(${program}.${monitor} conformance_${program}_inline 2 ${machine})
+    endforeach()
+    foreach(policy thread:monitor auto manual)
+        string(REPLACE : _ name ${policy})
+        conformance_test(monitored.${monitor}.${name} conformance_monitored 2 ${machine} HEDDLE_PROGRESS=${policy})
     endforeach()
 endforeach()
 

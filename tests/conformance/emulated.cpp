@@ -6,7 +6,9 @@
 #include "os/topology.h"
 #include "support/monitor_emulation.h"
 
+#include <signal.h>
 #include <unistd.h>
+#include <cerrno>
 #include <cstdio>
 
 namespace {
@@ -29,3 +31,14 @@ __attribute__((destructor)) void end() {
 }
 
 }  // namespace
+
+// The library's: its background threads block all signals, but here SIGILL carries out their instructions.
+extern "C" int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+    sigset_t less;
+    sigemptyset(&less);
+    if (set)
+        less = *set;
+    if (how != SIG_UNBLOCK)
+        sigdelset(&less, SIGILL);
+    return sigprocmask(how, set ? &less : nullptr, old) == 0 ? 0 : errno;
+}
