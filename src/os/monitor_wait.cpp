@@ -12,8 +12,6 @@ namespace heddle::os {
 
 namespace {
 
-constexpr uint64_t kLightNs = 10000;  // the header says what for
-
 uint64_t ticks_per_ms;  // written once, by look_at_machine, before any monitor is handed out
 
 uint64_t deadline(uint64_t limit_ns) {
@@ -21,6 +19,8 @@ uint64_t deadline(uint64_t limit_ns) {
 }
 
 #if defined(__x86_64__)
+
+constexpr uint64_t kLightNs = 10000;  // the header says what for
 
 void umwait_arm(const void* line) {
     asm volatile("umonitor %0" : : "r"(line) : "memory");
