@@ -6,6 +6,7 @@ from conftest import compiled_without, make_point, read_results, run_points
 from shmem_mt import catalogue, fabrics, plan
 from shmem_mt.implementations import Implementation
 from shmem_mt.live import describe
+from shmem_mt.runner import run_program
 
 METRICS = {("wake_latency", "s"), ("cpu_time", "s"), ("cpu_share", "%")}
 COST = {("time", "barrier", "s"), ("time", "switch", "s"), ("switches", "barrier", "x")}
@@ -83,6 +84,21 @@ def test_a_policy_that_is_not_there_is_skipped_by_name(implementation, tmp_path,
     without = compiled_without(implementation, tmp_path, "wait", "SHMEM_MT_HAVE_PROGRESS")
     monkeypatch.setenv("HEDDLE_PROGRESS", "manual")
     assert measure(without, tmp_path, 2, 1) == ([], {"HEDDLE_PROGRESS=manual"})
+
+
+def test_every_setting_is_measured_or_skipped_by_name(implementation, tmp_path):
+    if not implementation.features["SHMEM_MT_HAVE_PROGRESS"]:
+        pytest.skip("the library has no progress policies (shmemx.h)")
+    for setting in catalogue.SETTINGS:
+        points = []
+        arguments = ["--ops", "wait_until,request_wait", "--waits-ms", "5", "--samples", "1"]
+        command = implementation.launch_command("wait", 2, 1, arguments, setting=setting)
+        outcome = run_program(command, str(tmp_path / "log.txt"), 120, points.append, True)
+        assert outcome.ok, (setting, outcome.problem)
+        skipped = [skip["what"] for skip in outcome.skips]
+        assert bool(points) != (skipped == [f"HEDDLE_PROGRESS={setting}"]), setting
+        assert points or setting == "thread:monitor"  # the others are there on every machine
+        assert all(point["valid"] for point in points), setting
 
 
 def test_settings_are_planned_side_by_side_and_told_to_heddle_alone():
