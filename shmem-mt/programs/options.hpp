@@ -35,6 +35,9 @@ struct Options {
     double compute_ratio = 1;       // overlap: seconds of computing for a second of communicating
     long seed = 1;                  // alltoallv: the sizes of the blocks
     double sleep_s = 1.0;           // wait_burn: how long PE 0 sleeps
+    std::string problem = "S";      // mini-apps: the class of the problem
+    long pieces = 0;                // mini-apps: how many parts an overlapped exchange has; 0: by its size
+    long poll_rows = 0;             // mini-apps: rows between two polls of the manual form; 0: what turns out best
     bool validate = true;
     Fault fault = Fault::kNone;
 
@@ -56,6 +59,12 @@ inline std::vector<std::string> split_list(const std::string& text) {
             items.push_back(item);
     }
     return items;
+}
+
+inline std::string joined(const std::vector<std::string>& items) {
+    std::string text;
+    for (const auto& item : items) text += (text.empty() ? "" : ", ") + item;
+    return text;
 }
 
 inline double parse_number(const char* program, const char* name, const std::string& text, double low, double high) {
@@ -98,7 +107,8 @@ inline void check_names(const char* program, const Options& options, const std::
     for (const auto& list : kLists) {
         for (const auto& name : list.asked) {
             if (std::find(list.known.begin(), list.known.end(), name) == list.known.end())
-                usage_error(program, std::string("unknown ") + list.what + " " + name);
+                usage_error(program,
+                            std::string("unknown ") + list.what + " " + name + "; there are " + joined(list.known));
         }
     }
 }
@@ -129,6 +139,10 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
         {"policies", required_argument, nullptr, 'L'},
         {"polls-us", required_argument, nullptr, 'U'},
         {"waits-ms", required_argument, nullptr, 'W'},
+        {"form", required_argument, nullptr, 'o'},
+        {"class", required_argument, nullptr, 'K'},
+        {"pieces", required_argument, nullptr, 'i'},
+        {"poll-rows", required_argument, nullptr, 'R'},
         {nullptr, 0, nullptr, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
@@ -187,6 +201,15 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
                 break;
             case 'W':
                 options.waits_ms = parse_longs(program, "waits-ms", value, 60000);
+                break;
+            case 'K':
+                options.problem = value;
+                break;
+            case 'i':
+                options.pieces = static_cast<long>(parse_number(program, "pieces", value, 1, 64));
+                break;
+            case 'R':
+                options.poll_rows = static_cast<long>(parse_number(program, "poll-rows", value, 1, 1e6));
                 break;
             case 'V':
                 options.validate = false;

@@ -136,7 +136,18 @@ BENCHMARKS = (
         ("init", "first_barrier", "finalize", "before_init", "after_init", "after_barrier"),
         ANY,
     ),
+    Benchmark(
+        "cg",
+        "cg",
+        "iterations a second of NPB CG, verified, with blocking and with non-blocking collectives under each policy of "
+        "progress",
+        ("blocking", "manual", "auto", "thread:spin", "thread:monitor", "thread:block", "pipelined"),
+        ANY,
+    ),
 )
+
+# A thread beside each PE that never sleeps: where cores are few, a program waits for its turn on one most of the time.
+SPINNING_OPS = ("thread:spin",)
 
 # Where a peer is in reach of an instruction these are what the blocking forms are.
 NETWORK_OPS = ("atomic_fetch_add_nbi", "requests_fetch_add")

@@ -25,6 +25,7 @@ PROGRAMS = (
     "alltoallv",
     "wait",
     "startup",
+    "cg",
 )
 COMPILE_TIMEOUT_S = 180
 
@@ -204,6 +205,17 @@ def programs_folder():
     raise UserError("the benchmark programs are missing from this installation of shmem-mt")
 
 
+def source_of(name):
+    """The C++ file of that program: one of the benchmarks' or of the mini-apps', which lie beside them."""
+    programs = programs_folder()
+    app = os.path.join(_apps_folder(), name + ".cpp")
+    return app if os.path.exists(app) else os.path.join(programs, name + ".cpp")
+
+
+def _apps_folder():
+    return os.path.join(os.path.dirname(programs_folder()), "apps")
+
+
 def resolve(oshccs, oshruns, labels):
     """Implementations from the three lists of options; the wrappers beside this command or on PATH without any."""
     oshccs, oshruns, labels = list(oshccs or []), list(oshruns or []), list(labels or [])
@@ -279,8 +291,7 @@ def build(implementation, directory, programs, note):
     What is there and fits the sources and the wrapper is used again. `note(text)` hears what is being done.
     """
     os.makedirs(directory, exist_ok=True)
-    folder = programs_folder()
-    stamp = _stamp(implementation, folder)
+    stamp = _stamp(implementation)
     fresh = _read(os.path.join(directory, "stamp")) == stamp
     for macro, source in PROBES.items() if implementation.sources is None else ():
         implementation.features[macro] = _probe(implementation, directory, macro, source, fresh)
@@ -290,7 +301,7 @@ def build(implementation, directory, programs, note):
         if not (fresh and os.path.exists(binary)):
             note(f"compiling {program} with {implementation.label}")
             source = (implementation.sources or {}).get(program, program)
-            problem = _compile(implementation, os.path.join(folder, source + ".cpp"), binary)
+            problem = _compile(implementation, source_of(source), binary)
             if problem:
                 failures[program] = problem
                 continue
@@ -300,12 +311,13 @@ def build(implementation, directory, programs, note):
     return failures
 
 
-def _stamp(implementation, folder):
+def _stamp(implementation):
     digest = hashlib.sha256(f"{implementation.oshcc} {os.stat(implementation.oshcc).st_mtime_ns}".encode())
-    for name in sorted(os.listdir(folder)):
-        if name.endswith((".cpp", ".hpp")):
-            with open(os.path.join(folder, name), "rb") as file:
-                digest.update(name.encode() + file.read())
+    for folder in (programs_folder(), _apps_folder()):
+        for name in sorted(os.listdir(folder)):
+            if name.endswith((".cpp", ".hpp")):
+                with open(os.path.join(folder, name), "rb") as file:
+                    digest.update(name.encode() + file.read())
     return digest.hexdigest()
 
 
@@ -333,10 +345,10 @@ def _probe(implementation, directory, macro, source, fresh):
 
 def _compile(implementation, source, binary):
     defines = [f"-D{macro}={int(works)}" for macro, works in implementation.features.items()]
-    return run_compiler(implementation, defines, source, binary)
+    return run_compiler(implementation, [*defines, "-I", programs_folder()], source, binary)
 
 
-def run_compiler(implementation, defines, source, binary):
+def run_compiler(implementation, flags, source, binary):
     """None when it worked, else what the compiler said."""
     command = [
         implementation.oshcc,
@@ -344,12 +356,13 @@ def run_compiler(implementation, defines, source, binary):
         "c++",
         "-std=c++17",
         "-O2",
-        *defines,
+        *flags,
         source,
         "-o",
         binary,
         "-lstdc++",
         "-lpthread",
+        "-lm",
     ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, errors="replace")

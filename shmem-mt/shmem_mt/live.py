@@ -14,6 +14,8 @@ NAMED_BY_SYNC = {"requests", "overlap", "halo"}  # the operation alone does not 
 def describe(benchmark, params):
     """One line that tells a point from its neighbours."""
     parts = [benchmark, params["op"]]
+    if "class" in params:
+        parts.append(f"class {params['class']}")
     if params.get("size_bytes"):
         parts.append(units.size(params["size_bytes"]))
     if params.get("placement") == "static":

@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, field, replace
 
 from shmem_mt import fabrics
-from shmem_mt.catalogue import BENCHMARKS, NETWORK_OPS, POLICIES, SETTINGS
+from shmem_mt.catalogue import BENCHMARKS, NETWORK_OPS, POLICIES, SETTINGS, SPINNING_OPS
 
 _COLLECTIVES_WITH_SIZE = {
     "broadcast",
@@ -109,6 +109,7 @@ _WORLD = ("--teams", "world")
 _OVERLAP_SIZES = (8, 64, 512, 4096, 65536, 262144, 1048576, 4194304)
 _POLICIES = tuple(policy for policy in POLICIES if policy != "thread")  # that is one of those behind it
 _START = dict(benchmark="startup", sizes={1: (8,)}, points=0, one_thread=True)  # a sample a round, whatever the size
+_CG = dict(benchmark="cg")
 _SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
 
 
@@ -157,6 +158,7 @@ PROFILES = {
             Group("alltoallv", (2,), {2: (65536,)}, {2: _TWO_CONTEXTS}, more=_SHORT),
             _overlap((2,), (65536, 1048576), ("manual", "auto"), 2, False, _SHORT),
             _wait((2, 16), (1, 1000), ("default", "spin"), rounds=1),
+            Group(pes=(2,), sizes={1: (8,)}, more=("--class", "S", *_SHORT), **_CG),
             Group(pes=(2,), rounds=1, **_START),
         ),
     ),
@@ -222,6 +224,8 @@ PROFILES = {
             ),
             _overlap((1, 2), _OVERLAP_SIZES, _POLICIES, 10),
             _wait((2, 4, 16), (1, 10, 100, 1000), tuple(SETTINGS), rounds=5),
+            Group(pes=(2, 4), sizes={1: (8,)}, points=4, more=("--class", "W"), rounds=5, **_CG),
+            Group(pes=(2, 4), sizes={1: (8,), 2: (8,)}, points=24, more=("--class", "A"), rounds=5, **_CG),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
     ),
@@ -254,6 +258,7 @@ NETWORK_PROFILES = {
             Group("alltoallv", (2,), {1: (65536,)}),
             _overlap((2,), (1048576,), ("manual", "auto"), 2),
             _wait((2,), (1, 1000), ("default",), rounds=1),
+            Group(pes=(2,), sizes={1: (8,)}, more=("--class", "S"), **_CG),
             Group(pes=(2,), **_START),
         ),
         **_NETWORK,
@@ -286,6 +291,8 @@ NETWORK_PROFILES = {
             Group("alltoallv", (2, 4), {1: (64, 1024, 16384, 262144), 2: (16384,)}, {2: _TWO_CONTEXTS}, rounds=5),
             _overlap((2,), _OVERLAP_SIZES, _POLICIES, 5),
             _wait((2, 4), (1, 10, 100, 1000), tuple(SETTINGS), rounds=3),
+            Group(pes=(2,), sizes={1: (8,)}, points=4, more=("--class", "W"), rounds=3, **_CG),
+            Group(pes=(2,), sizes={1: (8,)}, points=24, more=("--class", "A"), rounds=3, **_CG),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
         **_NETWORK,
@@ -350,6 +357,8 @@ def _group_starts(profile, benchmarks, choices, cores, group):
             sample_ms = profile.oversubscribed_sample_ms if pes * threads > cores else profile.sample_ms
             more = ["--contexts", ",".join(contexts), *group.more]
             all_ops = _wanted(profile, found[0].ops)
+            if not profile.thorough:
+                all_ops = [op for op in all_ops if op not in SPINNING_OPS]
             rounds = choices.rounds or group.rounds
             for ops in [[op] for op in all_ops] if group.apart else [all_ops]:
                 arguments = _arguments(profile, choices, ops, sizes, threads, sample_ms, more)

@@ -44,6 +44,11 @@ _WAIT = (
     ("wake-up after 1 s in a barrier", "wait", "wake_latency", dict(op="barrier_all", **_WAITED)),
     ("barrier of 16 PEs, in 16 context switches", "wait", "switches", dict(op="barrier_cost", pes=16, **_DEFAULT)),
 )
+_CG = tuple(
+    (f"CG, class {name}, {text}", "cg", "rate", {"op": op, "class": name, "threads": 1})
+    for name in ("S", "A")
+    for text, op in (("blocking collectives", "blocking"), ("non-blocking ones", "auto"))
+)
 
 # (text, benchmark, metric, params); the smallest number of PEs that was measured counts, where none is named.
 HEADLINES = (
@@ -128,6 +133,7 @@ HEADLINES = (
     *_OVERLAP,
     *_WAIT,
     *_STARTUP,
+    *_CG,
 )
 
 _HEAP = dict(placement="heap", context="default", threads=1)
@@ -175,6 +181,7 @@ NETWORK_HEADLINES = (
     *_WAIT,
     *_OVERLAP,
     *_STARTUP,
+    *_CG,
 )
 
 # (text, headline whose point is divided, op of the reference).

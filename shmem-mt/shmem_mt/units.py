@@ -1,7 +1,7 @@
 """Numbers for people: three or four digits, an SI prefix and the unit."""
 
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
-_UNITS = {"messages/s": "/s", "bytes/s": "B/s", "bytes": "B", "s": "s"}
+_UNITS = {"messages/s": "/s", "iterations/s": "/s", "bytes/s": "B/s", "bytes": "B", "s": "s"}
 _PLAIN = {"%": "%", "x": "×"}  # no prefixes
 
 

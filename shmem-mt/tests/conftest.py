@@ -73,8 +73,7 @@ def compiled_without(implementation, tmp_path, program, *features):
     without = implementations.Implementation(**{**vars(implementation), "binaries": {}})
     without.features = {**implementation.features, **dict.fromkeys(features, False)}
     without.binaries[program] = str(tmp_path / program)
-    source = os.path.join(implementations.programs_folder(), program + ".cpp")
-    problem = implementations._compile(without, source, without.binaries[program])
+    problem = implementations._compile(without, implementations.source_of(program), without.binaries[program])
     assert problem is None, problem
     return without
 
@@ -156,6 +155,11 @@ def sample_points(label, faster):
         rate = dict(benchmark="alltoallv", metric="bandwidth", unit="bytes/s", op="put", threads=2)
         yield make_point(label, **rate, sync="quiet_barrier", context=context, scale=1e10 * faster)
     yield from sample_wait(label, faster)
+    for op in ("blocking", "auto"):
+        cg = {"benchmark": "cg", "op": op, "class": "S"}
+        yield make_point(label, **cg, metric="rate", unit="iterations/s", part="total", scale=2e4 * faster)
+        for part in ("total", "compute", "wait"):
+            yield make_point(label, **cg, metric="time", unit="s", part=part, scale=1e-2 / faster)
     yield from sample_startup(label, faster)
     yield from sample_collectives(label, faster)
 

@@ -1,0 +1,110 @@
+// The arithmetic of conjugate gradients on stretches of vectors. All forms call the same functions on the same slices,
+// and none is inlined, so that a compiler that contracts a * b + c does it everywhere or nowhere. Four elements a turn
+// are what compilers make vectors of at -O2, with the same bits on every unit: none of those named fuses a * b + c.
+#pragma once
+
+#include "cg_layout.hpp"
+#include "cg_matrix.hpp"
+
+// Compiled for each vector unit, of which the loader picks one. Sanitizers are not ready by then.
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#define SHMEM_MT_VECTORS [[gnu::target_clones("avx2", "default")]]
+#else
+#define SHMEM_MT_VECTORS [[gnu::noinline]]
+#endif
+
+namespace shmem_mt {
+
+// q = A x for these rows; x is whole, `columns` say where in it, q has the PE's own rows.
+[[gnu::noinline]] inline void product(const CgMatrix& matrix, const int32_t* columns, const Range& rows,
+                                      const double* x, double* q) {
+    const double* const values = matrix.values.data();
+    const long* const starts = matrix.starts.data();
+    for (long row = rows.begin; row < rows.end; ++row) {
+        double a = 0, b = 0, c = 0, d = 0;  // four sums, for one addition waits for the other
+        long i = starts[row];
+        const long end = starts[row + 1];
+        for (; i + 4 <= end; i += 4) {
+            a += values[i] * x[columns[i]];
+            b += values[i + 1] * x[columns[i + 1]];
+            c += values[i + 2] * x[columns[i + 2]];
+            d += values[i + 3] * x[columns[i + 3]];
+        }
+        for (; i < end; ++i) a += values[i] * x[columns[i]];
+        q[row] = (a + b) + (c + d);
+    }
+}
+
+SHMEM_MT_VECTORS inline double dot(const double* x, const double* y, long n) {
+    double a = 0, b = 0, c = 0, d = 0;
+    long i = 0;
+    for (; i + 4 <= n; i += 4) {
+        a += x[i] * y[i];
+        b += x[i + 1] * y[i + 1];
+        c += x[i + 2] * y[i + 2];
+        d += x[i + 3] * y[i + 3];
+    }
+    for (; i < n; ++i) a += x[i] * y[i];
+    return (a + b) + (c + d);
+}
+
+// y += factor * x
+SHMEM_MT_VECTORS inline void add(double* __restrict__ y, double factor, const double* __restrict__ x, long n) {
+    long i = 0;
+    for (; i + 4 <= n; i += 4) {
+        y[i] += factor * x[i];
+        y[i + 1] += factor * x[i + 1];
+        y[i + 2] += factor * x[i + 2];
+        y[i + 3] += factor * x[i + 3];
+    }
+    for (; i < n; ++i) y[i] += factor * x[i];
+}
+
+// y += factor * x; returns the inner product of y with itself.
+SHMEM_MT_VECTORS inline double add_dot(double* __restrict__ y, double factor, const double* __restrict__ x, long n) {
+    double a = 0, b = 0, c = 0, d = 0;
+    long i = 0;
+    for (; i + 4 <= n; i += 4) {
+        const double y0 = y[i] + factor * x[i], y1 = y[i + 1] + factor * x[i + 1];
+        const double y2 = y[i + 2] + factor * x[i + 2], y3 = y[i + 3] + factor * x[i + 3];
+        y[i] = y0;
+        y[i + 1] = y1;
+        y[i + 2] = y2;
+        y[i + 3] = y3;
+        a += y0 * y0;
+        b += y1 * y1;
+        c += y2 * y2;
+        d += y3 * y3;
+    }
+    for (; i < n; ++i) {
+        y[i] += factor * x[i];
+        a += y[i] * y[i];
+    }
+    return (a + b) + (c + d);
+}
+
+// y = x + factor * y
+SHMEM_MT_VECTORS inline void renew(double* __restrict__ y, double factor, const double* __restrict__ x, long n) {
+    long i = 0;
+    for (; i + 4 <= n; i += 4) {
+        y[i] = x[i] + factor * y[i];
+        y[i + 1] = x[i + 1] + factor * y[i + 1];
+        y[i + 2] = x[i + 2] + factor * y[i + 2];
+        y[i + 3] = x[i + 3] + factor * y[i + 3];
+    }
+    for (; i < n; ++i) y[i] = x[i] + factor * y[i];
+}
+
+// y = factor * x
+SHMEM_MT_VECTORS inline void scale(double* __restrict__ y, double factor, const double* __restrict__ x, long n) {
+    for (long i = 0; i < n; ++i) y[i] = factor * x[i];
+}
+
+// The sum of (x - y)^2.
+[[gnu::noinline]] inline double distance(const double* x, const double* y, long n) {
+    double sum = 0;
+    for (long i = 0; i < n; ++i) sum += (x[i] - y[i]) * (x[i] - y[i]);
+    return sum;
+}
+
+}  // namespace shmem_mt

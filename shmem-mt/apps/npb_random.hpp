@@ -1,0 +1,23 @@
+// The pseudo-random numbers of the NAS Parallel Benchmarks: x -> 5^13 x modulo 2^46, as fractions of 2^46. The same on
+// every machine.
+#pragma once
+
+#include <cstdint>
+
+namespace shmem_mt {
+
+class NpbRandom {
+  public:
+    // In (0, 1).
+    double next() {
+        state_ = state_ * kFactor & (kModulus - 1);
+        return static_cast<double>(state_) / static_cast<double>(kModulus);  // exact: 46 bits fit into a double
+    }
+
+  private:
+    static constexpr uint64_t kFactor = 1220703125;  // 5^13
+    static constexpr uint64_t kModulus = uint64_t{1} << 46;
+    uint64_t state_ = 314159265;
+};
+
+}  // namespace shmem_mt

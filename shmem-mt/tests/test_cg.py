@@ -1,0 +1,184 @@
+"""CG: every form finds the published zeta, with the same bits where it should, and a wrong answer is seen as one."""
+
+import json
+import subprocess
+
+import pytest
+from conftest import compiled_without, make_point, read_results, run_points
+
+from shmem_mt import catalogue, plan
+from shmem_mt.live import describe
+
+FORMS = catalogue.select(["cg"])[0].ops
+SHORT = ["--class", "S", "--samples", "1", "--sample-ms", "0.1", "--point-ms", "1"]
+
+
+def events(implementation, pes, threads, *arguments):
+    """What a start that must go well prints."""
+    quick = [*SHORT, "--threads", str(threads), *arguments]
+    command = implementation.launch_command("cg", pes, threads, quick)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180)
+    assert implementation.is_open_mpi or done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert any(event["event"] == "done" for event in found), done.stderr
+    return found
+
+
+def verdicts(implementation, pes, threads, *arguments):
+    """{form: its verdict} of such a start."""
+    found = events(implementation, pes, threads, *arguments)
+    return {event["form"]: event for event in found if event["event"] == "verdict"}
+
+
+def possible(implementation):
+    """The forms that must be there. Not every machine can monitor a cache line."""
+    every = FORMS if implementation.features["SHMEM_MT_HAVE_PROGRESS"] else ("blocking",)
+    return set(every) - {"thread:monitor"}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("pes", [1, 2, 3, 4])
+def test_every_form_finds_the_published_zeta(implementation, pes, threads):
+    found = verdicts(implementation, pes, threads, "--pieces", "3")
+    assert possible(implementation) <= set(found) <= set(FORMS)
+    for form, verdict in found.items():
+        assert verdict["verdict"] == "pass", form
+        assert abs(float(verdict["zeta"]) - 8.5971775078648) <= 1e-10
+        assert float(verdict["residual"]) < 1e-11
+    # The residual is all rounding: it differs when a single operation does.
+    numbers = {form: (v["zeta"], v["residual"]) for form, v in found.items()}
+    pipelined = numbers.pop("pipelined", None)
+    assert set(numbers.values()) == {numbers["blocking"]}
+    assert pipelined != numbers["blocking"]
+
+
+def test_neither_threads_nor_pieces_nor_polls_change_a_bit(implementation):
+    if "manual" not in possible(implementation):
+        pytest.skip("the library has no non-blocking collectives")
+    found = set()
+    for threads, pieces, rows in ((1, 1, 1), (2, 4, 7), (3, 64, 1000)):
+        more = ("--form", "manual", "--pieces", str(pieces), "--poll-rows", str(rows))
+        (verdict,) = verdicts(implementation, 2, threads, *more).values()
+        found.add((verdict["zeta"], verdict["residual"]))
+    assert len(found) == 1
+
+
+def test_active_sets_lead_to_the_same_bits(implementation, tmp_path):
+    old = compiled_without(implementation, tmp_path, "cg", "SHMEM_MT_HAVE_TEAM_COLLECTIVES")
+    numbers = [
+        (verdict["zeta"], verdict["residual"])
+        for which in (implementation, old)
+        for verdict in verdicts(which, 3, 1, "--form", "blocking").values()
+    ]
+    assert len(numbers) == 2 and numbers[0] == numbers[1]
+
+
+def test_points_add_up(implementation, tmp_path):
+    points, _ = run_points(implementation, tmp_path, "cg", 2, 1, *SHORT, "--samples", "3")
+    by_name = {(p["params"]["op"], p["metric"], p["params"]["part"], p["unit"]): p for p in points}
+    assert len(by_name) == len(points)
+    for form in possible(implementation):
+        rate = by_name[form, "rate", "total", "iterations/s"]
+        parts = [by_name[form, "time", part, "s"] for part in ("total", "compute", "wait")]
+        for each in (rate, *parts):
+            assert each["valid"] is True and each["params"]["class"] == "S" and each["params"]["pes"] == 2
+        for r, total, compute, wait in zip(*(p["samples"] for p in (rate, *parts))):
+            assert 0 < wait < total and compute == pytest.approx(total - wait, rel=1e-6)
+            assert r == pytest.approx(25 * 15 / total, rel=1e-6)
+
+
+FAULTS = (
+    "one-pe-reduction",
+    "check-never-runs",
+    "skipped-operation",
+    "stale-result",
+    "last-element-missing",
+    "skipped-computation",
+)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_caught(implementation, fault):
+    found = events(implementation, 2, 1, "--plant-fault", fault, "--pieces", "3", "--poll-rows", "100")
+    failed = {event["form"] for event in found if event["event"] == "verdict" and event["verdict"] == "fail"}
+    assert possible(implementation) <= failed
+    points = [event for event in found if event["event"] == "point"]
+    assert len(points) >= 4 * len(failed) and {point["valid"] for point in points} == {False}
+
+
+def test_a_zeta_that_is_no_number_fails(implementation):
+    """Without the product every factor is a division by zero."""
+    (verdict,) = verdicts(implementation, 1, 1, "--form", "blocking", "--plant-fault", "skipped-computation").values()
+    assert verdict["verdict"] == "fail" and verdict["zeta"] in ("nan", "-nan")
+
+
+def test_polls_are_placed_by_trying(implementation):
+    if "manual" not in possible(implementation):
+        pytest.skip("the library has no non-blocking collectives")
+    found = events(implementation, 2, 1, "--form", "manual")
+    (tuned,) = [event["poll_rows"] for event in found if event["event"] == "tuned"]
+    assert tuned in (8, 32, 128, 512, 2048)
+    found = events(implementation, 2, 1, "--form", "manual", "--poll-rows", "77")
+    assert [event["poll_rows"] for event in found if event["event"] == "tuned"] == [77]
+
+
+def test_forms_missing_are_skipped_by_name(implementation, tmp_path):
+    without = compiled_without(implementation, tmp_path, "cg", "SHMEM_MT_HAVE_PROGRESS")
+    points, skipped = run_points(without, tmp_path, "cg", 2, 1, *SHORT)
+    assert {p["params"]["op"] for p in points} == {"blocking"}
+    assert skipped == set(FORMS) - {"blocking"}
+
+
+@pytest.mark.parametrize(
+    "arguments,words",
+    [
+        (["--class", "B"], "--class: there is no class B; there are S, W, A"),
+        (["--form", "odd"], "unknown operation odd; there are blocking, manual,"),
+        (["--pieces", "0"], "--pieces: '0' is not a number between 1 and 64"),
+        (["--poll-rows", "-3"], "--poll-rows: '-3' is not a number between"),
+    ],
+)
+def test_bad_options_end_with_status_2(implementation, arguments, words):
+    done = subprocess.run([implementation.binaries["cg"], *arguments], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_plan_takes_any_number_of_pes_and_names_a_class():
+    chosen = plan.Choices(pes=(1, 3), threads=(2,))
+    only = catalogue.select(["cg"])
+    catalogue.check_pes(only, chosen.pes)
+    for profiles in (plan.PROFILES, plan.NETWORK_PROFILES):
+        for name, classes in (("quick", {"S"}), ("full", {"W", "A"})):
+            starts = plan.starts(profiles[name], only, chosen, cores=2)
+            assert {(s.program, s.pes, s.threads) for s in starts} == {("cg", pes, 2) for pes in (1, 3)}
+            assert {s.arguments[s.arguments.index("--class") + 1] for s in starts} == classes
+            spins = {"thread:spin" in s.arguments[s.arguments.index("--ops") + 1].split(",") for s in starts}
+            assert spins == {name == "full"}
+
+
+def test_the_driver_measures_it(shmem_mt, wrappers, tmp_path):
+    status, _, stderr = shmem_mt(
+        "run",
+        "--oshcc",
+        wrappers[0],
+        "--oshrun",
+        wrappers[1],
+        "--only",
+        "cg",
+        "--pes",
+        "2",
+        "--rounds",
+        "1",
+        "--out",
+        tmp_path / "run",
+    )
+    assert status == 0, stderr
+    results = read_results(tmp_path / "run")
+    assert {r["metric"] for r in results} == {"rate", "time"} and all(r["valid"] for r in results)
+    assert shmem_mt("report", tmp_path / "run")[0] == 0
+
+
+def test_describe_names_the_class():
+    point = make_point(benchmark="cg", op="auto", **{"class": "A", "fabric": "tcp", "part": "wait"})
+    assert describe("cg", point["params"]).startswith("cg, auto, class A, ")
