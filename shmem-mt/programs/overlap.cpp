@@ -33,7 +33,7 @@ namespace {
 
 constexpr const char* kName = "overlap";
 constexpr const char* kAlonePolicy = "manual";  // of the computation alone: a thread may cost it time
-constexpr int kTries = 5;  // of what is calibrated; the median counts
+constexpr int kTries = 5;                       // of what is calibrated; the median counts
 
 struct Way {
     const char* op;
