@@ -117,25 +117,35 @@ __attribute__((noinline)) void set_running(Fiber* fiber) {
     running = fiber;
 }
 
-// What heddle_switch_stack takes off a stack that has never run: it begins at `entry`, with the modes of this thread.
-void* first_stack_pointer(char* end, void (*entry)()) {
+// What heddle_switch_stack takes off a stack, in words: the modes, and where it goes on.
 #if defined(__x86_64__)
-    constexpr size_t kModes = 0, kEntry = 7, kWords = 9;  // behind the entry, the address that it would return to
-    auto* const words = reinterpret_cast<uint64_t*>(end) - kWords;
-    memset(words, 0, kWords * sizeof *words);
-    asm volatile("stmxcsr %0" : "=m"(reinterpret_cast<uint32_t*>(words + kModes)[0]));
-    asm volatile("fnstcw %0" : "=m"(reinterpret_cast<uint16_t*>(words + kModes)[2]));
+constexpr size_t kModes = 0, kEntry = 7, kWords = 9;  // behind the entry, the address that it would return to
 #else
-    constexpr size_t kEntry = 11, kModes = 20, kWords = 22;
+constexpr size_t kEntry = 11, kModes = 20, kWords = 22;
+#endif
+
+// Of a stack that has never run: it begins at `entry`.
+void* first_stack_pointer(char* end, void (*entry)()) {
     auto* const words = reinterpret_cast<uint64_t*>(end) - kWords;
     memset(words, 0, kWords * sizeof *words);
-    asm volatile("mrs %0, fpcr" : "=r"(words[kModes]));
-#endif
     words[kEntry] = reinterpret_cast<uint64_t>(entry);
     return words;
 }
 
 }  // namespace
+
+uint64_t arithmetic_modes() {
+    uint64_t modes = 0;
+#if defined(__x86_64__)
+    uint32_t vector;
+    uint16_t x87;
+    asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(vector), "=m"(x87));
+    modes = uint64_t{x87} << 32 | vector;
+#else
+    asm volatile("mrs %0, fpcr" : "=r"(modes));
+#endif
+    return modes;
+}
 
 __attribute__((noinline)) Fiber* Fiber::current() {
     asm volatile("" ::: "memory");
@@ -167,11 +177,12 @@ bool Fiber::make_stack() {
     return true;
 }
 
-bool Fiber::start(Work work, void* argument) {
+bool Fiber::start(Work work, void* argument, uint64_t modes) {
     if (!stack_ && !make_stack())
         return false;
     if (!stack_pointer_)
         stack_pointer_ = first_stack_pointer(stack_ + kGuardBytes + kStackBytes, enter);
+    static_cast<uint64_t*>(stack_pointer_)[kModes] = modes;
     ready_ = nullptr;
     argument_ = argument;
     work_ = work;

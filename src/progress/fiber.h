@@ -8,8 +8,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace heddle::progress {
+
+// The modes of floating-point arithmetic, such as rounding, that the calling thread or fiber has.
+uint64_t arithmetic_modes();
 
 class Fiber {
   public:
@@ -26,8 +30,9 @@ class Fiber {
     // The one that the calling thread runs; null: none.
     static Fiber* current();
 
-    // Gives the fiber, which has nothing to do, work for the next resume. False when there is no memory for a stack.
-    bool start(Work work, void* argument);
+    // Gives the fiber, which has nothing to do, work for the next resume, to begin in these modes of arithmetic. False
+    // when there is no memory for a stack.
+    bool start(Work work, void* argument, uint64_t modes);
     bool is_over() const { return work_ == nullptr; }
     // Of a fiber that has work: whether it can go on; asked before each resume.
     bool is_ready();

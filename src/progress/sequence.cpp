@@ -12,6 +12,7 @@ Sequence::Sequence(Engine& of_engine) : engine_(of_engine), last_(pool_.take()),
 
 void Sequence::begin(Operation* operation) {
     operation->behind.store(nullptr, std::memory_order_relaxed);
+    operation->modes = arithmetic_modes();
     engine_.count_posted();
     last_->behind.store(operation, std::memory_order_release);  // pairs with carry_on
     last_ = operation;
@@ -47,7 +48,7 @@ bool Sequence::carry_on() {
         if (!next)
             return moved;
         if (fiber_.is_over()) {
-            if (!fiber_.start([](void* it) { run(static_cast<Operation*>(it)); }, next))
+            if (!fiber_.start([](void* it) { run(static_cast<Operation*>(it)); }, next, next->modes))
                 base::fatal("collective", "no memory for the stack of a non-blocking collective");
         } else if (!fiber_.is_ready()) {
             return moved;

@@ -34,7 +34,8 @@ class Sequence {
     Sequence(const Sequence&) = delete;
     Sequence& operator=(const Sequence&) = delete;
 
-    // work(), which is copied, will be carried out behind what was posted before. False when there is no memory.
+    // work(), which is copied, will be carried out behind what was posted before, in the modes of arithmetic that this
+    // thread has now. False when there is no memory.
     template <class Work>
     bool post(const Work& work) {
         static_assert(sizeof(Work) <= kPayloadBytes && alignof(Work) <= 16 && std::is_trivially_copyable_v<Work>);
@@ -68,6 +69,7 @@ class Sequence {
         sync::PoolLink link;
         std::atomic<Operation*> behind{nullptr};
         Run run = nullptr;
+        uint64_t modes = 0;  // of arithmetic: the poster's
         alignas(16) char payload[kPayloadBytes];
     };
 
