@@ -26,6 +26,17 @@ uint32_t slices_of(uint64_t claims) {
     return static_cast<uint32_t>(claims >> kSlicesShift & kNextMask);
 }
 
+class ThreadLock {
+  public:
+    explicit ThreadLock(pthread_mutex_t& lock) : lock_(lock) { pthread_mutex_lock(&lock_); }
+    ~ThreadLock() { pthread_mutex_unlock(&lock_); }
+    ThreadLock(const ThreadLock&) = delete;
+    ThreadLock& operator=(const ThreadLock&) = delete;
+
+  private:
+    pthread_mutex_t& lock_;
+};
+
 bool has_sibling(const uint64_t* cpus, size_t words) {
     constexpr int kWordBits = 64;
     for (size_t cpu = 0; cpu < words * kWordBits; ++cpu) {
@@ -59,12 +70,26 @@ const char* Engine::set_progress(Progress progress) {
         rest = Rest::kSpin;
     else if (progress == Progress::kMonitor || (beside && progress != Progress::kBlock && progress != Progress::kSpin))
         rest = Rest::kMonitor;
-    // Relaxed, all: who sees the one before for a moment only rests otherwise.
+    // Relaxed, both: who sees the one before for a moment only rests otherwise.
     only_free_cores_.store(progress == Progress::kAuto, std::memory_order_relaxed);
     policy_.alone.store(rest == Rest::kNever, std::memory_order_relaxed);
-    rest_.store(rest, std::memory_order_relaxed);
-    look_again();  // the background thread rests in the new way
+    rest_from_now_on(rest);
+    if (policy_.posted.load(std::memory_order_seq_cst) != 0)  // pairs with count_posted; or its poster engages anew
+        engage(true);
     return nullptr;
+}
+
+void Engine::rest_from_now_on(Rest rest) {
+    const ThreadLock locked(thread_lock_);
+    const bool spun = spins();
+    rest_.store(rest, std::memory_order_seq_cst);  // pairs with engage
+    look_again();
+    // A thread that has told the kernel that it is idle needs privileges to take that back: another one takes its
+    // place.
+    if (spun && rest != Rest::kSpin && started_.load(std::memory_order_relaxed)) {
+        end_thread();
+        create_thread();
+    }
 }
 
 bool Engine::has_free_core() const {
@@ -167,7 +192,9 @@ void Engine::count_done() {
 }
 
 void Engine::engage(bool seldom) {
-    if (is_manual() || (seldom && only_free_cores_.load(std::memory_order_relaxed) && !has_free_core()))
+    // seq_cst: pairs with rest_from_now_on; one of both sees what the other has done.
+    if (rest_.load(std::memory_order_seq_cst) == Rest::kNever ||
+        (seldom && only_free_cores_.load(std::memory_order_relaxed) && !has_free_core()))
         return;
     caller_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
     if (start_thread())
@@ -175,19 +202,35 @@ void Engine::engage(bool seldom) {
 }
 
 bool Engine::start_thread() {
-    // Acquire and release: pair with each other across threads, so that stop sees thread_.
-    if (started_.load(std::memory_order_acquire) || started_.exchange(true, std::memory_order_acq_rel))
+    if (started_.load(std::memory_order_acquire))  // pairs with create_thread
         return true;
+    const ThreadLock locked(thread_lock_);
+    return started_.load(std::memory_order_relaxed) || create_thread();
+}
+
+// There is none. Under the lock, as end_thread.
+bool Engine::create_thread() {
     if (pe_of_thread)
         pe_ = pe_of_thread();
+    beside_ = -1;
+    polite_ = Rest::kBlock;
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);  // the program's signals are for its own threads
-    const bool failed = pthread_create(&thread_, nullptr, run_thread, this) != 0;
+    const bool is_there = pthread_create(&thread_, nullptr, run_thread, this) == 0;
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
-    if (failed)
-        started_.store(false, std::memory_order_release);
-    return !failed;
+    started_.store(is_there, std::memory_order_release);  // pairs with start_thread
+    return is_there;
+}
+
+// It does what there is to do, and ends.
+void Engine::end_thread() {
+    stopping_.store(true, std::memory_order_release);  // pairs with run
+    work_.advance();
+    look_again();
+    pthread_join(thread_, nullptr);
+    stopping_.store(false, std::memory_order_relaxed);
+    started_.store(false, std::memory_order_relaxed);
 }
 
 void* Engine::run_thread(void* it) {
@@ -291,13 +334,9 @@ void Engine::stop(const char* function) {
     wait_for(
         function, [](const Owners&) { return true; },
         [this] { return outstanding() == 0 && policy_.posted.load(std::memory_order_acquire) == 0; });
-    if (!started_.load(std::memory_order_acquire))
-        return;
-    stopping_.store(true, std::memory_order_release);  // pairs with run
-    work_.advance();
-    pthread_join(thread_, nullptr);
-    stopping_.store(false, std::memory_order_relaxed);
-    started_.store(false, std::memory_order_relaxed);
+    const ThreadLock locked(thread_lock_);
+    if (started_.load(std::memory_order_relaxed))
+        end_thread();
 }
 
 }  // namespace heddle::progress

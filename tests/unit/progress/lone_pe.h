@@ -1,0 +1,104 @@
+// A PE without a job, for the tests of the engine and of sequences: a policy, a bell, an engine, and threads that
+// belong to it.
+#pragma once
+
+#include "os/clock.h"
+#include "os/topology.h"
+#include "progress/engine.h"
+
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <thread>
+#include <vector>
+
+namespace heddle::progress {
+
+constexpr uint64_t kMs = 1000000;
+constexpr uint64_t kLostNs = 20000 * kMs;  // what takes so long will not happen any more
+
+// True when condition() holds in time, which this thread does nothing for.
+template <class Condition>
+bool becomes(Condition condition) {
+    const uint64_t begin = os::now_ns();
+    while (!condition()) {
+        if (os::now_ns() - begin > kLostNs)
+            return false;
+        os::sleep_ns(kMs / 4);
+    }
+    return true;
+}
+
+class LonePe {
+  public:
+    LonePe() : engine(policy, Overlap::kAuto, cpus_, Engine::kMostCpuWords) {
+        os::usable_cpus(cpus_, Engine::kMostCpuWords);
+        policy.node_threads = &threads;
+        policy.node_sleepers = &sleepers;
+        policy.node_cores = policy.own_cores = 1000;
+        policy.poll = [] { return progress::engine->drive(); };
+        engine.set_bell(bell.gate);
+        pe_of_thread = []() -> void* { return mine; };
+        become_thread_of = [](void* pe) {
+            static_cast<LonePe*>(pe)->adopt();
+            static_cast<LonePe*>(pe)->background = syscall(SYS_gettid);
+        };
+    }
+    ~LonePe() { pe_of_thread = nullptr, become_thread_of = nullptr; }
+    LonePe(const LonePe&) = delete;
+    LonePe& operator=(const LonePe&) = delete;
+
+    // A thread of this PE.
+    template <class Body>
+    std::thread thread(Body body) {
+        return std::thread([this, body] {
+            adopt();
+            body();
+        });
+    }
+    // Runs the test on one, because a thread is counted in the first policy that it waits under; then stops the engine.
+    template <class Body>
+    void run(Body body) {
+        thread([&] {
+            body();
+            engine.stop("test");
+        }).join();
+        EXPECT_EQ(policy.posted, 0u);
+        EXPECT_EQ(bell.watching, 0u);
+    }
+
+    Sequence& make_sequence() {
+        sequences_.push_back(std::make_unique<Sequence>(engine));
+        engine.add(*sequences_.back());
+        return *sequences_.back();
+    }
+
+    std::atomic<uint32_t> threads{0}, sleepers{0};
+    WaitPolicy policy;
+    sync::Bell bell = {};
+    std::atomic<long> background{0};  // the system's number of the engine's thread, once there is one
+    Engine engine;
+
+  private:
+    void adopt() {
+        mine = this;
+        wait_policy = &policy;
+        progress::engine = &engine;
+        sync::bells = {&bell, 1, &bell};
+    }
+
+    static inline thread_local LonePe* mine = nullptr;
+    uint64_t cpus_[Engine::kMostCpuWords] = {};
+    std::vector<std::unique_ptr<Sequence>> sequences_;
+};
+
+inline void PrintTo(Progress progress, std::ostream* out) {
+    constexpr const char* kWords[] = {"auto", "manual", "thread", "spin", "monitor", "block"};
+    *out << kWords[static_cast<int>(progress)];
+}
+
+}  // namespace heddle::progress
