@@ -1,0 +1,338 @@
+// Sequence: operations in the order of their posting, each as if it blocked; and that nothing they wait for is missed.
+// What every interleaving does is the subject of tests/concurrency/bell.pml; this runs the real thing.
+#include "unit/progress/lone_pe.h"
+
+#include <gtest/gtest.h>
+#include <cfenv>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace heddle::progress {
+namespace {
+
+class SequenceTest : public testing::Test {
+  protected:
+    LonePe pe;
+};
+
+TEST_F(SequenceTest, WhatDoesNotWaitIsDoneWhenItIsPosted) {
+    pe.run([&] {
+        Sequence& sequence = pe.make_sequence();
+        EXPECT_TRUE(sequence.is_empty());
+        int done = 0;
+        for (int i = 1; i <= 100; ++i) {
+            ASSERT_TRUE(sequence.post([&] { ++done; }));
+            EXPECT_EQ(done, i);
+            EXPECT_TRUE(sequence.is_empty());
+            EXPECT_EQ(pe.policy.posted, 0u);
+        }
+    });
+}
+
+TEST_F(SequenceTest, EachBeginsWhenTheOneBeforeItIsOver) {
+    pe.run([&] {
+        Sequence& sequence = pe.make_sequence();
+        sync::Gate first = {}, second = {};
+        std::string steps;
+        sequence.post([&] {
+            steps += 'a';
+            wait_for_gate("test", first, 1);
+            steps += 'b';
+        });
+        sequence.post([&] {
+            steps += 'c';
+            wait_for_gate("test", second, 1);
+            steps += 'd';
+        });
+        sequence.post([&] { steps += 'e'; });
+        EXPECT_EQ(steps, "a");
+        EXPECT_EQ(sequence.under_way(), 3u);
+        EXPECT_EQ(pe.policy.posted, 3u);
+        EXPECT_FALSE(pe.engine.drive());
+        second.open(1);
+        EXPECT_FALSE(pe.engine.drive()) << "it is not its turn";
+        first.open(1);
+        EXPECT_TRUE(pe.engine.drive());
+        EXPECT_EQ(steps, "abcde");
+        EXPECT_TRUE(sequence.is_empty());
+        EXPECT_FALSE(pe.engine.drive());
+    });
+}
+
+TEST_F(SequenceTest, SequencesDoNotWaitForEachOther) {
+    pe.run([&] {
+        Sequence &one = pe.make_sequence(), &other = pe.make_sequence();
+        sync::Gate gate = {};
+        int done = 0;
+        one.post([&] { wait_for_gate("test", gate, 1); });
+        other.post([&] { ++done; });
+        EXPECT_EQ(done, 1);
+        EXPECT_TRUE(other.is_empty());
+        EXPECT_FALSE(one.is_empty());
+        gate.open(1);
+        pe.engine.drive();
+        EXPECT_TRUE(one.is_empty());
+    });
+}
+
+// Memory grows in chunks, and is used again.
+TEST_F(SequenceTest, AnyNumberIsPostedWithoutWaiting) {
+    pe.run([&] {
+        Sequence& sequence = pe.make_sequence();
+        sync::Gate gate = {};
+        std::vector<uint32_t> order;
+        uint32_t posted = 0;
+        for (uint32_t round = 1; round <= 3; ++round) {
+            sequence.post([&gate, round] { wait_for_gate("test", gate, round); });
+            for (uint32_t i = 0; i < 1000 * round; ++i, ++posted)
+                ASSERT_TRUE(sequence.post([&order, posted] { order.push_back(posted); }));
+            EXPECT_EQ(sequence.under_way(), 1000 * round + 1);
+            gate.open(round);
+            pe.engine.drive();
+            EXPECT_TRUE(sequence.is_empty());
+            ASSERT_EQ(order.size(), posted);
+        }
+        for (uint32_t i = 0; i < posted; ++i) ASSERT_EQ(order[i], i);
+    });
+}
+
+TEST_F(SequenceTest, WorkIsCopiedWhole) {
+    struct Large {
+        uint64_t words[16];
+    };
+    pe.run([&] {
+        Sequence& sequence = pe.make_sequence();
+        sync::Gate gate = {};
+        uint64_t sum = 0;
+        {
+            Large large;
+            for (uint64_t i = 0; i < 16; ++i) large.words[i] = i;
+            sequence.post([large, &gate, &sum] {
+                wait_for_gate("test", gate, 1);
+                for (uint64_t word : large.words) sum += word;
+            });
+            for (uint64_t& word : large.words) word = 1000;
+        }
+        gate.open(1);
+        pe.engine.drive();
+        EXPECT_EQ(sum, 120u);
+    });
+}
+
+TEST_F(SequenceTest, AWaitCarriesOnAndAnOperationsOwnReturnsAtOnce) {
+    pe.run([&] {
+        Sequence& sequence = pe.make_sequence();
+        sync::Gate gate = {};
+        bool by_itself = false;
+        sequence.post([&] {
+            sequence.wait("test");
+            by_itself = true;
+            wait_for_gate("test", gate, 1);
+        });
+        EXPECT_TRUE(by_itself);
+        EXPECT_FALSE(sequence.is_empty());
+        std::thread opener = pe.thread([&] {
+            os::sleep_ns(5 * kMs);
+            gate.open(1);
+        });
+        sequence.wait("test");
+        EXPECT_TRUE(sequence.is_empty());
+        opener.join();
+    });
+}
+
+TEST_F(SequenceTest, AnOperationDrivesNothing) {
+    pe.run([&] {
+        Sequence &one = pe.make_sequence(), &other = pe.make_sequence();
+        sync::Gate gate = {};
+        other.post([&] { wait_for_gate("test", gate, 1); });
+        bool drove = true, done_meanwhile = true;
+        one.post([&] {
+            gate.open(1);
+            drove = pe.engine.drive();
+            done_meanwhile = other.is_empty();
+        });
+        EXPECT_FALSE(drove);
+        EXPECT_FALSE(done_meanwhile);
+        EXPECT_TRUE(other.is_empty()) << "the drive of the post looks again: the bell has rung";
+    });
+}
+
+// Who drives is chance; the poster is not.
+TEST_F(SequenceTest, AnOperationComputesInTheModesOfItsPoster) {
+    pe.run([&] {
+        Sequence& sequence = pe.make_sequence();
+        sync::Gate gate = {};
+        std::vector<int> modes;
+        const int posted[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO, FE_UPWARD};
+        for (int mode : posted) {
+            fesetround(mode);
+            sequence.post([&] {
+                wait_for_gate("test", gate, 1);
+                modes.push_back(fegetround());
+                fesetround(FE_TONEAREST);
+            });
+        }
+        fesetround(FE_TONEAREST);
+        gate.open(1);
+        pe.thread([&] {
+              fesetround(FE_DOWNWARD);
+              pe.engine.drive();
+              EXPECT_EQ(fegetround(), FE_DOWNWARD);
+          }).join();
+        EXPECT_EQ(modes, std::vector<int>(std::begin(posted), std::end(posted)));
+    });
+}
+
+// A thread that comes because of the bell finds another one that drives, and has just looked: that one looks again.
+TEST_F(SequenceTest, WhoDrivesSeesWhatAThreadThatWasTurnedAwayCameFor) {
+    pe.run([&] {
+        Sequence& sequence = pe.make_sequence();
+        bool there = false, was_turned_away = false;
+        int looks = 0;
+        auto condition = [&] {
+            const bool is_there = there;
+            if (++looks == 2)
+                pe.thread([&] {
+                      there = true;
+                      pe.engine.look_again();
+                      was_turned_away = !pe.engine.drive();
+                  }).join();
+            return is_there;
+        };
+        sequence.post([&] { Fiber::current()->wait(condition); });
+        EXPECT_TRUE(was_turned_away);
+        EXPECT_EQ(looks, 3);
+        EXPECT_TRUE(sequence.is_empty());
+    });
+}
+
+TEST_F(SequenceTest, SeveralDriveWhileOnePosts) {
+    constexpr uint32_t kOperations = 20000, kDrivers = 3;
+    pe.run([&] {
+        Sequence& sequence = pe.make_sequence();
+        sync::Gate gate = {};
+        std::vector<uint32_t> order;  // plain: an operation sees what those before it did
+        std::atomic<bool> stopping{false};
+        std::vector<std::thread> drivers;
+        for (uint32_t i = 0; i < kDrivers; ++i)
+            drivers.push_back(pe.thread([&] {
+                while (!stopping.load(std::memory_order_relaxed)) {
+                    pe.engine.drive();
+                    std::this_thread::yield();
+                }
+            }));
+        std::atomic<uint32_t> begun{0};
+        std::thread opener = pe.thread([&] {
+            for (uint32_t seen = 0; seen != kOperations;) {
+                const uint32_t now = begun.load(std::memory_order_acquire);
+                if (now == seen)
+                    std::this_thread::yield();
+                else
+                    gate.open(seen = now);
+            }
+        });
+        for (uint32_t i = 0; i < kOperations; ++i)
+            ASSERT_TRUE(sequence.post([&, i] {
+                order.push_back(i);
+                begun.store(i + 1, std::memory_order_release);
+                if (i % 3 == 0)
+                    wait_for_gate("test", gate, i + 1);
+            }));
+        EXPECT_TRUE(becomes([&] { return sequence.is_empty(); }));
+        stopping.store(true, std::memory_order_relaxed);
+        for (std::thread& driver : drivers) driver.join();
+        opener.join();
+        ASSERT_EQ(order.size(), kOperations);
+        for (uint32_t i = 0; i < kOperations; ++i) ASSERT_EQ(order[i], i);
+    });
+}
+
+// Threads that wait asleep, one that posts, and two that open what operations wait for, each at any moment: whoever is
+// turned away, late or asleep, all goes on.
+class NothingIsMissed : public SequenceTest, public testing::WithParamInterface<Progress> {};
+
+TEST_P(NothingIsMissed, AtAnyMoment) {
+    constexpr uint32_t kOperations = 3000, kGates = 2;
+    const uint32_t seed = std::random_device{}();
+    printf("seed %u\n", seed);
+    pe.policy.spin_ns = pe.policy.yield_ns = 0;
+    pe.policy.monitor = os::find_monitor(os::MonitorChoice::kFake);
+    std::atomic<uint32_t> done{0}, arrived[kGates] = {};
+    sync::Gate gates[kGates] = {};
+    std::atomic<bool> over{false};
+    std::thread play([&] {
+        pe.run([&] {
+            ASSERT_EQ(pe.engine.set_progress(GetParam()), nullptr);
+            Sequence& sequence = pe.make_sequence();
+            const auto pause_a_little = [](std::mt19937& random) {
+                for (uint32_t i = random() % 400; i > 0; --i) os::pause();
+                if (random() % 16 == 0)
+                    std::this_thread::yield();
+            };
+            std::vector<std::thread> others;
+            for (uint32_t g = 0; g < kGates; ++g)
+                others.push_back(pe.thread([&, g] {
+                    std::mt19937 random(seed + g);
+                    for (uint32_t i = 1; i <= kOperations; ++i) {
+                        while (arrived[g].load(std::memory_order_relaxed) < i) std::this_thread::yield();
+                        pause_a_little(random);
+                        gates[g].open(i);
+                    }
+                }));
+            for (uint32_t waiter = 0; waiter < 2; ++waiter)
+                others.push_back(pe.thread([&, waiter] {
+                    std::mt19937 random(seed + kGates + waiter);
+                    for (uint32_t i = 1; i <= kOperations; i += random() % 3) {
+                        pause_a_little(random);
+                        pe.engine.wait_until("test", [&] { return done.load(std::memory_order_acquire) >= i; });
+                    }
+                }));
+            std::mt19937 random(seed + kGates + 2);
+            for (uint32_t i = 1; i <= kOperations; ++i) {
+                sequence.post([&, i] {
+                    for (uint32_t g = 0; g < kGates; ++g) {
+                        arrived[g].store(i, std::memory_order_relaxed);
+                        wait_for_gate("test", gates[g], i);
+                    }
+                    done.store(i, std::memory_order_release);
+                });
+                pe.engine.engage(false);
+                if (random() % 4 == 0)
+                    sequence.wait("test");
+                pause_a_little(random);
+            }
+            sequence.wait("test");
+            for (std::thread& other : others) other.join();
+        });
+        over.store(true, std::memory_order_relaxed);
+    });
+    // From outside: where nothing has happened for a long time, the test has failed, and rings until it is over.
+    uint32_t seen = 0;
+    uint64_t since_ns = os::now_ns();
+    bool lost = false;
+    while (!over.load(std::memory_order_relaxed)) {
+        os::sleep_ns(kMs);
+        const uint32_t now = done.load(std::memory_order_relaxed);
+        if (now != seen && !lost) {
+            seen = now;
+            since_ns = os::now_ns();
+        } else if (os::now_ns() - since_ns > kLostNs) {
+            if (!lost)
+                ADD_FAILURE() << "operation " << now + 1 << " waits for ever, seed " << seed;
+            lost = true;
+            pe.engine.look_again();
+        }
+    }
+    play.join();
+    EXPECT_EQ(done, kOperations);
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, NothingIsMissed,
+                         testing::Values(Progress::kManual, Progress::kBlock, Progress::kSpin, Progress::kMonitor),
+                         testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace heddle::progress
