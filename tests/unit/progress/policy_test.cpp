@@ -178,7 +178,7 @@ TEST_F(PolicyTest, OnOneCoreNothingSpins) {
     });
 }
 
-// From here on this thread and those that it makes are an ordinary user's, who may not take back that a thread is idle.
+// From here on this thread and those that it makes are an ordinary user's, who may not make a thread more important than it is.
 void give_up_the_right_to_change_classes() {
     __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};
@@ -199,7 +199,7 @@ TEST_F(PolicyTest, AThreadThatSpinsGivesWayAndOneThatSleepsDoesNot) {
         for (uint32_t target = 1; target <= 2; ++target) {
             ASSERT_EQ(pe.engine.set_progress(Progress::kSpin), nullptr);
             post(target);
-            EXPECT_TRUE(becomes_of_class(SCHED_IDLE));
+            EXPECT_TRUE(becomes_of_class(SCHED_BATCH));
             ASSERT_EQ(pe.engine.set_progress(Progress::kBlock), nullptr);
             EXPECT_TRUE(becomes_of_class(SCHED_OTHER));
             EXPECT_EQ(pe.engine.threads(), 1u);
@@ -217,7 +217,7 @@ TEST_F(PolicyTest, ANewThreadIntroducesItselfAnew) {
             pe.background = 0;
             post(target);
             EXPECT_TRUE(becomes([&] {
-                return pe.background != 0 && sched_getscheduler(static_cast<pid_t>(pe.background)) == SCHED_IDLE;
+                return pe.background != 0 && sched_getscheduler(static_cast<pid_t>(pe.background)) == SCHED_BATCH;
             }));
             gate.open(target);
         });
