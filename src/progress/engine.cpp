@@ -26,17 +26,6 @@ uint32_t slices_of(uint64_t claims) {
     return static_cast<uint32_t>(claims >> kSlicesShift & kNextMask);
 }
 
-class ThreadLock {
-  public:
-    explicit ThreadLock(pthread_mutex_t& lock) : lock_(lock) { pthread_mutex_lock(&lock_); }
-    ~ThreadLock() { pthread_mutex_unlock(&lock_); }
-    ThreadLock(const ThreadLock&) = delete;
-    ThreadLock& operator=(const ThreadLock&) = delete;
-
-  private:
-    pthread_mutex_t& lock_;
-};
-
 bool has_sibling(const uint64_t* cpus, size_t words) {
     constexpr int kWordBits = 64;
     for (size_t cpu = 0; cpu < words * kWordBits; ++cpu) {
@@ -73,23 +62,11 @@ const char* Engine::set_progress(Progress progress) {
     // Relaxed, both: who sees the one before for a moment only rests otherwise.
     only_free_cores_.store(progress == Progress::kAuto, std::memory_order_relaxed);
     policy_.alone.store(rest == Rest::kNever, std::memory_order_relaxed);
-    rest_from_now_on(rest);
+    rest_.store(rest, std::memory_order_seq_cst);  // pairs with engage
+    look_again();
     if (policy_.posted.load(std::memory_order_seq_cst) != 0)  // pairs with count_posted; or its poster engages anew
         engage(true);
     return nullptr;
-}
-
-void Engine::rest_from_now_on(Rest rest) {
-    const ThreadLock locked(thread_lock_);
-    const bool spun = spins();
-    rest_.store(rest, std::memory_order_seq_cst);  // pairs with engage
-    look_again();
-    // A thread that has told the kernel that it is idle needs privileges to take that back: another one takes its
-    // place.
-    if (spun && rest != Rest::kSpin && started_.load(std::memory_order_relaxed)) {
-        end_thread();
-        create_thread();
-    }
 }
 
 bool Engine::has_free_core() const {
@@ -192,7 +169,7 @@ void Engine::count_done() {
 }
 
 void Engine::engage(bool seldom) {
-    // seq_cst: pairs with rest_from_now_on; one of both sees what the other has done.
+    // seq_cst: pairs with set_progress; one of both sees what the other has done.
     if (rest_.load(std::memory_order_seq_cst) == Rest::kNever ||
         (seldom && only_free_cores_.load(std::memory_order_relaxed) && !has_free_core()))
         return;
@@ -202,14 +179,9 @@ void Engine::engage(bool seldom) {
 }
 
 bool Engine::start_thread() {
-    if (started_.load(std::memory_order_acquire))  // pairs with create_thread
+    // Acquire and release: pair with each other across threads, so that stop sees thread_.
+    if (started_.load(std::memory_order_acquire) || started_.exchange(true, std::memory_order_acq_rel))
         return true;
-    const ThreadLock locked(thread_lock_);
-    return started_.load(std::memory_order_relaxed) || create_thread();
-}
-
-// There is none. Under the lock, as end_thread.
-bool Engine::create_thread() {
     if (pe_of_thread)
         pe_ = pe_of_thread();
     beside_ = -1;
@@ -217,20 +189,11 @@ bool Engine::create_thread() {
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);  // the program's signals are for its own threads
-    const bool is_there = pthread_create(&thread_, nullptr, run_thread, this) == 0;
+    const bool failed = pthread_create(&thread_, nullptr, run_thread, this) != 0;
     pthread_sigmask(SIG_SETMASK, &old, nullptr);
-    started_.store(is_there, std::memory_order_release);  // pairs with start_thread
-    return is_there;
-}
-
-// It does what there is to do, and ends.
-void Engine::end_thread() {
-    stopping_.store(true, std::memory_order_release);  // pairs with run
-    work_.advance();
-    look_again();
-    pthread_join(thread_, nullptr);
-    stopping_.store(false, std::memory_order_relaxed);
-    started_.store(false, std::memory_order_relaxed);
+    if (failed)
+        started_.store(false, std::memory_order_release);
+    return !failed;
 }
 
 void* Engine::run_thread(void* it) {
@@ -313,15 +276,16 @@ void Engine::move_beside(int cpu) {
     sched_setaffinity(0, cpu_words_ * sizeof *cpus, reinterpret_cast<const cpu_set_t*>(cpus));
 }
 
-// A thread that spins leaves the core to whoever computes: SCHED_IDLE runs when nobody else does. One that sleeps is
-// short, and stays as it is: it would be woken too late.
+// A thread that spins takes its share of a core, and no more: SCHED_BATCH is never preferred for having waited. Less
+// than that (SCHED_IDLE) would leave others waiting for what it has begun. One that sleeps is short, and stays as it
+// is: it would be woken too late.
 void Engine::be_polite() {
     const Rest rest = rest_.load(std::memory_order_relaxed);
     if (rest == polite_)
         return;
     polite_ = rest;
     const sched_param none = {};
-    sched_setscheduler(0, rest == Rest::kSpin ? SCHED_IDLE : SCHED_OTHER, &none);
+    sched_setscheduler(0, rest == Rest::kSpin ? SCHED_BATCH : SCHED_OTHER, &none);
 }
 
 // Relaxed: see has_free_core.
@@ -334,9 +298,14 @@ void Engine::stop(const char* function) {
     wait_for(
         function, [](const Owners&) { return true; },
         [this] { return outstanding() == 0 && policy_.posted.load(std::memory_order_acquire) == 0; });
-    const ThreadLock locked(thread_lock_);
-    if (started_.load(std::memory_order_relaxed))
-        end_thread();
+    if (!started_.load(std::memory_order_acquire))
+        return;
+    stopping_.store(true, std::memory_order_release);  // pairs with run
+    work_.advance();
+    look_again();
+    pthread_join(thread_, nullptr);
+    stopping_.store(false, std::memory_order_relaxed);
+    started_.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace heddle::progress

@@ -12,10 +12,9 @@
 // sleeps while there is none, and while there is, rests at the PE's bell (sync/bell.h): spinning, watching the line, or
 // asleep.
 //
-// No lock, but for starting the thread, its end and another policy. A task's claim word holds its generation, its
-// slices and the next one to claim: a claim is one compare-and-swap, which fails when the task has become another one
-// meanwhile; once a slice is claimed, the task stays as it is until that slice is done. At most kTasks are under way:
-// submit says no beyond, and the caller does the work.
+// No lock. A task's claim word holds its generation, its slices and the next one to claim: a claim is one
+// compare-and-swap, which fails when the task has become another one meanwhile; once a slice is claimed, the task stays
+// as it is until that slice is done. At most kTasks are under way: submit says no beyond, and the caller does the work.
 //
 // Threads: any. The background thread ends in stop.
 #pragma once
@@ -179,10 +178,7 @@ class Engine {
     void open(Task* task, const Owners& owners, uint32_t slices);
     bool do_slice(Task& task, uint64_t claims);
     void finish(Task& task);
-    void rest_from_now_on(Rest rest);
     bool start_thread();
-    bool create_thread();
-    void end_thread();
     void run();
     void rest(uint32_t heard, uint32_t seen);
     void count(bool awake);
@@ -207,8 +203,7 @@ class Engine {
     sync::Gate own_bell_{};
     std::atomic<bool> started_{false};  // the background thread runs, or is about to
     std::atomic<bool> stopping_{false};
-    std::atomic<bool> awake_{false};                           // the background thread has something to do
-    pthread_mutex_t thread_lock_ = PTHREAD_MUTEX_INITIALIZER;  // who starts, ends or changes it
+    std::atomic<bool> awake_{false};  // the background thread has something to do
     pthread_t thread_{};
     std::atomic<int> caller_cpu_{-1};  // where work was last left to it
     int beside_ = -1;                  // the background thread's: the CPU that it leaves alone
