@@ -201,5 +201,32 @@ TEST_F(SettingsTest, Numbers) {
         EXPECT_NE(complaint("HEDDLE_SPIN_US", wrong).find("a whole number"), std::string::npos) << wrong;
 }
 
+// As a program gives one while it runs: the environment has no part in it.
+TEST_F(SettingsTest, AChoiceIsFoundByItsWord) {
+    setenv("HEDDLE_PROGRESS", "thread", 1);
+    const std::string all = "auto|manual|thread|thread:spin|thread:monitor|thread:block";
+    int place = 0;
+    for (const char* word : {"auto", "manual", "thread", "thread:spin", "thread:monitor", "thread:block"}) {
+        int choice = -1;
+        const char* words = nullptr;
+        EXPECT_TRUE(find_choice("HEDDLE_PROGRESS", word, &choice, &words)) << word;
+        EXPECT_EQ(choice, place++) << word;
+        EXPECT_EQ(words, all);
+    }
+    for (const char* wrong : {"", "Auto", "auto ", "thread:", "thread:spi", "auto|manual", "|", "0", "block"}) {
+        int choice = -1;
+        const char* words = nullptr;
+        EXPECT_FALSE(find_choice("HEDDLE_PROGRESS", wrong, &choice, &words)) << '"' << wrong << '"';
+        EXPECT_EQ(choice, -1) << '"' << wrong << '"';
+        ASSERT_NE(words, nullptr) << '"' << wrong << '"';
+        EXPECT_EQ(words, all) << "what would be right";
+    }
+    int choice = -1;
+    const char* words = "";
+    EXPECT_FALSE(find_choice("HEDDLE_NO_SUCH_SETTING", "auto", &choice, &words));
+    EXPECT_EQ(choice, -1);
+    unsetenv("HEDDLE_PROGRESS");
+}
+
 }  // namespace
 }  // namespace heddle::base

@@ -1,13 +1,10 @@
-// Dying with the launcher, and how many cores there are.
+// Dying with the launcher.
 #include "os/process.h"
-#include "os/topology.h"
 
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <csignal>
-#include <thread>
 
 namespace heddle::os {
 namespace {
@@ -46,19 +43,6 @@ TEST(DieWith, IsFalseWhenTheLauncherIsGoneAlready) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
     EXPECT_FALSE(die_with(-1));
-}
-
-TEST(Topology, CountsTheAffinityMask) {
-    const int all = usable_cores();
-    EXPECT_GE(all, 1);
-    EXPECT_LE(all, static_cast<int>(sysconf(_SC_NPROCESSORS_CONF)));
-    std::thread([] {
-        cpu_set_t one;
-        CPU_ZERO(&one);
-        CPU_SET(sched_getcpu(), &one);
-        ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
-        EXPECT_EQ(usable_cores(), 1);
-    }).join();
 }
 
 }  // namespace

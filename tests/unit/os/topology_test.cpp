@@ -1,0 +1,132 @@
+// What the machine offers: siblings as the kernel's folder lists them, and cores as a quota allows.
+#include "os/topology.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace heddle::os {
+namespace {
+
+// A made-up folder of CPUs, as long as the object lives.
+class CpuFolder {
+  public:
+    CpuFolder() {
+        std::string name = testing::TempDir() + "heddle_cpus_XXXXXX";
+        path_ = mkdtemp(name.data()) ? name : "";
+    }
+    ~CpuFolder() { std::filesystem::remove_all(path_); }
+    CpuFolder(const CpuFolder&) = delete;
+    CpuFolder& operator=(const CpuFolder&) = delete;
+
+    void list(int cpu, const std::string& siblings) const {
+        const std::filesystem::path folder = path_ + "/cpu" + std::to_string(cpu) + "/topology";
+        std::filesystem::create_directories(folder);
+        std::ofstream(folder / "thread_siblings_list") << siblings;
+    }
+    // The numbers of the siblings, of `words` words that were all ones before.
+    std::vector<int> siblings(int cpu, size_t words = 2) const {
+        std::vector<uint64_t> cpus(words + 1, ~uint64_t{0});
+        smt_siblings(cpu, cpus.data(), words, path_.c_str());
+        EXPECT_EQ(cpus[words], ~uint64_t{0}) << "writes behind its room";
+        std::vector<int> numbers;
+        for (size_t i = 0; i < 64 * words; ++i)
+            if (cpus[i / 64] >> (i % 64) & 1)
+                numbers.push_back(static_cast<int>(i));
+        return numbers;
+    }
+    std::vector<int> siblings_in(int cpu, const std::string& text, size_t words = 2) const {
+        list(cpu, text);
+        return siblings(cpu, words);
+    }
+
+  private:
+    std::string path_;
+};
+
+using Numbers = std::vector<int>;
+
+TEST(SmtSiblings, AreTheOthersOfTheList) {
+    const CpuFolder folder;
+    EXPECT_EQ(folder.siblings_in(0, "0,2\n"), (Numbers{2}));
+    EXPECT_EQ(folder.siblings_in(2, "0,2"), (Numbers{0}));
+    EXPECT_EQ(folder.siblings_in(1, "0-1\n"), (Numbers{0}));
+    EXPECT_EQ(folder.siblings_in(3, "3,35\n"), (Numbers{35}));
+    EXPECT_EQ(folder.siblings_in(4, "4,68,100\n"), (Numbers{68, 100}));
+    EXPECT_EQ(folder.siblings_in(9, "8-11\n"), (Numbers{8, 10, 11}));
+    EXPECT_EQ(folder.siblings_in(64, "0-1,62-66\n"), (Numbers{0, 1, 62, 63, 65, 66}));
+}
+
+TEST(SmtSiblings, ThereAreNoneWhereTheKernelListsNone) {
+    const CpuFolder folder;
+    EXPECT_EQ(folder.siblings(0), Numbers{}) << "no such file";
+    EXPECT_EQ(folder.siblings(-1), Numbers{});
+    for (const char* text : {"5\n", "5-5", "", "\n", "garbage", ",", "-", "a,3"})
+        EXPECT_EQ(folder.siblings_in(5, text), Numbers{}) << '"' << text << '"';
+}
+
+TEST(SmtSiblings, WhatIsMalformedEndsTheList) {
+    const CpuFolder folder;
+    EXPECT_EQ(folder.siblings_in(0, "0,2 7\n"), (Numbers{2}));
+    EXPECT_EQ(folder.siblings_in(0, "0,2,x,7\n"), (Numbers{2}));
+    EXPECT_EQ(folder.siblings_in(0, "0,2-x\n"), (Numbers{2}));
+    EXPECT_EQ(folder.siblings_in(0, "7-3,9\n"), (Numbers{9})) << "a range backwards is empty";
+}
+
+TEST(SmtSiblings, ThoseBeyondTheRoomAreLeftOut) {
+    const CpuFolder folder;
+    EXPECT_EQ(folder.siblings_in(63, "63,64\n", 1), Numbers{});
+    EXPECT_EQ(folder.siblings_in(63, "63,64\n", 2), (Numbers{64}));
+    EXPECT_EQ(folder.siblings_in(130, "1,130\n", 2), (Numbers{1}));
+    EXPECT_EQ(folder.siblings_in(0, "0,18446744073709551615\n"), Numbers{});
+    EXPECT_EQ(folder.siblings_in(0, "0,126-18446744073709551615\n"), (Numbers{126, 127}));
+}
+
+TEST(CoresOfQuota, Table) {
+    const struct {
+        const char* text;
+        int cores;
+    } kCases[] = {
+        {"max 100000\n", 0},
+        {"max", 0},
+        {"150000 100000\n", 2},
+        {"100000 100000", 1},
+        {"50000 100000", 1},
+        {"1 100000", 1},
+        {"400000 100000", 4},
+        {"400001 100000", 5},
+        {"1600000 50000", 32},
+        {"", 0},
+        {"\n", 0},
+        {"garbage", 0},
+        {"100000", 0},
+        {"100000 max", 0},
+        {"100000 0", 0},
+        {"0 100000", 0},
+        {"0 0", 0},
+        {"18446744073709551614 1", 0},
+    };
+    for (const auto& one : kCases) EXPECT_EQ(cores_of_quota(one.text), one.cores) << '"' << one.text << '"';
+}
+
+TEST(UsableCores, AreThoseOfTheAffinityMask) {
+    const int all = usable_cores();
+    EXPECT_GE(all, 1);
+    EXPECT_LE(all, static_cast<int>(sysconf(_SC_NPROCESSORS_CONF)));
+    std::thread([] {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(sched_getcpu(), &one);
+        ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+        EXPECT_EQ(usable_cores(), 1);
+    }).join();
+}
+
+}  // namespace
+}  // namespace heddle::os
