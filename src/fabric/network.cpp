@@ -124,12 +124,14 @@ std::unique_ptr<Network> Network::open(const NetworkOptions& options, const Surr
     }
     epoll_event event = {EPOLLIN, {.u32 = kWakeup}};
     epoll_ctl(made->descriptors_, EPOLL_CTL_ADD, made->wakeup_, &event);
+    made->around_pulses_ = made->surroundings_;
+    made->around_pulses_.landed = [](void*) {};
+    made->around_pulses_.go_on = nullptr;
     for (int number = 0; number < wanted.wires; ++number) {
-        auto wire = std::make_unique<Wire>(made->surroundings_, number);
         if (number < options.transport.wires)
-            made->wires_.push_back(std::move(wire));
+            made->wires_.push_back(std::make_unique<Wire>(made->surroundings_, number));
         else
-            made->pulse_wire_ = std::move(wire);
+            made->pulse_wire_ = std::make_unique<Wire>(made->around_pulses_, number);
         event = {EPOLLIN, {.u32 = static_cast<uint32_t>(number)}};
         epoll_ctl(made->descriptors_, EPOLL_CTL_ADD,
                   made->surroundings_.api->descriptor(made->surroundings_.transport, number), &event);
@@ -311,7 +313,7 @@ void Network::serve() {
         beat(woken);
         woken = false;
         const Service kind = service_kind_.load(std::memory_order_acquire);  // pairs with set_service
-        if (kind != Service::kSpins && keeps_away(&seen, &nap_ns))
+        if (kind == Service::kSleeps && keeps_away(&seen, &nap_ns))
             continue;
         bool moved = false;
         if (kind != Service::kNone)

@@ -85,6 +85,7 @@ class Network {
     void beat(bool woken);
 
     Surroundings surroundings_;
+    Surroundings around_pulses_;  // the same, but nobody waits for a pulse
     Mailbox mailbox_;
     void* library_ = nullptr;
     std::vector<std::unique_ptr<Wire>> wires_;  // of the lanes

@@ -5,32 +5,67 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <cstdarg>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
+
+namespace {
+
+thread_local long woken = 0;  // sleepers that this thread has woken
+
+}  // namespace
+
+// In place of libc's: what futex_wake_all says.
+extern "C" long syscall(long number, ...) noexcept {
+    va_list list;
+    va_start(list, number);
+    long given[6];
+    for (long& one : given) one = va_arg(list, long);
+    va_end(list);
+    long (*const next)(long, ...) = reinterpret_cast<long (*)(long, ...)>(dlsym(RTLD_NEXT, "syscall"));
+    const long result = next(number, given[0], given[1], given[2], given[3], given[4], given[5]);
+    if (number == SYS_futex && given[1] == FUTEX_WAKE && result > 0)
+        woken += result;
+    return result;
+}
 
 namespace heddle::fabric {
 namespace {
 
 constexpr int kWires = 3;
-constexpr uint64_t kLostNs = 20ull * 1000000000;
+constexpr uint64_t kSilenceNs = 2000000000;
+constexpr uint64_t kMs = 1000000;
+constexpr uint64_t kLostNs = 20000 * kMs;
 
 std::string cards[2];
+progress::WaitPolicy policies[2];
 
 size_t card_of(int pe, char* card, char*, size_t) {
     memcpy(card, cards[pe].data(), cards[pe].size());
     return cards[pe].size();
 }
 
-[[noreturn]] void lost(int, const char*) {
-    abort();
+constexpr int kNobody = -1;
+std::atomic<int> lost_pe{kNobody};
+std::atomic<bool> may_be_lost{false};
+std::atomic<int> landings{0};
+
+void lost(int pe, const char*) {
+    if (!may_be_lost)
+        abort();
+    lost_pe = pe;
 }
 
-bool becomes(const uint64_t& word, uint64_t value) {
+template <class Condition>
+bool becomes(Condition condition) {
     const uint64_t begin = os::now_ns();
-    while (__atomic_load_n(&word, __ATOMIC_ACQUIRE) != value) {
+    while (!condition()) {
         if (os::now_ns() - begin > kLostNs)
             return false;
         std::this_thread::yield();
@@ -38,8 +73,17 @@ bool becomes(const uint64_t& word, uint64_t value) {
     return true;
 }
 
+uint64_t load(const uint64_t& word) {
+    return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
+}
+
+bool becomes(const uint64_t& word, uint64_t value) {
+    return becomes([&] { return load(word) == value; });
+}
+
 std::unique_ptr<Network> open_network(int pe, std::vector<uint64_t>& heap, std::string* error,
-                                      const char* plugin = HEDDLE_FAKE_PLUGIN, Protocol protocol = Protocol::kBatch) {
+                                      const char* plugin = HEDDLE_FAKE_PLUGIN, Protocol protocol = Protocol::kBatch,
+                                      bool in_ring = false) {
     Surroundings surroundings;
     surroundings.regions.of[0] = {reinterpret_cast<char*>(heap.data()), heap.size() * sizeof(uint64_t)};
     surroundings.token = 42;
@@ -47,8 +91,12 @@ std::unique_ptr<Network> open_network(int pe, std::vector<uint64_t>& heap, std::
     surroundings.n_pes = 2;
     surroundings.card_of = card_of;
     surroundings.lost = lost;
-    surroundings.landed = [](void*) {};
+    surroundings.landed = surroundings.go_on = [](void*) { landings.fetch_add(1); };
+    surroundings.policy = &policies[pe];
+    if (in_ring)
+        surroundings.ring = {1 - pe, 1 - pe};
     NetworkOptions options;
+    options.silence_ns = kSilenceNs;
     options.plugin = plugin;
     options.transport = {"", "", kWires, kMessageBytes, protocol};
     char text[512] = "";
@@ -59,10 +107,11 @@ std::unique_ptr<Network> open_network(int pe, std::vector<uint64_t>& heap, std::
 
 class NetworkTest : public testing::Test {
   protected:
-    void SetUp() override {
+    void SetUp() override { open(Protocol::kBatch); }
+    void open(Protocol protocol, bool in_ring = false) {
         std::string error;
         for (int pe = 0; pe < 2; ++pe) {
-            networks[pe] = open_network(pe, heaps[pe], &error);
+            networks[pe] = open_network(pe, heaps[pe], &error, HEDDLE_FAKE_PLUGIN, protocol, in_ring);
             ASSERT_TRUE(networks[pe]) << error;
             char card[kMostCardBytes];
             cards[pe] = std::string(card, networks[pe]->card(card));
@@ -135,14 +184,10 @@ TEST_F(NetworkTest, TheServiceThreadStopsAndStartsAgain) {
 TEST_F(NetworkTest, ANativeOneReachesTheRegionsOfOthers) {
     EXPECT_FALSE(networks[0]->is_native());
     EXPECT_FALSE(networks[0]->make_lane(list, nullptr)->to(1).is_native("test"));
-    std::string error;
-    for (int pe = 0; pe < 2; ++pe) {
-        networks[pe] = open_network(pe, heaps[pe], &error, HEDDLE_FAKE_PLUGIN, Protocol::kNative);
-        ASSERT_TRUE(networks[pe]) << error;
-        char card[kMostCardBytes];
-        cards[pe] = std::string(card, networks[pe]->card(card));
-        EXPECT_TRUE(networks[pe]->is_native());
-        ASSERT_TRUE(networks[pe]->start());
+    open(Protocol::kNative);
+    for (const auto& network : networks) {
+        EXPECT_TRUE(network->is_native());
+        ASSERT_TRUE(network->start());
     }
     Stream& stream = networks[0]->make_lane(list, this_thread())->to(1);
     ASSERT_TRUE(stream.is_native("test"));
@@ -186,6 +231,148 @@ TEST_F(NetworkTest, LanesAreLentAgainWithTheirStreams) {
     }).join();
     EXPECT_EQ(heaps[1][0], 1u);
     EXPECT_EQ(heaps[1][1], 2u);
+}
+
+// --- What the service thread does, as the policy has it
+
+class ServiceTest : public NetworkTest {
+  protected:
+    void SetUp() override {
+        NetworkTest::SetUp();
+        start();
+    }
+    void start() {
+        ASSERT_TRUE(networks[0]->start());
+        const std::set<long> before = threads();
+        ASSERT_TRUE(networks[1]->start());
+        for (const long thread : threads())
+            if (!before.contains(thread))
+                service = thread;
+        stream = &networks[0]->make_lane(list, nullptr)->to(1);
+    }
+    void TearDown() override {
+        NetworkTest::TearDown();
+        for (progress::WaitPolicy& policy : policies) policy.posted = policy.pollers = 0;
+        may_be_lost = false;
+        lost_pe = kNobody;
+    }
+    static std::set<long> threads() {
+        std::set<long> numbers;
+        for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+            numbers.insert(std::stol(entry.path().filename()));
+        return numbers;
+    }
+    // How often PE 1's service thread has slept so far, as the kernel counts.
+    long sleeps() const {
+        std::ifstream status("/proc/self/task/" + std::to_string(service) + "/status");
+        const std::string name = "voluntary_ctxt_switches:";
+        for (std::string line; std::getline(status, line);)
+            if (line.rfind(name, 0) == 0)
+                return std::stol(line.substr(name.size()));
+        return -1;
+    }
+    // PE 0 puts, and PE 1's service thread, nobody else, sees to it.
+    bool is_served() {
+        put(*stream, 0, ++last);
+        return becomes(heaps[1][0], last);
+    }
+    // From some put on nothing arrives, as far as one can see in a while.
+    bool becomes_unserved() {
+        return becomes([&] {
+            put(*stream, 0, ++last);
+            os::sleep_ns(50 * kMs);
+            return load(heaps[1][0]) != last;
+        });
+    }
+
+    Stream* stream = nullptr;
+    long service = 0;
+    uint64_t last = 0;
+};
+
+TEST_F(ServiceTest, NoneLeavesTheWiresToTheProgramUntilItServesAgain) {
+    EXPECT_TRUE(is_served());
+    networks[1]->set_service(Service::kNone);
+    EXPECT_TRUE(becomes_unserved());
+    EXPECT_TRUE(becomes([&] {
+        networks[1]->poll();
+        return load(heaps[1][0]) == last;
+    })) << "the program serves itself";
+    put(*stream, 0, ++last);
+    os::sleep_ns(50 * kMs);
+    EXPECT_NE(load(heaps[1][0]), last);
+    networks[1]->set_service(Service::kSleeps);
+    EXPECT_TRUE(becomes(heaps[1][0], last)) << "what has come meanwhile, too";
+    EXPECT_TRUE(is_served());
+}
+
+// PE 0 falls silent, and PE 1 hears that; nobody who waits for data is bothered.
+TEST_F(ServiceTest, PulsesAreServedInAnyCase) {
+    for (Service kind : {Service::kNone, Service::kSpins}) {
+        TearDown();
+        may_be_lost = true;
+        landings = 0;
+        open(Protocol::kBatch, true);
+        networks[1]->set_service(kind);
+        start();
+        os::sleep_ns(1200 * kMs);  // two pulses
+        networks[0]->stop();
+        EXPECT_EQ(lost_pe, kNobody);
+        EXPECT_TRUE(becomes([] { return lost_pe == 0; })) << "kind " << static_cast<int>(kind);
+        EXPECT_EQ(landings, 0);
+    }
+}
+
+TEST_F(ServiceTest, NoneDoesNotWakeUpBecauseTheProgramPolls) {
+    networks[1]->set_service(Service::kNone);
+    EXPECT_TRUE(becomes_unserved());
+    const long before = sleeps();
+    ASSERT_GE(before, 0);
+    for (int i = 0; i < 1000; ++i) {
+        networks[1]->poll();
+        os::sleep_ns(kMs / 2);
+    }
+    EXPECT_LT(sleeps() - before, 50) << "a few for pulses";
+}
+
+TEST_F(ServiceTest, KeepsAwayFromThreadsThatWaitUntilItIsToTakeOver) {
+    policies[1].posted = 1;
+    EXPECT_TRUE(is_served()) << "nobody waits";
+    policies[1].pollers = 1;
+    EXPECT_TRUE(becomes_unserved());
+    policies[1].pollers = 0;
+    networks[1]->take_over();
+    EXPECT_TRUE(becomes(heaps[1][0], last));
+    EXPECT_TRUE(is_served());
+}
+
+TEST_F(ServiceTest, SpinningItServesAlthoughOthersWait) {
+    policies[1].posted = policies[1].pollers = 1;
+    networks[1]->set_service(Service::kSpins);
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(is_served());
+    networks[1]->set_service(Service::kSleeps);
+    EXPECT_TRUE(becomes_unserved());
+}
+
+TEST_F(ServiceTest, TakingOverEndsANap) {
+    policies[1].posted = policies[1].pollers = 1;  // naps, one behind the other
+    EXPECT_TRUE(becomes([&] {
+        os::sleep_ns(kMs / 4);
+        woken = 0;
+        networks[1]->take_over();
+        return woken == 1;
+    }));
+}
+
+TEST_F(ServiceTest, StopsWhateverItDoes) {
+    for (Service kind : {Service::kNone, Service::kSpins, Service::kSleeps}) {
+        networks[1]->set_service(kind);
+        os::sleep_ns(kMs);
+        networks[1]->stop();
+        networks[0]->stop();
+        start();
+    }
+    EXPECT_TRUE(is_served());
 }
 
 }  // namespace
