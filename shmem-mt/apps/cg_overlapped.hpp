@@ -79,16 +79,15 @@ class CgOverlapped : public CgSolver {
     double* own_z_ = nullptr;        // own rows, symmetric
 
   private:
-    // One where the PEs store into each other's memory: the exchange is a copy then, with nothing to wait for. Else a
-    // message costs about as much as 8 KiB take on a fast network, and four pieces leave a quarter in the open.
-    // Collective.
+    // One where the PEs store into each other's memory: the exchange is a copy then, with nothing to wait for. Else as
+    // few as are 16 KiB at most, which networks send at once, without asking the receiver. Collective.
     static long pieces(Job& job, const CgClass& problem) {
-        constexpr long kLeastRows = 1024, kMost = 4;
+        constexpr long kMostRows = 16384 / sizeof(double);
         if (job.options().pieces > 0)
             return job.options().pieces;
         Report mine;
         for (int pe = 0; pe < job.n_pes(); ++pe) mine.ok = mine.ok && shmem_ptr(job.control(), pe) != nullptr;
-        return job.agree(mine).ok ? 1 : std::clamp(problem.n / job.n_pes() / kLeastRows, 1L, kMost);
+        return job.agree(mine).ok ? 1 : problem.n / job.n_pes() / kMostRows + 1;
     }
 
     // Whether all threads have.
