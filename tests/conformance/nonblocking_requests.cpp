@@ -337,6 +337,37 @@ void many_wait() {
     }
 }
 
+// A thread that sleeps in a call already drives what another one posts afterwards and leaves alone: the other PEs need
+// it before they come to that call.
+void a_sleeper_drives_what_comes_later(uint64_t round) {
+    Random shared = random_for(round, 1, 50);
+    shmem_team_t meeting = SHMEM_TEAM_INVALID;
+    CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes, nullptr, 0, &meeting), 0);
+    std::vector<Post> posts;
+    for (size_t bytes : {size_t{100000}, size_t{50}, size_t{20000}}) {
+        for (size_t i = 0; i < 5; ++i) {
+            posts.push_back(make_post(kCollectives[shared.below(kCollectives.size())], groups[2], bytes, shared));
+            CHECK(posts.back().take_memory(heap(), shared));
+        }
+    }
+    shmem_sync_all();
+    shmemx_request_t request = SHMEMX_REQUEST_NULL;
+    if (pe == static_cast<int>(round) % n_pes) {
+        std::thread sleeper([&] { CHECK_EQ(shmem_team_sync(meeting), 0); });
+        nap_ms(30);
+        post_all(posts, &request);
+        sleeper.join();
+        shmemx_request_wait(&request);
+    } else {
+        post_all(posts, &request);
+        shmemx_request_wait(&request);
+        CHECK_EQ(shmem_team_sync(meeting), 0);
+    }
+    check_all(posts);
+    shmem_team_destroy(meeting);
+    end_round();
+}
+
 }  // namespace
 
 int main() {
@@ -360,6 +391,7 @@ int main() {
     handed_over();
     threads_share_a_request();
     many_wait();
+    for (uint64_t round = 0; round < 4; ++round) a_sleeper_drives_what_comes_later(round);
     destroy_groups(groups);
     return finish();
 }
