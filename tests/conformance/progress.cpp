@@ -5,6 +5,7 @@
 #include "posts.h"
 
 #include <dirent.h>
+#include <sched.h>
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -121,8 +122,8 @@ void by_polling(const std::vector<size_t>& sizes) {
         const std::vector<Post> posts = one_of_each(bytes, bytes / 80);
         shmemx_request_t request = SHMEMX_REQUEST_NULL;
         for (const Post& post : posts) post.fill(), post.post(&request);
-        for (const Post& post : posts) watch(post, [] { shmemx_progress(); });
-        while (!shmemx_request_test(&request)) continue;
+        for (const Post& post : posts) watch(post, [] { shmemx_progress(), sched_yield(); });
+        while (!shmemx_request_test(&request)) sched_yield();
         for (const Post& post : posts) post.check("dest");
         end_round();
     }
