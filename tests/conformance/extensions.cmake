@@ -179,6 +179,11 @@ foreach(program nonblocking nonblocking_requests nonblocking_schedules progress)
         conformance_test(${program}.${algorithms} conformance_${program} 3 ${FORCE_${algorithms}})
     endforeach()
 endforeach()
+if("calls" IN_LIST WHOLE_WAYS) # for coverage.py, as calls
+    conformance_program(conformance_progress_calls progress.cpp $<TARGET_OBJECTS:conformance_posts>
+        $<TARGET_OBJECTS:conformance_collectives>)
+    target_compile_options(conformance_progress_calls PRIVATE ${OPTIONS_calls})
+endif()
 foreach(pes 1 2 3 8)
     foreach(policy ${POLICIES})
         string(REPLACE ":" "_" name ${policy})

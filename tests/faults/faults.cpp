@@ -3,10 +3,9 @@
 //   shmem_finalize;
 //           all: on every PE
 //   VALUE   of a number: a number; of a pointer: null, wild, stack, malloc, library, private, heap, static, freed,
-//           ones (bytes of 0xff), heapend (the end of the heap), requests (handles that are NULL), with +N or -N bytes
-//           behind; of a ctx: default,
-//           invalid, destroyed, created; of a team: world, shared, invalid, destroyed, created (of all PEs), none (an
-//           address that is no team)
+//           ones (bytes of 0xff), word (that of a policy), heapend (the end of the heap), requests (handles that are
+//           NULL), with +N or -N bytes behind; of a ctx: default, invalid, destroyed, created; of a team: world,
+//           shared, invalid, destroyed, created (of all PEs), none (an address that is no team)
 //   NAME@N  for PE N alone
 // Prints what the function returned, and "survived" when nothing ended the PE. It is the caller who knows what is
 // right.
@@ -73,6 +72,8 @@ const char* right_pointer(const std::string& name) {
         return name == "req" ? "requests" : "requests+8";
     if (name == "pSync" || name == "pWrk")
         return name == "pSync" ? "heap+1024" : "heap+1536";
+    if (name == "policy")
+        return "word";
     if (name == "sig_addr" || name == "ivar" || name == "ivars" || name == "ptr" || name == "addr" || name == "lock")
         return "heap";
     return "private";
@@ -93,6 +94,10 @@ char* base_of(const std::string& word) {
         static char ones[64];
         memset(ones, 0xff, sizeof ones);
         return ones;
+    }
+    if (word == "word") {
+        static char word_of_policy[] = "auto";
+        return word_of_policy;
     }
     if (word == "requests") {
         static shmemx_request_t requests[4];
