@@ -47,6 +47,7 @@ struct WaitPolicy {
     bool has_network = false;
     std::atomic<uint32_t> posted{0};   // non-blocking collectives under way
     std::atomic<bool> alone{false};    // there is no background thread, nor may there be
+    bool multiple_asked = false;       // SHMEM_THREAD_MULTIPLE was
     std::atomic<uint32_t> pollers{0};  // threads that wait, awake, and make progress
     void (*hand_over)() = nullptr;     // the last of these stops, and others are to take over; may be null
     // Shows where this thread waits (function, address), or that it no longer does (nullptr, nullptr). May be null.
@@ -58,6 +59,9 @@ struct WaitPolicy {
     bool polls_asleep() const {
         return posted.load(std::memory_order_relaxed) != 0 || (has_network && alone.load(std::memory_order_relaxed));
     }
+
+    // While a thread sleeps, another one may post what nobody but the sleeper would drive.
+    bool has_several_threads() const { return multiple_asked || own_threads.load(std::memory_order_relaxed) > 1; }
 
     bool oversubscribed(uint64_t now_ns) const {
         // Relaxed: what is a moment old only makes a wait spin a little too long or too short.
@@ -117,14 +121,14 @@ class WaitSteps {
 
     // One nap of a wait for a plain store, or for what the network brings.
     void nap();
-    // The sleep of a wait for gate; false when it had better sleep on the gate, because others make progress.
+    // The sleep of a wait for gate; false when it had better sleep on the gate, because nothing else can concern it.
     template <class Ready>
     bool sleep_at_bell(sync::Gate& gate, Ready& ready) {
-        if (!function_ || !policy_.polls_asleep())
+        if (!function_ || !sync::bells.own || !(policy_.polls_asleep() || policy_.has_several_threads()))
             return false;
         const sync::Watch watch(gate);
         const uint32_t heard = policy_.landed->value.load(std::memory_order_seq_cst);  // see sync/bell.h
-        if (!ready() && !policy_.poll())
+        if (!ready() && !(policy_.polls() && policy_.poll()))
             rest_at_bell(heard);
         return true;
     }

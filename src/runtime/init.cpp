@@ -335,7 +335,8 @@ bool start(const char* function, char* error) {
     if (job.n_nodes > 1 && !serve_network(error))
         return false;
     if (const char* reason = apply_progress(static_cast<progress::Progress>(base::settings.progress))) {
-        snprintf(error, kErrorBytes, "HEDDLE_PROGRESS cannot be so: %s; right would be auto", reason);
+        snprintf(error, kErrorBytes, "HEDDLE_PROGRESS=%s cannot be: %s; right would be auto", getenv("HEDDLE_PROGRESS"),
+                 reason);  // only what was asked for cannot be
         return false;
     }
     open_hot_path();
@@ -407,6 +408,7 @@ int init_thread(const char* function, int requested, int* provided) {
         base::complain(function, "%s", error);
         return 1;
     }
+    progress::wait_policy->multiple_asked |= requested == SHMEM_THREAD_MULTIPLE;
     if (provided)
         *provided = SHMEM_THREAD_MULTIPLE;
     return 0;

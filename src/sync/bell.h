@@ -33,7 +33,7 @@ extern HEDDLE_PE_LOCAL Bells bells;  // this PE's node's; set by init
 // Watches a gate of the node while it lives, so that this PE's bell rings when the gate opens.
 class Watch {
   public:
-    explicit Watch(Gate& gate) : gate_(&gate == &bells.own->gate ? nullptr : &gate), bell_(bells.own) {
+    explicit Watch(Gate& gate) : gate_(bells.own && &gate != &bells.own->gate ? &gate : nullptr), bell_(bells.own) {
         if (!gate_)
             return;
         // Relaxed: ordered by the increment behind it, which is how an opener comes to look at this.
