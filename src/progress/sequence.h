@@ -6,7 +6,7 @@
 //
 // Nothing is missed: an event that work may wait for rings the PE's bell (sync/bell.h), and who drives (Engine::drive)
 // looks, when it has let go, whether the bell has rung meanwhile; so it sees what another thread, turned away, came
-// for.
+// for (tests/concurrency/bell.pml: every interleaving).
 //
 // Threads: any drives; posts one at a time (as the specification has it for the collectives of a team). No lock. Memory
 // grows with the most that were under way at once.

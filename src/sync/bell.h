@@ -2,8 +2,8 @@
 // PE may have been waiting for, whatever it was: so a thread that waits for many things looks at one cache line, and
 // sleeps on one word, or has the processor watch it.
 //
-// A gate that such work waits for is watched (Gate::watch): whoever opens it then rings the bells of all PEs of the
-// node that watch anything. The order, checked with the gate's in tests/concurrency/gate.pml:
+// A gate that such work waits for is watched (Watch): whoever opens it then rings the bells of all PEs of the
+// node that watch anything. The order, checked in every interleaving by tests/concurrency/bell.pml:
 //     opener:  value = new (seq_cst)                    watcher:  sleepers += kWatcher (seq_cst)
 //              if sleepers has watchers (seq_cst)                 seen = bell; the gate is looked at
 //                  ring                                           sleeps only while the bell is seen

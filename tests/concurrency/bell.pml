@@ -1,0 +1,212 @@
+/* How nothing is missed at a bell (src/sync/bell.h, src/progress/sequence.h, Engine::drive): every interleaving of
+ *   - a thread that posts operations, drives each as far as it gets, and goes away to compute;
+ *   - one that polls (shmemx_progress) and goes away;
+ *   - one that waits until all are done: it drives, and sleeps at the bell;
+ *   - an opener, of another PE, of the gate that operations wait for.
+ * All accesses here are seq_cst or read-modify-writes, but for a mutant's, so memory is one. The opener's own order, and
+ * the sleeper's, are those of gate.pml. A count that is only compared with what it was before is modelled by that:
+ * whether it has moved since the thread read it.
+ *
+ * Proven: no state in which all have stopped and the waiting thread still sleeps, or an operation is not done; nobody
+ * is left counted.
+ *
+ * Mutants, which must fail:
+ *   -DNO_SECOND_LOOK   who drives does not look, when it has let go, whether the bell has rung meanwhile
+ *   -DNO_POSTED_LOOK   nor whether something has been posted meanwhile
+ *   -DDRIVEN_RELEASE   the loads behind letting go may pass that store (release instead of seq_cst)
+ *   -DWATCH_LATE       a gate is watched only when it has been found closed for the last time
+ *   -DSEEN_LATE        who sleeps at the bell remembers it as it is behind its drive
+ *   -DNO_RING_AT_END   the end of an operation does not ring
+ * A variant that holds:
+ *   -DTWO_WAIT         two operations that both wait, in place of two that do not and one that does. Three that all
+ *                      wait hold, too (22 million states). */
+
+#ifdef TWO_WAIT
+#define OPERATIONS 2
+#define OPEN_AT_FIRST 0
+#else
+#define OPERATIONS 3
+#define OPEN_AT_FIRST 2
+#endif
+
+byte gate = OPEN_AT_FIRST;  /* operation i (0, 1, ...) goes on when it is beyond i */
+bool watched = false;     /* the gate's sleepers beyond kWatcher, and Bell::watching */
+bool sleeper = false;     /* the bell's sleepers */
+bool asleep = false;      /* in the kernel's queue at the bell */
+
+byte linked = 0;          /* operations that stand behind each other */
+byte posted = 0, done = 0;
+byte over = 0;            /* of who drives: so many are over */
+mtype = { none, waits, goes };
+mtype fiber = none;       /* what the fiber does */
+bool driven = false;
+byte ended = 0;
+
+#define POSTER 0
+#define POLLER 1
+#define WAITER 2
+bool rung[3];             /* the bell, since the thread read it: heard */
+bool rung_since_seen;     /* and the waiting thread, before it drove: seen */
+bool more[3];             /* posted, since the thread read it */
+#ifdef DRIVEN_RELEASE
+bool letting_go[3];       /* the thread's store of driven = false that memory has not seen yet */
+#define drained(me) (!letting_go[me])
+#else
+#define drained(me) true
+#endif
+
+inline ring() {
+    d_step { rung[POSTER] = true; rung[POLLER] = true; rung[WAITER] = true; rung_since_seen = true };
+    if                                                   /* advance: the increment, and the load of sleepers */
+    :: sleeper -> asleep = false
+    :: else
+    fi
+}
+
+/* Sequence::carry_on, and in it the fiber: wait_at_gate and the end of the operation. */
+inline carry_on() {
+    do
+    :: over == linked -> break                           /* over_->behind */
+    :: else ->
+        if
+        :: fiber == none ->                              /* start, resume: Watch, and wait's own look */
+#ifndef WATCH_LATE
+            watched = true;
+#endif
+            if
+            :: gate > over -> fiber = goes
+            :: else -> fiber = waits
+            fi
+        :: fiber == waits ->                             /* is_ready */
+            if
+            :: gate > over -> fiber = goes
+            :: else ->
+#ifdef WATCH_LATE
+                watched = true;
+#endif
+                break
+            fi
+        :: fiber == goes ->                              /* resume, and it is over */
+            d_step { watched = false; fiber = none; over++; done++ };  /* others read watched and done alone */
+#ifndef NO_RING_AT_END
+            ring()                                       /* count_done */
+#endif
+        fi
+    od
+}
+
+/* Engine::drive, with Sequence::drive in it. */
+inline drive(me) {
+    do
+    :: true ->
+        rung[me] = false;                                /* heard = bell */
+        do
+        :: true ->
+            more[me] = false;                            /* posted_.load */
+            if
+            :: done == posted -> break                   /* is_empty */
+            :: else
+            fi;
+            if                                           /* exchange, which empties the store buffer */
+            :: atomic { drained(me) && !driven -> driven = true }
+            :: atomic { drained(me) && driven -> break } /* turned away */
+            fi;
+            carry_on();
+#ifdef DRIVEN_RELEASE
+            letting_go[me] = true;
+#else
+            driven = false;
+#endif
+#ifdef NO_POSTED_LOOK
+            break
+#else
+            if
+            :: !more[me] -> break
+            :: else
+            fi
+#endif
+        od;
+#ifdef NO_SECOND_LOOK
+        break
+#else
+        if
+        :: !rung[me] -> break
+        :: else
+        fi
+#endif
+    od
+}
+
+active proctype poster() {
+    do
+    :: linked < OPERATIONS ->
+        linked++;
+        d_step { posted++; more[POSTER] = true; more[POLLER] = true; more[WAITER] = true };
+        drive(POSTER)
+    :: else -> break
+    od;
+    ended++
+}
+
+active proctype poller() {
+    drive(POLLER);
+    ended++
+}
+
+/* Engine::wait_for */
+active proctype waiter() {
+    do
+    :: true ->
+#ifndef SEEN_LATE
+        rung_since_seen = false;                         /* seen = bell */
+#endif
+        if
+        :: done == OPERATIONS -> break
+        :: else
+        fi;
+        drive(WAITER);
+#ifdef SEEN_LATE
+        rung_since_seen = false;
+#endif
+        atomic { drained(WAITER) -> sleeper = true };    /* Gate::sleep */
+        atomic {
+            if
+            :: !rung_since_seen -> asleep = true
+            :: else
+            fi
+        };
+        !asleep;
+        sleeper = false
+    od;
+    ended++
+}
+
+/* Gate::open, and wake_all_of */
+active proctype opener() {
+    do
+    :: gate < OPERATIONS ->
+        gate++;
+        if
+        :: watched -> ring()
+        :: else
+        fi
+    :: else -> break
+    od;
+    ended++
+}
+
+#ifdef DRIVEN_RELEASE
+active proctype store_buffers() {
+end_idle:
+    do
+    :: atomic { letting_go[POSTER] -> driven = false; letting_go[POSTER] = false }
+    :: atomic { letting_go[POLLER] -> driven = false; letting_go[POLLER] = false }
+    :: atomic { letting_go[WAITER] -> driven = false; letting_go[WAITER] = false }
+    od
+}
+#endif
+
+active proctype accountant() {
+    ended == 4;
+    assert(done == OPERATIONS && !watched && !sleeper && fiber == none)
+}
