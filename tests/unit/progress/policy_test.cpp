@@ -178,7 +178,8 @@ TEST_F(PolicyTest, OnOneCoreNothingSpins) {
     });
 }
 
-// From here on this thread and those that it makes are an ordinary user's, who may not make a thread more important than it is.
+// From here on this thread and those that it makes are an ordinary user's, who may not make a thread more important
+// than it is.
 void give_up_the_right_to_change_classes() {
     __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3] = {};

@@ -252,81 +252,95 @@ TEST_F(SequenceTest, SeveralDriveWhileOnePosts) {
 
 // Threads that wait asleep, one that posts, and two that open what operations wait for, each at any moment: whoever is
 // turned away, late or asleep, all goes on.
-class NothingIsMissed : public SequenceTest, public testing::WithParamInterface<Progress> {};
+class NothingIsMissed : public SequenceTest, public testing::WithParamInterface<Progress> {
+  protected:
+    static constexpr uint32_t kOperations = 3000, kGates = 2, kWaiters = 2;
 
-TEST_P(NothingIsMissed, AtAnyMoment) {
-    constexpr uint32_t kOperations = 3000, kGates = 2;
+    NothingIsMissed() {
+        printf("seed %u\n", seed);
+        pe.policy.spin_ns = pe.policy.yield_ns = 0;
+        pe.policy.monitor = os::find_monitor(os::MonitorChoice::kFake);
+    }
+
+    static void pause_a_little(std::mt19937& random) {
+        for (uint32_t i = random() % 400; i > 0; --i) os::pause();
+        if (random() % 16 == 0)
+            std::this_thread::yield();
+    }
+    // Opens the gate to each operation some time after that has come there.
+    void open_all(uint32_t g) {
+        std::mt19937 random(seed + g);
+        for (uint32_t i = 1; i <= kOperations; ++i) {
+            while (arrived[g].load(std::memory_order_relaxed) < i) std::this_thread::yield();
+            pause_a_little(random);
+            gates[g].open(i);
+        }
+    }
+    void wait_often(uint32_t waiter) {
+        std::mt19937 random(seed + kGates + waiter);
+        for (uint32_t i = 1; i <= kOperations; i += random() % 3) {
+            pause_a_little(random);
+            pe.engine.wait_until("test", [&] { return done.load(std::memory_order_acquire) >= i; });
+        }
+    }
+    void post_all(Sequence& sequence) {
+        std::mt19937 random(seed + kGates + kWaiters);
+        for (uint32_t i = 1; i <= kOperations; ++i) {
+            sequence.post([this, i] {
+                for (uint32_t g = 0; g < kGates; ++g) {
+                    arrived[g].store(i, std::memory_order_relaxed);
+                    wait_for_gate("test", gates[g], i);
+                }
+                done.store(i, std::memory_order_release);
+            });
+            pe.engine.engage(false);
+            if (random() % 4 == 0)
+                sequence.wait("test");
+            pause_a_little(random);
+        }
+        sequence.wait("test");
+    }
+    void play() {
+        ASSERT_EQ(pe.engine.set_progress(GetParam()), nullptr);
+        std::vector<std::thread> others;
+        for (uint32_t g = 0; g < kGates; ++g) others.push_back(pe.thread([this, g] { open_all(g); }));
+        for (uint32_t w = 0; w < kWaiters; ++w) others.push_back(pe.thread([this, w] { wait_often(w); }));
+        post_all(pe.make_sequence());
+        for (std::thread& other : others) other.join();
+    }
+    // Where nothing has happened for a long time, the test has failed, and this rings until it is over.
+    void watch_over() {
+        uint32_t seen = 0;
+        uint64_t since_ns = os::now_ns();
+        bool lost = false;
+        while (!over.load(std::memory_order_relaxed)) {
+            os::sleep_ns(kMs);
+            const uint32_t now = done.load(std::memory_order_relaxed);
+            if (now != seen && !lost) {
+                seen = now;
+                since_ns = os::now_ns();
+            } else if (os::now_ns() - since_ns > kLostNs) {
+                if (!lost)
+                    ADD_FAILURE() << "operation " << now + 1 << " waits for ever, seed " << seed;
+                lost = true;
+                pe.engine.look_again();
+            }
+        }
+    }
+
     const uint32_t seed = std::random_device{}();
-    printf("seed %u\n", seed);
-    pe.policy.spin_ns = pe.policy.yield_ns = 0;
-    pe.policy.monitor = os::find_monitor(os::MonitorChoice::kFake);
     std::atomic<uint32_t> done{0}, arrived[kGates] = {};
     sync::Gate gates[kGates] = {};
     std::atomic<bool> over{false};
-    std::thread play([&] {
-        pe.run([&] {
-            ASSERT_EQ(pe.engine.set_progress(GetParam()), nullptr);
-            Sequence& sequence = pe.make_sequence();
-            const auto pause_a_little = [](std::mt19937& random) {
-                for (uint32_t i = random() % 400; i > 0; --i) os::pause();
-                if (random() % 16 == 0)
-                    std::this_thread::yield();
-            };
-            std::vector<std::thread> others;
-            for (uint32_t g = 0; g < kGates; ++g)
-                others.push_back(pe.thread([&, g] {
-                    std::mt19937 random(seed + g);
-                    for (uint32_t i = 1; i <= kOperations; ++i) {
-                        while (arrived[g].load(std::memory_order_relaxed) < i) std::this_thread::yield();
-                        pause_a_little(random);
-                        gates[g].open(i);
-                    }
-                }));
-            for (uint32_t waiter = 0; waiter < 2; ++waiter)
-                others.push_back(pe.thread([&, waiter] {
-                    std::mt19937 random(seed + kGates + waiter);
-                    for (uint32_t i = 1; i <= kOperations; i += random() % 3) {
-                        pause_a_little(random);
-                        pe.engine.wait_until("test", [&] { return done.load(std::memory_order_acquire) >= i; });
-                    }
-                }));
-            std::mt19937 random(seed + kGates + 2);
-            for (uint32_t i = 1; i <= kOperations; ++i) {
-                sequence.post([&, i] {
-                    for (uint32_t g = 0; g < kGates; ++g) {
-                        arrived[g].store(i, std::memory_order_relaxed);
-                        wait_for_gate("test", gates[g], i);
-                    }
-                    done.store(i, std::memory_order_release);
-                });
-                pe.engine.engage(false);
-                if (random() % 4 == 0)
-                    sequence.wait("test");
-                pause_a_little(random);
-            }
-            sequence.wait("test");
-            for (std::thread& other : others) other.join();
-        });
+};
+
+TEST_P(NothingIsMissed, AtAnyMoment) {
+    std::thread player([&] {
+        pe.run([&] { play(); });
         over.store(true, std::memory_order_relaxed);
     });
-    // From outside: where nothing has happened for a long time, the test has failed, and rings until it is over.
-    uint32_t seen = 0;
-    uint64_t since_ns = os::now_ns();
-    bool lost = false;
-    while (!over.load(std::memory_order_relaxed)) {
-        os::sleep_ns(kMs);
-        const uint32_t now = done.load(std::memory_order_relaxed);
-        if (now != seen && !lost) {
-            seen = now;
-            since_ns = os::now_ns();
-        } else if (os::now_ns() - since_ns > kLostNs) {
-            if (!lost)
-                ADD_FAILURE() << "operation " << now + 1 << " waits for ever, seed " << seed;
-            lost = true;
-            pe.engine.look_again();
-        }
-    }
-    play.join();
+    watch_over();
+    player.join();
     EXPECT_EQ(done, kOperations);
 }
 
