@@ -37,6 +37,33 @@ int quota_cores() {
     return least;
 }
 
+// The CPUs of a list that the kernel keeps for the CPU, but for itself. False when there is no list.
+bool read_others(int cpu, const char* list, uint64_t* cpus, size_t words, const char* cpu_folder) {
+    constexpr size_t kWordBits = 64;
+    memset(cpus, 0, words * sizeof *cpus);
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/cpu%d/%s", cpu_folder, cpu, list);
+    FILE* const file = fopen(path, "re");
+    if (!file)
+        return false;
+    // A list of numbers and ranges: 3,35 or 0-1.
+    size_t first, last;
+    while (fscanf(file, "%zu", &first) == 1) {
+        int separator = fgetc(file);
+        last = first;
+        if (separator == '-' && fscanf(file, "%zu", &last) == 1)
+            separator = fgetc(file);
+        for (size_t it = first; it <= last && it < words * kWordBits; ++it)
+            cpus[it / kWordBits] |= uint64_t{1} << (it % kWordBits);
+        if (separator != ',')
+            break;
+    }
+    fclose(file);
+    if (static_cast<size_t>(cpu) < words * kWordBits)
+        cpus[static_cast<size_t>(cpu) / kWordBits] &= ~(uint64_t{1} << (static_cast<size_t>(cpu) % kWordBits));
+    return true;
+}
+
 int affine_cores() {
     // Machines with more than CPU_SETSIZE CPUs need a larger set; the kernel says EINVAL until it is large enough.
     for (int cpus = CPU_SETSIZE; cpus <= (1 << 20); cpus *= 2) {
@@ -67,28 +94,12 @@ int usable_cores() {
 }
 
 void smt_siblings(int cpu, uint64_t* cpus, size_t words, const char* cpu_folder) {
-    constexpr size_t kWordBits = 64;
-    memset(cpus, 0, words * sizeof *cpus);
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/cpu%d/topology/thread_siblings_list", cpu_folder, cpu);
-    FILE* const file = fopen(path, "re");
-    if (!file)
-        return;
-    // A list of numbers and ranges: 3,35 or 0-1.
-    size_t first, last;
-    while (fscanf(file, "%zu", &first) == 1) {
-        int separator = fgetc(file);
-        last = first;
-        if (separator == '-' && fscanf(file, "%zu", &last) == 1)
-            separator = fgetc(file);
-        for (size_t it = first; it <= last && it < words * kWordBits; ++it)
-            cpus[it / kWordBits] |= uint64_t{1} << (it % kWordBits);
-        if (separator != ',')
-            break;
-    }
-    fclose(file);
-    if (static_cast<size_t>(cpu) < words * kWordBits)
-        cpus[static_cast<size_t>(cpu) / kWordBits] &= ~(uint64_t{1} << (static_cast<size_t>(cpu) % kWordBits));
+    read_others(cpu, "topology/thread_siblings_list", cpus, words, cpu_folder);
+}
+
+void cache_siblings(int cpu, uint64_t* cpus, size_t words, const char* cpu_folder) {
+    if (!read_others(cpu, "cache/index3/shared_cpu_list", cpus, words, cpu_folder))
+        read_others(cpu, "cache/index2/shared_cpu_list", cpus, words, cpu_folder);
 }
 
 void usable_cpus(uint64_t* cpus, size_t words) {

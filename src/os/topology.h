@@ -20,6 +20,9 @@ void usable_cpus(uint64_t* cpus, size_t words);
 // cpu_folder: where it tells, but in tests.
 void smt_siblings(int cpu, uint64_t* cpus, size_t words, const char* cpu_folder = "/sys/devices/system/cpu");
 
+// Likewise the other CPUs that share the CPU's last-level cache.
+void cache_siblings(int cpu, uint64_t* cpus, size_t words, const char* cpu_folder = "/sys/devices/system/cpu");
+
 // Bytes of the last-level cache, as the kernel tells; 32 MiB where it does not.
 size_t last_level_cache_bytes();
 

@@ -254,24 +254,29 @@ void Engine::rest(uint32_t heard, uint32_t seen) {
 
 // From here on the background thread runs on the job's CPUs, whatever its PE is bound to, but not on this one: its
 // caller computes there, and the kernel likes to wake a thread beside the one that woke it. Where it watches a line, it
-// runs on a sibling of this one, if there is one, which loses little by it. Where that leaves no CPU, or the kernel
-// says no, it stays where it is.
+// runs on a sibling of this one, if there is one, which loses little by it; otherwise where the caller's cache is, if
+// that leaves a CPU. Where nothing leaves a CPU, or the kernel says no, it stays where it is.
 void Engine::move_beside(int cpu) {
     if (cpu == beside_)
         return;
     beside_ = cpu;
-    constexpr int kWordBits = 64;
-    uint64_t cpus[kMostCpuWords] = {};
+    uint64_t cpus[kMostCpuWords] = {}, near[kMostCpuWords];
     std::copy_n(cpus_, cpu_words_, cpus);
+    constexpr int kWordBits = 64;
     if (cpu >= 0 && static_cast<size_t>(cpu) < cpu_words_ * kWordBits) {
-        uint64_t siblings[kMostCpuWords] = {};
-        os::smt_siblings(cpu, siblings, cpu_words_);
-        uint64_t any = 0;
-        for (size_t i = 0; i < cpu_words_; ++i) any |= siblings[i] &= cpus_[i];
-        if (any && rest_.load(std::memory_order_relaxed) == Rest::kMonitor)
-            std::copy_n(siblings, cpu_words_, cpus);
-        else
-            cpus[cpu / kWordBits] &= ~(uint64_t{1} << (cpu % kWordBits));
+        cpus[cpu / kWordBits] &= ~(uint64_t{1} << (cpu % kWordBits));
+        const auto take_if_any_are_the_jobs = [&] {
+            uint64_t any = 0;
+            for (size_t i = 0; i < cpu_words_; ++i) any |= near[i] &= cpus[i];
+            if (any)
+                std::copy_n(near, cpu_words_, cpus);
+        };
+        os::cache_siblings(cpu, near, cpu_words_);
+        take_if_any_are_the_jobs();
+        if (rest_.load(std::memory_order_relaxed) == Rest::kMonitor) {
+            os::smt_siblings(cpu, near, cpu_words_);
+            take_if_any_are_the_jobs();
+        }
     }
     sched_setaffinity(0, cpu_words_ * sizeof *cpus, reinterpret_cast<const cpu_set_t*>(cpus));
 }

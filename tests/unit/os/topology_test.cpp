@@ -25,15 +25,15 @@ class CpuFolder {
     CpuFolder(const CpuFolder&) = delete;
     CpuFolder& operator=(const CpuFolder&) = delete;
 
-    void list(int cpu, const std::string& siblings) const {
-        const std::filesystem::path folder = path_ + "/cpu" + std::to_string(cpu) + "/topology";
-        std::filesystem::create_directories(folder);
-        std::ofstream(folder / "thread_siblings_list") << siblings;
+    void list(int cpu, const std::string& siblings, const char* file = "topology/thread_siblings_list") const {
+        const std::filesystem::path path = path_ + "/cpu" + std::to_string(cpu) + "/" + file;
+        std::filesystem::create_directories(path.parent_path());
+        std::ofstream(path) << siblings;
     }
     // The numbers of the siblings, of `words` words that were all ones before.
-    std::vector<int> siblings(int cpu, size_t words = 2) const {
+    std::vector<int> siblings(int cpu, size_t words = 2, decltype(smt_siblings)* find = smt_siblings) const {
         std::vector<uint64_t> cpus(words + 1, ~uint64_t{0});
-        smt_siblings(cpu, cpus.data(), words, path_.c_str());
+        find(cpu, cpus.data(), words, path_.c_str());
         EXPECT_EQ(cpus[words], ~uint64_t{0}) << "writes behind its room";
         std::vector<int> numbers;
         for (size_t i = 0; i < 64 * words; ++i)
@@ -51,6 +51,15 @@ class CpuFolder {
 };
 
 using Numbers = std::vector<int>;
+
+TEST(CacheSiblings, ShareTheLastLevelThatThereIs) {
+    const CpuFolder folder;
+    EXPECT_EQ(folder.siblings(1, 2, cache_siblings), Numbers{});
+    folder.list(1, "0-1\n", "cache/index2/shared_cpu_list");
+    EXPECT_EQ(folder.siblings(1, 2, cache_siblings), Numbers{0});
+    folder.list(1, "0-3,70\n", "cache/index3/shared_cpu_list");
+    EXPECT_EQ(folder.siblings(1, 2, cache_siblings), (Numbers{0, 2, 3, 70}));
+}
 
 TEST(SmtSiblings, AreTheOthersOfTheList) {
     const CpuFolder folder;
