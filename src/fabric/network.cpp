@@ -319,6 +319,8 @@ void Network::serve() {
         if (kind != Service::kNone)
             for (const auto& wire : wires_) moved |= wire->poll();
         seen = polls_.load(std::memory_order_relaxed);  // what goes on after a poll may poll itself
+        if (kind == Service::kSpins && !moved)
+            sched_yield();
         if (moved || kind == Service::kSpins)
             continue;
         woken = true;

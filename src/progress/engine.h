@@ -113,7 +113,7 @@ class Engine {
 
     // False when nothing is, and nothing else of this PE can be: there is no network, whose books are elsewhere.
     bool may_be_outstanding() const { return outstanding_.load(std::memory_order_acquire) != 0 || has_network_; }
-    void set_network() { has_network_ = true; }
+    void set_network() { has_network_ = policy_.has_network = true; }
 
     // Does one slice of a task that is_mine(owners) accepts; false when there is none.
     template <class IsMine>
@@ -192,7 +192,7 @@ class Engine {
     const size_t cpu_words_;
     alignas(128) std::atomic<uint32_t> outstanding_{0};
     uint32_t launcher_threads_ = 0;
-    bool has_network_ = false;       // set by init
+    bool has_network_ = false;
     std::atomic<uint64_t> used_{0};  // a bit for each task that is taken
     std::atomic<uint64_t> open_{0};  // and for each with slices to claim
     std::atomic<Sequence*> sequences_{nullptr};

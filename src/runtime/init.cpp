@@ -277,7 +277,6 @@ bool open_network(char* error) {
     }
     is_leaving.store(false, std::memory_order_relaxed);
     progress::engine->set_network();
-    progress::wait_policy->has_network = true;
     progress::wait_policy->hand_over = [] { fabric::network->take_over(); };
     return true;
 }
