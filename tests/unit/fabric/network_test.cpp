@@ -357,6 +357,7 @@ TEST_F(ServiceTest, SpinningItServesAlthoughOthersWait) {
 TEST_F(ServiceTest, TakingOverEndsANap) {
     policies[1].posted = policies[1].pollers = 1;  // naps, one behind the other
     EXPECT_TRUE(becomes([&] {
+        networks[1]->set_service(Service::kSleeps);  // it may sleep on its descriptors, having had to tell something
         os::sleep_ns(kMs / 4);
         woken = 0;
         networks[1]->take_over();
