@@ -150,7 +150,7 @@ void barrier(const char* function) {
     sync::Meeting& meeting = job.page->meeting;
     const uint32_t count = ++job.barriers;
     meeting.arrive(static_cast<uint32_t>(job.n_slots), count);
-    progress::wait_for_gate(function, meeting.released, count);
+    progress::wait_for_gate_of_job(function, meeting.released, count);
 }
 
 void barrier_of_world(const char* function) {

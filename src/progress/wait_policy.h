@@ -202,6 +202,26 @@ inline void wait_for_gate(const char* function, sync::Gate& gate, uint32_t targe
     wait_at_gate(function, gate, [&] { return gate.reached(target); }, [&] { gate.sleep(target, nullptr); });
 }
 
+// The same for a gate of the whole job, which whoever opens it may share no bells with this PE.
+inline void wait_for_gate_of_job(const char* function, sync::Gate& gate, uint32_t target) {
+    constexpr uint64_t kPollNs = 1000000;
+    const auto ready = [&] { return gate.reached(target); };
+    if (ready())
+        return;
+    WaitSteps steps(function, &gate, true);
+    while (!ready()) {
+        if (!steps.step(ready))
+            continue;
+        if (!wait_policy || !wait_policy->polls_asleep()) {
+            gate.sleep(target, nullptr);
+            continue;
+        }
+        const timespec deadline = os::to_timespec(os::now_ns() + kPollNs);
+        gate.sleep(target, &deadline);
+        wait_policy->poll();
+    }
+}
+
 // Returns when gate is open to target, which it stays until this thread has seen it.
 inline void wait_until_gate_holds(const char* function, sync::Gate& gate, uint32_t target) {
     wait_at_gate(function, gate, [&] { return gate.holds(target); }, [&] { gate.sleep_unless_holds(target, nullptr); });
