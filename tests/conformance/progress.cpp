@@ -89,17 +89,21 @@ std::vector<Post> one_of_each(size_t bytes, uint64_t number) {
     return posts;
 }
 
+bool spans_nodes() {
+    return shmem_team_n_pes(SHMEM_TEAM_SHARED) < n_pes;
+}
+
 // Whether a background thread is there under this policy whatever else runs: with auto on one node only where a core is
 // free for it.
 bool has_a_thread(const char* policy) {
-    return strncmp(policy, "thread", 6) == 0 || (strcmp(policy, "auto") == 0 && getenv("HEDDLE_NODE_PES"));
+    return strncmp(policy, "thread", 6) == 0 || (strcmp(policy, "auto") == 0 && spans_nodes());
 }
 
 // On one node a short one that is alone has done at once what others wait for, and its poster does the rest when it
 // waits; a background thread is woken for what is longer.
 constexpr size_t kShortBytes = 16384;
 bool is_for_the_background(const Post& post) {
-    return getenv("HEDDLE_NODE_PES") || post.move.nelems * post.what->info.bytes > kShortBytes;
+    return spans_nodes() || post.move.nelems * post.what->info.bytes > kShortBytes;
 }
 
 // Nobody calls the library between posting and the end of all; the test's time limit says when nobody does it.
@@ -127,6 +131,20 @@ void by_polling(const std::vector<size_t>& sizes) {
         for (const Post& post : posts) post.check("dest");
         end_round();
     }
+}
+
+// What was posted while nobody made progress is carried on by the thread that a later policy brings.
+void from_manual_to_a_thread(const char* policy) {
+    CHECK_EQ(shmemx_progress_policy("manual"), 0);
+    std::vector<Post> posts = one_of_each(200000, 2);
+    std::erase_if(posts, [](const Post& post) { return !is_for_the_background(post); });
+    shmemx_request_t request = SHMEMX_REQUEST_NULL;
+    for (const Post& post : posts) post.fill(), post.post(&request);
+    CHECK_EQ(shmemx_progress_policy(policy), 0);
+    for (const Post& post : posts) watch(post, [] { nap_ms(1); });
+    shmemx_request_wait(&request);
+    for (const Post& post : posts) post.check("dest");
+    end_round();
 }
 
 // Without outstanding operations it does nothing, whoever calls it.
@@ -210,6 +228,7 @@ int main() {
             by_the_background(kFewSizes);
         by_polling(kFewSizes);
     }
+    for (const char* policy : {"thread", "thread:block"}) from_manual_to_a_thread(policy);
     changes();
     destroy_groups(groups);
     return finish();
