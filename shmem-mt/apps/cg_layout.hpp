@@ -12,19 +12,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "range.hpp"
+
 namespace shmem_mt {
 
 constexpr long kSlice = 64;
-
-struct Range {
-    long begin, end;
-
-    // The part of one of `sharers`; they take all of it.
-    Range share(int index, int sharers) const {
-        const long length = end - begin;
-        return {begin + length * index / sharers, begin + length * (index + 1) / sharers};
-    }
-};
 
 // A slice in a whole vector.
 struct Block {

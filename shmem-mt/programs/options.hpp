@@ -35,7 +35,8 @@ struct Options {
     double compute_ratio = 1;       // overlap: seconds of computing for a second of communicating
     long seed = 1;                  // alltoallv: the sizes of the blocks
     double sleep_s = 1.0;           // wait_burn: how long PE 0 sleeps
-    std::string problem = "S";      // mini-apps: the class of the problem
+    std::string size = "tiny";      // mini-apps: tiny, small, medium, large, or a number (problem_size.hpp)
+    std::string problem;            // cg, is: the class of the problem; empty: by size
     long pieces = 0;                // mini-apps: how many parts an overlapped exchange has; 0: by its size
     long poll_rows = 0;             // mini-apps: rows between two polls of the manual form; 0: what turns out best
     bool validate = true;
@@ -89,6 +90,13 @@ inline std::vector<long> parse_longs(const char* program, const char* name, cons
     return values;
 }
 
+constexpr const char* kSizeNames[] = {"tiny", "small", "medium", "large"};
+constexpr double kLargestSize = 1e9;
+
+inline bool is_size_name(const std::string& text) {
+    return std::find(std::begin(kSizeNames), std::end(kSizeNames), text) != std::end(kSizeNames);
+}
+
 // Ends the program when one of the lists names what is not there.
 inline void check_names(const char* program, const Options& options, const std::vector<std::string>& known_ops) {
     const struct {
@@ -119,31 +127,19 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
     options.ops = known_ops;
     const char* program = argv[0];
     static const option kLong[] = {
-        {"ops", required_argument, nullptr, 'o'},
-        {"sizes", required_argument, nullptr, 's'},
-        {"syncs", required_argument, nullptr, 'y'},
-        {"placements", required_argument, nullptr, 'p'},
-        {"contexts", required_argument, nullptr, 'c'},
-        {"threads", required_argument, nullptr, 't'},
-        {"samples", required_argument, nullptr, 'n'},
-        {"sample-ms", required_argument, nullptr, 'm'},
-        {"point-ms", required_argument, nullptr, 'P'},
-        {"sleep-ms", required_argument, nullptr, 'S'},
-        {"batches", required_argument, nullptr, 'b'},
-        {"teams", required_argument, nullptr, 'T'},
-        {"buffer-bytes", required_argument, nullptr, 'B'},
-        {"no-validate", no_argument, nullptr, 'V'},
-        {"plant-fault", required_argument, nullptr, 'F'},
-        {"compute-ratio", required_argument, nullptr, 'C'},
-        {"seed", required_argument, nullptr, 'D'},
-        {"policies", required_argument, nullptr, 'L'},
-        {"polls-us", required_argument, nullptr, 'U'},
-        {"waits-ms", required_argument, nullptr, 'W'},
-        {"form", required_argument, nullptr, 'o'},
-        {"class", required_argument, nullptr, 'K'},
-        {"pieces", required_argument, nullptr, 'i'},
-        {"poll-rows", required_argument, nullptr, 'R'},
-        {nullptr, 0, nullptr, 0},
+        {"ops", required_argument, nullptr, 'o'},          {"sizes", required_argument, nullptr, 's'},
+        {"syncs", required_argument, nullptr, 'y'},        {"placements", required_argument, nullptr, 'p'},
+        {"contexts", required_argument, nullptr, 'c'},     {"threads", required_argument, nullptr, 't'},
+        {"samples", required_argument, nullptr, 'n'},      {"sample-ms", required_argument, nullptr, 'm'},
+        {"point-ms", required_argument, nullptr, 'P'},     {"sleep-ms", required_argument, nullptr, 'S'},
+        {"batches", required_argument, nullptr, 'b'},      {"teams", required_argument, nullptr, 'T'},
+        {"buffer-bytes", required_argument, nullptr, 'B'}, {"no-validate", no_argument, nullptr, 'V'},
+        {"plant-fault", required_argument, nullptr, 'F'},  {"compute-ratio", required_argument, nullptr, 'C'},
+        {"seed", required_argument, nullptr, 'D'},         {"policies", required_argument, nullptr, 'L'},
+        {"polls-us", required_argument, nullptr, 'U'},     {"waits-ms", required_argument, nullptr, 'W'},
+        {"form", required_argument, nullptr, 'o'},         {"size", required_argument, nullptr, 'Z'},
+        {"class", required_argument, nullptr, 'K'},        {"pieces", required_argument, nullptr, 'i'},
+        {"poll-rows", required_argument, nullptr, 'R'},    {nullptr, 0, nullptr, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
         const std::string value = optarg ? optarg : "";
@@ -201,6 +197,11 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
                 break;
             case 'W':
                 options.waits_ms = parse_longs(program, "waits-ms", value, 60000);
+                break;
+            case 'Z':
+                if (!is_size_name(value))
+                    parse_number(program, "size", value, 1, kLargestSize);
+                options.size = value;
                 break;
             case 'K':
                 options.problem = value;

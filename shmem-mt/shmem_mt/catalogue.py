@@ -152,6 +152,9 @@ SPINNING_OPS = ("thread:spin",)
 # Where a peer is in reach of an instruction these are what the blocking forms are.
 NETWORK_OPS = ("atomic_fetch_add_nbi", "requests_fetch_add")
 
+# How large a mini-app's problem is: a fraction of a second, about a second, ten, minutes. A number is what it counts.
+SIZES = ("tiny", "small", "medium", "large")
+
 SYNCS = {
     "quiet": "quiet after the messages (bandwidth: after each window)",
     "quiet_each": "quiet after every operation",

@@ -79,6 +79,9 @@ def _add_run(commands):
     run.add_argument("--pes", type=_numbers(MAX_PES), metavar="N,...", help="numbers of PEs")
     run.add_argument("--threads", type=_numbers(62), metavar="N,...", help="threads per PE")
     run.add_argument("--sizes", type=_numbers(1 << 26), metavar="BYTES,...", help="message sizes")
+    run.add_argument(
+        "--size", type=_size, metavar="SIZE", help="mini-apps: tiny, small, medium, large, or a number (see list)"
+    )
     run.add_argument("--sync", type=_names, metavar="NAME,...", help="only these synchronizations (see list)")
     run.add_argument("--only", type=_names, metavar="NAME,...", help="only these benchmarks (see list)")
     run.add_argument("--out", metavar="DIR", help="run folder; an existing one is continued")
@@ -132,6 +135,12 @@ def _ratio(text):
     if not 0.01 <= value <= 100:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0.01 to 100")
     return value
+
+
+def _size(text):
+    if text not in catalogue.SIZES and not (text.isdecimal() and 1 <= int(text) <= 10**9):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither {', '.join(catalogue.SIZES)} nor a number up to 10^9")
+    return text
 
 
 def _rate(text):

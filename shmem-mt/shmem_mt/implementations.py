@@ -10,23 +10,11 @@ import sys
 from dataclasses import dataclass, field
 
 from shmem_mt import fabrics
-from shmem_mt.catalogue import SETTINGS
+from shmem_mt.catalogue import BENCHMARKS, SETTINGS
 from shmem_mt.errors import UserError
 from shmem_mt.machine import first_line
 
-PROGRAMS = (
-    "latency",
-    "bandwidth",
-    "message_rate",
-    "overlap",
-    "collectives",
-    "collectives_mt",
-    "halo",
-    "alltoallv",
-    "wait",
-    "startup",
-    "cg",
-)
+PROGRAMS = tuple(dict.fromkeys(benchmark.program for benchmark in BENCHMARKS))
 COMPILE_TIMEOUT_S = 180
 
 # Feature probes: macro name -> a program that compiles and links where the feature is there.

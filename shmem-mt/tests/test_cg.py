@@ -85,6 +85,9 @@ def test_points_add_up(implementation, tmp_path):
         for r, total, compute, wait in zip(*(p["samples"] for p in (rate, *parts))):
             assert 0 < wait < total and compute == pytest.approx(total - wait, rel=1e-6)
             assert r == pytest.approx(25 * 15 / total, rel=1e-6)
+        share = by_name[form, "communication", "communication", "%"]
+        for percent, total, wait in zip(*(p["samples"] for p in (share, parts[0], parts[2]))):
+            assert percent == pytest.approx(100 * wait / total, rel=1e-6)
 
 
 FAULTS = (
@@ -95,6 +98,13 @@ FAULTS = (
     "last-element-missing",
     "skipped-computation",
 )
+
+
+def test_the_verdict_says_where_the_time_goes(implementation):
+    (verdict,) = verdicts(implementation, 2, 1, "--form", "blocking").values()
+    seconds = verdict["seconds"]
+    assert seconds.keys() == {"total", "compute", "wait"}
+    assert 0 < seconds["wait"] < seconds["total"] and 0 < verdict["communication_percent"] < 100
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -133,6 +143,8 @@ def test_forms_missing_are_skipped_by_name(implementation, tmp_path):
     "arguments,words",
     [
         (["--class", "B"], "--class: there is no class B; there are S, W, A"),
+        (["--size", "7"], "--size 7: there are tiny (class S), small (W), medium and large (A)"),
+        (["--size", "huge"], "--size: 'huge' is not a number between 1 and"),
         (["--form", "odd"], "unknown operation odd; there are blocking, manual,"),
         (["--pieces", "0"], "--pieces: '0' is not a number between 1 and 64"),
         (["--poll-rows", "-3"], "--poll-rows: '-3' is not a number between"),
@@ -144,15 +156,15 @@ def test_bad_options_end_with_status_2(implementation, arguments, words):
     assert words in done.stderr
 
 
-def test_plan_takes_any_number_of_pes_and_names_a_class():
+def test_plan_takes_any_number_of_pes_and_names_a_size():
     chosen = plan.Choices(pes=(1, 3), threads=(2,))
     only = catalogue.select(["cg"])
     catalogue.check_pes(only, chosen.pes)
     for profiles in (plan.PROFILES, plan.NETWORK_PROFILES):
-        for name, classes in (("quick", {"S"}), ("full", {"W", "A"})):
+        for name, sizes in (("quick", {"tiny"}), ("full", {"small", "medium"})):
             starts = plan.starts(profiles[name], only, chosen, cores=2)
             assert {(s.program, s.pes, s.threads) for s in starts} == {("cg", pes, 2) for pes in (1, 3)}
-            assert {s.arguments[s.arguments.index("--class") + 1] for s in starts} == classes
+            assert {s.arguments[s.arguments.index("--size") + 1] for s in starts} == sizes
             spins = {"thread:spin" in s.arguments[s.arguments.index("--ops") + 1].split(",") for s in starts}
             assert spins == {name == "full"}
 
@@ -175,7 +187,7 @@ def test_the_driver_measures_it(shmem_mt, wrappers, tmp_path):
     )
     assert status == 0, stderr
     results = read_results(tmp_path / "run")
-    assert {r["metric"] for r in results} == {"rate", "time"} and all(r["valid"] for r in results)
+    assert {r["metric"] for r in results} == {"rate", "time", "communication"} and all(r["valid"] for r in results)
     assert shmem_mt("report", tmp_path / "run")[0] == 0
 
 
