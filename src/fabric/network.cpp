@@ -4,12 +4,12 @@
 #include "os/asymmetric_fence.h"
 #include "os/clock.h"
 #include "os/memfd.h"
+#include "os/own_thread.h"
 #include "os/plugin.h"
 
 #include <dlfcn.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -235,11 +235,7 @@ bool Network::start() {
     parting_.store(false, std::memory_order_relaxed);
     if (pulse_)
         pulse_->begin();
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);  // the program's signals are for its own threads
-    serving_ = pthread_create(&service_, nullptr, run_service, this) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    serving_ = os::start_own_thread(&service_, run_service, this) == 0;
     return serving_;
 }
 

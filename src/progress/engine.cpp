@@ -1,10 +1,10 @@
 #include "progress/engine.h"
 
+#include "os/own_thread.h"
 #include "os/pause.h"
 #include "os/topology.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <algorithm>
 
 namespace heddle::progress {
@@ -186,11 +186,7 @@ bool Engine::start_thread() {
         pe_ = pe_of_thread();
     beside_ = -1;
     polite_ = Rest::kBlock;
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);  // the program's signals are for its own threads
-    const bool failed = pthread_create(&thread_, nullptr, run_thread, this) != 0;
-    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    const bool failed = os::start_own_thread(&thread_, run_thread, this) != 0;
     if (failed)
         started_.store(false, std::memory_order_release);
     return !failed;

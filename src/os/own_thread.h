@@ -1,0 +1,21 @@
+// Threads that the library starts for itself. The program's signals are for its own threads, so these take none; but
+// for those that a fault of the thread itself raises, which no other thread could take.
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+
+namespace heddle::os {
+
+// pthread_create with such a thread; its result.
+inline int start_own_thread(pthread_t* thread, void* (*run)(void*), void* argument) {
+    sigset_t all, old;
+    sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP}) sigdelset(&all, fault);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    const int result = pthread_create(thread, nullptr, run, argument);
+    pthread_sigmask(SIG_SETMASK, &old, nullptr);
+    return result;
+}
+
+}  // namespace heddle::os
