@@ -4,7 +4,7 @@ import html
 import os
 import time
 
-from shmem_mt import __version__, collectives, fabrics, summary
+from shmem_mt import __version__, collectives, fabrics, mini_apps, summary
 from shmem_mt.live import describe
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -189,6 +189,14 @@ def _tables(points, fabric):
         own.labels,
         points.colours,
         [(None, summary.headline_rows(own)), *beside],
+    )
+    text += _table(
+        "mini-apps" + suffix,
+        f"Mini-apps, {_escape(fabric)}",
+        over + "Seconds a run, by form, its answer checked; below each, the share of communication.",
+        own.labels,
+        points.colours,
+        mini_apps.rows(own),
     )
     theirs = points.among(lambda benchmark: benchmark == collectives.BENCHMARK)
     return text + _table(

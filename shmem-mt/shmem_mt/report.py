@@ -2,7 +2,7 @@
 
 import os
 
-from shmem_mt import by_category, by_policy, collectives, fabrics, interactive, page, pictures
+from shmem_mt import by_category, by_policy, collectives, fabrics, interactive, mini_apps, page, pictures
 from shmem_mt.charts import Points, all_charts
 from shmem_mt.errors import UserError
 from shmem_mt.results import load_machine, load_results
@@ -39,7 +39,7 @@ def report(options):
 def _charts(points, fabric):
     """Those of one fabric, which they name unless all points are on-node."""
     own = points.over(fabric)
-    charts = all_charts(own) + by_category.charts(own) + by_policy.charts(own)
+    charts = all_charts(own) + by_category.charts(own) + by_policy.charts(own) + mini_apps.charts(own)
     charts += collectives.charts(own.among(lambda name: name == collectives.BENCHMARK))
     for chart in charts if points.fabrics() != [fabrics.ON_NODE.name] else ():
         chart.slug += fabrics.suffix(fabric)

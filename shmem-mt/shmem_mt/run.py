@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from shmem_mt import __version__, catalogue, fabrics, hosts, implementations, machine, mpi, plan
+from shmem_mt import __version__, catalogue, fabrics, hosts, implementations, machine, mini_apps, mpi, plan
 from shmem_mt.errors import UserError
 from shmem_mt.live import Display, describe
 from shmem_mt.results import RunFolder
@@ -252,6 +252,8 @@ class Session:
         for problem in dict.fromkeys(self.problems):
             times = self.problems.count(problem)
             print(f"shmem-mt: {problem}" + (f" ({times} times)" if times > 1 else ""), file=sys.stderr)
+        for line in mini_apps.verdict_lines([r for r in results if r["label"] in ours]):
+            print(line)
         print(f"{len(results)} points in {os.path.join(self.folder.directory, 'results.jsonl')}")
         return 1 if invalid or self.problems else 0
 

@@ -160,6 +160,7 @@ def sample_points(label, faster):
         yield make_point(label, **cg, metric="rate", unit="iterations/s", part="total", scale=2e4 * faster)
         for part in ("total", "compute", "wait"):
             yield make_point(label, **cg, metric="time", unit="s", part=part, scale=1e-2 / faster)
+        yield make_point(label, **cg, metric="communication", unit="%", part="communication", scale=30)
     yield from sample_startup(label, faster)
     yield from sample_collectives(label, faster)
 
