@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sees to what `make` needs: scripts/require.sh build|test ...
+# Sees to what `make` needs: scripts/require.sh build|test|cross ...
 # Installs what is missing with apt-get when it may (root, Debian); otherwise says exactly what to install, and exits 1.
 set -u
 
@@ -22,9 +22,6 @@ for kind do
             need clang++-19 clang-19
             need valgrind valgrind
             need spin spin
-            # Cross-building for aarch64 (tests/cross): 60 MB, and a minute of one core for the library.
-            need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
-            need qemu-aarch64 qemu-user
             need chromium chromium
             need pkg-config pkg-config
             # The network, and jobs on several hosts (tests/network).
@@ -34,8 +31,12 @@ for kind do
             need ip iproute2
             need unshare util-linux
             ;;
+        cross)
+            need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
+            need qemu-aarch64 qemu-user
+            ;;
         *)
-            echo "require.sh: no such kind: $kind (build, test)" >&2
+            echo "require.sh: no such kind: $kind (build, test, cross)" >&2
             exit 2
             ;;
     esac
