@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from shmem_mt import fabrics
@@ -195,9 +196,12 @@ def programs_folder():
 
 def source_of(name):
     """The C++ file of that program: one of the benchmarks' or of the mini-apps', which lie beside them."""
-    programs = programs_folder()
-    app = os.path.join(_apps_folder(), name + ".cpp")
-    return app if os.path.exists(app) else os.path.join(programs, name + ".cpp")
+    return os.path.join(_apps_folder() if is_app(name) else programs_folder(), name + ".cpp")
+
+
+def is_app(program):
+    """Whether that program is a mini-app."""
+    return os.path.exists(os.path.join(_apps_folder(), program + ".cpp"))
 
 
 def _apps_folder():
@@ -283,17 +287,19 @@ def build(implementation, directory, programs, note):
     fresh = _read(os.path.join(directory, "stamp")) == stamp
     for macro, source in PROBES.items() if implementation.sources is None else ():
         implementation.features[macro] = _probe(implementation, directory, macro, source, fresh)
-    failures = {}
-    for program in filter(implementation.offers, programs):
+
+    def compile_one(program):
         binary = os.path.join(directory, program)
-        if not (fresh and os.path.exists(binary)):
-            note(f"compiling {program} with {implementation.label}")
-            source = (implementation.sources or {}).get(program, program)
-            problem = _compile(implementation, source_of(source), binary)
-            if problem:
-                failures[program] = problem
-                continue
-        implementation.binaries[program] = binary
+        if fresh and os.path.exists(binary):
+            return None
+        note(f"compiling {program} with {implementation.label}")
+        return _compile(implementation, source_of((implementation.sources or {}).get(program, program)), binary)
+
+    wanted = list(filter(implementation.offers, programs))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        problems = dict(zip(wanted, pool.map(compile_one, wanted)))
+    failures = {program: problem for program, problem in problems.items() if problem}
+    implementation.binaries.update((p, os.path.join(directory, p)) for p in wanted if p not in failures)
     with open(os.path.join(directory, "stamp"), "w", encoding="utf-8") as file:
         file.write(stamp)
     return failures

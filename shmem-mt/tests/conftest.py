@@ -8,10 +8,11 @@ import json
 import os
 import shlex
 import shutil
+import subprocess
 
 import pytest
 
-from shmem_mt import implementations, mpi
+from shmem_mt import fabrics, implementations, mpi
 from shmem_mt.cli import main
 from shmem_mt.runner import run_program
 
@@ -26,12 +27,25 @@ def wrappers():
     return oshcc, oshrun
 
 
+class _CompiledOnDemand(dict):
+    """The programs of an implementation; each is compiled when it is first asked for."""
+
+    def __init__(self, implementation, directory):
+        super().__init__()
+        self._implementation, self._directory = implementation, directory
+        implementations.build(implementation, directory, [], print)
+
+    def __missing__(self, program):
+        failures = implementations.build(self._implementation, self._directory, [program], print)
+        assert not failures, failures
+        return self[program]
+
+
 @pytest.fixture(scope="session")
 def implementation(wrappers, tmp_path_factory):
-    """The implementation with all programs compiled, once a session."""
+    """The implementation under test, its programs compiled once a session."""
     found = implementations.resolve([wrappers[0]], [wrappers[1]], ["test"])[0]
-    failures = implementations.build(found, str(tmp_path_factory.mktemp("build")), implementations.PROGRAMS, print)
-    assert not failures
+    found.binaries = _CompiledOnDemand(found, str(tmp_path_factory.mktemp("build")))
     return found
 
 
@@ -66,6 +80,23 @@ def run_points(implementation, tmp_path, program, pes, threads, *arguments):
     outcome = run_program(command, str(tmp_path / "log.txt"), 120, points.append, not implementation.is_open_mpi)
     assert outcome.ok, outcome.problem
     return points, {skip["what"] for skip in outcome.skips}
+
+
+def app_events(implementation, program, pes, threads, *arguments, fabric=fabrics.ON_NODE, hosts=None):
+    """What a short start of a mini-app, which must go well, prints."""
+    quick = ["--samples", "1", "--sample-ms", "0.1", "--point-ms", "1", "--threads", str(threads), *arguments]
+    command = implementation.launch_command(program, pes, threads, quick, fabric, hosts=hosts)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=180)
+    assert implementation.is_open_mpi or done.returncode == 0, done.stderr
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert any(event["event"] == "done" for event in found), done.stderr
+    return found
+
+
+def app_verdicts(implementation, program, pes, threads, *arguments, **over):
+    """{form: its verdict} of such a start."""
+    found = app_events(implementation, program, pes, threads, *arguments, **over)
+    return {event["form"]: event for event in found if event["event"] == "verdict"}
 
 
 def compiled_without(implementation, tmp_path, program, *features):

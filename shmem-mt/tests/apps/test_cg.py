@@ -1,33 +1,23 @@
 """CG: every form finds the published zeta, with the same bits where it should, and a wrong answer is seen as one."""
 
-import json
 import subprocess
 
 import pytest
-from conftest import compiled_without, make_point, read_results, run_points
+from conftest import app_events, app_verdicts, compiled_without, make_point, read_results, run_points
 
 from shmem_mt import catalogue, plan
 from shmem_mt.live import describe
 
 FORMS = catalogue.select(["cg"])[0].ops
-SHORT = ["--class", "S", "--samples", "1", "--sample-ms", "0.1", "--point-ms", "1"]
+SHORT = ["--class", "S", "--point-ms", "1"]
 
 
 def events(implementation, pes, threads, *arguments):
-    """What a start that must go well prints."""
-    quick = [*SHORT, "--threads", str(threads), *arguments]
-    command = implementation.launch_command("cg", pes, threads, quick)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180)
-    assert implementation.is_open_mpi or done.returncode == 0, done.stderr
-    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    assert any(event["event"] == "done" for event in found), done.stderr
-    return found
+    return app_events(implementation, "cg", pes, threads, "--class", "S", *arguments)
 
 
 def verdicts(implementation, pes, threads, *arguments):
-    """{form: its verdict} of such a start."""
-    found = events(implementation, pes, threads, *arguments)
-    return {event["form"]: event for event in found if event["event"] == "verdict"}
+    return app_verdicts(implementation, "cg", pes, threads, "--class", "S", *arguments)
 
 
 def possible(implementation):

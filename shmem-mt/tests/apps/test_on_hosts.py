@@ -1,0 +1,28 @@
+"""Every mini-app between two hosts: the same verdicts as on one."""
+
+import pytest
+from conftest import app_verdicts
+
+from shmem_mt import catalogue, fabrics, hosts, implementations
+
+APPS = [b for b in catalogue.BENCHMARKS if implementations.is_app(b.program)]
+
+
+@pytest.fixture(scope="module")
+def two_hosts():
+    if hosts.missing():
+        pytest.skip(f"hosts need {hosts.missing()}")
+    with hosts.made(2) as made:
+        yield made
+
+
+@pytest.mark.parametrize("pes,threads", [(2, 2), (3, 1)])
+@pytest.mark.parametrize("app", APPS, ids=lambda app: app.name)
+def test_every_form_passes(implementation, two_hosts, app, pes, threads):
+    if not implementation.is_heddle:
+        pytest.skip("others' launchers are told nothing about these hosts, or hang behind their programs")
+    found = app_verdicts(
+        implementation, app.program, pes, threads, "--size", "tiny", fabric=fabrics.NAMESPACES, hosts=two_hosts
+    )
+    assert found and set(found) <= set(app.ops)
+    assert {verdict["verdict"] for verdict in found.values()} == {"pass"}
