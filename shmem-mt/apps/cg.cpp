@@ -16,6 +16,7 @@
 #include "cg_pipelined.hpp"
 #include "forms.hpp"
 #include "mini_app.hpp"
+#include "poll_tuning.hpp"
 #include "problem_size.hpp"
 
 namespace shmem_mt {
@@ -30,13 +31,10 @@ class Cg final : public MiniApp {
     // Places the polls of a form that has some: as --poll-rows says, or where they turn out best. Collective.
     Cg(Job& job, const CgClass& problem, const Form& form, std::shared_ptr<CgSolver> solver)
         : MiniApp(job, form.name, {{"wait", true}}), problem_(problem), form_(form), solver_(std::move(solver)) {
-        if (form.policy == nullptr || std::string(form.policy) != "manual")
-            return;
-        poll_rows_ = job.options().poll_rows > 0 ? job.options().poll_rows : best_poll_rows();
-        Json tuned;
-        tuned.text("event", "tuned").text("benchmark", kName).text("form", form.name).integer("poll_rows", poll_rows_);
-        if (job.me() == 0)
-            tuned.print();
+        poll_rows_ = place_polls(
+            job, kName, form, [&](long rows) { solver_->set_poll_rows(rows); },
+            [&](int thread) { solver_->solve(thread, 1); });
+        solver_->take_wait_seconds();
     }
 
     void describe(Json& params) const override { params.text("class", problem_.name); }
@@ -68,34 +66,6 @@ class Cg final : public MiniApp {
     }
 
   private:
-    long best_poll_rows() {
-        make_progress_as(form_);
-        long best = 0;
-        double shortest = 0;
-        for (long rows = 8; rows <= 4096; rows *= 4) {
-            solver_->set_poll_rows(rows);
-            const double seconds = step_seconds();
-            if (best == 0 || seconds < shortest) {
-                best = rows;
-                shortest = seconds;
-            }
-        }
-        solver_->take_wait_seconds();
-        return best;
-    }
-
-    // The best of three.
-    double step_seconds() {
-        double best = 0;
-        for (int i = 0; i < 3; ++i) {
-            const Report report =
-                run_together(job_, [&](int thread) { solver_->solve(thread, 1); }, [] { return true; });
-            const double seconds = job_.agree(report).max_seconds;
-            best = i == 0 ? seconds : std::min(best, seconds);
-        }
-        return best;
-    }
-
     static std::string exact(double value) {
         char text[40];
         std::snprintf(text, sizeof text, "%.17g", value);
@@ -109,7 +79,7 @@ class Cg final : public MiniApp {
     double zeta_ = 0, residual_ = 0;  // of the last solve
 };
 
-std::shared_ptr<CgSolver> make_solver(Job& job, const CgClass& problem, const CgMatrix& matrix, Style style) {
+std::shared_ptr<CgSolver> make_solver(Job& job, const CgClass& problem, const SparseMatrix& matrix, Style style) {
 #if SHMEM_MT_HAVE_PROGRESS
     if (style == Style::kPipelined)
         return std::make_shared<CgPipelined>(job, problem, matrix);
@@ -122,7 +92,7 @@ std::shared_ptr<CgSolver> make_solver(Job& job, const CgClass& problem, const Cg
 
 void run_all(Job& job, const CgClass& problem) {
     const long rows = (problem.n + job.n_pes() - 1) / job.n_pes();
-    const CgMatrix matrix = CgGenerator(problem).rows(job.me() * rows, rows);
+    const SparseMatrix matrix = CgGenerator(problem).rows(job.me() * rows, rows);
     std::map<Style, std::shared_ptr<CgSolver>> solvers;
     std::vector<std::unique_ptr<MiniApp>> forms;
     for (const Form& form : possible_forms(job, kName)) {

@@ -9,7 +9,7 @@ namespace shmem_mt {
 class CgBlocking final : public CgSolver {
   public:
     // Collective.
-    CgBlocking(Job& job, const CgClass& problem, const CgMatrix& matrix)
+    CgBlocking(Job& job, const CgClass& problem, const SparseMatrix& matrix)
         : CgSolver(job, problem, CgLayout(problem.n, job.n_pes(), job.me(), 1), matrix),
           p_(symmetric_vector(layout_.whole())),
           own_p_(symmetric_vector(layout_.rows())),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "npb_random.hpp"
+#include "sparse_matrix.hpp"
 
 namespace shmem_mt {
 
@@ -38,13 +39,6 @@ inline const CgClass* cg_class(const std::string& name) {
     return nullptr;
 }
 
-// Rows one after the other, the columns of each in rising order.
-struct CgMatrix {
-    std::vector<long> starts;  // of row i: [starts[i], starts[i + 1])
-    std::vector<double> values;
-    std::vector<int32_t> columns;
-};
-
 class CgGenerator {
   public:
     explicit CgGenerator(const CgClass& problem) : problem_(problem) {
@@ -57,8 +51,8 @@ class CgGenerator {
     }
 
     // Rows [first, first + count); those beyond the last one are empty.
-    CgMatrix rows(long first, long count) const {
-        CgMatrix matrix;
+    SparseMatrix rows(long first, long count) const {
+        SparseMatrix matrix;
         matrix.starts.push_back(0);
         std::vector<double> sums(static_cast<size_t>(problem_.n), 0.0);
         for (long row = first; row < first + count; ++row) {
@@ -103,7 +97,7 @@ class CgGenerator {
     }
 
     // `sums` is zero before and after.
-    void add_row(long row, std::vector<double>& sums, CgMatrix* matrix) const {
+    void add_row(long row, std::vector<double>& sums, SparseMatrix* matrix) const {
         const size_t begin = matrix->columns.size();
         for (const Entry& source : rows_of_[static_cast<size_t>(row)]) {
             const double weight = std::pow(0.1, static_cast<double>(source.place) / static_cast<double>(problem_.n));

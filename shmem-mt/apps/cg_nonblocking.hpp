@@ -11,7 +11,7 @@ namespace shmem_mt {
 class CgNonblocking final : public CgOverlapped {
   public:
     // Collective.
-    CgNonblocking(Job& job, const CgClass& problem, const CgMatrix& matrix)
+    CgNonblocking(Job& job, const CgClass& problem, const SparseMatrix& matrix)
         : CgOverlapped(job, problem, matrix), p_(x_.size()), r_(x_.size()) {}
 
   private:

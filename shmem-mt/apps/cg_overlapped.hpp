@@ -19,7 +19,7 @@ namespace shmem_mt {
 class CgOverlapped : public CgSolver {
   protected:
     // Collective.
-    CgOverlapped(Job& job, const CgClass& problem, const CgMatrix& matrix)
+    CgOverlapped(Job& job, const CgClass& problem, const SparseMatrix& matrix)
         : CgSolver(job, problem, CgLayout(problem.n, job.n_pes(), job.me(), pieces(job, problem)), matrix),
           requests_(static_cast<size_t>(layout_.pieces()), SHMEMX_REQUEST_NULL),
           finished_(std::make_unique<std::atomic<long>[]>(requests_.size())) {

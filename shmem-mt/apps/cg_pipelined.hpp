@@ -15,7 +15,7 @@ namespace shmem_mt {
 class CgPipelined final : public CgOverlapped {
   public:
     // Collective.
-    CgPipelined(Job& job, const CgClass& problem, const CgMatrix& matrix)
+    CgPipelined(Job& job, const CgClass& problem, const SparseMatrix& matrix)
         : CgOverlapped(job, problem, matrix),
           w_(x_.size()),
           a_(x_.size()),

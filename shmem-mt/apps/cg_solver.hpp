@@ -10,18 +10,18 @@
 #include <cmath>
 #include <vector>
 
-#include "cg_kernels.hpp"
 #include "cg_layout.hpp"
 #include "cg_matrix.hpp"
 #include "clock.hpp"
 #include "job.hpp"
+#include "vector_kernels.hpp"
 
 namespace shmem_mt {
 
 class CgSolver {
   public:
     // `matrix` has this PE's rows, its columns in the order of the rows.
-    CgSolver(Job& job, const CgClass& problem, const CgLayout& layout, const CgMatrix& matrix)
+    CgSolver(Job& job, const CgClass& problem, const CgLayout& layout, const SparseMatrix& matrix)
         : job_(job),
           problem_(problem),
           layout_(layout),
@@ -172,7 +172,7 @@ class CgSolver {
     Job& job_;
     const CgClass& problem_;
     const CgLayout layout_;
-    const CgMatrix& matrix_;
+    const SparseMatrix& matrix_;
     std::vector<double> x_;                         // whole
     double* z_ = nullptr;                           // whole, symmetric
     std::vector<double> rows_part_;                 // own rows, for products

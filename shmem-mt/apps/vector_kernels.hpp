@@ -3,9 +3,6 @@
 // are what compilers make vectors of at -O2, with the same bits on every unit: none of those named fuses a * b + c.
 #pragma once
 
-#include "cg_layout.hpp"
-#include "cg_matrix.hpp"
-
 // Compiled for each vector unit, of which the loader picks one. Sanitizers are not ready by then.
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define SHMEM_MT_VECTORS [[gnu::target_clones("avx2", "default")]]
@@ -14,26 +11,6 @@
 #endif
 
 namespace shmem_mt {
-
-// q = A x for these rows; x is whole, `columns` say where in it, q has the PE's own rows.
-[[gnu::noinline]] inline void product(const CgMatrix& matrix, const int32_t* columns, const Range& rows,
-                                      const double* x, double* q) {
-    const double* const values = matrix.values.data();
-    const long* const starts = matrix.starts.data();
-    for (long row = rows.begin; row < rows.end; ++row) {
-        double a = 0, b = 0, c = 0, d = 0;  // four sums, for one addition waits for the other
-        long i = starts[row];
-        const long end = starts[row + 1];
-        for (; i + 4 <= end; i += 4) {
-            a += values[i] * x[columns[i]];
-            b += values[i + 1] * x[columns[i + 1]];
-            c += values[i + 2] * x[columns[i + 2]];
-            d += values[i + 3] * x[columns[i + 3]];
-        }
-        for (; i < end; ++i) a += values[i] * x[columns[i]];
-        q[row] = (a + b) + (c + d);
-    }
-}
 
 SHMEM_MT_VECTORS inline double dot(const double* x, const double* y, long n) {
     double a = 0, b = 0, c = 0, d = 0;
@@ -93,6 +70,19 @@ SHMEM_MT_VECTORS inline void renew(double* __restrict__ y, double factor, const 
         y[i + 3] = x[i + 3] + factor * y[i + 3];
     }
     for (; i < n; ++i) y[i] = x[i] + factor * y[i];
+}
+
+// z = x + factor * y
+SHMEM_MT_VECTORS inline void combine(double* __restrict__ z, const double* __restrict__ x, double factor,
+                                     const double* __restrict__ y, long n) {
+    long i = 0;
+    for (; i + 4 <= n; i += 4) {
+        z[i] = x[i] + factor * y[i];
+        z[i + 1] = x[i + 1] + factor * y[i + 1];
+        z[i + 2] = x[i + 2] + factor * y[i + 2];
+        z[i + 3] = x[i + 3] + factor * y[i + 3];
+    }
+    for (; i < n; ++i) z[i] = x[i] + factor * y[i];
 }
 
 // y = factor * x
