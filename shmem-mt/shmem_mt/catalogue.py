@@ -18,6 +18,9 @@ class Benchmark:
     pes: str = EVEN
 
 
+# Of mini-apps with sums over all PEs.
+_FORMS = ("blocking", "manual", "auto", "thread:spin", "thread:monitor", "thread:block", "pipelined")
+
 BENCHMARKS = (
     Benchmark(
         "latency",
@@ -141,7 +144,15 @@ BENCHMARKS = (
         "cg",
         "iterations a second of NPB CG, verified, with blocking and with non-blocking collectives under each policy of "
         "progress",
-        ("blocking", "manual", "auto", "thread:spin", "thread:monitor", "thread:block", "pipelined"),
+        _FORMS,
+        ANY,
+    ),
+    Benchmark(
+        "hpccg",
+        "hpccg",
+        "iterations a second of conjugate gradients on a 27-point grid, verified, with blocking and with non-blocking "
+        "sums under each policy of progress",
+        _FORMS,
         ANY,
     ),
 )

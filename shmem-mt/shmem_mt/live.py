@@ -16,6 +16,8 @@ def describe(benchmark, params):
     parts = [benchmark, params["op"]]
     if "class" in params:
         parts.append(f"class {params['class']}")
+    if "edge" in params:
+        parts.append(f"edge {params['edge']}")
     if params.get("size_bytes"):
         parts.append(units.size(params["size_bytes"]))
     if params.get("placement") == "static":

@@ -110,6 +110,7 @@ _OVERLAP_SIZES = (8, 64, 512, 4096, 65536, 262144, 1048576, 4194304)
 _POLICIES = tuple(policy for policy in POLICIES if policy != "thread")  # that is one of those behind it
 _START = dict(benchmark="startup", sizes={1: (8,)}, points=0, one_thread=True)  # a sample a round, whatever the size
 _CG = dict(benchmark="cg")
+_HPCCG = dict(benchmark="hpccg")
 _SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
 
 
@@ -160,6 +161,7 @@ PROFILES = {
             _wait((2,), (1, 1000), ("default",), rounds=1),
             _wait((16,), (10,), ("default",), rounds=1),
             Group(pes=(2,), sizes={1: (8,)}, more=("--size", "tiny", *_SHORT), **_CG),
+            Group(pes=(2,), sizes={1: (8,), 2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_HPCCG),
             Group(pes=(2,), rounds=1, **_START),
         ),
     ),
@@ -227,6 +229,7 @@ PROFILES = {
             _wait((2, 4, 16), (1, 10, 100, 1000), tuple(SETTINGS), rounds=5),
             Group(pes=(2, 4), sizes={1: (8,)}, points=4, more=("--size", "small"), rounds=5, **_CG),
             Group(pes=(2, 4), sizes={1: (8,), 2: (8,)}, points=24, more=("--size", "medium"), rounds=5, **_CG),
+            Group(pes=(1, 2, 4), sizes={1: (8,), 2: (8,)}, points=24, more=("--size", "small"), rounds=3, **_HPCCG),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
     ),
@@ -260,6 +263,7 @@ NETWORK_PROFILES = {
             _overlap((2,), (1048576,), ("manual", "auto"), 2),
             _wait((2,), (1, 1000), ("default",), rounds=1),
             Group(pes=(2,), sizes={1: (8,)}, more=("--size", "tiny"), **_CG),
+            Group(pes=(2,), sizes={1: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_HPCCG),
             Group(pes=(2,), **_START),
         ),
         **_NETWORK,
@@ -294,6 +298,7 @@ NETWORK_PROFILES = {
             _wait((2, 4), (1, 10, 100, 1000), tuple(SETTINGS), rounds=3),
             Group(pes=(2,), sizes={1: (8,)}, points=4, more=("--size", "small"), rounds=3, **_CG),
             Group(pes=(2,), sizes={1: (8,)}, points=24, more=("--size", "medium"), rounds=3, **_CG),
+            Group(pes=(2,), sizes={1: (8,), 2: (8,)}, points=24, more=("--size", "small"), rounds=3, **_HPCCG),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
         **_NETWORK,

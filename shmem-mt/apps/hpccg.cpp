@@ -1,0 +1,157 @@
+// SHMEM-MT hpccg: conjugate gradients on a 27-point grid, after the mini-application HPCCG (hpccg_problem.hpp). --size
+// counts the edge of the whole chimney: N x N points on each of 4 N planes, which are spread over the PEs. A solve is
+// 50 iterations; it is right when |r| has gone the way that it goes in a serial run, and when the
+// solution is as near to 1 as the last |r| says. `exchange` is what thread 0 spends in packing, sending and waiting for
+// the planes of its neighbours, `sum` what it spends in sums over all PEs; waiting for the PE's other threads is
+// `compute`.
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "forms.hpp"
+#include "hpccg_problem.hpp"
+#include "krylov_forms.hpp"
+#include "memory_need.hpp"
+#include "mini_app.hpp"
+#include "poll_tuning.hpp"
+#include "problem_size.hpp"
+
+namespace shmem_mt {
+namespace {
+
+constexpr const char* kName = "hpccg";
+constexpr int kIterations = 50;
+
+// How far a norm may be from the serial one, as a part of itself and a hundredth of the first one: rounding moves
+// the pipelined form by up to 1e-13, the others by 1e-14.
+constexpr double kTolerance = 1e-11, kOfFirst = 0.01;
+
+class Hpccg final : public MiniApp {
+  public:
+    // Collective.
+    Hpccg(Job& job, const HpccgProblem& problem, const Form& form, KrylovSolver& solver,
+          const std::vector<double>& right_side, const double* serial_norms)
+        : MiniApp(job, form.name, {{"exchange", true}, {"sum", true}}),
+          problem_(problem),
+          form_(form),
+          solver_(solver),
+          right_side_(right_side),
+          serial_norms_(serial_norms) {
+        poll_rows_ = place_polls(
+            job, kName, form, [&](long rows) { solver_.set_poll_rows(rows); },
+            [&](int thread) { solver_.solve(thread, right_side_.data(), kTuningIterations); });
+        solver_.take_seconds();
+    }
+
+    void describe(Json& params) const override { params.integer("edge", problem_.edge); }
+
+    void explain(Json& verdict) const override {
+        verdict.integer("rows", problem_.rows()).number("residual", solver_.norms().back());
+        verdict.number("deviation", deviation_).number("tolerance", kTolerance).number("error", error_);
+    }
+
+    double work() const override { return kIterations; }
+    const char* unit() const override { return "iterations"; }
+
+    void prepare() override {
+        make_progress_as(form_);
+        solver_.set_poll_rows(poll_rows_);
+    }
+
+    void run(int thread) override {
+        solver_.solve(thread, right_side_.data(), kIterations);
+        if (thread != 0)
+            return;
+        const KrylovSeconds spent = solver_.take_seconds();
+        book(0, spent.exchange);
+        book(1, spent.sum);
+    }
+
+    // Comparisons are false for what is no number.
+    void check(Checker& checker) override {
+        const std::vector<double>& norms = solver_.norms();
+        deviation_ = error_ = 0;
+        for (size_t i = 0; i < norms.size(); ++i) {
+            const double yardstick = serial_norms_[i] + kOfFirst * serial_norms_[0];
+            const double deviation = std::abs(norms[i] - serial_norms_[i]) / yardstick;
+            checker.compare_word(deviation <= kTolerance, 1);
+            keep_worse(&deviation_, deviation);
+        }
+        const double most = norms.back() + kTolerance * kOfFirst * norms.front();
+        for (const double x : solver_.x()) {
+            checker.compare_word(std::abs(x - 1) <= most, 1);
+            keep_worse(&error_, std::abs(x - 1));
+        }
+    }
+
+  private:
+    static constexpr int kTuningIterations = 5;
+
+    // What is no number is worse than any.
+    static void keep_worse(double* worst, double value) {
+        if (!(value <= *worst))
+            *worst = value;
+    }
+
+    const HpccgProblem& problem_;
+    const Form form_;
+    KrylovSolver& solver_;
+    const std::vector<double>& right_side_;
+    const double* const serial_norms_;
+    long poll_rows_ = 0;
+    double deviation_ = 0, error_ = 0;  // the largest of the last solve, on this PE
+};
+
+// Those of a serial run, on all PEs: PE 0 has found them. Collective.
+const double* serial_norms(Job& job, const HpccgProblem& problem) {
+    constexpr size_t kBytes = (kIterations + 1) * sizeof(double);
+    auto* const norms = static_cast<double*>(symmetric_alloc(kBytes));
+    if (job.me() == 0 && job.options().validate) {
+        const std::vector<double> found = HpccgReference(problem).norms(kIterations, KrylovSolver::settled);
+        for (int pe = 0; pe < job.n_pes(); ++pe) shmem_putmem(norms, found.data(), kBytes, pe);
+    }
+    job.barrier();
+    return norms;
+}
+
+void run_all(Job& job, const HpccgProblem& problem) {
+    const std::vector<long> firsts = problem.firsts(job.n_pes());
+    const Range rows{firsts[static_cast<size_t>(job.me())], firsts[static_cast<size_t>(job.me()) + 1]};
+    constexpr double kBytesOfRow = 27 * (sizeof(double) + sizeof(int32_t)) + 16 * sizeof(double);
+    check_memory(job, kBytesOfRow * static_cast<double>(rows.length()), "--size");
+    SparseMatrix matrix = problem.matrix(rows);
+    const std::vector<double> right_side = HpccgProblem::right_side(matrix);
+    const KrylovSystem system(std::move(matrix), firsts, job.me());
+    const double* const norms = serial_norms(job, problem);
+    KrylovHalo halo(job, system);
+    KrylovSolvers solvers(job, system, halo);
+    std::vector<std::unique_ptr<MiniApp>> forms;
+    for (const Form& form : possible_forms(job, kName))
+        forms.push_back(std::make_unique<Hpccg>(job, problem, form, solvers.of(form.style), right_side, norms));
+    run_forms(job, kName, forms);
+}
+
+long edge_of(const char* program, const Options& options) {
+    const long edge = size_of(options, {12, 60, 120, 200});
+    if (edge > HpccgProblem::kLargestEdge)
+        usage_error(program, "--size " + options.size + ": the edge of the chimney is at most " +
+                                 std::to_string(HpccgProblem::kLargestEdge) + " points");
+    return edge;
+}
+
+}  // namespace
+}  // namespace shmem_mt
+
+int main(int argc, char** argv) {
+    using namespace shmem_mt;
+    const Options options = parse_options(argc, argv, Options(), form_names());
+    const HpccgProblem problem{edge_of(argv[0], options)};
+    Job job(kName, options, Pes::kAny);
+    if (job.thread_level_ok())
+        run_all(job, problem);
+    else
+        job.skip(kName, "threads=" + std::to_string(job.threads()), "the library does not give SHMEM_THREAD_MULTIPLE");
+    job.finish();
+    return 0;
+}

@@ -1,0 +1,45 @@
+// The solver of each style, and the points and polls that mini-apps with conjugate gradients have in common.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "forms.hpp"
+#include "krylov_asynchronous.hpp"
+#include "krylov_blocking.hpp"
+#include "krylov_pipelined.hpp"
+
+namespace shmem_mt {
+
+// One of each style, made when it is first asked for. Forms that differ in who makes progress alone share one.
+class KrylovSolvers {
+  public:
+    KrylovSolvers(Job& job, const KrylovSystem& system, KrylovHalo& halo) : job_(job), system_(system), halo_(halo) {}
+
+    // Collective.
+    KrylovSolver& of(Style style) {
+        std::unique_ptr<KrylovSolver>& solver = solvers_[style];
+        if (solver == nullptr)
+            solver = make(style);
+        return *solver;
+    }
+
+  private:
+    std::unique_ptr<KrylovSolver> make(Style style) {
+#if SHMEM_MT_HAVE_PROGRESS
+        if (style == Style::kPipelined)
+            return std::make_unique<KrylovPipelined>(job_, system_, halo_);
+        if (style == Style::kNonblocking)
+            return std::make_unique<KrylovAsynchronous>(job_, system_, halo_);
+#endif
+        (void)style;
+        return std::make_unique<KrylovBlocking>(job_, system_, halo_);
+    }
+
+    Job& job_;
+    const KrylovSystem& system_;
+    KrylovHalo& halo_;
+    std::map<Style, std::unique_ptr<KrylovSolver>> solvers_;
+};
+
+}  // namespace shmem_mt

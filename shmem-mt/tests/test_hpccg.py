@@ -1,0 +1,172 @@
+"""HPCCG: every form follows a serial run to the solution that is known, however the planes lie, and a wrong answer is
+seen as one."""
+
+import os
+import subprocess
+
+import pytest
+from conftest import app_events, app_verdicts, compiled_without, make_point, read_results, run_points
+
+from shmem_mt import catalogue, plan
+from shmem_mt.live import describe
+
+FORMS = catalogue.select(["hpccg"])[0].ops
+SHORT = ("--poll-rows", "100")
+
+
+def possible(implementation):
+    """The forms that must be there. Not every machine can monitor a cache line."""
+    every = FORMS if implementation.features["SHMEM_MT_HAVE_PROGRESS"] else ("blocking",)
+    return set(every) - {"thread:monitor"}
+
+
+@pytest.mark.parametrize(
+    "pes,threads,size",
+    [(1, 1, "tiny"), (1, 3, "5"), (2, 1, "tiny"), (2, 2, "7"), (3, 1, "9"), (3, 2, "tiny"), (4, 2, "6"), (6, 1, "5")],
+)
+def test_every_form_follows_the_serial_run(implementation, pes, threads, size):
+    found = app_verdicts(implementation, "hpccg", pes, threads, "--size", size, *SHORT)
+    assert possible(implementation) <= set(found) <= set(FORMS)
+    edge = 12 if size == "tiny" else int(size)
+    for form, verdict in found.items():
+        assert verdict["verdict"] == "pass", verdict
+        assert verdict["edge"] == edge and verdict["rows"] == 4 * edge**3
+        assert verdict["deviation"] < 1e-12 and verdict["error"] < 1e-10
+        assert verdict["residual"] == pytest.approx(found["blocking"]["residual"], rel=1e-2)
+
+
+@pytest.mark.parametrize("pes,threads,size", [(6, 3, "1"), (5, 2, "1"), (3, 3, "2")])
+def test_there_may_be_less_to_do_than_there_are_pes_and_threads(implementation, pes, threads, size):
+    """4 planes of 1 point for 6 PEs: some have none, others a neighbour on both sides and no interior. So small a
+    problem is solved to the last bit long before the last iteration."""
+    found = app_verdicts(implementation, "hpccg", pes, threads, "--size", size, *SHORT)
+    assert possible(implementation) <= set(found)
+    for verdict in found.values():
+        assert verdict["verdict"] == "pass" and verdict["error"] < 1e-13
+
+
+def test_threads_and_polls_change_no_bit(implementation):
+    form = "manual" if "manual" in possible(implementation) else "blocking"
+    numbers = set()
+    for threads, rows in ((1, 1), (2, 7), (3, 1000)):
+        more = ("--size", "9", "--form", form, "--poll-rows", str(rows))
+        (verdict,) = app_verdicts(implementation, "hpccg", 2, threads, *more).values()
+        numbers.add((verdict["residual"], verdict["deviation"], verdict["error"]))
+    assert len(numbers) == 1
+
+
+def test_active_sets_and_plain_signals_lead_to_the_same_bits(implementation, tmp_path):
+    old = compiled_without(
+        implementation, tmp_path, "hpccg", "SHMEM_MT_HAVE_TEAM_COLLECTIVES", "SHMEM_MT_HAVE_PUT_SIGNAL"
+    )
+    numbers = [
+        (verdict["residual"], verdict["deviation"])
+        for which in (implementation, old)
+        for verdict in app_verdicts(which, "hpccg", 3, 2, "--form", "blocking").values()
+    ]
+    assert len(numbers) == 2 and numbers[0] == numbers[1]
+
+
+def test_threads_without_contexts_use_the_default_one(implementation, tmp_path):
+    old = compiled_without(implementation, tmp_path, "hpccg", "SHMEM_MT_HAVE_CTX")
+    for verdict in app_verdicts(old, "hpccg", 2, 2, *SHORT).values():
+        assert verdict["verdict"] == "pass"
+
+
+FAULTS = (
+    "one-pe-reduction",
+    "check-never-runs",
+    "skipped-operation",
+    "stale-result",
+    "last-element-missing",
+    "skipped-computation",
+)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_caught(implementation, fault):
+    found = app_events(implementation, "hpccg", 2, 2, "--plant-fault", fault, *SHORT)
+    failed = {event["form"] for event in found if event["event"] == "verdict" and event["verdict"] == "fail"}
+    assert possible(implementation) <= failed
+    points = [event for event in found if event["event"] == "point"]
+    assert len(points) >= 6 * len(failed) and {point["valid"] for point in points} == {False}
+
+
+def test_points_add_up(implementation, tmp_path):
+    points, _ = run_points(implementation, tmp_path, "hpccg", 2, 1, "--samples", "3", "--point-ms", "1", *SHORT)
+    by_name = {(p["params"]["op"], p["metric"], p["params"]["part"], p["unit"]): p for p in points}
+    assert len(by_name) == len(points)
+    for form in possible(implementation):
+        rate = by_name[form, "rate", "total", "iterations/s"]
+        parts = [by_name[form, "time", part, "s"] for part in ("total", "compute", "exchange", "sum")]
+        for each in (rate, *parts):
+            assert each["valid"] is True and each["params"]["edge"] == 12 and each["params"]["pes"] == 2
+        share = by_name[form, "communication", "communication", "%"]
+        for r, total, compute, exchange, sums, percent in zip(*(p["samples"] for p in (rate, *parts, share))):
+            assert 0 < exchange < total and 0 < sums < total
+            assert compute == pytest.approx(total - exchange - sums, rel=1e-6)
+            assert r == pytest.approx(50 / total, rel=1e-6)
+            assert percent == pytest.approx(100 * (exchange + sums) / total, rel=1e-6)
+
+
+def test_polls_are_placed_by_trying(implementation):
+    if "manual" not in possible(implementation):
+        pytest.skip("the library has no non-blocking collectives")
+    found = app_events(implementation, "hpccg", 2, 1, "--form", "manual")
+    (tuned,) = [event["poll_rows"] for event in found if event["event"] == "tuned"]
+    assert tuned in (8, 32, 128, 512, 2048)
+
+
+def test_forms_missing_are_skipped_by_name(implementation, tmp_path):
+    without = compiled_without(implementation, tmp_path, "hpccg", "SHMEM_MT_HAVE_PROGRESS")
+    points, skipped = run_points(without, tmp_path, "hpccg", 2, 1, "--point-ms", "1")
+    assert {p["params"]["op"] for p in points} == {"blocking"}
+    assert skipped == set(FORMS) - {"blocking"}
+
+
+@pytest.mark.parametrize(
+    "arguments,words",
+    [
+        (["--size", "801"], "--size 801: the edge of the chimney is at most 800 points"),
+        (["--size", "huge"], "--size: 'huge' is not a number between 1 and"),
+        (["--form", "odd"], "unknown operation odd; there are blocking, manual,"),
+        (["--poll-rows", "-3"], "--poll-rows: '-3' is not a number between"),
+    ],
+)
+def test_bad_options_end_with_status_2(implementation, arguments, words):
+    done = subprocess.run([implementation.binaries["hpccg"], *arguments], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_what_does_not_fit_into_the_machine_is_refused(implementation):
+    if os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") > 800 << 30:
+        pytest.skip("this machine has room for the largest problem")
+    command = implementation.launch_command("hpccg", 2, 1, ["--size", "800"])
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert "--size 800 needs" in done.stderr and "GiB of memory here, and the machine has" in done.stderr
+
+
+def test_plan_takes_any_number_of_pes_and_names_a_size():
+    chosen = plan.Choices(pes=(1, 3), threads=(2,))
+    only = catalogue.select(["hpccg"])
+    catalogue.check_pes(only, chosen.pes)
+    for profiles in (plan.PROFILES, plan.NETWORK_PROFILES):
+        for name, size in (("quick", "tiny"), ("full", "small")):
+            starts = plan.starts(profiles[name], only, chosen, cores=2)
+            assert {(s.program, s.pes, s.threads) for s in starts} == {("hpccg", pes, 2) for pes in (1, 3)}
+            assert {s.arguments[s.arguments.index("--size") + 1] for s in starts} == {size}
+
+
+def test_the_driver_measures_it(shmem_mt, wrappers, tmp_path):
+    out = tmp_path / "run"
+    named = ("--oshcc", wrappers[0], "--oshrun", wrappers[1], "--only", "hpccg", "--out", out)
+    status, _, stderr = shmem_mt("run", *named, "--pes", "2", "--threads", "1", "--rounds", "1")
+    assert status == 0, stderr
+    results = read_results(out)
+    assert {r["metric"] for r in results} == {"rate", "time", "communication"} and all(r["valid"] for r in results)
+
+
+def test_describe_names_the_edge():
+    point = make_point(benchmark="hpccg", op="auto", edge=12, fabric="tcp", part="sum")
+    assert describe("hpccg", point["params"]).startswith("hpccg, auto, edge 12, ")
