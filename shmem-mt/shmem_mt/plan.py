@@ -161,7 +161,7 @@ PROFILES = {
             _wait((2,), (1, 1000), ("default",), rounds=1),
             _wait((16,), (10,), ("default",), rounds=1),
             Group(pes=(2,), sizes={1: (8,)}, more=("--size", "tiny", *_SHORT), **_CG),
-            Group(pes=(2,), sizes={1: (8,), 2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_HPCCG),
+            Group(pes=(2,), sizes={2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_HPCCG),
             Group(pes=(2,), rounds=1, **_START),
         ),
     ),
