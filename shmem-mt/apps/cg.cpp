@@ -16,8 +16,8 @@
 #include "cg_pipelined.hpp"
 #include "forms.hpp"
 #include "mini_app.hpp"
+#include "npb_class.hpp"
 #include "poll_tuning.hpp"
-#include "problem_size.hpp"
 
 namespace shmem_mt {
 namespace {
@@ -104,25 +104,13 @@ void run_all(Job& job, const CgClass& problem) {
     run_forms(job, kName, forms);
 }
 
-// As --class says, else --size. Ends the program when there is no such class.
-const CgClass& class_of(const char* program, const Options& options) {
-    if (options.problem.empty() && !is_size_name(options.size))
-        usage_error(program, "--size " + options.size + ": there are tiny (class S), small (W), medium and large (A)");
-    const char* const by_size[] = {"S", "W", "A", "A"};
-    const std::string name = options.problem.empty() ? by_size[size_of(options, {0, 1, 2, 3})] : options.problem;
-    const CgClass* const found = cg_class(name);
-    if (found == nullptr)
-        usage_error(program, "--class: there is no class " + name + "; there are S, W, A");
-    return *found;
-}
-
 }  // namespace
 }  // namespace shmem_mt
 
 int main(int argc, char** argv) {
     using namespace shmem_mt;
     const Options options = parse_options(argc, argv, Options(), form_names());
-    const CgClass& problem = class_of(argv[0], options);
+    const CgClass& problem = class_of(argv[0], options, kCgClasses);
     Job job(kName, options, Pes::kAny);
     if (job.thread_level_ok())
         run_all(job, problem);

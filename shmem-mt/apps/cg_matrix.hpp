@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "npb_random.hpp"
@@ -29,15 +28,6 @@ constexpr CgClass kCgClasses[] = {
     {"A", 14000, 11, 20, 15, 17.130235054029},
 };
 constexpr int kCgIterations = 25;  // of conjugate gradients in each step
-
-// Null when there is none of that name.
-inline const CgClass* cg_class(const std::string& name) {
-    for (const CgClass& entry : kCgClasses) {
-        if (name == entry.name)
-            return &entry;
-    }
-    return nullptr;
-}
 
 class CgGenerator {
   public:

@@ -14,6 +14,14 @@ class NpbRandom {
         return static_cast<double>(state_) / static_cast<double>(kModulus);  // exact: 46 bits fit into a double
     }
 
+    // As if next() had been called so many times.
+    void skip(uint64_t count) {
+        for (uint64_t power = kFactor; count > 0; count /= 2, power *= power) {
+            if (count % 2 != 0)
+                state_ = state_ * power & (kModulus - 1);  // what overflows is above the modulus
+        }
+    }
+
   private:
     static constexpr uint64_t kFactor = 1220703125;  // 5^13
     static constexpr uint64_t kModulus = uint64_t{1} << 46;

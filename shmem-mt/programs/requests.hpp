@@ -17,6 +17,10 @@ constexpr const char* kNoRequests = "the library has no requests (shmemx.h)";
 inline void put_nbe(const DefaultLink&, void* dest, const void* source, size_t bytes, int pe, shmemx_request_t* req) {
     shmemx_putmem_nbe(dest, source, bytes, pe, req);
 }
+inline void put_signal_nbe(const DefaultLink&, void* dest, const void* source, size_t bytes, uint64_t* signal,
+                           uint64_t value, int pe, shmemx_request_t* req) {
+    shmemx_putmem_signal_nbe(dest, source, bytes, signal, value, SHMEM_SIGNAL_SET, pe, req);
+}
 inline void get_nbe(const DefaultLink&, void* dest, const void* source, size_t bytes, int pe, shmemx_request_t* req) {
     shmemx_getmem_nbe(dest, source, bytes, pe, req);
 }
@@ -27,6 +31,10 @@ inline void fetch_add_nbe(const DefaultLink&, long* fetch, long* dest, long valu
 inline void put_nbe(const ContextLink& link, void* dest, const void* source, size_t bytes, int pe,
                     shmemx_request_t* req) {
     shmemx_ctx_putmem_nbe(link.ctx, dest, source, bytes, pe, req);
+}
+inline void put_signal_nbe(const ContextLink& link, void* dest, const void* source, size_t bytes, uint64_t* signal,
+                           uint64_t value, int pe, shmemx_request_t* req) {
+    shmemx_ctx_putmem_signal_nbe(link.ctx, dest, source, bytes, signal, value, SHMEM_SIGNAL_SET, pe, req);
 }
 inline void get_nbe(const ContextLink& link, void* dest, const void* source, size_t bytes, int pe,
                     shmemx_request_t* req) {

@@ -155,6 +155,13 @@ BENCHMARKS = (
         _FORMS,
         ANY,
     ),
+    Benchmark(
+        "is",
+        "is",
+        "keys a second of NPB IS (integer sort), verified, threads counting, sending and ranking",
+        ("default", "private", "requests"),
+        ANY,
+    ),
 )
 
 # A thread beside each PE that never sleeps: where cores are few, a program waits for its turn on one most of the time.

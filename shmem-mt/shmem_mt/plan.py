@@ -111,6 +111,7 @@ _POLICIES = tuple(policy for policy in POLICIES if policy != "thread")  # that i
 _START = dict(benchmark="startup", sizes={1: (8,)}, points=0, one_thread=True)  # a sample a round, whatever the size
 _CG = dict(benchmark="cg")
 _HPCCG = dict(benchmark="hpccg")
+_IS = dict(benchmark="is")
 _SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
 
 
@@ -162,6 +163,7 @@ PROFILES = {
             _wait((16,), (10,), ("default",), rounds=1),
             Group(pes=(2,), sizes={1: (8,)}, more=("--size", "tiny", *_SHORT), **_CG),
             Group(pes=(2,), sizes={2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_HPCCG),
+            Group(pes=(2,), sizes={1: (8,), 2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_IS),
             Group(pes=(2,), rounds=1, **_START),
         ),
     ),
@@ -230,6 +232,7 @@ PROFILES = {
             Group(pes=(2, 4), sizes={1: (8,)}, points=4, more=("--size", "small"), rounds=5, **_CG),
             Group(pes=(2, 4), sizes={1: (8,), 2: (8,)}, points=24, more=("--size", "medium"), rounds=5, **_CG),
             Group(pes=(1, 2, 4), sizes={1: (8,), 2: (8,)}, points=24, more=("--size", "small"), rounds=3, **_HPCCG),
+            Group(pes=(1, 2, 4), sizes={1: (8,), 2: (8,), 4: (8,)}, points=4, more=("--size", "small"), rounds=5, **_IS),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
     ),
@@ -264,6 +267,7 @@ NETWORK_PROFILES = {
             _wait((2,), (1, 1000), ("default",), rounds=1),
             Group(pes=(2,), sizes={1: (8,)}, more=("--size", "tiny"), **_CG),
             Group(pes=(2,), sizes={1: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_HPCCG),
+            Group(pes=(2,), sizes={1: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_IS),
             Group(pes=(2,), **_START),
         ),
         **_NETWORK,
@@ -299,6 +303,7 @@ NETWORK_PROFILES = {
             Group(pes=(2,), sizes={1: (8,)}, points=4, more=("--size", "small"), rounds=3, **_CG),
             Group(pes=(2,), sizes={1: (8,)}, points=24, more=("--size", "medium"), rounds=3, **_CG),
             Group(pes=(2,), sizes={1: (8,), 2: (8,)}, points=24, more=("--size", "small"), rounds=3, **_HPCCG),
+            Group(pes=(2, 4), sizes={1: (8,), 2: (8,)}, points=8, more=("--size", "small"), rounds=3, **_IS),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
         **_NETWORK,

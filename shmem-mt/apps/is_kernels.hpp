@@ -1,0 +1,36 @@
+// The loops over keys of integer sort.
+#pragma once
+
+#include <cstdint>
+
+#include "range.hpp"
+
+namespace shmem_mt {
+
+// Adds the sizes of the keys' buckets to `sizes`.
+[[gnu::noinline]] inline void count_buckets(const int32_t* keys, long count, int shift, uint32_t* sizes) {
+    for (long i = 0; i < count; ++i) ++sizes[keys[i] >> shift];
+}
+
+// Puts each key where its bucket's owner has come to.
+[[gnu::noinline]] inline void pack_keys(const int32_t* keys, long count, int shift, const int32_t* owners,
+                                        int32_t** ends) {
+    for (long i = 0; i < count; ++i) *ends[owners[keys[i] >> shift]]++ = keys[i];
+}
+
+// Adds how often each key occurs to `counts`.
+[[gnu::noinline]] inline void count_keys(const int32_t* keys, long count, uint32_t* counts) {
+    for (long i = 0; i < count; ++i) ++counts[keys[i]];
+}
+
+// Makes ranks of counts: how many keys lie below each of `keys`, when so many lie below all.
+[[gnu::noinline]] inline void rank_keys(const Range& keys, long below, uint32_t* counts) {
+    uint32_t rank = static_cast<uint32_t>(below);
+    for (long key = keys.begin; key < keys.end; ++key) {
+        const uint32_t count = counts[key];
+        counts[key] = rank;
+        rank += count;
+    }
+}
+
+}  // namespace shmem_mt

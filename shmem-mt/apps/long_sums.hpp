@@ -1,0 +1,63 @@
+// Sums of arrays of longs over all PEs, element by element: through teams where the library has them, else through
+// active sets. One thread of a PE calls them. Whoever has a sum knows that every PE has called for it.
+#pragma once
+
+#include <shmem.h>
+
+#include <algorithm>
+
+#include "job.hpp"
+
+namespace shmem_mt {
+
+class LongSums {
+  public:
+    // Collective.
+    explicit LongSums(size_t nelems) : nelems_(nelems) {
+        memory_ = static_cast<long*>(symmetric_alloc(2 * kTurns * nelems * sizeof(long)));
+#if !SHMEM_MT_HAVE_TEAM_COLLECTIVES
+        work_nelems_ = std::max<size_t>(nelems / 2 + 1, SHMEM_REDUCE_MIN_WRKDATA_SIZE);
+        work_ = static_cast<long*>(symmetric_alloc(kTurns * work_nelems_ * sizeof(long)));
+        syncs_ = static_cast<long*>(symmetric_alloc(kTurns * kSyncWords * sizeof(long)));
+        std::fill(syncs_, syncs_ + kTurns * kSyncWords, static_cast<long>(SHMEM_SYNC_VALUE));
+        shmem_barrier_all();
+#endif
+    }
+
+    LongSums(const LongSums&) = delete;
+    LongSums& operator=(const LongSums&) = delete;
+
+    // What this PE gives to the next sum.
+    long* source() { return dest() + nelems_; }
+
+    // Good until the next but one.
+    const long* sum() {
+        long* const result = dest();
+#if SHMEM_MT_HAVE_TEAM_COLLECTIVES
+        if (shmem_long_sum_reduce(SHMEM_TEAM_WORLD, result, source(), nelems_) != 0)
+            fail("shmem_long_sum_reduce failed");
+#else
+        shmem_long_sum_to_all(result, source(), static_cast<int>(nelems_), 0, 0, shmem_n_pes(),
+                              work_ + turn_ * work_nelems_, syncs_ + turn_ * kSyncWords);
+#endif
+        turn_ = (turn_ + 1) % kTurns;
+        return result;
+    }
+
+  private:
+    // All arrays take turns: a PE in the next sum may still read this one's; nobody reads the one before.
+    static constexpr size_t kTurns = 2;
+    long* dest() { return memory_ + turn_ * 2 * nelems_; }
+
+    const size_t nelems_;
+    long* memory_ = nullptr;
+    size_t turn_ = 0;
+#if !SHMEM_MT_HAVE_TEAM_COLLECTIVES
+    static constexpr size_t kSyncWords = SHMEM_REDUCE_SYNC_SIZE;
+    size_t work_nelems_ = 0;
+    long* work_ = nullptr;
+    long* syncs_ = nullptr;
+#endif
+};
+
+}  // namespace shmem_mt
