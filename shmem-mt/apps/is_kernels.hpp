@@ -12,10 +12,9 @@ namespace shmem_mt {
     for (long i = 0; i < count; ++i) ++sizes[keys[i] >> shift];
 }
 
-// Puts each key where its bucket's owner has come to.
-[[gnu::noinline]] inline void pack_keys(const int32_t* keys, long count, int shift, const int32_t* owners,
-                                        int32_t** ends) {
-    for (long i = 0; i < count; ++i) *ends[owners[keys[i] >> shift]]++ = keys[i];
+// Puts each key where its bucket ends so far. In the order of buckets keys are counted from the nearest cache.
+[[gnu::noinline]] inline void pack_keys(const int32_t* keys, long count, int shift, int32_t** ends) {
+    for (long i = 0; i < count; ++i) *ends[keys[i] >> shift]++ = keys[i];
 }
 
 // Adds how often each key occurs to `counts`.

@@ -53,7 +53,7 @@ class IsLayout {
 class IsDeal {
   public:
     explicit IsDeal(int workers)
-        : owners_(kBuckets), starts_(static_cast<size_t>(workers) + 1), below_(static_cast<size_t>(workers) + 1) {}
+        : starts_(static_cast<size_t>(workers) + 1), below_(static_cast<size_t>(workers) + 1) {}
 
     // `sizes` of all buckets, `keys` together.
     void deal(const long* sizes, long keys) {
@@ -68,13 +68,11 @@ class IsDeal {
         for (long bucket = 0; bucket < kBuckets; ++bucket) {
             const long owner = std::min(workers - 1, (below + sizes[bucket] / 2) * workers / keys);  // of its middle
             begin_until(owner, bucket);
-            owners_[static_cast<size_t>(bucket)] = static_cast<int32_t>(owner);
             below += sizes[bucket];
         }
         begin_until(workers, kBuckets);
     }
 
-    const int32_t* owners() const { return owners_.data(); }  // by bucket
     Range buckets(int worker) const {
         return {starts_[static_cast<size_t>(worker)], starts_[static_cast<size_t>(worker) + 1]};
     }
@@ -82,7 +80,6 @@ class IsDeal {
     long below(int worker) const { return below_[static_cast<size_t>(worker)]; }
 
   private:
-    std::vector<int32_t> owners_;
     std::vector<long> starts_, below_;
 };
 

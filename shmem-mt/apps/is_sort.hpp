@@ -49,7 +49,7 @@ class IsSort {
             draw_keys(problem, numbers, keys_.data() + numbers.begin - own_keys().begin);
             mine.sent.resize(static_cast<size_t>(layout_.sent_words(job.me(), thread)));
             mine.sizes.resize(static_cast<size_t>(kBuckets * most_pieces));
-            mine.ends.resize(static_cast<size_t>(layout_.workers()));
+            mine.ends.resize(static_cast<size_t>(kBuckets));
             mine.starts.resize(static_cast<size_t>(job.n_pes()) + 1);
         });
         for (int i = 0; i < kIsTested; ++i) {
@@ -112,19 +112,19 @@ class IsSort {
             int32_t* const block = pe == job_.me() ? place(pe, thread, piece) : next;
             int32_t* end = block + job_.threads();
             for (int to = 0; to < job_.threads(); ++to) {
-                const int worker = layout_.worker(pe, to);
-                const Range buckets = deal_.buckets(worker);
-                block[to] = 0;
-                for (long bucket = buckets.begin; bucket < buckets.end; ++bucket)
-                    block[to] += static_cast<int32_t>(sizes[bucket]);
-                mine.ends[static_cast<size_t>(worker)] = end;
-                end += block[to];
+                const Range buckets = deal_.buckets(layout_.worker(pe, to));
+                const int32_t* const begin = end;
+                for (long bucket = buckets.begin; bucket < buckets.end; ++bucket) {
+                    mine.ends[static_cast<size_t>(bucket)] = end;
+                    end += sizes[bucket];
+                }
+                block[to] = static_cast<int32_t>(end - begin);
             }
             if (pe != job_.me())
                 next = end;
         }
         mine.starts.back() = next;
-        pack_keys(key(numbers.begin), numbers.length(), shift_, deal_.owners(), mine.ends.data());
+        pack_keys(key(numbers.begin), numbers.length(), shift_, mine.ends.data());
         if (job_.options().fault == Fault::kLastElementMissing)
             forget_last_keys(mine.starts);
     }
@@ -193,7 +193,7 @@ class IsSort {
     struct alignas(64) Thread {
         std::vector<int32_t> sent;     // its blocks
         std::vector<uint32_t> sizes;   // of buckets, by piece
-        std::vector<int32_t*> ends;    // how far packing has come, by worker
+        std::vector<int32_t*> ends;    // how far packing has come, by bucket
         std::vector<int32_t*> starts;  // of the blocks packed last, by PE, and the end
     };
 

@@ -96,6 +96,14 @@ class MiniApp {
         return f();
     }
 
+    // No thread of any PE leaves before the last has come.
+    void meet(int thread) {
+        job_.team().barrier();
+        if (thread == 0)
+            job_.barrier();
+        job_.team().barrier();
+    }
+
     void book(size_t phase, double seconds) { booked_[phase] += seconds; }
 
     Job& job_;

@@ -6,6 +6,7 @@
 #include <shmem.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 
 // The driver finds out by compiling a few lines and says so with -D; without a driver the version decides.
@@ -67,6 +68,10 @@ struct DefaultLink {
 #endif
     }
     long fetch(const long* source, int pe) const { return shmem_long_atomic_fetch(source, pe); }
+    long compare_swap(long* dest, long cond, long value, int pe) const {
+        return shmem_long_atomic_compare_swap(dest, cond, value, pe);
+    }
+    void exclusive_or(uint64_t* dest, uint64_t value, int pe) const { shmem_uint64_atomic_xor(dest, value, pe); }
     void fence() const { shmem_fence(); }
     void quiet() const { shmem_quiet(); }
 #if SHMEM_MT_HAVE_PUT_SIGNAL
@@ -106,6 +111,12 @@ struct ContextLink {
 #endif
     }
     long fetch(const long* source, int pe) const { return shmem_ctx_long_atomic_fetch(ctx, source, pe); }
+    long compare_swap(long* dest, long cond, long value, int pe) const {
+        return shmem_ctx_long_atomic_compare_swap(ctx, dest, cond, value, pe);
+    }
+    void exclusive_or(uint64_t* dest, uint64_t value, int pe) const {
+        shmem_ctx_uint64_atomic_xor(ctx, dest, value, pe);
+    }
     void fence() const { shmem_ctx_fence(ctx); }
     void quiet() const { shmem_ctx_quiet(ctx); }
 #if SHMEM_MT_HAVE_PUT_SIGNAL
@@ -129,6 +140,11 @@ struct PlainLink {
     long fetch_add(long* dest, long value, int) const { return __atomic_fetch_add(dest, value, __ATOMIC_RELAXED); }
     void fetch_add_nbi(long* fetch, long* dest, long value, int pe) const { *fetch = fetch_add(dest, value, pe); }
     long fetch(const long* source, int) const { return __atomic_load_n(source, __ATOMIC_RELAXED); }
+    long compare_swap(long* dest, long cond, long value, int) const {
+        __atomic_compare_exchange_n(dest, &cond, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+        return cond;
+    }
+    void exclusive_or(uint64_t* dest, uint64_t value, int) const { __atomic_fetch_xor(dest, value, __ATOMIC_RELAXED); }
     void fence() const { std::atomic_thread_fence(std::memory_order_release); }
     void quiet() const { std::atomic_thread_fence(std::memory_order_seq_cst); }
 };

@@ -27,6 +27,16 @@ inline void get_nbe(const DefaultLink&, void* dest, const void* source, size_t b
 inline void fetch_add_nbe(const DefaultLink&, long* fetch, long* dest, long value, int pe, shmemx_request_t* req) {
     shmemx_long_atomic_fetch_add_nbe(fetch, dest, value, pe, req);
 }
+inline void fetch_nbe(const DefaultLink&, long* fetch, const long* source, int pe, shmemx_request_t* req) {
+    shmemx_long_atomic_fetch_nbe(fetch, source, pe, req);
+}
+inline void compare_swap_nbe(const DefaultLink&, long* fetch, long* dest, long cond, long value, int pe,
+                             shmemx_request_t* req) {
+    shmemx_long_atomic_compare_swap_nbe(fetch, dest, cond, value, pe, req);
+}
+inline void exclusive_or_nbe(const DefaultLink&, uint64_t* dest, uint64_t value, int pe, shmemx_request_t* req) {
+    shmemx_uint64_atomic_xor_nbe(dest, value, pe, req);
+}
 #if SHMEM_MT_HAVE_CTX
 inline void put_nbe(const ContextLink& link, void* dest, const void* source, size_t bytes, int pe,
                     shmemx_request_t* req) {
@@ -42,6 +52,16 @@ inline void get_nbe(const ContextLink& link, void* dest, const void* source, siz
 }
 inline void fetch_add_nbe(const ContextLink& link, long* fetch, long* dest, long value, int pe, shmemx_request_t* req) {
     shmemx_ctx_long_atomic_fetch_add_nbe(link.ctx, fetch, dest, value, pe, req);
+}
+inline void fetch_nbe(const ContextLink& link, long* fetch, const long* source, int pe, shmemx_request_t* req) {
+    shmemx_ctx_long_atomic_fetch_nbe(link.ctx, fetch, source, pe, req);
+}
+inline void compare_swap_nbe(const ContextLink& link, long* fetch, long* dest, long cond, long value, int pe,
+                             shmemx_request_t* req) {
+    shmemx_ctx_long_atomic_compare_swap_nbe(link.ctx, fetch, dest, cond, value, pe, req);
+}
+inline void exclusive_or_nbe(const ContextLink& link, uint64_t* dest, uint64_t value, int pe, shmemx_request_t* req) {
+    shmemx_ctx_uint64_atomic_xor_nbe(link.ctx, dest, value, pe, req);
 }
 #endif
 

@@ -162,6 +162,14 @@ BENCHMARKS = (
         ("default", "private", "requests"),
         ANY,
     ),
+    Benchmark(
+        "gups",
+        "gups",
+        "random updates a second of a table over all PEs, atomic and verified, and operations a second of a hash table "
+        "in it, one by one and in batches under a request",
+        ("atomic", "private", "batched", "hash", "hash_batched"),
+        ANY,
+    ),
 )
 
 # A thread beside each PE that never sleeps: where cores are few, a program waits for its turn on one most of the time.

@@ -25,7 +25,10 @@ def assert_sorted(implementation, found):
     assert {verdict["verdict"] for verdict in found.values()} == {"pass"}
 
 
-@pytest.mark.parametrize("pes,threads", [(1, 1), (1, 3), (2, 1), (2, 2), (3, 1), (3, 2), (4, 1), (4, 3), (6, 1), (6, 2)])
+@pytest.mark.parametrize(
+    "pes,threads",
+    [(1, 1), (1, 3), (2, 1), (2, 2), (3, 1), (3, 2), (4, 1), (4, 3), (6, 1), (6, 2)],
+)
 def test_every_form_sorts(implementation, pes, threads):
     assert_sorted(implementation, app_verdicts(implementation, "is", pes, threads))
 
