@@ -13,8 +13,8 @@ namespace shmem_mt {
 }
 
 // Puts each key where its bucket ends so far. In the order of buckets keys are counted from the nearest cache.
-[[gnu::noinline]] inline void pack_keys(const int32_t* keys, long count, int shift, int32_t** ends) {
-    for (long i = 0; i < count; ++i) *ends[keys[i] >> shift]++ = keys[i];
+[[gnu::noinline]] inline void pack_keys(const int32_t* keys, long count, int shift, uint32_t* ends, int32_t* packed) {
+    for (long i = 0; i < count; ++i) packed[ends[keys[i] >> shift]++] = keys[i];
 }
 
 // Adds how often each key occurs to `counts`.

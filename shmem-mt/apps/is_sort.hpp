@@ -47,10 +47,10 @@ class IsSort {
             Thread& mine = threads_[static_cast<size_t>(thread)];
             const Range numbers = layout_.of_thread(job.me(), thread);
             draw_keys(problem, numbers, keys_.data() + numbers.begin - own_keys().begin);
-            mine.sent.resize(static_cast<size_t>(layout_.sent_words(job.me(), thread)));
+            mine.packed.resize(static_cast<size_t>(layout_.packed_words(job.me(), thread)));
             mine.sizes.resize(static_cast<size_t>(kBuckets * most_pieces));
             mine.ends.resize(static_cast<size_t>(kBuckets));
-            mine.starts.resize(static_cast<size_t>(job.n_pes()) + 1);
+            mine.starts.resize(static_cast<size_t>(most_pieces * job.n_pes()) + 1);
         });
         for (int i = 0; i < kIsTested; ++i) {
             const long number = problem.tested[i].index;
@@ -100,43 +100,40 @@ class IsSort {
         deal_.deal(sums_.sum(), problem_.keys());
     }
 
-    // The blocks of that piece for all PEs; those for the own one lie where they are read then.
+    // The blocks of that piece for all PEs; the own one is read where it is packed.
     void pack(int thread, int piece) {
         Thread& mine = threads_[static_cast<size_t>(thread)];
         const uint32_t* const sizes = &mine.sizes[static_cast<size_t>(piece * kBuckets)];
+        uint32_t* const starts = &mine.starts[static_cast<size_t>(piece * job_.n_pes())];
         const Range numbers = layout_.of_piece(job_.me(), thread, piece);
-        int32_t* next = mine.sent.data() + numbers.begin - layout_.of_thread(job_.me(), thread).begin +
-                        static_cast<long>(piece) * layout_.workers();
+        uint32_t end = piece == 0 ? 0 : starts[0];
         for (int pe = 0; pe < job_.n_pes(); ++pe) {
-            mine.starts[static_cast<size_t>(pe)] = next;
-            int32_t* const block = pe == job_.me() ? place(pe, thread, piece) : next;
-            int32_t* end = block + job_.threads();
+            starts[pe] = end;
+            int32_t* const counts = &mine.packed[end];
+            end += static_cast<uint32_t>(job_.threads());
             for (int to = 0; to < job_.threads(); ++to) {
                 const Range buckets = deal_.buckets(layout_.worker(pe, to));
-                const int32_t* const begin = end;
+                const uint32_t begin = end;
                 for (long bucket = buckets.begin; bucket < buckets.end; ++bucket) {
                     mine.ends[static_cast<size_t>(bucket)] = end;
                     end += sizes[bucket];
                 }
-                block[to] = static_cast<int32_t>(end - begin);
+                counts[to] = static_cast<int32_t>(end - begin);
             }
-            if (pe != job_.me())
-                next = end;
         }
-        mine.starts.back() = next;
-        pack_keys(key(numbers.begin), numbers.length(), shift_, mine.ends.data());
+        starts[job_.n_pes()] = end;
+        pack_keys(key(numbers.begin), numbers.length(), shift_, mine.ends.data(), mine.packed.data());
         if (job_.options().fault == Fault::kLastElementMissing)
-            forget_last_keys(mine.starts);
+            forget_last_keys(thread, piece);
     }
 
-    // What was packed last for that other PE; nothing with planted faults only.
+    // What was packed of that piece for that other PE; nothing with planted faults only.
     Block block(int thread, int piece, int iteration, int pe) const {
-        const Thread& mine = threads_[static_cast<size_t>(thread)];
-        const int32_t* const begin = mine.starts[static_cast<size_t>(pe)];
-        const int32_t* const end = mine.starts[static_cast<size_t>(pe) + 1];
         const Fault fault = job_.options().fault;
         const bool sent = fault != Fault::kSkippedOperation && (fault != Fault::kStaleResult || iteration == 1);
-        return {place(job_.me(), thread, piece), begin, sent ? 4 * static_cast<size_t>(end - begin) : 0};
+        const int32_t* const begin = packed(thread, piece, pe);
+        const size_t bytes = 4 * static_cast<size_t>(packed(thread, piece, pe + 1) - begin);
+        return {received_ + layout_.place(job_.me(), thread, piece), begin, sent ? bytes : 0};
     }
 
     // At the PE where that thread's blocks go.
@@ -191,10 +188,10 @@ class IsSort {
 
   private:
     struct alignas(64) Thread {
-        std::vector<int32_t> sent;     // its blocks
+        std::vector<int32_t> packed;   // its blocks, in the order of pieces and PEs
+        std::vector<uint32_t> starts;  // where they begin; one more: the end
         std::vector<uint32_t> sizes;   // of buckets, by piece
-        std::vector<int32_t*> ends;    // how far packing has come, by bucket
-        std::vector<int32_t*> starts;  // of the blocks packed last, by PE, and the end
+        std::vector<uint32_t> ends;    // how far packing has come, by bucket
     };
 
     struct Part {
@@ -206,7 +203,10 @@ class IsSort {
     Range own_keys() const { return layout_.of_pe(job_.me()); }
     int worker(int thread) const { return layout_.worker(job_.me(), thread); }
     const int32_t* key(long number) const { return keys_.data() + number - own_keys().begin; }
-    int32_t* place(int pe, int thread, int piece) const { return received_ + layout_.place(pe, thread, piece); }
+    const int32_t* packed(int thread, int piece, int pe) const {
+        const Thread& its = threads_[static_cast<size_t>(thread)];
+        return its.packed.data() + its.starts[static_cast<size_t>(piece * job_.n_pes() + pe)];
+    }
 
     void set_key(const Range& numbers, long number, int32_t key) {
         if (number >= numbers.begin && number < numbers.end)
@@ -214,11 +214,11 @@ class IsSort {
     }
 
     // Of each block that has one.
-    void forget_last_keys(const std::vector<int32_t*>& blocks) const {
+    void forget_last_keys(int thread, int piece) {
+        Thread& mine = threads_[static_cast<size_t>(thread)];
         for (int pe = 0; pe < job_.n_pes(); ++pe) {
-            int32_t* const counts = blocks[static_cast<size_t>(pe)];
-            int32_t* const last =
-                std::find_if(counts, counts + job_.threads(), [](int32_t count) { return count > 0; });
+            int32_t* const counts = &mine.packed[mine.starts[static_cast<size_t>(piece * job_.n_pes() + pe)]];
+            int32_t* const last = std::find_if(counts, counts + job_.threads(), [](int32_t n) { return n > 0; });
             if (pe != job_.me() && last != counts + job_.threads())
                 --*last;
         }
@@ -230,7 +230,8 @@ class IsSort {
     }
 
     Part part_of(int thread, int pe, int from, int piece) const {
-        const int32_t* const block = place(pe, from, piece);
+        const int32_t* const block =
+            pe == job_.me() ? packed(from, piece, pe) : received_ + layout_.place(pe, from, piece);
         long before = 0;
         for (int other = 0; other < thread; ++other) before += block[other];
         return {block + job_.threads() + before, block[thread]};

@@ -112,6 +112,7 @@ _START = dict(benchmark="startup", sizes={1: (8,)}, points=0, one_thread=True)  
 _CG = dict(benchmark="cg")
 _HPCCG = dict(benchmark="hpccg")
 _IS = dict(benchmark="is")
+_APPS = ("is", "gups")  # mini-apps that quick runs start once, tiny
 _SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
 
 
@@ -165,6 +166,7 @@ PROFILES = {
             Group(pes=(2,), sizes={2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_HPCCG),
             Group(pes=(2,), sizes={1: (8,), 2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_IS),
             *(Group(app, (2,), {1: (8,), 2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1) for app in ("is", "gups")),
+            *(Group(app, (2,), {1: (8,), 2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1) for app in _APPS),
             Group(pes=(2,), rounds=1, **_START),
         ),
     ),
@@ -272,6 +274,7 @@ NETWORK_PROFILES = {
             Group(pes=(2,), sizes={1: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_HPCCG),
             Group(pes=(2,), sizes={1: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_IS),
             *(Group(app, (2,), {1: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1) for app in ("is", "gups")),
+            *(Group(app, (2,), {1: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1) for app in _APPS),
             Group(pes=(2,), **_START),
         ),
         **_NETWORK,

@@ -43,6 +43,7 @@ def test_every_form_is_right(implementation, pes, threads, words):
 
 @pytest.mark.parametrize("seed", [0, 2, 999999999])
 def test_keys_may_be_others(implementation, seed):
+    """With some of them a search goes on at the first word of a part behind the last."""
     found = app_verdicts(implementation, "gups", 3, 2, "--form", "hash", "--seed", str(seed), "--size", "2000")
     assert {(v["verdict"], v["seed"], v["entries"]) for v in found.values()} == {("pass", seed, 3000)}
 
