@@ -1,0 +1,203 @@
+// SHMEM-MT minimd: molecular dynamics of a Lennard-Jones liquid, with the parameters of MiniMD (Mantevo; M. A. Heroux
+// et al.: Improving Performance via Mini-applications, Sandia report SAND2009-5574, 2009) and its spatial split of the
+// box (S. Plimpton: Fast Parallel Algorithms for Short-Range Molecular Dynamics, 1995). --size counts unit cells along
+// an edge of the box, of 4 atoms each: 5 (tiny), 16 (small), 24 (medium), 48 (large); tiny and small run 100 steps, all
+// others 1000. A run begins at the lattice. The phases are those of thread 0; waiting for the PE's other threads is
+// `compute`.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mini_app.hpp"
+#include "minimd_dynamics.hpp"
+#include "minimd_reference.hpp"
+#include "problem_size.hpp"
+
+namespace shmem_mt {
+namespace {
+
+constexpr const char* kName = "minimd";
+constexpr double kTolerance = 1e-9;
+constexpr double kDriftBound = 1e-3;
+
+struct Problem {
+    long cells;
+    int steps;
+};
+
+class MiniMd final : public MiniApp {
+  public:
+    // `reference` is empty where nothing is checked.
+    MiniMd(Job& job, const char* form, Route route, bool overlaps, const Problem& problem,
+           std::shared_ptr<MdDynamics> dynamics, const std::vector<MdThermo>& reference)
+        : MiniApp(job, form, {{"force", false}, {"neighbour", false}, {"exchange", true}, {"reduce", true}}),
+          route_(route),
+          overlaps_(overlaps),
+          problem_(problem),
+          dynamics_(std::move(dynamics)),
+          reference_(reference) {}
+
+    void describe(Json& params) const override {
+        params.integer("cells", problem_.cells).integer("steps", problem_.steps);
+    }
+
+    void explain(Json& verdict) const override {
+        if (last_.empty())
+            return;
+        const MdThermo& end = last_.back();
+        verdict.number("temperature", end.temperature).number("pressure", end.pressure);
+        verdict.number("energy", end.energy).number("first_potential", last_.front().potential);
+        verdict.number("deviation", deviation_).number("tolerance", kTolerance);
+        verdict.number("drift", drift_).number("drift_bound", kDriftBound);
+        verdict.integer("atoms", atoms_).integer("state", state_);
+    }
+
+    double work() const override {
+        return static_cast<double>(4 * problem_.cells * problem_.cells * problem_.cells) * problem_.steps;
+    }
+    const char* unit() const override { return "atom-steps"; }
+
+    void prepare() override { dynamics_->prepare(); }
+
+    void run(int thread) override {
+        job_.with_link(route_, thread, [&](const auto& link) { simulate(link, thread); });
+    }
+
+    void check(Checker& checker) override {
+        last_ = dynamics_->history();
+        atoms_ = dynamics_->found_atoms();
+        state_ = dynamics_->state();
+        deviation_ = drift_ = 0;
+        checker.compare_word(static_cast<long>(last_.size()), static_cast<long>(reference_.size()));
+        checker.compare_word(atoms_, static_cast<long>(work()) / problem_.steps);
+        for (size_t i = 0; i < std::min(last_.size(), reference_.size()); ++i) {
+            const MdThermo &is = last_[i], &should = reference_[i];
+            for (double MdThermo::* const field :
+                 {&MdThermo::temperature, &MdThermo::pressure, &MdThermo::potential, &MdThermo::energy}) {
+                const double off = std::abs(is.*field - should.*field) / std::max(1.0, std::abs(should.*field));
+                checker.compare_word(off <= kTolerance, 1);  // false when it is no number
+                deviation_ = off <= deviation_ ? deviation_ : off;
+            }
+            const double drift = std::abs(is.conserved - last_[0].conserved);
+            checker.compare_word(drift <= kDriftBound, 1);
+            drift_ = drift <= drift_ ? drift_ : drift;
+        }
+    }
+
+  private:
+    enum { kForce, kNeighbour, kExchange, kReduce };
+
+    template <class Link>
+    void simulate(const Link& link, int thread) {
+        MdDynamics& md = *dynamics_;
+        rebuild(link, thread, 0);
+        for (int step = 0;; ++step) {
+            const bool lists = (step + 1) % kListSteps == 0;
+            const bool early = overlaps_ && !lists && step < problem_.steps;
+            if (early) {
+                spend(thread, kForce, [&] { md.move_seen(thread, step); });
+                job_.team().barrier();
+                spend(thread, kExchange, [&] { md.send_positions(link, thread, step + 1); });
+                spend(thread, kForce, [&] { md.move_unseen(thread, step); });
+            } else {
+                spend(thread, kForce, [&] { md.move(thread, step); });
+            }
+            job_.team().barrier();
+            if (step % kThermoSteps == 0 && thread == 0)
+                spend(thread, kReduce, [&] { md.reduce(); });
+            if (step == problem_.steps)
+                return;
+            if (lists) {
+                rebuild(link, thread, step + 1);
+                continue;
+            }
+            spend(thread, kExchange, [&] {
+                if (!early)
+                    md.send_positions(link, thread, step + 1);
+                md.await_positions(thread, step + 1);
+            });
+            job_.team().barrier();
+        }
+    }
+
+    template <class Link>
+    void rebuild(const Link& link, int thread, int step) {
+        MdDynamics& md = *dynamics_;
+        spend(thread, kExchange, [&] { md.migrate(link, thread, step); });
+        spend(thread, kNeighbour, [&] { md.take_arrivals(thread, step); });
+        job_.team().barrier();
+        spend(thread, kExchange, [&] { md.describe(link, thread, step); });
+        spend(thread, kNeighbour, [&] { md.build_lists(thread, step); });
+    }
+
+    const Route route_;
+    const bool overlaps_;
+    const Problem problem_;
+    const std::shared_ptr<MdDynamics> dynamics_;
+    const std::vector<MdThermo>& reference_;
+    std::vector<MdThermo> last_;
+    double deviation_ = 0, drift_ = 0;
+    long atoms_ = 0, state_ = 0;
+};
+
+// What a serial run finds; PE 0 makes it, once. Collective.
+std::vector<MdThermo> find_reference(Job& job, const MdModel& model, int steps) {
+    std::vector<MdThermo> history(static_cast<size_t>(steps / kThermoSteps + 1));
+    const size_t bytes = history.size() * sizeof(MdThermo);
+    MdThermo* const shared = static_cast<MdThermo*>(symmetric_alloc(bytes));
+    if (job.me() == 0) {
+        history = MdReference(model).run(steps);
+        for (int pe = 0; pe < job.n_pes(); ++pe) shmem_putmem(shared, history.data(), bytes, pe);
+    }
+    job.barrier();
+    return {shared, shared + history.size()};
+}
+
+void run_all(Job& job, const Problem& problem) {
+    const MdModel model(problem.cells);
+    const auto dynamics = std::make_shared<MdDynamics>(job, model, problem.steps);
+    std::vector<MdThermo> reference;
+    if (job.options().validate)
+        reference = find_reference(job, model, problem.steps);
+    std::vector<std::unique_ptr<MiniApp>> forms;
+    for (const std::string& form : job.options().ops) {
+        const std::string reason = form == "private" ? job.why_no_context(Route::kPrivateContext) : "";
+        if (!reason.empty()) {
+            job.skip(kName, form, reason);
+            continue;
+        }
+        const bool own_contexts = form != "default" && job.why_no_context(Route::kPrivateContext).empty();
+        forms.push_back(std::make_unique<MiniMd>(job, form.c_str(),
+                                                 own_contexts ? Route::kPrivateContext : Route::kDefaultContext,
+                                                 form == "auto", problem, dynamics, reference));
+    }
+    run_forms(job, kName, forms);
+}
+
+// Ends the program when that is too large.
+Problem problem_of(const char* program, const Options& options) {
+    const long cells = size_of(options, {5, 16, 24, 48});
+    if (cells > kMostCells)
+        usage_error(program, "--size " + options.size + ": a box has at most " + std::to_string(kMostCells) +
+                                 " unit cells along an edge");
+    return {cells, options.size == "tiny" || options.size == "small" ? 100 : 1000};
+}
+
+}  // namespace
+}  // namespace shmem_mt
+
+int main(int argc, char** argv) {
+    using namespace shmem_mt;
+    const Options options = parse_options(argc, argv, Options(), {"default", "private", "auto"});
+    const Problem problem = problem_of(argv[0], options);
+    Job job(kName, options, Pes::kAny);
+    if (job.thread_level_ok())
+        run_all(job, problem);
+    else
+        job.skip(kName, "threads=" + std::to_string(job.threads()), "the library does not give SHMEM_THREAD_MULTIPLE");
+    job.finish();
+    return 0;
+}
