@@ -39,35 +39,21 @@ class MdDynamics {
     void prepare() {
         atoms_.set_own(static_cast<long>(first_.size()));
         for (size_t i = 0; i < first_.size(); ++i) atoms_.set(0, static_cast<long>(i), first_[i]);
-        history_.clear();
+        thermo_.clear();
         found_atoms_ = model_.atoms();
         first_number_ += static_cast<uint64_t>(steps_) + 1;
     }
 
-    // Thermodynamics at the beginning and after each kThermoSteps of the last run.
-    const std::vector<MdThermo>& history() const { return history_; }
-
     // The fewest atoms that there were at any of these times.
-    double found_atoms() const { return found_atoms_; }
+    long found_atoms() const { return found_atoms_; }
 
-    // A number that tells all positions and velocities at the end of the last run from others. Collective; thread 0.
-    long state() {
-        uint64_t sum = 0;
-        for (long i = atoms_.own().begin; i < atoms_.own().end; ++i) {
-            const Atom atom = atoms_.get(steps_, i);
-            uint64_t word = 0;
-            for (size_t axis = 0; axis < 3; ++axis) {
-                for (const double x : {atom.at[axis], atom.velocity[axis]}) {
-                    uint64_t bits = 0;
-                    std::memcpy(&bits, &x, sizeof bits);
-                    word = pattern_word(static_cast<long>(bits), atom.id, 0) ^ (word << 1 | word >> 63);
-                }
-            }
-            sum += word;
-        }
+    // Of the last run. Collective; thread 0.
+    MdHistory history() {
+        uint64_t own = 0;
+        for (long i = atoms_.own().begin; i < atoms_.own().end; ++i) own += state_of(atoms_.get(steps_, i));
         // Exact: sums of up to 2^13 numbers of 40 bits fit into a double.
-        return static_cast<long>(collectives_.sum(static_cast<double>(sum & kStateMask))) &
-               static_cast<long>(kStateMask);
+        const double all = collectives_.sum(static_cast<double>(own & kStateMask));
+        return {thermo_, static_cast<uint64_t>(all) & kStateMask};
     }
 
     // The lists of a step that begins an interval, as many calls as there are parts to take time of. All threads,
@@ -118,14 +104,12 @@ class MdDynamics {
         for (double MdSums::* const field :
              {&MdSums::squares, &MdSums::potential, &MdSums::virial, &MdSums::pairs, &MdSums::atoms})
             all.*field = collectives_.sum(own.*field);
-        history_.push_back(model_.thermo(all));
+        thermo_.push_back(model_.thermo(all));
         found_atoms_ = std::min(found_atoms_, static_cast<long>(all.atoms));
     }
 
   private:
     struct alignas(64) ThreadSums : MdSums {};
-
-    static constexpr uint64_t kStateMask = (uint64_t{1} << 40) - 1;
 
     uint64_t number(int step) const { return first_number_ + static_cast<uint64_t>(step); }
 
@@ -136,8 +120,9 @@ class MdDynamics {
         for (long i = mine.begin; i < mine.end; ++i) move_atom(thread, step, exchange_.schedule()[i]);
     }
 
-    // Both halves of the kick are there, that of this step and that of the next, each rounded.
-    void move_atom(int thread, int step, long i) {
+    // Both halves of the kick are there, that of this step and that of the next, each rounded. Not inlined, so that a
+    // compiler that contracts a * b + c does it in all forms or in none.
+    [[gnu::noinline]] void move_atom(int thread, int step, long i) {
         const double* const positions = atoms_.positions(step);
         const double* const at = positions + 3 * i;
         double* const velocity = atoms_.velocities() + 3 * i;
@@ -180,7 +165,7 @@ class MdDynamics {
     BlockingCollectives collectives_;
     std::vector<ThreadSums> sums_;  // one a thread
     std::vector<Atom> first_;       // this PE's
-    std::vector<MdThermo> history_;
+    std::vector<MdThermo> thermo_;
     long found_atoms_ = 0;
     uint64_t first_number_ = 0;  // of the exchanges of a run
 };

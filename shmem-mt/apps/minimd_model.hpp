@@ -5,6 +5,8 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <vector>
 
 #include "validation.hpp"
 
@@ -37,6 +39,27 @@ struct MdThermo {
     double potential, energy;  // an atom; energy is potential and kinetic
     double conserved;          // energy, with a potential that is 0 at the cutoff: a pair that passes it adds nothing
 };
+
+// What a run comes to.
+struct MdHistory {
+    std::vector<MdThermo> thermo;  // at the beginning and after each kThermoSteps
+    uint64_t state = 0;            // the sum of state_of() of all atoms at the end, within kStateMask
+};
+
+constexpr uint64_t kStateMask = (uint64_t{1} << 40) - 1;
+
+// Every bit of an atom counts.
+inline uint64_t state_of(const Atom& atom) {
+    uint64_t state = 0;
+    for (const Vector* const vector : {&atom.at, &atom.velocity}) {
+        for (const double x : *vector) {
+            long bits = 0;
+            std::memcpy(&bits, &x, sizeof bits);
+            state = pattern_word(bits, 0, static_cast<long>(state)) + static_cast<uint64_t>(atom.id);
+        }
+    }
+    return state;
+}
 
 class MdModel {
   public:

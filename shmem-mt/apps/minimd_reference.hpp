@@ -1,6 +1,6 @@
-// The same dynamics by one thread on all atoms, written plainly and apart from the parallel form: no ghosts, each pair
-// once, and the image of a neighbour found again for each pair. It rounds in other places, so its atoms are not the
-// same to the bit.
+// The same dynamics by one thread on all atoms, written plainly and apart from the parallel form: no ghosts, no motion
+// of atoms from place to place, the image of a neighbour found again for each pair, one operation at a time. It adds up
+// neighbours in the same order, so positions and velocities must have the same bits.
 #pragma once
 
 #include <vector>
@@ -14,140 +14,151 @@ class MdReference {
     explicit MdReference(const MdModel& model)
         : model_(model),
           edge_(model.edge()),
-          cells_(std::max(1L, static_cast<long>(edge_ / kListCutoff))),
-          cells_away_(static_cast<long>(std::ceil(kListCutoff * static_cast<double>(cells_) / edge_))) {
-        for (long id = 0; id < model.atoms(); ++id) {
-            at_.push_back(model.lattice_site(id));
-            velocity_.push_back(model.first_velocity(id));
-        }
-        force_.resize(at_.size());
+          cells_(std::max(1L, static_cast<long>(edge_ * kCellsOfReach / kListCutoff))) {
+        for (long id = 0; id < model.atoms(); ++id)
+            atoms_.push_back({model.lattice_site(id), model.first_velocity(id), id});
+        forces_.resize(atoms_.size());
+        neighbours_.resize(atoms_.size());
     }
 
-    // What there is at the beginning and after each kThermoSteps.
-    std::vector<MdThermo> run(int steps) {
-        find_pairs();
-        std::vector<MdThermo> history = {pull()};
+    MdHistory run(int steps) {
+        MdHistory history;
+        find_neighbours();
+        pull();
+        history.thermo.push_back(thermo());
         for (int step = 1; step <= steps; ++step) {
             kick();
-            for (size_t i = 0; i < at_.size(); ++i) {
-                for (size_t axis = 0; axis < 3; ++axis) at_[i][axis] += kTimeStep * velocity_[i][axis];
+            for (Atom& atom : atoms_) {
+                for (size_t axis = 0; axis < 3; ++axis) atom.at[axis] += kTimeStep * atom.velocity[axis];
             }
             if (step % kListSteps == 0)
-                find_pairs();
+                find_neighbours();
             pull();
             kick();
             if (step % kThermoSteps == 0)
-                history.push_back(thermo());
+                history.thermo.push_back(thermo());
         }
+        for (const Atom& atom : atoms_) history.state += state_of(atom);
+        history.state &= kStateMask;
         return history;
     }
 
   private:
-    struct Pair {
-        int32_t first, second;
-        int8_t edges[4];  // from the second atom to its image that is meant
+    static constexpr long kCellsOfReach = 2;  // the order of neighbours depends on it
+
+    struct Neighbour {
+        int32_t id;
+        int8_t edges[4];  // from it to its image that is meant
     };
 
     void kick() {
-        for (size_t i = 0; i < at_.size(); ++i) {
-            for (size_t axis = 0; axis < 3; ++axis) velocity_[i][axis] += kTimeStep / 2 * force_[i][axis];
+        for (size_t i = 0; i < atoms_.size(); ++i) {
+            for (size_t axis = 0; axis < 3; ++axis) atoms_[i].velocity[axis] += kTimeStep / 2 * forces_[i][axis];
         }
     }
 
-    Vector distance(const Pair& pair) const {
-        const Vector &a = at_[static_cast<size_t>(pair.first)], &b = at_[static_cast<size_t>(pair.second)];
+    Vector distance(const Atom& atom, const Neighbour& neighbour) const {
+        const Vector& other = atoms_[static_cast<size_t>(neighbour.id)].at;
         Vector apart{};
-        for (size_t axis = 0; axis < 3; ++axis) apart[axis] = a[axis] - b[axis] - pair.edges[axis] * edge_;
+        for (size_t axis = 0; axis < 3; ++axis)
+            apart[axis] = atom.at[axis] - (other[axis] + neighbour.edges[axis] * edge_);
         return apart;
     }
 
     static double squared(const Vector& v) { return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]; }
 
-    MdThermo pull() {
-        for (Vector& force : force_) force = {};
+    // Neighbours add to four sums in turns.
+    void pull() {
         sums_ = {};
-        for (const Pair& pair : pairs_) {
-            const Vector apart = distance(pair);
-            const double r2 = squared(apart);
-            if (r2 >= kCutoff * kCutoff)
-                continue;
-            const double r6 = r2 * r2 * r2;
-            const double strength = (48 / r6 - 24) / (r6 * r2);
-            for (size_t axis = 0; axis < 3; ++axis) {
-                force_[static_cast<size_t>(pair.first)][axis] += strength * apart[axis];
-                force_[static_cast<size_t>(pair.second)][axis] -= strength * apart[axis];
+        for (size_t i = 0; i < atoms_.size(); ++i) {
+            Vector parts[4]{};
+            MdSums own;  // added up apart, as sums of millions of terms lose digits
+            for (size_t n = 0; n < neighbours_[i].size(); ++n) {
+                const Vector apart = distance(atoms_[i], neighbours_[i][n]);
+                const double r2 = squared(apart);
+                if (r2 >= kCutoff * kCutoff)
+                    continue;
+                const double inverse = 1 / r2, sixth = inverse * inverse * inverse;
+                const double strength = sixth * (sixth - 0.5) * inverse;
+                for (size_t axis = 0; axis < 3; ++axis) parts[n % 4][axis] += apart[axis] * strength;
+                own.potential += 2 * sixth * (sixth - 1);
+                own.virial += 24 * strength * r2;
+                own.pairs += 0.5;
             }
-            sums_.potential += (4 / r6 - 4) / r6;
-            sums_.virial += strength * r2;
-            sums_.pairs += 1;
+            sums_.potential += own.potential;
+            sums_.virial += own.virial;
+            sums_.pairs += own.pairs;
+            for (size_t axis = 0; axis < 3; ++axis)
+                forces_[i][axis] = 48 * ((parts[0][axis] + parts[1][axis]) + (parts[2][axis] + parts[3][axis]));
         }
-        return thermo();
     }
 
     MdThermo thermo() {
         sums_.squares = 0;
-        for (const Vector& velocity : velocity_) sums_.squares += squared(velocity);
+        for (const Atom& atom : atoms_) sums_.squares += squared(atom.velocity);
         return model_.thermo(sums_);
-    }
-
-    long cell_of(double x) const {
-        return std::min(cells_ - 1, static_cast<long>(x / edge_ * static_cast<double>(cells_)));
-    }
-
-    void find_pairs() {
-        std::vector<std::vector<int32_t>> cells(static_cast<size_t>(cells_ * cells_ * cells_));
-        for (size_t i = 0; i < at_.size(); ++i) {
-            for (double& x : at_[i]) x -= edge_ * std::floor(x / edge_);
-            const long cell = (cell_of(at_[i][2]) * cells_ + cell_of(at_[i][1])) * cells_ + cell_of(at_[i][0]);
-            cells[static_cast<size_t>(cell)].push_back(static_cast<int32_t>(i));
-        }
-        pairs_.clear();
-        for (long z = 0; z < cells_; ++z) {
-            for (long y = 0; y < cells_; ++y) {
-                for (long x = 0; x < cells_; ++x) find_pairs_of(cells, {x, y, z});
-            }
-        }
     }
 
     using Cell = std::array<long, 3>;
 
-    void find_pairs_of(const std::vector<std::vector<int32_t>>& cells, const Cell& cell) {
-        const auto number = [&](const Cell& c) { return static_cast<size_t>((c[2] * cells_ + c[1]) * cells_ + c[0]); };
-        for (long z = -cells_away_; z <= cells_away_; ++z) {
-            for (long y = -cells_away_; y <= cells_away_; ++y) {
-                for (long x = -cells_away_; x <= cells_away_; ++x) {
-                    Cell other = {cell[0] + x, cell[1] + y, cell[2] + z};
-                    Pair pair{};
-                    for (size_t axis = 0; axis < 3; ++axis) {
-                        const long edges = (other[axis] + cells_away_ * cells_) / cells_ - cells_away_;
-                        other[axis] -= edges * cells_;
-                        pair.edges[axis] = static_cast<int8_t>(edges);
-                    }
-                    for (const int32_t first : cells[number(cell)]) {
-                        for (const int32_t second : cells[number(other)]) {
-                            pair.first = first;
-                            pair.second = second;
-                            if (counts(pair) && squared(distance(pair)) < kListCutoff * kListCutoff)
-                                pairs_.push_back(pair);
-                        }
-                    }
+    Cell cell_of(const Vector& at) const {
+        Cell cell{};
+        for (size_t axis = 0; axis < 3; ++axis)
+            cell[axis] = std::min(cells_ - 1, static_cast<long>(at[axis] * static_cast<double>(cells_) / edge_));
+        return cell;
+    }
+
+    size_t number_of(const Cell& cell) const {
+        return static_cast<size_t>((cell[2] * cells_ + cell[1]) * cells_ + cell[0]);
+    }
+
+    void find_neighbours() {
+        std::vector<std::vector<int32_t>> cells(static_cast<size_t>(cells_ * cells_ * cells_));
+        for (Atom& atom : atoms_) {
+            for (double& x : atom.at) {
+                if (x < 0)
+                    x += edge_;
+                else if (x >= edge_)
+                    x -= edge_;
+                if (x == edge_)
+                    x = 0;
+            }
+            cells[number_of(cell_of(atom.at))].push_back(static_cast<int32_t>(atom.id));
+        }
+        for (size_t i = 0; i < atoms_.size(); ++i) {
+            neighbours_[i].clear();
+            const Cell cell = cell_of(atoms_[i].at);
+            for (long z = -kCellsOfReach; z <= kCellsOfReach; ++z) {
+                for (long y = -kCellsOfReach; y <= kCellsOfReach; ++y) {
+                    for (long x = -kCellsOfReach; x <= kCellsOfReach; ++x)
+                        find_in(cells, i, {cell[0] + x, cell[1] + y, cell[2] + z});
                 }
             }
         }
     }
 
-    // Of the two ways to look at a pair one.
-    static bool counts(const Pair& pair) {
-        const int8_t* const e = pair.edges;
-        const int side = e[0] != 0 ? e[0] : e[1] != 0 ? e[1] : e[2];
-        return pair.first < pair.second || (pair.first == pair.second && side > 0);
+    // In a cell that may be one of an image of the box.
+    void find_in(const std::vector<std::vector<int32_t>>& cells, size_t i, Cell cell) {
+        Neighbour neighbour{};
+        for (size_t axis = 0; axis < 3; ++axis) {
+            const long edges = (cell[axis] + kCellsOfReach * cells_) / cells_ - kCellsOfReach;
+            neighbour.edges[axis] = static_cast<int8_t>(edges);
+            cell[axis] -= edges * cells_;
+        }
+        for (const int32_t id : cells[number_of(cell)]) {
+            neighbour.id = id;
+            const double r2 = squared(distance(atoms_[i], neighbour));
+            if (r2 > 0 && r2 < kListCutoff * kListCutoff)
+                neighbours_[i].push_back(neighbour);
+        }
     }
 
     const MdModel& model_;
     const double edge_;
-    const long cells_, cells_away_;
-    std::vector<Vector> at_, velocity_, force_;
-    std::vector<Pair> pairs_;
+    const long cells_;  // along the edge
+    std::vector<Atom> atoms_;
+    std::vector<Vector> forces_;
+    std::vector<std::vector<Neighbour>> neighbours_;
     MdSums sums_;
 };
 
