@@ -28,6 +28,7 @@ class MdCellGrid {
     }
 
     static constexpr long kCellsOfReach = 2;
+    static constexpr long kRows = (2 * kCellsOfReach + 1) * (2 * kCellsOfReach + 1);
 
     long count() const { return length_[0] * length_[1] * length_[2]; }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 
 #include "minimd_model.hpp"
 
@@ -55,6 +56,41 @@ SHMEM_MT_FORCE_UNITS inline void md_force(const double* positions, const double*
     pull->force = {48 * ((force_x[0] + force_x[1]) + (force_x[2] + force_x[3])),
                    48 * ((force_y[0] + force_y[1]) + (force_y[2] + force_y[3])),
                    48 * ((force_z[0] + force_z[1]) + (force_z[2] + force_z[3]))};
+}
+
+// A stretch of atoms that lie one behind the other.
+struct MdRow {
+    int32_t begin, end;
+};
+
+// Writes down which atoms of the rows are within the reach of lists of the one at `own`, itself left out, and returns
+// how many. x, y and z are those of all atoms, and kMdLanes more; `places` is what is written down of them. `into` has
+// room for all atoms of the rows and kMdLanes more.
+SHMEM_MT_FORCE_UNITS inline long md_near(const double* x, const double* y, const double* z, const int32_t* places,
+                                         const MdRow* rows, long n_rows, const double* own, int32_t* into) {
+    typedef double Four __attribute__((vector_size(sizeof(double) * kMdLanes)));
+    typedef int64_t Mask __attribute__((vector_size(sizeof(int64_t) * kMdLanes)));
+    const Four lane = {0, 1, 2, 3};
+    long count = 0;
+    for (long r = 0; r < n_rows; ++r) {
+        for (long i = rows[r].begin; i < rows[r].end; i += kMdLanes) {
+            Four dx, dy, dz;
+            std::memcpy(&dx, x + i, sizeof dx);
+            std::memcpy(&dy, y + i, sizeof dy);
+            std::memcpy(&dz, z + i, sizeof dz);
+            dx = own[0] - dx;
+            dy = own[1] - dy;
+            dz = own[2] - dz;
+            const Four squared = dx * dx + dy * dy + dz * dz;
+            const Mask near =
+                (squared < kListCutoff * kListCutoff) & (squared > 0) & (lane < static_cast<double>(rows[r].end - i));
+            for (long l = 0; l < kMdLanes; ++l) {
+                into[count] = places[i + l];  // stays when that is near, when near is -1
+                count -= near[l];
+            }
+        }
+    }
+    return count;
 }
 
 // The rest of `pull`; for few steps, so plain.

@@ -18,9 +18,10 @@ class MdNeighbours {
           grid_(grid),
           sorted_(team, grid, layout.nowhere()),
           nowhere_(static_cast<int32_t>(3 * layout.nowhere())),
-          x_(static_cast<size_t>(layout.nowhere())),
+          x_(static_cast<size_t>(layout.nowhere() + kMdLanes)),
           y_(x_.size()),
           z_(x_.size()),
+          places_(x_.size()),
           lists_(static_cast<size_t>(layout.own_capacity())),
           pages_(static_cast<size_t>(team.size())) {}
 
@@ -56,6 +57,7 @@ class MdNeighbours {
             x_[static_cast<size_t>(place)] = at[0];
             y_[static_cast<size_t>(place)] = at[1];
             z_[static_cast<size_t>(place)] = at[2];
+            places_[static_cast<size_t>(place)] = 3 * sorted_.at(place);
         }
         team_.barrier();
         list_share(positions, atoms_.own().share(thread, team_.size()), pages_[static_cast<size_t>(thread)]);
@@ -69,6 +71,7 @@ class MdNeighbours {
     struct alignas(64) Page {
         std::vector<int32_t> places;
         std::vector<long> begins;
+        MdRow rows[MdCellGrid::kRows];
     };
 
     // Lists of one thread lie one behind the other.
@@ -77,11 +80,11 @@ class MdNeighbours {
         long used = 0;
         for (long i = own.begin; i < own.end; ++i) {
             page.begins.push_back(used);
-            const Vector at = MdAtoms::vector_at(positions, i);
-            grid_.for_rows_around(atoms_.cell(i), [&](size_t first, size_t last) {
-                used = list_row(at, sorted_.start(first), sorted_.start(last + 1), page.places, used);
-            });
-            page.places.resize(std::max(page.places.size(), static_cast<size_t>(used + kMdLanes)));
+            const long atoms = find_rows(atoms_.cell(i), page.rows);
+            if (static_cast<long>(page.places.size()) < used + atoms + 2 * kMdLanes)
+                page.places.resize(static_cast<size_t>(2 * (used + atoms) + kFirstPage));
+            used += md_near(x_.data(), y_.data(), z_.data(), places_.data(), page.rows, MdCellGrid::kRows,
+                            positions + 3 * i, page.places.data() + used);
             while (used % kMdLanes != 0) page.places[static_cast<size_t>(used++)] = nowhere_;
         }
         page.begins.push_back(used);
@@ -91,19 +94,15 @@ class MdNeighbours {
         }
     }
 
-    // Adds those of a stretch that are near enough; the end of what is used then.
-    long list_row(const Vector& at, long begin, long end, std::vector<int32_t>& places, long used) {
-        if (static_cast<long>(places.size()) < used + end - begin)
-            places.resize(static_cast<size_t>(2 * (used + end - begin) + kFirstPage));
-        int32_t* const into = places.data();
-        for (long place = begin; place < end; ++place) {
-            const size_t p = static_cast<size_t>(place);
-            const double dx = at[0] - x_[p], dy = at[1] - y_[p], dz = at[2] - z_[p];
-            const double squared = dx * dx + dy * dy + dz * dz;
-            into[used] = 3 * sorted_.at(place);  // stays when that is near, and not the atom itself
-            used += (squared < kListCutoff * kListCutoff) & (squared > 0);
-        }
-        return used;
+    // Where neighbours of the atoms of a cell may be; how many atoms there are.
+    long find_rows(int32_t cell, MdRow* rows) const {
+        long atoms = 0;
+        grid_.for_rows_around(cell, [&](size_t first, size_t last) {
+            *rows = {sorted_.start(first), sorted_.start(last + 1)};
+            atoms += rows->end - rows->begin;
+            ++rows;
+        });
+        return atoms;
     }
 
     static constexpr long kFirstPage = 1 << 14;
@@ -114,6 +113,7 @@ class MdNeighbours {
     MdCellSort sorted_;
     const int32_t nowhere_;
     std::vector<double> x_, y_, z_;  // in the order of sorted_
+    std::vector<int32_t> places_;    // where their coordinates are among positions
     std::vector<MdList> lists_;      // by own atom
     std::vector<Page> pages_;        // one a thread
 };
