@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "memory_need.hpp"
 #include "mini_app.hpp"
 #include "minimd_dynamics.hpp"
 #include "minimd_reference.hpp"
@@ -58,7 +59,7 @@ class MiniMd final : public MiniApp {
           reference_(reference) {}
 
     void describe(Json& params) const override {
-        params.integer("cells", problem_.cells).integer("steps", problem_.steps);
+        params.integer("edge", problem_.cells).integer("steps", problem_.steps);
     }
 
     void explain(Json& verdict) const override {
@@ -181,6 +182,11 @@ MdHistory find_reference(Job& job, const MdModel& model, int steps) {
 }
 
 void run_all(Job& job, const Problem& problem) {
+    const bool reference_here = job.options().validate && job.me() == 0;
+    check_memory(job,
+                 MdDynamics::memory_need(MdLayout(problem.cells, job.n_pes(), job.me())) +
+                     (reference_here ? MdReference::memory_need(problem.cells) : 0),
+                 "--size");
     const MdModel model(problem.cells);
     const auto dynamics = std::make_shared<MdDynamics>(job, model, problem.steps);
     MdHistory reference;

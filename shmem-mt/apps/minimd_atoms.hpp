@@ -2,6 +2,7 @@
 // twice: a step reads one set and writes the other, where partners put their ghosts at the same time. Allocates once.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -16,15 +17,11 @@ class MdAtoms {
     // Collective.
     explicit MdAtoms(const MdLayout& layout)
         : layout_(layout),
+          positions_{symmetric_set(layout), symmetric_set(layout)},
           velocities_(static_cast<size_t>(3 * layout.own_capacity())),
           ids_(static_cast<size_t>(layout.nowhere())),
           cells_(ids_.size()),
-          ghosts_(layout.partners().size()) {
-        for (double*& set : positions_) {
-            set = static_cast<double*>(symmetric_alloc(sizeof(double) * static_cast<size_t>(3 * layout.nowhere() + 3)));
-            for (long axis = 0; axis < 3; ++axis) set[3 * layout.nowhere() + axis] = kFarAway;
-        }
-    }
+          ghosts_(layout.partners().size()) {}
 
     // Three coordinates an atom, in the set that belongs to a step.
     double* positions(long step) { return positions_[step % 2]; }
@@ -79,8 +76,15 @@ class MdAtoms {
   private:
     static constexpr double kFarAway = 1e6;  // of the place where no atom is
 
+    static double* symmetric_set(const MdLayout& layout) {
+        const size_t length = static_cast<size_t>(3 * layout.nowhere());
+        double* const set = static_cast<double*>(symmetric_alloc(sizeof(double) * (length + 3)));
+        std::fill(set + length, set + length + 3, kFarAway);
+        return set;
+    }
+
     const MdLayout& layout_;
-    double* positions_[2] = {};
+    double* const positions_[2];
     std::vector<double> velocities_;  // of own atoms
     std::vector<int32_t> ids_, cells_;
     std::vector<long> ghosts_;  // how many, by partner

@@ -19,7 +19,7 @@ class MdDynamics {
         : job_(job),
           model_(model),
           steps_(steps),
-          layout_(model, job.n_pes(), job.me()),
+          layout_(model.cells(), job.n_pes(), job.me()),
           grid_(model, layout_),
           atoms_(layout_),
           exchange_(job, layout_, atoms_, grid_),
@@ -32,8 +32,11 @@ class MdDynamics {
         }
     }
 
-    int steps() const { return steps_; }
-    const MdLayout& layout() const { return layout_; }
+    // Bytes on this PE, about: of each atom and ghost, of own atoms, of ghosts that travel.
+    static double memory_need(const MdLayout& layout) {
+        return 100.0 * static_cast<double>(layout.nowhere()) + 900.0 * static_cast<double>(layout.own_capacity()) +
+               210.0 * static_cast<double>(layout.remote_capacity());
+    }
 
     // Puts all atoms where they are at first.
     void prepare() {

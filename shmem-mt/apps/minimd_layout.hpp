@@ -33,8 +33,8 @@ class MdLayout {
 
     static constexpr int kStays = -1, kLost = -2;
 
-    MdLayout(const MdModel& model, int n_pes, int me)
-        : grid_(grid_of(n_pes)), place_(place_of(grid_, me)), edge_(model.edge()) {
+    MdLayout(long cells, int n_pes, int me)
+        : grid_(grid_of(n_pes)), place_(place_of(grid_, me)), edge_(MdModel::edge_of(cells)) {
         for (size_t a = 0; a < 3; ++a) {
             width_[a] = edge_ / grid_[a];
             low_[a] = place_[a] * width_[a];

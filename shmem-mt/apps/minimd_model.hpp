@@ -64,8 +64,7 @@ inline uint64_t state_of(const Atom& atom) {
 class MdModel {
   public:
     // `cells`, along an edge, of 4 atoms each: at most kMostCells.
-    explicit MdModel(long cells)
-        : cells_(cells), atoms_(4 * cells * cells * cells), edge_(static_cast<double>(cells) * lattice_constant()) {
+    explicit MdModel(long cells) : cells_(cells), atoms_(atoms_of(cells)), edge_(edge_of(cells)) {
         Vector sum{};
         double squares = 0;
         for (long id = 0; id < atoms_; ++id) {
@@ -83,6 +82,8 @@ class MdModel {
         scale_ = std::sqrt(kTemperature * (3 * n - 3) / squares);
     }
 
+    static long atoms_of(long cells) { return 4 * cells * cells * cells; }
+    static double edge_of(long cells) { return static_cast<double>(cells) * lattice_constant(); }
     static double lattice_constant() { return std::cbrt(4 / kDensity); }
 
     long cells() const { return cells_; }

@@ -21,6 +21,9 @@ class MdReference {
         neighbours_.resize(atoms_.size());
     }
 
+    // Bytes, about.
+    static double memory_need(long cells) { return 1300.0 * static_cast<double>(MdModel::atoms_of(cells)); }
+
     MdHistory run(int steps) {
         MdHistory history;
         find_neighbours();

@@ -170,6 +170,14 @@ BENCHMARKS = (
         ("atomic", "private", "batched", "hash", "hash_batched"),
         ANY,
     ),
+    Benchmark(
+        "minimd",
+        "minimd",
+        "atom-steps a second of Lennard-Jones molecular dynamics, threads on the default context, on their own, and "
+        "with ghosts sent while forces are computed",
+        ("default", "private", "auto"),
+        ANY,
+    ),
 )
 
 # A thread beside each PE that never sleeps: where cores are few, a program waits for its turn on one most of the time.

@@ -113,6 +113,7 @@ _CG = dict(benchmark="cg")
 _HPCCG = dict(benchmark="hpccg")
 _IS = dict(benchmark="is")
 _APPS = ("is", "gups")  # mini-apps that quick runs start once, tiny
+_MINIMD = dict(benchmark="minimd", points=8)
 _SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
 
 
@@ -167,6 +168,7 @@ PROFILES = {
             Group(pes=(2,), sizes={1: (8,), 2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_IS),
             *(Group(app, (2,), {1: (8,), 2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1) for app in ("is", "gups")),
             *(Group(app, (2,), {1: (8,), 2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1) for app in _APPS),
+            Group(pes=(2,), sizes={2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_MINIMD),
             Group(pes=(2,), rounds=1, **_START),
         ),
     ),
@@ -238,6 +240,7 @@ PROFILES = {
             Group(pes=(1, 2, 4), sizes={1: (8,), 2: (8,), 4: (8,)}, points=4, more=("--size", "small"), rounds=5, **_IS),
             Group("is", (1, 2, 4), {1: (8,), 2: (8,)}, points=4, more=("--size", "small"), rounds=5),
             Group("gups", (2, 4), {1: (8,), 2: (8,)}, points=8, more=("--size", "small"), rounds=5),
+            Group(pes=(1, 2, 4), sizes={1: (8,), 2: (8,)}, more=("--size", "small"), rounds=3, **_MINIMD),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
     ),
@@ -275,6 +278,7 @@ NETWORK_PROFILES = {
             Group(pes=(2,), sizes={1: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_IS),
             *(Group(app, (2,), {1: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1) for app in ("is", "gups")),
             *(Group(app, (2,), {1: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1) for app in _APPS),
+            Group(pes=(2,), sizes={2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_MINIMD),
             Group(pes=(2,), **_START),
         ),
         **_NETWORK,
@@ -313,6 +317,7 @@ NETWORK_PROFILES = {
             Group(pes=(2, 4), sizes={1: (8,), 2: (8,)}, points=8, more=("--size", "small"), rounds=3, **_IS),
             Group("is", (2, 4), {1: (8,), 2: (8,)}, points=8, more=("--size", "small"), rounds=3),
             Group("gups", (2, 4), {1: (8,), 2: (8,)}, points=8, more=("--size", "16384"), rounds=3),
+            Group(pes=(2,), sizes={1: (8,), 2: (8,)}, more=("--size", "small"), rounds=3, **_MINIMD),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
         **_NETWORK,
