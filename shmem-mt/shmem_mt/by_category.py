@@ -8,8 +8,6 @@ from shmem_mt.charts import Panel, make_chart, plain_series
 def charts(points):
     """Those that these points can fill."""
     makers = (_contexts, _requests, _collectives, _halo, _alltoallv, _barrier_cost, _startup, _memory)
-    makers = (_contexts, _requests, _collectives, _halo, _alltoallv, _barrier_cost, _startup, _memory, _cg, _cg_parts)
-    makers += (_minimd, _minimd_parts)
     return [chart for chart in (maker(points) for maker in makers) if chart]
 
 
@@ -179,79 +177,3 @@ def _memory(points):
         lower_is_better=True,
     )
 
-
-def _cg(points):
-    return _dots(
-        points,
-        "cg",
-        "rate",
-        _problem,
-        lambda params: params["op"],
-        slug="cg",
-        title="NPB CG by form",
-        about="Iterations of conjugate gradients a second. blocking: with blocking collectives. pipelined: another "
-        "algorithm, both inner products in one sum behind the matrix product. The others: with non-blocking "
-        "collectives, polled by the program itself (manual) or under that policy of progress, without a poll in it.",
-        value_title="iterations/s",
-        shared_values=False,
-    )
-
-
-def _cg_parts(points):
-    return _dots(
-        points,
-        "cg",
-        "time",
-        _problem,
-        lambda params: f"{params['part']}<br>{params['op']}",
-        lambda params: params["part"] != "total",
-        slug="cg-parts",
-        title="NPB CG: computing and waiting",
-        about="Seconds a solve. wait: in blocking collectives and in waits for requests; compute: the rest, posting and "
-        "polling included.",
-        value_title="s",
-        lower_is_better=True,
-        shared_values=False,
-    )
-
-
-def _minimd(points):
-    return _dots(
-        points,
-        "minimd",
-        "rate",
-        _box,
-        lambda params: params["op"],
-        slug="minimd",
-        title="MiniMD by form",
-        about="Steps of atoms a second. default, private: ghosts through the default context, or one for each thread. "
-        "auto: they travel while the forces on atoms that no other PE sees are computed.",
-        value_title="atom-steps/s",
-        shared_values=False,
-    )
-
-
-def _minimd_parts(points):
-    return _dots(
-        points,
-        "minimd",
-        "time",
-        _box,
-        lambda params: f"{params['part']}<br>{params['op']}",
-        lambda params: params["part"] != "total",
-        slug="minimd-parts",
-        title="MiniMD: where the time goes",
-        about="Seconds a run, of thread 0. force: forces and motion; neighbour: lists; exchange: ghosts and atoms that "
-        "move to another PE; reduce: sums over all PEs; compute: the rest, which is waiting for the PE's other threads.",
-        value_title="s",
-        lower_is_better=True,
-        shared_values=False,
-    )
-
-
-def _box(params):
-    return f"edge {params['edge']}, {params['steps']} steps, {_team(params)}"
-
-
-def _problem(params):
-    return f"class {params['class']}, {_team(params)}"
