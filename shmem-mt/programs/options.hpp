@@ -39,6 +39,7 @@ struct Options {
     std::string problem;            // cg, is: the class of the problem; empty: by size
     long pieces = 0;                // mini-apps: how many parts an overlapped exchange has; 0: by its size
     long poll_rows = 0;             // mini-apps: rows between two polls of the manual form; 0: what turns out best
+    std::string image;              // mandelbrot: the file for the picture; empty: none
     bool validate = true;
     Fault fault = Fault::kNone;
 
@@ -127,19 +128,33 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
     options.ops = known_ops;
     const char* program = argv[0];
     static const option kLong[] = {
-        {"ops", required_argument, nullptr, 'o'},          {"sizes", required_argument, nullptr, 's'},
-        {"syncs", required_argument, nullptr, 'y'},        {"placements", required_argument, nullptr, 'p'},
-        {"contexts", required_argument, nullptr, 'c'},     {"threads", required_argument, nullptr, 't'},
-        {"samples", required_argument, nullptr, 'n'},      {"sample-ms", required_argument, nullptr, 'm'},
-        {"point-ms", required_argument, nullptr, 'P'},     {"sleep-ms", required_argument, nullptr, 'S'},
-        {"batches", required_argument, nullptr, 'b'},      {"teams", required_argument, nullptr, 'T'},
-        {"buffer-bytes", required_argument, nullptr, 'B'}, {"no-validate", no_argument, nullptr, 'V'},
-        {"plant-fault", required_argument, nullptr, 'F'},  {"compute-ratio", required_argument, nullptr, 'C'},
-        {"seed", required_argument, nullptr, 'D'},         {"policies", required_argument, nullptr, 'L'},
-        {"polls-us", required_argument, nullptr, 'U'},     {"waits-ms", required_argument, nullptr, 'W'},
-        {"form", required_argument, nullptr, 'o'},         {"size", required_argument, nullptr, 'Z'},
-        {"class", required_argument, nullptr, 'K'},        {"pieces", required_argument, nullptr, 'i'},
-        {"poll-rows", required_argument, nullptr, 'R'},    {nullptr, 0, nullptr, 0},
+        {"ops", required_argument, nullptr, 'o'},
+        {"sizes", required_argument, nullptr, 's'},
+        {"syncs", required_argument, nullptr, 'y'},
+        {"placements", required_argument, nullptr, 'p'},
+        {"contexts", required_argument, nullptr, 'c'},
+        {"threads", required_argument, nullptr, 't'},
+        {"samples", required_argument, nullptr, 'n'},
+        {"sample-ms", required_argument, nullptr, 'm'},
+        {"point-ms", required_argument, nullptr, 'P'},
+        {"sleep-ms", required_argument, nullptr, 'S'},
+        {"batches", required_argument, nullptr, 'b'},
+        {"teams", required_argument, nullptr, 'T'},
+        {"buffer-bytes", required_argument, nullptr, 'B'},
+        {"no-validate", no_argument, nullptr, 'V'},
+        {"plant-fault", required_argument, nullptr, 'F'},
+        {"compute-ratio", required_argument, nullptr, 'C'},
+        {"seed", required_argument, nullptr, 'D'},
+        {"policies", required_argument, nullptr, 'L'},
+        {"polls-us", required_argument, nullptr, 'U'},
+        {"waits-ms", required_argument, nullptr, 'W'},
+        {"form", required_argument, nullptr, 'o'},
+        {"size", required_argument, nullptr, 'Z'},
+        {"class", required_argument, nullptr, 'K'},
+        {"pieces", required_argument, nullptr, 'i'},
+        {"poll-rows", required_argument, nullptr, 'R'},
+        {"image", required_argument, nullptr, 'I'},
+        {nullptr, 0, nullptr, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
         const std::string value = optarg ? optarg : "";
@@ -211,6 +226,9 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
                 break;
             case 'R':
                 options.poll_rows = static_cast<long>(parse_number(program, "poll-rows", value, 1, 1e6));
+                break;
+            case 'I':
+                options.image = value;
                 break;
             case 'V':
                 options.validate = false;

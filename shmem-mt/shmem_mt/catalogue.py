@@ -178,6 +178,13 @@ BENCHMARKS = (
         ("default", "private", "auto"),
         ANY,
     ),
+    Benchmark(
+        "mandelbrot",
+        "mandelbrot",
+        "pixels a second of the Mandelbrot set with work stealing, threads on the default context and on their own",
+        ("default", "private", "default-pipelined", "pipelined"),
+        ANY,
+    ),
 )
 
 # A thread beside each PE that never sleeps: where cores are few, a program waits for its turn on one most of the time.

@@ -17,6 +17,7 @@ def describe(benchmark, params):
     if "class" in params:
         parts.append(f"class {params['class']}")
     if "edge" in params:
+    if "edge" in params and benchmark not in NAMED_BY_SYNC:
         parts.append(f"edge {params['edge']}")
     if params.get("size_bytes"):
         parts.append(units.size(params["size_bytes"]))

@@ -10,8 +10,9 @@ from shmem_mt.live import describe
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def build(points, charts, machines, fragments, library):
-    """The whole page as text. `machines` is a list of (run folder, machine.json)."""
+def build(points, charts, machines, fragments, library, drawn=""):
+    """The whole page as text. `machines` is a list of (run folder, machine.json), `drawn` are sections to go behind the
+    charts."""
     parts = {
         "STYLE": _read("page.css"),
         "LIBRARY": library.replace("</script", "<\\/script"),
@@ -24,6 +25,7 @@ def build(points, charts, machines, fragments, library):
         "TABLES": "".join(_tables(points.over(fabric), fabric) for fabric in points.fabrics()),
         "CONTENTS": "".join(f'<a href="#{c.slug}">{_escape(c.title)}</a>' for c in charts),
         "CHARTS": "".join(_section(c, f) for c, f in zip(charts, fragments)),
+        "DRAWN": drawn,
         "CHART_COUNT": str(len(charts)),
         "VERSION": __version__,
         "POINTS": str(len(points.points)),

@@ -114,6 +114,7 @@ _HPCCG = dict(benchmark="hpccg")
 _IS = dict(benchmark="is")
 _APPS = ("is", "gups")  # mini-apps that quick runs start once, tiny
 _MINIMD = dict(benchmark="minimd", points=8)
+_MANDELBROT = dict(benchmark="mandelbrot", points=5)
 _SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
 
 
@@ -169,6 +170,7 @@ PROFILES = {
             *(Group(app, (2,), {1: (8,), 2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1) for app in ("is", "gups")),
             *(Group(app, (2,), {1: (8,), 2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1) for app in _APPS),
             Group(pes=(2,), sizes={2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_MINIMD),
+            Group(pes=(2,), sizes={2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_MANDELBROT),
             Group(pes=(2,), rounds=1, **_START),
         ),
     ),
@@ -241,6 +243,7 @@ PROFILES = {
             Group("is", (1, 2, 4), {1: (8,), 2: (8,)}, points=4, more=("--size", "small"), rounds=5),
             Group("gups", (2, 4), {1: (8,), 2: (8,)}, points=8, more=("--size", "small"), rounds=5),
             Group(pes=(1, 2, 4), sizes={1: (8,), 2: (8,)}, more=("--size", "small"), rounds=3, **_MINIMD),
+            Group(pes=(2, 4), sizes={1: (8,), 2: (8,)}, more=("--size", "small"), rounds=5, **_MANDELBROT),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
     ),
@@ -279,6 +282,7 @@ NETWORK_PROFILES = {
             *(Group(app, (2,), {1: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1) for app in ("is", "gups")),
             *(Group(app, (2,), {1: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1) for app in _APPS),
             Group(pes=(2,), sizes={2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_MINIMD),
+            Group(pes=(2,), sizes={2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_MANDELBROT),
             Group(pes=(2,), **_START),
         ),
         **_NETWORK,
@@ -318,6 +322,7 @@ NETWORK_PROFILES = {
             Group("is", (2, 4), {1: (8,), 2: (8,)}, points=8, more=("--size", "small"), rounds=3),
             Group("gups", (2, 4), {1: (8,), 2: (8,)}, points=8, more=("--size", "16384"), rounds=3),
             Group(pes=(2,), sizes={1: (8,), 2: (8,)}, more=("--size", "small"), rounds=3, **_MINIMD),
+            Group(pes=(2,), sizes={1: (8,), 2: (8,)}, more=("--size", "small"), rounds=3, **_MANDELBROT),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
         **_NETWORK,

@@ -3,6 +3,7 @@
 import os
 
 from shmem_mt import by_category, by_policy, collectives, fabrics, interactive, mini_apps, page, pictures
+from shmem_mt import app_pictures, by_category, by_policy, collectives, fabrics, interactive, page, pictures
 from shmem_mt.charts import Points, all_charts
 from shmem_mt.errors import UserError
 from shmem_mt.results import load_machine, load_results
@@ -17,17 +18,21 @@ def report(options):
     if not charts:
         raise UserError("these runs have no point that any chart shows")
     folder = os.path.splitext(out)[0] + "-pictures"
+    drawn = [picture for directory in options.runs for picture in app_pictures.of(directory)]
     html = page.build(
         points,
         charts,
         [(d, m) for d, _, m in runs],
         [interactive.draw(c) for c in charts],
         interactive.library(),
+        app_pictures.sections(drawn),
     )
     try:
         os.makedirs(folder, exist_ok=True)
         for chart in charts:
             pictures.write(chart, folder)
+        for picture in drawn:
+            app_pictures.write(picture, folder)
         with open(out, "w", encoding="utf-8") as file:
             file.write(html)
     except OSError as error:

@@ -8,6 +8,7 @@ import sys
 import time
 
 from shmem_mt import __version__, catalogue, fabrics, hosts, implementations, machine, mini_apps, mpi, plan
+from shmem_mt import __version__, app_pictures, catalogue, fabrics, hosts, implementations, machine, mpi, plan
 from shmem_mt.errors import UserError
 from shmem_mt.live import Display, describe
 from shmem_mt.results import RunFolder
@@ -189,7 +190,8 @@ class Session:
         name = f"{_file_name(implementation.label)}-{start.program}-{start.pes}x{start.threads}"
         log = self.folder.path("logs", f"{name}-{self.starts.index(start)}-round{number}.txt")
         place = (start.fabric, start.coalescing, self.hosts_of[start.fabric], start.setting)
-        command = implementation.launch_command(start.program, start.pes, start.threads, start.arguments, *place)
+        arguments = (*start.arguments, *app_pictures.arguments(self.folder, implementation.label, start))
+        command = implementation.launch_command(start.program, start.pes, start.threads, arguments, *place)
         labels = start.params(implementation)
 
         def on_point(event):

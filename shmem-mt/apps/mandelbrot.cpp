@@ -1,0 +1,70 @@
+// SHMEM-MT mandelbrot: the Mandelbrot set by work stealing, after W. Lu, T. Curtis and B. Chapman, "Enabling
+// low-overhead communication in multi-threaded OpenSHMEM applications using contexts" (PAW-ATM 2019): rows are dealt in
+// blocks to the PEs, threads take them from a counter of their own PE's and, when that has none left, of the others in
+// turns, and put what they have computed into a picture that lies over all PEs (mandelbrot_image.hpp). The forms
+// (mandelbrot_form.hpp) differ in the contexts that they do it through. --size is the edge of the picture in pixels;
+// the paper's is 3200.
+//
+// Phases of thread 0: `steal`, asking for rows; `put`, puts and the waits for them.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mandelbrot_form.hpp"
+#include "mandelbrot_picture.hpp"
+#include "problem_size.hpp"
+
+namespace shmem_mt {
+namespace {
+
+constexpr const char* kName = "mandelbrot";
+
+std::vector<std::string> known_forms() {
+    std::vector<std::string> names;
+    for (const MandelbrotForm& form : kMandelbrotForms) names.push_back(form.name);
+    return names;
+}
+
+void run_all(Job& job, long edge) {
+    MandelbrotPicture picture(job, job.options().image);
+    MandelbrotImage image(job, edge);
+    const MandelbrotAnswer answer(image, job);
+    const ContextPairs contexts(job);
+    const MandelbrotCommon common{image, answer, contexts, row_counter()};
+    std::vector<std::unique_ptr<MiniApp>> forms;
+    for (const MandelbrotForm& form : kMandelbrotForms) {
+        const auto& asked = job.options().ops;
+        if (std::find(asked.begin(), asked.end(), form.name) == asked.end())
+            continue;
+        const std::string reason =
+            form.way == MandelbrotWay::kTwoContexts ? contexts.why_none() : job.why_no_context(form.route);
+        if (reason.empty())
+            forms.push_back(std::make_unique<Mandelbrot>(job, form, common));
+        else
+            job.skip(kName, form.name, reason);
+    }
+    run_forms(job, kName, forms);
+    if (!forms.empty())
+        picture.write(image);
+    job.barrier();  // the rows lie there until PE 0 has them
+}
+
+}  // namespace
+}  // namespace shmem_mt
+
+int main(int argc, char** argv) {
+    using namespace shmem_mt;
+    const Options options = parse_options(argc, argv, Options(), known_forms());
+    const long edge = size_of(options, {192, 1600, 3200, 12800});
+    if (edge > kLargestEdge)
+        usage_error(argv[0], "--size " + options.size + ": the edge of the picture is 1 to " +
+                                 std::to_string(kLargestEdge) + " pixels");
+    Job job(kName, options, Pes::kAny);
+    if (job.thread_level_ok())
+        run_all(job, edge);
+    else
+        job.skip(kName, "threads=" + std::to_string(job.threads()), "the library does not give SHMEM_THREAD_MULTIPLE");
+    job.finish();
+    return 0;
+}

@@ -1,0 +1,195 @@
+// One form of the Mandelbrot mini-app. All compute a row, put it to its home without waiting, and take the next; they
+// differ in when a thread waits for the puts, and for whose.
+//   default             one buffer a thread; shmem_quiet before it is used again waits for the puts of all threads
+//   private             the same through a context of the thread's own: for its own puts
+//   default-pipelined   two buffers in turns: a row travels while the next is computed, and shmem_quiet behind that
+//                       waits for it, and for what the other threads have just put
+//   pipelined           two buffers in turns, each with a context of the thread's own; the fetch-add for the row after
+//                       the next goes with the put. The quiet that both wait for comes a whole row later
+#pragma once
+
+#include <vector>
+
+#include "mandelbrot_answer.hpp"
+#include "mandelbrot_contexts.hpp"
+#include "mandelbrot_kernel.hpp"
+#include "mandelbrot_steal.hpp"
+#include "mini_app.hpp"
+
+namespace shmem_mt {
+
+enum class MandelbrotWay { kOneBuffer, kTwoBuffers, kTwoContexts };
+
+struct MandelbrotForm {
+    const char* name;
+    MandelbrotWay way;
+    Route route;
+};
+
+constexpr MandelbrotForm kMandelbrotForms[] = {
+    {"default", MandelbrotWay::kOneBuffer, Route::kDefaultContext},
+    {"private", MandelbrotWay::kOneBuffer, Route::kPrivateContext},
+    {"default-pipelined", MandelbrotWay::kTwoBuffers, Route::kDefaultContext},
+    {"pipelined", MandelbrotWay::kTwoContexts, Route::kPrivateContext},
+};
+
+// What all forms share.
+struct MandelbrotCommon {
+    MandelbrotImage& image;
+    const MandelbrotAnswer& answer;
+    const ContextPairs& contexts;
+    const RowCounter count_row;
+};
+
+class Mandelbrot final : public MiniApp {
+  public:
+    Mandelbrot(Job& job, const MandelbrotForm& form, const MandelbrotCommon& common)
+        : MiniApp(job, form.name, {{"steal", true}, {"put", true}}),
+          form_(form),
+          common_(common),
+          image_(common.image),
+          workers_(static_cast<size_t>(job.threads())) {
+        for (Worker& worker : workers_) {
+            for (std::vector<char>& buffer : worker.buffers) buffer.resize(static_cast<size_t>(image_.row_bytes()));
+        }
+    }
+
+    void describe(Json& params) const override { params.integer("edge", image_.edge()); }
+
+    void explain(Json& verdict) const override {
+        verdict.text("hash", hexadecimal(hash_));
+        verdict.text("known_hash", common_.answer.hash() ? hexadecimal(*common_.answer.hash()) : "none");
+        verdict.integer("rows_computed", rows_computed_).integer("rows_stolen", rows_stolen_);
+    }
+
+    double work() const override { return static_cast<double>(image_.edge()) * static_cast<double>(image_.edge()); }
+    const char* unit() const override { return "pixels"; }
+
+    void prepare() override {
+        image_.clear();
+        for (Worker& worker : workers_) worker.computed = worker.stolen = 0;
+    }
+
+    void run(int thread) override {
+        Worker& worker = workers_[static_cast<size_t>(thread)];
+        if (form_.way == MandelbrotWay::kTwoContexts)
+            return common_.contexts.with_links(thread, [&](const auto& first, const auto& second) {
+                turns_of_contexts(thread, worker, first, second);
+            });
+        job_.with_link(form_.route, thread, [&](const auto& link) {
+            if (form_.way == MandelbrotWay::kOneBuffer)
+                one_buffer(thread, worker, link);
+            else
+                two_buffers(thread, worker, link);
+        });
+    }
+
+    // Every row has a stamp, and all PEs together have computed as many as there are: so each was computed once.
+    // Collective.
+    void check(Checker& checker) override {
+        Report mine;
+        for (const Worker& worker : workers_) mine.checked_bytes += worker.computed;
+        for (const Worker& worker : workers_) mine.expected_bytes += worker.stolen;
+        const Agreed rows = job_.agree(mine);
+        rows_computed_ = rows.checked_bytes;
+        rows_stolen_ = rows.expected_bytes;
+        Report part;
+        part.checked_bytes = static_cast<long>(common_.answer.check(checker));
+        hash_ = static_cast<uint64_t>(job_.agree(part).checked_bytes) & kHashMask;
+        checker.compare_word(rows_computed_, image_.edge());
+        if (common_.answer.hash() != nullptr)
+            checker.compare(&hash_, common_.answer.hash(), sizeof hash_);
+    }
+
+  private:
+    enum : size_t { kSteal, kPut };
+
+    struct alignas(64) Worker {
+        std::vector<char> buffers[2];
+        long computed = 0, stolen = 0;
+    };
+
+    template <class Link>
+    void one_buffer(int thread, Worker& worker, const Link& link) {
+        RowTaker taker(image_, job_.me(), job_.n_pes());
+        for (;;) {
+            const long row = spend(thread, kSteal, [&] { return taker.take(link); });
+            spend(thread, kPut, [&] { link.quiet(); });  // the buffer is free again, or the last row has arrived
+            if (row < 0)
+                return;
+            compute(thread, worker, 0, row);
+            spend(thread, kPut, [&] { put(link, worker, 0, row); });
+        }
+    }
+
+    template <class Link>
+    void two_buffers(int thread, Worker& worker, const Link& link) {
+        RowTaker taker(image_, job_.me(), job_.n_pes());
+        for (int turn = 0;; turn ^= 1) {
+            const long row = spend(thread, kSteal, [&] { return taker.take(link); });
+            if (row >= 0)
+                compute(thread, worker, turn, row);
+            spend(thread, kPut, [&] { link.quiet(); });  // the other buffer is free for the next turn
+            if (row < 0)
+                return;
+            spend(thread, kPut, [&] { put(link, worker, turn, row); });
+        }
+    }
+
+    template <class Link>
+    void turns_of_contexts(int thread, Worker& worker, const Link& first, const Link& second) {
+        RowTaker taker(image_, job_.me(), job_.n_pes());
+        RowTaker::Ticket tickets[2];
+        bool going[2] = {true, true};  // a ticket may bring a row though all that is left is taken
+        for (int turn = 0; going[0] || going[1]; turn ^= 1) {
+            if (!going[turn])
+                continue;
+            const Link& link = turn == 0 ? first : second;
+            spend(thread, kPut, [&] { link.quiet(); });  // the buffer is free, and the ticket is there
+            const long row = spend(thread, kSteal, [&] { return taker.take(link, tickets[turn]); });
+            going[turn] = row >= 0;
+            if (!going[turn])
+                continue;
+            compute(thread, worker, turn, row);
+            spend(thread, kPut, [&] { put(link, worker, turn, row); });
+            spend(thread, kSteal, [&] { taker.ask(link, tickets[turn]); });
+        }
+    }
+
+    void compute(int thread, Worker& worker, int turn, long row) {
+        const Fault fault = job_.options().fault;
+        char* const buffer = worker.buffers[turn].data();
+        MandelbrotImage::set_stamp(buffer, MandelbrotImage::stamp_of(job_.me(), thread));
+        const bool stale = fault == Fault::kStaleResult && worker.computed > 1;  // each buffer has had a row
+        if (fault != Fault::kSkippedComputation && !stale)
+            common_.count_row(image_.plane, row, MandelbrotImage::counts(buffer));
+        ++worker.computed;
+        const Range own = image_.block(job_.me());
+        worker.stolen += row < own.begin || row >= own.end;
+    }
+
+    template <class Link>
+    void put(const Link& link, Worker& worker, int turn, long row) {
+        const Fault fault = job_.options().fault;
+        if (fault == Fault::kSkippedOperation)
+            return;
+        const long counts = image_.edge() - (fault == Fault::kLastElementMissing);
+        const size_t bytes = static_cast<size_t>(MandelbrotImage::kStampBytes + 2 * counts);
+        link.put_nbi(image_.place(row), worker.buffers[turn].data(), bytes, job_.real_pe(image_.home(row)));
+    }
+
+    static std::string hexadecimal(uint64_t hash) {
+        char text[24];
+        std::snprintf(text, sizeof text, "%0*llx", kHashBits / 4, static_cast<unsigned long long>(hash));
+        return text;
+    }
+
+    const MandelbrotForm form_;
+    const MandelbrotCommon& common_;
+    MandelbrotImage& image_;
+    std::vector<Worker> workers_;
+    uint64_t hash_ = 0;
+    long rows_computed_ = 0, rows_stolen_ = 0;  // of the last run, over all PEs
+};
+
+}  // namespace shmem_mt

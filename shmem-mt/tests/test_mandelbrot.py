@@ -1,0 +1,163 @@
+"""Mandelbrot: every form computes every row once and finds the same picture, and a wrong one is seen as such."""
+
+import subprocess
+
+import pytest
+from conftest import app_events, app_verdicts, compiled_without, make_point, read_results, run_points
+
+from shmem_mt import catalogue, plan
+from shmem_mt.live import describe
+
+FORMS = catalogue.select(["mandelbrot"])[0].ops
+HASH_OF_TINY = "030b2793207d"
+
+
+def verdicts(implementation, pes, threads, *arguments):
+    return app_verdicts(implementation, "mandelbrot", pes, threads, *arguments)
+
+
+@pytest.mark.parametrize("pes,threads", [(1, 1), (1, 3), (2, 1), (2, 2), (3, 2), (4, 1), (6, 3)])
+def test_every_form_finds_the_picture(implementation, pes, threads):
+    found = verdicts(implementation, pes, threads)
+    assert set(found) == set(FORMS)
+    for form, verdict in found.items():
+        assert verdict["verdict"] == "pass", form
+        assert verdict["hash"] == verdict["known_hash"] == HASH_OF_TINY
+        assert verdict["rows_computed"] == 192 and 0 <= verdict["rows_stolen"] < 192
+
+
+@pytest.mark.parametrize("pes,edge", [(1, 1), (3, 1), (6, 5), (2, 17), (4, 131), (3, 600)])
+def test_odd_edges(implementation, pes, edge):
+    found = verdicts(implementation, pes, 2, "--size", edge)
+    assert {v["verdict"] for v in found.values()} == {"pass"}
+    assert {(v["rows_computed"], v["known_hash"]) for v in found.values()} == {(edge, "none")}
+    assert len({v["hash"] for v in found.values()}) == 1
+
+
+def test_neither_pes_nor_threads_change_the_picture(implementation):
+    hashes = {
+        verdict["hash"]
+        for pes, threads in ((1, 2), (3, 1), (4, 2))
+        for verdict in verdicts(implementation, pes, threads, "--size", "77").values()
+    }
+    assert len(hashes) == 1
+
+
+FAULTS = (
+    "one-pe-reduction",
+    "peer-list-ignored",
+    "check-never-runs",
+    "skipped-operation",
+    "stale-result",
+    "last-element-missing",
+    "skipped-computation",
+)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_caught(implementation, fault):
+    found = app_events(implementation, "mandelbrot", 2, 2, "--plant-fault", fault)
+    verdict_of = {event["form"]: event["verdict"] for event in found if event["event"] == "verdict"}
+    assert verdict_of == dict.fromkeys(FORMS, "fail")
+    points = [event for event in found if event["event"] == "point"]
+    assert points and {point["valid"] for point in points} == {False}
+
+
+def test_points_add_up(implementation, tmp_path):
+    points, _ = run_points(implementation, tmp_path, "mandelbrot", 2, 2, "--samples", "3")
+    by_name = {(p["params"]["op"], p["metric"], p["params"]["part"], p["unit"]): p for p in points}
+    assert len(by_name) == len(points)
+    for form in FORMS:
+        rate = by_name[form, "rate", "total", "pixels/s"]
+        parts = [by_name[form, "time", part, "s"] for part in ("total", "compute", "steal", "put")]
+        for each in (rate, *parts):
+            assert each["valid"] is True and each["params"]["edge"] == 192 and each["params"]["threads"] == 2
+        for r, total, compute, steal, put in zip(*(p["samples"] for p in (rate, *parts))):
+            assert r == pytest.approx(192 * 192 / total, rel=1e-6)
+            assert steal > 0 and put > 0 and compute == pytest.approx(total - steal - put, rel=1e-6)
+
+
+def read_picture(path):
+    """(width, height, pixels as triples) of a binary PPM."""
+    kind, size, most, data = path.read_bytes().split(b"\n", 3)
+    assert (kind, most) == (b"P6", b"255")
+    width, height = map(int, size.split())
+    assert len(data) == 3 * width * height
+    return width, height, [tuple(data[i : i + 3]) for i in range(0, len(data), 3)]
+
+
+@pytest.mark.parametrize("edge,side", [(120, 120), (850, 800)])
+def test_the_picture_is_written(implementation, tmp_path, edge, side):
+    path = tmp_path / "picture.ppm"
+    app_events(implementation, "mandelbrot", 2, 2, "--size", edge, "--form", "pipelined", "--image", path)
+    width, height, pixels = read_picture(path)
+    assert (width, height) == (side, side)
+    assert len(set(pixels)) > 20  # PEs, threads, steps
+    middle, corner = pixels[side * (side // 2) + side // 2], pixels[0]
+    assert sum(middle) < sum(corner)  # the set is darkest
+
+
+def test_a_picture_that_cannot_be_written_ends_the_program(implementation, tmp_path):
+    arguments = ["--image", str(tmp_path / "missing" / "picture.ppm")]
+    command = implementation.launch_command("mandelbrot", 2, 1, arguments)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and "cannot be written: No such file or directory" in done.stderr
+
+
+def test_forms_missing_are_skipped_by_name(implementation, tmp_path):
+    without = compiled_without(implementation, tmp_path, "mandelbrot", "SHMEM_MT_HAVE_CTX")
+    points, skipped = run_points(without, tmp_path, "mandelbrot", 2, 1)
+    assert {p["params"]["op"] for p in points} == {"default", "default-pipelined"}
+    assert skipped == {"private", "pipelined"}
+
+
+def test_blocking_fetch_adds_lead_to_the_same_picture(implementation, tmp_path):
+    without = compiled_without(implementation, tmp_path, "mandelbrot", "SHMEM_MT_HAVE_FETCH_NBI")
+    (verdict,) = verdicts(without, 3, 2, "--form", "pipelined").values()
+    assert verdict["verdict"] == "pass" and verdict["hash"] == HASH_OF_TINY
+
+
+@pytest.mark.parametrize(
+    "arguments,words",
+    [
+        (["--size", "32769"], "--size 32769: the edge of the picture is 1 to 32768 pixels"),
+        (["--size", "huge"], "--size: 'huge' is not a number between 1 and"),
+        (["--form", "odd"], "unknown operation odd; there are default, private, default-pipelined, pipelined"),
+    ],
+)
+def test_bad_options_end_with_status_2(implementation, arguments, words):
+    done = subprocess.run([implementation.binaries["mandelbrot"], *arguments], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+def test_plan_takes_any_number_of_pes_and_names_a_size():
+    chosen = plan.Choices(pes=(1, 3), threads=(2,))
+    only = catalogue.select(["mandelbrot"])
+    catalogue.check_pes(only, chosen.pes)
+    for profiles in (plan.PROFILES, plan.NETWORK_PROFILES):
+        for name, size in (("quick", "tiny"), ("full", "small")):
+            starts = plan.starts(profiles[name], only, chosen, cores=2)
+            assert {(s.program, s.pes, s.threads) for s in starts} == {("mandelbrot", pes, 2) for pes in (1, 3)}
+            assert {s.arguments[s.arguments.index("--size") + 1] for s in starts} == {size}
+
+
+def test_the_report_shows_the_picture(shmem_mt, wrappers, tmp_path):
+    run = tmp_path / "run"
+    implementation = ["--oshcc", wrappers[0], "--oshrun", wrappers[1], "--label", "Odd one"]
+    chosen = ["--only", "mandelbrot", "--pes", "2", "--threads", "2", "--rounds", "1"]
+    status, _, stderr = shmem_mt("run", *implementation, *chosen, "--out", run)
+    assert status == 0, stderr
+    results = read_results(run)
+    assert {r["metric"] for r in results} == {"rate", "time", "communication"} and all(r["valid"] for r in results)
+    assert shmem_mt("report", run)[0] == 0
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert page.count('<img src="data:image/png;base64,') == 1
+    assert "Odd one, 2 PEs x 2 threads" in page
+    (png,) = (run / "report-pictures").glob("mandelbrot-picture*.png")
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_describe_names_the_edge():
+    point = make_point(benchmark="mandelbrot", op="pipelined", **{"edge": 192, "fabric": "tcp", "part": "put"})
+    assert describe("mandelbrot", point["params"]).startswith("mandelbrot, pipelined, edge 192, ")
