@@ -1,11 +1,11 @@
 // SHMEM-MT mandelbrot: the Mandelbrot set by work stealing, after W. Lu, T. Curtis and B. Chapman, "Enabling
-// low-overhead communication in multi-threaded OpenSHMEM applications using contexts" (PAW-ATM 2019): rows are dealt in
-// blocks to the PEs, threads take them from a counter of their own PE's and, when that has none left, of the others in
-// turns, and put what they have computed into a picture that lies over all PEs (mandelbrot_image.hpp). The forms
-// (mandelbrot_form.hpp) differ in the contexts that they do it through. --size is the edge of the picture in pixels;
-// the paper's is 3200.
+// low-overhead communication in multi-threaded OpenSHMEM applications using contexts" (PAW-ATM 2019): pieces of a few
+// rows are dealt in blocks to the PEs; threads take them from a counter of their own PE's and, when that has none left,
+// of the others in turns, and put what they have computed into a picture that lies over all PEs (mandelbrot_image.hpp).
+// The forms (mandelbrot_form.hpp) differ in the contexts that they do it through. --size is the edge of the picture in
+// pixels; the paper's is 3200.
 //
-// Phases of thread 0: `steal`, asking for rows; `put`, puts and the waits for them.
+// Phases of thread 0: `steal`, asking for pieces; `put`, puts and the waits for them.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -47,7 +47,7 @@ void run_all(Job& job, long edge) {
     run_forms(job, kName, forms);
     if (!forms.empty())
         picture.write(image);
-    job.barrier();  // the rows lie there until PE 0 has them
+    job.barrier();  // the picture stays until PE 0 has it
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ constexpr KnownHash kKnownHashes[] = {
 class MandelbrotAnswer {
   public:
     static constexpr long kAllUpTo = 512;  // edge
-    static constexpr long kSome = 8;       // rows of each PE
+    static constexpr size_t kSome = 8;     // rows of each PE
 
     MandelbrotAnswer(const MandelbrotImage& image, const Job& job) : image_(image) {
         for (const KnownHash& known : kKnownHashes) {
@@ -31,9 +31,12 @@ class MandelbrotAnswer {
         }
         if (!job.options().validate)
             return;
-        const long own = (image.edge() - job.me() + job.n_pes() - 1) / job.n_pes();
-        const long rows = image.edge() <= kAllUpTo ? own : std::min(own, kSome);
-        for (long i = 0; i < rows; ++i) rows_.push_back(plain_row(job.me() + i * own / rows * job.n_pes()));
+        std::vector<long> own;
+        image.for_own_pieces([&](long piece, const char*) {
+            for (long row = image.rows(piece).begin; row < image.rows(piece).end; ++row) own.push_back(row);
+        });
+        const size_t rows = image.edge() <= kAllUpTo ? own.size() : std::min(own.size(), kSome);
+        for (size_t i = 0; i < rows; ++i) rows_.push_back(plain_row(own[i * own.size() / rows]));
     }
 
     // Null: not known.
@@ -42,12 +45,14 @@ class MandelbrotAnswer {
     // Of the picture that is there now; this PE's part of the hash comes out.
     uint64_t check(Checker& checker) const {
         uint64_t hash = 0;
-        image_.for_own_rows([&](long row, char* place) {
-            checker.compare_word(MandelbrotImage::stamp(place) != 0, 1);
-            hash += row_hash(MandelbrotImage::counts(place), row, image_.edge());
+        image_.for_own_pieces([&](long piece, char* place) {
+            checker.compare_word(MandelbrotImage::stamp(place).thread_plus_1 != 0, 1);
+            const Range rows = image_.rows(piece);
+            for (long row = rows.begin; row < rows.end; ++row)
+                hash += row_hash(image_.counts(place, row), row, image_.edge());
         });
         for (const auto& [row, counts] : rows_)
-            checker.compare(MandelbrotImage::counts(image_.place(row)), counts.data(), 2 * image_.edge());
+            checker.compare(image_.counts(image_.place(image_.piece_of(row)), row), counts.data(), 2 * image_.edge());
         return hash & kHashMask;
     }
 

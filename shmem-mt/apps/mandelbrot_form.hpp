@@ -1,11 +1,12 @@
-// One form of the Mandelbrot mini-app. All compute a row, put it to its home without waiting, and take the next; they
+// One form of the Mandelbrot mini-app. All compute a piece, put it to its home without waiting, and take the next; they
 // differ in when a thread waits for the puts, and for whose.
 //   default             one buffer a thread; shmem_quiet before it is used again waits for the puts of all threads
 //   private             the same through a context of the thread's own: for its own puts
-//   default-pipelined   two buffers in turns: a row travels while the next is computed, and shmem_quiet behind that
+//   default-pipelined   two buffers in turns: a piece travels while the next is computed, and shmem_quiet behind that
 //                       waits for it, and for what the other threads have just put
-//   pipelined           two buffers in turns, each with a context of the thread's own; the fetch-add for the row after
-//                       the next goes with the put. The quiet that both wait for comes a whole row later
+//   pipelined           two buffers in turns, each with a context of the thread's own; the fetch-add for the piece
+//   after
+//                       the next goes with the put. The quiet that both wait for comes a whole piece later
 #pragma once
 
 #include <vector>
@@ -13,7 +14,7 @@
 #include "mandelbrot_answer.hpp"
 #include "mandelbrot_contexts.hpp"
 #include "mandelbrot_kernel.hpp"
-#include "mandelbrot_steal.hpp"
+#include "mandelbrot_taker.hpp"
 #include "mini_app.hpp"
 
 namespace shmem_mt {
@@ -50,7 +51,7 @@ class Mandelbrot final : public MiniApp {
           image_(common.image),
           workers_(static_cast<size_t>(job.threads())) {
         for (Worker& worker : workers_) {
-            for (std::vector<char>& buffer : worker.buffers) buffer.resize(static_cast<size_t>(image_.row_bytes()));
+            for (std::vector<char>& buffer : worker.buffers) buffer.resize(static_cast<size_t>(image_.piece_bytes()));
         }
     }
 
@@ -59,7 +60,7 @@ class Mandelbrot final : public MiniApp {
     void explain(Json& verdict) const override {
         verdict.text("hash", hexadecimal(hash_));
         verdict.text("known_hash", common_.answer.hash() ? hexadecimal(*common_.answer.hash()) : "none");
-        verdict.integer("rows_computed", rows_computed_).integer("rows_stolen", rows_stolen_);
+        verdict.integer("pieces_computed", pieces_computed_).integer("pieces_stolen", pieces_stolen_);
     }
 
     double work() const override { return static_cast<double>(image_.edge()) * static_cast<double>(image_.edge()); }
@@ -84,19 +85,19 @@ class Mandelbrot final : public MiniApp {
         });
     }
 
-    // Every row has a stamp, and all PEs together have computed as many as there are: so each was computed once.
+    // Every piece has a stamp, and all PEs together have computed as many as there are: so each was computed once.
     // Collective.
     void check(Checker& checker) override {
         Report mine;
         for (const Worker& worker : workers_) mine.checked_bytes += worker.computed;
         for (const Worker& worker : workers_) mine.expected_bytes += worker.stolen;
-        const Agreed rows = job_.agree(mine);
-        rows_computed_ = rows.checked_bytes;
-        rows_stolen_ = rows.expected_bytes;
+        const Agreed pieces = job_.agree(mine);
+        pieces_computed_ = pieces.checked_bytes;
+        pieces_stolen_ = pieces.expected_bytes;
         Report part;
         part.checked_bytes = static_cast<long>(common_.answer.check(checker));
         hash_ = static_cast<uint64_t>(job_.agree(part).checked_bytes) & kHashMask;
-        checker.compare_word(rows_computed_, image_.edge());
+        checker.compare_word(pieces_computed_, image_.pieces());
         if (common_.answer.hash() != nullptr)
             checker.compare(&hash_, common_.answer.hash(), sizeof hash_);
     }
@@ -111,71 +112,72 @@ class Mandelbrot final : public MiniApp {
 
     template <class Link>
     void one_buffer(int thread, Worker& worker, const Link& link) {
-        RowTaker taker(image_, job_.me(), job_.n_pes());
+        PieceTaker taker(image_, job_.me(), job_.n_pes());
         for (;;) {
-            const long row = spend(thread, kSteal, [&] { return taker.take(link); });
-            spend(thread, kPut, [&] { link.quiet(); });  // the buffer is free again, or the last row has arrived
-            if (row < 0)
+            const long piece = spend(thread, kSteal, [&] { return taker.take(link); });
+            spend(thread, kPut, [&] { link.quiet(); });  // the buffer is free again, or the last piece has arrived
+            if (piece < 0)
                 return;
-            compute(thread, worker, 0, row);
-            spend(thread, kPut, [&] { put(link, worker, 0, row); });
+            compute(thread, worker, 0, piece);
+            spend(thread, kPut, [&] { put(link, worker, 0, piece); });
         }
     }
 
     template <class Link>
     void two_buffers(int thread, Worker& worker, const Link& link) {
-        RowTaker taker(image_, job_.me(), job_.n_pes());
+        PieceTaker taker(image_, job_.me(), job_.n_pes());
         for (int turn = 0;; turn ^= 1) {
-            const long row = spend(thread, kSteal, [&] { return taker.take(link); });
-            if (row >= 0)
-                compute(thread, worker, turn, row);
+            const long piece = spend(thread, kSteal, [&] { return taker.take(link); });
+            if (piece >= 0)
+                compute(thread, worker, turn, piece);
             spend(thread, kPut, [&] { link.quiet(); });  // the other buffer is free for the next turn
-            if (row < 0)
+            if (piece < 0)
                 return;
-            spend(thread, kPut, [&] { put(link, worker, turn, row); });
+            spend(thread, kPut, [&] { put(link, worker, turn, piece); });
         }
     }
 
     template <class Link>
     void turns_of_contexts(int thread, Worker& worker, const Link& first, const Link& second) {
-        RowTaker taker(image_, job_.me(), job_.n_pes());
-        RowTaker::Ticket tickets[2];
-        bool going[2] = {true, true};  // a ticket may bring a row though all that is left is taken
+        PieceTaker taker(image_, job_.me(), job_.n_pes());
+        PieceTaker::Ticket tickets[2];
+        bool going[2] = {true, true};  // a ticket may bring a piece though all that is left is taken
         for (int turn = 0; going[0] || going[1]; turn ^= 1) {
             if (!going[turn])
                 continue;
             const Link& link = turn == 0 ? first : second;
             spend(thread, kPut, [&] { link.quiet(); });  // the buffer is free, and the ticket is there
-            const long row = spend(thread, kSteal, [&] { return taker.take(link, tickets[turn]); });
-            going[turn] = row >= 0;
+            const long piece = spend(thread, kSteal, [&] { return taker.take(link, tickets[turn]); });
+            going[turn] = piece >= 0;
             if (!going[turn])
                 continue;
-            compute(thread, worker, turn, row);
-            spend(thread, kPut, [&] { put(link, worker, turn, row); });
+            compute(thread, worker, turn, piece);
+            spend(thread, kPut, [&] { put(link, worker, turn, piece); });
             spend(thread, kSteal, [&] { taker.ask(link, tickets[turn]); });
         }
     }
 
-    void compute(int thread, Worker& worker, int turn, long row) {
+    void compute(int thread, Worker& worker, int turn, long piece) {
         const Fault fault = job_.options().fault;
         char* const buffer = worker.buffers[turn].data();
-        MandelbrotImage::set_stamp(buffer, MandelbrotImage::stamp_of(job_.me(), thread));
-        const bool stale = fault == Fault::kStaleResult && worker.computed > 1;  // each buffer has had a row
-        if (fault != Fault::kSkippedComputation && !stale)
-            common_.count_row(image_.plane, row, MandelbrotImage::counts(buffer));
+        MandelbrotImage::set_stamp(buffer, {job_.me(), thread + 1});
+        const bool stale = fault == Fault::kStaleResult && worker.computed > 1;  // each buffer has had one
+        const bool skipped = fault == Fault::kSkippedComputation || stale;
+        const Range rows = skipped ? Range{0, 0} : image_.rows(piece);
+        for (long row = rows.begin; row < rows.end; ++row)
+            common_.count_row(image_.plane, row, image_.counts(buffer, row));
         ++worker.computed;
         const Range own = image_.block(job_.me());
-        worker.stolen += row < own.begin || row >= own.end;
+        worker.stolen += piece < own.begin || piece >= own.end;
     }
 
     template <class Link>
-    void put(const Link& link, Worker& worker, int turn, long row) {
+    void put(const Link& link, Worker& worker, int turn, long piece) {
         const Fault fault = job_.options().fault;
         if (fault == Fault::kSkippedOperation)
             return;
-        const long counts = image_.edge() - (fault == Fault::kLastElementMissing);
-        const size_t bytes = static_cast<size_t>(MandelbrotImage::kStampBytes + 2 * counts);
-        link.put_nbi(image_.place(row), worker.buffers[turn].data(), bytes, job_.real_pe(image_.home(row)));
+        const size_t bytes = image_.bytes(piece) - (fault == Fault::kLastElementMissing ? sizeof(uint16_t) : 0);
+        link.put_nbi(image_.place(piece), worker.buffers[turn].data(), bytes, job_.real_pe(image_.home(piece)));
     }
 
     static std::string hexadecimal(uint64_t hash) {
@@ -189,7 +191,7 @@ class Mandelbrot final : public MiniApp {
     MandelbrotImage& image_;
     std::vector<Worker> workers_;
     uint64_t hash_ = 0;
-    long rows_computed_ = 0, rows_stolen_ = 0;  // of the last run, over all PEs
+    long pieces_computed_ = 0, pieces_stolen_ = 0;  // of the last run, over all PEs
 };
 
 }  // namespace shmem_mt

@@ -1,8 +1,9 @@
-// The picture, over the PEs: row r lies on PE r % n, so most rows travel, whoever computes them. Each has a stamp that
-// says who did. And the pieces, one a row: each PE has a block of them, neighbours, and a counter of those of its block
-// that are taken.
+// The picture, over the PEs, in pieces of a few rows: piece p lies on PE p % n, so most travel, whoever computes them.
+// Each has a stamp that says who did. Dealt they are otherwise: each PE has a block of neighbours, and a counter of
+// those of its block that are taken.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "job.hpp"
@@ -11,58 +12,64 @@
 
 namespace shmem_mt {
 
-// One row as it travels and lies: the stamp, then the counts.
+// Who computed a piece.
+struct Stamp {
+    int32_t pe;
+    int32_t thread_plus_1;  // 0: nobody has
+};
+
 class MandelbrotImage {
   public:
-    static constexpr long kStampBytes = 8;
-    static constexpr uint16_t kNoCount = 0xffff;  // more than there are steps
-
     // Collective.
     MandelbrotImage(Job& job, long edge)
         : plane(edge),
           me_(job.me()),
           n_pes_(job.n_pes()),
-          row_bytes_((kStampBytes + 2 * edge + 63) / 64 * 64),
-          own_rows_((edge - job.me() + job.n_pes() - 1) / job.n_pes()),
-          rows_(static_cast<char*>(symmetric_alloc(static_cast<size_t>(((edge + n_pes_ - 1) / n_pes_) * row_bytes_)))),
+          piece_rows_(rows_of_a_piece(edge)),
+          pieces_((edge + piece_rows_ - 1) / piece_rows_),
+          piece_bytes_((static_cast<long>(sizeof(Stamp)) + 2 * edge * piece_rows_ + 63) / 64 * 64),
+          memory_(
+              static_cast<char*>(symmetric_alloc(static_cast<size_t>((pieces_ + n_pes_ - 1) / n_pes_ * piece_bytes_)))),
           taken_(static_cast<Counter*>(symmetric_alloc(sizeof(Counter)))) {}
 
     const Plane plane;
 
     long edge() const { return plane.edge(); }
-    long row_bytes() const { return row_bytes_; }
+    long pieces() const { return pieces_; }
+    long piece_bytes() const { return piece_bytes_; }  // at most
+    long piece_of(long row) const { return row / piece_rows_; }
+    Range rows(long piece) const { return {piece * piece_rows_, std::min((piece + 1) * piece_rows_, edge())}; }
 
-    int home(long row) const { return static_cast<int>(row % n_pes_); }
-    char* place(long row) const { return rows_ + row / n_pes_ * row_bytes_; }  // the same on all PEs
+    int home(long piece) const { return static_cast<int>(piece % n_pes_); }
+    char* place(long piece) const { return memory_ + piece / n_pes_ * piece_bytes_; }  // the same on all PEs
 
-    static uint16_t* counts(char* row) { return reinterpret_cast<uint16_t*>(row + kStampBytes); }
-
-    // Who computed a row; 0: nobody has.
-    static uint64_t stamp_of(int pe, int thread) {
-        return static_cast<uint64_t>(pe) << 8 | static_cast<uint64_t>(thread + 1);
-    }
-    static int pe_of(uint64_t stamp) { return static_cast<int>(stamp >> 8); }
-    static int thread_of(uint64_t stamp) { return static_cast<int>(stamp & 255) - 1; }
-    static void set_stamp(char* row, uint64_t stamp) { std::memcpy(row, &stamp, sizeof stamp); }
-    static uint64_t stamp(const char* row) {
-        uint64_t stamp = 0;
-        std::memcpy(&stamp, row, sizeof stamp);
+    // In a piece, at its home or elsewhere: the stamp, then the counts, row by row.
+    static Stamp stamp(const char* piece) {
+        Stamp stamp;
+        std::memcpy(&stamp, piece, sizeof stamp);
         return stamp;
     }
+    static void set_stamp(char* piece, const Stamp& stamp) { std::memcpy(piece, &stamp, sizeof stamp); }
+    uint16_t* counts(char* piece, long row) const {
+        return reinterpret_cast<uint16_t*>(piece + sizeof(Stamp)) + row % piece_rows_ * edge();
+    }
+    size_t bytes(long piece) const { return sizeof(Stamp) + static_cast<size_t>(2 * rows(piece).length() * edge()); }
 
-    Range block(int pe) const { return Range{0, edge()}.share(pe, n_pes_); }
+    Range block(int pe) const { return Range{0, pieces_}.share(pe, n_pes_); }
     long* taken() const { return &taken_->count; }
 
-    // f(row, its place) for the rows at home here.
+    // f(piece, its place) for those at home here.
     template <class F>
-    void for_own_rows(F&& f) const {
-        for (long row = me_; row < edge(); row += n_pes_) f(row, place(row));
+    void for_own_pieces(F&& f) const {
+        for (long piece = me_; piece < pieces_; piece += n_pes_) f(piece, place(piece));
     }
 
-    // As before a run, on this PE.
-    void clear() {
-        std::memset(rows_, 0xff, static_cast<size_t>(own_rows_ > 0 ? own_rows_ * row_bytes_ : 0));
-        for_own_rows([](long, char* row) { set_stamp(row, 0); });
+    // As before a run, on this PE. No count is so large.
+    void clear() const {
+        for_own_pieces([&](long, char* place) {
+            std::memset(place, 0xff, static_cast<size_t>(piece_bytes_));
+            set_stamp(place, {});
+        });
         taken_->count = 0;
     }
 
@@ -71,10 +78,12 @@ class MandelbrotImage {
         long count;
     };
 
+    // Some 800 pieces: many for the threads to share, and one still long beside what a message costs.
+    static long rows_of_a_piece(long edge) { return std::max(1L, edge / 800); }
+
     const int me_, n_pes_;
-    const long row_bytes_;
-    const long own_rows_;
-    char* const rows_;
+    const long piece_rows_, pieces_, piece_bytes_;
+    char* const memory_;
     Counter* const taken_;
 };
 

@@ -36,20 +36,25 @@ class MandelbrotPicture {
     MandelbrotPicture(const MandelbrotPicture&) = delete;
     MandelbrotPicture& operator=(const MandelbrotPicture&) = delete;
 
-    // Behind a barrier of all PEs; the rows must stay as they are until the next.
+    // Behind a barrier of all PEs; the pieces must stay as they are until the next.
     void write(const MandelbrotImage& image) {
         if (file_ == nullptr)
             return;
         const long side = std::min(image.edge(), kMost);
-        std::vector<char> row(static_cast<size_t>(image.row_bytes()));
+        std::vector<char> piece(static_cast<size_t>(image.piece_bytes()));
+        long there = -1;
         std::vector<unsigned char> line;
         bool good = std::fprintf(file_, "P6\n%ld %ld\n255\n", side, side) > 0;
         for (long y = 0; y < side; ++y) {
-            const long from = y * image.edge() / side;
-            shmem_getmem(row.data(), image.place(from), row.size(), image.home(from));
+            const long row = y * image.edge() / side;
+            const long wanted = image.piece_of(row);
+            if (wanted != there)
+                shmem_getmem(piece.data(), image.place(wanted), image.bytes(wanted), image.home(wanted));
+            there = wanted;
+            const uint16_t* const counts = image.counts(piece.data(), row);
             line.clear();
             for (long x = 0; x < side; ++x)
-                add_colour(line, image.stamp(row.data()), MandelbrotImage::counts(row.data())[x * image.edge() / side]);
+                add_colour(line, image.stamp(piece.data()), counts[x * image.edge() / side]);
             good = good && std::fwrite(line.data(), 1, line.size(), file_) == line.size();
         }
         if (!good || std::fflush(file_) != 0)
@@ -57,9 +62,9 @@ class MandelbrotPicture {
     }
 
   private:
-    void add_colour(std::vector<unsigned char>& line, uint64_t stamp, uint16_t count) const {
-        const double hue = static_cast<double>(MandelbrotImage::pe_of(stamp)) / n_pes_;
-        const double thread = (MandelbrotImage::thread_of(stamp) + 0.5) / threads_;
+    void add_colour(std::vector<unsigned char>& line, const Stamp& stamp, uint16_t count) const {
+        const double hue = static_cast<double>(stamp.pe) / n_pes_;
+        const double thread = (stamp.thread_plus_1 - 0.5) / threads_;
         const double lightness = 0.45 + 0.4 * thread;
         const double steps = std::log(std::max<double>(count, 1)) / std::log(static_cast<double>(kMostSteps));
         const double light = 1 - 0.75 * std::min(1.0, steps);

@@ -23,14 +23,16 @@ def test_every_form_finds_the_picture(implementation, pes, threads):
     for form, verdict in found.items():
         assert verdict["verdict"] == "pass", form
         assert verdict["hash"] == verdict["known_hash"] == HASH_OF_TINY
-        assert verdict["rows_computed"] == 192 and 0 <= verdict["rows_stolen"] < 192
+        assert verdict["pieces_computed"] == 192 and 0 <= verdict["pieces_stolen"] < 192
 
 
-@pytest.mark.parametrize("pes,edge", [(1, 1), (3, 1), (6, 5), (2, 17), (4, 131), (3, 600)])
-def test_odd_edges(implementation, pes, edge):
+@pytest.mark.parametrize(
+    "pes,edge,pieces", [(1, 1, 1), (3, 1, 1), (6, 5, 5), (2, 17, 17), (4, 131, 131), (3, 1601, 801)]
+)
+def test_odd_edges(implementation, pes, edge, pieces):
     found = verdicts(implementation, pes, 2, "--size", edge)
     assert {v["verdict"] for v in found.values()} == {"pass"}
-    assert {(v["rows_computed"], v["known_hash"]) for v in found.values()} == {(edge, "none")}
+    assert {(v["pieces_computed"], v["known_hash"]) for v in found.values()} == {(pieces, "none")}
     assert len({v["hash"] for v in found.values()}) == 1
 
 

@@ -1,6 +1,6 @@
-// Which row a thread computes next: of its own PE's block while there are some, then of the next PE's, and so on round
-// all PEs. Taking one is a fetch-add at the block's PE; what that returns is less than the block's length once for
-// each row, and never again when it is not.
+// Which piece a thread computes next: of its own PE's block while there are some, then of the next PE's, and so on
+// round all PEs. Taking one is a fetch-add at the block's PE; what that returns is less than the block's length once
+// for each piece, and never again when it is not.
 #pragma once
 
 #include "mandelbrot_image.hpp"
@@ -8,23 +8,23 @@
 namespace shmem_mt {
 
 // One thread's.
-class RowTaker {
+class PieceTaker {
   public:
-    RowTaker(const MandelbrotImage& image, int me, int n_pes) : image_(image), me_(me), n_pes_(n_pes) {}
+    PieceTaker(const MandelbrotImage& image, int me, int n_pes) : image_(image), me_(me), n_pes_(n_pes) {}
 
-    // A row that nobody else gets; -1: all are taken.
+    // A piece that nobody else gets; -1: all are taken.
     template <class Link>
     long take(const Link& link) {
         while (exhausted_ < n_pes_) {
-            const long row = row_of(victim(), link.fetch_add(image_.taken(), 1, victim()));
-            if (row >= 0)
-                return row;
+            const long piece = piece_of(victim(), link.fetch_add(image_.taken(), 1, victim()));
+            if (piece >= 0)
+                return piece;
             ++exhausted_;
         }
         return -1;
     }
 
-    // A row that is asked for before it is needed.
+    // A piece that is asked for before it is needed.
     struct Ticket {
         int victim = -1;  // -1: not asked for
         long count = 0;
@@ -38,12 +38,12 @@ class RowTaker {
             link.fetch_add_nbi(&ticket.count, image_.taken(), 1, ticket.victim);
     }
 
-    // The row that was asked for, or another where that PE had none left; -1: all are taken.
+    // The piece that was asked for, or another where that PE had none left; -1: all are taken.
     template <class Link>
     long take(const Link& link, const Ticket& ticket) {
-        const long row = ticket.victim < 0 ? -1 : row_of(ticket.victim, ticket.count);
-        if (row >= 0)
-            return row;
+        const long piece = ticket.victim < 0 ? -1 : piece_of(ticket.victim, ticket.count);
+        if (piece >= 0)
+            return piece;
         if (ticket.victim >= 0 && exhausted_ < n_pes_ && ticket.victim == victim())
             ++exhausted_;
         return take(link);
@@ -52,14 +52,14 @@ class RowTaker {
   private:
     int victim() const { return (me_ + exhausted_) % n_pes_; }
 
-    long row_of(int pe, long count) const {
+    long piece_of(int pe, long count) const {
         const Range block = image_.block(pe);
         return count < block.length() ? block.begin + count : -1;
     }
 
     const MandelbrotImage& image_;
     const int me_, n_pes_;
-    int exhausted_ = 0;  // PEs, from this one on, whose block has no row left
+    int exhausted_ = 0;  // PEs, from this one on, whose block has none left
 };
 
 }  // namespace shmem_mt
