@@ -16,7 +16,6 @@ def describe(benchmark, params):
     parts = [benchmark, params["op"]]
     if "class" in params:
         parts.append(f"class {params['class']}")
-    if "edge" in params:
     if "edge" in params and benchmark not in NAMED_BY_SYNC:
         parts.append(f"edge {params['edge']}")
     if params.get("size_bytes"):

@@ -109,13 +109,8 @@ _WORLD = ("--teams", "world")
 _OVERLAP_SIZES = (8, 64, 512, 4096, 65536, 262144, 1048576, 4194304)
 _POLICIES = tuple(policy for policy in POLICIES if policy != "thread")  # that is one of those behind it
 _START = dict(benchmark="startup", sizes={1: (8,)}, points=0, one_thread=True)  # a sample a round, whatever the size
-_CG = dict(benchmark="cg")
-_HPCCG = dict(benchmark="hpccg")
-_IS = dict(benchmark="is")
-_APPS = ("is", "gups")  # mini-apps that quick runs start once, tiny
-_MINIMD = dict(benchmark="minimd", points=8)
-_MANDELBROT = dict(benchmark="mandelbrot", points=5)
 _SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
+_APPS = ("cg", "hpccg", "minimd", "is", "mandelbrot", "gups")
 
 
 def _overlap(pes, sizes, policies, rounds, apart=True, more=()):
@@ -129,6 +124,13 @@ def _wait(pes, waits_ms, settings, rounds):
     lengths = ("--waits-ms", ",".join(map(str, waits_ms)), "--point-ms", "1000")
     seconds = 4e-3 * sum(max(length, min(1000, 8 * length)) for length in waits_ms)
     return Group("wait", pes, {1: (8,)}, more=lengths, rounds=rounds, settings=settings, points=0, seconds=seconds)
+
+
+def _apps(pes, threads, size, rounds, names=_APPS):
+    """Mini-apps, whose runs are as long as their problem is large."""
+    sizes = dict.fromkeys(threads, (8,))
+    seconds = {"tiny": 1, "small": 15, "medium": 60}[size]
+    return (Group(app, pes, sizes, more=("--size", size, *_SHORT), rounds=rounds, seconds=seconds) for app in names)
 
 
 PROFILES = {
@@ -164,13 +166,7 @@ PROFILES = {
             _overlap((2,), (1048576,), ("manual", "auto"), 2, False, _SHORT),
             _wait((2,), (1, 1000), ("default",), rounds=1),
             _wait((16,), (10,), ("default",), rounds=1),
-            Group(pes=(2,), sizes={1: (8,)}, more=("--size", "tiny", *_SHORT), **_CG),
-            Group(pes=(2,), sizes={2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_HPCCG),
-            Group(pes=(2,), sizes={1: (8,), 2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_IS),
-            *(Group(app, (2,), {1: (8,), 2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1) for app in ("is", "gups")),
-            *(Group(app, (2,), {1: (8,), 2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1) for app in _APPS),
-            Group(pes=(2,), sizes={2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_MINIMD),
-            Group(pes=(2,), sizes={2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_MANDELBROT),
+            *_apps((2,), (2,), "tiny", 1),
             Group(pes=(2,), rounds=1, **_START),
         ),
     ),
@@ -236,14 +232,8 @@ PROFILES = {
             ),
             _overlap((1, 2), _OVERLAP_SIZES, _POLICIES, 10),
             _wait((2, 4, 16), (1, 10, 100, 1000), tuple(SETTINGS), rounds=5),
-            Group(pes=(2, 4), sizes={1: (8,)}, points=4, more=("--size", "small"), rounds=5, **_CG),
-            Group(pes=(2, 4), sizes={1: (8,), 2: (8,)}, points=24, more=("--size", "medium"), rounds=5, **_CG),
-            Group(pes=(1, 2, 4), sizes={1: (8,), 2: (8,)}, points=24, more=("--size", "small"), rounds=3, **_HPCCG),
-            Group(pes=(1, 2, 4), sizes={1: (8,), 2: (8,), 4: (8,)}, points=4, more=("--size", "small"), rounds=5, **_IS),
-            Group("is", (1, 2, 4), {1: (8,), 2: (8,)}, points=4, more=("--size", "small"), rounds=5),
-            Group("gups", (2, 4), {1: (8,), 2: (8,)}, points=8, more=("--size", "small"), rounds=5),
-            Group(pes=(1, 2, 4), sizes={1: (8,), 2: (8,)}, more=("--size", "small"), rounds=3, **_MINIMD),
-            Group(pes=(2, 4), sizes={1: (8,), 2: (8,)}, more=("--size", "small"), rounds=5, **_MANDELBROT),
+            *_apps((1, 2, 4), (1, 2), "small", 3),
+            *_apps((2, 4), (1, 2), "medium", 3, ("cg",)),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
     ),
@@ -276,13 +266,7 @@ NETWORK_PROFILES = {
             Group("alltoallv", (2,), {1: (65536,)}),
             _overlap((2,), (1048576,), ("manual", "auto"), 2),
             _wait((2,), (1, 1000), ("default",), rounds=1),
-            Group(pes=(2,), sizes={1: (8,)}, more=("--size", "tiny"), **_CG),
-            Group(pes=(2,), sizes={1: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_HPCCG),
-            Group(pes=(2,), sizes={1: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_IS),
-            *(Group(app, (2,), {1: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1) for app in ("is", "gups")),
-            *(Group(app, (2,), {1: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1) for app in _APPS),
-            Group(pes=(2,), sizes={2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_MINIMD),
-            Group(pes=(2,), sizes={2: (8,)}, more=("--size", "tiny", *_SHORT), rounds=1, **_MANDELBROT),
+            *_apps((2,), (1,), "tiny", 1),
             Group(pes=(2,), **_START),
         ),
         **_NETWORK,
@@ -315,14 +299,8 @@ NETWORK_PROFILES = {
             Group("alltoallv", (2, 4), {1: (64, 1024, 16384, 262144), 2: (16384,)}, {2: _TWO_CONTEXTS}, rounds=5),
             _overlap((2,), _OVERLAP_SIZES, _POLICIES, 5),
             _wait((2, 4), (1, 10, 100, 1000), tuple(SETTINGS), rounds=3),
-            Group(pes=(2,), sizes={1: (8,)}, points=4, more=("--size", "small"), rounds=3, **_CG),
-            Group(pes=(2,), sizes={1: (8,)}, points=24, more=("--size", "medium"), rounds=3, **_CG),
-            Group(pes=(2,), sizes={1: (8,), 2: (8,)}, points=24, more=("--size", "small"), rounds=3, **_HPCCG),
-            Group(pes=(2, 4), sizes={1: (8,), 2: (8,)}, points=8, more=("--size", "small"), rounds=3, **_IS),
-            Group("is", (2, 4), {1: (8,), 2: (8,)}, points=8, more=("--size", "small"), rounds=3),
-            Group("gups", (2, 4), {1: (8,), 2: (8,)}, points=8, more=("--size", "16384"), rounds=3),
-            Group(pes=(2,), sizes={1: (8,), 2: (8,)}, more=("--size", "small"), rounds=3, **_MINIMD),
-            Group(pes=(2,), sizes={1: (8,), 2: (8,)}, more=("--size", "small"), rounds=3, **_MANDELBROT),
+            *_apps((2,), (1, 2), "small", 2),
+            *_apps((2,), (1,), "medium", 3, ("cg",)),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
         **_NETWORK,

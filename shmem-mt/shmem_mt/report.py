@@ -2,8 +2,7 @@
 
 import os
 
-from shmem_mt import by_category, by_policy, collectives, fabrics, interactive, mini_apps, page, pictures
-from shmem_mt import app_pictures, by_category, by_policy, collectives, fabrics, interactive, page, pictures
+from shmem_mt import app_pictures, by_category, by_policy, collectives, fabrics, interactive, mini_apps, page, pictures
 from shmem_mt.charts import Points, all_charts
 from shmem_mt.errors import UserError
 from shmem_mt.results import load_machine, load_results

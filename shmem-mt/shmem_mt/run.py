@@ -7,8 +7,18 @@ import subprocess
 import sys
 import time
 
-from shmem_mt import __version__, catalogue, fabrics, hosts, implementations, machine, mini_apps, mpi, plan
-from shmem_mt import __version__, app_pictures, catalogue, fabrics, hosts, implementations, machine, mpi, plan
+from shmem_mt import (
+    __version__,
+    app_pictures,
+    catalogue,
+    fabrics,
+    hosts,
+    implementations,
+    machine,
+    mini_apps,
+    mpi,
+    plan,
+)
 from shmem_mt.errors import UserError
 from shmem_mt.live import Display, describe
 from shmem_mt.results import RunFolder
