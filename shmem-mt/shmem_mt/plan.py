@@ -129,7 +129,7 @@ def _wait(pes, waits_ms, settings, rounds):
 def _apps(pes, threads, size, rounds, names=_APPS):
     """Mini-apps, whose runs are as long as their problem is large."""
     sizes = dict.fromkeys(threads, (8,))
-    seconds = {"tiny": 1, "small": 15, "medium": 60}[size]
+    seconds = {"tiny": 1, "medium": 60}.get(size, 15)
     return (Group(app, pes, sizes, more=("--size", size, *_SHORT), rounds=rounds, seconds=seconds) for app in names)
 
 
@@ -299,7 +299,8 @@ NETWORK_PROFILES = {
             Group("alltoallv", (2, 4), {1: (64, 1024, 16384, 262144), 2: (16384,)}, {2: _TWO_CONTEXTS}, rounds=5),
             _overlap((2,), _OVERLAP_SIZES, _POLICIES, 5),
             _wait((2, 4), (1, 10, 100, 1000), tuple(SETTINGS), rounds=3),
-            *_apps((2,), (1, 2), "small", 2),
+            *_apps((2,), (1, 2), "small", 2, [app for app in _APPS if app != "gups"]),
+            *_apps((2,), (1, 2), "16384", 2, ("gups",)),  # one by one, its operations take a round trip each
             *_apps((2,), (1,), "medium", 3, ("cg",)),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
         ),
