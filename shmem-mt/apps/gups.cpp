@@ -19,7 +19,7 @@ namespace shmem_mt {
 namespace {
 
 constexpr const char* kName = "gups";
-constexpr Sizes kWords = {1L << 11, 1L << 20, 1L << 23, 1L << 26};
+constexpr Sizes kWords = {1L << 11, 1L << 21, 1L << 24, 1L << 26};
 
 struct GupsForm {
     const char* name;
