@@ -1,7 +1,7 @@
 // SHMEM-MT minimd: molecular dynamics of a Lennard-Jones liquid, with the parameters of MiniMD (Mantevo; M. A. Heroux
 // et al.: Improving Performance via Mini-applications, Sandia report SAND2009-5574, 2009) and its spatial split of the
 // box (S. Plimpton: Fast Parallel Algorithms for Short-Range Molecular Dynamics, 1995). --size counts unit cells along
-// an edge of the box, of 4 atoms each: 5 (tiny), 16 (small), 24 (medium), 48 (large); tiny and small run 100 steps, all
+// an edge of the box, of 4 atoms each: 5 (tiny), 24 (small), 32 (medium), 64 (large); tiny and small run 100 steps, all
 // others 1000. A run begins at the lattice. The phases are those of thread 0; waiting for the PE's other threads is
 // `compute`.
 #include <algorithm>
@@ -209,7 +209,7 @@ void run_all(Job& job, const Problem& problem) {
 
 // Ends the program when that is too large.
 Problem problem_of(const char* program, const Options& options) {
-    const long cells = size_of(options, {5, 16, 24, 48});
+    const long cells = size_of(options, {5, 24, 32, 64});
     if (cells > kMostCells)
         usage_error(program, "--size " + options.size + ": a box has at most " + std::to_string(kMostCells) +
                                  " unit cells along an edge");

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "grid.hpp"
@@ -212,8 +211,10 @@ class MdLayout {
             if (by_displacement[i].capacity > 0)
                 order.push_back(i);
         }
-        std::stable_sort(order.begin(), order.end(),
-                         [&](size_t i, size_t j) { return by_displacement[i].capacity > by_displacement[j].capacity; });
+        std::sort(order.begin(), order.end(), [&](size_t i, size_t j) {
+            const long more = by_displacement[i].capacity - by_displacement[j].capacity;
+            return more > 0 || (more == 0 && i < j);
+        });
         remote_ = static_cast<int>(order.size());
         if (by_displacement[0].capacity > 0)
             order.push_back(0);
