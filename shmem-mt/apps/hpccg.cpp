@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agreement.hpp"
 #include "forms.hpp"
 #include "hpccg_problem.hpp"
 #include "krylov_forms.hpp"
@@ -83,16 +84,11 @@ class Hpccg final : public MiniApp {
             checker.compare_word(std::abs(x - 1) <= most, 1);
             keep_worse(&error_, std::abs(x - 1));
         }
+        error_ = largest_of(job_, error_);
     }
 
   private:
     static constexpr int kTuningIterations = 5;
-
-    // What is no number is worse than any.
-    static void keep_worse(double* worst, double value) {
-        if (!(value <= *worst))
-            *worst = value;
-    }
 
     const HpccgProblem& problem_;
     const Form form_;
@@ -100,7 +96,7 @@ class Hpccg final : public MiniApp {
     const std::vector<double>& right_side_;
     const double* const serial_norms_;
     long poll_rows_ = 0;
-    double deviation_ = 0, error_ = 0;  // the largest of the last solve, on this PE
+    double deviation_ = 0, error_ = 0;  // the largest of the last solve
 };
 
 // Those of a serial run, on all PEs: PE 0 has found them. Collective.

@@ -1,6 +1,9 @@
-// The solver of each style, and the points and polls that mini-apps with conjugate gradients have in common.
+// The solver of each style, as mini-apps with conjugate gradients have them.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 
@@ -10,6 +13,11 @@
 #include "krylov_pipelined.hpp"
 
 namespace shmem_mt {
+
+// What is no number is as bad as can be.
+inline void keep_worse(double* worst, double value) {
+    *worst = std::isnan(value) ? std::numeric_limits<double>::infinity() : std::max(*worst, value);
+}
 
 // One of each style, made when it is first asked for. Forms that differ in who makes progress alone share one.
 class KrylovSolvers {

@@ -3,8 +3,8 @@
 // number waits for it. Both ends share a list alike, so a share that is empty is neither sent nor awaited.
 //
 // There are two inboxes with signals of their own, which exchanges use in turns. A PE may begin exchange k + 2 only
-// when all its neighbours are done with exchange k. So it is here, because every PE adds what it has computed with the
-// ghosts of exchange k to a sum over all PEs, which is waited for before exchange k + 2.
+// when all its neighbours have taken out exchange k. They have: between the end of an exchange and the begin of the
+// next one the threads of a PE pass a barrier; so who has received exchange k + 1 from all neighbours knows.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "agreement.hpp"
 #include "job.hpp"
 #include "krylov_system.hpp"
 #include "signals.hpp"
@@ -25,10 +26,10 @@ class KrylovHalo {
         : job_(job),
           route_(job.why_no_context(Route::kPrivateContext).empty() ? Route::kPrivateContext : Route::kDefaultContext),
           system_(system),
-          inbox_(most(system.ghosts())),
+          inbox_(most_of(job, system.ghosts())),
           rounds_(static_cast<size_t>(job.threads())) {
         inboxes_ = static_cast<double*>(symmetric_alloc(2 * sizeof(double) * static_cast<size_t>(inbox_ + 1)));
-        signal_count_ = most(static_cast<long>(system.neighbours().size())) * job.threads();
+        signal_count_ = most_of(job, static_cast<long>(system.neighbours().size())) * job.threads();
         signals_ = static_cast<Signal*>(symmetric_alloc(sizeof(Signal) * static_cast<size_t>(2 * signal_count_ + 1)));
         find_places();
     }
@@ -49,8 +50,7 @@ class KrylovHalo {
                     continue;
                 double* const packed = &outbox_[static_cast<size_t>(outboxes_[i])];
                 for (long k = part.begin; k < part.end; ++k) packed[k] = x[to.sends[static_cast<size_t>(k)]];
-                const bool short_of_one =
-                    job_.options().fault == Fault::kLastElementMissing && part.end == sends_of(to).end;
+                const bool short_of_one = job_.options().fault == Fault::kLastElementMissing;
                 const size_t bytes = sizeof(double) * static_cast<size_t>(part.length() - short_of_one);
                 put_and_signal(link, inbox(round) + places_[i].first_ghost + part.begin, packed + part.begin, bytes,
                                signal(round, places_[i].neighbour, thread), static_cast<uint64_t>(round), to.pe);
@@ -102,13 +102,6 @@ class KrylovHalo {
         shmem_barrier_all();
         for (const Neighbour& neighbour : neighbours) places_.push_back(told[neighbour.pe]);
         shmem_free(told);
-    }
-
-    // The largest of what PEs give. Collective.
-    long most(long value) {
-        Report mine;
-        mine.seconds = static_cast<double>(value);
-        return static_cast<long>(job_.agree(mine).max_seconds);
     }
 
     // Differs with planted faults only.

@@ -26,15 +26,22 @@ class KrylovSystem {
     // `firsts`: the first row of each PE, and the end. `matrix`: the rows of PE `me`, columns by their numbers.
     KrylovSystem(SparseMatrix matrix, const std::vector<long>& firsts, int me)
         : matrix_(std::move(matrix)), own_{firsts[static_cast<size_t>(me)], firsts[static_cast<size_t>(me) + 1]} {
-        const std::vector<int32_t> ghosts = find_ghosts();
-        ghosts_ = static_cast<long>(ghosts.size());
-        find_neighbours(ghosts, firsts);
-        for (long row = 0; row < rows(); ++row) localize(row, ghosts);
+        find_ghosts();
+        find_neighbours(firsts);
+        for (long row = 0; row < rows(); ++row) localize(row);
     }
 
     long rows() const { return own_.length(); }
-    long ghosts() const { return ghosts_; }
+    long ghosts() const { return static_cast<long>(ghosts_.size()); }
     const std::vector<Neighbour>& neighbours() const { return neighbours_; }  // by PE
+
+    // Where the row of that number is in a vector: an own one, or one of the ghosts.
+    int32_t place(int32_t number) const {
+        if (is_own(number))
+            return number - static_cast<int32_t>(own_.begin);
+        const auto ghost = std::lower_bound(ghosts_.begin(), ghosts_.end(), number);
+        return static_cast<int32_t>(rows() + (ghost - ghosts_.begin()));
+    }
 
     // Columns are places in a vector.
     const SparseMatrix& matrix() const { return matrix_; }
@@ -47,20 +54,18 @@ class KrylovSystem {
   private:
     bool is_own(int32_t column) const { return column >= own_.begin && column < own_.end; }
 
-    std::vector<int32_t> find_ghosts() const {
-        std::vector<int32_t> ghosts;
+    void find_ghosts() {
         for (const int32_t column : matrix_.columns) {
             if (!is_own(column))
-                ghosts.push_back(column);
+                ghosts_.push_back(column);
         }
-        std::sort(ghosts.begin(), ghosts.end());
-        ghosts.erase(std::unique(ghosts.begin(), ghosts.end()), ghosts.end());
-        return ghosts;
+        std::sort(ghosts_.begin(), ghosts_.end());
+        ghosts_.erase(std::unique(ghosts_.begin(), ghosts_.end()), ghosts_.end());
     }
 
-    void find_neighbours(const std::vector<int32_t>& ghosts, const std::vector<long>& firsts) {
-        for (long i = 0; i < ghosts_; ++i) {
-            const auto behind = std::upper_bound(firsts.begin(), firsts.end(), ghosts[static_cast<size_t>(i)]);
+    void find_neighbours(const std::vector<long>& firsts) {
+        for (long i = 0; i < ghosts(); ++i) {
+            const auto behind = std::upper_bound(firsts.begin(), firsts.end(), ghosts_[static_cast<size_t>(i)]);
             const int pe = static_cast<int>(behind - firsts.begin()) - 1;
             if (neighbours_.empty() || neighbours_.back().pe != pe)
                 neighbours_.push_back({pe, {i, i}, {}});
@@ -68,16 +73,14 @@ class KrylovSystem {
         }
     }
 
-    void localize(long row, const std::vector<int32_t>& ghosts) {
+    void localize(long row) {
         bool has_ghosts = false;
         for (long i = matrix_.starts[static_cast<size_t>(row)]; i < matrix_.starts[static_cast<size_t>(row) + 1]; ++i) {
             int32_t& column = matrix_.columns[static_cast<size_t>(i)];
-            if (is_own(column)) {
-                column -= static_cast<int32_t>(own_.begin);
+            column = place(column);
+            const long ghost = column - rows();
+            if (ghost < 0)
                 continue;
-            }
-            const long ghost = std::lower_bound(ghosts.begin(), ghosts.end(), column) - ghosts.begin();
-            column = static_cast<int32_t>(rows() + ghost);
             has_ghosts = true;
             Neighbour& neighbour = neighbour_of(ghost);
             if (neighbour.sends.empty() || neighbour.sends.back() != row)
@@ -96,7 +99,7 @@ class KrylovSystem {
 
     SparseMatrix matrix_;
     const Range own_;
-    long ghosts_ = 0;
+    std::vector<int32_t> ghosts_;  // numbers, rising
     std::vector<Neighbour> neighbours_;
     std::vector<Range> interior_, boundary_;
 };

@@ -183,6 +183,11 @@ BENCHMARKS = (
         "mandelbrot",
         "pixels a second of the Mandelbrot set with work stealing, threads on the default context and on their own",
         ("default", "private", "default-pipelined", "pipelined"),
+        "minife",
+        "minife",
+        "seconds of the steps of a finite-element computation, verified, and iterations a second of its solver, with "
+        "blocking and with non-blocking sums under each policy of progress",
+        _FORMS,
         ANY,
     ),
 )
