@@ -37,4 +37,13 @@ inline void await_signal(Signal* signal, uint64_t value) {
 #endif
 }
 
+// Whether it is so by now.
+inline bool has_signal(Signal* signal, uint64_t value) {
+#if SHMEM_MT_HAVE_PUT_SIGNAL
+    return shmem_uint64_test(&signal->word, SHMEM_CMP_GE, value) != 0;
+#else
+    return shmem_long_test(reinterpret_cast<long*>(&signal->word), SHMEM_CMP_GE, static_cast<long>(value)) != 0;
+#endif
+}
+
 }  // namespace shmem_mt

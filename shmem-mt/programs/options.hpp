@@ -125,7 +125,8 @@ inline void check_names(const char* program, const Options& options, const std::
 // Parses the command line over `defaults`; `known_ops` are the operations that the program has.
 inline Options parse_options(int argc, char** argv, Options defaults, const std::vector<std::string>& known_ops) {
     Options options = std::move(defaults);
-    options.ops = known_ops;
+    if (options.ops.empty())
+        options.ops = known_ops;
     const char* program = argv[0];
     static const option kLong[] = {
         {"ops", required_argument, nullptr, 'o'},

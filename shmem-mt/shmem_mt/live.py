@@ -16,7 +16,7 @@ def describe(benchmark, params):
     parts = [benchmark, params["op"]]
     if "class" in params:
         parts.append(f"class {params['class']}")
-    if "edge" in params and benchmark not in NAMED_BY_SYNC:
+    if "edge" in params and params["op"] != "exchange":
         parts.append(f"edge {params['edge']}")
     if params.get("size_bytes"):
         parts.append(units.size(params["size_bytes"]))

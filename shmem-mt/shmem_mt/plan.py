@@ -161,7 +161,7 @@ PROFILES = {
         groups=(
             Group("requests", (2,), {1: (8, 4096), 2: (8,)}, points=5, more=(*_HEAP, *_SHORT)),
             Group("collectives-mt", (2,), {2: (1024, 262144)}, more=(*_WORLD, *_SHORT)),
-            Group("halo", (2,), {2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, more=_SHORT),
+            Group("halo", (2,), {2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, more=("--size", "tiny", *_SHORT)),
             Group("alltoallv", (2,), {2: (65536,)}, {2: _TWO_CONTEXTS}, more=_SHORT),
             _overlap((2,), (1048576,), ("manual", "auto"), 2, False, _SHORT),
             _wait((2,), (1, 1000), ("default",), rounds=1),
@@ -221,6 +221,7 @@ PROFILES = {
                 dict.fromkeys((1, 2, 3, 6), (512, 8192, 131072)),
                 dict.fromkeys((2, 3, 6), ("default", "shared", "private")),
                 points=2,
+                more=("--size", "small"),
                 rounds=10,
             ),
             Group(
@@ -262,7 +263,7 @@ NETWORK_PROFILES = {
         groups=(
             Group("requests", (2,), {1: (8, 4096), 2: (8,)}, points=5, more=_HEAP),
             Group("collectives-mt", (2,), {2: (1024,)}, more=_WORLD),
-            Group("halo", (2,), {1: (8192, 131072)}, points=2),
+            Group("halo", (2,), {1: (8192, 131072)}, points=2, more=("--size", "tiny")),
             Group("alltoallv", (2,), {1: (65536,)}),
             _overlap((2,), (1048576,), ("manual", "auto"), 2),
             _wait((2,), (1, 1000), ("default",), rounds=1),
@@ -295,7 +296,15 @@ NETWORK_PROFILES = {
         groups=(
             Group("requests", (2, 4), {1: (8, 128, 4096, 65536), 2: (8, 4096)}, {2: _TWO_CONTEXTS}, 5, _HEAP, rounds=5),
             Group("collectives-mt", (2, 4), {2: (8, 1024, 65536, 1048576)}, more=_WORLD, rounds=3),
-            Group("halo", (2, 4), {1: (512, 8192, 131072), 2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, rounds=5),
+            Group(
+                "halo",
+                (2, 4),
+                {1: (512, 8192, 131072), 2: (8192,)},
+                {2: _TWO_CONTEXTS},
+                points=2,
+                more=("--size", "small"),
+                rounds=5,
+            ),
             Group("alltoallv", (2, 4), {1: (64, 1024, 16384, 262144), 2: (16384,)}, {2: _TWO_CONTEXTS}, rounds=5),
             _overlap((2,), _OVERLAP_SIZES, _POLICIES, 5),
             _wait((2, 4), (1, 10, 100, 1000), tuple(SETTINGS), rounds=3),

@@ -1,18 +1,30 @@
-// SHMEM-MT halo: seconds an exchange of all six faces (halo.hpp), packing and unpacking included, in a grid of PEs as
-// near to a cube as their number allows. The size is that of a face.
-#include "halo.hpp"
+// SHMEM-MT halo: boxes of a 3-D grid and their faces. Operations:
+//   exchange             seconds an exchange of all six faces (halo_exchange.hpp), packing and unpacking included, in a
+//                        grid of PEs as near to a cube as their number allows. The size is that of a face. What the
+//                        program measures when it is not told what
+//   jacobi7, jacobi27    Jacobi's method for a Poisson problem (jacobi_problem.hpp) with 7 and with 27 points, each
+//   thread
+//                        with a box and a context of its own, faces by put with signal
+//   async7, async27      the same without waiting for neighbours (jacobi_team.hpp)
+// --size is the edge of the problem's grid in cells. Phases of thread 0: `exchange`, puts, waits and sums; `pack`,
+// packing and unpacking faces.
+#include "halo_exchange.hpp"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "jacobi_form.hpp"
+#include "problem_size.hpp"
 #include "transfer_points.hpp"
 
 namespace shmem_mt {
 namespace {
 
 constexpr const char* kName = "halo";
+constexpr const char* kExchange = "exchange";
 
 struct Way {
     HaloSync sync;
@@ -22,7 +34,7 @@ struct Way {
 
 void print_way(Job& job, const Halo& halo, const Way& way, long edge, const Samples& samples, const Agreed& verdict) {
     const Place& grid = halo.grid();
-    Json params = job.params("exchange");
+    Json params = job.params(kExchange);
     params.integer("size_bytes", 8 * edge * edge).text("placement", "heap").text("context", context_name(way.route));
     params.text("sync", way.name).integer("edge", edge);
     params.text("grid", std::to_string(grid[0]) + "x" + std::to_string(grid[1]) + "x" + std::to_string(grid[2]));
@@ -59,7 +71,7 @@ long edge_of(long bytes) {
     return edge;
 }
 
-void run_all(Job& job) {
+void run_exchange(Job& job) {
     const Options& options = job.options();
     long largest = 0;
     for (const long size : options.sizes) largest = std::max(largest, size);
@@ -82,21 +94,65 @@ void run_all(Job& job) {
     for (const long size : options.sizes) run_group(job, memory, ways, edge_of(size));
 }
 
+bool wants(const Job& job, const char* op) {
+    const auto& asked = job.options().ops;
+    return std::find(asked.begin(), asked.end(), op) != asked.end();
+}
+
+std::vector<std::string> known_ops() {
+    std::vector<std::string> ops = {kExchange};
+    for (const JacobiForm& form : kJacobiForms) ops.push_back(form.name);
+    return ops;
+}
+
+void run_solvers(Job& job, long edge) {
+    std::vector<Route> routes;
+    std::map<Stencil, std::shared_ptr<JacobiTeam>> teams;
+    std::map<Stencil, std::shared_ptr<const JacobiReference>> references;
+    std::vector<std::unique_ptr<MiniApp>> forms;
+    for (const JacobiForm& form : kJacobiForms) {
+        if (!wants(job, form.name))
+            continue;
+        if (routes.empty())
+            routes = wanted_routes(job, kName);
+        auto& team = teams[form.stencil];
+        if (team == nullptr)
+            team = std::make_shared<JacobiTeam>(job, form.stencil, edge);
+        auto& reference = references[form.stencil];
+        const bool serial = job.options().validate && form.in_step && edge <= JacobiReference::kLargestEdge;
+        if (serial && reference == nullptr)
+            reference = std::make_shared<const JacobiReference>(form.stencil, edge);
+        for (const Route route : routes) {
+            if (route != Route::kSharedContext)  // measured with the exchange alone
+                forms.push_back(std::make_unique<Jacobi>(job, form, route, team, reference));
+        }
+    }
+    run_forms(job, kName, forms);
+}
+
 }  // namespace
 }  // namespace shmem_mt
 
 int main(int argc, char** argv) {
     using namespace shmem_mt;
     Options defaults;
+    defaults.ops = {kExchange};
     defaults.sizes = {512, 8192, 131072};
     defaults.placements = {"heap"};
     defaults.contexts = {"default", "shared", "private"};
-    Job job(kName, parse_options(argc, argv, defaults, {"exchange"}), Pes::kAny);
-    if (job.threads() > kFaces) {
+    const Options options = parse_options(argc, argv, defaults, known_ops());
+    const long edge = size_of(options, {12, 48, 96, 160});
+    if (edge > kLargestJacobiEdge)
+        usage_error(argv[0], "--size " + options.size + ": the edge of the grid is 1 to " +
+                                 std::to_string(kLargestJacobiEdge) + " cells");
+    Job job(kName, options, Pes::kAny);
+    if (wants(job, kExchange) && job.threads() > kFaces) {
         job.skip(kName, "threads=" + std::to_string(job.threads()), "a box has no more than 6 faces to share");
-    } else if (threads_available(job, kName)) {
-        run_all(job);
+    } else if (threads_available(job, kName) && wants(job, kExchange)) {
+        run_exchange(job);
     }
+    if (job.thread_level_ok())
+        run_solvers(job, edge);
     job.finish();
     return 0;
 }
