@@ -103,6 +103,7 @@ def _halo(points):
         "time",
         lambda params: f"{params['grid']}, {_where(params)}",
         _way,
+        lambda params: params["op"] == "exchange",
         slug="halo",
         title="Halo exchange",
         about="Seconds an exchange of the six faces of each PE's box, packing and unpacking included, in a grid of PEs "

@@ -184,6 +184,9 @@ BENCHMARKS = (
         "mandelbrot",
         "pixels a second of the Mandelbrot set with work stealing, threads on the default context and on their own",
         ("default", "private", "default-pipelined", "pipelined"),
+        ANY,
+    ),
+    Benchmark(
         "minife",
         "minife",
         "seconds of the steps of a finite-element computation, verified, and iterations a second of its solver, with "

@@ -6,7 +6,7 @@ from shmem_mt.charts import Panel, make_chart, plain_series
 from shmem_mt.summary import Row, ratio_of
 
 METRIC = "communication"
-_RUN = {"pes", "threads", "op", "part", "oversubscribed", "fabric", "coalescing", "link_rate", "setting"}
+_RUN = {"pes", "threads", "op", "context", "part", "oversubscribed", "fabric", "coalescing", "link_rate", "setting"}
 
 
 def charts(points):
@@ -19,9 +19,9 @@ def charts(points):
                 points,
                 name,
                 "rate",
-                lambda params: params["op"],
+                _form,
                 lambda params: params["part"] == "total",
-                slug=name,
+                slug=f"{name}-forms",
                 title=f"{name} by form",
                 about="Units of work a second, of all PEs together, from the first thread's start to the last PE's "
                 "end. The answer of each run is checked.",
@@ -31,7 +31,7 @@ def charts(points):
                 points,
                 name,
                 "time",
-                lambda params: f"{params['part']}<br>{params['op']}",
+                lambda params: f"{params['part']}<br>{_form(params)}",
                 lambda params: params["part"] != "total",
                 slug=f"{name}-phases",
                 title=f"{name}: where the time goes",
@@ -69,7 +69,7 @@ def _line(share, results):
     spent = ", ".join(f"{part} {_percent(seconds, total)}" for part, seconds in phases.items())
     params = share["params"]
     return (
-        f"{share['label']}: {share['benchmark']}, {params['op']}, {_where(params)}: {verdict}, "
+        f"{share['label']}: {share['benchmark']}, {_form(params)}, {_where(params)}: {verdict}, "
         f"{units.quantity(total, 's')} ({spent}; communication {share['median']:.0f} %)"
     )
 
@@ -98,6 +98,11 @@ def _percent(part, total):
 def _problem(params):
     told = [f"{name.replace('_', ' ')} {value}" for name, value in params.items() if name not in _RUN]
     return ", ".join(told)
+
+
+def _form(params):
+    context = params.get("context", "default")
+    return params["op"] + f", {context} context" * (context != "default")
 
 
 def _team(params):
@@ -131,7 +136,7 @@ def _row(points, name, key):
     cells = [total and _cell(points, key, total) for total in totals]
     first = next(total for total in totals if total)["params"]
     ratios = [ratio_of(totals[0], other) for other in totals[1:]]
-    return Row(f"{first['op']}, {_team(first)}", cells, ratios, bool(first.get("oversubscribed")))
+    return Row(f"{_form(first)}, {_team(first)}", cells, ratios, bool(first.get("oversubscribed")))
 
 
 def _cell(points, key, total):

@@ -110,7 +110,7 @@ _OVERLAP_SIZES = (8, 64, 512, 4096, 65536, 262144, 1048576, 4194304)
 _POLICIES = tuple(policy for policy in POLICIES if policy != "thread")  # that is one of those behind it
 _START = dict(benchmark="startup", sizes={1: (8,)}, points=0, one_thread=True)  # a sample a round, whatever the size
 _SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
-_APPS = ("cg", "hpccg", "minimd", "is", "mandelbrot", "gups")
+_APPS = ("cg", "hpccg", "minife", "minimd", "is", "mandelbrot", "gups")  # halo has groups of its own
 
 
 def _overlap(pes, sizes, policies, rounds, apart=True, more=()):
