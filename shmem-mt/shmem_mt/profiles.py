@@ -81,7 +81,7 @@ def _apps(pes, threads, size, rounds, names=_APPS):
 
 PROFILES = {
     "quick": Profile(
-        rounds=4,
+        rounds=3,
         samples=8,
         sample_ms=2.5,
         oversubscribed_sample_ms=8,
@@ -192,7 +192,6 @@ _NETWORK = dict(network=True, placements=("heap",), more=("--point-ms", "200"), 
 NETWORK_PROFILES = {
     "quick": replace(
         PROFILES["quick"],
-        rounds=3,
         sample_ms=10,
         oversubscribed_sample_ms=20,
         barrier_pes=(2,),
