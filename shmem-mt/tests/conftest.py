@@ -84,7 +84,8 @@ def run_points(implementation, tmp_path, program, pes, threads, *arguments):
 
 def app_events(implementation, program, pes, threads, *arguments, fabric=fabrics.ON_NODE, hosts=None):
     """What a short start of a mini-app, which must go well, prints."""
-    quick = ["--samples", "1", "--sample-ms", "0.1", "--point-ms", "1", "--threads", str(threads), *arguments]
+    quick = ["--samples", "1", "--sample-ms", "0.1", "--point-ms", "1", "--threads", str(threads)]
+    quick += map(str, arguments)
     command = implementation.launch_command(program, pes, threads, quick, fabric, hosts=hosts)
     done = subprocess.run(command, capture_output=True, text=True, timeout=180)
     assert implementation.is_open_mpi or done.returncode == 0, done.stderr
