@@ -5,9 +5,8 @@
 //     all threads   for each piece: pack; send block(...) to every other PE
 //     all threads   begin_ranks; add_block of all pieces of all threads of all PEs; end_ranks
 //
-// What stands in one line is separated from the next by a barrier of the PE's threads, but that the last two need one
-// for blocks from the PE itself alone. Blocks of an iteration may be sent when the sums of its buckets are there: every
-// PE has begun it then, and has no use for the blocks of the one before.
+// A barrier of the PE's threads stands between any two lines. Among PEs none is needed: a PE that has the sums of an
+// iteration's buckets knows that every PE has asked for them, and so is done with the blocks of the iteration before.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +29,7 @@ class IsSort {
         size_t bytes;
     };
 
-    // For up to that many pieces; of them `pieces` are used until set_pieces. Collective.
+    // For up to that many pieces; prepare() says how many. Collective.
     IsSort(Job& job, const IsClass& problem, int most_pieces)
         : job_(job),
           problem_(problem),
@@ -58,7 +57,7 @@ class IsSort {
         }
     }
 
-    // Before a run: the keys as they were drawn. Thread 0.
+    // Before a run in so many pieces: the keys are again as they were drawn. Thread 0 of all PEs.
     void prepare(int pieces) {
         pieces_ = pieces;
         layout_ = layout_of(pieces);
