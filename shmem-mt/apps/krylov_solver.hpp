@@ -10,6 +10,7 @@
 #include <cmath>
 #include <vector>
 
+#include "agreement.hpp"
 #include "clock.hpp"
 #include "job.hpp"
 #include "krylov_halo.hpp"
@@ -61,6 +62,18 @@ class KrylovSolver {
 
     const std::vector<double>& x() const { return x_; }          // own rows
     const std::vector<double>& norms() const { return norms_; }  // |r| before the first iteration and behind each
+
+    // How far r has drifted from b - A x in solve(): the largest difference in a row, of all PEs. Rounding alone leads
+    // there, and mistakes that leave r as it should be. Thread 0 of all PEs, no other thread at work.
+    double drift(const double* b) {
+        std::vector<double> x(x_), q(own());
+        x.resize(with_ghosts());
+        job_.team().run([&](int thread) { multiply_hiding(thread, x.data(), q.data()); });
+        seconds_ = {};
+        double most = 0;
+        for (size_t row = 0; row < own(); ++row) keep_worse(&most, std::abs(b[row] - q[row] - r_[row]));
+        return largest_of(job_, most);
+    }
 
     // Whether |r| has fallen by a factor of 1e12: what rounding has left must not be divided by. The remaining
     // iterations compute as much, but do not move x. False when rho is no number.

@@ -60,7 +60,7 @@ class MiniFe final : public MiniApp {
         const double square = 1 / static_cast<double>(edge_ * edge_);
         verdict.integer("nodes", nodes_).number("residual", solver_.norms().back() / solver_.norms().front());
         verdict.number("error", error_).number("error_over_h2", error_ / square).number("most_over_h2", FeHeat::kError);
-        verdict.number("deviation", deviation_).number("tolerance", kTolerance);
+        verdict.number("deviation", deviation_).number("tolerance", kTolerance).number("drift", drift_);
     }
 
     double work() const override { return static_cast<double>(iterations()); }
@@ -94,6 +94,8 @@ class MiniFe final : public MiniApp {
             keep_worse(&error_, error);
             keep_worse(&deviation_, deviation);
         }
+        drift_ = solver_.drift(system_.right_side()) / solver_.norms().front();
+        checker.compare_word(drift_ <= most_drift(form_), 1);
         error_ = largest_of(job_, error_);
         deviation_ = largest_of(job_, deviation_);
     }
@@ -124,7 +126,7 @@ class MiniFe final : public MiniApp {
     const Form form_;
     KrylovSolver& solver_;
     long poll_rows_ = 0;
-    double error_ = 0, deviation_ = 0;  // the largest of the last run
+    double error_ = 0, deviation_ = 0, drift_ = 0;  // the largest of the last run
 };
 
 void run_all(Job& job, long edge) {

@@ -22,7 +22,7 @@ def possible(implementation):
 
 @pytest.mark.parametrize(
     "pes,threads,size",
-    [(1, 1, "tiny"), (1, 3, "5"), (2, 1, "tiny"), (2, 2, "7"), (3, 1, "9"), (3, 2, "tiny"), (4, 2, "6"), (6, 1, "5")],
+    [(1, 1, "tiny"), (1, 3, "5"), (2, 1, "tiny"), (2, 2, "24"), (3, 1, "9"), (3, 2, "tiny"), (4, 2, "6"), (6, 1, "5")],
 )
 def test_every_form_follows_the_serial_run(implementation, pes, threads, size):
     found = app_verdicts(implementation, "hpccg", pes, threads, "--size", size, *SHORT)
@@ -31,7 +31,7 @@ def test_every_form_follows_the_serial_run(implementation, pes, threads, size):
     for form, verdict in found.items():
         assert verdict["verdict"] == "pass", verdict
         assert verdict["edge"] == edge and verdict["rows"] == 4 * edge**3
-        assert verdict["deviation"] < 1e-12 and verdict["error"] < 1e-10
+        assert verdict["deviation"] < 1e-12 and verdict["drift"] < 1e-13 and verdict["error"] < 1e-6
         assert verdict["residual"] == pytest.approx(found["blocking"]["residual"], rel=1e-2)
 
 
