@@ -1,5 +1,5 @@
-"""Pictures that mini-apps draw of themselves: files in the run folder's images/, a PPM of each start and, beside it, what
-the caption has to say. Each round overwrites those of the one before; the report shows them as PNG."""
+"""Pictures that mini-apps draw of themselves: files in the run folder's images/, a PPM of each start and, beside it,
+what the caption has to say. Each round overwrites those of the one before; the report shows them as PNG."""
 
 import base64
 import html

@@ -114,8 +114,8 @@ BENCHMARKS = (
     Benchmark(
         "halo",
         "halo",
-        "seconds an exchange of the six faces of a box in a 3-D grid of PEs, threads sharing the faces; and cell updates a "
-        "second of Jacobi's method with 7 and 27 points, in step and asynchronous, a box and a context a thread",
+        "seconds an exchange of the six faces of a box in a 3-D grid of PEs, threads sharing the faces; and cell updates "
+        "a second of Jacobi's method with 7 and 27 points, in step and asynchronous, a box and a context a thread",
         ("exchange", "jacobi7", "jacobi27", "async7", "async27"),
         ANY,
     ),

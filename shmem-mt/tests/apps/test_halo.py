@@ -22,7 +22,15 @@ def verdicts(implementation, pes, threads, *arguments):
 
 @pytest.mark.parametrize(
     "pes,threads,grid",
-    [(1, 1, "1x1x1"), (1, 3, "1x1x3"), (2, 1, "1x1x2"), (3, 2, "1x1x6"), (4, 1, "1x2x2"), (6, 3, "1x2x9")],
+    [
+        (1, 1, "1x1x1"),
+        (1, 3, "1x1x3"),
+        (2, 1, "1x1x2"),
+        (3, 2, "1x1x6"),
+        (4, 1, "1x2x2"),
+        (6, 3, "1x2x9"),
+        (1, 8, "2x2x2"),
+    ],
 )
 def test_every_form_finds_the_solution(implementation, pes, threads, grid):
     found = verdicts(implementation, pes, threads)
@@ -38,16 +46,21 @@ def test_every_form_finds_the_solution(implementation, pes, threads, grid):
             assert verdict["rounds"] >= 1 and verdict["iterations"] > 100
 
 
-@pytest.mark.parametrize("pes,threads,edge,grid", [
-    (2, 2, 1, "1x1x1"),  # one cell
-    (6, 2, 2, "1x2x2"),  # more workers than there is work
-    (7, 1, 5, "1x2x3"),
-    (3, 2, 7, "1x1x6"),  # boxes of one and two cells
-    (4, 2, 13, "1x2x4"),
-])
+@pytest.mark.parametrize(
+    "pes,threads,edge,grid",
+    [
+        (2, 2, 1, "1x1x1"),  # one cell
+        (6, 2, 2, "1x2x2"),  # more workers than there is work
+        (7, 1, 5, "1x2x3"),
+        (3, 2, 7, "1x1x6"),  # boxes of one and two cells
+        (4, 2, 13, "1x2x4"),
+        (8, 1, 9, "2x2x2"),
+    ],
+)
 def test_odd_edges(implementation, pes, threads, edge, grid):
     found = verdicts(implementation, pes, threads, "--size", edge, "--contexts", "private")
-    assert {(form, v["verdict"], v["grid"]) for (form, _), v in found.items()} == {(form, "pass", grid) for form in FORMS}
+    seen = {(form, v["verdict"], v["grid"]) for (form, _), v in found.items()}
+    assert seen == {(form, "pass", grid) for form in FORMS}
 
 
 def test_larger_grids_are_compared_with_the_known_solution_alone(implementation):
@@ -142,5 +155,6 @@ def test_the_driver_measures_it(shmem_mt, wrappers, tmp_path):
 
 
 def test_describe_names_the_edge():
-    point = make_point(benchmark="halo", op="async7", **{"edge": 12, "fabric": "tcp", "part": "total", "sync": "put_signal"})
+    told = {"edge": 12, "fabric": "tcp", "part": "total", "sync": "put_signal"}
+    point = make_point(benchmark="halo", op="async7", **told)
     assert describe("halo", point["params"]).startswith("halo, async7, edge 12, ")
