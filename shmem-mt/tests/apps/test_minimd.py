@@ -1,16 +1,18 @@
 """MiniMD: the atoms have the same bits on any number of PEs and threads and in a serial run, however small the box, and
 a wrong answer is seen as one."""
 
+import json
 import os
 import subprocess
 
 import pytest
 from conftest import app_events, app_verdicts, compiled_without, make_point, read_results, run_points
 
-from shmem_mt import catalogue, plan
+from shmem_mt import catalogue, fabrics, plan
 from shmem_mt.live import describe
 
 FORMS = catalogue.select(["minimd"])[0].ops
+SHORT = ("--samples", "1", "--sample-ms", "0.1", "--point-ms", "1")
 
 
 def lattice_potential():
@@ -63,6 +65,18 @@ def test_old_libraries_lead_to_the_same_bits(implementation, tmp_path):
         for verdict in app_verdicts(which, "minimd", 3, 2, "--form", "default,auto").values()
     ]
     assert len(states) == 4 and len(set(states)) == 1
+
+
+def test_a_network_changes_no_bit(implementation):
+    if implementation.unable(fabrics.TCP):
+        pytest.skip(implementation.unable(fabrics.TCP))
+    arguments = (*SHORT, "--threads", "2")
+    command = implementation.launch_command("minimd", 3, 2, arguments, fabrics.TCP)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    verdicts = [json.loads(line) for line in done.stdout.splitlines() if '"event":"verdict"' in line]
+    assert {verdict["form"] for verdict in verdicts} == set(FORMS), done.stderr
+    for verdict in verdicts:
+        check(verdict, 5, 100)
 
 
 def test_forms_missing_are_skipped_by_name(implementation, tmp_path):
