@@ -43,7 +43,6 @@ class MdLayout {
         find_images(n_pes);
     }
 
-    const Place& grid() const { return grid_; }
     double low(size_t axis) const { return low_[axis]; }
     double high(size_t axis) const { return low_[axis] + width_[axis]; }
 
