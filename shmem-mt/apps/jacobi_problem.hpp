@@ -10,7 +10,7 @@
 
 namespace shmem_mt {
 
-constexpr long kLargestJacobiEdge = 512;
+constexpr long kLargestJacobiEdge = 256;
 constexpr double kJacobiTolerance = 1e-4;  // of values up to about 1
 
 enum class Stencil { k7, k27 };

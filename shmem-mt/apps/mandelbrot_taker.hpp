@@ -52,9 +52,13 @@ class PieceTaker {
   private:
     int victim() const { return (me_ + exhausted_) % n_pes_; }
 
+    // From both ends of the block in turns: the middle of the picture takes long, its margins are soon computed and as
+    // long to send; so both keep step.
     long piece_of(int pe, long count) const {
         const Range block = image_.block(pe);
-        return count < block.length() ? block.begin + count : -1;
+        if (count >= block.length())
+            return -1;
+        return count % 2 == 0 ? block.begin + count / 2 : block.end - 1 - count / 2;
     }
 
     const MandelbrotImage& image_;

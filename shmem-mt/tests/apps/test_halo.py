@@ -122,7 +122,7 @@ def test_the_exchange_is_what_is_measured_unless_told(implementation, tmp_path):
 @pytest.mark.parametrize(
     "arguments,words",
     [
-        (["--size", "513"], "--size 513: the edge of the grid is 1 to 512 cells"),
+        (["--size", "257"], "--size 257: the edge of the grid is 1 to 256 cells"),
         (["--size", "0"], "--size: '0' is not a number between 1 and"),
         (["--form", "odd"], "unknown operation odd; there are exchange, jacobi7, jacobi27, async7, async27"),
     ],
