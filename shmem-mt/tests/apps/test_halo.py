@@ -1,13 +1,15 @@
 """Halo's solvers: in step they have a serial run's field bit for bit, asynchronous ones the known solution, and faults
 are caught. test_exchanges.py has the exchange alone."""
 
+import contextlib
 import subprocess
 
 import pytest
 from conftest import app_events, compiled_without, make_point, read_results, run_points
 
-from shmem_mt import catalogue, plan
+from shmem_mt import catalogue, fabrics, hosts, plan
 from shmem_mt.live import describe
+from shmem_mt.runner import run_program
 
 IN_STEP, ASYNC = ("jacobi7", "jacobi27"), ("async7", "async27")
 FORMS = (*IN_STEP, *ASYNC)
@@ -67,6 +69,21 @@ def test_larger_grids_are_compared_with_the_known_solution_alone(implementation)
     found = verdicts(implementation, 1, 1, "--size", "65", "--form", "jacobi27", "--contexts", "default")
     (verdict,) = found.values()
     assert verdict["verdict"] == "pass" and verdict["compared_with"] == "the known solution"
+
+
+@pytest.mark.parametrize("fabric", [fabrics.TCP, fabrics.NAMESPACES])
+def test_over_a_network(implementation, tmp_path, fabric):
+    """With 3 PEs on two hosts some neighbours are near and some are not."""
+    why = implementation.unable(fabric) or fabric.missing()
+    if why:
+        pytest.skip(why)
+    points = []
+    arguments = ["--samples", "1", "--sample-ms", "0.1", "--point-ms", "1", "--threads", "2", *SOLVERS]
+    with hosts.made(2) if fabric.hosts > 1 else contextlib.nullcontext() as made:
+        command = implementation.launch_command("halo", 3, 2, arguments, fabric, hosts=made)
+        outcome = run_program(command, str(tmp_path / "log.txt"), 120, points.append, not implementation.is_open_mpi)
+    assert outcome.ok, outcome.problem
+    assert {(p["params"]["op"], p["valid"]) for p in points} == {(form, True) for form in FORMS}
 
 
 FAULTS = (

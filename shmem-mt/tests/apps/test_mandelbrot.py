@@ -1,12 +1,15 @@
 """Mandelbrot: every form computes every row once and finds the same picture, and a wrong one is seen as such."""
 
+import contextlib
+import json
 import subprocess
 
 import pytest
 from conftest import app_events, app_verdicts, compiled_without, make_point, read_results, run_points
 
-from shmem_mt import catalogue, plan
+from shmem_mt import app_pictures, catalogue, fabrics, hosts, plan
 from shmem_mt.live import describe
+from shmem_mt.runner import run_program
 
 FORMS = catalogue.select(["mandelbrot"])[0].ops
 HASH_OF_TINY = "030b2793207d"
@@ -43,6 +46,21 @@ def test_neither_pes_nor_threads_change_the_picture(implementation):
         for verdict in verdicts(implementation, pes, threads, "--size", "77").values()
     }
     assert len(hashes) == 1
+
+
+@pytest.mark.parametrize("fabric", [fabrics.TCP, fabrics.NAMESPACES])
+def test_over_a_network(implementation, tmp_path, fabric):
+    """With 3 PEs on two hosts some neighbours are near and some are not."""
+    why = implementation.unable(fabric) or fabric.missing()
+    if why:
+        pytest.skip(why)
+    points = []
+    arguments = ["--samples", "1", "--sample-ms", "0.1", "--point-ms", "1", "--threads", "2"]
+    with hosts.made(2) if fabric.hosts > 1 else contextlib.nullcontext() as made:
+        command = implementation.launch_command("mandelbrot", 3, 2, arguments, fabric, hosts=made)
+        outcome = run_program(command, str(tmp_path / "log.txt"), 120, points.append, not implementation.is_open_mpi)
+    assert outcome.ok, outcome.problem
+    assert {(p["params"]["op"], p["valid"]) for p in points} == {(form, True) for form in FORMS}
 
 
 FAULTS = (
@@ -158,6 +176,21 @@ def test_the_report_shows_the_picture(shmem_mt, wrappers, tmp_path):
     assert "Odd one, 2 PEs x 2 threads" in page
     (png,) = (run / "report-pictures").glob("mandelbrot-picture*.png")
     assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_pictures_of_starts_that_were_cut_off_are_left_out(tmp_path):
+    folder = tmp_path / app_pictures.FOLDER
+    folder.mkdir()
+    told = {"program": "mandelbrot", "label": "A", "pes": 2, "threads": 1, "fabric": "tcp", "link_rate": "100mbit"}
+    whole = b"P6\n2 1\n255\n" + bytes([255, 0, 0, 10, 10, 10])  # 10 is a newline
+    for name, ppm in (("whole", whole), ("cut", whole[:-1]), ("empty", b""), ("other", b"P5\n2 1\n255\nab")):
+        (folder / f"{name}.json").write_text(json.dumps(told))
+        (folder / f"{name}.ppm").write_bytes(ppm)
+    (folder / "alone.json").write_text(json.dumps(told))
+    (picture,) = app_pictures.of(tmp_path)
+    assert picture.slug == "mandelbrot-picture-whole" and picture.png.startswith(b"\x89PNG")
+    assert picture.caption == "A, 2 PEs, tcp, links of 100mbit"
+    assert app_pictures.of(tmp_path / "nothing") == []
 
 
 def test_describe_names_the_edge():
