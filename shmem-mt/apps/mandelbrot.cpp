@@ -30,7 +30,7 @@ void run_all(Job& job, long edge) {
     MandelbrotPicture picture(job, job.options().image);
     MandelbrotImage image(job, edge);
     const MandelbrotAnswer answer(image, job);
-    const ContextPairs contexts(job);
+    const ContextTurns contexts(job);
     const MandelbrotCommon common{image, answer, contexts, row_counter()};
     std::vector<std::unique_ptr<MiniApp>> forms;
     for (const MandelbrotForm& form : kMandelbrotForms) {
@@ -38,7 +38,7 @@ void run_all(Job& job, long edge) {
         if (std::find(asked.begin(), asked.end(), form.name) == asked.end())
             continue;
         const std::string reason =
-            form.way == MandelbrotWay::kTwoContexts ? contexts.why_none() : job.why_no_context(form.route);
+            form.way == MandelbrotWay::kContextsInTurns ? contexts.why_none() : job.why_no_context(form.route);
         if (reason.empty())
             forms.push_back(std::make_unique<Mandelbrot>(job, form, common));
         else

@@ -1,6 +1,7 @@
-// Two private contexts for each thread, which it uses in turns.
+// Several private contexts for each thread, which it uses in turns.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -8,55 +9,60 @@
 
 namespace shmem_mt {
 
-class ContextPairs {
+class ContextTurns {
   public:
+    // Pieces of which one is computed while the others travel. What computing takes and what sending takes differ from
+    // piece to piece, and even out over four.
+    static constexpr size_t kTurns = 4;
+
     // Collective.
-    explicit ContextPairs(Job& job) : job_(job), why_none_(job.why_no_context(Route::kPrivateContext)) {
+    explicit ContextTurns(Job& job) : job_(job), why_none_(job.why_no_context(Route::kPrivateContext)) {
 #if SHMEM_MT_HAVE_CTX
         if (!why_none_.empty())
             return;
-        pairs_.resize(static_cast<size_t>(job.threads()));
+        owns_.resize(static_cast<size_t>(job.threads()));
         job.team().run([&](int thread) {
-            Pair& pair = pairs_[static_cast<size_t>(thread)];
-            for (shmem_ctx_t& context : pair.contexts) {
+            Own& own = owns_[static_cast<size_t>(thread)];
+            for (shmem_ctx_t& context : own.contexts) {
                 if (shmem_ctx_create(SHMEM_CTX_PRIVATE, &context) != 0)
                     break;
-                ++pair.created;
+                ++own.created;
             }
         });
         Report mine;
-        for (const Pair& pair : pairs_) mine.ok = mine.ok && pair.created == 2;
+        for (const Own& own : owns_) mine.ok = mine.ok && own.created == kTurns;
         if (!job.agree(mine).ok)
-            why_none_ = "shmem_ctx_create(SHMEM_CTX_PRIVATE) failed for two contexts a thread";
+            why_none_ = "shmem_ctx_create(SHMEM_CTX_PRIVATE) failed for several contexts a thread";
 #endif
     }
 
-    ~ContextPairs() {
+    ~ContextTurns() {
 #if SHMEM_MT_HAVE_CTX
-        if (pairs_.empty())
+        if (owns_.empty())
             return;
         job_.team().run([&](int thread) {
-            Pair& pair = pairs_[static_cast<size_t>(thread)];
-            while (pair.created > 0) shmem_ctx_destroy(pair.contexts[--pair.created]);
+            Own& own = owns_[static_cast<size_t>(thread)];
+            while (own.created > 0) shmem_ctx_destroy(own.contexts[--own.created]);
         });
 #endif
     }
 
-    ContextPairs(const ContextPairs&) = delete;
-    ContextPairs& operator=(const ContextPairs&) = delete;
+    ContextTurns(const ContextTurns&) = delete;
+    ContextTurns& operator=(const ContextTurns&) = delete;
 
     // Empty, or why there are none.
     const std::string& why_none() const { return why_none_; }
 
-    // Calls f(link, link) with those of this thread.
+    // Calls f(links) with those of this thread, an array of kTurns.
     template <class F>
     void with_links(int thread, F&& f) const {
 #if SHMEM_MT_HAVE_CTX
-        const Pair& pair = pairs_[static_cast<size_t>(thread)];
-        f(ContextLink{pair.contexts[0]}, ContextLink{pair.contexts[1]});
+        std::array<ContextLink, kTurns> links{};
+        for (size_t turn = 0; turn < kTurns; ++turn) links[turn] = {owns_[static_cast<size_t>(thread)].contexts[turn]};
+        f(links);
 #else
         (void)thread;
-        f(DefaultLink{}, DefaultLink{});
+        f(std::array<DefaultLink, kTurns>{});
 #endif
     }
 
@@ -64,11 +70,11 @@ class ContextPairs {
     Job& job_;
     std::string why_none_;
 #if SHMEM_MT_HAVE_CTX
-    struct Pair {
-        shmem_ctx_t contexts[2];
-        int created = 0;
+    struct Own {
+        shmem_ctx_t contexts[kTurns];
+        size_t created = 0;
     };
-    std::vector<Pair> pairs_;
+    std::vector<Own> owns_;
 #endif
 };
 

@@ -4,11 +4,14 @@
 //   private             the same through a context of the thread's own: for its own puts
 //   default-pipelined   two buffers in turns: a piece travels while the next is computed, and shmem_quiet behind that
 //                       waits for it, and for what the other threads have just put
-//   pipelined           two buffers in turns, each with a context of the thread's own; the fetch-add for the piece
-//   after
-//                       the next goes with the put. The quiet that both wait for comes a whole piece later
+//   pipelined           four buffers in turns, each with a context of the thread's own; the fetch-add for the piece
+//   that
+//                       is to be computed in it goes with the put. The quiet that both wait for comes three pieces
+//                       later
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "mandelbrot_answer.hpp"
@@ -19,7 +22,7 @@
 
 namespace shmem_mt {
 
-enum class MandelbrotWay { kOneBuffer, kTwoBuffers, kTwoContexts };
+enum class MandelbrotWay { kOneBuffer, kTwoBuffers, kContextsInTurns };
 
 struct MandelbrotForm {
     const char* name;
@@ -31,14 +34,14 @@ constexpr MandelbrotForm kMandelbrotForms[] = {
     {"default", MandelbrotWay::kOneBuffer, Route::kDefaultContext},
     {"private", MandelbrotWay::kOneBuffer, Route::kPrivateContext},
     {"default-pipelined", MandelbrotWay::kTwoBuffers, Route::kDefaultContext},
-    {"pipelined", MandelbrotWay::kTwoContexts, Route::kPrivateContext},
+    {"pipelined", MandelbrotWay::kContextsInTurns, Route::kPrivateContext},
 };
 
 // What all forms share.
 struct MandelbrotCommon {
     MandelbrotImage& image;
     const MandelbrotAnswer& answer;
-    const ContextPairs& contexts;
+    const ContextTurns& contexts;
     const RowCounter count_row;
 };
 
@@ -73,10 +76,9 @@ class Mandelbrot final : public MiniApp {
 
     void run(int thread) override {
         Worker& worker = workers_[static_cast<size_t>(thread)];
-        if (form_.way == MandelbrotWay::kTwoContexts)
-            return common_.contexts.with_links(thread, [&](const auto& first, const auto& second) {
-                turns_of_contexts(thread, worker, first, second);
-            });
+        if (form_.way == MandelbrotWay::kContextsInTurns)
+            return common_.contexts.with_links(thread,
+                                               [&](const auto& links) { turns_of_contexts(thread, worker, links); });
         job_.with_link(form_.route, thread, [&](const auto& link) {
             if (form_.way == MandelbrotWay::kOneBuffer)
                 one_buffer(thread, worker, link);
@@ -106,7 +108,7 @@ class Mandelbrot final : public MiniApp {
     enum : size_t { kSteal, kPut };
 
     struct alignas(64) Worker {
-        std::vector<char> buffers[2];
+        std::vector<char> buffers[ContextTurns::kTurns];
         long computed = 0, stolen = 0;
     };
 
@@ -126,7 +128,7 @@ class Mandelbrot final : public MiniApp {
     template <class Link>
     void two_buffers(int thread, Worker& worker, const Link& link) {
         PieceTaker taker(image_, job_.me(), job_.n_pes());
-        for (int turn = 0;; turn ^= 1) {
+        for (size_t turn = 0;; turn ^= 1) {
             const long piece = spend(thread, kSteal, [&] { return taker.take(link); });
             if (piece >= 0)
                 compute(thread, worker, turn, piece);
@@ -137,15 +139,17 @@ class Mandelbrot final : public MiniApp {
         }
     }
 
-    template <class Link>
-    void turns_of_contexts(int thread, Worker& worker, const Link& first, const Link& second) {
+    template <class Links>
+    void turns_of_contexts(int thread, Worker& worker, const Links& links) {
         PieceTaker taker(image_, job_.me(), job_.n_pes());
-        PieceTaker::Ticket tickets[2];
-        bool going[2] = {true, true};  // a ticket may bring a piece though all that is left is taken
-        for (int turn = 0; going[0] || going[1]; turn ^= 1) {
+        PieceTaker::Ticket tickets[ContextTurns::kTurns];
+        bool going[ContextTurns::kTurns];  // a ticket may bring a piece though all that is left is taken
+        std::fill(std::begin(going), std::end(going), true);
+        for (size_t turn = 0, idle = 0; idle < links.size(); turn = (turn + 1) % links.size()) {
+            idle = going[turn] ? 0 : idle + 1;
             if (!going[turn])
                 continue;
-            const Link& link = turn == 0 ? first : second;
+            const auto& link = links[turn];
             spend(thread, kPut, [&] { link.quiet(); });  // the buffer is free, and the ticket is there
             const long piece = spend(thread, kSteal, [&] { return taker.take(link, tickets[turn]); });
             going[turn] = piece >= 0;
@@ -157,11 +161,12 @@ class Mandelbrot final : public MiniApp {
         }
     }
 
-    void compute(int thread, Worker& worker, int turn, long piece) {
+    void compute(int thread, Worker& worker, size_t turn, long piece) {
         const Fault fault = job_.options().fault;
         char* const buffer = worker.buffers[turn].data();
         MandelbrotImage::set_stamp(buffer, {job_.me(), thread + 1});
-        const bool stale = fault == Fault::kStaleResult && worker.computed > 1;  // each buffer has had one
+        const bool stale = fault == Fault::kStaleResult &&
+                           worker.computed >= static_cast<long>(std::size(worker.buffers));  // each has had one
         const bool skipped = fault == Fault::kSkippedComputation || stale;
         const Range rows = skipped ? Range{0, 0} : image_.rows(piece);
         for (long row = rows.begin; row < rows.end; ++row)
@@ -172,7 +177,7 @@ class Mandelbrot final : public MiniApp {
     }
 
     template <class Link>
-    void put(const Link& link, Worker& worker, int turn, long piece) {
+    void put(const Link& link, Worker& worker, size_t turn, long piece) {
         const Fault fault = job_.options().fault;
         if (fault == Fault::kSkippedOperation)
             return;

@@ -28,6 +28,17 @@ void put_and_signal(const Link& link, void* dest, const void* source, size_t byt
 #endif
 }
 
+// The same, but `source` must stay as it is until the other PE is known to have the data, or a quiet.
+template <class Link>
+void put_and_signal_nbi(const Link& link, void* dest, const void* source, size_t bytes, Signal* signal, uint64_t value,
+                        int pe) {
+#if SHMEM_MT_HAVE_PUT_SIGNAL
+    link.put_signal_nbi(dest, source, bytes, &signal->word, value, pe);
+#else
+    put_and_signal(link, dest, source, bytes, signal, value, pe);
+#endif
+}
+
 // Until the signal is `value` or more.
 inline void await_signal(Signal* signal, uint64_t value) {
 #if SHMEM_MT_HAVE_PUT_SIGNAL

@@ -78,6 +78,9 @@ struct DefaultLink {
     void put_signal(void* dest, const void* source, size_t bytes, uint64_t* signal, uint64_t value, int pe) const {
         shmem_putmem_signal(dest, source, bytes, signal, value, SHMEM_SIGNAL_SET, pe);
     }
+    void put_signal_nbi(void* dest, const void* source, size_t bytes, uint64_t* signal, uint64_t value, int pe) const {
+        shmem_putmem_signal_nbi(dest, source, bytes, signal, value, SHMEM_SIGNAL_SET, pe);
+    }
 #endif
 };
 
@@ -122,6 +125,9 @@ struct ContextLink {
 #if SHMEM_MT_HAVE_PUT_SIGNAL
     void put_signal(void* dest, const void* source, size_t bytes, uint64_t* signal, uint64_t value, int pe) const {
         shmem_ctx_putmem_signal(ctx, dest, source, bytes, signal, value, SHMEM_SIGNAL_SET, pe);
+    }
+    void put_signal_nbi(void* dest, const void* source, size_t bytes, uint64_t* signal, uint64_t value, int pe) const {
+        shmem_ctx_putmem_signal_nbi(ctx, dest, source, bytes, signal, value, SHMEM_SIGNAL_SET, pe);
     }
 #endif
 };
