@@ -81,11 +81,5 @@ int main(int argc, char** argv) {
     for (const GupsForm& form : kGupsForms) names.push_back(form.name);
     const Options options = parse_options(argc, argv, Options(), names);
     const long words = words_of(argv[0], options);
-    Job job(kName, options, Pes::kAny);
-    if (job.thread_level_ok())
-        run_all(job, words);
-    else
-        job.skip(kName, "threads=" + std::to_string(job.threads()), "the library does not give SHMEM_THREAD_MULTIPLE");
-    job.finish();
-    return 0;
+    return run_program(kName, options, [&](Job& job) { run_all(job, words); });
 }

@@ -4,15 +4,7 @@
 #pragma once
 
 #include "jacobi_problem.hpp"
-
-// Compiled for each vector unit, of which the loader picks one; sanitizers are not ready by then. Neither fuses
-// a * b + c. gcc makes vectors of loops of any length from -O3 on.
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__clang__)
-#define SHMEM_MT_SWEEP [[gnu::target_clones("avx2", "default"), gnu::optimize("O3")]]
-#else
-#define SHMEM_MT_SWEEP [[gnu::noinline]]
-#endif
+#include "vector_units.hpp"
 
 namespace shmem_mt {
 
@@ -84,16 +76,16 @@ template <bool kChecks>
     return moving;
 }
 
-SHMEM_MT_SWEEP inline long sweep_7(const SweepArrays& a) {
+SHMEM_MT_LONG_LOOPS inline long sweep_7(const SweepArrays& a) {
     return sweep_7_points<false>(a);
 }
-SHMEM_MT_SWEEP inline long sweep_7_checked(const SweepArrays& a) {
+SHMEM_MT_LONG_LOOPS inline long sweep_7_checked(const SweepArrays& a) {
     return sweep_7_points<true>(a);
 }
-SHMEM_MT_SWEEP inline long sweep_27(const SweepArrays& a) {
+SHMEM_MT_LONG_LOOPS inline long sweep_27(const SweepArrays& a) {
     return sweep_27_points<false>(a);
 }
-SHMEM_MT_SWEEP inline long sweep_27_checked(const SweepArrays& a) {
+SHMEM_MT_LONG_LOOPS inline long sweep_27_checked(const SweepArrays& a) {
     return sweep_27_points<true>(a);
 }
 

@@ -60,11 +60,5 @@ int main(int argc, char** argv) {
     if (edge > kLargestEdge)
         usage_error(argv[0], "--size " + options.size + ": the edge of the picture is 1 to " +
                                  std::to_string(kLargestEdge) + " pixels");
-    Job job(kName, options, Pes::kAny);
-    if (job.thread_level_ok())
-        run_all(job, edge);
-    else
-        job.skip(kName, "threads=" + std::to_string(job.threads()), "the library does not give SHMEM_THREAD_MULTIPLE");
-    job.finish();
-    return 0;
+    return run_program(kName, options, [&](Job& job) { run_all(job, edge); });
 }

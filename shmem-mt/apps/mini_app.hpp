@@ -210,4 +210,17 @@ inline void run_forms(Job& job, const char* benchmark, const std::vector<std::un
     for (size_t i = 0; i < forms.size(); ++i) print_form(job, benchmark, *forms[i], samples[i], verdicts[i]);
 }
 
+// The program of a mini-app: run_all(job) where the library can have so many threads. The exit status.
+template <class RunAll>
+int run_program(const char* benchmark, const Options& options, RunAll&& run_all) {
+    Job job(benchmark, options, Pes::kAny);
+    if (job.thread_level_ok())
+        run_all(job);
+    else
+        job.skip(benchmark, "threads=" + std::to_string(job.threads()),
+                 "the library does not give SHMEM_THREAD_MULTIPLE");
+    job.finish();
+    return 0;
+}
+
 }  // namespace shmem_mt

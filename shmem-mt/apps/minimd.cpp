@@ -223,11 +223,5 @@ int main(int argc, char** argv) {
     using namespace shmem_mt;
     const Options options = parse_options(argc, argv, Options(), {"default", "private", "auto"});
     const Problem problem = problem_of(argv[0], options);
-    Job job(kName, options, Pes::kAny);
-    if (job.thread_level_ok())
-        run_all(job, problem);
-    else
-        job.skip(kName, "threads=" + std::to_string(job.threads()), "the library does not give SHMEM_THREAD_MULTIPLE");
-    job.finish();
-    return 0;
+    return run_program(kName, options, [&](Job& job) { run_all(job, problem); });
 }

@@ -6,13 +6,7 @@
 #include <cstring>
 
 #include "minimd_model.hpp"
-
-// Compiled for each vector unit, of which the loader picks one. Sanitizers are not ready by then.
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-#define SHMEM_MT_FORCE_UNITS [[gnu::target_clones("avx2", "default")]]
-#else
-#define SHMEM_MT_FORCE_UNITS [[gnu::noinline]]
-#endif
+#include "vector_units.hpp"
 
 namespace shmem_mt {
 
@@ -32,8 +26,7 @@ struct MdList {
 };
 
 // The force on the atom at `own` alone.
-SHMEM_MT_FORCE_UNITS inline void md_force(const double* positions, const double* own, const MdList& list,
-                                          MdPull* pull) {
+SHMEM_MT_VECTORS inline void md_force(const double* positions, const double* own, const MdList& list, MdPull* pull) {
     typedef double Four __attribute__((vector_size(sizeof(double) * kMdLanes)));
     typedef int64_t Mask __attribute__((vector_size(sizeof(int64_t) * kMdLanes)));
     const Four x = {own[0], own[0], own[0], own[0]}, y = {own[1], own[1], own[1], own[1]},
@@ -66,8 +59,8 @@ struct MdRow {
 // Writes down which atoms of the rows are within the reach of lists of the one at `own`, itself left out, and returns
 // how many. x, y and z are those of all atoms, and kMdLanes more; `places` is what is written down of them. `into` has
 // room for all atoms of the rows and kMdLanes more.
-SHMEM_MT_FORCE_UNITS inline long md_near(const double* x, const double* y, const double* z, const int32_t* places,
-                                         const MdRow* rows, long n_rows, const double* own, int32_t* into) {
+SHMEM_MT_VECTORS inline long md_near(const double* x, const double* y, const double* z, const int32_t* places,
+                                     const MdRow* rows, long n_rows, const double* own, int32_t* into) {
     typedef double Four __attribute__((vector_size(sizeof(double) * kMdLanes)));
     typedef int64_t Mask __attribute__((vector_size(sizeof(int64_t) * kMdLanes)));
     const Four lane = {0, 1, 2, 3};

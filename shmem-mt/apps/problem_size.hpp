@@ -20,7 +20,7 @@ inline long size_of(const Options& options, const Sizes& sizes) {
         if (options.size == kSizeNames[i])
             return named[i];
     }
-    return std::strtol(options.size.c_str(), nullptr, 10);
+    return static_cast<long>(std::strtod(options.size.c_str(), nullptr));  // parse_options has seen to it
 }
 
 }  // namespace shmem_mt

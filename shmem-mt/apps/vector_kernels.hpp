@@ -3,12 +3,7 @@
 // are what compilers make vectors of at -O2, with the same bits on every unit: none of those named fuses a * b + c.
 #pragma once
 
-// Compiled for each vector unit, of which the loader picks one. Sanitizers are not ready by then.
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
-#define SHMEM_MT_VECTORS [[gnu::target_clones("avx2", "default")]]
-#else
-#define SHMEM_MT_VECTORS [[gnu::noinline]]
-#endif
+#include "vector_units.hpp"
 
 namespace shmem_mt {
 

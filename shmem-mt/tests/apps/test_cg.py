@@ -3,9 +3,9 @@
 import subprocess
 
 import pytest
-from conftest import app_events, app_verdicts, compiled_without, make_point, read_results, run_points
+from conftest import app_events, app_verdicts, compiled_without, make_point, run_points
 
-from shmem_mt import catalogue, plan
+from shmem_mt import catalogue
 from shmem_mt.live import describe
 
 FORMS = catalogue.select(["cg"])[0].ops
@@ -80,30 +80,11 @@ def test_points_add_up(implementation, tmp_path):
             assert percent == pytest.approx(100 * wait / total, rel=1e-6)
 
 
-FAULTS = (
-    "one-pe-reduction",
-    "check-never-runs",
-    "skipped-operation",
-    "stale-result",
-    "last-element-missing",
-    "skipped-computation",
-)
-
-
 def test_the_verdict_says_where_the_time_goes(implementation):
     (verdict,) = verdicts(implementation, 2, 1, "--form", "blocking").values()
     seconds = verdict["seconds"]
     assert seconds.keys() == {"total", "compute", "wait"}
     assert 0 < seconds["wait"] < seconds["total"] and 0 < verdict["communication_percent"] < 100
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_faults_are_caught(implementation, fault):
-    found = events(implementation, 2, 1, "--plant-fault", fault, "--pieces", "3", "--poll-rows", "100")
-    failed = {event["form"] for event in found if event["event"] == "verdict" and event["verdict"] == "fail"}
-    assert possible(implementation) <= failed
-    points = [event for event in found if event["event"] == "point"]
-    assert len(points) >= 4 * len(failed) and {point["valid"] for point in points} == {False}
 
 
 def test_a_zeta_that_is_no_number_fails(implementation):
@@ -144,41 +125,6 @@ def test_bad_options_end_with_status_2(implementation, arguments, words):
     done = subprocess.run([implementation.binaries["cg"], *arguments], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert words in done.stderr
-
-
-def test_plan_takes_any_number_of_pes_and_names_a_size():
-    chosen = plan.Choices(pes=(1, 3), threads=(2,))
-    only = catalogue.select(["cg"])
-    catalogue.check_pes(only, chosen.pes)
-    for profiles in (plan.PROFILES, plan.NETWORK_PROFILES):
-        for name, sizes in (("quick", {"tiny"}), ("full", {"small", "medium"})):
-            starts = plan.starts(profiles[name], only, chosen, cores=2)
-            assert {(s.program, s.pes, s.threads) for s in starts} == {("cg", pes, 2) for pes in (1, 3)}
-            assert {s.arguments[s.arguments.index("--size") + 1] for s in starts} == sizes
-            spins = {"thread:spin" in s.arguments[s.arguments.index("--ops") + 1].split(",") for s in starts}
-            assert spins == {name == "full"}
-
-
-def test_the_driver_measures_it(shmem_mt, wrappers, tmp_path):
-    status, _, stderr = shmem_mt(
-        "run",
-        "--oshcc",
-        wrappers[0],
-        "--oshrun",
-        wrappers[1],
-        "--only",
-        "cg",
-        "--pes",
-        "2",
-        "--rounds",
-        "1",
-        "--out",
-        tmp_path / "run",
-    )
-    assert status == 0, stderr
-    results = read_results(tmp_path / "run")
-    assert {r["metric"] for r in results} == {"rate", "time", "communication"} and all(r["valid"] for r in results)
-    assert shmem_mt("report", tmp_path / "run")[0] == 0
 
 
 def test_describe_names_the_class():

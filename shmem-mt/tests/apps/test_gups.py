@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from conftest import app_events, app_verdicts, compiled_without, run_points
 
-from shmem_mt import catalogue, plan
+from shmem_mt import catalogue
 
 FORMS = catalogue.select(["gups"])[0].ops
 UPDATES, HASHES = {"atomic", "private", "batched"}, {"hash", "hash_batched"}
@@ -128,12 +128,3 @@ def test_a_table_that_does_not_fit_is_told(implementation):
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode != 0
     assert "shmem_align of 8000000000 bytes failed: raise SHMEM_SYMMETRIC_SIZE" in done.stderr
-
-
-def test_plan_has_it_in_every_profile():
-    only = catalogue.select(["gups"])
-    for profiles, full in ((plan.PROFILES, "small"), (plan.NETWORK_PROFILES, "16384")):
-        for name, size in (("quick", "tiny"), ("full", full)):
-            starts = plan.starts(profiles[name], only, plan.Choices(), cores=2)
-            assert {s.arguments[s.arguments.index("--size") + 1] for s in starts} == {size}
-            assert {s.arguments[s.arguments.index("--ops") + 1] for s in starts} == {",".join(FORMS)}

@@ -5,9 +5,9 @@ import os
 import subprocess
 
 import pytest
-from conftest import app_events, app_verdicts, compiled_without, make_point, read_results, run_points
+from conftest import app_events, app_verdicts, compiled_without, make_point, run_points
 
-from shmem_mt import catalogue, plan
+from shmem_mt import catalogue
 from shmem_mt.live import describe
 
 FORMS = catalogue.select(["hpccg"])[0].ops
@@ -73,25 +73,6 @@ def test_threads_without_contexts_use_the_default_one(implementation, tmp_path):
         assert verdict["verdict"] == "pass"
 
 
-FAULTS = (
-    "one-pe-reduction",
-    "check-never-runs",
-    "skipped-operation",
-    "stale-result",
-    "last-element-missing",
-    "skipped-computation",
-)
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_faults_are_caught(implementation, fault):
-    found = app_events(implementation, "hpccg", 2, 2, "--plant-fault", fault, *SHORT)
-    failed = {event["form"] for event in found if event["event"] == "verdict" and event["verdict"] == "fail"}
-    assert possible(implementation) <= failed
-    points = [event for event in found if event["event"] == "point"]
-    assert len(points) >= 6 * len(failed) and {point["valid"] for point in points} == {False}
-
-
 def test_points_add_up(implementation, tmp_path):
     points, _ = run_points(implementation, tmp_path, "hpccg", 2, 1, "--samples", "3", "--point-ms", "1", *SHORT)
     by_name = {(p["params"]["op"], p["metric"], p["params"]["part"], p["unit"]): p for p in points}
@@ -145,26 +126,6 @@ def test_what_does_not_fit_into_the_machine_is_refused(implementation):
     command = implementation.launch_command("hpccg", 2, 1, ["--size", "800"])
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert "--size 800 needs" in done.stderr and "GiB of memory here, and the machine has" in done.stderr
-
-
-def test_plan_takes_any_number_of_pes_and_names_a_size():
-    chosen = plan.Choices(pes=(1, 3), threads=(2,))
-    only = catalogue.select(["hpccg"])
-    catalogue.check_pes(only, chosen.pes)
-    for profiles in (plan.PROFILES, plan.NETWORK_PROFILES):
-        for name, size in (("quick", "tiny"), ("full", "small")):
-            starts = plan.starts(profiles[name], only, chosen, cores=2)
-            assert {(s.program, s.pes, s.threads) for s in starts} == {("hpccg", pes, 2) for pes in (1, 3)}
-            assert {s.arguments[s.arguments.index("--size") + 1] for s in starts} == {size}
-
-
-def test_the_driver_measures_it(shmem_mt, wrappers, tmp_path):
-    out = tmp_path / "run"
-    named = ("--oshcc", wrappers[0], "--oshrun", wrappers[1], "--only", "hpccg", "--out", out)
-    status, _, stderr = shmem_mt("run", *named, "--pes", "2", "--threads", "1", "--rounds", "1")
-    assert status == 0, stderr
-    results = read_results(out)
-    assert {r["metric"] for r in results} == {"rate", "time", "communication"} and all(r["valid"] for r in results)
 
 
 def test_describe_names_the_edge():

@@ -4,9 +4,9 @@ import json
 import subprocess
 
 import pytest
-from conftest import app_events, app_verdicts, compiled_without, run_points
+from conftest import app_verdicts, compiled_without, run_points
 
-from shmem_mt import catalogue, plan
+from shmem_mt import catalogue
 
 FORMS = catalogue.select(["is"])[0].ops
 SHORT = ["--class", "S", "--samples", "1", "--sample-ms", "0.1", "--point-ms", "1"]
@@ -89,25 +89,6 @@ def test_points_add_up(implementation, tmp_path):
             assert percent == pytest.approx(100 * (split[1] + split[3]) / seconds, rel=1e-6)
 
 
-FAULTS = (
-    "one-pe-reduction",
-    "check-never-runs",
-    "skipped-operation",
-    "stale-result",
-    "last-element-missing",
-    "skipped-computation",
-)
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_faults_are_caught(implementation, fault):
-    found = app_events(implementation, "is", 2, 2, "--plant-fault", fault)
-    failed = {event["form"] for event in found if event["event"] == "verdict" and event["verdict"] == "fail"}
-    assert failed == possible(implementation)
-    points = [event for event in found if event["event"] == "point"]
-    assert points and {point["valid"] for point in points} == {False}
-
-
 @pytest.mark.parametrize(
     "feature,missing",
     [("SHMEM_MT_HAVE_SHMEMX", {"requests"}), ("SHMEM_MT_HAVE_CTX", {"private", "requests"})],
@@ -133,12 +114,3 @@ def test_bad_options_end_with_status_2(implementation, arguments, words):
     done = subprocess.run([implementation.binaries["is"], *arguments], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert words in done.stderr
-
-
-def test_plan_has_it_in_every_profile():
-    only = catalogue.select(["is"])
-    for profiles in (plan.PROFILES, plan.NETWORK_PROFILES):
-        for name, size in (("quick", "tiny"), ("full", "small")):
-            starts = plan.starts(profiles[name], only, plan.Choices(), cores=2)
-            assert {s.arguments[s.arguments.index("--size") + 1] for s in starts} == {size}
-            assert {s.arguments[s.arguments.index("--ops") + 1] for s in starts} == {",".join(FORMS)}

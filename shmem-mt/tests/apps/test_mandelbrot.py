@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from conftest import app_events, app_verdicts, compiled_without, make_point, read_results, run_points
 
-from shmem_mt import app_pictures, catalogue, fabrics, hosts, plan
+from shmem_mt import app_pictures, catalogue, fabrics, hosts
 from shmem_mt.live import describe
 from shmem_mt.runner import run_program
 
@@ -61,26 +61,6 @@ def test_over_a_network(implementation, tmp_path, fabric):
         outcome = run_program(command, str(tmp_path / "log.txt"), 120, points.append, not implementation.is_open_mpi)
     assert outcome.ok, outcome.problem
     assert {(p["params"]["op"], p["valid"]) for p in points} == {(form, True) for form in FORMS}
-
-
-FAULTS = (
-    "one-pe-reduction",
-    "peer-list-ignored",
-    "check-never-runs",
-    "skipped-operation",
-    "stale-result",
-    "last-element-missing",
-    "skipped-computation",
-)
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_faults_are_caught(implementation, fault):
-    found = app_events(implementation, "mandelbrot", 2, 2, "--plant-fault", fault)
-    verdict_of = {event["form"]: event["verdict"] for event in found if event["event"] == "verdict"}
-    assert verdict_of == dict.fromkeys(FORMS, "fail")
-    points = [event for event in found if event["event"] == "point"]
-    assert points and {point["valid"] for point in points} == {False}
 
 
 def test_points_add_up(implementation, tmp_path):
@@ -149,17 +129,6 @@ def test_bad_options_end_with_status_2(implementation, arguments, words):
     done = subprocess.run([implementation.binaries["mandelbrot"], *arguments], capture_output=True, text=True)
     assert done.returncode == 2
     assert words in done.stderr
-
-
-def test_plan_takes_any_number_of_pes_and_names_a_size():
-    chosen = plan.Choices(pes=(1, 3), threads=(2,))
-    only = catalogue.select(["mandelbrot"])
-    catalogue.check_pes(only, chosen.pes)
-    for profiles in (plan.PROFILES, plan.NETWORK_PROFILES):
-        for name, size in (("quick", "tiny"), ("full", "small")):
-            starts = plan.starts(profiles[name], only, chosen, cores=2)
-            assert {(s.program, s.pes, s.threads) for s in starts} == {("mandelbrot", pes, 2) for pes in (1, 3)}
-            assert {s.arguments[s.arguments.index("--size") + 1] for s in starts} == {size}
 
 
 def test_the_report_shows_the_picture(shmem_mt, wrappers, tmp_path):

@@ -4,9 +4,9 @@ and those of the mesh as closely as the solver does, and a wrong answer is seen 
 import subprocess
 
 import pytest
-from conftest import app_events, app_verdicts, compiled_without, make_point, read_results, run_points
+from conftest import app_verdicts, compiled_without, make_point, run_points
 
-from shmem_mt import catalogue, plan
+from shmem_mt import catalogue
 from shmem_mt.live import describe
 
 FORMS = catalogue.select(["minife"])[0].ops
@@ -70,26 +70,6 @@ def test_plain_signals_lead_to_the_same_bits(implementation, tmp_path):
     assert len(numbers) == 2 and numbers[0] == numbers[1]
 
 
-FAULTS = (
-    "one-pe-reduction",
-    "check-never-runs",
-    "skipped-operation",
-    "stale-result",
-    "last-element-missing",
-    "skipped-computation",
-)
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_faults_are_caught(implementation, fault):
-    """With two threads: the last element of a whole list lies on a face, and nobody needs what is given."""
-    found = app_events(implementation, "minife", 2, 2, "--plant-fault", fault, *SHORT)
-    failed = {event["form"] for event in found if event["event"] == "verdict" and event["verdict"] == "fail"}
-    assert possible(implementation) <= failed
-    points = [event for event in found if event["event"] == "point"]
-    assert len(points) >= 10 * len(failed) and {point["valid"] for point in points} == {False}
-
-
 def test_points_add_up(implementation, tmp_path):
     points, _ = run_points(implementation, tmp_path, "minife", 2, 1, "--samples", "3", "--point-ms", "1", *SHORT)
     by_name = {(p["params"]["op"], p["metric"], p["params"]["part"], p["unit"]): p for p in points}
@@ -123,26 +103,6 @@ def test_bad_sizes_end_with_status_2(implementation, size):
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert f"--size {size}: the cube has 5 to 1200 elements along an edge" in done.stderr
-
-
-def test_plan_takes_any_number_of_pes_and_names_a_size():
-    chosen = plan.Choices(pes=(1, 3), threads=(2,))
-    only = catalogue.select(["minife"])
-    catalogue.check_pes(only, chosen.pes)
-    for profiles in (plan.PROFILES, plan.NETWORK_PROFILES):
-        for name, size in (("quick", "tiny"), ("full", "small")):
-            starts = plan.starts(profiles[name], only, chosen, cores=2)
-            assert {(s.program, s.pes, s.threads) for s in starts} == {("minife", pes, 2) for pes in (1, 3)}
-            assert {s.arguments[s.arguments.index("--size") + 1] for s in starts} == {size}
-
-
-def test_the_driver_measures_it(shmem_mt, wrappers, tmp_path):
-    out = tmp_path / "run"
-    named = ("--oshcc", wrappers[0], "--oshrun", wrappers[1], "--only", "minife", "--out", out)
-    status, _, stderr = shmem_mt("run", *named, "--pes", "2", "--threads", "1", "--rounds", "1")
-    assert status == 0, stderr
-    results = read_results(out)
-    assert {r["metric"] for r in results} == {"rate", "time", "communication"} and all(r["valid"] for r in results)
 
 
 def test_describe_names_the_edge():

@@ -6,9 +6,9 @@ import os
 import subprocess
 
 import pytest
-from conftest import app_events, app_verdicts, compiled_without, make_point, read_results, run_points
+from conftest import app_verdicts, compiled_without, make_point, run_points
 
-from shmem_mt import catalogue, fabrics, plan
+from shmem_mt import catalogue, fabrics
 from shmem_mt.live import describe
 
 FORMS = catalogue.select(["minimd"])[0].ops
@@ -103,25 +103,6 @@ def test_points_add_up(implementation, tmp_path):
             assert percent == pytest.approx(100 * sum(phases[2:]) / total, rel=1e-6)
 
 
-FAULTS = (
-    "one-pe-reduction",
-    "check-never-runs",
-    "skipped-operation",
-    "stale-result",
-    "last-element-missing",
-    "skipped-computation",
-)
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_faults_are_caught(implementation, fault):
-    found = app_events(implementation, "minimd", 2, 2, "--plant-fault", fault)
-    failed = {event["form"] for event in found if event["event"] == "verdict" and event["verdict"] == "fail"}
-    assert failed == set(FORMS)
-    points = [event for event in found if event["event"] == "point"]
-    assert len(points) == 8 * len(failed) and {point["valid"] for point in points} == {False}
-
-
 @pytest.mark.parametrize(
     "arguments,words",
     [
@@ -143,26 +124,6 @@ def test_what_does_not_fit_into_the_machine_is_refused(implementation):
     command = implementation.launch_command("minimd", 2, 1, ["--size", "256"])
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert "--size 256 needs" in done.stderr and "GiB of memory here, and the machine has" in done.stderr
-
-
-def test_plan_takes_any_number_of_pes_and_names_a_size():
-    chosen = plan.Choices(pes=(1, 3), threads=(2,))
-    only = catalogue.select(["minimd"])
-    catalogue.check_pes(only, chosen.pes)
-    for profiles in (plan.PROFILES, plan.NETWORK_PROFILES):
-        for name, size in (("quick", "tiny"), ("full", "small")):
-            starts = plan.starts(profiles[name], only, chosen, cores=2)
-            assert {(s.program, s.pes, s.threads) for s in starts} == {("minimd", pes, 2) for pes in (1, 3)}
-            assert {s.arguments[s.arguments.index("--size") + 1] for s in starts} == {size}
-
-
-def test_the_driver_measures_it(shmem_mt, wrappers, tmp_path):
-    choice = ["--only", "minimd", "--pes", "2", "--rounds", "1", "--out", tmp_path / "run"]
-    status, _, stderr = shmem_mt("run", "--oshcc", wrappers[0], "--oshrun", wrappers[1], *choice)
-    assert status == 0, stderr
-    results = read_results(tmp_path / "run")
-    assert {r["metric"] for r in results} == {"rate", "time", "communication"} and all(r["valid"] for r in results)
-    assert shmem_mt("report", tmp_path / "run")[0] == 0
 
 
 def test_describe_names_the_edge():
