@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <initializer_list>
 
 namespace heddle::os {
 

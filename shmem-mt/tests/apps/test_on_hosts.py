@@ -21,8 +21,7 @@ def two_hosts():
 def test_every_form_passes(implementation, two_hosts, app, pes, threads):
     if not implementation.is_heddle:
         pytest.skip("others' launchers are told nothing about these hosts, or hang behind their programs")
-    found = app_verdicts(
-        implementation, app.program, pes, threads, "--size", "tiny", fabric=fabrics.NAMESPACES, hosts=two_hosts
-    )
+    every = ("--ops", ",".join(app.ops), "--size", "tiny", "--sizes", "512")
+    found = app_verdicts(implementation, app.program, pes, threads, *every, fabric=fabrics.NAMESPACES, hosts=two_hosts)
     assert found and set(found) <= set(app.ops)
     assert {verdict["verdict"] for verdict in found.values()} == {"pass"}
