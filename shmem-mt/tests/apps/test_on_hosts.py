@@ -16,12 +16,11 @@ def two_hosts():
         yield made
 
 
-@pytest.mark.parametrize("pes,threads", [(2, 2), (3, 1)])
 @pytest.mark.parametrize("app", APPS, ids=lambda app: app.name)
-def test_every_form_passes(implementation, two_hosts, app, pes, threads):
+def test_every_form_passes(implementation, two_hosts, app):
     if not implementation.is_heddle:
         pytest.skip("others' launchers are told nothing about these hosts, or hang behind their programs")
     every = ("--ops", ",".join(app.ops), "--size", "tiny", "--sizes", "512")
-    found = app_verdicts(implementation, app.program, pes, threads, *every, fabric=fabrics.NAMESPACES, hosts=two_hosts)
+    found = app_verdicts(implementation, app.program, 3, 2, *every, fabric=fabrics.NAMESPACES, hosts=two_hosts)
     assert found and set(found) <= set(app.ops)
     assert {verdict["verdict"] for verdict in found.values()} == {"pass"}
