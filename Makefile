@@ -21,7 +21,7 @@ help:
 	@echo "make report                what this machine does with one-sided communication: report/report.html"
 	@echo "make test                  proves the build: unit, conformance, faults, concurrency, sanitizers, budgets"
 	@echo "make test-hosts            every program of the tests on hosts made of namespaces, in every shape (root; 15 minutes)"
-	@echo "make test-cross           the library and its monitors on aarch64, cross-built, under qemu (3 minutes)"
+	@echo "make test-cross            the library and its monitors on aarch64, cross-built, under qemu (3 minutes)"
 	@echo "make fuzz                  10 million inputs from a fuzzer for what reads bytes from the network"
 	@echo "make build                 the library and its tools, in $(BUILD)"
 	@echo "make install PREFIX=DIR    library, headers, oshrun, oshcc, oshc++, heddle-info, shmem-mt (now: $(PREFIX))"
