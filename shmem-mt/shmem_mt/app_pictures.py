@@ -11,6 +11,8 @@ import re
 import matplotlib.image
 import numpy
 
+from shmem_mt.charts import crew
+
 FOLDER = "images"
 PROGRAMS = {  # program -> (title, what there is to see)
     "mandelbrot": (
@@ -39,9 +41,8 @@ class Picture:
 
     @property
     def caption(self):
-        threads = f" x {self.told['threads']} threads" if self.told["threads"] > 1 else ""
         link = f", links of {self.told['link_rate']}" if self.told.get("link_rate") else ""
-        return f"{self.told['label']}, {self.told['pes']} PEs{threads}, {self.told['fabric']}{link}"
+        return f"{self.told['label']}, {crew(self.told)}, {self.told['fabric']}{link}"
 
 
 def of(directory):

@@ -2,7 +2,7 @@
 panel for each operation, size and number of threads."""
 
 from shmem_mt import units
-from shmem_mt.charts import Panel, make_chart, plain_series
+from shmem_mt.charts import crew_and_load, dots
 
 
 def charts(points):
@@ -11,27 +11,9 @@ def charts(points):
     return [chart for chart in (maker(points) for maker in makers) if chart]
 
 
-def _dots(points, benchmark, metric, panel_of, category_of, wanted=lambda params: True, **fields):
-    """One panel for each panel_of(params), one dot for each category_of(params) and implementation."""
-    found = [point for point in points.find(benchmark, metric) if wanted(point["params"])]
-    panels = []
-    for title in dict.fromkeys(panel_of(p["params"]) for p in found):
-        series = [plain_series(points, label) for label in points.labels]
-        for point in found:
-            if panel_of(point["params"]) == title:
-                series[points.labels.index(point["label"])].add(category_of(point["params"]), point)
-        panels.append(Panel(title, series))
-    return make_chart(panels, kind="dots", **fields)
-
-
 def _where(params):
     """Such as ``put, 8 B, 2 PEs x 2 threads, oversubscribed``."""
-    return ", ".join([params["op"], units.size(params["size_bytes"]), _team(params)])
-
-
-def _team(params):
-    threads = f" x {params['threads']} threads" if params["threads"] > 1 else ""
-    return f"{params['pes']} PEs{threads}" + ", oversubscribed" * bool(params.get("oversubscribed"))
+    return ", ".join([params["op"], units.size(params["size_bytes"]), crew_and_load(params)])
 
 
 def _way(params):
@@ -39,11 +21,11 @@ def _way(params):
 
 
 def _contexts(points):
-    return _dots(
+    return dots(
         points,
         "message-rate",
         "rate",
-        lambda params: f"{params['op']}, {_team(params)}",
+        lambda params: f"{params['op']}, {crew_and_load(params)}",
         lambda params: params["context"],
         _is_one_of_several_contexts,
         slug="contexts",
@@ -60,7 +42,7 @@ def _is_one_of_several_contexts(params):
 
 
 def _requests(points):
-    return _dots(
+    return dots(
         points,
         "requests",
         "rate",
@@ -79,9 +61,9 @@ def _requests(points):
 def _collectives(points):
     def panel(params):
         size = units.size(params["size_bytes"]) if params["size_bytes"] else "no data"
-        return ", ".join([size, _team(params)])
+        return ", ".join([size, crew_and_load(params)])
 
-    return _dots(
+    return dots(
         points,
         "collectives-mt",
         "latency",
@@ -97,7 +79,7 @@ def _collectives(points):
 
 
 def _halo(points):
-    return _dots(
+    return dots(
         points,
         "halo",
         "time",
@@ -115,7 +97,7 @@ def _halo(points):
 
 
 def _alltoallv(points):
-    return _dots(
+    return dots(
         points,
         "alltoallv",
         "bandwidth",
@@ -130,11 +112,11 @@ def _alltoallv(points):
 
 
 def _barrier_cost(points):
-    return _dots(
+    return dots(
         points,
         "wait",
         "time",
-        _team,
+        crew_and_load,
         lambda params: params["part"],
         lambda params: params["op"] == "barrier_cost" and params["setting"] == "default",
         slug="barrier-cost",
@@ -147,7 +129,7 @@ def _barrier_cost(points):
 
 
 def _startup(points):
-    return _dots(
+    return dots(
         points,
         "startup",
         "time",
@@ -163,7 +145,7 @@ def _startup(points):
 
 
 def _memory(points):
-    return _dots(
+    return dots(
         points,
         "startup",
         "memory",
@@ -177,4 +159,3 @@ def _memory(points):
         value_title="bytes",
         lower_is_better=True,
     )
-

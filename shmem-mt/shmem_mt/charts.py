@@ -133,6 +133,30 @@ def make_chart(panels, **fields):
     return Chart(panels=panels, **fields) if panels else None
 
 
+def dots(points, benchmark, metric, panel_of, category_of, wanted=lambda params: True, **fields):
+    """One panel for each panel_of(params), one dot for each category_of(params) and implementation."""
+    found = [point for point in points.find(benchmark, metric) if wanted(point["params"])]
+    panels = []
+    for title in dict.fromkeys(panel_of(p["params"]) for p in found):
+        series = [plain_series(points, label) for label in points.labels]
+        for point in found:
+            if panel_of(point["params"]) == title:
+                series[points.labels.index(point["label"])].add(category_of(point["params"]), point)
+        panels.append(Panel(title, series))
+    return make_chart(panels, kind="dots", **fields)
+
+
+def crew(params):
+    """Such as ``2 PEs x 2 threads``."""
+    threads = f" x {params['threads']} threads" if params["threads"] > 1 else ""
+    return f"{params['pes']} PEs{threads}"
+
+
+def crew_and_load(params):
+    """The same, with the word oversubscribed where it belongs."""
+    return crew(params) + ", oversubscribed" * bool(params.get("oversubscribed"))
+
+
 def plain_series(points, label, name=None, **style):
     """An empty series in the colour of that implementation."""
     return Series(name or label, points.colours[label], **style)

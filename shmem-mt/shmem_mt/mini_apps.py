@@ -2,7 +2,7 @@
 points of the metric `communication`; its problem is what its points say beyond who ran it and how."""
 
 from shmem_mt import units
-from shmem_mt.charts import Panel, make_chart, plain_series
+from shmem_mt.charts import crew, crew_and_load, dots
 from shmem_mt.summary import Row, ratio_of
 
 METRIC = "communication"
@@ -105,30 +105,20 @@ def _form(params):
     return params["op"] + f", {context} context" * (context != "default")
 
 
-def _team(params):
-    threads = f" x {params['threads']} threads" if params["threads"] > 1 else ""
-    return f"{params['pes']} PEs{threads}"
-
-
 def _where(params):
     links = f"links of {params['link_rate']}" if "link_rate" in params else ""
-    return ", ".join(filter(None, [_problem(params), _team(params), params["fabric"], links]))
+    return ", ".join(filter(None, [_problem(params), crew(params), params["fabric"], links]))
 
 
 def _panel(params):
-    return f"{_problem(params)}, {_team(params)}" + ", oversubscribed" * bool(params.get("oversubscribed"))
+    return f"{_problem(params)}, {crew_and_load(params)}"
 
 
 def _chart(points, name, metric, category_of, wanted, **fields):
-    found = [point for point in points.find(name, metric) if "part" in point["params"] and wanted(point["params"])]
-    panels = []
-    for title in dict.fromkeys(_panel(p["params"]) for p in found):
-        series = [plain_series(points, label) for label in points.labels]
-        for point in found:
-            if _panel(point["params"]) == title:
-                series[points.labels.index(point["label"])].add(category_of(point["params"]), point)
-        panels.append(Panel(title, series))
-    return make_chart(panels, kind="dots", shared_values=False, **fields)
+    def is_wanted(params):
+        return "part" in params and wanted(params)  # what a benchmark measures beside its runs has no parts
+
+    return dots(points, name, metric, _panel, category_of, is_wanted, shared_values=False, **fields)
 
 
 def _row(points, name, key):
@@ -136,7 +126,7 @@ def _row(points, name, key):
     cells = [total and _cell(points, key, total) for total in totals]
     first = next(total for total in totals if total)["params"]
     ratios = [ratio_of(totals[0], other) for other in totals[1:]]
-    return Row(f"{_form(first)}, {_team(first)}", cells, ratios, bool(first.get("oversubscribed")))
+    return Row(f"{_form(first)}, {crew(first)}", cells, ratios, bool(first.get("oversubscribed")))
 
 
 def _cell(points, key, total):
