@@ -152,12 +152,7 @@ class CgSolver {
     // f() counts as waiting for communication; thread 0.
     template <class F>
     auto waiting(F&& f) {
-        struct Stop {
-            double* seconds;
-            double start;
-            ~Stop() { *seconds += now_seconds() - start; }
-        } stop{&wait_s_, now_seconds()};
-        return f();
+        return clocked(&wait_s_, f);
     }
 
     // How many elements the next exchange of vectors is told of; 0: it is left out. Differs with planted faults only.

@@ -53,8 +53,7 @@ inline bool make_progress_as(const Form& form) {
 inline std::vector<Form> possible_forms(Job& job, const char* benchmark) {
     std::vector<Form> forms;
     for (const Form& form : kForms) {
-        const auto& asked = job.options().ops;
-        if (std::find(asked.begin(), asked.end(), form.name) == asked.end())
+        if (!job.options().wants_op(form.name))
             continue;
         const bool lacks = form.style != Style::kBlocking && !SHMEM_MT_HAVE_PROGRESS;
         const std::string reason = lacks ? kNoProgress : why_no_policy(job, policy_of(form));

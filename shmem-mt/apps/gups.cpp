@@ -36,7 +36,7 @@ constexpr GupsForm kGupsForms[] = {
 
 // The hash table does without contexts where there are none.
 Route route_of(const Job& job, const GupsForm& form) {
-    return form.hashes && !job.why_no_context(form.route).empty() ? Route::kDefaultContext : form.route;
+    return form.hashes ? job.own_route() : form.route;
 }
 
 std::unique_ptr<MiniApp> make_form(Job& job, const GupsForm& form, const GupsTable& table) {
@@ -49,8 +49,7 @@ void run_all(Job& job, long words) {
     const GupsTable table(job, words);
     std::vector<std::unique_ptr<MiniApp>> forms;
     for (const GupsForm& form : kGupsForms) {
-        const std::vector<std::string>& asked = job.options().ops;
-        if (std::find(asked.begin(), asked.end(), form.name) == asked.end())
+        if (!job.options().wants_op(form.name))
             continue;
         const bool lacks = form.batched && !SHMEM_MT_HAVE_SHMEMX;
         const std::string reason = lacks ? kNoRequests : job.why_no_context(route_of(job, form));

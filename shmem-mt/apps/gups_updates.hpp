@@ -48,7 +48,7 @@ class GupsUpdates final : public MiniApp {
                 else
                     update(link, thread, mine.length());
             });
-            meet(thread);
+            job_.meet(thread);
         });
     }
 

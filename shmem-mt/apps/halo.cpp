@@ -3,8 +3,7 @@
 //                        grid of PEs as near to a cube as their number allows. The size is that of a face. What the
 //                        program measures when it is not told what
 //   jacobi7, jacobi27    Jacobi's method for a Poisson problem (jacobi_problem.hpp) with 7 and with 27 points, each
-//   thread
-//                        with a box and a context of its own, faces by put with signal
+//                        thread with a box and a context of its own, faces by put with signal
 //   async7, async27      the same without waiting for neighbours (jacobi_team.hpp)
 // --size is the edge of the problem's grid in cells. Phases of thread 0: `exchange`, puts, waits and sums; `pack`,
 // packing and unpacking faces.
@@ -94,11 +93,6 @@ void run_exchange(Job& job) {
     for (const long size : options.sizes) run_group(job, memory, ways, edge_of(size));
 }
 
-bool wants(const Job& job, const char* op) {
-    const auto& asked = job.options().ops;
-    return std::find(asked.begin(), asked.end(), op) != asked.end();
-}
-
 std::vector<std::string> known_ops() {
     std::vector<std::string> ops = {kExchange};
     for (const JacobiForm& form : kJacobiForms) ops.push_back(form.name);
@@ -111,7 +105,7 @@ void run_solvers(Job& job, long edge) {
     std::map<Stencil, std::shared_ptr<const JacobiReference>> references;
     std::vector<std::unique_ptr<MiniApp>> forms;
     for (const JacobiForm& form : kJacobiForms) {
-        if (!wants(job, form.name))
+        if (!job.options().wants_op(form.name))
             continue;
         if (routes.empty())
             routes = wanted_routes(job, kName);
@@ -146,9 +140,9 @@ int main(int argc, char** argv) {
         usage_error(argv[0], "--size " + options.size + ": the edge of the grid is 1 to " +
                                  std::to_string(kLargestJacobiEdge) + " cells");
     Job job(kName, options, Pes::kAny);
-    if (wants(job, kExchange) && job.threads() > kFaces) {
+    if (job.options().wants_op(kExchange) && job.threads() > kFaces) {
         job.skip(kName, "threads=" + std::to_string(job.threads()), "a box has no more than 6 faces to share");
-    } else if (threads_available(job, kName) && wants(job, kExchange)) {
+    } else if (threads_available(job, kName) && job.options().wants_op(kExchange)) {
         run_exchange(job);
     }
     if (job.thread_level_ok())

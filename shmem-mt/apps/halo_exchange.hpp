@@ -144,10 +144,7 @@ class Halo {
         for (int face = thread; face < kFaces; face += job_.threads()) send(link, face, number);
         if (sync_ == HaloSync::kBarrier) {
             link.quiet();
-            job_.team().barrier();
-            if (thread == 0)
-                shmem_barrier_all();
-            job_.team().barrier();
+            job_.meet(thread);
         }
         for (int face = thread; face < kFaces; face += job_.threads()) {
             await(face, number);

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "hash_keys.hpp"
-#include "long_sums.hpp"
 #include "mini_app.hpp"
 #include "range.hpp"
 #include "requests.hpp"
+#include "sums.hpp"
 
 namespace shmem_mt {
 
@@ -51,12 +51,12 @@ class HashOperations final : public MiniApp {
         job_.with_link(route_, thread, [&](const auto& link) {
             spend(thread, 0, [&] {
                 search(link, thread, insertions(thread), kInsert, [&](long i) { return keys_.entry(keys_.key_of(i)); });
-                meet(thread);
+                job_.meet(thread);
             });
             spend(thread, 1, [&] {
                 threads_[static_cast<size_t>(thread)].found =
                     search(link, thread, lookups(thread), kLookUp, [&](long i) { return keys_.entry(i); });
-                meet(thread);
+                job_.meet(thread);
             });
         });
     }
@@ -174,7 +174,7 @@ class HashOperations final : public MiniApp {
     const bool batched_;
     const GupsTable& table_;
     const HashKeys keys_;
-    LongSums sums_;
+    Sums<long> sums_;
     std::vector<Thread> threads_;
     long runs_ = 0;
     long entries_ = 0;  // of the last run, on all PEs

@@ -184,8 +184,7 @@ void run_all(Job& job, const IsClass& problem) {
     IsVerification verification(job);
     std::vector<std::unique_ptr<MiniApp>> forms;
     for (const IsForm& form : kIsForms) {
-        const std::vector<std::string>& asked = job.options().ops;
-        if (std::find(asked.begin(), asked.end(), form.name) == asked.end())
+        if (!job.options().wants_op(form.name))
             continue;
         const int pieces = form.requests == Requests::kNone ? 1 : most_pieces;
         const std::string reason = why_not(job, form);

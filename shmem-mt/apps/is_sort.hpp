@@ -15,8 +15,8 @@
 #include "is_kernels.hpp"
 #include "is_layout.hpp"
 #include "job.hpp"
-#include "long_sums.hpp"
 #include "signals.hpp"
+#include "sums.hpp"
 
 namespace shmem_mt {
 
@@ -242,7 +242,7 @@ class IsSort {
     int pieces_ = 1;
     IsLayout layout_;
     IsDeal deal_;
-    LongSums sums_;
+    Sums<long> sums_;
     std::vector<int32_t> keys_;    // in the order of their numbers
     std::vector<uint32_t> ranks_;  // by key
     std::vector<Thread> threads_;

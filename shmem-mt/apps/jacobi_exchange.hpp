@@ -130,11 +130,7 @@ class JacobiExchange {
     // Thread 0 alone looks at the clock.
     template <class F>
     void timed(double Seconds::* phase, F&& f) {
-        if (thread_ != 0)
-            return f();
-        const double start = now_seconds();
-        f();
-        seconds_.*phase += now_seconds() - start;
+        clocked(thread_ == 0 ? &(seconds_.*phase) : nullptr, f);
     }
 
     const Fault fault_;

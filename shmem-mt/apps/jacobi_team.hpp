@@ -95,10 +95,10 @@ class JacobiTeam {
                 await_signal(stop_, static_cast<uint64_t>(own.round));
             // All seemed to be calm, each at its own time. Whether they are shows in one iteration of all together.
             link.quiet();
-            barrier(thread);
+            job_.meet(thread);
             if (own.worker != nullptr)
                 own.worker->exchange.drain();
-            barrier(thread);
+            job_.meet(thread);
             long moving = 0;
             if (own.worker != nullptr) {
                 own.worker->exchange.exchange(link, stencil_);
@@ -182,13 +182,6 @@ class JacobiTeam {
         return next == count;
     }
 
-    void barrier(int thread) {
-        job_.team().barrier();
-        if (thread == 0)
-            shmem_barrier_all();
-        job_.team().barrier();
-    }
-
     // Over all threads of all PEs; exact for whole numbers.
     double total(int thread, double value) {
         threads_[static_cast<size_t>(thread)].told = value;
@@ -196,9 +189,7 @@ class JacobiTeam {
         if (thread == 0) {
             double own = 0;
             for (const Thread& each : threads_) own += each.told;
-            const double start = now_seconds();
-            total_ = sums_.sum(own);
-            agreeing_seconds_ += now_seconds() - start;
+            total_ = clocked(&agreeing_seconds_, [&] { return sums_.sum(own); });
         }
         job_.team().barrier();
         return total_;

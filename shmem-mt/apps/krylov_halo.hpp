@@ -24,7 +24,7 @@ class KrylovHalo {
     // Collective.
     KrylovHalo(Job& job, const KrylovSystem& system)
         : job_(job),
-          route_(job.why_no_context(Route::kPrivateContext).empty() ? Route::kPrivateContext : Route::kDefaultContext),
+          route_(job.own_route()),
           system_(system),
           inbox_(most_of(job, system.ghosts())),
           rounds_(static_cast<size_t>(job.threads())) {

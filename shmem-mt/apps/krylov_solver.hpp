@@ -117,15 +117,7 @@ class KrylovSolver {
     // f(), its time booked when it is thread 0's.
     template <class F>
     auto booked(int thread, double* seconds, F&& f) {
-        struct Stop {
-            double* seconds;
-            double start;
-            ~Stop() {
-                if (seconds != nullptr)
-                    *seconds += now_seconds() - start;
-            }
-        } stop{thread == 0 ? seconds : nullptr, thread == 0 ? now_seconds() : 0};
-        return f();
+        return clocked(thread == 0 ? seconds : nullptr, f);
     }
 
     // As the halo's; thread 0's time counts as exchange.

@@ -34,8 +34,7 @@ void run_all(Job& job, long edge) {
     const MandelbrotCommon common{image, answer, contexts, row_counter()};
     std::vector<std::unique_ptr<MiniApp>> forms;
     for (const MandelbrotForm& form : kMandelbrotForms) {
-        const auto& asked = job.options().ops;
-        if (std::find(asked.begin(), asked.end(), form.name) == asked.end())
+        if (!job.options().wants_op(form.name))
             continue;
         const std::string reason =
             form.way == MandelbrotWay::kContextsInTurns ? contexts.why_none() : job.why_no_context(form.route);

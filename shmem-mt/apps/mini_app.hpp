@@ -92,16 +92,7 @@ class MiniApp {
     // Calls f() and books the time that thread 0 spends there.
     template <class F>
     decltype(auto) spend(int thread, size_t phase, F&& f) {
-        const Stopwatch watch{thread == 0 ? &booked_[phase] : nullptr, thread == 0 ? now_seconds() : 0};
-        return f();
-    }
-
-    // No thread of any PE leaves before the last has come.
-    void meet(int thread) {
-        job_.team().barrier();
-        if (thread == 0)
-            job_.barrier();
-        job_.team().barrier();
+        return clocked(thread == 0 ? &booked_[phase] : nullptr, f);
     }
 
     void book(size_t phase, double seconds) { booked_[phase] += seconds; }
@@ -109,15 +100,6 @@ class MiniApp {
     Job& job_;
 
   private:
-    struct Stopwatch {
-        double* const seconds;
-        const double start;
-        ~Stopwatch() {
-            if (seconds != nullptr)
-                *seconds += now_seconds() - start;
-        }
-    };
-
     const std::string op_;
     const std::vector<Phase> phases_;
     std::vector<double> booked_;  // thread 0, of the current sample

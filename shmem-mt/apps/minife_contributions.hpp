@@ -26,8 +26,7 @@ class FeContributions {
 
     // `sends`: what this PE adds to, by row; `firsts`: the first row of each PE, and the end. Collective.
     FeContributions(Job& job, const std::vector<Entry>& sends, const std::vector<long>& firsts)
-        : job_(job),
-          route_(job.why_no_context(Route::kPrivateContext).empty() ? Route::kPrivateContext : Route::kDefaultContext) {
+        : job_(job), route_(job.own_route()) {
         find_blocks(sends, firsts);
         find_places();
         for (size_t i = 0; i < sent_.size(); ++i)

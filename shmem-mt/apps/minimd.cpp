@@ -199,9 +199,8 @@ void run_all(Job& job, const Problem& problem) {
             job.skip(kName, form, reason);
             continue;
         }
-        const bool own_contexts = form != "default" && job.why_no_context(Route::kPrivateContext).empty();
         forms.push_back(std::make_unique<MiniMd>(job, form.c_str(),
-                                                 own_contexts ? Route::kPrivateContext : Route::kDefaultContext,
+                                                 form == "default" ? Route::kDefaultContext : job.own_route(),
                                                  form == "auto", problem, dynamics, reference));
     }
     run_forms(job, kName, forms);

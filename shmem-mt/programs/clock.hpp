@@ -22,6 +22,20 @@ inline double cpu_seconds() {
     return seconds_on(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+// Returns what f() does, and adds the seconds that it took to `seconds`; null: nobody looks at the clock.
+template <class F>
+decltype(auto) clocked(double* seconds, F&& f) {
+    struct Stop {
+        double* const seconds;
+        const double start;
+        ~Stop() {
+            if (seconds != nullptr)
+                *seconds += now_seconds() - start;
+        }
+    } const stop{seconds, seconds != nullptr ? now_seconds() : 0};
+    return f();
+}
+
 // Seconds that one look at the clock adds to what is timed.
 inline double clock_cost() {
     constexpr int kLooks = 1000;

@@ -107,6 +107,11 @@ class Job final : public Session {
         return route == Route::kSharedContext ? why_no_shared_ : why_no_private_;
     }
 
+    // A context for each thread; the default one where there are none.
+    Route own_route() const {
+        return why_no_context(Route::kPrivateContext).empty() ? Route::kPrivateContext : Route::kDefaultContext;
+    }
+
     // Calls f(link) with the link to that context for `thread`.
     template <class F>
     void with_link(Route route, int thread, F&& f) const {

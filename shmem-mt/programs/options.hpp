@@ -43,6 +43,8 @@ struct Options {
     bool validate = true;
     Fault fault = Fault::kNone;
 
+    bool wants_op(const std::string& op) const { return std::find(ops.begin(), ops.end(), op) != ops.end(); }
+
     bool wants_sync(const std::string& sync) const {
         return syncs.empty() || std::find(syncs.begin(), syncs.end(), sync) != syncs.end();
     }

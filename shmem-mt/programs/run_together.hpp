@@ -18,10 +18,7 @@ Report run_together(Session& session, Work&& work, Finish&& finish) {
     std::vector<double> starts(static_cast<size_t>(team.size()));
     Report report;
     team.run([&](int thread) {
-        team.barrier();
-        if (thread == 0)
-            session.barrier();
-        team.barrier();
+        session.meet(thread);
         starts[static_cast<size_t>(thread)] = now_seconds();
         work(thread);
         team.barrier();

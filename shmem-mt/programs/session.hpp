@@ -54,6 +54,14 @@ class Session {
     bool one_host() const { return one_host_; }
     bool arithmetic_ok() const { return arithmetic_ok_; }
 
+    // Called by all threads of all PEs: none leaves before the last has come.
+    void meet(int thread) {
+        team().barrier();
+        if (thread == 0)
+            barrier();
+        team().barrier();
+    }
+
     // A number that no earlier sample used; the same on all PEs.
     long next_token() { return ++token_; }
 
