@@ -25,6 +25,12 @@ typedef struct heddle_request* shmemx_request_t;
 /* What a context takes in its PE, however many PEs there are. The contexts of a team share one table of their peers. */
 #define HEDDLE_CONTEXT_BYTES 128
 
+/* They do not, but for fences and quiets; they do on one way; they take several (rails), and the target holds back what
+ * comes too early. */
+#define SHMEMX_ORDER_NONE 0
+#define SHMEMX_ORDER_RAIL 1
+#define SHMEMX_ORDER_REORDER 2
+
 /* What shmemx_ctx_info tells. */
 typedef struct {
     long options; /* asked for when it was created */
@@ -33,6 +39,7 @@ typedef struct {
     int lock;     /* 1: operations take a lock */
     int rails;    /* network paths that its operations are spread over; 0 on the node */
     size_t bytes; /* HEDDLE_CONTEXT_BYTES, and what its way to the network takes */
+    int order;    /* SHMEMX_ORDER_...: how deliveries to one PE keep program order */
 } shmemx_ctx_info_t;
 
 #pragma GCC visibility push(default)

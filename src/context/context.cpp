@@ -1,5 +1,6 @@
 #include "context/context.h"
 
+#include "base/settings.h"
 #include "fabric/network.h"
 
 namespace heddle::context {
@@ -26,6 +27,14 @@ void retire(Context& context) {
 }
 
 }  // namespace
+
+fabric::Spread spread_of(const Context& context) {
+    enum class Order { kRail, kReorder };  // as HEDDLE_ORDER names them
+    if (!(context.options & SHMEMX_CTX_ORDERED))
+        return fabric::Spread::kAnyOrder;
+    return static_cast<Order>(base::settings.order) == Order::kReorder ? fabric::Spread::kInOrder
+                                                                       : fabric::Spread::kOneRail;
+}
 
 void start_contexts(int n_pes, const heddle_peer* nobody) {
     if (!contexts)

@@ -52,6 +52,9 @@ struct alignas(128) Context {
 };
 static_assert(sizeof(Context) == HEDDLE_CONTEXT_BYTES);
 
+// How what is sent on it uses the rails of the network.
+fabric::Spread spread_of(const Context& context);
+
 // Moves when lanes change hands: what was remembered of a context's lanes is then void.
 extern HEDDLE_PE_LOCAL std::atomic<uint32_t> lanes_epoch;
 

@@ -179,8 +179,20 @@ bool Inbound::is_complete(size_t at) {
                         [&](const Large* large) { return large->to && large->position < base_ + at; });
 }
 
+bool Inbound::is_after(unsigned rail, uint64_t position) {
+    const int mine = wire_.surroundings().rail, other = static_cast<int>(rail);
+    if (!delivered_ || other == mine || other >= wire_.surroundings().n_rails)
+        wire_.broken(pe_, "records that wait for a rail that is none");
+    if (delivered_->is_complete(mine, other, position))
+        return true;
+    wire_.wait_for_others(this);
+    return false;
+}
+
 void Inbound::answer() {
     go_on();
+    if (delivered_)
+        delivered_->advance(wire_.surroundings().rail, complete(), [&](int rail) { wire_.wake(rail); });
     if (brought_letter_)
         wire_.hold_back(this);
     else

@@ -1,10 +1,13 @@
 // Inbound: the stream of one lane of another PE, as it arrives here. Records are applied in the order in which they
 // were published there, whatever order messages arrive in; large data goes straight into place and may be passed by
-// others, until a kOrder record says otherwise. What is complete is acknowledged up to one position.
+// others, until a kOrder record says otherwise. What is complete is acknowledged up to one position. Where the lane has
+// streams on several rails, a kAfter record makes one wait for another: what comes behind it is held as if something
+// were missing, and nothing is acknowledged of it, so the sender's window bounds what is kept.
 //
 // All under the lock of the wire that it comes on.
 #pragma once
 
+#include "fabric/delivered.h"
 #include "fabric/message.h"
 #include "fabric/record.h"
 #include "fabric/transport.h"
@@ -19,8 +22,9 @@ class Wire;
 
 class Inbound final : private Applier {
   public:
-    Inbound(Wire& wire, int pe, uint32_t lane, Inbound* behind) : next(behind), wire_(wire), pe_(pe), lane_(lane) {}
-
+    // delivered: of the lane, null where there is one rail.
+    Inbound(Wire& wire, int pe, uint32_t lane, Delivered* delivered, Inbound* behind)
+        : next(behind), wire_(wire), pe_(pe), lane_(lane), delivered_(delivered) {}
     ~Inbound();
     Inbound(const Inbound&) = delete;
     Inbound& operator=(const Inbound&) = delete;
@@ -40,6 +44,8 @@ class Inbound final : private Applier {
     Inbound* const next;  // of the same PE
     Inbound* next_to_answer = nullptr;
     bool queued = false;
+    Inbound* next_to_go_on = nullptr;
+    bool waits = false;  // for other rails
     Inbound* next_to_tell = nullptr;
     bool held_back = false;
 
@@ -75,6 +81,7 @@ class Inbound final : private Applier {
     void expect_large(size_t at, char* to, size_t bytes) override;
     void letter(uint64_t key, uint32_t from, const char* data, size_t bytes) override;
     bool is_complete(size_t at) override;
+    bool is_after(unsigned rail, uint64_t position) override;
 
     // All before it is complete.
     uint64_t complete() const;
@@ -82,6 +89,7 @@ class Inbound final : private Applier {
     Wire& wire_;
     const int pe_;
     const uint32_t lane_;
+    Delivered* const delivered_;
     uint64_t applied_ = 0;         // all records before it have been applied
     uint64_t told_ = 0;            // acknowledged
     bool brought_letter_ = false;  // what was applied last

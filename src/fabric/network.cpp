@@ -1,6 +1,7 @@
 #include "fabric/network.h"
 
 #include "base/error.h"
+#include "fabric/card.h"
 #include "os/asymmetric_fence.h"
 #include "os/clock.h"
 #include "os/memfd.h"
@@ -42,12 +43,12 @@ std::atomic<T*>* make_table(size_t count) {
 
 }  // namespace
 
-// What the wires and the transport call.
+// What the wires and the transports call: their owner is a rail.
 struct NetworkEvents {
     static Wire& wire_of(void* owner, int number) {
-        auto* mine = static_cast<Network*>(owner);
+        const auto& rail = *static_cast<Network::Rail*>(owner);
         const auto index = static_cast<size_t>(number);
-        return index < mine->wires_.size() ? *mine->wires_[index] : *mine->pulse_wire_;
+        return index < rail.wires.size() ? *rail.wires[index] : *rail.pulse_wire;
     }
     static void arrived(void* owner, int wire, const void* bytes, const char* body, size_t body_bytes) {
         Header header;
@@ -60,103 +61,164 @@ struct NetworkEvents {
         wire_of(owner, wire).announced(header, body_bytes, arrival);
     }
     static Stream* stream_of(void* owner, uint32_t number, int pe) {
-        auto* mine = static_cast<Network*>(owner);
-        // Acquire, both: pair with make_lane and Lane::open.
-        Lane* const lane = number < kMostLanes ? mine->lane_table_[number].load(std::memory_order_acquire) : nullptr;
-        return lane ? lane->streams[pe].load(std::memory_order_acquire) : nullptr;
+        const auto& rail = *static_cast<Network::Rail*>(owner);
+        // Acquire: pairs with prepare.
+        Lane* const lane =
+            number < kMostLanes ? rail.network->lane_table_[number].load(std::memory_order_acquire) : nullptr;
+        return lane ? lane->find(pe, rail.number) : nullptr;
     }
+    static Delivered* delivered_of(void* owner, uint32_t lane, int pe) {
+        Network& mine = *static_cast<Network::Rail*>(owner)->network;
+        const std::lock_guard lock(mine.delivered_lock_);
+        return &mine.delivered_[{pe, lane}];
+    }
+    static size_t own_card(void* owner, char* card) { return static_cast<Network::Rail*>(owner)->network->card(card); }
     static void heard(void* owner, const Header& header, const char* body, size_t bytes) {
-        auto* mine = static_cast<Network*>(owner);
-        if (mine->pulse_)
-            mine->pulse_->heard(header, body, bytes);
+        const auto& rail = *static_cast<Network::Rail*>(owner);
+        if (rail.pulse)
+            rail.pulse->heard(header, body, bytes);
     }
     static void failed(void* owner, int, int pe, const char* reason) {
-        auto* mine = static_cast<Network*>(owner);
-        if (!mine->parting_.load(std::memory_order_relaxed))
-            mine->surroundings_.lost(pe, reason);
+        const auto& rail = *static_cast<Network::Rail*>(owner);
+        if (rail.network->parting_.load(std::memory_order_relaxed))
+            return;
+        if (rail.network->rails() == 1)
+            rail.surroundings.lost(pe, reason);
+        else
+            rail.surroundings.rail_lost(rail.number, rail.devices.c_str(), pe, reason);
     }
 };
 
-Stream& Lane::open(int pe) {
-    auto* stream = new Stream(*wire, producer, pe);
-    stream->next_of_lane = used.load(std::memory_order_relaxed);
-    used.store(stream, std::memory_order_release);         // pairs with all; one producer at a time
-    streams[pe].store(stream, std::memory_order_release);  // pairs with stream_of
-    return *stream;
+// --- Open and close
+
+bool Network::load(const char* plugin, char* error, size_t error_bytes) {
+    library_ = os::load_plugin(plugin);
+    if (!library_) {
+        snprintf(error, error_bytes, "%s", dlerror());
+        return false;
+    }
+    api_ = static_cast<const TransportApi*>(dlsym(library_, "heddle_transport_1"));
+    if (!api_)
+        snprintf(error, error_bytes, "%s is no transport of this version of Heddle", plugin);
+    return api_ != nullptr;
+}
+
+bool Network::open_rail(const NetworkOptions& options, const Surroundings& given, char* error, size_t error_bytes) {
+    rails_.push_back(std::make_unique<Rail>());
+    Rail& rail = *rails_.back();
+    rail.network = this;
+    rail.number = rails() - 1;
+    rail.devices = options.rails[static_cast<size_t>(rail.number)];
+    Surroundings& surroundings = rail.surroundings;
+    surroundings = given;
+    surroundings.api = api_;
+    surroundings.owner = &rail;
+    surroundings.mailbox = &mailbox_;
+    surroundings.rail = rail.number;
+    surroundings.n_rails = static_cast<int>(options.rails.size());
+    surroundings.stream_of = NetworkEvents::stream_of;
+    surroundings.delivered_of = NetworkEvents::delivered_of;
+    surroundings.own_card = NetworkEvents::own_card;
+    surroundings.heard = NetworkEvents::heard;
+    const bool in_ring = given.ring.before >= 0;
+    Options wanted = options.transport;
+    wanted.devices = rail.devices.c_str();
+    wanted.wires += in_ring;
+    std::copy_n(given.regions.of, kRegions, wanted.regions);
+    const Events events = {&rail, NetworkEvents::arrived, NetworkEvents::announced, NetworkEvents::failed};
+    if (!api_->open(wanted, events, &surroundings.transport, error, error_bytes))
+        return false;
+    surroundings.is_native = api_->is_native(surroundings.transport, nullptr);
+    rail.around_pulses = surroundings;
+    rail.around_pulses.landed = [](void*) {};
+    rail.around_pulses.go_on = nullptr;
+    open_wires(rail, wanted.wires);
+    if (in_ring)
+        rail.pulse = std::make_unique<Pulse>(*rail.pulse_wire, options.silence_ns);
+    return true;
+}
+
+void Network::open_wires(Rail& rail, int count) {
+    const bool in_ring = rail.surroundings.ring.before >= 0;
+    for (int number = 0; number < count; ++number) {
+        if (in_ring && number == count - 1)
+            rail.pulse_wire = std::make_unique<Wire>(rail.around_pulses, number);
+        else
+            rail.wires.push_back(std::make_unique<Wire>(rail.surroundings, number));
+        epoll_event event = {EPOLLIN, {.u32 = static_cast<uint32_t>(number)}};
+        epoll_ctl(descriptors_, EPOLL_CTL_ADD, api_->descriptor(rail.surroundings.transport, number), &event);
+    }
+}
+
+bool Network::prepare_service(char* error, size_t error_bytes) {
+    lane_table_ = make_table<Lane>(kMostLanes);
+    wakeup_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    descriptors_ = epoll_create1(EPOLL_CLOEXEC);
+    if (!lane_table_ || wakeup_ < 0 || descriptors_ < 0) {
+        snprintf(error, error_bytes, "cannot prepare the service thread: %s", strerror(errno));
+        return false;
+    }
+    epoll_event event = {EPOLLIN, {.u32 = kWakeup}};
+    epoll_ctl(descriptors_, EPOLL_CTL_ADD, wakeup_, &event);
+    return true;
 }
 
 std::unique_ptr<Network> Network::open(const NetworkOptions& options, const Surroundings& surroundings, char* error,
                                        size_t error_bytes) {
     std::unique_ptr<Network> made(new Network);
-    made->surroundings_ = surroundings;
-    made->surroundings_.owner = made.get();
-    made->surroundings_.mailbox = &made->mailbox_;
-    made->surroundings_.stream_of = NetworkEvents::stream_of;
-    made->surroundings_.heard = NetworkEvents::heard;
+    made->n_pes_ = surroundings.n_pes;
+    made->policy_ = surroundings.policy;
     if (!os::prepare_heavy_fence()) {
         snprintf(error, error_bytes, "this kernel has no membarrier(2): right would be Linux 4.14 or later");
         return nullptr;
     }
-    made->library_ = os::load_plugin(options.plugin);
-    if (!made->library_) {
-        snprintf(error, error_bytes, "%s", dlerror());
+    if (!made->load(options.plugin, error, error_bytes) || !made->prepare_service(error, error_bytes))
         return nullptr;
+    for (size_t rail = 0; rail < options.rails.size(); ++rail)
+        if (!made->open_rail(options, surroundings, error, error_bytes))
+            return nullptr;
+    made->wires_.resize(made->rails_.front()->wires.size());
+    for (size_t number = 0; number < made->wires_.size(); ++number) {
+        for (const auto& rail : made->rails_) made->wires_[number].push_back(rail->wires[number].get());
+        if (made->rails() > 1)
+            for (Wire* const wire : made->wires_[number]) wire->set_rails(made->wires_[number].data());
     }
-    made->surroundings_.api = static_cast<const TransportApi*>(dlsym(made->library_, "heddle_transport_1"));
-    if (!made->surroundings_.api) {
-        snprintf(error, error_bytes, "%s is no transport of this version of Heddle", options.plugin);
-        return nullptr;
-    }
-    const bool in_ring = surroundings.ring.before >= 0;
-    Options wanted = options.transport;
-    wanted.wires += in_ring;
-    std::copy_n(surroundings.regions.of, kRegions, wanted.regions);
-    const Events events = {made.get(), NetworkEvents::arrived, NetworkEvents::announced, NetworkEvents::failed};
-    if (!made->surroundings_.api->open(wanted, events, &made->surroundings_.transport, error, error_bytes))
-        return nullptr;
-    made->surroundings_.is_native = made->surroundings_.api->is_native(made->surroundings_.transport, nullptr);
-    made->lane_table_ = make_table<Lane>(kMostLanes);
-    made->wakeup_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    made->descriptors_ = epoll_create1(EPOLL_CLOEXEC);
-    if (!made->lane_table_ || made->wakeup_ < 0 || made->descriptors_ < 0) {
-        snprintf(error, error_bytes, "cannot prepare the service thread: %s", strerror(errno));
-        return nullptr;
-    }
-    epoll_event event = {EPOLLIN, {.u32 = kWakeup}};
-    epoll_ctl(made->descriptors_, EPOLL_CTL_ADD, made->wakeup_, &event);
-    made->around_pulses_ = made->surroundings_;
-    made->around_pulses_.landed = [](void*) {};
-    made->around_pulses_.go_on = nullptr;
-    for (int number = 0; number < wanted.wires; ++number) {
-        if (number < options.transport.wires)
-            made->wires_.push_back(std::make_unique<Wire>(made->surroundings_, number));
-        else
-            made->pulse_wire_ = std::make_unique<Wire>(made->around_pulses_, number);
-        event = {EPOLLIN, {.u32 = static_cast<uint32_t>(number)}};
-        epoll_ctl(made->descriptors_, EPOLL_CTL_ADD,
-                  made->surroundings_.api->descriptor(made->surroundings_.transport, number), &event);
-    }
-    if (in_ring)
-        made->pulse_ = std::make_unique<Pulse>(*made->pulse_wire_, options.silence_ns);
     return made;
+}
+
+size_t Network::card(char* card) const {
+    size_t bytes = 0;
+    for (const auto& rail : rails_)
+        if (!add_card(*api_, rail->surroundings.transport, card, &bytes))
+            return 0;
+    return bytes;
 }
 
 Network::~Network() {
     stop();
-    if (surroundings_.transport)
-        surroundings_.api->close(surroundings_.transport);
+    for (const auto& rail : rails_)
+        if (rail->surroundings.transport)
+            api_->close(rail->surroundings.transport);
     lanes_.for_each([&](Lane& lane) {
         for (Stream* stream = lane.used.load(std::memory_order_relaxed); stream;) {
             Stream* const next = stream->next_of_lane;
             delete stream;
             stream = next;
         }
+        for (Rails* rails = lane.all_rails; rails;) {
+            Rails* const next = rails->next;
+            delete rails;
+            rails = next;
+        }
+        const size_t bytes = table_bytes(static_cast<size_t>(n_pes_));
         if (lane.streams)
-            os::unmap(lane.streams, table_bytes(static_cast<size_t>(surroundings_.n_pes)));
+            os::unmap(lane.streams, bytes);
+        if (lane.rails)
+            os::unmap(lane.rails, bytes);
     });
     if (lane_table_)
         os::unmap(lane_table_, table_bytes(kMostLanes));
-    wires_.clear();
+    rails_.clear();
     if (wakeup_ >= 0)
         ::close(wakeup_);
     if (descriptors_ >= 0)
@@ -165,22 +227,36 @@ Network::~Network() {
 
 // --- Lanes
 
-Lane* Network::make_lane(std::atomic<Lane*>& list, const void* thread) {
+// A lane that is used for the first time.
+bool Network::prepare(Lane& lane) {
+    const uint32_t number = lane.link.index;
+    if (number >= kMostLanes)
+        return false;
+    const auto n_pes = static_cast<size_t>(n_pes_);
+    lane.n_rails = rails();
+    if (lane.n_rails > 1 && !lane.rails)
+        lane.rails = make_table<Rails>(n_pes);
+    if (lane.n_rails == 1 || lane.rails)
+        lane.streams = make_table<Stream>(n_pes);
+    if (!lane.streams)
+        return false;
+    lane.producer.lane = number;
+    lane.home_rail = static_cast<int>(number / wires_.size()) % lane.n_rails;
+    const std::vector<Wire*>& wires = wires_[number % wires_.size()];
+    std::copy(wires.begin(), wires.end(), lane.wires);
+    lane_table_[number].store(&lane, std::memory_order_release);  // pairs with stream_of
+    return true;
+}
+
+Lane* Network::make_lane(std::atomic<Lane*>& list, const void* thread, Spread spread) {
     Lane* const lane = lanes_.take();
     if (!lane)
         return nullptr;
-    if (!lane->streams) {
-        const uint32_t number = lane->link.index;
-        if (number < kMostLanes)
-            lane->streams = make_table<Stream>(static_cast<size_t>(surroundings_.n_pes));
-        if (!lane->streams) {
-            lanes_.give(lane);
-            return nullptr;
-        }
-        lane->producer.lane = number;
-        lane->wire = wires_[number % wires_.size()].get();
-        lane_table_[number].store(lane, std::memory_order_release);  // pairs with stream_of
+    if (!lane->streams && !prepare(*lane)) {
+        lanes_.give(lane);
+        return nullptr;
     }
+    lane->spread = spread;
     lane->producer.thread.store(thread, std::memory_order_relaxed);
     // Its last thread may be about to set a stream of it idle, and take it for its own (Stream::go_idle): from here on
     // it knows better, or has set it (tests/concurrency/idle.pml, NEW_OWNER).
@@ -207,34 +283,60 @@ void Network::give_lanes(std::atomic<Lane*>& list) {
 bool Network::poll() {
     // Not a read-modify-write: a count that loses some still changes while threads poll.
     polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return poll_wires();
+}
+
+bool Network::poll_wires() {
     bool moved = false;
-    for (const auto& wire : wires_) moved |= wire->poll();
+    for (const auto& rail : rails_)
+        for (const auto& wire : rail->wires) moved |= wire->poll();
     return moved;
 }
 
 bool Network::arm() {
-    for (const auto& wire : wires_)
-        if (!wire->arm())
-            return false;
-    return !pulse_wire_ || pulse_wire_->arm();
+    return std::all_of(rails_.begin(), rails_.end(), [](const auto& rail) {
+        return std::all_of(rail->wires.begin(), rail->wires.end(), [](const auto& wire) { return wire->arm(); }) &&
+               (!rail->pulse_wire || rail->pulse_wire->arm());
+    });
 }
 
 // Called at every turn of the service thread; woken: something may have come.
 void Network::beat(bool woken) {
-    if (!pulse_ || parting_.load(std::memory_order_relaxed))
+    if (!has_pulses() || parting_.load(std::memory_order_relaxed))
         return;
     const uint64_t now_ns = os::now_ns();
     if (!woken && now_ns - beat_ns_ < Pulse::kPeriodNs / 4)
         return;
     beat_ns_ = now_ns;
-    pulse_->beat(now_ns);
+    const Rail* silent = nullptr;
+    bool is_heard = false;
+    for (const auto& rail : rails_) {
+        rail->pulse->beat(now_ns);
+        if (rail->pulse->is_silent())
+            silent = rail.get();
+        is_heard |= rail->pulse->is_heard();
+    }
+    if (!silent)
+        return;
+    if (all_silent())
+        return silent->pulse->lose_neighbour();
+    if (!is_heard)
+        return;  // it may be the node, and the other rails' time is not over
+    char reason[Pulse::kMostReason];
+    silent->pulse->say_silence(reason);
+    silent->surroundings.rail_lost(silent->number, silent->devices.c_str(), silent->surroundings.ring.behind, reason);
+}
+
+bool Network::all_silent() const {
+    return std::all_of(rails_.begin(), rails_.end(), [](const auto& rail) { return rail->pulse->is_silent(); });
 }
 
 bool Network::start() {
     stopping_.store(false, std::memory_order_relaxed);
     parting_.store(false, std::memory_order_relaxed);
-    if (pulse_)
-        pulse_->begin();
+    for (const auto& rail : rails_)
+        if (rail->pulse)
+            rail->pulse->begin();
     serving_ = os::start_own_thread(&service_, run_service, this) == 0;
     return serving_;
 }
@@ -267,11 +369,10 @@ void Network::wake_up() {
 
 // True after a nap, when other threads poll.
 bool Network::keeps_away(uint32_t* seen, uint64_t* nap_ns) {
-    const progress::WaitPolicy* const policy = surroundings_.policy;
     const uint32_t turn = away_.value.load(std::memory_order_acquire);
     const uint32_t polls = polls_.load(std::memory_order_relaxed);
-    const bool under_way = policy && policy->posted.load(std::memory_order_relaxed) != 0;
-    if (under_way ? policy->pollers.load(std::memory_order_relaxed) == 0 : polls == *seen) {
+    const bool under_way = policy_ && policy_->posted.load(std::memory_order_relaxed) != 0;
+    if (under_way ? policy_->pollers.load(std::memory_order_relaxed) == 0 : polls == *seen) {
         *nap_ns = kServiceNapNs;
         return false;
     }
@@ -279,14 +380,18 @@ bool Network::keeps_away(uint32_t* seen, uint64_t* nap_ns) {
     const timespec deadline = os::to_timespec(os::now_ns() + *nap_ns);
     away_.sleep(turn + 1, &deadline);
     *nap_ns = std::min(2 * *nap_ns, kMostServiceNapNs);
-    return std::none_of(wires_.begin(), wires_.end(), [](const auto& wire) { return wire->owes(); });
+    return std::none_of(rails_.begin(), rails_.end(), [](const auto& rail) {
+        return std::any_of(rail->wires.begin(), rail->wires.end(), [](const auto& wire) { return wire->owes(); });
+    });
 }
 
 void Network::wait_for_pulses() {
-    pollfd sources[2] = {{wakeup_, POLLIN, 0}, {-1, POLLIN, 0}};
-    if (pulse_wire_ && pulse_wire_->arm())
-        sources[1].fd = surroundings_.api->descriptor(surroundings_.transport, pulse_wire_->number());
-    if (::poll(sources, 2, longest_sleep()) > 0 && sources[0].revents != 0)
+    pollfd sources[1 + kMostRails] = {{wakeup_, POLLIN, 0}};
+    nfds_t count = 1;
+    for (const auto& rail : rails_)
+        if (rail->pulse_wire && rail->pulse_wire->arm())
+            sources[count++] = {api_->descriptor(rail->surroundings.transport, rail->pulse_wire->number()), POLLIN, 0};
+    if (::poll(sources, count, longest_sleep()) > 0 && sources[0].revents != 0)
         clear_wakeup();
 }
 
@@ -298,7 +403,7 @@ void Network::clear_wakeup() {
 
 // Milliseconds that the service thread may sleep.
 int Network::longest_sleep() const {
-    return pulse_ ? static_cast<int>(Pulse::kPeriodNs / 2 / kMillisecondNs) : -1;
+    return has_pulses() ? static_cast<int>(Pulse::kPeriodNs / 2 / kMillisecondNs) : -1;
 }
 
 void Network::serve() {
@@ -313,7 +418,7 @@ void Network::serve() {
             continue;
         bool moved = false;
         if (kind != Service::kNone)
-            for (const auto& wire : wires_) moved |= wire->poll();
+            moved = poll_wires();
         seen = polls_.load(std::memory_order_relaxed);  // what goes on after a poll may poll itself
         if (kind == Service::kSpins && !moved)
             sched_yield();

@@ -1,8 +1,12 @@
-// Network: what a PE has of its job's network, where the job has one: the transport, the wires, the lanes of its
-// contexts, and the thread that serves other PEs while this one computes.
+// Network: what a PE has of its job's network, where the job has one: its rails with their transports and wires, the
+// lanes of its contexts, and the thread that serves other PEs while this one computes.
+//
+// Rails: each is a network interface, or several that the transport's library deals with itself, with a transport and
+// wires of its own. Wire w of a rail talks to wire w of the same rail of the others. A lane has the wires of one
+// number.
 //
 // Service: all of a PE's wires are polled by whoever waits in the library, and otherwise by the service thread, which
-// sleeps on the transport's descriptors. While others poll it keeps away, and looks again after a tenth of a
+// sleeps on the transports' descriptors. While others poll it keeps away, and looks again after a tenth of a
 // millisecond, then more and more rarely, up to a millisecond; so it costs nothing while nothing comes, and a PE that
 // computes answers after one wake-up. While non-blocking collectives are under way it keeps away from threads that wait
 // alone, and comes back when they have ended waiting (take_over). The policy of progress may let it spin, or leave the
@@ -10,6 +14,7 @@
 #pragma once
 
 #include "base/pe_local.h"
+#include "fabric/delivered.h"
 #include "fabric/lane.h"
 #include "fabric/pulse.h"
 #include "fabric/wire.h"
@@ -17,7 +22,11 @@
 
 #include <pthread.h>
 #include <atomic>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace heddle::fabric {
@@ -25,9 +34,10 @@ namespace heddle::fabric {
 enum class Service : int { kSleeps, kSpins, kNone };  // of the lanes' wires; pulses are served in any case
 
 struct NetworkOptions {
-    Options transport;
-    uint64_t silence_ns = 0;  // of another node, after which it is lost; 0: never
-    const char* plugin = "";  // file of the transport
+    Options transport;               // of each rail, but for the devices
+    std::vector<std::string> rails;  // the devices of each, as Options has them
+    uint64_t silence_ns = 0;         // of another node, after which it is lost; 0: never
+    const char* plugin = "";         // file of the transport
 };
 
 class Network {
@@ -39,10 +49,11 @@ class Network {
     Network(const Network&) = delete;
     Network& operator=(const Network&) = delete;
 
-    size_t card(char* card) const { return surroundings_.api->card(surroundings_.transport, card); }
-    const char* name() const { return surroundings_.api->name; }
+    // Of all rails; 0 when they do not fit.
+    size_t card(char* card) const;
+    const char* name() const { return api_->name; }
     // Others put to this PE's memory directly, or may.
-    bool is_native() const { return surroundings_.is_native; }
+    bool is_native() const { return rails_.front()->surroundings.is_native; }
 
     // From here on the service thread runs; until stop. False when there can be no thread.
     bool start();
@@ -57,7 +68,7 @@ class Network {
     void take_over() { away_.advance(); }
 
     // A lane on the list, for this thread or (`thread` null) for one thread at a time. Null when there is no memory.
-    Lane* make_lane(std::atomic<Lane*>& list, const void* thread);
+    Lane* make_lane(std::atomic<Lane*>& list, const void* thread, Spread spread = Spread::kAnyOrder);
     // Gives all lanes of a list back; all their streams are quiet.
     void give_lanes(std::atomic<Lane*>& list);
 
@@ -70,30 +81,51 @@ class Network {
     // Moves what can be moved on all wires; true when something was.
     bool poll();
     Mailbox& mailbox() { return mailbox_; }
-    int wires() const { return static_cast<int>(wires_.size()); }
+    int rails() const { return static_cast<int>(rails_.size()); }
 
   private:
+    struct Rail {
+        Network* network = nullptr;
+        int number = 0;
+        std::string devices;
+        Surroundings surroundings;
+        Surroundings around_pulses;                // the same, but nobody waits for a pulse
+        std::vector<std::unique_ptr<Wire>> wires;  // of the lanes
+        std::unique_ptr<Wire> pulse_wire;          // where the ring of nodes goes through this PE; the last one
+        std::unique_ptr<Pulse> pulse;
+    };
+
     Network() = default;
+    bool load(const char* plugin, char* error, size_t error_bytes);
+    bool open_rail(const NetworkOptions& options, const Surroundings& surroundings, char* error, size_t error_bytes);
+    void open_wires(Rail& rail, int count);
+    bool prepare_service(char* error, size_t error_bytes);
+    bool prepare(Lane& lane);
     static void* run_service(void* network);
     void serve();
+    bool poll_wires();
     bool keeps_away(uint32_t* seen, uint64_t* nap_ns);
     void wait_for_pulses();
     int longest_sleep() const;
     void wake_up();
     void clear_wakeup();
     bool arm();
+    bool has_pulses() const { return rails_.front()->pulse != nullptr; }
+    bool all_silent() const;
     void beat(bool woken);
 
-    Surroundings surroundings_;
-    Surroundings around_pulses_;  // the same, but nobody waits for a pulse
+    const TransportApi* api_ = nullptr;
     Mailbox mailbox_;
     void* library_ = nullptr;
-    std::vector<std::unique_ptr<Wire>> wires_;  // of the lanes
-    std::unique_ptr<Wire> pulse_wire_;          // where the ring of nodes goes through this PE; the last one
-    std::unique_ptr<Pulse> pulse_;
+    int n_pes_ = 0;
+    const progress::WaitPolicy* policy_ = nullptr;
+    std::vector<std::unique_ptr<Rail>> rails_;
+    std::vector<std::vector<Wire*>> wires_;  // by number, then by rail
     sync::Pool<Lane, 16> lanes_;
-    std::atomic<Lane*>* lane_table_ = nullptr;  // by number
-    std::atomic<uint32_t> polls_{0};            // by threads of the program; a count that loses some
+    std::atomic<Lane*>* lane_table_ = nullptr;                 // by number
+    std::mutex delivered_lock_;                                // taken once a stream
+    std::map<std::pair<int, uint32_t>, Delivered> delivered_;  // by PE and its lane
+    std::atomic<uint32_t> polls_{0};                           // by threads of the program; a count that loses some
     pthread_t service_ = {};
     bool serving_ = false;
     uint64_t beat_ns_ = 0;

@@ -25,15 +25,22 @@ void Pulse::beat(uint64_t now_ns) {
         tell(0);
     }
     wire_.poll();  // comes to heard
-    if (heard_ns_ == 0 || silence_ns_ == 0)
-        return;
-    if (was_away)
+    if (was_away && heard_ns_ != 0)
         heard_ns_ = now_ns;
-    if (now_ns - heard_ns_ < std::max(silence_ns_, allowed_ns_))
-        return;
-    char reason[kMostName + 64];
+}
+
+bool Pulse::is_silent() const {
+    return heard_ns_ != 0 && silence_ns_ != 0 && now_ns_ - heard_ns_ >= std::max(silence_ns_, allowed_ns_);
+}
+
+void Pulse::say_silence(char (&reason)[kMostReason]) const {
     snprintf(reason, sizeof reason, "its host %s has been silent for %.1f s", name_,
-             static_cast<double>(now_ns - heard_ns_) * 1e-9);
+             static_cast<double>(now_ns_ - heard_ns_) * 1e-9);
+}
+
+void Pulse::lose_neighbour() {
+    char reason[kMostReason];
+    say_silence(reason);
     lose(wire_.surroundings().ring.behind, reason);
 }
 

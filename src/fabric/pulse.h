@@ -4,7 +4,8 @@
 // before it, which passes it on, and loses it.
 //
 // It has a wire of its own, so that no queue of data holds it up. A PE that was stopped itself (a debugger, a machine
-// that sleeps) starts to count anew.
+// that sleeps) starts to count anew. Where there are several rails each has a pulse; who is silent on all of them is
+// gone, and who is silent on some has lost these (Network::beat).
 //
 // The service thread alone.
 #pragma once
@@ -26,8 +27,15 @@ class Pulse {
 
     // Nothing has been heard yet.
     void begin() { heard_ns_ = 0; }
-    // Sends what is due, and judges. To be called every kPeriodNs at least.
+    // Sends what is due, and listens. To be called every kPeriodNs at least.
     void beat(uint64_t now_ns);
+    // As of the last beat: the neighbour has been heard before, and not for the time that is allowed; or a short while
+    // ago.
+    bool is_silent() const;
+    bool is_heard() const { return heard_ns_ != 0 && now_ns_ - heard_ns_ < 2 * kPeriodNs; }
+    static constexpr size_t kMostReason = 128;
+    void say_silence(char (&reason)[kMostReason]) const;
+    void lose_neighbour();
     void heard(const Header& header, const char* body, size_t bytes);
 
   private:

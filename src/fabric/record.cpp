@@ -203,6 +203,12 @@ Applied apply(const char* records, size_t bytes, const Regions& regions, Applier
                 if (!applier.is_complete(taken))
                     return {taken, nullptr};
                 break;
+            case Kind::kAfter:
+                if (!reader.word(&extent))
+                    wrong = kShort;
+                else if (!applier.is_after(static_cast<unsigned>(head >> kSmallShift), extent))
+                    return {taken, nullptr};
+                break;
             default:
                 wrong = kUnknown;
         }

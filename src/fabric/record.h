@@ -16,6 +16,9 @@
 //     the
 //               data, padded (fabric/mailbox.h)
 //     kOrder    what follows is applied when all before is complete, large data too
+//     kAfter    no place; small: a rail; word: a position. What follows is applied when the stream of the same lane on
+//     that
+//               rail is complete up to there (fabric/rails.h)
 // Replies come in the order of the records that ask for them.
 //
 // Cost of an 8-byte put: two stores here, and about 2 ns for the PE that applies it.
@@ -41,7 +44,7 @@ struct Address {
     RegionName region = RegionName::kHeap;
 };
 
-enum class Kind : uint8_t { kPut, kLongPut, kLarge, kGet, kAtomic, kSignal, kLetter, kOrder };
+enum class Kind : uint8_t { kPut, kLongPut, kLarge, kGet, kAtomic, kSignal, kLetter, kOrder, kAfter };
 
 namespace record {
 
@@ -117,6 +120,10 @@ inline char* order(char* at) {
     return word(at, head(Kind::kOrder, {}));
 }
 
+inline char* after(char* at, unsigned rail, uint64_t position) {
+    return word(word(at, head(Kind::kAfter, {}, rail)), position);
+}
+
 constexpr size_t kMostShort = 3 * kWord;  // of all but puts and letters
 
 }  // namespace record
@@ -145,13 +152,15 @@ class Applier {
     virtual void letter(uint64_t key, uint32_t from, const char* data, size_t bytes) = 0;
     // True when everything before the place is complete.
     virtual bool is_complete(size_t at) = 0;
+    // True when the stream on the rail is complete up to the position.
+    virtual bool is_after(unsigned rail, uint64_t position) = 0;
 
   protected:
     ~Applier() = default;
 };
 
 struct Applied {
-    size_t bytes = 0;             // taken; less than all when a kOrder must wait
+    size_t bytes = 0;             // taken; less than all when a kOrder or kAfter must wait
     const char* wrong = nullptr;  // why the record behind them is refused; nothing of it has been done
 };
 

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "fabric/message.h"
+#include "fabric/rails.h"
 #include "fabric/wire.h"
 #include "os/asymmetric_fence.h"
 #include "os/memfd.h"
@@ -102,7 +103,8 @@ void Stream::make_room(const char* function, size_t bytes) {
 
 void Stream::depart() {
     const uint64_t head = position();
-    if (head >= full_at_) {
+    const bool full = head >= full_at_;
+    if (full) {
         const uint32_t count = cut_count_.load(std::memory_order_relaxed);
         cuts_[count % kMostCuts].store(head, std::memory_order_relaxed);
         cut_count_.store(count + 1, std::memory_order_release);  // pairs with send
@@ -110,6 +112,8 @@ void Stream::depart() {
         simple_up_to_ = std::min(stop_, full_at_);
     }
     wire_.send(this);
+    if (full && rails)
+        rails->turn();
 }
 
 void Stream::hurry() {
@@ -173,6 +177,11 @@ void Stream::hold(const char* function) {
         wire_.wait(function, &returned_, [&] { return has_returned(until); });
     hold_at_.store(position(), std::memory_order_relaxed);
     hold_until_.store(last_native_, std::memory_order_release);  // pairs with is_holding
+}
+
+void Stream::wait_for_natives(const char* function) {
+    if (!has_returned(last_native_))
+        wire_.wait(function, &returned_, [&] { return has_returned(last_native_); });
 }
 
 void Stream::expect_return(const char* function, void* to, size_t bytes) {

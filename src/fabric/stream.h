@@ -34,6 +34,7 @@
 
 namespace heddle::fabric {
 
+class Rails;
 class Wire;
 
 constexpr size_t kLargeBytes = 32 * 1024;    // from here on data is not copied into the ring
@@ -106,6 +107,10 @@ class alignas(128) Stream {
         if (__builtin_expect(!has_returned(last_native_), 0))
             hold(function);
     }
+    // All native puts are complete.
+    void wait_for_natives(const char* function);
+    // What is published now does not soon wait for the ring.
+    bool has_room() const { return position() - freed_.load(std::memory_order_acquire) <= (mask_ + 1) / 2; }
     // The producer's own remark.
     struct Remark {
         void* about = nullptr;
@@ -118,6 +123,7 @@ class alignas(128) Stream {
 
     // --- Any thread.
 
+    uint64_t acked() const { return acked_.load(std::memory_order_relaxed); }
     uint64_t published() const { return published_.load(std::memory_order_acquire); }
     uint64_t published_returns() const { return published_returns_.load(std::memory_order_acquire); }
     // What came before `position` is complete at the target; acquire, as the one that the target did before it told.
@@ -147,6 +153,7 @@ class alignas(128) Stream {
     char* place_of_large_reply(uint64_t* number, size_t bytes);
     void on_large_reply(uint64_t number);
 
+    Rails* rails = nullptr;  // where the network has several
     // The lane's list of those that it has used, and the wire's of those to send.
     Stream* next_of_lane = nullptr;
     std::atomic<Stream*> next_to_send{nullptr};

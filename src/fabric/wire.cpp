@@ -1,6 +1,7 @@
 #include "fabric/wire.h"
 
 #include "base/error.h"
+#include "fabric/card.h"
 #include "os/memfd.h"
 
 #include <cstdio>
@@ -58,14 +59,40 @@ void Wire::hold_back(Inbound* inbound) {
     owes_.store(true, std::memory_order_relaxed);  // a hint for the service thread
 }
 
-bool Wire::poll() {
+void Wire::wait_for_others(Inbound* inbound) {
+    if (inbound->waits)
+        return;
+    inbound->waits = true;
+    inbound->next_to_go_on = to_go_on_;
+    to_go_on_ = inbound;
+}
+
+bool Wire::poll_alone() {
     bool moved = false;
     do {
         if (!try_lock())
             break;
         moved |= work();
         unlock();
-    } while (to_send_.load(std::memory_order_seq_cst) != nullptr);  // pairs with queue
+    } while (to_send_.load(std::memory_order_seq_cst) != nullptr ||  // pairs with queue
+             woken_.load(std::memory_order_seq_cst));  // pairs with wake
+    return moved;
+}
+
+// Wires that others have woken have nobody else: no message may come there that would make somebody poll. One whose
+// lock is taken is left to its holder.
+bool Wire::poll_woken() {
+    bool moved = false;
+    for (int rail = 0; rail < surroundings_.n_rails; ++rail)
+        if (rails_[rail]->woken_.load(std::memory_order_seq_cst))
+            moved |= rails_[rail]->poll_alone();
+    return moved;
+}
+
+bool Wire::poll() {
+    bool moved = poll_alone();
+    if (moved && rails_)
+        while (poll_woken()) continue;
     if (moved && surroundings_.go_on)
         surroundings_.go_on(surroundings_.waiting);
     return moved;
@@ -77,6 +104,7 @@ bool Wire::work() {
     bool moved = false;
     for (int round = 0; round < kRounds; ++round) {
         bool moves = send_queued();
+        moves |= go_on_with_woken();
         if (round == 0)
             moves |= tell_held_back();
         moves |= surroundings_.api->progress(surroundings_.transport, number_);
@@ -102,6 +130,20 @@ bool Wire::send_queued() {
         stream = next;
     }
     return any;
+}
+
+bool Wire::go_on_with_woken() {
+    if (!woken_.load(std::memory_order_relaxed) || !woken_.exchange(false, std::memory_order_seq_cst))
+        return false;
+    Inbound* inbound = to_go_on_;
+    to_go_on_ = nullptr;
+    while (inbound) {
+        Inbound* const next = inbound->next_to_go_on;
+        inbound->waits = false;
+        queue(inbound);
+        inbound = next;
+    }
+    return true;
 }
 
 bool Wire::answer_queued() {
@@ -148,9 +190,11 @@ bool Wire::arm() {
     if (!try_lock())
         return false;
     const bool idle = !work() && to_send_.load(std::memory_order_acquire) == nullptr &&
+                      !woken_.load(std::memory_order_relaxed) &&
                       surroundings_.api->arm(surroundings_.transport, number_);
     unlock();
-    return idle && to_send_.load(std::memory_order_seq_cst) == nullptr;  // pairs with queue
+    return idle && to_send_.load(std::memory_order_seq_cst) == nullptr &&  // pairs with queue
+           !woken_.load(std::memory_order_seq_cst);                        // pairs with wake
 }
 
 void Wire::say(int pe, Header header, const char* body, size_t bytes) {
@@ -175,15 +219,19 @@ Endpoint* Wire::endpoint_of(int pe) {
         memcpy(card, peer.card, bytes);
     else
         bytes = surroundings_.card_of(pe, card, error, sizeof error);
-    if (bytes != 0)
+    const char* mine_there = card;
+    if (bytes != 0 && !find_card(&mine_there, &bytes, surroundings_.rail))
+        snprintf(error, sizeof error, "its card has no rail %d: right would be as many rails on all PEs",
+                 surroundings_.rail);
+    else if (bytes != 0)
         peer.endpoint =
-            surroundings_.api->connect(surroundings_.transport, number_, pe, card, bytes, error, sizeof error);
+            surroundings_.api->connect(surroundings_.transport, number_, pe, mine_there, bytes, error, sizeof error);
     if (!peer.endpoint) {
         surroundings_.lost(pe, error);
         return nullptr;
     }
     char mine[kMostCardBytes];
-    const size_t mine_bytes = surroundings_.api->card(surroundings_.transport, mine);
+    const size_t mine_bytes = surroundings_.own_card(surroundings_.owner, mine);
     char* const copy = static_cast<char*>(malloc(mine_bytes));
     if (!copy)
         base::fatal("network", "no memory for a message of %zu bytes", mine_bytes);
@@ -250,7 +298,9 @@ Inbound& Wire::inbound_of(int pe, uint32_t lane) {
             return *inbound;
     if (lane >= kMostLanes)
         broken(pe, "records of a lane that no PE has");
-    peer.inbounds = new Inbound(*this, pe, lane, peer.inbounds);
+    Delivered* const delivered =
+        surroundings_.n_rails > 1 ? surroundings_.delivered_of(surroundings_.owner, lane, pe) : nullptr;
+    peer.inbounds = new Inbound(*this, pe, lane, delivered, peer.inbounds);
     return *peer.inbounds;
 }
 

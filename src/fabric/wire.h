@@ -34,8 +34,9 @@ struct Surroundings {
     int n_pes = 0;
     // The card of a PE, for the first message to it: its size, or 0 with a message. May block for a while.
     size_t (*card_of)(int pe, char* card, char* error, size_t error_bytes) = nullptr;
-    // A PE does not answer any more. Returns only when this one needs no answer.
+    // A PE does not answer any more; or not on that rail, of several. They return only when this one needs no answer.
     void (*lost)(int pe, const char* reason) = nullptr;
+    void (*rail_lost)(int rail, const char* devices, int pe, const char* reason) = nullptr;
     // Something has moved that a thread may wait for.
     void (*landed)(void* waiting) = nullptr;
     // Called behind a poll that moved something, without the wire's lock: what waits may go on. May be null.
@@ -45,8 +46,14 @@ struct Surroundings {
     Ring ring;
     bool is_native = false;             // some PEs may be put to and got from directly
     size_t full_bytes = kMessageBytes;  // so much is a full message; 1: every record goes by itself
+    int rail = 0;                       // of the wires
+    int n_rails = 1;
     // The stream of one of this PE's lanes to pe, or null. Set by the network.
     Stream* (*stream_of)(void* owner, uint32_t lane, int pe) = nullptr;
+    // How far that lane's streams of pe have come; null where there is one rail. Set by the network.
+    Delivered* (*delivered_of)(void* owner, uint32_t lane, int pe) = nullptr;
+    // This PE's card: its size. Set by the network.
+    size_t (*own_card)(void* owner, char* card) = nullptr;
     // A kPulse has come. Set by the network.
     void (*heard)(void* owner, const Header& header, const char* body, size_t bytes) = nullptr;
     void* owner = nullptr;
@@ -58,6 +65,8 @@ class Wire {
     ~Wire();
     Wire(const Wire&) = delete;
     Wire& operator=(const Wire&) = delete;
+    // Of the same number on all rails, this one, too; before anything is sent.
+    void set_rails(Wire* const* wires) { rails_ = wires; }
 
     // --- Any thread.
 
@@ -93,6 +102,10 @@ class Wire {
     // inbound's acknowledgement goes along with the next records to its PE, or alone with the next poll: who reads a
     // letter often answers it at once.
     void hold_back(Inbound* inbound);
+    // inbound waits for streams on other rails, until they wake this wire.
+    void wait_for_others(Inbound* inbound);
+    // What waits on that rail may go on: before the poll under way has ended.
+    void wake(int rail) { rails_[rail]->woken_.store(true, std::memory_order_seq_cst); }  // pairs with work
     // What pe has announced.
     void receive(int pe, Arrival* arrival, char* to, size_t bytes, Done done, void* argument);
     void refuse(Arrival* arrival);
@@ -117,7 +130,10 @@ class Wire {
 
     bool try_lock() { return !locked_.exchange(true, std::memory_order_seq_cst); }  // pairs with unlock
     void unlock() { locked_.store(false, std::memory_order_seq_cst); }  // and with queue: either side sees the other
+    bool poll_alone();
+    bool poll_woken();
     bool work();
+    bool go_on_with_woken();
     bool send_queued();
     bool answer_queued();
     bool tell_held_back();
@@ -133,6 +149,9 @@ class Wire {
     Peer* peers_;  // of all PEs: zeroes until one is used
     alignas(128) std::atomic<bool> locked_{false};
     alignas(128) std::atomic<Stream*> to_send_{nullptr};  // a stack
+    std::atomic<bool> woken_{false};
+    Wire* const* rails_ = nullptr;  // null: there is one
+    Inbound* to_go_on_ = nullptr;
     Inbound* to_answer_ = nullptr;
     Inbound* to_tell_ = nullptr;
     std::atomic<bool> owes_{false};

@@ -8,6 +8,7 @@
 
 #include <heddle/constants.h>
 #include <heddle/request.h>
+#include <algorithm>
 
 namespace heddle::operations {
 
@@ -31,7 +32,7 @@ Lane& find_lane(Context& context) {
     Lane* lane = context.lanes.load(std::memory_order_acquire);  // pairs with make_lane
     while (lane && !one && lane->producer.thread.load(std::memory_order_relaxed) != thread) lane = lane->next;
     if (!lane)
-        lane = fabric::network->make_lane(context.lanes, thread);
+        lane = fabric::network->make_lane(context.lanes, thread, context::spread_of(context));
     if (!lane)
         base::fatal("network", "no memory for a lane");
     const context::Numbering& numbering = context.numbering;
@@ -61,8 +62,34 @@ inline Lane& lane_of(Context& context) {
     return find_lane(context);
 }
 
+inline Lane& lane_for(const Under& under) {
+    return under.lane ? *under.lane : lane_of(context::context_of(under.ctx));
+}
+
 inline Stream& stream_for(const Under& under, int pe) {
-    return (under.lane ? *under.lane : lane_of(context::context_of(under.ctx))).to(pe);
+    return lane_for(under).to(pe);
+}
+
+bool keeps_order(const Under& under) {
+    return (context::context_of(under.ctx).options & SHMEMX_CTX_ORDERED) != 0;
+}
+
+// Large data in pieces: calls post(stream, at, bytes) for each, with the stream of a rail that has little to do.
+template <class Post>
+void in_pieces(const Under& under, int pe, size_t bytes, Post post) {
+    Stream& stream = stream_for(under, pe);
+    if (!stream.rails)
+        return post(stream, size_t{0}, bytes);
+    const auto rails = static_cast<size_t>(lane_for(under).n_rails);
+    const size_t piece = std::clamp(record::padded(bytes / rails), fabric::kLargeBytes, fabric::kMostPiece);
+    for (size_t at = 0; at < bytes;) {
+        // No piece that is not large, but for the whole.
+        const size_t left = bytes - at, now = left < piece + fabric::kLargeBytes ? left : piece;
+        Stream& quickest = stream.rails->quickest(under.call.function);
+        post(quickest, at, now);
+        stream.rails->posted(quickest, now);
+        at += now;
+    }
 }
 
 Address address_of(const void* address) {
@@ -79,13 +106,16 @@ inline void join_stream(const Under& under, Stream& stream) {
 
 // Whether what is long enough, or waited for, goes past the records; a context that keeps order stays with them.
 bool goes_natively(const Under& under, Stream& stream) {
-    return !(context::context_of(under.ctx).options & SHMEMX_CTX_ORDERED) && stream.is_native(under.call.function);
+    return !keeps_order(under) && stream.is_native(under.call.function);
 }
 
-void wait_for_return(const char* function, Stream& stream) {
-    const uint64_t number = stream.returns();
-    stream.hurry();
-    progress::wait_for_stores(function, &stream, [&] { return stream.has_returned(number); });
+void wait_for_returns(const Under& under, int pe) {
+    const Lane& lane = lane_for(under);
+    lane.all_to(pe, [](Stream& stream) { stream.hurry(); });
+    lane.all_to(pe, [&](Stream& stream) {
+        const uint64_t number = stream.returns();
+        progress::wait_for_stores(under.call.function, &stream, [&] { return stream.has_returned(number); });
+    });
 }
 
 void wait_until_local(const char* function, Stream& stream) {
@@ -118,41 +148,58 @@ bool is_remote(int pe) {
 }
 
 void remote_put(const Under& under, void* dest, const void* source, size_t bytes, int pe) {
-    Stream& stream = stream_for(under, pe);
     const char* const function = under.call.function;
     const Address to = address_of(dest);
-    if (bytes < fabric::kLargeBytes) {
-        stream.publish(record::put(stream.room(function, record::put_bytes(bytes)), to, source, bytes));
-    } else if (goes_natively(under, stream)) {
-        stream.put_native(function, to, static_cast<const char*>(source), bytes);
-    } else {
-        stream.put_large(function, to, static_cast<const char*>(source), bytes);
-        if (context::context_of(under.ctx).options & SHMEMX_CTX_ORDERED)
-            stream.order(function);
+    const auto* const from = static_cast<const char*>(source);
+    if (bytes < fabric::kLargeBytes || keeps_order(under)) {
+        // What keeps order stays in the stream: large data beside it would have to be waited for.
+        for (size_t at = 0; at < bytes; at += fabric::kLargeBytes) {
+            Stream& stream = stream_for(under, pe);
+            const size_t now = std::min(bytes - at, fabric::kLargeBytes);
+            char* const place = stream.room(function, record::put_bytes(now));
+            stream.publish(record::put(place, {to.offset + at, to.region}, from + at, now));
+            join_stream(under, stream);
+        }
+        return;
     }
-    join_stream(under, stream);
-    if (under.blocking && bytes >= fabric::kLargeBytes)
-        wait_until_local(function, stream);
+    in_pieces(under, pe, bytes, [&](Stream& stream, size_t at, size_t now) {
+        const Address piece = {to.offset + at, to.region};
+        if (goes_natively(under, stream))
+            stream.put_native(function, piece, from + at, now);
+        else
+            stream.put_large(function, piece, from + at, now);
+        join_stream(under, stream);
+    });
+    if (under.blocking)
+        remote_put_done(under, pe);
 }
 
 void remote_put_done(const Under& under, int pe) {
-    wait_until_local(under.call.function, stream_for(under, pe));
+    lane_for(under).all_to(pe, [&](Stream& stream) { wait_until_local(under.call.function, stream); });
 }
 
 void remote_get(const Under& under, void* dest, const void* source, size_t bytes, int pe) {
-    Stream& stream = stream_for(under, pe);
     const char* const function = under.call.function;
-    // Behind what is under way a short one takes no longer as a record, and sees it.
-    const bool alone = under.blocking && stream.is_complete(stream.position());
-    if ((alone || bytes >= fabric::kLargeBytes) && goes_natively(under, stream)) {
-        stream.get_native(function, static_cast<char*>(dest), address_of(source), bytes);
-    } else {
-        stream.expect_return(function, dest, bytes);
-        stream.publish(record::get(stream.room(function, record::kMostShort), address_of(source), bytes));
-    }
-    join_stream(under, stream);
+    const Address from = address_of(source);
+    auto* const to = static_cast<char*>(dest);
+    const auto post = [&](Stream& stream, size_t at, size_t now) {
+        const Address piece = {from.offset + at, from.region};
+        // Behind what is under way a short one takes no longer as a record, and sees it.
+        const bool alone = under.blocking && stream.is_complete(stream.position());
+        if ((alone || now >= fabric::kLargeBytes) && goes_natively(under, stream)) {
+            stream.get_native(function, to + at, piece, now);
+        } else {
+            stream.expect_return(function, to + at, now);
+            stream.publish(record::get(stream.room(function, record::kMostShort), piece, now));
+        }
+        join_stream(under, stream);
+    };
+    if (bytes < fabric::kLargeBytes)
+        post(stream_for(under, pe), 0, bytes);
+    else
+        in_pieces(under, pe, bytes, post);
     if (under.blocking)
-        wait_for_return(function, stream);
+        wait_for_returns(under, pe);
 }
 
 void remote_amo(const Under& under, heddle_amo_op op, void* fetch, const void* dest, uint64_t operand, uint64_t compare,
@@ -165,40 +212,42 @@ void remote_amo(const Under& under, heddle_amo_op op, void* fetch, const void* d
                                   bytes, fetch != nullptr));
     join_stream(under, stream);
     if (under.blocking && fetch)
-        wait_for_return(function, stream);
+        wait_for_returns(under, pe);
 }
 
 void remote_signal(const Under& under, uint64_t* sig_addr, uint64_t value, int sig_op, int pe) {
-    Stream& stream = stream_for(under, pe);
     const char* const function = under.call.function;
-    stream.order(function);
+    lane_for(under).order(function, pe);
+    Stream& stream = stream_for(under, pe);
     stream.publish(record::signal(stream.room(function, record::kMostShort), address_of(sig_addr), value,
                                   sig_op == SHMEM_SIGNAL_ADD));
     join_stream(under, stream);
 }
 
 void remote_letter(const Under& under, int pe, uint64_t key, uint32_t from, const void* data, size_t bytes) {
-    Stream& stream = stream_for(under, pe);
+    Lane& lane = lane_for(under);
+    lane.order(under.call.function, pe);
+    Stream& stream = lane.to(pe);
     stream.publish(
         record::letter(stream.room(under.call.function, record::letter_bytes(bytes)), key, from, data, bytes));
 }
 
 void remote_put_letter(const Under& under, void* dest, const void* source, size_t bytes, int pe, uint64_t key,
                        uint32_t from) {
-    Stream& stream = stream_for(under, pe);
+    Lane& lane = lane_for(under);
     const char* const function = under.call.function;
-    if (bytes < fabric::kLargeBytes) {
+    if (bytes < fabric::kLargeBytes && lane.n_rails == 1) {
+        Stream& stream = lane.to(pe);
         char* const at = stream.room(function, record::put_bytes(bytes) + record::letter_bytes(0));
         stream.publish(record::letter(record::put(at, address_of(dest), source, bytes), key, from, nullptr, 0));
         return;
     }
     remote_put(under, dest, source, bytes, pe);
-    stream.order(function);
     remote_letter(under, pe, key, from, nullptr, 0);
 }
 
 void remote_go(const Under& under, int pe) {
-    stream_for(under, pe).hurry();
+    lane_for(under).all_to(pe, [](Stream& stream) { stream.hurry(); });
     fabric::network->poll();
 }
 
@@ -208,18 +257,19 @@ void remote_fence(const char* function, shmem_ctx_t ctx) {
     const void* const thread = fabric::this_thread();
     for (Lane* lane = context.lanes.load(std::memory_order_acquire); lane; lane = lane->next) {  // pairs with make_lane
         const bool mine = one || lane->producer.thread.load(std::memory_order_relaxed) == thread;
-        lane->all([&](Stream& stream) {
-            if (mine)
-                stream.order(function);
-            else if (!stream.is_quiet())  // another thread's stream does not order what this one's brings
+        if (mine) {
+            lane->order_all(function);
+            continue;
+        }
+        lane->all([&](Stream& stream) {  // another thread's stream does not order what this one's brings
+            if (!stream.is_quiet())
                 stream.hurry();
             return true;
         });
-        if (!mine)
-            lane->all([&](Stream& stream) {
-                finish(function, stream);
-                return true;
-            });
+        lane->all([&](Stream& stream) {
+            finish(function, stream);
+            return true;
+        });
     }
 }
 
@@ -254,10 +304,7 @@ void remote_quiet_to(const char* function, shmem_ctx_t ctx, const int* pes, size
     const context::Numbering numbering = context.numbering;
     const auto each = [&](auto visit) {
         for (Lane* lane = context.lanes.load(std::memory_order_acquire); lane; lane = lane->next)
-            for (size_t i = 0; i < npes; ++i)
-                if (Stream* stream =
-                        lane->streams[numbering.pe(pes[i])].load(std::memory_order_acquire))  // pairs with open
-                    visit(*stream);
+            for (size_t i = 0; i < npes; ++i) lane->all_to(numbering.pe(pes[i]), visit);
     };
     each([](Stream& stream) { stream.hurry(); });
     each([&](Stream& stream) { finish(function, stream); });

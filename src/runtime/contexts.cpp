@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "context/context.h"
+#include "fabric/network.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
 #include "operations/order.h"
@@ -90,8 +91,14 @@ int context_info(const char* function, shmem_ctx_t ctx, shmemx_ctx_info_t* info)
     const context::Context& context = context::context_of(ctx);
     info->options = context.options;
     info->given = context.options;
-    info->lane = -1;
+    const fabric::Lane* const lane = context.lanes.load(std::memory_order_acquire);  // pairs with make_lane
+    info->lane = lane ? static_cast<int>(lane->producer.lane) : -1;
     info->bytes = HEDDLE_CONTEXT_BYTES;
+    const fabric::Spread spread = context::spread_of(context);
+    if (fabric::network)
+        info->rails = spread == fabric::Spread::kOneRail ? 1 : fabric::network->rails();
+    if (context.options & SHMEMX_CTX_ORDERED)
+        info->order = info->rails > 1 ? SHMEMX_ORDER_REORDER : SHMEMX_ORDER_RAIL;
     return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "context/context.h"
 #include "context/request.h"
 #include "fabric/network.h"
+#include "fabric/rail_devices.h"
 #include "memory/node_memory.h"
 #include "memory/peers.h"
 #include "memory/static_data.h"
@@ -215,15 +216,27 @@ bool build_memory(const char* function, char* error) {
 // From when this PE has all its answers until it starts again: others may be gone then, and nothing is lost by it.
 HEDDLE_PE_LOCAL std::atomic<bool> is_leaving{false};
 
-// Says which PE is lost, and ends this one.
-void lose(int pe, const char* reason) {
+// What ends this PE for a peer that does not answer: false when it needs no answer any more.
+bool may_be_lost() {
     if (is_leaving.load(std::memory_order_relaxed))  // set by the thread that then waits for all in stop
-        return;
+        return false;
     // A launcher that notices by itself names a PE that has ended, and gives up a host that is cut off; one that is
     // told first waits for that host for minutes (Open MPI 4.1).
     constexpr uint64_t kLauncherNs = 1000000000;
     os::sleep_ns(kLauncherNs);
-    base::fatal("network", "PE %d does not answer any more: %s", pe, reason);
+    return true;
+}
+
+// Says which PE is lost, and ends this one.
+void lose(int pe, const char* reason) {
+    if (may_be_lost())
+        base::fatal("network", "PE %d does not answer any more: %s", pe, reason);
+}
+
+// The same where it is one rail to it.
+void lose_rail(int rail, const char* devices, int pe, const char* reason) {
+    if (may_be_lost())
+        base::fatal("network", "rail %d (%s) to PE %d does not work any more: %s", rail, devices, pe, reason);
 }
 
 // The first PEs of the nodes before and behind this one's; none when this is not the first of its own.
@@ -252,6 +265,7 @@ bool open_network(char* error) {
         surroundings.n_pes = job.n_pes;
         surroundings.card_of = bootstrap::card_of;
         surroundings.lost = lose;
+        surroundings.rail_lost = lose_rail;
         surroundings.landed = [](void* engine) { static_cast<progress::Engine*>(engine)->look_again(); };
         surroundings.go_on = [](void* engine) { static_cast<progress::Engine*>(engine)->drive(); };
         surroundings.waiting = progress::engine;
@@ -264,9 +278,11 @@ bool open_network(char* error) {
         const uint64_t turns = (static_cast<uint64_t>(job.n_slots) + job.cores - 1) / job.cores;
         options.silence_ns = base::settings.net_silence_s * 1000000000 * turns;
         options.plugin = "libheddle_ucx.so";
-        options.transport = {base::settings.net_devices, base::settings.net_transports,
-                             std::max(1, static_cast<int>(base::settings.net_wires)), fabric::kMessageBytes,
-                             static_cast<fabric::Protocol>(base::settings.net_protocol)};
+        if (!fabric::deal_devices(base::settings.net_devices, base::settings.net_rails, &options.rails, error,
+                                  kErrorBytes))
+            return false;
+        options.transport = {"", base::settings.net_transports, std::max(1, static_cast<int>(base::settings.net_wires)),
+                             fabric::kMessageBytes, static_cast<fabric::Protocol>(base::settings.net_protocol)};
         fabric::network = fabric::Network::open(options, surroundings, error, kErrorBytes).release();
         if (!fabric::network)
             return false;

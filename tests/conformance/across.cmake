@@ -72,6 +72,22 @@ foreach(transport shm tcp)
         SHMEM_SYMMETRIC_SIZE=64M ${leaks})
 endforeach()
 
+# Over two rails, which share an interface here; ordered contexts on both, and on one.
+foreach(program rma_inline signals_inline requests_inline large_inline context_kinds_inline order_of_contexts move_inline
+        sequences nonblocking_requests stress)
+    conformance_test(across.rails.${program} conformance_${program} 3 HEDDLE_NODE_PES=1 HEDDLE_NET_TRANSPORTS=tcp
+        HEDDLE_NET_RAILS=2 HEDDLE_NET_DEVICES=lo,lo HEDDLE_ORDER=reorder HEDDLE_TEST_CTX=1 SHMEM_SYMMETRIC_SIZE=64M
+        ${leaks})
+endforeach()
+foreach(order rail reorder)
+    conformance_test(across.rails.order_of_contexts.${order} conformance_order_of_contexts 4 HEDDLE_NODE_PES=2
+        HEDDLE_NET_TRANSPORTS=tcp HEDDLE_NET_RAILS=3 HEDDLE_NET_DEVICES=lo,lo,lo HEDDLE_ORDER=${order}
+        HEDDLE_NET_WIRES=2 SHMEM_SYMMETRIC_SIZE=64M ${leaks})
+    conformance_test(across.rails.native.${order} conformance_order_of_contexts 2 HEDDLE_NODE_PES=1
+        HEDDLE_NET_PROTOCOL=native HEDDLE_NET_TRANSPORTS=tcp HEDDLE_NET_RAILS=2 HEDDLE_NET_DEVICES=lo,lo
+        HEDDLE_ORDER=${order} SHMEM_SYMMETRIC_SIZE=64M ${leaks})
+endforeach()
+
 conformance_program(conformance_letters letters.cpp)
 if(NOT HEDDLE_SANITIZER)
     add_test(NAME conformance.letters COMMAND ${Python3_EXECUTABLE} -B -m pytest -q -p no:cacheprovider

@@ -4,6 +4,7 @@
 
 #include <heddle/hot_path.h>
 #include <shmemx.h>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -23,6 +24,17 @@ shmem_ctx_t create(bool on_team, shmem_team_t team, long options) {
     CHECK_EQ(on_team ? shmem_team_create_ctx(team, options, &ctx) : shmem_ctx_create(options, &ctx), 0);
     CHECK(ctx != SHMEM_CTX_INVALID);
     return ctx;
+}
+
+const char* text(const char* name) {
+    const char* const found = getenv(name);
+    return found ? found : "";
+}
+
+// Of the network; 0: there is none.
+int n_rails() {
+    const auto node_pes = static_cast<int>(number("HEDDLE_NODE_PES", 0));
+    return node_pes == 0 || node_pes >= n_pes ? 0 : static_cast<int>(number("HEDDLE_NET_RAILS", 1));
 }
 
 size_t bytes_of(shmem_ctx_t ctx) {
@@ -74,7 +86,11 @@ void kinds() {
                 CHECK_EQ(info.given & order, order);
                 CHECK_EQ(info.lane, -1);  // no network
                 CHECK_EQ(info.lock, 0);
-                CHECK_EQ(info.rails, 0);
+                const bool reorders = strcmp(text("HEDDLE_ORDER"), "reorder") == 0;
+                CHECK_EQ(info.rails, order == SHMEMX_CTX_ORDERED && !reorders ? std::min(n_rails(), 1) : n_rails());
+                CHECK_EQ(info.order, order != SHMEMX_CTX_ORDERED ? SHMEMX_ORDER_NONE
+                                     : info.rails > 1            ? SHMEMX_ORDER_REORDER
+                                                                 : SHMEMX_ORDER_RAIL);
                 CHECK(info.bytes > 0 && info.bytes <= 4096);
                 use(ctx, on_team ? n_pes - 1 - next : next);
                 shmem_ctx_destroy(ctx);

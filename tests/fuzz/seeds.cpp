@@ -13,7 +13,7 @@
 namespace heddle::fabric {
 namespace {
 
-constexpr int kOurs = 1, kLarge = 2, kLate = 32, kAsIs = 64;
+constexpr int kOurs = 1, kLarge = 2, kLate = 32, kAsIs = 64, kSecond = 128;
 constexpr Address kHeap = {0, RegionName::kHeap}, kData = {0, RegionName::kData};
 
 // An input as tests/fuzz/wire_fuzz.cpp takes it apart.
@@ -105,13 +105,18 @@ void write_all(const std::string& folder) {
         .message(kReply, kOurs, 7, "12345678", 1, 100)
         .write(folder, "large_reply");
     Input(8).message(kAck, kOurs, 16, "").write(folder, "large_put_acknowledged");
+    const std::string card("\1\0c\1\0c", 6);  // of two rails
     Input(31)
-        .message(kHello, kOurs, 0, "card")
-        .message(kHello, kOurs, 0, "card")
+        .message(kHello, kOurs, 0, card)
+        .message(kHello, kOurs, 0, card)
         .records(one_of_each())
         .message(kAck, kOurs, 0, "")
         .write(folder, "hello");
     Input(0).records(one_of_each(), 0).large(kLargeData, 0, 1000, 0).records(word).write(folder, "stranger");
+    Records waits;
+    waits.put_word({16}, 1).after(1, 16).put_word({24}, 2).after(1, 32).put_word({32}, 3);
+    Input(64).records(waits).records(word, kOurs | kSecond).records(word, kOurs | kSecond).write(folder, "rails");
+    Input(64).records(Records().after(0, 0).put_word({16}, 1)).write(folder, "rail_waits_for_itself");
 }
 
 }  // namespace

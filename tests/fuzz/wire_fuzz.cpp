@@ -1,10 +1,10 @@
-// Bytes from the network, as a fuzzer makes them, given to a wire as messages: nothing outside of this PE's regions,
+// Bytes from the network, as a fuzzer makes them, given to wires as messages: nothing outside of this PE's regions,
 // and of what its program waits for, may be read or written, and nothing but a refusal may end it.
 //
 // An input is a byte that says what this PE has asked for (Program), and messages, each
 //     byte   bit 0 of this job, 1 large, 2 to 4 kind, 5 large bodies come later, 6 the position of records is
 //     `position`
-//            and not behind the records before
+//            and not behind the records before, 7 on the second rail where there are two
 //     byte   sender
 //     byte   lane
 //     word   position
@@ -14,6 +14,8 @@
 // A refusal ends the input: base::fatal is this file's own and throws, which is why src/fabric is compiled once more
 // for it, with exceptions.
 #include "base/error.h"
+#include "fabric/card.h"
+#include "fabric/delivered.h"
 #include "fabric/stream.h"
 #include "fabric/wire.h"
 #include "progress/wait_policy.h"
@@ -22,7 +24,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace heddle {
@@ -62,7 +66,7 @@ struct Transport {
 namespace {
 
 constexpr uint64_t kToken = 0x600d;
-constexpr int kPes = 3;
+constexpr int kPes = 3, kRails = 2;
 constexpr size_t kHeapBytes = 36 * 1024, kDataBytes = 40;
 
 // --- A transport that has sent all at once, and reads all of it.
@@ -129,9 +133,13 @@ const TransportApi kApi = {"fuzz",  nullptr, nullptr, is_native, card,     conne
 
 // --- The PE
 
+size_t own_card(void*, char* card) {
+    size_t bytes = 0;
+    for (int rail = 0; rail < kRails; ++rail) add_card(kApi, nullptr, card, &bytes);
+    return bytes;
+}
 size_t card_of(int, char* card, char*, size_t) {
-    *card = 'c';
-    return 1;
+    return own_card(nullptr, card);
 }
 void lost(int, const char*) {
     throw Refused();
@@ -179,6 +187,8 @@ Stream* stream_of(void* owner, uint32_t lane, int pe) {
     return lane == 0 && pe == 1 ? &(*static_cast<Program**>(owner))->stream() : nullptr;
 }
 
+std::map<std::pair<uint32_t, int>, Delivered>* of_lanes;
+
 // Takes the input apart; zeroes where it has ended.
 class Input {
   public:
@@ -207,8 +217,11 @@ class Input {
     size_t left_;
 };
 
-void give_message(Input& input, Wire& wire, Transport& transport, uint64_t* behind) {
+// On one of the wires; each has its own stream, which goes on where it was.
+void give_message(Input& input, Wire* const* wires, int n_rails, Transport& transport, uint64_t (&behind)[kRails]) {
     const auto flags = input.take<uint8_t>();
+    const int rail = flags >> 7 & (n_rails - 1);
+    Wire& wire = *wires[rail];
     Header header;
     header.token = flags & 1 ? kToken : 0;
     header.kind = static_cast<MessageKind>(flags >> 2 & 7);
@@ -220,14 +233,14 @@ void give_message(Input& input, Wire& wire, Transport& transport, uint64_t* behi
     const auto bytes = input.take<uint16_t>();
     transport.late = flags & 32;
     if (header.kind == MessageKind::kRecords && !(flags & 64))
-        header.position = *behind;
+        header.position = behind[rail];
     if (flags & 2) {
         transport.arrivals.push_back(std::make_unique<Arrival>(Arrival{bytes, nullptr, nullptr, nullptr, false}));
         wire.announced(header, bytes, transport.arrivals.back().get());
     } else {
         const std::vector<char> body = input.body(bytes);
         if (header.kind == MessageKind::kRecords)
-            *behind += body.size();
+            behind[rail] += body.size();
         wire.arrived(header, body.data(), body.size());
     }
     wire.poll();
@@ -253,16 +266,26 @@ void run(const uint8_t* bytes, size_t size) {
     surroundings.lost = lost;
     surroundings.landed = landed;
     surroundings.stream_of = stream_of;
+    surroundings.own_card = own_card;
+    std::map<std::pair<uint32_t, int>, Delivered> delivered;
+    of_lanes = &delivered;
+    surroundings.delivered_of = [](void*, uint32_t lane, int pe) { return &(*of_lanes)[{lane, pe}]; };
     surroundings.heard = [](void*, const Header&, const char*, size_t) {};
     surroundings.owner = &asked;
     const auto asks = input.take<uint8_t>();
     surroundings.is_native = asks & 32;
-    Wire wire(surroundings, 0);
+    surroundings.n_rails = asks & 64 ? kRails : 1;
+    Surroundings of_second = surroundings;
+    of_second.rail = 1;
+    Wire wire(surroundings, 0), second(of_second, 0);
+    Wire* const wires[kRails] = {&wire, &second};
+    if (surroundings.n_rails > 1)
+        for (Wire* const each : wires) each->set_rails(wires);
     Program program(wire, asks);
     asked = &program;
     try {
-        uint64_t behind = 0;
-        while (!input.has_ended()) give_message(input, wire, transport, &behind);
+        uint64_t behind[kRails] = {};
+        while (!input.has_ended()) give_message(input, wires, surroundings.n_rails, transport, behind);
     } catch (const Refused&) {
     }
     progress(&transport, 0);  // what was under way still comes

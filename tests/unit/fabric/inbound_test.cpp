@@ -34,13 +34,13 @@ class InboundTest : public testing::Test {
         cable.receiving.push_back(std::make_unique<Arrival>(
             Arrival{header, &pair[1].transport(), body.data(), body.size(), nullptr, nullptr}));
         Arrival* const arrival = cable.receiving.back().get();
-        me.wire->announced(header, body.size(), arrival);
+        me.wire().announced(header, body.size(), arrival);
         return arrival;
     }
     // What PE 0 has last acknowledged.
     uint64_t acknowledged() {
-        me.wire->poll();
-        me.wire->poll();  // what was held back
+        me.wire().poll();
+        me.wire().poll();  // what was held back
         for (auto sent = cable.sent.rbegin(); sent != cable.sent.rend(); ++sent)
             if (sent->kind == MessageKind::kAck || sent->kind == MessageKind::kReply)
                 return sent->kind == MessageKind::kAck ? sent->position : sent->complete;
@@ -97,12 +97,12 @@ TEST_F(InboundTest, LargeDataMayBeAnnouncedBeforeItsRecordOrBehindIt) {
     announce(MessageKind::kLargeData, both.ends()[0], second);
     EXPECT_EQ(acknowledged(), 0u);
     records(0, both);
-    me.wire->poll();
+    me.wire().poll();
     EXPECT_EQ(std::string(me.heap() + 50000, second.size()), second);
     EXPECT_EQ(me.word(20000), 0u);  // the first is not there
     EXPECT_EQ(acknowledged(), 0u);
     announce(MessageKind::kLargeData, 0, first);
-    me.wire->poll();
+    me.wire().poll();
     EXPECT_EQ(std::string(me.heap(), first.size()), first);
     EXPECT_EQ(me.word(20000), 7u);
     EXPECT_EQ(acknowledged(), both.size());
@@ -140,7 +140,7 @@ TEST_F(InboundTest, RepliesAreNumberedInTheOrderOfTheRecordsThatAsk) {
     Records asks;
     asks.get({0}, 5).atomic({8}, HEDDLE_AMO_FETCH, 0, 0, 8, true).get({0}, kLargeBytes).get({16}, 8).get({0}, 70000);
     records(0, asks);
-    me.wire->poll();
+    me.wire().poll();
     std::vector<Header> replies;
     for (const Header& header : cable.sent)
         if (header.kind == MessageKind::kReply || header.kind == MessageKind::kLargeReply)
@@ -160,25 +160,25 @@ TEST_F(InboundTest, WhatBringsALetterIsAcknowledgedByTheAnswerOrByTheNextPoll) {
     };
     Records first, second, third;
     records(0, first.put_word({0}, 1).letter(9, 0, "a"));
-    me.wire->poll();
+    me.wire().poll();
     EXPECT_EQ(acks(), 0u);
     publish(me.to_other(), record::kMostShort, [](char* at) { return record::letter(at, 9, 0, nullptr, 0); });
     EXPECT_EQ(acks(), 0u);
     EXPECT_EQ(last_records().count, kLane + 1);
     EXPECT_EQ(last_records().complete, first.size());
-    me.wire->poll();
+    me.wire().poll();
     EXPECT_EQ(acks(), 0u);  // it has been told
 
     records(first.size(), second.letter(9, 0, "b"));
-    me.wire->poll();
+    me.wire().poll();
     EXPECT_EQ(acks(), 0u);
-    EXPECT_TRUE(me.wire->owes());
-    me.wire->poll();
+    EXPECT_TRUE(me.wire().owes());
+    me.wire().poll();
     EXPECT_EQ(acks(), 1u);
-    EXPECT_FALSE(me.wire->owes());
+    EXPECT_FALSE(me.wire().owes());
 
     records(first.size() + second.size(), third.put_word({0}, 2));
-    me.wire->poll();
+    me.wire().poll();
     EXPECT_EQ(acks(), 2u);  // no letter: at once
 }
 
@@ -193,7 +193,7 @@ TEST_F(InboundTest, StrangersAreRefusedAndTouchNothing) {
                                  Header{.token = kToken, .kind = MessageKind::kRecords, .pe = -1},
                                  Header{.token = 1, .position = UINT64_MAX, .kind = MessageKind::kAck, .pe = 1},
                                  Header{.token = 1, .kind = static_cast<MessageKind>(99), .pe = 1}})
-        me.wire->arrived(header, word.data(), word.size());
+        me.wire().arrived(header, word.data(), word.size());
     announce(MessageKind::kLargeData, 0, large, kLane, kToken ^ 1);
     announce(MessageKind::kLargeData, 0, large, kLane, kToken, 2);
     EXPECT_EQ(testing::internal::GetCapturedStderr(),
@@ -298,7 +298,7 @@ TEST_F(InboundDeathTest, RepliesThatNobodyAskedFor) {
     EXPECT_BROKEN(announce_reply(2, large + "x"), "a large reply to what this PE has not asked");
     announce_reply(2, large);
     EXPECT_BROKEN(announce_reply(2, large), "a large reply to what this PE has not asked");  // it is on its way
-    me.wire->poll();
+    me.wire().poll();
     EXPECT_EQ(big, large);
     EXPECT_BROKEN(announce_reply(2, large), "a large reply to what this PE has not asked");
     message(MessageKind::kReply, 1, word, 1);

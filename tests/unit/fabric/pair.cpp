@@ -1,11 +1,13 @@
 #include "unit/fabric/pair.h"
 
+#include "fabric/card.h"
 #include "os/asymmetric_fence.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace heddle::fabric {
 
@@ -15,7 +17,7 @@ Pe* world[2];  // for cards
 Pair* current;
 
 size_t card_of(int pe, char* card, char*, size_t) {
-    return fake_api.card(&world[pe]->transport(), card);
+    return world[pe]->card(card);
 }
 
 void lost(int pe, const char* reason) {
@@ -27,94 +29,137 @@ void lost(int pe, const char* reason) {
 
 void landed(void*) {}
 
-Wire& wire_of(void* owner) {
-    return *static_cast<Pe*>(owner)->wire;
-}
-
-void arrived(void* owner, int, const void* bytes, const char* body, size_t body_bytes) {
-    Header header;
-    memcpy(&header, bytes, sizeof header);
-    wire_of(owner).arrived(header, body, body_bytes);
-}
-
-void announced(void* owner, int, const void* bytes, size_t body_bytes, Arrival* arrival) {
-    Header header;
-    memcpy(&header, bytes, sizeof header);
-    wire_of(owner).announced(header, body_bytes, arrival);
-}
-
-void failed(void*, int, int pe, const char* reason) {
-    lost(pe, reason);
-}
-
-void heard(void* owner, const Header& header, const char* body, size_t bytes) {
-    if (Pulse* pulse = static_cast<Pe*>(owner)->pulse)
-        pulse->heard(header, body, bytes);
-}
-
 bool poll_current() {
     return current->instead ? current->instead() : current->poll();
 }
 
 }  // namespace
 
-Pe::Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes)
-    : number_(number), heap_(heap_bytes / sizeof(uint64_t)) {
+// What wires and transports call: their owner is a rail of a PE.
+struct PairEvents {
+    static Pe::Rail& rail_of(void* owner) { return *static_cast<Pe::Rail*>(owner); }
+    static void arrived(void* owner, int, const void* bytes, const char* body, size_t body_bytes) {
+        Header header;
+        memcpy(&header, bytes, sizeof header);
+        rail_of(owner).wire->arrived(header, body, body_bytes);
+    }
+    static void announced(void* owner, int, const void* bytes, size_t body_bytes, Arrival* arrival) {
+        Header header;
+        memcpy(&header, bytes, sizeof header);
+        rail_of(owner).wire->announced(header, body_bytes, arrival);
+    }
+    static void failed(void*, int, int pe, const char* reason) { lost(pe, reason); }
+    static void heard(void* owner, const Header& header, const char* body, size_t bytes) {
+        if (Pulse* pulse = rail_of(owner).pe->pulse)
+            pulse->heard(header, body, bytes);
+    }
+    static Stream* stream_of(void* owner, uint32_t lane, int pe) {
+        const Pe::Rail& rail = rail_of(owner);
+        return lane < kLanes && pe == 1 - rail.pe->number_ ? rail.pe->lanes_[lane].find(pe, rail.surroundings.rail)
+                                                           : nullptr;
+    }
+    static Delivered* delivered_of(void* owner, uint32_t lane, int) { return &rail_of(owner).pe->delivered_[lane]; }
+    static size_t own_card(void* owner, char* card) { return rail_of(owner).pe->card(card); }
+};
+
+Pe::Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, int n_rails, Spread spread)
+    : number_(number), n_rails_(n_rails), heap_(heap_bytes / sizeof(uint64_t)) {
     world[number] = this;
-    char error[1];
-    fake_habits = habits;
-    fake_habits.seed = habits.seed * 2 + static_cast<uint64_t>(number);
-    const Options options = {
-        "", "", 1, kMessageBytes, habits.native ? Protocol::kNative : Protocol::kBatch, {{heap(), heap_bytes}, {}}};
-    fake_api.open(options, {this, arrived, announced, failed}, &transport_, error, sizeof error);
-    surroundings_.api = &fake_api;
-    surroundings_.transport = transport_;
-    surroundings_.regions.of[0] = {heap(), heap_bytes};
-    surroundings_.token = kToken;
-    surroundings_.mailbox = &mailbox;
-    surroundings_.pe = number;
-    surroundings_.n_pes = 2;
-    surroundings_.card_of = card_of;
-    surroundings_.lost = lost;
-    surroundings_.landed = landed;
-    surroundings_.stream_of = stream_of;
-    surroundings_.owner = this;
-    surroundings_.heard = heard;
-    surroundings_.full_bytes = full_bytes;
-    surroundings_.ring = {1 - number, 1 - number};
-    surroundings_.is_native = habits.native;
-    wire = std::make_unique<Wire>(surroundings_, 0);
-    for (uint32_t lane = 0; lane < kLanes; ++lane) {
-        producers_[lane].lane = lane;
-        streams_.push_back(std::make_unique<Stream>(*wire, producers_[lane], 1 - number));
+    for (int rail = 0; rail < n_rails; ++rail) open_rail(rail, heap_bytes, habits, full_bytes);
+    for (int rail = 0; rail < n_rails && n_rails > 1; ++rail) wires_[rail]->set_rails(wires_);
+    for (uint32_t i = 0; i < kLanes; ++i) {
+        lanes_[i].producer.lane = i;
+        lanes_[i].spread = spread;
+        lanes_[i].n_rails = n_rails;
+        lanes_[i].home_rail = static_cast<int>(i) % n_rails;
+        std::copy_n(wires_, n_rails, lanes_[i].wires);
+        lanes_[i].streams = streams_[i];
+        lanes_[i].rails = rails_to_[i];
     }
 }
 
+void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes) {
+    Rail& rail = rails_[number];
+    rail.pe = this;
+    char error[1];
+    fake_habits = habits;
+    fake_habits.seed = (habits.seed * kMostRails + static_cast<uint64_t>(number)) * 2 + static_cast<uint64_t>(number_);
+    const Options options = {
+        "", "", 1, kMessageBytes, habits.native ? Protocol::kNative : Protocol::kBatch, {{heap(), heap_bytes}, {}}};
+    Surroundings& surroundings = rail.surroundings;
+    fake_api.open(options, {&rail, PairEvents::arrived, PairEvents::announced, PairEvents::failed},
+                  &surroundings.transport, error, sizeof error);
+    surroundings.api = &fake_api;
+    surroundings.regions.of[0] = {heap(), heap_bytes};
+    surroundings.token = kToken;
+    surroundings.mailbox = &mailbox;
+    surroundings.pe = number_;
+    surroundings.n_pes = 2;
+    surroundings.rail = number;
+    surroundings.n_rails = n_rails_;
+    surroundings.card_of = card_of;
+    surroundings.own_card = PairEvents::own_card;
+    surroundings.lost = lost;
+    surroundings.landed = landed;
+    surroundings.stream_of = PairEvents::stream_of;
+    surroundings.delivered_of = PairEvents::delivered_of;
+    surroundings.owner = &rail;
+    surroundings.heard = PairEvents::heard;
+    surroundings.full_bytes = full_bytes;
+    surroundings.ring = {1 - number_, 1 - number_};
+    surroundings.is_native = habits.native;
+    rail.wire = std::make_unique<Wire>(surroundings, 0);
+    wires_[number] = rail.wire.get();
+}
+
 Pe::~Pe() {
-    fake_api.close(transport_);
+    for (int rail = 0; rail < n_rails_; ++rail) fake_api.close(rails_[rail].surroundings.transport);
+    for (Lane& lane : lanes_) {
+        for (Stream* stream = lane.used.load(std::memory_order_relaxed); stream;)
+            delete std::exchange(stream, stream->next_of_lane);
+        for (Rails* rails = lane.all_rails; rails;) delete std::exchange(rails, rails->next);
+    }
 }
 
-Stream* Pe::stream_of(void* owner, uint32_t lane, int pe) {
-    Pe* const me = static_cast<Pe*>(owner);
-    return lane < kLanes && pe == 1 - me->number_ ? me->streams_[lane].get() : nullptr;
+size_t Pe::card(char* card) const {
+    size_t bytes = 0;
+    for (int rail = 0; rail < n_rails_; ++rail) add_card(fake_api, rails_[rail].surroundings.transport, card, &bytes);
+    return bytes;
 }
 
-size_t Pe::sent(MessageKind kind) {
-    return static_cast<size_t>(std::count_if(cable().sent.begin(), cable().sent.end(),
+size_t Pe::sent(MessageKind kind, int rail) {
+    return static_cast<size_t>(std::count_if(cable(rail).sent.begin(), cable(rail).sent.end(),
                                              [&](const Header& header) { return header.kind == kind; }));
 }
 
 void Pe::arrives(Header header, const char* body, size_t bytes) {
     header.token = kToken;
     header.pe = 1 - number_;
-    wire->arrived(header, body, bytes);
+    wire().arrived(header, body, bytes);
 }
 
-Pair::Pair(const Habits& habits, size_t heap_bytes, size_t full_bytes) {
+bool Pe::poll() {
+    bool moved = false;
+    for (int rail = 0; rail < n_rails_; ++rail) moved |= wires_[rail]->poll();
+    return moved;
+}
+
+bool Pe::is_empty() {
+    for (int rail = 0; rail < n_rails_; ++rail)
+        if (!transport(rail).is_empty())
+            return false;
+    return true;
+}
+
+bool Pe::is_quiet(uint32_t number) {
+    return lanes_[number].all([](Stream& stream) { return stream.is_quiet(); });
+}
+
+Pair::Pair(const Habits& habits, size_t heap_bytes, size_t full_bytes, int n_rails, Spread spread) {
     if (!os::prepare_heavy_fence())
         abort();
     for (int number = 0; number < 2; ++number)
-        pes_[number] = std::make_unique<Pe>(number, heap_bytes, habits, full_bytes);
+        pes_[number] = std::make_unique<Pe>(number, heap_bytes, habits, full_bytes, n_rails, spread);
     current = this;
 }
 
@@ -123,14 +168,14 @@ Pair::~Pair() {
 }
 
 bool Pair::poll() {
-    const bool first = pes_[0]->wire->poll();
-    return pes_[1]->wire->poll() || first;
+    const bool first = pes_[0]->poll();
+    return pes_[1]->poll() || first;
 }
 
 void Pair::settle() {
     for (int still = 0; still < 3;) {
         const bool moved = poll();
-        still = moved || !pes_[0]->transport().is_empty() || !pes_[1]->transport().is_empty() ? 0 : still + 1;
+        still = moved || !pes_[0]->is_empty() || !pes_[1]->is_empty() ? 0 : still + 1;
     }
 }
 

@@ -1,6 +1,8 @@
-// Two PEs in one process, each with a wire, some lanes and symmetric memory, joined by the fake transport.
+// Two PEs in one process, each with a wire on each rail, some lanes and symmetric memory, joined by fake transports.
 #pragma once
 
+#include "fabric/delivered.h"
+#include "fabric/lane.h"
 #include "fabric/mailbox.h"
 #include "fabric/pulse.h"
 #include "fabric/stream.h"
@@ -20,39 +22,55 @@ constexpr uint32_t kLanes = 2;
 
 class Pe {
   public:
-    Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes);
+    Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, int n_rails, Spread spread);
     ~Pe();
 
-    // The stream of a lane to the other PE.
-    Stream& to_other(uint32_t lane = 0) { return *streams_[lane]; }
-    Producer& producer(uint32_t lane) { return producers_[lane]; }
+    Lane& lane(uint32_t number = 0) { return lanes_[number]; }
+    // The stream of a lane to the other PE that is used next.
+    Stream& to_other(uint32_t number = 0) { return lanes_[number].to(1 - number_); }
+    Producer& producer(uint32_t number) { return lanes_[number].producer; }
     char* heap() { return reinterpret_cast<char*>(heap_.data()); }
     uint64_t& word(size_t index) { return heap_[index]; }
-    Transport& transport() { return *transport_; }
-    Transport::Wire& cable() { return *transport_->wires[0]; }
+    Transport& transport(int rail = 0) { return *rails_[rail].surroundings.transport; }
+    Transport::Wire& cable(int rail = 0) { return *transport(rail).wires[0]; }
+    Wire& wire(int rail = 0) { return *wires_[rail]; }
     // How many messages of the kind have been sent so far.
-    size_t sent(MessageKind kind);
+    size_t sent(MessageKind kind, int rail = 0);
+    bool poll();
+    bool is_empty();
+    size_t card(char* card) const;
+    // All that the lane has sent is complete.
+    bool is_quiet(uint32_t number);
     // A message from the other PE, as if it had arrived now.
     void arrives(Header header, const char* body, size_t bytes);
 
     Mailbox mailbox;
-    std::unique_ptr<Wire> wire;
     Pulse* pulse = nullptr;  // who hears the pulses that come; the other PE is before and behind
 
   private:
-    static Stream* stream_of(void* owner, uint32_t lane, int pe);
+    friend struct PairEvents;
+    struct Rail {
+        Pe* pe = nullptr;
+        Surroundings surroundings;
+        std::unique_ptr<Wire> wire;
+    };
+    void open_rail(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes);
 
     const int number_;
+    const int n_rails_;
     std::vector<uint64_t> heap_;
-    Transport* transport_ = nullptr;
-    Surroundings surroundings_;
-    Producer producers_[kLanes];
-    std::vector<std::unique_ptr<Stream>> streams_;
+    Rail rails_[kMostRails];
+    Wire* wires_[kMostRails] = {};
+    Delivered delivered_[kLanes];  // what the other PE's lanes bring
+    Lane lanes_[kLanes];
+    std::atomic<Stream*> streams_[kLanes][2] = {};
+    std::atomic<Rails*> rails_to_[kLanes][2] = {};
 };
 
 class Pair {
   public:
-    explicit Pair(const Habits& habits = {}, size_t heap_bytes = 1024 * 1024, size_t full_bytes = kMessageBytes);
+    explicit Pair(const Habits& habits = {}, size_t heap_bytes = 1024 * 1024, size_t full_bytes = kMessageBytes,
+                  int n_rails = 1, Spread spread = Spread::kAnyOrder);
     ~Pair();
 
     Pe& operator[](int number) { return *pes_[number]; }

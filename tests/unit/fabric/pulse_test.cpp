@@ -23,17 +23,23 @@ class PulseTest : public testing::Test {
         };
     }
     void start(int number, uint64_t silence_ns) {
-        pulses[number] = std::make_unique<Pulse>(*pair[number].wire, silence_ns);
+        pulses[number] = std::make_unique<Pulse>(pair[number].wire(), silence_ns);
         pair[number].pulse = pulses[number].get();
     }
     // A quarter of a second passes; these beat.
     void pass(bool first, bool second) {
         now_ns += kSecondNs / 4;
-        if (first)
-            pulses[0]->beat(now_ns);
-        if (second)
-            pulses[1]->beat(now_ns);
+        const bool beats[] = {first, second};
+        for (int number = 0; number < 2; ++number)
+            if (beats[number])
+                beat(*pulses[number]);
         pair.settle();
+    }
+    // As Network::beat does where there is one rail.
+    void beat(Pulse& pulse) {
+        pulse.beat(now_ns);
+        if (pulse.is_silent())
+            pulse.lose_neighbour();
     }
 
     Pair pair;

@@ -60,6 +60,7 @@ struct Asked final : Applier {
     std::vector<std::tuple<size_t, char*, size_t>> larges;
     std::vector<std::tuple<uint64_t, uint32_t, std::string>> letters;
     std::vector<size_t> orders;
+    std::vector<std::pair<unsigned, uint64_t>> afters;
     bool complete = true;
 
     void reply(const char* bytes, size_t count) override { replies.emplace_back(bytes, count); }
@@ -71,8 +72,13 @@ struct Asked final : Applier {
         orders.push_back(at);
         return complete;
     }
+    bool is_after(unsigned rail, uint64_t position) override {
+        afters.emplace_back(rail, position);
+        return complete;
+    }
     bool operator==(const Asked& other) const {
-        return replies == other.replies && larges.size() == other.larges.size() && letters == other.letters;
+        return replies == other.replies && larges.size() == other.larges.size() && letters == other.letters &&
+               afters == other.afters;
     }
 };
 
@@ -310,7 +316,7 @@ TEST(Record, SignalsAreSetAndAdded) {
 }
 
 TEST(Record, UnknownKindsAndUnknownBitsAreRefused) {
-    for (uint64_t kind = 8; kind < 16; ++kind) {
+    for (uint64_t kind = 9; kind < 16; ++kind) {
         Records records = begun();
         expect_last_refused(records.words({record::head(static_cast<Kind>(kind), heap(0), 8), 8, 8, 8}), kUnknown,
                             "kind " + std::to_string(kind));
@@ -332,7 +338,12 @@ Records one_of_each() {
     records.put_word(heap(0), 1).put(heap(100), pattern(13)).put(heap(200), pattern(600)).large(heap(2000), 50);
     records.get(heap(96), 30).atomic(heap(8), HEDDLE_AMO_ADD, 5, 0, 8, true);
     records.atomic(heap(16), HEDDLE_AMO_COMPARE_SWAP, 5, 6, 4, true).atomic(heap(24), HEDDLE_AMO_SET, 5, 0, 4, false);
-    records.signal(data(0), 7, true).letter(77, 3, "letter").letter(78, 4, "").order().put_word(data(8), 2, 3);
+    records.signal(data(0), 7, true)
+        .letter(77, 3, "letter")
+        .letter(78, 4, "")
+        .order()
+        .after(1, 8)
+        .put_word(data(8), 2, 3);
     return records;
 }
 
@@ -375,6 +386,7 @@ TEST(Record, AnOrderStopsUntilAllBeforeIsComplete) {
         void expect_large(size_t, char*, size_t) override {}
         void letter(uint64_t, uint32_t, const char*, size_t) override {}
         bool is_complete(size_t at) override { return at == 0; }
+        bool is_after(unsigned, uint64_t) override { return false; }
     } once;
     applied = apply(records.data() + first, records.size() - first, memory.regions, once);
     EXPECT_STREQ(applied.wrong, nullptr);
@@ -386,6 +398,26 @@ TEST(Record, AnOrderStopsUntilAllBeforeIsComplete) {
     applied = apply_part(records, first + second, records.size(), memory, asked);
     EXPECT_EQ(first + second + applied.bytes, records.size());
     expected.set(heap(16), uint64_t{3});
+    EXPECT_TRUE(memory == expected);
+}
+
+TEST(Record, AnAfterStopsUntilTheOtherRailIsThere) {
+    const Records records = Records().put_word(heap(0), 1).after(5, 1234567).put_word(heap(8), 2);
+    Memory memory, expected;
+    Asked asked;
+    asked.complete = false;
+    Applied applied = apply_part(records, 0, records.size(), memory, asked);
+    EXPECT_STREQ(applied.wrong, nullptr);
+    EXPECT_EQ(applied.bytes, records.ends()[0]);
+    const std::pair<unsigned, uint64_t> named{5, 1234567};
+    EXPECT_EQ(asked.afters, std::vector{named});
+    expected.set(heap(0), uint64_t{1});
+    EXPECT_TRUE(memory == expected);
+
+    asked.complete = true;
+    applied = apply_part(records, records.ends()[0], records.size(), memory, asked);
+    EXPECT_EQ(records.ends()[0] + applied.bytes, records.size());
+    expected.set(heap(8), uint64_t{2});
     EXPECT_TRUE(memory == expected);
 }
 

@@ -39,6 +39,9 @@ class Records {
     Records& order() {
         return add(record::kWord, [](char* at) { return record::order(at); });
     }
+    Records& after(unsigned rail, uint64_t position) {
+        return add(record::kMostShort, [&](char* at) { return record::after(at, rail, position); });
+    }
     // What no writer writes.
     Records& words(const std::vector<uint64_t>& values) {
         return add(values.size() * record::kWord, [&](char* at) {

@@ -1,8 +1,9 @@
-// Random operations of four streams between two PEs, over a network that is late and out of order, with RDMA or without
-// it, against a model that does them one after the other.
+// Random operations of four lanes between two PEs, over a network that is late and out of order, with RDMA or without
+// it, on one rail or several, against a model that does them one after the other.
 #include "unit/fabric/pair.h"
 
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <random>
@@ -18,7 +19,8 @@ constexpr int kOperations = 1000;
 class Actor {
   public:
     Actor(Pair& pair, int pe, uint32_t lane, uint64_t seed)
-        : stream_(pair[pe].to_other(lane)),
+        : pe_(pe),
+          lane_(pair[pe].lane(lane)),
           there_(pair[1 - pe]),
           begin_(lane * kHalf),
           key_(uint64_t{lane} << 8),
@@ -56,15 +58,15 @@ class Actor {
                 if (random_() % 4 == 0)
                     quiet();
                 else
-                    stream_.hurry();
+                    hurry();
         }
     }
 
     // All is complete: the other PE's half is the model's.
     void quiet() {
-        stream_.hurry();
-        stream_.wire().wait("test", &stream_, [&] { return stream_.is_quiet() && stream_.is_local(); });
-        larges_.clear();
+        hurry();
+        wait([](Stream& stream) { return stream.is_quiet() && stream.is_local(); });
+        free_.clear();
         ASSERT_EQ(memcmp(there_.heap() + begin_, model_.data(), kHalf), 0);
         for (const Get& get : gets_) ASSERT_TRUE(get.to == get.expected);
         gets_.clear();
@@ -86,6 +88,7 @@ class Actor {
     };
     struct Get {
         Extent from;
+        const Stream* stream;
         uint64_t number;
         bool large;
         std::string to, expected;
@@ -96,35 +99,54 @@ class Actor {
         for (char& byte : data) byte = static_cast<char>(random_());
         return data;
     }
+    // For large data.
+    Stream& of_some_rail() { return stream().rails ? stream().rails->quickest("test") : stream(); }
     Extent somewhere(size_t bytes, size_t alignment = 1) {
         // Near one end, where operations meet, or anywhere.
         const size_t room = kHalf - bytes;
         const size_t offset = random_() % 2 == 0 ? random_() % std::min<size_t>(room + 1, 512) : random_() % (room + 1);
         return {offset / alignment * alignment, bytes};
     }
-    // What touches the extent comes behind large data that is on its way there.
-    void order_behind_large(const Extent& extent) {
-        for (const Extent& large : larges_) {
-            if (!large.meets(extent))
-                continue;
-            stream_.order("test");
-            larges_.clear();
+    Stream& stream() { return lane_.to(1 - pe_); }
+    void hurry() {
+        lane_.all([](Stream& stream) {
+            stream.hurry();
+            return true;
+        });
+    }
+    template <class Ready>
+    void wait(Ready ready) {
+        stream().wire().wait("test", this, [&] { return lane_.all(ready); });
+    }
+    // Whether what comes behind may pass it: large data; and everything, where there are several rails to take.
+    bool is_free(size_t bytes) const {
+        return bytes >= kLargeBytes || (lane_.n_rails > 1 && lane_.spread == Spread::kAnyOrder);
+    }
+    // What touches the extent comes behind what is on its way there and could be passed.
+    void order_behind_free(const Extent& extent) {
+        if (std::none_of(free_.begin(), free_.end(), [&](const Extent& one) { return one.meets(extent); }))
             return;
-        }
+        lane_.order("test", 1 - pe_);
+        free_.clear();
+    }
+    void begin(const Extent& extent) {
+        order_behind_free(extent);
+        if (is_free(extent.bytes))
+            free_.push_back(extent);
     }
     // A large reply, or a native get, reads the memory when it moves: what it reads is not to change before it is
     // there.
     void wait_for_large_gets(const Extent& extent) {
         for (const Get& get : gets_) {
-            if (!get.large || !get.from.meets(extent) || stream_.has_returned(get.number))
+            if (!get.large || !get.from.meets(extent) || get.stream->has_returned(get.number))
                 continue;
-            stream_.hurry();
-            stream_.wire().wait("test", &stream_, [&] { return stream_.has_returned(get.number); });
+            hurry();
+            stream().wire().wait("test", this, [&] { return get.stream->has_returned(get.number); });
         }
     }
     void before_writing(const Extent& extent) {
-        order_behind_large(extent);
         wait_for_large_gets(extent);
+        begin(extent);
     }
 
     void put_some(size_t bytes) {
@@ -133,22 +155,24 @@ class Actor {
         const std::string data = random_bytes(bytes);
         model_.replace(to.offset, bytes, data);
         if (bytes >= kLargeBytes) {
-            larges_.push_back(to);
             sources_.push_back(data);  // stays as it is until it is local: for ever, here
-            put(stream_, begin_ + to.offset, sources_.back().data(), bytes);
+            put(of_some_rail(), begin_ + to.offset, sources_.back().data(), bytes);
+            if (lane_.spread == Spread::kInOrder)
+                lane_.order("test", 1 - pe_);
         } else {
-            put(stream_, begin_ + to.offset, data.data(), bytes);
+            put(stream(), begin_ + to.offset, data.data(), bytes);
         }
     }
     void get_some(size_t bytes) {
         const Extent from = somewhere(bytes);
-        order_behind_large(from);
-        const bool native = random_() % 2 == 0 && stream_.is_native("test");
-        gets_.push_back({from, stream_.returns() + 1, native || bytes >= kLargeBytes, std::string(bytes, '#'),
+        begin(from);
+        Stream& stream = bytes >= kLargeBytes ? of_some_rail() : this->stream();
+        const bool native = random_() % 2 == 0 && stream.is_native("test");
+        gets_.push_back({from, &stream, stream.returns() + 1, native || bytes >= kLargeBytes, std::string(bytes, '#'),
                          model_.substr(from.offset, bytes)});
         if (native)
-            return stream_.get_native("test", gets_.back().to.data(), {begin_ + from.offset}, bytes);
-        get(stream_, gets_.back().to.data(), begin_ + from.offset, bytes);
+            return stream.get_native("test", gets_.back().to.data(), {begin_ + from.offset}, bytes);
+        get(stream, gets_.back().to.data(), begin_ + from.offset, bytes);
     }
     template <class T>
     void act_atomically_on() {
@@ -161,11 +185,11 @@ class Actor {
         const T becomes = swaps ? (old == compare ? operand : old) : static_cast<T>(old + operand);
         memcpy(model_.data() + at.offset, &becomes, sizeof becomes);
         if (fetches) {
-            gets_.push_back({at, stream_.returns() + 1, false, std::string(sizeof(T), '#'),
+            gets_.push_back({at, &stream(), stream().returns() + 1, false, std::string(sizeof(T), '#'),
                              std::string(reinterpret_cast<const char*>(&old), sizeof old)});
-            stream_.expect_return("test", gets_.back().to.data(), sizeof(T));
+            stream().expect_return("test", gets_.back().to.data(), sizeof(T));
         }
-        publish(stream_, record::kMostShort, [&](char* place) {
+        publish(stream(), record::kMostShort, [&](char* place) {
             return record::atomic(place, {begin_ + at.offset}, swaps ? HEDDLE_AMO_COMPARE_SWAP : HEDDLE_AMO_ADD,
                                   operand, compare, sizeof(T), fetches);
         });
@@ -181,32 +205,34 @@ class Actor {
         before_writing(at);
         const uint64_t value = random_();
         memcpy(model_.data() + at.offset, &value, sizeof value);
-        publish(stream_, record::kMostShort,
+        publish(stream(), record::kMostShort,
                 [&](char* place) { return record::signal(place, {begin_ + at.offset}, value, false); });
     }
     void send_letter() {
         letters_.push_back(random_bytes(random_() % 3 == 0 ? random_() % 16384 : random_() % 20));
         const std::string& text = letters_.back();
-        publish(stream_, record::letter_bytes(text.size()),
+        lane_.order("test", 1 - pe_);
+        publish(stream(), record::letter_bytes(text.size()),
                 [&](char* place) { return record::letter(place, key_, 7, text.data(), text.size()); });
     }
 
-    Stream& stream_;
+    const int pe_;
+    Lane& lane_;
     Pe& there_;
     const size_t begin_;
     const uint64_t key_;
     std::mt19937_64 random_;
     std::string model_;
-    std::vector<Extent> larges_;  // put and not ordered
+    std::vector<Extent> free_;  // under way and not ordered
     std::deque<std::string> sources_;
     std::deque<Get> gets_;
     std::vector<std::string> letters_;
 };
 
-void run(const Habits& habits) {
+void run(const Habits& habits, int n_rails = 1, Spread spread = Spread::kAnyOrder) {
     printf("seed %llu\n", static_cast<unsigned long long>(habits.seed));
     SCOPED_TRACE("seed " + std::to_string(habits.seed));
-    Pair pair(habits, kLanes * kHalf);
+    Pair pair(habits, kLanes * kHalf, kMessageBytes, n_rails, spread);
     const Waiting waiting(nullptr);
     std::mt19937_64 random(habits.seed);
     std::deque<Actor> actors;
@@ -243,6 +269,20 @@ TEST(StreamModel, WhereBodiesLieAtAnyAddress) {
 
 TEST(StreamModel, WhereLargeDataAndGetsGoStraightIntoPlace) {
     for (const unsigned lazy : {0u, 2u, 4u, 7u}) run({.seed = new_seed(), .lazy = lazy, .native = true});
+}
+
+TEST(StreamModel, OverRailsInAnyOrder) {
+    for (const int n_rails : {2, 3, kMostRails})
+        for (const unsigned lazy : {0u, 4u, 7u}) run({.seed = new_seed(), .lazy = lazy}, n_rails);
+}
+
+TEST(StreamModel, OverRailsInOrder) {
+    for (const int n_rails : {2, 3, kMostRails})
+        for (const unsigned lazy : {0u, 4u, 7u}) run({.seed = new_seed(), .lazy = lazy}, n_rails, Spread::kInOrder);
+}
+
+TEST(StreamModel, OverRailsWhereLargeDataAndGetsGoStraightIntoPlace) {
+    for (const unsigned lazy : {0u, 4u, 7u}) run({.seed = new_seed(), .lazy = lazy, .native = true}, 2);
 }
 
 }  // namespace

@@ -85,13 +85,13 @@ TEST_F(StreamTest, ALoneRecordLeavesAtOnceAndOthersGatherBehindIt) {
     put_word(stream, 0, 1);
     EXPECT_EQ(sent(), 1u);
     for (uint64_t i = 1; i < 100; ++i) put_word(stream, 8 * i, i + 1);
-    pair[0].wire->send(&stream);  // as who is not in a hurry may ask for
+    pair[0].wire().send(&stream);  // as who is not in a hurry may ask for
     EXPECT_EQ(sent(), 1u);
     EXPECT_FALSE(stream.is_quiet());
-    pair[1].wire->poll();  // applies and acknowledges
+    pair[1].wire().poll();  // applies and acknowledges
     EXPECT_EQ(pair[1].word(0), 1u);
     EXPECT_EQ(pair[1].word(1), 0u);
-    pair[0].wire->poll();
+    pair[0].wire().poll();
     EXPECT_EQ(sent(), 2u);
     EXPECT_EQ(last_sent().position, kWordPut);
     pair.settle();
@@ -108,12 +108,12 @@ TEST_F(StreamTest, WhatIsHurriedLeavesWithTheNextPoll) {
     put_word(stream, 8, 2);
     stream.hurry();
     EXPECT_EQ(sent(), 1u);
-    pair[0].wire->poll();
+    pair[0].wire().poll();
     EXPECT_EQ(sent(), 2u);
     put_word(stream, 16, 3);  // published behind the hurry
-    pair[0].wire->poll();
+    pair[0].wire().poll();
     EXPECT_EQ(sent(), 2u);
-    pair[1].wire->poll();
+    pair[1].wire().poll();
     EXPECT_EQ(pair[1].word(1), 2u);
     EXPECT_EQ(pair[1].word(2), 0u);
 }
@@ -147,14 +147,14 @@ TEST_F(StreamTest, AcknowledgementsAreCumulative) {
     for (uint64_t i = 0; i < 5; ++i) {
         put_word(stream, 8 * i, i);
         stream.hurry();
-        pair[0].wire->poll();
+        pair[0].wire().poll();
     }
     EXPECT_EQ(sent(), 5u);
-    pair[1].wire->poll();
+    pair[1].wire().poll();
     EXPECT_EQ(pair[1].sent(MessageKind::kAck), 1u);
     EXPECT_EQ(pair[1].cable().sent.back().position, stream.position());
     EXPECT_FALSE(stream.is_complete(1));
-    pair[0].wire->poll();
+    pair[0].wire().poll();
     EXPECT_TRUE(stream.is_complete(stream.position()));
 }
 
@@ -245,7 +245,7 @@ TEST_F(StreamTest, NoMoreMessagesThanThereArePlacesAreWithTheTransport) {
     for (uint64_t i = 0; i < 40; ++i) {
         put_word(stream, 8 * i, i + 1);
         stream.hurry();
-        pair[0].wire->poll();
+        pair[0].wire().poll();
     }
     EXPECT_EQ(sent(), 16u);
     pair.poll();
@@ -265,7 +265,7 @@ TEST_F(StreamTest, NoMoreThanTheWindowIsInFlight) {
     uint64_t in_flight = 0;
     pair.instead = [&] {  // the other PE is away for a while
         if (++waits < 200)
-            return pair[0].wire->poll();
+            return pair[0].wire().poll();
         if (in_flight == 0)
             in_flight = pair[0].cable().sent_bytes - begin;
         return pair.poll();
@@ -330,7 +330,7 @@ TEST_F(StreamTest, NoMoreReturnsAreOutstandingThanThereArePlaces) {
     uint64_t most = 0;
     pair.instead = [&] {
         most = std::max<uint64_t>(most, stream.returns());
-        return ++waits < 50 ? pair[0].wire->poll() : pair.poll();
+        return ++waits < 50 ? pair[0].wire().poll() : pair.poll();
     };
     for (size_t i = 0; i < values.size(); ++i) fetch_add(stream, &values[i], 0, 1);
     EXPECT_GE(waits, 50);
@@ -344,7 +344,7 @@ TEST_F(StreamTest, NoMoreReturnsAreOutstandingThanThereArePlaces) {
     uint64_t outstanding = 0;
     pair.instead = [&] {
         if (++waits < 50)
-            return pair[0].wire->poll();
+            return pair[0].wire().poll();
         if (outstanding == 0)
             outstanding = stream.returns() - before;
         return pair.poll();

@@ -70,7 +70,7 @@ TEST(StreamThreads, ARecordArrivesWhileOthersHurryItsStream) {
     std::thread other([&] {
         while (!stopping.load(std::memory_order_relaxed)) {
             stream.hurry();
-            pair[0].wire->poll();
+            pair[0].wire().poll();
             std::this_thread::yield();
         }
     });

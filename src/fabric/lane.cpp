@@ -1,0 +1,48 @@
+#include "fabric/lane.h"
+
+namespace heddle::fabric {
+
+Stream& Lane::add_stream(int rail, int pe) {
+    auto* stream = new Stream(*wires[rail], producer, pe);
+    stream->next_of_lane = used.load(std::memory_order_relaxed);
+    used.store(stream, std::memory_order_release);  // pairs with all; one producer at a time
+    return *stream;
+}
+
+Stream& Lane::open(int pe) {
+    if (n_rails > 1) {
+        all_rails = new Rails(*this, pe, all_rails);
+        rails[pe].store(all_rails, std::memory_order_release);  // pairs with find
+    } else {
+        streams[pe].store(&add_stream(0, pe), std::memory_order_release);  // pairs with find
+    }
+    return *streams[pe].load(std::memory_order_relaxed);
+}
+
+Stream* Lane::find(int pe, int rail) const {
+    // Acquire, both: pair with open.
+    if (n_rails == 1)
+        return streams[pe].load(std::memory_order_acquire);
+    const Rails* const all = rails[pe].load(std::memory_order_acquire);
+    return all ? all->on(rail) : nullptr;
+}
+
+void Lane::order(const char* function, int pe) {
+    Stream& stream = to(pe);
+    if (stream.rails)
+        stream.rails->fence(function);
+    else
+        stream.order(function);
+}
+
+void Lane::order_all(const char* function) {
+    all([&](Stream& stream) {
+        if (!stream.rails)
+            stream.order(function);
+        else if (stream.rails->is_first(stream))
+            stream.rails->fence(function);
+        return true;
+    });
+}
+
+}  // namespace heddle::fabric

@@ -1,0 +1,157 @@
+#include "fabric/rails.h"
+
+#include "fabric/lane.h"
+#include "os/clock.h"
+#include "progress/wait_policy.h"
+
+namespace heddle::fabric {
+
+namespace {
+constexpr const char* kTurn = "a change of rails";
+constexpr uint64_t kMostUnknown = 1024 * 1024;
+}  // namespace
+
+void Load::post(const Stream& stream, size_t bytes) {
+    larges_.push_back({stream.position(), stream.returns(), bytes});
+    larges_bytes_ += bytes;
+}
+
+// Rates are those of times in which there was a message's worth under way all along; the newest counts as much as all
+// before.
+void Load::look(const Stream& stream, uint64_t now_ns) {
+    constexpr uint64_t kWindowNs = 2000000;
+    while (!larges_.empty() && stream.is_complete(larges_.front().position) &&
+           stream.has_returned(larges_.front().returns)) {
+        larges_done_ += larges_.front().bytes;
+        larges_.pop_front();
+    }
+    const uint64_t done = stream.acked() + larges_done_;
+    under_way_ = stream.position() + larges_bytes_ - done;
+    if (under_way_ < kMessageBytes || since_ns_ == 0) {
+        since_ns_ = under_way_ < kMessageBytes ? 0 : now_ns;
+        done_then_ = done;
+    } else if (now_ns - since_ns_ >= kWindowNs && done != done_then_) {
+        const double rate = static_cast<double>(done - done_then_) / static_cast<double>(now_ns - since_ns_);
+        rate_ = rate_ == 0 ? rate : (rate_ + rate) / 2;
+        since_ns_ = now_ns;
+        done_then_ = done;
+    }
+}
+
+Rails::Rails(Lane& lane, int pe, Rails* behind) : next(behind), lane_(lane), pe_(pe), current_(lane.home_rail) {
+    first_ = &open(current_);
+    lane.streams[pe].store(first_, std::memory_order_release);  // pairs with stream_of
+}
+
+Stream& Rails::open(int rail) {
+    if (Stream* const stream = streams_[rail].load(std::memory_order_relaxed))
+        return *stream;
+    Stream& stream = lane_.add_stream(rail, pe_);
+    stream.rails = this;
+    streams_[rail].store(&stream, std::memory_order_release);  // pairs with on
+    return stream;
+}
+
+// The rail that will have done a message or a piece first; -1: none has room. Until all rates are known the one with
+// least under way, and no more than kMostUnknown goes to a rail.
+int Rails::find_quickest() {
+    const uint64_t now_ns = os::now_ns();
+    bool known = true;
+    for (int rail = 0; rail < lane_.n_rails; ++rail) {
+        if (const Stream* const stream = streams_[rail].load(std::memory_order_relaxed))
+            loads_[rail].look(*stream, now_ns);
+        known &= loads_[rail].rate() != 0;
+    }
+    int best = -1;
+    double least = 0;
+    for (int i = 1; i <= lane_.n_rails; ++i) {  // of those that are as quick the one behind the current one
+        const int rail = (current_ + i) % lane_.n_rails;
+        const Load& load = loads_[rail];
+        const Stream* const stream = streams_[rail].load(std::memory_order_relaxed);
+        if (stream && (!stream->has_room() || (!known && load.under_way() > kMostUnknown)))
+            continue;
+        const auto bytes = static_cast<double>(load.under_way());
+        const double cost = known ? (bytes + kMostPiece) / load.rate() : bytes;
+        if (best < 0 || cost < least) {
+            least = cost;
+            best = rail;
+        }
+    }
+    return best;
+}
+
+int Rails::wait_for_quickest(const char* function) {
+    int rail = find_quickest();
+    if (rail < 0) {
+        lane_.all_to(pe_, [](Stream& stream) { stream.hurry(); });
+        progress::wait_for_stores(function, this, [&] { return (rail = find_quickest()) >= 0; });
+    }
+    return rail;
+}
+
+void Rails::posted(const Stream& stream, size_t bytes) {
+    for (int rail = 0; rail < lane_.n_rails; ++rail)
+        if (streams_[rail].load(std::memory_order_relaxed) == &stream)
+            loads_[rail].post(stream, bytes);
+}
+
+// Not for what it publishes itself.
+void Rails::turn() {
+    if (turning_ || lane_.spread == Spread::kOneRail)
+        return;
+    const int rail = wait_for_quickest(kTurn);
+    if (rail == current_)
+        return;
+    turning_ = true;
+    Stream& stream = open(rail);
+    if (lane_.spread == Spread::kInOrder)
+        mark();
+    bring_behind_marks(kTurn, rail);
+    current_ = rail;
+    lane_.streams[pe_].store(&stream, std::memory_order_release);  // pairs with stream_of
+    turning_ = false;
+}
+
+Stream& Rails::quickest(const char* function) {
+    const int rail = lane_.spread == Spread::kAnyOrder ? wait_for_quickest(function) : current_;
+    Stream& stream = open(rail);
+    bring_behind_marks(function, rail);
+    return stream;
+}
+
+void Rails::mark() {
+    ++marks_;
+    for (int rail = 0; rail < lane_.n_rails; ++rail)
+        if (const Stream* const stream = streams_[rail].load(std::memory_order_relaxed))
+            mark_[rail] = stream->position();
+}
+
+// A native put has no position: what the target counts does not cover it, so another rail waits for it.
+void Rails::bring_behind_marks(const char* function, int rail) {
+    if (behind_[rail] == marks_)
+        return;
+    behind_[rail] = marks_;
+    Stream& stream = *streams_[rail].load(std::memory_order_relaxed);
+    for (int other = 0; other < lane_.n_rails; ++other) {
+        Stream* const before = other == rail ? nullptr : streams_[other].load(std::memory_order_relaxed);
+        if (!before)
+            continue;
+        before->wait_for_natives(function);
+        if (mark_[other] <= told_[rail][other] || before->is_complete(mark_[other]))
+            continue;
+        told_[rail][other] = mark_[other];
+        char* const at = stream.room(function, record::kMostShort);
+        stream.publish(record::after(at, static_cast<unsigned>(other), mark_[other]));
+    }
+    stream.order(function);
+}
+
+void Rails::fence(const char* function) {
+    mark();
+    const bool was_turning = turning_;
+    turning_ = true;
+    bring_behind_marks(function, current_);
+    turning_ = was_turning;
+}
+
+}  // namespace heddle::fabric
