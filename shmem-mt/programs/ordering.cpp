@@ -44,7 +44,7 @@ void run_all(Job& job) {
                             long slice) {
         return RuleStream{
             rule.name, mechanism, contexts.name(rule.rule),
-            std::make_unique<OrderedPuts>(job, memory, contexts, posts, rule.rule, size, outstanding, slice)};
+            std::make_unique<OrderedPuts>(job, memory, contexts, posts, rule.rule, size, outstanding, slice), slice};
     };
     Ordering(job, contexts.rails()).run_all([&](const RuleName& rule, long size, long outstanding) {
         std::vector<RuleStream> streams;

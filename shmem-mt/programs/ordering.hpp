@@ -100,6 +100,7 @@ struct RuleStream {
     std::string mechanism;  // what carries a message: store, batch, eager, rendezvous; library: whatever it chooses
     std::string context;
     std::unique_ptr<Stream> stream;
+    long slice_bytes = 0;  // a message leaves in pieces of so many bytes; 0: whole
 };
 
 class Ordering {
@@ -156,6 +157,8 @@ class Ordering {
         Json params = session_.params(one.rule);
         params.text("rule", one.rule).integer("size_bytes", size).integer("outstanding", outstanding);
         params.integer("rails", rails_).text("mechanism", one.mechanism).text("context", one.context);
+        if (one.slice_bytes > 0)
+            params.integer("slice_bytes", one.slice_bytes);
         const double messages = session_.n_pes() / 2 * session_.threads() * static_cast<double>(samples.count);
         std::vector<double> rates, bandwidths;
         for (const double seconds : samples.seconds) {

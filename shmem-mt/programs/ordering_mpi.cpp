@@ -233,7 +233,7 @@ void run_all(MpiJob& job) {
         std::vector<RuleStream> streams;
         if (rule.mpi) {
             streams.push_back({rule.name, "library", "communicator",
-                               std::make_unique<MpiStream>(job, ways, rule.rule, size, outstanding)});
+                               std::make_unique<MpiStream>(job, ways, rule.rule, size, outstanding), 0});
         }
         return streams;
     });

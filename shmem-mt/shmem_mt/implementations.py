@@ -160,8 +160,8 @@ class Implementation:
 
     def _launcher_flags(self, pes, threads, hosts=None):
         """All launchers bind alike: a PE of one thread to a core while there is one for each, nothing otherwise, nor
-        on hosts that share the machine's cores. Open MPI does the first by itself, and refuses root and more PEs than
-        cores unless told."""
+        on hosts that share the machine's cores. Open MPI does the first by itself, refuses root and more PEs than cores
+        unless told, and would spin on cores that others wait for, not knowing that they are shared."""
         flags = []
         if self.is_heddle:
             crowded = pes > len(os.sched_getaffinity(0))
@@ -177,7 +177,7 @@ class Implementation:
             flags.append("--oversubscribe")
         if pes * threads > (os.cpu_count() or 1) or threads > 1 or hosts:
             if "--bind-to" not in self.oshrun:
-                flags += ["--bind-to", "none"]
+                flags += ["--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
         return flags
 
 

@@ -120,7 +120,8 @@ def _group_starts(profile, benchmarks, choices, cores, group):
         for threads in (1,) if group.one_thread else choices.threads or group.sizes:
             sizes = choices.sizes or group.sizes.get(threads) or group.sizes[max(group.sizes)]
             contexts = (group.contexts or {}).get(threads, ("default",))
-            sample_ms = profile.oversubscribed_sample_ms if pes * threads > cores else profile.sample_ms
+            own_ms = group.sample_ms or profile.sample_ms
+            sample_ms = profile.oversubscribed_sample_ms if pes * threads > cores else own_ms
             more = ["--contexts", ",".join(contexts), *group.more]
             all_ops = _wanted(profile, group.ops or found[0].ops)
             if not profile.thorough:

@@ -21,6 +21,7 @@ class Group:
     settings: tuple = ("",)  # what the library is told: catalogue.SETTINGS, ORDERS
     ops: tuple = None  # None: all of the benchmark's
     coalescing: str = ""  # off: small messages leave one by one
+    sample_ms: float = 0  # where there are cores for all; 0: the profile's
     apart: bool = False  # a start for each operation
     seconds: float = 0  # of a start, beside what its points take
 
@@ -58,7 +59,7 @@ _OVERLAP_SIZES = (8, 64, 512, 4096, 65536, 262144, 1048576, 4194304)
 _POLICIES = tuple(policy for policy in POLICIES if policy != "thread")  # that is one of those behind it
 _START = dict(benchmark="startup", sizes={1: (8,)}, points=0, one_thread=True)  # a sample a round, whatever the size
 _SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
-_ORDERING_SIZES = {1: (8, 512, 8192, 65536, 1048576), 2: (8, 65536)}  # by threads, as a group's
+_ORDERING_SIZES = {1: (8, 512, 8192, 65536, 1048576), 2: (8,)}  # by threads, as a group's
 _MORE_ORDERING_SIZES = dict.fromkeys((1, 2, 4), (8, 64, 512, 4096, 16384, 32768, 65536, 262144, 1048576))
 _APPS = ("cg", "hpccg", "minife", "minimd", "is", "mandelbrot", "gups")  # halo has groups of its own
 
@@ -87,7 +88,7 @@ def _ordering(pes, sizes, outstanding, rounds, network=False):
     """The study of order: all rules that one start can have; then, over a network, those of which the library has to be
     told more."""
     more = ("--outstanding", ",".join(map(str, outstanding)), "--buffer-bytes", str(16 << 20), *_SHORT)
-    common = dict(benchmark="ordering", pes=pes, points=len(outstanding), more=more, rounds=rounds)
+    common = dict(benchmark="ordering", pes=pes, points=len(outstanding), more=more, rounds=rounds, sample_ms=5)
     alone, buffered = dict(ops=("relaxed",), coalescing="off"), dict(ops=("reorder-buffer",), settings=tuple(ORDERS))
     told = (Group(sizes={1: sizes[1]}, **alone, **common), Group(sizes=sizes, **buffered, **common))
     return (Group(sizes=sizes, ops=(*(r for r in PUT_RULES if r != "reorder-buffer"), *MPI_RULES), **common), *told * network)
