@@ -4,7 +4,7 @@ implementations than the first that has such points are dashed."""
 from shmem_mt import units
 from shmem_mt.catalogue import MPI_RULES, PUT_RULES
 from shmem_mt.charts import COLOURS, REFERENCE_COLOUR, Panel, Series, make_chart
-from shmem_mt.ordering import BASELINES, MECHANISMS, PEAK_SHARE, Study, reach
+from shmem_mt.ordering import BASELINES, MECHANISMS, Study, reach
 
 _RULES = (*PUT_RULES, *MPI_RULES)
 _COLOURS = dict(zip(_RULES, (*COLOURS, "#000000", "#7A5C00", "#8C8C8C")))
@@ -63,7 +63,7 @@ def _by_outstanding(study):
         for outstanding, point in sorted(curve.items()):
             line.add(outstanding, point)
         found = reach(curve)
-        mark = Series(f"{PEAK_SHARE:.0%} of the rule's peak", REFERENCE_COLOUR, reference=True)
+        mark = Series("90 % of the rule's peak", REFERENCE_COLOUR, reference=True)
         mark.add(found.at, found.result, f"{label}, {rule}")
         panels.setdefault(size, []).extend((line, mark))
     return make_chart(
@@ -79,12 +79,12 @@ def _by_outstanding(study):
 
 
 def _ratios(study):
-    firsts, panels = {}, {}
+    panels = {}
     for (label, place, _other, baseline), sizes in study.ratios().items():
-        line = _line(label, f"over {baseline}: {BASELINES[baseline]}", _COLOURS[baseline], firsts)
+        line = Series(f"over {baseline}: {BASELINES[baseline]}", _COLOURS[baseline])
         for size, result in sizes.items():
             line.add(size, result)
-        panels.setdefault(team(place), []).append(line)
+        panels.setdefault(f"{label}, {team(place)}", []).append(line)
     return make_chart(
         [Panel(title, lines) for title, lines in panels.items()],
         slug="order-ratio",

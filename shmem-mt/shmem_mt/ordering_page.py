@@ -3,7 +3,7 @@
 import html
 
 from shmem_mt import fabrics, units
-from shmem_mt.ordering import BASELINES, FREE, PEAK_SHARE, Study, verdict
+from shmem_mt.ordering import BASELINES, FREE, Study, verdict
 from shmem_mt.ordering_charts import links, team
 
 _ABOUT = (
@@ -42,7 +42,7 @@ def seen(study):
             for baseline in ("quiet", "ordered"):
                 result = ratios.get((label, place, label, baseline), {}).get(size)
                 if result:
-                    words.append(f"That is {times(result)} {baseline}, {BASELINES[baseline]}: {verdict(result)}.")
+                    words.append(f"Over {baseline}, {BASELINES[baseline]}, that is {times(result)}: {verdict(result)}.")
             words.append(_reach_words(found) + _others(peaks, label, place, size))
         paragraphs.append(f"{label}, {team(place)}. " + " ".join(words))
     return paragraphs + [_cut_over_words(*crossing) for crossing in study.cut_overs()]
@@ -59,7 +59,7 @@ def _figure(value):
 
 
 def _reach_words(found):
-    words = f"{PEAK_SHARE:.0%} of it takes {found.at} outstanding"
+    words = f"90 % of it takes {found.at} outstanding"
     return words + (", the most that were tried" if found.rising else "")
 
 
@@ -116,25 +116,26 @@ def _ratio_table(study):
 
 
 def _reach_table(study):
-    rows = []
-    for (label, place, rule), sizes in study.peaks().items():
-        for size, found in sorted(sizes.items()):
-            rate = units.quantity(found.peak["median"], found.peak["unit"])
-            more = "or more" if found.rising else ""
-            cells = [rate, str(found.peak_at), f"{found.at} {more}".strip()]
-            rows.append((f"{label}, {rule}, {team(place)}, {units.size(size)}", cells))
-    columns = ["peak", "messages outstanding at the peak", f"for {PEAK_SHARE:.0%} of it"]
-    return _table("How many messages of a thread must be outstanding", columns, rows)
+    peaks, rows = study.peaks(), []
+    columns = sorted({size for sizes in peaks.values() for size in sizes})
+    for (label, place, rule), sizes in peaks.items():
+        rows.append((f"{label}, {rule}, {team(place)}", [_reach_cell(sizes.get(size)) for size in columns]))
+    return _table("Messages of a thread that must be outstanding for 90 % of the peak", map(units.size, columns), rows)
+
+
+def _reach_cell(found):
+    if found is None:
+        return ""
+    rate = units.quantity(found.peak["median"], found.peak["unit"])
+    return f"{found.at}{' or more' * found.rising} of {rate}"
 
 
 def _cores_table(study):
-    rows = []
-    for (label, rule, size), found in study.cores().items():
-        rate = units.quantity(found.peak["median"], found.peak["unit"])
-        more = "or more" if found.rising else ""
-        rows.append((f"{label}, {rule}, {units.size(size)}", [rate, str(found.peak_at), f"{found.at} {more}".strip()]))
-    columns = ["peak", "threads that send at the peak", f"for {PEAK_SHARE:.0%} of it"]
-    return _table("How many threads must send", columns, rows)
+    cores, rows = study.cores(), []
+    columns = sorted({size for _, _, size in cores})
+    for label, rule in dict.fromkeys((label, rule) for label, rule, _ in cores):
+        rows.append((f"{label}, {rule}", [_reach_cell(cores.get((label, rule, size))) for size in columns]))
+    return _table("Threads that must send for 90 % of the peak", map(units.size, columns), rows)
 
 
 def _cut_over_table(study):

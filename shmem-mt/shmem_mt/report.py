@@ -76,7 +76,7 @@ def _joined(runs):
         name = os.path.basename(os.path.abspath(directory))
         for point in points:
             library = point["label"] if len(seen[point["label"]]) == 1 else f"{point['label']} ({name})"
-            label = library + ", coalescing off" if point["params"].get("coalescing") == "off" else ""
+            label = library + ", coalescing off" * (point["params"].get("coalescing") == "off")
             label += f", {point['params']['link_rate']}" if "link_rate" in point["params"] else ""
             label += f", {point['params']['rails']} rails" if point["params"].get("rails", 1) > 1 else ""
             joined.append({**point, "label": label, "library": library, "run": directory})
