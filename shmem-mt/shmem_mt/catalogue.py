@@ -202,8 +202,8 @@ BENCHMARKS = (
     Benchmark(
         "ordering",
         "ordering",
-        "messages a second by rule of order, size, messages outstanding and mechanism, beside MPI's; a study: only where "
-        "--only names it",
+        "messages a second by rule of order, size, messages outstanding and mechanism, beside MPI's; a study, measured "
+        "only where --only names it",
         (*PUT_RULES, *MPI_RULES),
         is_study=True,
     ),

@@ -66,7 +66,9 @@ def _add_run(commands):
     )
     run.add_argument("--oshrun", action="append", metavar="COMMAND", help="launcher, with arguments if need be")
     run.add_argument("--label", action="append", metavar="NAME", help="what to call this implementation")
-    run.add_argument("--mpicc", metavar="PATH", help="MPI beside collectives and ordering (default: mpicc on PATH, if any)")
+    run.add_argument(
+        "--mpicc", metavar="PATH", help="MPI beside collectives and ordering (default: mpicc on PATH, if any)"
+    )
     run.add_argument("--mpirun", metavar="COMMAND", help="its launcher (default: mpirun or mpiexec on PATH)")
     run.add_argument(
         "--fabric",

@@ -45,8 +45,8 @@ def for_studies():
 
 def parse(texts, link_rate=None, rails=None):
     """The fabrics of these names, each once; on-node without any. Those with hosts get links of that rate and, once for
-    each of `rails`, that number of them. Raises UserError for a name that is none, for rates or rails without hosts, and
-    for rates that do not fit the rails."""
+    each of `rails`, that number of them. Raises UserError for a name that is none, for rates or rails without hosts,
+    and for rates that do not fit the rails."""
     texts = texts or [ON_NODE.name]
     for text in texts:
         if not named(text):
@@ -58,7 +58,8 @@ def parse(texts, link_rate=None, rails=None):
         raise UserError(f"{asked}: no fabric here has links; give --fabric {NAMESPACES.name}, too")
     rates, links = (link_rate or "").split(","), max(rails or [1])
     if len(rates) not in (1, links):
-        raise UserError(f"--link-rate {link_rate}: {len(rates)} rates; right would be one, or one for each of {links} rails")
+        right = f"one, or one for each of {links} rails"
+        raise UserError(f"--link-rate {link_rate}: {len(rates)} rates; right would be {right}")
     return [
         replace(fabric, link_rate=",".join(rates[: count or 1]), rails=count) if fabric.hosts > 1 else fabric
         for fabric in found

@@ -137,8 +137,8 @@ class Implementation:
         }
 
     def _fabric_flags(self, fabric, coalescing, places, hosts):
-        """What makes all data of the PEs go over the fabric. Without pml and osc Open MPI's collectives and puts would go
-        through shared memory; the last two keep it from refusing transports that it does not recommend."""
+        """What makes all data of the PEs go over the fabric. Without pml and osc Open MPI's collectives and puts would
+        go through shared memory; the last two keep it from refusing transports that it does not recommend."""
         if not fabric.is_network:
             return []
         if self.is_heddle:

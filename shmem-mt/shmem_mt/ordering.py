@@ -1,8 +1,8 @@
 """What the points of the study of order say: how much faster messages go without order than under each rule that keeps
 one, how much concurrency each rule needs, and from which size on which mechanism carries them best.
 
-A rule's rate at a size is its peak: that of the number of outstanding messages with which it is fastest. Every ratio names
-its baseline, for each flatters differently (BASELINES)."""
+A rule's rate at a size is its peak: that of the number of outstanding messages with which it is fastest. Every ratio
+names its baseline, for each flatters differently (BASELINES)."""
 
 from collections import namedtuple
 from dataclasses import dataclass
@@ -43,8 +43,8 @@ class Reach:
 
 @dataclass
 class CutOver:
-    """From `at` on the later mechanism stays ahead of the earlier one; None: not even at the largest size. Up to `low` the
-    earlier one is clearly ahead, from `high` on the later one (intervals apart); None: that is so at no size."""
+    """From `at` on the later mechanism stays ahead of the earlier one; None: not even at the largest size. Up to `low`
+    the earlier one is clearly ahead, from `high` on the later one (intervals apart); None: that is so at no size."""
 
     at: int
     low: int
@@ -154,8 +154,8 @@ class Study:
         return {key: reach(rates) for key, rates in by_cores.items() if len(rates) > 1}
 
     def ratios(self):
-        """{(label, place, baseline's label, rule): {size: ratio result}}. Baselines are the library's own rules, and those
-        of MPI for every library."""
+        """{(label, place, baseline's label, rule): {size: ratio result}}. Baselines are the library's own rules, and
+        those of MPI for every library."""
         peaks, found = self.peaks(), {}
         for (label, place, rule), sizes in peaks.items():
             for (other, there, baseline), theirs in peaks.items() if rule == FREE else ():
@@ -192,8 +192,8 @@ class Study:
         return found
 
     def rails(self):
-        """{(library, pes, threads, rule): {(link rate, rails): {size: bandwidth result}}}, at the peaks, where there are
-        points of several rails."""
+        """{(library, pes, threads, rule): {(link rate, rails): {size: bandwidth result}}}, at the peaks, where there
+        are points of several rails."""
         found = {}
         for point in self.whole("bandwidth"):
             params, place = point["params"], place_of(point["params"])

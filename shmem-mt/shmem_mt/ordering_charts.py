@@ -43,9 +43,9 @@ def _by_size(study):
         [Panel(title, lines) for title, lines in panels.items()],
         slug="order-rate-by-size",
         title="Order: messages a second by size",
-        about="Each rule with the number of outstanding messages with which it is fastest. relaxed: puts without order; "
-        "ordered: the same on a context that keeps program order, by one rail or by a buffer at the target; fence: one "
-        "behind each put; quiet: one behind each put, which acknowledges every message.",
+        about="Each rule with the number of outstanding messages with which it is fastest. relaxed: puts without "
+        "order; ordered: the same on a context that keeps program order, by one rail or by a buffer at the target; "
+        "fence: one behind each put; quiet: one behind each put, which acknowledges every message.",
         value_title="messages/s",
         x_title="message size",
         x_is_size=True,
@@ -70,8 +70,8 @@ def _by_outstanding(study):
         [Panel(units.size(size), panels[size]) for size in sorted(panels)],
         slug="order-by-outstanding",
         title=f"Order: messages a second by messages outstanding, {team(first) if first else ''}",
-        about="Outstanding messages of a thread are those that it does not know to be at the target. Grey: the least with "
-        "which a rule reaches 90 % of its peak.",
+        about="Outstanding messages of a thread are those that it does not know to be at the target. Grey: the least "
+        "with which a rule reaches 90 % of its peak.",
         value_title="messages/s",
         x_title="messages outstanding",
         shared_values=False,
@@ -89,8 +89,8 @@ def _ratios(study):
         [Panel(title, lines) for title, lines in panels.items()],
         slug="order-ratio",
         title="Order: how many times faster messages without order are",
-        about="The rate of relaxed puts over that of each rule, both at their peaks; above 1 relaxed is faster. What keeps "
-        "order in a pipeline is the fair baseline; one that acknowledges every message flatters.",
+        about="The rate of relaxed puts over that of each rule, both at their peaks; above 1 relaxed is faster. What "
+        "keeps order in a pipeline is the fair baseline; one that acknowledges every message flatters.",
         value_title="×",
         x_title="message size",
         x_is_size=True,
@@ -117,8 +117,9 @@ def _mechanisms(study):
         slug="order-mechanisms",
         title="Order: bandwidth of puts without order, by mechanism",
         about="Each with the number of outstanding messages with which it is fastest. store: stores into the target's "
-        "memory; batch: copied, several messages leave together; eager: copied, each leaves alone; rendezvous: sent from "
-        "where it lies. From 32 KiB on, batch and eager are messages in pieces of 16 KiB, which the library copies.",
+        "memory; batch: copied, several messages leave together; eager: copied, each leaves alone; rendezvous: sent "
+        "from where it lies. From 32 KiB on, batch and eager are messages in pieces of 16 KiB, which the library "
+        "copies.",
         value_title="bytes/s",
         x_title="message size",
         x_is_size=True,

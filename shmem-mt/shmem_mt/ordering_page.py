@@ -7,10 +7,10 @@ from shmem_mt.ordering import BASELINES, FREE, Study, verdict
 from shmem_mt.ordering_charts import links, team
 
 _ABOUT = (
-    "One-sided messages of the lower half of the PEs to the upper half, each thread its own stream. A ratio is the rate of "
-    "relaxed puts over that of a rule, each with the number of outstanding messages with which it is fastest, and its "
-    "95&nbsp;% interval. Acknowledging every message (quiet) is the usual strict baseline and flatters the ratio; "
-    "the fair one keeps order in a pipeline (ordered)."
+    "One-sided messages of the lower half of the PEs to the upper half, each thread its own stream. A ratio is the "
+    "rate of relaxed puts over that of a rule, each with the number of outstanding messages with which it is fastest, "
+    "and its 95&nbsp;% interval. Acknowledging every message (quiet) is the usual strict baseline and flatters the "
+    "ratio; the fair one keeps order in a pipeline (ordered)."
 )
 
 
@@ -108,8 +108,8 @@ def _ratio_table(study):
             peak = sizes[size].peak
             cells = [units.quantity(peak["median"], peak["unit"])]
             for baseline in present:
-                found = [r[size] for key, r in ratios.items() if key[:2] == (label, place) and key[3] == baseline and size in r]
-                cells.append("; ".join(map(times, found)))
+                own = [r for key, r in ratios.items() if key[:2] == (label, place) and key[3] == baseline]
+                cells.append("; ".join(times(found[size]) for found in own if size in found))
             rows.append((f"{label}, {team(place)}, {units.size(size)}", cells))
     columns = ["relaxed", *(f"over {rule}: {BASELINES[rule]}" for rule in present)]
     return _table("How many times faster without order", columns, rows)
@@ -147,5 +147,5 @@ def _cut_over_table(study):
         ]
         tried = ", ".join(map(units.size, crossing.sizes))
         rows.append((f"{library}, {team(place)}{links(place)}, {earlier} and {later}", [*cells, tried]))
-    columns = ["the latter stays ahead from", "the former clearly ahead up to", "the latter clearly ahead from", "sizes"]
+    columns = ["the second stays ahead from", "the first clearly ahead up to", "the second clearly ahead from", "sizes"]
     return _table("Which mechanism carries a message best", columns, rows)

@@ -65,8 +65,8 @@ def _charts(points, fabric):
 
 def _joined(runs):
     """All points; a label that occurs in several runs gets the name of its run. What was measured without coalescing,
-    or over links of a given rate or number, stands beside the rest as if it were another implementation; `library` is the
-    name that all of them share."""
+    or over links of a given rate or number, stands beside the rest as if it were another implementation; `library` is
+    the name that all of them share."""
     seen = {}
     for directory, points, _ in runs:
         for label in {p["label"] for p in points}:
