@@ -70,10 +70,7 @@ class Inspection {
 
     void fenced() { ++fences_; }
 
-    void quieted() {
-        ++quiets_;
-        in_flight_ = 0;
-    }
+    void quieted() { in_flight_ = 0; }
 
     // Sender, at the end: flags that no message raised, because a fault left it out.
     template <class Link>
@@ -97,7 +94,6 @@ class Inspection {
     long messages() const { return messages_; }
     long most_in_flight() const { return most_in_flight_; }
     long fences() const { return fences_; }
-    long quiets() const { return quiets_; }
 
   private:
     long value(long flag) const { return (token_ << 20) + flag; }  // kMostOutstanding and 2 fit 20 bits
@@ -117,7 +113,6 @@ class Inspection {
     long in_flight_ = 0;
     long most_in_flight_ = 0;
     long fences_ = 0;
-    long quiets_ = 0;
 };
 
 // A link that tells an inspection what happens. `late`, a planted fault: every second message is held back until the

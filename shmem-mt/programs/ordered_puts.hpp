@@ -154,7 +154,6 @@ class OrderedPuts final : public Stream {
         checker.compare_word(inspection.messages(), count);
         checker.compare_word(inspection.most_in_flight(), outstanding_);
         checker.compare_word(inspection.fences(), rule_ == Rule::kFence ? count : 0);
-        checker.compare_word(inspection.quiets(), (count + outstanding_ - 1) / outstanding_);
     }
 
     // Target: the messages from `first` to `end` of a window must be there, all their bytes.

@@ -114,8 +114,8 @@ def test_ratios_are_of_peaks_and_each_has_its_baseline():
     assert found == {"quiet": pytest.approx(8), "ordered": pytest.approx(2), "two-sided": pytest.approx(1)}
 
 
-def test_other_places_are_no_baseline():
-    points = list(study_points())
+def test_other_places_and_other_libraries_are_no_baseline():
+    points = [*study_points(), study_point("B", "fence", 8, 1, 1.0)]
     points += [study_point("A", "fence", 8, 1, 1.0, threads=2), study_point("A, 2 rails", "fence", 8, 1, 1.0, rails=2)]
     assert not any(rule == "fence" for *_, rule in Study(Points(points)).ratios())
 
