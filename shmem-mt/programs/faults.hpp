@@ -18,6 +18,9 @@ enum class Fault {
     kStaleResult,         // stale-result: the collective is called once; its result stands for the later ones
     kLastElementMissing,  // last-element-missing: the collective is told one element too few
     kSkippedComputation,  // skipped-computation: what communication is to be hidden behind is never computed
+    kRuleIgnored,         // rule-ignored: fence, quiet or the ordered context of the rule is left out
+    kWindowIgnored,       // window-ignored: more messages are outstanding than the point says
+    kLateMessage,         // late-message: the network delivers a message behind the next one
 };
 
 // The fault called `name`; false when there is none of that name.
@@ -36,6 +39,9 @@ inline bool fault_from_name(const std::string& name, Fault* fault) {
         {"stale-result", Fault::kStaleResult},
         {"last-element-missing", Fault::kLastElementMissing},
         {"skipped-computation", Fault::kSkippedComputation},
+        {"rule-ignored", Fault::kRuleIgnored},
+        {"window-ignored", Fault::kWindowIgnored},
+        {"late-message", Fault::kLateMessage},
     };
     for (const auto& entry : kNames) {
         if (name == entry.name) {

@@ -84,21 +84,6 @@ class Job final : public Session {
     }
 
     Control* control() { return control_; }
-    bool thread_level_ok() const { return thread_level_ok_; }
-
-    // Lower half sends to upper half: PE i to PE i + n/2. One PE alone sends to itself.
-    bool is_sender() const { return me_ < (n_pes_ + 1) / 2; }
-    int partner() const { return is_sender() ? me_ + n_pes_ / 2 : me_ - n_pes_ / 2; }
-    int message_pe() const { return real_pe(partner()); }
-
-    // Where messages for `pe` really go: there, unless a fault is planted.
-    int real_pe(int pe) const {
-        if (options_.fault == Fault::kRankAsSize)
-            return (me_ + me_ / 2) % n_pes_;
-        if (options_.fault == Fault::kPeerListIgnored)
-            return (me_ + 1) % n_pes_;
-        return pe;
-    }
 
     // Empty, or the reason why there is no such context.
     std::string why_no_context(Route route) const {
@@ -147,7 +132,7 @@ class Job final : public Session {
         shmem_info_get_name(name);
         shmem_info_get_version(&major, &minor);
         const char* level = wanted == SHMEM_THREAD_SINGLE ? "SHMEM_THREAD_SINGLE" : "SHMEM_THREAD_MULTIPLE";
-        print_start(benchmark, name, major, minor, level, thread_level_ok_);
+        print_start(benchmark, name, major, minor, level);
     }
 
     void create_contexts() {
@@ -178,7 +163,6 @@ class Job final : public Session {
     }
 
     int provided_ = 0;
-    bool thread_level_ok_ = true;
     std::string why_no_private_ = "the library has no shmem_ctx_create";
     std::string why_no_shared_ = why_no_private_;
 #if SHMEM_MT_HAVE_CTX

@@ -1,4 +1,5 @@
-// The session of an MPI program: the reference that the collectives of OpenSHMEM are measured beside.
+// The session of an MPI program: the reference that collectives and streams of messages of OpenSHMEM are measured
+// beside.
 #pragma once
 
 #define OMPI_SKIP_MPICXX 1
@@ -15,8 +16,11 @@ namespace shmem_mt {
 class MpiJob final : public Session {
   public:
     MpiJob(const char* benchmark, const Options& options) : Session(options) {
-        MPI_Init(nullptr, nullptr);
-        start_threads(1);
+        const int wanted = options.threads == 1 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE;
+        int provided = 0;
+        MPI_Init_thread(nullptr, nullptr, wanted, &provided);
+        thread_level_ok_ = provided >= wanted;
+        start_threads(options.threads);
         MPI_Comm_rank(MPI_COMM_WORLD, &me_);
         MPI_Comm_size(MPI_COMM_WORLD, &n_pes_);
         reports_.resize(static_cast<size_t>(n_pes_));
@@ -25,7 +29,8 @@ class MpiJob final : public Session {
         MPI_Get_library_version(text, &length);
         MPI_Get_version(&major, &minor);
         const std::string library(text, static_cast<size_t>(length));
-        print_start(benchmark, library.substr(0, library.find('\n')), major, minor, "MPI_THREAD_SINGLE", true);
+        const char* level = wanted == MPI_THREAD_SINGLE ? "MPI_THREAD_SINGLE" : "MPI_THREAD_MULTIPLE";
+        print_start(benchmark, library.substr(0, library.find('\n')), major, minor, level);
         prepare();
     }
 

@@ -24,6 +24,7 @@ struct Options {
     std::vector<std::string> teams;       // world, strided
     std::vector<long> sizes;              // bytes
     std::vector<long> batches;            // consumed rate: messages per flag
+    std::vector<long> outstanding;        // ordering: messages of a thread that may be incomplete; powers of two
     std::vector<std::string> policies;    // overlap: who makes progress (progress.hpp)
     std::vector<long> polls_us;           // overlap: microseconds of computing from poll to poll, to be tried
     std::vector<long> waits_ms;           // wait: how long PEs wait
@@ -31,7 +32,7 @@ struct Options {
     int samples = 8;                // samples of each point
     double sample_s = 0.0025;       // shortest sample, seconds
     double point_s = 1.0;           // sampling of one point stops early (after 3 samples) when it took longer
-    long buffer_bytes = 64L << 20;  // collectives, alltoallv: no point whose source or dest is larger
+    long buffer_bytes = 64L << 20;  // collectives, alltoallv, ordering: no point whose source or dest is larger
     double compute_ratio = 1;       // overlap: seconds of computing for a second of communicating
     long seed = 1;                  // alltoallv: the sizes of the blocks
     double sleep_s = 1.0;           // wait_burn: how long PE 0 sleeps
@@ -95,6 +96,7 @@ inline std::vector<long> parse_longs(const char* program, const char* name, cons
 
 constexpr const char* kSizeNames[] = {"tiny", "small", "medium", "large"};
 constexpr double kLargestSize = 1e9;
+constexpr long kMostOutstanding = 65536;
 
 inline bool is_size_name(const std::string& text) {
     return std::find(std::begin(kSizeNames), std::end(kSizeNames), text) != std::end(kSizeNames);
@@ -131,33 +133,20 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
         options.ops = known_ops;
     const char* program = argv[0];
     static const option kLong[] = {
-        {"ops", required_argument, nullptr, 'o'},
-        {"sizes", required_argument, nullptr, 's'},
-        {"syncs", required_argument, nullptr, 'y'},
-        {"placements", required_argument, nullptr, 'p'},
-        {"contexts", required_argument, nullptr, 'c'},
-        {"threads", required_argument, nullptr, 't'},
-        {"samples", required_argument, nullptr, 'n'},
-        {"sample-ms", required_argument, nullptr, 'm'},
-        {"point-ms", required_argument, nullptr, 'P'},
-        {"sleep-ms", required_argument, nullptr, 'S'},
-        {"batches", required_argument, nullptr, 'b'},
-        {"teams", required_argument, nullptr, 'T'},
-        {"buffer-bytes", required_argument, nullptr, 'B'},
-        {"no-validate", no_argument, nullptr, 'V'},
-        {"plant-fault", required_argument, nullptr, 'F'},
-        {"compute-ratio", required_argument, nullptr, 'C'},
-        {"seed", required_argument, nullptr, 'D'},
-        {"policies", required_argument, nullptr, 'L'},
-        {"polls-us", required_argument, nullptr, 'U'},
-        {"waits-ms", required_argument, nullptr, 'W'},
-        {"form", required_argument, nullptr, 'o'},
-        {"size", required_argument, nullptr, 'Z'},
-        {"class", required_argument, nullptr, 'K'},
-        {"pieces", required_argument, nullptr, 'i'},
-        {"poll-rows", required_argument, nullptr, 'R'},
-        {"image", required_argument, nullptr, 'I'},
-        {nullptr, 0, nullptr, 0},
+        {"ops", required_argument, nullptr, 'o'},           {"sizes", required_argument, nullptr, 's'},
+        {"syncs", required_argument, nullptr, 'y'},         {"placements", required_argument, nullptr, 'p'},
+        {"contexts", required_argument, nullptr, 'c'},      {"threads", required_argument, nullptr, 't'},
+        {"samples", required_argument, nullptr, 'n'},       {"sample-ms", required_argument, nullptr, 'm'},
+        {"point-ms", required_argument, nullptr, 'P'},      {"sleep-ms", required_argument, nullptr, 'S'},
+        {"batches", required_argument, nullptr, 'b'},       {"outstanding", required_argument, nullptr, 'O'},
+        {"teams", required_argument, nullptr, 'T'},         {"buffer-bytes", required_argument, nullptr, 'B'},
+        {"no-validate", no_argument, nullptr, 'V'},         {"plant-fault", required_argument, nullptr, 'F'},
+        {"compute-ratio", required_argument, nullptr, 'C'}, {"seed", required_argument, nullptr, 'D'},
+        {"policies", required_argument, nullptr, 'L'},      {"polls-us", required_argument, nullptr, 'U'},
+        {"waits-ms", required_argument, nullptr, 'W'},      {"form", required_argument, nullptr, 'o'},
+        {"size", required_argument, nullptr, 'Z'},          {"class", required_argument, nullptr, 'K'},
+        {"pieces", required_argument, nullptr, 'i'},        {"poll-rows", required_argument, nullptr, 'R'},
+        {"image", required_argument, nullptr, 'I'},         {nullptr, 0, nullptr, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
         const std::string value = optarg ? optarg : "";
@@ -194,6 +183,13 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
                 break;
             case 'b':
                 options.batches = parse_longs(program, "batches", value, 512);
+                break;
+            case 'O':
+                options.outstanding = parse_longs(program, "outstanding", value, kMostOutstanding);
+                for (const long count : options.outstanding) {
+                    if (count & (count - 1))
+                        usage_error(program, "--outstanding: " + std::to_string(count) + " is not a power of two");
+                }
                 break;
             case 'T':
                 options.teams = split_list(value);

@@ -53,6 +53,21 @@ class Session {
     ThreadTeam& team() { return *team_; }
     bool one_host() const { return one_host_; }
     bool arithmetic_ok() const { return arithmetic_ok_; }
+    bool thread_level_ok() const { return thread_level_ok_; }
+
+    // Lower half sends to upper half: PE i to PE i + n/2. One PE alone sends to itself.
+    bool is_sender() const { return me_ < (n_pes_ + 1) / 2; }
+    int partner() const { return is_sender() ? me_ + n_pes_ / 2 : me_ - n_pes_ / 2; }
+    int message_pe() const { return real_pe(partner()); }
+
+    // Where messages for `pe` really go: there, unless a fault is planted.
+    int real_pe(int pe) const {
+        if (options_.fault == Fault::kRankAsSize)
+            return (me_ + me_ / 2) % n_pes_;
+        if (options_.fault == Fault::kPeerListIgnored)
+            return (me_ + 1) % n_pes_;
+        return pe;
+    }
 
     // Called by all threads of all PEs: none leaves before the last has come.
     void meet(int thread) {
@@ -92,15 +107,14 @@ class Session {
     void start_threads(int count) { team_ = std::make_unique<ThreadTeam>(count); }
     void end_threads() { team_.reset(); }
 
-    void print_start(const char* benchmark, const std::string& library, int major, int minor, const char* level,
-                     bool level_ok) const {
+    void print_start(const char* benchmark, const std::string& library, int major, int minor, const char* level) const {
         if (me_ != 0)
             return;
         Json start;
         start.text("event", "start").text("benchmark", benchmark).text("library", library);
         start.text("specification", std::to_string(major) + "." + std::to_string(minor));
         start.integer("pes", n_pes_).integer("threads", options_.threads);
-        start.text("thread_level", level).boolean("thread_level_provided", level_ok).print();
+        start.text("thread_level", level).boolean("thread_level_provided", thread_level_ok_).print();
     }
 
     // The last line that a driver waits for.
@@ -149,6 +163,7 @@ class Session {
     const Options options_;
     int me_ = 0;
     int n_pes_ = 0;
+    bool thread_level_ok_ = true;  // the library lets all threads call it at once, or there is only one
 
   private:
     // Clocks are comparable when all PEs booted together, that is, run on one kernel: the sum of all boot

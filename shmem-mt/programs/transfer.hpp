@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "acknowledgement.hpp"
 #include "clock.hpp"
 #include "job.hpp"
 #include "measure.hpp"
@@ -264,7 +265,7 @@ class Transfer {
         if (!sends()) {
             shmem_barrier_all();
             if (needs_ack())
-                report.ok = serve(token);
+                report.ok = look_at_last(job_, window(0), token);
             return report;
         }
         std::vector<Cursor> cursors;
@@ -337,36 +338,13 @@ class Transfer {
     // Messages of `count` that went to `slot`.
     long hits(long count, long slot) const { return count > slot ? (count - slot - 1) / spec_.slots + 1 : 0; }
 
-    // Leader, after its PE's threads are quiet: tells the target and waits until it has seen the last
-    // messages.
+    // Leader, after its PE's threads are quiet. False when messages for this PE are not there.
     bool settle(long count, long token) {
-        Control* control = job_.control();
         Control::LastWord last[kMaxThreads];
         for (int t = 0; t < job_.threads(); ++t) last[t] = last_word(t, count, token);
-        shmem_putmem(control->last, last, sizeof(Control::LastWord) * static_cast<size_t>(job_.threads()),
-                     job_.partner());
-        shmem_quiet();
-        shmem_long_p(&control->flag, token, job_.partner());
-        shmem_quiet();
-        const bool ok = receives() ? serve(token) : true;
-        shmem_long_wait_until(&control->ack, SHMEM_CMP_EQ, token);
-        return ok;
-    }
-
-    // Target: waits for the flag, looks at the last messages, acknowledges. False when one is not there.
-    bool serve(long token) {
-        Control* control = job_.control();
-        shmem_long_wait_until(&control->flag, SHMEM_CMP_EQ, token);
-        bool ok = true;
-        for (int t = 0; t < job_.threads(); ++t) {
-            const Control::LastWord last = control->last[t];
-            if (last.offset < 0)
-                continue;
-            const long* place = reinterpret_cast<const long*>(window(0) + last.offset);
-            ok = ok && __atomic_load_n(place, __ATOMIC_ACQUIRE) == last.value;
-        }
-        shmem_long_p(&control->ack, token, job_.partner());
-        shmem_quiet();
+        tell_last(job_, last, token);
+        const bool ok = receives() ? look_at_last(job_, window(0), token) : true;
+        await_answer(job_, token);
         return ok;
     }
 

@@ -16,7 +16,12 @@ class Benchmark:
     what: str
     ops: tuple
     pes: str = EVEN
+    is_study: bool = False  # measured only where --only names it, and then over a network unless --fabric is given
 
+
+# Rules of order (params.rule of the benchmark ordering): of puts, and of messages and puts of MPI.
+PUT_RULES = ("relaxed", "ordered", "reorder-buffer", "fence", "quiet")
+MPI_RULES = ("two-sided", "two-sided-any", "mpi-put", "mpi-put-flush")
 
 # Of mini-apps with sums over all PEs.
 _FORMS = ("blocking", "manual", "auto", "thread:spin", "thread:monitor", "thread:block", "pipelined")
@@ -194,6 +199,14 @@ BENCHMARKS = (
         _FORMS,
         ANY,
     ),
+    Benchmark(
+        "ordering",
+        "ordering",
+        "messages a second by rule of order, size, messages outstanding and mechanism, beside MPI's; a study, measured "
+        "only where --only names it",
+        (*PUT_RULES, *MPI_RULES),
+        is_study=True,
+    ),
 )
 
 # A thread beside each PE that never sleeps: where cores are few, a program waits for its turn on one most of the time.
@@ -237,15 +250,18 @@ SETTINGS = {
     **{policy: {"HEDDLE_PROGRESS": policy} for policy in ("manual", "thread:spin", "thread:monitor", "thread:block")},
 }
 
+# How contexts with order keep it, other than by themselves (the benchmark ordering); also values of params.setting.
+ORDERS = {"reorder": {"HEDDLE_ORDER": "reorder"}}
+
 
 def names():
     return [benchmark.name for benchmark in BENCHMARKS]
 
 
 def select(only):
-    """The benchmarks named in `only` (a list; None: all). Raises UserError for a name that is none."""
+    """The benchmarks named in `only` (a list; None: all but studies). Raises UserError for a name that is none."""
     if only is None:
-        return list(BENCHMARKS)
+        return [benchmark for benchmark in BENCHMARKS if not benchmark.is_study]
     for name in only:
         if name not in names():
             raise UserError(f"no benchmark is called {name}; there are {', '.join(names())}")

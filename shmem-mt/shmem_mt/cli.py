@@ -8,6 +8,7 @@ from shmem_mt import __version__, catalogue, fabrics
 from shmem_mt.errors import UserError
 
 MAX_PES = 4096
+MAX_RAILS = 8
 
 
 class Parser(argparse.ArgumentParser):
@@ -65,7 +66,9 @@ def _add_run(commands):
     )
     run.add_argument("--oshrun", action="append", metavar="COMMAND", help="launcher, with arguments if need be")
     run.add_argument("--label", action="append", metavar="NAME", help="what to call this implementation")
-    run.add_argument("--mpicc", metavar="PATH", help="MPI beside the collectives (default: mpicc on PATH, if any)")
+    run.add_argument(
+        "--mpicc", metavar="PATH", help="MPI beside collectives and ordering (default: mpicc on PATH, if any)"
+    )
     run.add_argument("--mpirun", metavar="COMMAND", help="its launcher (default: mpirun or mpiexec on PATH)")
     run.add_argument(
         "--fabric",
@@ -74,13 +77,28 @@ def _add_run(commands):
         help="what carries the data: on-node (default), tcp, namespaces, ucx:TRANSPORTS (see list); may be repeated",
     )
     run.add_argument(
-        "--link-rate", type=_rate, metavar="RATE", help="of each host of namespaces, such as 100mbit or 1gbit"
+        "--link-rate",
+        type=_rates,
+        metavar="RATE,...",
+        help="of the links of each host of namespaces, such as 100mbit or 1gbit; with --rails one for each, if need be",
+    )
+    run.add_argument(
+        "--rails",
+        type=_numbers(MAX_RAILS),
+        metavar="N,...",
+        help="links of each host of namespaces, all of them used at once (Heddle)",
     )
     run.add_argument("--pes", type=_numbers(MAX_PES), metavar="N,...", help="numbers of PEs")
     run.add_argument("--threads", type=_numbers(62), metavar="N,...", help="threads per PE")
     run.add_argument("--sizes", type=_numbers(1 << 26), metavar="BYTES,...", help="message sizes")
     run.add_argument(
         "--size", type=_size, metavar="SIZE", help="mini-apps: tiny, small, medium, large, or a number (see list)"
+    )
+    run.add_argument(
+        "--outstanding",
+        type=_powers(1 << 16),
+        metavar="N,...",
+        help="ordering: messages of a thread that may be incomplete, powers of two",
     )
     run.add_argument("--sync", type=_names, metavar="NAME,...", help="only these synchronizations (see list)")
     run.add_argument("--only", type=_names, metavar="NAME,...", help="only these benchmarks (see list)")
@@ -143,9 +161,10 @@ def _size(text):
     return text
 
 
-def _rate(text):
-    if not re.fullmatch(r"[1-9]\d{0,5}(k|m|g)bit", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a rate such as 100mbit or 1gbit")
+def _rates(text):
+    for rate in text.split(","):
+        if not re.fullmatch(r"[1-9]\d{0,5}(k|m|g)bit", rate):
+            raise argparse.ArgumentTypeError(f"{rate!r} is not a rate such as 100mbit or 1gbit")
     return text
 
 
@@ -161,6 +180,19 @@ def _numbers(highest):
             if not 1 <= value <= highest:
                 raise argparse.ArgumentTypeError(f"{item!r} is not a number between 1 and {highest}")
             values.append(value)
+        return values
+
+    return parse
+
+
+def _powers(highest):
+    parse_numbers = _numbers(highest)
+
+    def parse(text):
+        values = parse_numbers(text)
+        for value in values:
+            if value & (value - 1):
+                raise argparse.ArgumentTypeError(f"'{value}' is not a power of two")
         return values
 
     return parse

@@ -15,7 +15,8 @@ class Fabric:
     what: str
     transports: str = ""  # between PEs, as UCX_TLS names them; empty: the memory of the machine
     hosts: int = 1
-    link_rate: str = ""  # of each host's link, as tc reads it; empty: as fast as the machine
+    link_rate: str = ""  # of each host's links, as tc reads it, or of each link with commas; empty: as the machine can
+    rails: int = 0  # links of each host, all of them used at once; 0: one, and nobody is told
 
     @property
     def is_network(self):
@@ -37,18 +38,33 @@ NAMED = (ON_NODE, TCP, NAMESPACES)
 UCX = "ucx:"  # and the names of transports
 
 
-def parse(texts, link_rate=None):
-    """The fabrics of these names, each once; on-node without any. Those with hosts get links of that rate. Raises
-    UserError for a name that is none, or a rate without hosts."""
+def for_studies():
+    """The fabric of benchmarks that need a network: between hosts where they can be made, else within the machine."""
+    return TCP if NAMESPACES.missing() else NAMESPACES
+
+
+def parse(texts, link_rate=None, rails=None):
+    """The fabrics of these names, each once; on-node without any. Those with hosts get links of that rate and, once for
+    each of `rails`, that number of them. Raises UserError for a name that is none, for rates or rails without hosts,
+    and for rates that do not fit the rails."""
     texts = texts or [ON_NODE.name]
     for text in texts:
         if not named(text):
             known = ", ".join(fabric.name for fabric in NAMED)
             raise UserError(f"no fabric is called {text}; there are {known}, and {UCX}NAMES with names as in UCX_TLS")
     found = [named(text) for text in dict.fromkeys(texts)]
-    if link_rate and not any(fabric.hosts > 1 for fabric in found):
-        raise UserError(f"--link-rate {link_rate}: no fabric here has links; give --fabric {NAMESPACES.name}, too")
-    return [replace(fabric, link_rate=link_rate or "") if fabric.hosts > 1 else fabric for fabric in found]
+    asked = f"--link-rate {link_rate}" if link_rate else f"--rails {','.join(map(str, rails))}" if rails else ""
+    if asked and not any(fabric.hosts > 1 for fabric in found):
+        raise UserError(f"{asked}: no fabric here has links; give --fabric {NAMESPACES.name}, too")
+    rates, links = (link_rate or "").split(","), max(rails or [1])
+    if len(rates) not in (1, links):
+        right = f"one, or one for each of {links} rails"
+        raise UserError(f"--link-rate {link_rate}: {len(rates)} rates; right would be {right}")
+    return [
+        replace(fabric, link_rate=",".join(rates[: count or 1]), rails=count) if fabric.hosts > 1 else fabric
+        for fabric in found
+        for count in (dict.fromkeys(rails or [0]) if fabric.hosts > 1 else [0])
+    ]
 
 
 def suffix(name):

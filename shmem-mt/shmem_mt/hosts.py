@@ -141,15 +141,19 @@ class Hosts:
 
 
 @contextlib.contextmanager
-def made(count, link_rate=""):
+def made(count, link_rates="", interfaces=1):
     """So many hosts while the context lasts; what leaves one goes at that rate, such as ``100mbit``, and waits where it
-    is more, with room for all that TCP lets wait. BURST may go faster than that."""
+    is more, with room for all that TCP lets wait. BURST may go faster than that. ``100mbit,50mbit``: a rate for each
+    interface."""
     with tempfile.TemporaryDirectory(prefix="hosts-") as folder:
-        hosts = Hosts(folder, count)
+        hosts = Hosts(folder, count, interfaces)
+        rates = link_rates.split(",") if link_rates else []
+        rates = rates * interfaces if len(rates) == 1 else rates
         try:
-            for host in hosts.all if link_rate else ():
-                host.do("ip", "link", "set", "dev", "eth0", "gso_max_size", SEGMENT)
-                host.shape("rate", link_rate, "burst", BURST, "limit", "32mb")
+            for host in hosts.all:
+                for number, rate in enumerate(rates):
+                    host.do("ip", "link", "set", "dev", f"eth{number}", "gso_max_size", SEGMENT)
+                    host.shape("rate", rate, "burst", BURST, "limit", "32mb", interface=f"eth{number}")
             yield hosts
         finally:
             hosts.close()

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from shmem_mt import fabrics
-from shmem_mt.catalogue import BENCHMARKS, SETTINGS
+from shmem_mt.catalogue import BENCHMARKS, ORDERS, SETTINGS
 from shmem_mt.errors import UserError
 from shmem_mt.machine import first_line
 
@@ -86,12 +86,16 @@ class Implementation:
 
     @property
     def has_settings(self):
-        """Whether it can be told how to wait (catalogue.SETTINGS)."""
+        """Whether it can be told how to wait or to keep order (catalogue.SETTINGS, ORDERS)."""
         return self.is_heddle
 
     def unable(self, fabric):
         """Why it cannot be measured over that fabric; empty when it can."""
-        if not fabric.is_network or self.is_heddle or self.is_open_mpi:
+        if self.is_heddle or not fabric.is_network:
+            return ""
+        if fabric.rails > 1:
+            return "SHMEM-MT knows only how to tell Heddle to use several rails"
+        if self.is_open_mpi:
             return ""
         return "SHMEM-MT knows only how to tell Heddle and Open MPI what to use"
 
@@ -105,7 +109,7 @@ class Implementation:
         self, program, pes, threads, arguments, fabric=fabrics.ON_NODE, coalescing="", hosts=None, setting=""
     ):
         """The command that runs a compiled program. `hosts` are those of the fabric, where it has some of its own."""
-        told = SETTINGS[setting] if setting and self.has_settings else {}
+        told = {**SETTINGS, **ORDERS}[setting] if setting and self.has_settings else {}
         command = [
             *self.oshrun,
             *self._launcher_flags(pes, threads, hosts),
@@ -133,28 +137,31 @@ class Implementation:
         }
 
     def _fabric_flags(self, fabric, coalescing, places, hosts):
-        """What makes all data of the PEs go over the fabric. Without pml Open MPI's collectives would go through
-        shared memory; the other two keep it from refusing transports that it does not recommend."""
+        """What makes all data of the PEs go over the fabric. Without pml and osc Open MPI's collectives and puts would
+        go through shared memory; the last two keep it from refusing transports that it does not recommend."""
         if not fabric.is_network:
             return []
         if self.is_heddle:
             settings = {"HEDDLE_NET_TRANSPORTS": fabric.transports}
             if hosts is None:
                 settings["HEDDLE_NODE_PES"] = "1"
+            if fabric.rails:
+                settings["HEDDLE_NET_RAILS"] = str(fabric.rails)
+                settings["HEDDLE_NET_DEVICES"] = ",".join(f"eth{number}" for number in range(fabric.rails))
             if coalescing:
                 settings["HEDDLE_NET_BATCH"] = str(int(coalescing == "on"))
             return _environment(settings) + (["--hosts", places] if hosts else [])
         names = fabric.transports.split(",")
         flags = ["-x", "UCX_TLS=" + ",".join(dict.fromkeys([*names, "self"]))]
-        components = {"spml": "ucx", "atomic": "ucx", "pml": "ucx"}
+        components = {"spml": "ucx", "atomic": "ucx", "pml": "ucx", "osc": "ucx"}
         components |= {"opal_common_ucx_tls": "any", "opal_common_ucx_devices": "any"}
         flags += [word for name, value in components.items() for word in ("--mca", name, value)]
         return flags + (["--host", places] if hosts else [])
 
     def _launcher_flags(self, pes, threads, hosts=None):
         """All launchers bind alike: a PE of one thread to a core while there is one for each, nothing otherwise, nor
-        on hosts that share the machine's cores. Open MPI does the first by itself, and refuses root and more PEs than
-        cores unless told."""
+        on hosts that share the machine's cores. Open MPI does the first by itself, refuses root and more PEs than cores
+        unless told, and would spin on cores that others wait for, not knowing that they are shared."""
         flags = []
         if self.is_heddle:
             crowded = pes > len(os.sched_getaffinity(0))
@@ -170,7 +177,7 @@ class Implementation:
             flags.append("--oversubscribe")
         if pes * threads > (os.cpu_count() or 1) or threads > 1 or hosts:
             if "--bind-to" not in self.oshrun:
-                flags += ["--bind-to", "none"]
+                flags += ["--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
         return flags
 
 

@@ -34,6 +34,8 @@ def describe(benchmark, params):
         parts.append(f"{params['pe']} PE")
     if "part" in params:
         parts.append(params["part"])
+    if "rule" in params:
+        parts += [f"{params['outstanding']} outstanding", params["mechanism"]]
     if "grid" in params:
         parts.append(f"grid {params['grid']}")
     if "wait_s" in params:
@@ -45,6 +47,8 @@ def describe(benchmark, params):
         parts.append(f"coalescing {params['coalescing']}")
     if "link_rate" in params:
         parts.append(f"links of {params['link_rate']}")
+    if params.get("rails", 1) > 1:
+        parts.append(f"{params['rails']} rails")
     if "setting" in params:
         parts.append(f"setting {params['setting']}")
     parts.append(f"{params.get('pes', '?')} PEs")

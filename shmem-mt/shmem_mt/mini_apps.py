@@ -6,7 +6,8 @@ from shmem_mt.charts import crew, crew_and_load, dots
 from shmem_mt.summary import Row, ratio_of
 
 METRIC = "communication"
-_RUN = {"pes", "threads", "op", "context", "part", "oversubscribed", "fabric", "coalescing", "link_rate", "setting"}
+_RUN = {"pes", "threads", "op", "context", "part", "oversubscribed"}
+_RUN |= {"fabric", "coalescing", "link_rate", "rails", "setting"}
 
 
 def charts(points):

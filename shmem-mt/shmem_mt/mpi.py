@@ -1,4 +1,5 @@
-"""The MPI that the collectives are measured beside: found on PATH or named, called by its own name and version."""
+"""The MPI that the collectives and the study of order are measured beside: found on PATH or named, called by its own
+name and version."""
 
 import os
 import re
@@ -10,7 +11,8 @@ import tempfile
 from shmem_mt import implementations
 from shmem_mt.machine import first_line
 
-SOURCES = {"collectives": "collectives_mpi"}  # program -> the source that does the same with MPI
+# program -> the source that does the same with MPI
+SOURCES = {"collectives": "collectives_mpi", "ordering": "ordering_mpi"}
 
 # MPI allows this call before MPI_Init, so it runs without a launcher.
 _NAME_PROGRAM = (

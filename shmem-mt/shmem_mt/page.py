@@ -4,7 +4,7 @@ import html
 import os
 import time
 
-from shmem_mt import __version__, collectives, fabrics, mini_apps, summary
+from shmem_mt import __version__, collectives, fabrics, mini_apps, ordering_page, summary
 from shmem_mt.live import describe
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -177,7 +177,7 @@ def _one_sided(points):
 
 
 def _tables(points, fabric):
-    """The summary of one fabric and, where there are some, the collectives."""
+    """The summary of one fabric and, where there are some, mini-apps, order and collectives."""
     own, suffix = _one_sided(points), fabrics.suffix(fabric)
     over = f"Fabric: <b>{_escape(fabric)}</b>, {_escape(fabrics.named(fabric).what)}. "
     if any("coalescing" in p["params"] for p in points.points):
@@ -200,6 +200,7 @@ def _tables(points, fabric):
         points.colours,
         mini_apps.rows(own),
     )
+    text += ordering_page.section(points, fabric)
     theirs = points.among(lambda benchmark: benchmark == collectives.BENCHMARK)
     return text + _table(
         "collectives" + suffix,

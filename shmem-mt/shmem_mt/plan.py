@@ -35,11 +35,12 @@ class Start:
     estimate_s: float = field(compare=False)
     fabric: fabrics.Fabric = fabrics.ON_NODE
     coalescing: str = ""  # on, off; empty where it is not compared
-    setting: str = ""  # how PEs wait (catalogue.SETTINGS); empty where it is not compared
+    setting: str = ""  # what the library is told (catalogue.SETTINGS, ORDERS); empty where it is not compared
 
     def key(self, label, round_number):
         place = [self.fabric.name, self.coalescing] if self.fabric.is_network else []
-        place += [text for text in (self.setting, self.fabric.link_rate) if text]
+        rails = f"{self.fabric.rails} rails" if self.fabric.rails else ""
+        place += [text for text in (self.setting, self.fabric.link_rate, rails) if text]
         return json.dumps([label, self.program, self.pes, self.threads, list(self.arguments), round_number, *place])
 
     def title(self, implementation):
@@ -58,6 +59,8 @@ class Start:
             params["setting"] = self.setting
         if self.fabric.link_rate:
             params["link_rate"] = self.fabric.link_rate
+        if self.fabric.rails:
+            params["rails"] = self.fabric.rails
         return params
 
 
@@ -88,7 +91,7 @@ def starts_over(fabric, profile_name, benchmarks, choices, cores):
     return [
         replace(start, fabric=fabric, coalescing=coalescing)
         for start in plan
-        for coalescing in (("on", "off") if start.program in COALESCED else ("",))
+        for coalescing in (("on", "off") if start.program in COALESCED else (start.coalescing,))
     ]
 
 
@@ -117,9 +120,10 @@ def _group_starts(profile, benchmarks, choices, cores, group):
         for threads in (1,) if group.one_thread else choices.threads or group.sizes:
             sizes = choices.sizes or group.sizes.get(threads) or group.sizes[max(group.sizes)]
             contexts = (group.contexts or {}).get(threads, ("default",))
-            sample_ms = profile.oversubscribed_sample_ms if pes * threads > cores else profile.sample_ms
+            own_ms = group.sample_ms or profile.sample_ms
+            sample_ms = profile.oversubscribed_sample_ms if pes * threads > cores else own_ms
             more = ["--contexts", ",".join(contexts), *group.more]
-            all_ops = _wanted(profile, found[0].ops)
+            all_ops = _wanted(profile, group.ops or found[0].ops)
             if not profile.thorough:
                 all_ops = [op for op in all_ops if op not in SPINNING_OPS]
             rounds = choices.rounds or group.rounds
@@ -128,7 +132,7 @@ def _group_starts(profile, benchmarks, choices, cores, group):
                 points = len(ops) * len(sizes) * len(contexts) * group.points
                 seconds = _estimate(profile, points, sample_ms) + group.seconds
                 start = Start(found[0].program, pes, threads, arguments, rounds, points, seconds)
-                plan += [replace(start, setting=setting) for setting in group.settings]
+                plan += [replace(start, setting=setting, coalescing=group.coalescing) for setting in group.settings]
     return plan
 
 

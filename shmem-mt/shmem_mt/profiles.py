@@ -3,7 +3,7 @@ network. plan.py makes program starts of them."""
 
 from dataclasses import dataclass, replace
 
-from shmem_mt.catalogue import POLICIES, SETTINGS
+from shmem_mt.catalogue import MPI_RULES, ORDERS, POLICIES, PUT_RULES, SETTINGS
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,10 @@ class Group:
     more: tuple = ()  # further arguments
     one_thread: bool = False  # the program has no use for more, whatever the user asks for
     rounds: int = 2
-    settings: tuple = ("",)  # how PEs wait
+    settings: tuple = ("",)  # what the library is told: catalogue.SETTINGS, ORDERS
+    ops: tuple = None  # None: all of the benchmark's
+    coalescing: str = ""  # off: small messages leave one by one
+    sample_ms: float = 0  # where there are cores for all; 0: the profile's
     apart: bool = False  # a start for each operation
     seconds: float = 0  # of a start, beside what its points take
 
@@ -56,6 +59,8 @@ _OVERLAP_SIZES = (8, 64, 512, 4096, 65536, 262144, 1048576, 4194304)
 _POLICIES = tuple(policy for policy in POLICIES if policy != "thread")  # that is one of those behind it
 _START = dict(benchmark="startup", sizes={1: (8,)}, points=0, one_thread=True)  # a sample a round, whatever the size
 _SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
+_ORDERING_SIZES = {1: (8, 512, 8192, 65536, 1048576), 2: (8,)}  # by threads, as a group's
+_MORE_ORDERING_SIZES = dict.fromkeys((1, 2, 4), (8, 64, 512, 4096, 16384, 32768, 65536, 262144, 1048576))
 _APPS = ("cg", "hpccg", "minife", "minimd", "is", "mandelbrot", "gups")  # halo has groups of its own
 
 
@@ -77,6 +82,19 @@ def _apps(pes, threads, size, rounds, names=_APPS):
     sizes = dict.fromkeys(threads, (8,))
     seconds = {"tiny": 1, "medium": 60}.get(size, 15)
     return (Group(app, pes, sizes, more=("--size", size, *_SHORT), rounds=rounds, seconds=seconds) for app in names)
+
+
+def _ordering(pes, sizes, outstanding, rounds, network=False):
+    """The study of order: all rules that one start can have; then, over a network, those of which the library has to be
+    told more."""
+    more = ("--outstanding", ",".join(map(str, outstanding)), "--buffer-bytes", str(16 << 20), *_SHORT)
+    common = dict(benchmark="ordering", pes=pes, more=more, rounds=rounds, sample_ms=5)
+    own = tuple(rule for rule in PUT_RULES if rule != "reorder-buffer")
+    half = len(outstanding) // 2  # no library has more than half of these rules
+    every = Group(sizes=sizes, ops=(*own, *MPI_RULES), points=half, **common)
+    alone = Group(sizes={1: sizes[1]}, ops=("relaxed",), coalescing="off", points=len(outstanding), **common)
+    told = dict(ops=("reorder-buffer",), settings=tuple(ORDERS), points=len(outstanding))
+    return (every, alone, Group(sizes=sizes, **told, **common)) if network else (every,)
 
 
 PROFILES = {
@@ -114,6 +132,7 @@ PROFILES = {
             _wait((16,), (10,), ("default",), rounds=1),
             *_apps((2,), (2,), "tiny", 1),
             Group(pes=(2,), rounds=1, **_START),
+            *_ordering((2,), _ORDERING_SIZES, (1, 8, 64, 512), 2),
         ),
     ),
     "full": Profile(
@@ -182,6 +201,7 @@ PROFILES = {
             *_apps((1, 2, 4), (1, 2), "small", 3),
             *_apps((2, 4), (1, 2), "medium", 3, ("cg",)),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
+            *_ordering((2, 4), _MORE_ORDERING_SIZES, (1, 4, 16, 64, 256, 1024), 5),
         ),
     ),
 }
@@ -214,6 +234,7 @@ NETWORK_PROFILES = {
             _wait((2,), (1, 1000), ("default",), rounds=1),
             *_apps((2,), (1,), "tiny", 1),
             Group(pes=(2,), **_START),
+            *_ordering((2,), _ORDERING_SIZES, (1, 8, 64, 512), 2, True),
         ),
         **_NETWORK,
     ),
@@ -257,6 +278,7 @@ NETWORK_PROFILES = {
             *_apps((2,), (1, 2), "16384", 2, ("gups",)),  # one by one, its operations take a round trip each
             *_apps((2,), (1,), "medium", 3, ("cg",)),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
+            *_ordering((2, 4), _MORE_ORDERING_SIZES, (1, 4, 16, 64, 256, 1024), 5, True),
         ),
         **_NETWORK,
     ),

@@ -2,7 +2,18 @@
 
 import os
 
-from shmem_mt import app_pictures, by_category, by_policy, collectives, fabrics, interactive, mini_apps, page, pictures
+from shmem_mt import (
+    app_pictures,
+    by_category,
+    by_policy,
+    collectives,
+    fabrics,
+    interactive,
+    mini_apps,
+    ordering_charts,
+    page,
+    pictures,
+)
 from shmem_mt.charts import Points, all_charts
 from shmem_mt.errors import UserError
 from shmem_mt.results import load_machine, load_results
@@ -44,6 +55,7 @@ def _charts(points, fabric):
     """Those of one fabric, which they name unless all points are on-node."""
     own = points.over(fabric)
     charts = all_charts(own) + by_category.charts(own) + by_policy.charts(own) + mini_apps.charts(own)
+    charts += ordering_charts.charts(own)
     charts += collectives.charts(own.among(lambda name: name == collectives.BENCHMARK))
     for chart in charts if points.fabrics() != [fabrics.ON_NODE.name] else ():
         chart.slug += fabrics.suffix(fabric)
@@ -53,7 +65,8 @@ def _charts(points, fabric):
 
 def _joined(runs):
     """All points; a label that occurs in several runs gets the name of its run. What was measured without coalescing,
-    or over links of a given rate, stands beside the rest as if it were another implementation."""
+    or over links of a given rate or number, stands beside the rest as if it were another implementation; `library` is
+    the name that all of them share."""
     seen = {}
     for directory, points, _ in runs:
         for label in {p["label"] for p in points}:
@@ -62,8 +75,9 @@ def _joined(runs):
     for directory, points, _ in runs:
         name = os.path.basename(os.path.abspath(directory))
         for point in points:
-            label = point["label"] if len(seen[point["label"]]) == 1 else f"{point['label']} ({name})"
-            label += ", coalescing off" if point["params"].get("coalescing") == "off" else ""
+            library = point["label"] if len(seen[point["label"]]) == 1 else f"{point['label']} ({name})"
+            label = library + ", coalescing off" * (point["params"].get("coalescing") == "off")
             label += f", {point['params']['link_rate']}" if "link_rate" in point["params"] else ""
-            joined.append({**point, "label": label, "run": directory})
+            label += f", {point['params']['rails']} rails" if point["params"].get("rails", 1) > 1 else ""
+            joined.append({**point, "label": label, "library": library, "run": directory})
     return joined

@@ -32,13 +32,16 @@ def run(options):
     benchmarks = catalogue.select(options.only)
     catalogue.check_syncs(options.sync)
     catalogue.check_policies(options.policies)
-    wanted = fabrics.parse(options.fabric, options.link_rate)
+    study = not options.fabric and all(benchmark.is_study for benchmark in benchmarks)
+    names = [fabrics.for_studies().name] if study else options.fabric
+    wanted = fabrics.parse(names, options.link_rate, options.rails)
     found = implementations.resolve(options.oshcc, options.oshrun, options.label)
     extra = ("--plant-fault", options.plant_fault) if options.plant_fault else ()
     extra += ("--compute-ratio", f"{options.compute_ratio:g}") if options.compute_ratio else ()
     extra += ("--size", options.size) if options.size else ()
     extra += ("--policies", ",".join(options.policies)) if options.policies else ()
     extra += ("--polls-us", ",".join(map(str, options.polls_us))) if options.polls_us else ()
+    extra += ("--outstanding", ",".join(map(str, options.outstanding))) if options.outstanding else ()
     choices = plan.Choices(
         _tuple(options.pes), _tuple(options.threads), _tuple(options.sizes), _tuple(options.sync), options.rounds, extra
     )
@@ -74,7 +77,8 @@ def _open(wanted, stack):
             skips.append(_skipped(fabric, f"it needs {lacking}"))
             continue
         try:
-            made = hosts.made(fabric.hosts, fabric.link_rate) if fabric.hosts > 1 else contextlib.nullcontext()
+            alone = contextlib.nullcontext()
+            made = hosts.made(fabric.hosts, fabric.link_rate, fabric.rails or 1) if fabric.hosts > 1 else alone
             found[fabric] = stack.enter_context(made)
         except (OSError, RuntimeError, subprocess.SubprocessError) as error:
             words = getattr(error, "stderr", None) or str(error)
@@ -122,7 +126,9 @@ class Session:
             file.write(time.strftime("%Y-%m-%dT%H:%M:%S%z ") + shlex.join(["shmem-mt", *options.arguments]) + "\n")
         self.settings = {
             "profile": options.profile,
-            "fabrics": ", ".join(" ".join(filter(None, (f.name, f.link_rate))) for f in self.hosts_of),
+            "fabrics": ", ".join(
+                " ".join(filter(None, (f.name, f.link_rate, f.rails and f"rails {f.rails}"))) for f in self.hosts_of
+            ),
             "rounds": self.rounds,
             "samples_per_round": self.profile.samples,
             "sample_ms": self.profile.sample_ms,

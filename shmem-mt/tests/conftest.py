@@ -50,6 +50,15 @@ def implementation(wrappers, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def heddle(implementation):
+    """The implementation under test, where it is Heddle and can use a network."""
+    plugin = os.path.join(os.path.dirname(implementation.oshrun[0]), "..", "lib", "libheddle_ucx.so")
+    if not implementation.is_heddle or not os.path.exists(plugin):
+        pytest.skip("this is not Heddle with its UCX plugin")
+    return implementation
+
+
+@pytest.fixture(scope="session")
 def mpi_reference(tmp_path_factory):
     """The MPI on PATH with its programs compiled, once a session."""
     found, missing = mpi.find()

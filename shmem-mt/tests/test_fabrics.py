@@ -73,7 +73,7 @@ def test_names_that_are_none(text):
 @pytest.mark.parametrize("fabric", [fabrics.TCP, fabrics.NAMESPACES, SYSV])
 def test_over_a_network_all_benchmarks_run_and_two_with_coalescing_on_and_off(fabric):
     starts = planned(fabric)
-    assert {s.program for s in starts} == {b.program for b in catalogue.BENCHMARKS}
+    assert {s.program for s in starts} == {b.program for b in catalogue.select(None)}
     assert {s.fabric for s in starts} == {fabric}
     ops = {op for s in starts for op in s.arguments[s.arguments.index("--ops") + 1].split(",")}
     assert {*catalogue.NETWORK_OPS, "get_nbi", "put", "alltoall", "exchange"} <= ops
@@ -142,8 +142,9 @@ def test_nothing_changes_on_node():
 def test_counts_suit_a_network(name):
     """No start is expected to come near its time limit; a round of the quick profile takes two minutes, and the one with
     the mini-apps half a minute more."""
-    starts = plan.starts_over(fabrics.TCP, name, catalogue.BENCHMARKS, plan.Choices(), cores=2)
-    assert all(4 * s.estimate_s < plan.NETWORK_PROFILES[name].timeout_s for s in starts)
+    chosen = (catalogue.BENCHMARKS, catalogue.select(None))
+    every, starts = (plan.starts_over(fabrics.TCP, name, some, plan.Choices(), cores=2) for some in chosen)
+    assert all(4 * s.estimate_s < plan.NETWORK_PROFILES[name].timeout_s for s in every)
     if name == "quick":
         assert sum(s.estimate_s for s in starts if s.rounds > 1) < 140
         assert sum(s.estimate_s for s in starts if s.rounds == 1) < 30
@@ -171,6 +172,7 @@ def test_between_namespaces(kind, option):
     alone = words(kind, fabrics.NAMESPACES, hosts=TwoHosts, pes=1)
     assert pairs(alone, option) == ["a:1"]
     assert "core" not in alone and pairs(alone, "--bind-to") == ["none"] * (kind == "Open MPI")  # hosts share cores
+    assert ("mpi_yield_when_idle 1" in pairs(alone, "--mca")) == (kind == "Open MPI")
 
 
 def test_who_is_measured():
@@ -258,15 +260,6 @@ def test_a_report_of_on_node_alone_has_the_places_it_had(tmp_path):
     assert {"rate-by-operation", "rate-by-size"} <= {c.slug for c in charts}
     assert not any("on-node" in c.title for c in charts)
     assert "<h2>Summary, on-node</h2>" in text
-
-
-@pytest.fixture
-def heddle(implementation):
-    """The implementation under test, where it is Heddle and can use a network."""
-    plugin = os.path.join(os.path.dirname(implementation.oshrun[0]), "..", "lib", "libheddle_ucx.so")
-    if not implementation.is_heddle or not os.path.exists(plugin):
-        pytest.skip("this is not Heddle with its UCX plugin")
-    return implementation
 
 
 def test_a_short_run_over_tcp(heddle, shmem_mt, tmp_path):
