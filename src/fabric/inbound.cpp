@@ -130,35 +130,53 @@ Inbound::Large& Inbound::large_at(uint64_t position) {
     for (Large* large : larges_)
         if (large->position == position)
             return *large;
-    auto* large = new Large{this, position, nullptr, 0, nullptr, false};
+    auto* large = new Large{this, position, nullptr, 0, nullptr, nullptr, {}};
     larges_.push_back(large);
     return *large;
 }
 
 void Inbound::expect_large(size_t at, char* to, size_t bytes) {
     Large& large = large_at(base_ + at);
-    if (large.arrival && large.bytes != bytes)
+    if ((large.arrival || large.body) && large.bytes != bytes)
         wire_.broken(pe_, "large data of another size than its record says");
     large.to = to;
     large.bytes = bytes;
     start(large);
 }
 
-void Inbound::on_large(uint64_t position, size_t bytes, Arrival* arrival) {
+Inbound::Large& Inbound::announced(uint64_t position, size_t bytes) {
     if (position > applied_ && position - applied_ > kFurthestAhead)
         wire_.broken(pe_, "large data further ahead than its window lets it send");
     Large& large = large_at(position);
-    if (large.arrival || (large.to && large.bytes != bytes) || (!large.to && position < applied_))
+    if (large.arrival || large.body || (large.to && large.bytes != bytes) || (!large.to && position < applied_))
         wire_.broken(pe_, "large data that no record asked for");
-    large.arrival = arrival;
     large.bytes = bytes;
+    return large;
+}
+
+void Inbound::on_large(uint64_t position, size_t bytes, Arrival* arrival) {
+    Large& large = announced(position, bytes);
+    large.arrival = arrival;
+    start(large);
+}
+
+void Inbound::on_large(uint64_t position, size_t bytes, const char* body) {
+    Large& large = announced(position, bytes);
+    if (!large.to) {
+        large.copy.assign(body, body + bytes);
+        body = large.copy.data();
+    }
+    large.body = body;
     start(large);
 }
 
 void Inbound::start(Large& large) {
-    if (!large.to || !large.arrival)
+    if (!large.to || (!large.arrival && !large.body))
         return;
-    wire_.receive(pe_, large.arrival, large.to, large.bytes, on_large_done, &large);
+    if (large.arrival)
+        return wire_.receive(pe_, large.arrival, large.to, large.bytes, on_large_done, &large);
+    memcpy(large.to, large.body, large.bytes);
+    on_large_done(&large);
 }
 
 void Inbound::on_large_done(void* argument) {

@@ -31,6 +31,8 @@ class Inbound final : private Applier {
 
     void on_records(uint64_t position, const char* records, size_t bytes);
     void on_large(uint64_t position, size_t bytes, Arrival* arrival);
+    // The same with the body itself, which is there during the call alone.
+    void on_large(uint64_t position, size_t bytes, const char* body);
     // Goes on with what need not wait any longer, and tells the sender what is complete: at once, or, behind a letter,
     // for which an answer may be on its way, when the wire says so.
     void answer();
@@ -61,8 +63,9 @@ class Inbound final : private Applier {
         uint64_t position;
         char* to;  // null: its record has not been applied
         size_t bytes;
-        Arrival* arrival;  // null: not announced
-        bool receiving;
+        Arrival* arrival;        // null: not announced
+        const char* body;        // null: it comes by itself
+        std::vector<char> copy;  // of the body, until it has a place
     };
     // A large reply that is on its way.
     struct Answer {
@@ -72,6 +75,7 @@ class Inbound final : private Applier {
     void take(uint64_t position, const char* records, size_t bytes);
     void go_on();
     Large& large_at(uint64_t position);
+    Large& announced(uint64_t position, size_t bytes);
     void start(Large& large);
     void send_replies();
     static void on_large_done(void* large);

@@ -14,10 +14,10 @@ enum class MessageKind : uint32_t {
                // kAck's position for that lane
     kAck,      // position: all records of the stream before it are complete
     kReply,    // position: number of the first return; count; body: each return, padded to words; complete
-    kLargeData,   // large. position: of the kLarge record
-    kLargeReply,  // large. position: number of the return
+    kLargeData,   // large, but for those that are kept. position: of the kLarge record
+    kLargeReply,  // likewise. position: number of the return
     kPulse,  // position: 0, or 1 more than the number of a PE that is lost; count: milliseconds for which the sender
-             // may be silent; body: name of its host
+             // may be silent; complete: the rails that are lost, a bit each; body: name of its host
 };
 constexpr uint32_t kMessageKinds = 7;
 
@@ -29,6 +29,10 @@ struct Header {
     int32_t pe = 0;         // the sender, a number of the world
     uint32_t lane = 0;      // of the stream: the sender's, in answers the receiver's
     uint64_t complete = 0;  // as the position of a kAck: it comes along
+    // Of messages that are kept (fabric/link.h): the number, and up to where those of the receiver have come.
+    uint64_t sequence = 0;
+    uint64_t received = 0;
+    uint64_t rail = 0;  // of the wire that it belongs to, whatever it comes on
 };
 static_assert(sizeof(Header) == kHeaderBytes && std::is_trivially_copyable_v<Header>);
 

@@ -85,7 +85,7 @@ struct NetworkEvents {
         if (rail.network->rails() == 1)
             rail.surroundings.lost(pe, reason);
         else
-            rail.surroundings.rail_lost(rail.number, rail.devices.c_str(), pe, reason);
+            rail.surroundings.rail_lost(rail.number, pe, reason);
     }
 };
 
@@ -108,7 +108,6 @@ bool Network::open_rail(const NetworkOptions& options, const Surroundings& given
     Rail& rail = *rails_.back();
     rail.network = this;
     rail.number = rails() - 1;
-    rail.devices = options.rails[static_cast<size_t>(rail.number)];
     Surroundings& surroundings = rail.surroundings;
     surroundings = given;
     surroundings.api = api_;
@@ -122,7 +121,7 @@ bool Network::open_rail(const NetworkOptions& options, const Surroundings& given
     surroundings.heard = NetworkEvents::heard;
     const bool in_ring = given.ring.before >= 0;
     Options wanted = options.transport;
-    wanted.devices = rail.devices.c_str();
+    wanted.devices = options.rails[static_cast<size_t>(rail.number)].c_str();
     wanted.wires += in_ring;
     std::copy_n(given.regions.of, kRegions, wanted.regions);
     const Events events = {&rail, NetworkEvents::arrived, NetworkEvents::announced, NetworkEvents::failed};
@@ -308,27 +307,31 @@ void Network::beat(bool woken) {
     if (!woken && now_ns - beat_ns_ < Pulse::kPeriodNs / 4)
         return;
     beat_ns_ = now_ns;
-    const Rail* silent = nullptr;
-    bool is_heard = false;
+    Pulse* silent = nullptr;
+    int lost = 0;
+    bool is_heard = false, all_are_silent = true;
     for (const auto& rail : rails_) {
-        rail->pulse->beat(now_ns);
-        if (rail->pulse->is_silent())
-            silent = rail.get();
-        is_heard |= rail->pulse->is_heard();
+        Pulse& pulse = *rail->pulse;
+        pulse.beat(now_ns);
+        if (rail->wires.front()->is_lost())
+            continue;
+        is_heard |= pulse.is_heard();
+        all_are_silent &= pulse.is_silent();
+        if (pulse.is_silent()) {
+            silent = &pulse;
+            lost = rail->number;
+        }
     }
     if (!silent)
         return;
-    if (all_silent())
-        return silent->pulse->lose_neighbour();
+    if (all_are_silent)
+        return silent->lose_neighbour();
     if (!is_heard)
         return;  // it may be the node, and the other rails' time is not over
     char reason[Pulse::kMostReason];
-    silent->pulse->say_silence(reason);
-    silent->surroundings.rail_lost(silent->number, silent->devices.c_str(), silent->surroundings.ring.behind, reason);
-}
-
-bool Network::all_silent() const {
-    return std::all_of(rails_.begin(), rails_.end(), [](const auto& rail) { return rail->pulse->is_silent(); });
+    silent->say_silence(reason);
+    const Surroundings& surroundings = rails_.front()->surroundings;
+    surroundings.rail_lost(lost, surroundings.ring.behind, reason);
 }
 
 bool Network::start() {
@@ -403,7 +406,9 @@ void Network::clear_wakeup() {
 
 // Milliseconds that the service thread may sleep.
 int Network::longest_sleep() const {
-    return has_pulses() ? static_cast<int>(Pulse::kPeriodNs / 2 / kMillisecondNs) : -1;
+    return has_pulses() || rails_.front()->wires.front()->keeps()
+               ? static_cast<int>(Pulse::kPeriodNs / 2 / kMillisecondNs)
+               : -1;
 }
 
 void Network::serve() {

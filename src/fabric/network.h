@@ -87,7 +87,6 @@ class Network {
     struct Rail {
         Network* network = nullptr;
         int number = 0;
-        std::string devices;
         Surroundings surroundings;
         Surroundings around_pulses;                // the same, but nobody waits for a pulse
         std::vector<std::unique_ptr<Wire>> wires;  // of the lanes
@@ -111,7 +110,6 @@ class Network {
     void clear_wakeup();
     bool arm();
     bool has_pulses() const { return rails_.front()->pulse != nullptr; }
-    bool all_silent() const;
     void beat(bool woken);
 
     const TransportApi* api_ = nullptr;

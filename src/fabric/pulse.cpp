@@ -20,7 +20,9 @@ Pulse::Pulse(Wire& wire, uint64_t silence_ns) : wire_(wire), silence_ns_(silence
 void Pulse::beat(uint64_t now_ns) {
     const bool was_away = now_ns - now_ns_ > silence_ns_ / 2;
     now_ns_ = now_ns;
-    if (sent_ns_ == 0 || now_ns - sent_ns_ >= kPeriodNs) {
+    const std::atomic<uint32_t>* const lost = wire_.surroundings().lost_rails;
+    const bool has_news = lost && lost->load(std::memory_order_relaxed) != told_rails_;
+    if (sent_ns_ == 0 || now_ns - sent_ns_ >= kPeriodNs || has_news) {
         sent_ns_ = now_ns;
         tell(0);
     }
@@ -52,6 +54,7 @@ void Pulse::heard(const Header& header, const char* body, size_t bytes) {
         snprintf(reason, sizeof reason, "as PE %d has noticed", header.pe);
         lose(static_cast<int>(header.position - 1), reason);
     }
+    learn(header);
     if (header.pe != wire_.surroundings().ring.behind)
         return;
     heard_ns_ = now_ns_;
@@ -60,12 +63,26 @@ void Pulse::heard(const Header& header, const char* body, size_t bytes) {
     name_[bytes] = 0;
 }
 
+void Pulse::learn(const Header& header) {
+    const Surroundings& surroundings = wire_.surroundings();
+    if (header.complete >> surroundings.n_rails != 0)
+        wire_.broken(header.pe, "a pulse that is none");
+    if (!surroundings.lost_rails)
+        return;
+    for (int rail = 0; rail < surroundings.n_rails; ++rail)
+        if ((header.complete & ~surroundings.lost_rails->load(std::memory_order_relaxed)) >> rail & 1)
+            surroundings.rail_lost(rail, header.pe, "as it has noticed");
+}
+
 // lost_pe: 0, or the number of one that is gone, and 1.
 void Pulse::tell(uint64_t lost_pe) {
+    const std::atomic<uint32_t>* const lost = wire_.surroundings().lost_rails;
+    told_rails_ = lost ? lost->load(std::memory_order_relaxed) : 0;
     wire_.say(wire_.surroundings().ring.before,
               {.position = lost_pe,
                .count = static_cast<uint32_t>(silence_ns_ / kMillisecondNs),
-               .kind = MessageKind::kPulse},
+               .kind = MessageKind::kPulse,
+               .complete = told_rails_},
               own_name_, strlen(own_name_));
 }
 

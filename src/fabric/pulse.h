@@ -5,7 +5,8 @@
 //
 // It has a wire of its own, so that no queue of data holds it up. A PE that was stopped itself (a debugger, a machine
 // that sleeps) starts to count anew. Where there are several rails each has a pulse; who is silent on all of them is
-// gone, and who is silent on some has lost these (Network::beat).
+// gone, and who is silent on some has lost these (Network::beat). Pulses also tell which rails are lost, at once when
+// there is one more.
 //
 // The service thread alone.
 #pragma once
@@ -42,6 +43,7 @@ class Pulse {
     static constexpr size_t kMostName = 64;
 
     void tell(uint64_t lost_pe);
+    void learn(const Header& header);
     void lose(int pe, const char* reason);
 
     Wire& wire_;
@@ -51,6 +53,7 @@ class Pulse {
     uint64_t heard_ns_ = 0;    // 0: not yet
     uint64_t allowed_ns_ = 0;  // as the neighbour asked
     bool losing_ = false;
+    uint32_t told_rails_ = 0;        // lost ones, that the neighbour has been told of
     char own_name_[kMostName] = {};  // of this host
     char name_[kMostName] = {};      // of the neighbour's
 };

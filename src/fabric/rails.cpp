@@ -1,6 +1,7 @@
 #include "fabric/rails.h"
 
 #include "fabric/lane.h"
+#include "fabric/wire.h"
 #include "os/clock.h"
 #include "progress/wait_policy.h"
 
@@ -60,7 +61,7 @@ int Rails::find_quickest() {
     for (int rail = 0; rail < lane_.n_rails; ++rail) {
         if (const Stream* const stream = streams_[rail].load(std::memory_order_relaxed))
             loads_[rail].look(*stream, now_ns);
-        known &= loads_[rail].rate() != 0;
+        known &= loads_[rail].rate() != 0 || lane_.wires[rail]->is_lost();
     }
     int best = -1;
     double least = 0;
@@ -68,7 +69,8 @@ int Rails::find_quickest() {
         const int rail = (current_ + i) % lane_.n_rails;
         const Load& load = loads_[rail];
         const Stream* const stream = streams_[rail].load(std::memory_order_relaxed);
-        if (stream && (!stream->has_room() || (!known && load.under_way() > kMostUnknown)))
+        if (lane_.wires[rail]->is_lost() ||
+            (stream && (!stream->has_room() || (!known && load.under_way() > kMostUnknown))))
             continue;
         const auto bytes = static_cast<double>(load.under_way());
         const double cost = known ? (bytes + kMostPiece) / load.rate() : bytes;

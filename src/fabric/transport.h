@@ -5,7 +5,7 @@
 //   wire       one of the ways of a PE to the network. Wire w of a PE talks to wire w of the others. All calls on one
 //              come from one thread at a time (fabric/wire.h holds its lock); they know nothing of each other.
 //   card       bytes that tell others how to reach this PE, all of its wires and its regions; at most kMostCardBytes.
-//   endpoint   the way of one wire to one PE, made on first use. It is never taken down but with the transport.
+//   endpoint   the way of one wire to one PE, made on first use. It is taken down with the transport, or dropped.
 //   message    a header of kHeaderBytes and a body. Messages of a wire to one PE arrive in the order in which they were
 //              sent, but for large ones, which may be passed by others.
 //   large      a message whose body goes straight into the place that the receiver names when its header has arrived.
@@ -21,7 +21,7 @@
 
 namespace heddle::fabric {
 
-constexpr size_t kHeaderBytes = 40;
+constexpr size_t kHeaderBytes = 64;
 constexpr size_t kMostCardBytes = 4096;
 constexpr int kRegions = 2;
 
@@ -76,6 +76,9 @@ struct TransportApi {
     // null with the reason in error when the card is none. pe: for failed.
     Endpoint* (*connect)(Transport* transport, int wire, int pe, const char* card, size_t card_bytes, char* error,
                          size_t error_bytes);
+
+    // Nothing more comes or goes on the endpoint, which is no more: what is under way to its PE is lost, and done.
+    void (*drop)(Transport* transport, int wire, Endpoint* endpoint);
 
     // Sends header and body. The body stays as it is until done(argument), which may come before send returns; the
     // header is copied. `large`: the receiver is asked for a place.

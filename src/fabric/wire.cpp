@@ -10,6 +10,10 @@
 
 namespace heddle::fabric {
 
+namespace {
+constexpr const char* kUnasked = "a large reply to what this PE has not asked";
+}
+
 Wire::Wire(const Surroundings& surroundings, int number) : surroundings_(surroundings), number_(number) {
     const size_t bytes = os::round_up(static_cast<size_t>(surroundings.n_pes) * sizeof(Peer), os::kPageBytes);
     peers_ = static_cast<Peer*>(os::reserve_zeroes(bytes));
@@ -103,7 +107,8 @@ bool Wire::work() {
     constexpr int kRounds = 8;  // then another thread may have the lock
     bool moved = false;
     for (int round = 0; round < kRounds; ++round) {
-        bool moves = send_queued();
+        bool moves = keeps() && send_again();
+        moves |= send_queued();
         moves |= go_on_with_woken();
         if (round == 0)
             moves |= tell_held_back();
@@ -135,6 +140,10 @@ bool Wire::send_queued() {
 bool Wire::go_on_with_woken() {
     if (!woken_.load(std::memory_order_relaxed) || !woken_.exchange(false, std::memory_order_seq_cst))
         return false;
+    if (keeps()) {
+        send_carried();
+        take_carried();
+    }
     Inbound* inbound = to_go_on_;
     to_go_on_ = nullptr;
     while (inbound) {
@@ -241,14 +250,25 @@ Endpoint* Wire::endpoint_of(int pe) {
 }
 
 void Wire::send_message(int pe, Header header, const char* body, size_t bytes, bool large, Done done, void* argument) {
-    Endpoint* const to = endpoint_of(pe);
-    if (!to)
+    Endpoint* const to = is_lost() ? nullptr : endpoint_of(pe);
+    if (!to && !keeps())
         return;
     if (header.kind == MessageKind::kRecords)
         take_along(pe, &header);
     header.token = surroundings_.token;
     header.pe = surroundings_.pe;
-    surroundings_.api->send(surroundings_.transport, number_, to, &header, body, bytes, large, done, argument);
+    header.rail = static_cast<uint64_t>(surroundings_.rail);
+    if (!keeps())
+        return surroundings_.api->send(surroundings_.transport, number_, to, &header, body, bytes, large, done,
+                                       argument);
+    Kept& message = link_of(pe).keep({header, body, bytes, done, argument});
+    if (to) {
+        surroundings_.api->send(surroundings_.transport, number_, to, &message.header, body, bytes, false,
+                                Link::on_gone, &message);
+    } else {
+        message.gone = true;
+        send_over_another(pe, message);
+    }
 }
 
 void Wire::receive(int pe, Arrival* arrival, char* to, size_t bytes, Done done, void* argument) {
@@ -311,6 +331,11 @@ void Wire::arrived(const Header& header, const char* body, size_t bytes) {
         refused_ = true;
         return;
     }
+    if (!keeps() || is_news(header, body, bytes))
+        take(header, body, bytes);
+}
+
+void Wire::take(const Header& header, const char* body, size_t bytes) {
     switch (header.kind) {
         case MessageKind::kHello: {
             Peer& peer = peers_[header.pe];
@@ -339,9 +364,23 @@ void Wire::arrived(const Header& header, const char* body, size_t bytes) {
         }
         case MessageKind::kPulse:
             return surroundings_.heard(surroundings_.owner, header, body, bytes);
-        default:
-            broken(header.pe, "a message of an unknown kind");
+        case MessageKind::kLargeData:
+            if (keeps())
+                return inbound_of(header.pe, header.lane).on_large(header.position, bytes, body);
+            break;
+        case MessageKind::kLargeReply:
+            if (keeps()) {
+                uint64_t number = header.position;
+                Stream* const stream = stream_of(header, header.lane);
+                char* const to = stream->place_of_large_reply(&number, bytes);
+                if (!to)
+                    broken(header.pe, kUnasked);
+                memcpy(to, body, bytes);
+                return stream->on_large_reply(number);
+            }
+            break;
     }
+    broken(header.pe, "a message of an unknown kind");
 }
 
 namespace {
@@ -373,7 +412,7 @@ void Wire::announced(const Header& header, size_t bytes, Arrival* arrival) {
             uint64_t number = header.position;
             char* const to = stream->place_of_large_reply(&number, bytes);
             if (!to)
-                broken(header.pe, "a large reply to what this PE has not asked");
+                broken(header.pe, kUnasked);
             return receive(header.pe, arrival, to, bytes, on_large_reply_done, new LargeReply{stream, number});
         }
         default:

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "fabric/inbound.h"
+#include "fabric/link.h"
 #include "fabric/mailbox.h"
 #include "fabric/message.h"
 #include "fabric/stream.h"
@@ -14,6 +15,9 @@
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
 
 namespace heddle::fabric {
 
@@ -36,7 +40,7 @@ struct Surroundings {
     size_t (*card_of)(int pe, char* card, char* error, size_t error_bytes) = nullptr;
     // A PE does not answer any more; or not on that rail, of several. They return only when this one needs no answer.
     void (*lost)(int pe, const char* reason) = nullptr;
-    void (*rail_lost)(int rail, const char* devices, int pe, const char* reason) = nullptr;
+    void (*rail_lost)(int rail, int pe, const char* reason) = nullptr;
     // Something has moved that a thread may wait for.
     void (*landed)(void* waiting) = nullptr;
     // Called behind a poll that moved something, without the wire's lock: what waits may go on. May be null.
@@ -48,6 +52,8 @@ struct Surroundings {
     size_t full_bytes = kMessageBytes;  // so much is a full message; 1: every record goes by itself
     int rail = 0;                       // of the wires
     int n_rails = 1;
+    // Of this node, a bit for each rail that is not to be used any more. Null: the job ends when one is lost.
+    std::atomic<uint32_t>* lost_rails = nullptr;
     // The stream of one of this PE's lanes to pe, or null. Set by the network.
     Stream* (*stream_of)(void* owner, uint32_t lane, int pe) = nullptr;
     // How far that lane's streams of pe have come; null where there is one rail. Set by the network.
@@ -106,6 +112,9 @@ class Wire {
     void wait_for_others(Inbound* inbound);
     // What waits on that rail may go on: before the poll under way has ended.
     void wake(int rail) { rails_[rail]->woken_.store(true, std::memory_order_seq_cst); }  // pairs with work
+    // Whether messages are kept until the other PE has them.
+    bool keeps() const { return surroundings_.lost_rails && rails_; }
+    bool is_lost() const { return keeps() && (lost_rails() >> surroundings_.rail & 1) != 0; }
     // What pe has announced.
     void receive(int pe, Arrival* arrival, char* to, size_t bytes, Done done, void* argument);
     void refuse(Arrival* arrival);
@@ -123,6 +132,7 @@ class Wire {
   private:
     struct Peer {
         Endpoint* endpoint = nullptr;
+        Link* link = nullptr;  // where messages are kept
         char* card = nullptr;  // that it has told; null: it has not
         size_t card_bytes = 0;
         Inbound* inbounds = nullptr;  // its streams to this PE
@@ -134,6 +144,15 @@ class Wire {
     bool poll_woken();
     bool work();
     bool go_on_with_woken();
+    uint32_t lost_rails() const { return surroundings_.lost_rails->load(std::memory_order_relaxed); }
+    Link& link_of(int pe);
+    void pass(int pe, const Kept& message);
+    void send_over_another(int pe, const Kept& message);
+    bool send_again();
+    void send_carried();
+    void take_carried();
+    bool is_news(const Header& header, const char* body, size_t bytes);
+    void take(const Header& header, const char* body, size_t bytes);
     bool send_queued();
     bool answer_queued();
     bool tell_held_back();
@@ -150,6 +169,21 @@ class Wire {
     alignas(128) std::atomic<bool> locked_{false};
     alignas(128) std::atomic<Stream*> to_send_{nullptr};  // a stack
     std::atomic<bool> woken_{false};
+    std::vector<std::unique_ptr<Link>> links_;
+    uint32_t lost_seen_ = 0;  // of lost_rails, when what is kept was last sent again
+    // What other wires of this PE, whose rails are lost, send on this one; and what has come for this one on theirs.
+    struct Carried {
+        int pe;
+        Header header;
+        std::vector<char> body;
+    };
+    struct Brought {
+        Header header;
+        std::vector<char> body;
+    };
+    std::mutex carried_lock_;
+    std::vector<std::unique_ptr<Carried>> carried_;
+    std::vector<Brought> brought_;
     Wire* const* rails_ = nullptr;  // null: there is one
     Inbound* to_go_on_ = nullptr;
     Inbound* to_answer_ = nullptr;

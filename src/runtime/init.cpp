@@ -11,7 +11,6 @@
 #include "context/context.h"
 #include "context/request.h"
 #include "fabric/network.h"
-#include "fabric/rail_devices.h"
 #include "memory/node_memory.h"
 #include "memory/peers.h"
 #include "memory/static_data.h"
@@ -22,6 +21,7 @@
 #include "os/topology.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
+#include "runtime/network.h"
 #include "runtime/report.h"
 #include "runtime/runtime.h"
 #include "team/team.h"
@@ -213,99 +213,6 @@ bool build_memory(const char* function, char* error) {
     return true;
 }
 
-// From when this PE has all its answers until it starts again: others may be gone then, and nothing is lost by it.
-HEDDLE_PE_LOCAL std::atomic<bool> is_leaving{false};
-
-// What ends this PE for a peer that does not answer: false when it needs no answer any more.
-bool may_be_lost() {
-    if (is_leaving.load(std::memory_order_relaxed))  // set by the thread that then waits for all in stop
-        return false;
-    // A launcher that notices by itself names a PE that has ended, and gives up a host that is cut off; one that is
-    // told first waits for that host for minutes (Open MPI 4.1).
-    constexpr uint64_t kLauncherNs = 1000000000;
-    os::sleep_ns(kLauncherNs);
-    return true;
-}
-
-// Says which PE is lost, and ends this one.
-void lose(int pe, const char* reason) {
-    if (may_be_lost())
-        base::fatal("network", "PE %d does not answer any more: %s", pe, reason);
-}
-
-// The same where it is one rail to it.
-void lose_rail(int rail, const char* devices, int pe, const char* reason) {
-    if (may_be_lost())
-        base::fatal("network", "rail %d (%s) to PE %d does not work any more: %s", rail, devices, pe, reason);
-}
-
-// The first PEs of the nodes before and behind this one's; none when this is not the first of its own.
-fabric::Ring ring_of_nodes() {
-    const auto first_of = [](int node) {
-        int pe = 0;
-        while (job.node_of(pe) != node) ++pe;
-        return pe;
-    };
-    if (first_of(job.node) != job.pe)
-        return {};
-    return {first_of((job.node + job.n_nodes - 1) % job.n_nodes), first_of((job.node + 1) % job.n_nodes)};
-}
-
-// The network of a job that spans nodes: opened once per process, served from init to finalize.
-bool open_network(char* error) {
-    if (!fabric::network) {
-        const memory::Symmetric& symmetric = *memory::symmetric;
-        fabric::Surroundings surroundings;
-        surroundings.regions.of[static_cast<int>(fabric::RegionName::kHeap)] = {
-            reinterpret_cast<char*>(symmetric.heap.base), symmetric.heap.bytes};
-        surroundings.regions.of[static_cast<int>(fabric::RegionName::kData)] = {
-            reinterpret_cast<char*>(symmetric.data.base), symmetric.data.bytes};
-        surroundings.token = job.token;
-        surroundings.pe = job.pe;
-        surroundings.n_pes = job.n_pes;
-        surroundings.card_of = bootstrap::card_of;
-        surroundings.lost = lose;
-        surroundings.rail_lost = lose_rail;
-        surroundings.landed = [](void* engine) { static_cast<progress::Engine*>(engine)->look_again(); };
-        surroundings.go_on = [](void* engine) { static_cast<progress::Engine*>(engine)->drive(); };
-        surroundings.waiting = progress::engine;
-        surroundings.policy = progress::wait_policy;
-        surroundings.ring = ring_of_nodes();
-        if (!base::settings.net_batch)
-            surroundings.full_bytes = 1;
-        fabric::NetworkOptions options;
-        // Where PEs share cores, one that has much to do may be silent for its own turn and those of all others.
-        const uint64_t turns = (static_cast<uint64_t>(job.n_slots) + job.cores - 1) / job.cores;
-        options.silence_ns = base::settings.net_silence_s * 1000000000 * turns;
-        options.plugin = "libheddle_ucx.so";
-        if (!fabric::deal_devices(base::settings.net_devices, base::settings.net_rails, &options.rails, error,
-                                  kErrorBytes))
-            return false;
-        options.transport = {"", base::settings.net_transports, std::max(1, static_cast<int>(base::settings.net_wires)),
-                             fabric::kMessageBytes, static_cast<fabric::Protocol>(base::settings.net_protocol)};
-        fabric::network = fabric::Network::open(options, surroundings, error, kErrorBytes).release();
-        if (!fabric::network)
-            return false;
-        char card[fabric::kMostCardBytes];
-        static_assert(bootstrap::kMostCardBytes == fabric::kMostCardBytes);
-        if (!bootstrap::publish_card(card, fabric::network->card(card), error, kErrorBytes))
-            return false;
-    }
-    is_leaving.store(false, std::memory_order_relaxed);
-    progress::engine->set_network();
-    progress::wait_policy->hand_over = [] { fabric::network->take_over(); };
-    return true;
-}
-
-// Behind a barrier of the world: all can be reached.
-bool serve_network(char* error) {
-    if (!fabric::network->start()) {
-        snprintf(error, kErrorBytes, "cannot start the thread that serves the network: %s", strerror(errno));
-        return false;
-    }
-    return true;
-}
-
 // Opens the hot path, unless the run is a checked one.
 void open_hot_path() {
     const memory::Symmetric& symmetric = *memory::symmetric;
@@ -343,11 +250,11 @@ bool start(const char* function, char* error) {
     team::start_teams(job.pe, job.n_pes, job.nodes);
     collective::machine = {&collective::kernels_for(static_cast<collective::VectorUnit>(base::settings.vector)),
                            os::last_level_cache_bytes()};
-    if (job.n_nodes > 1 && !open_network(error))
+    if (job.n_nodes > 1 && !open_network(error, kErrorBytes))
         return false;
     bootstrap::barrier_of_world(
         function);  // nobody reaches a peer's memory before that peer has moved its static data there
-    if (job.n_nodes > 1 && !serve_network(error))
+    if (job.n_nodes > 1 && !serve_network(error, kErrorBytes))
         return false;
     if (const char* reason = apply_progress(static_cast<progress::Progress>(base::settings.progress))) {
         snprintf(error, kErrorBytes, "HEDDLE_PROGRESS=%s cannot be: %s; right would be auto", getenv("HEDDLE_PROGRESS"),
@@ -367,13 +274,12 @@ void stop(const base::Call& call) {
         operations::settle_all(call.function);
         HEDDLE_DEBUG("network", "letters: %llu",
                      static_cast<unsigned long long>(fabric::network->mailbox().delivered()));
-        fabric::network->part();
     }
     close_hot_path();
     team::stop_teams();
     base::lifecycle = Lifecycle::kFinalized;
     if (fabric::network) {
-        is_leaving.store(true, std::memory_order_relaxed);
+        part_from_network();
         bootstrap::barrier_of_world(call.function);  // the last acknowledgements are there
         fabric::network->stop();
         bootstrap::barrier_of_world(call.function);  // who ends closes connections that another may be making

@@ -128,7 +128,7 @@ bool progress(Transport* transport, int) {
     return false;
 }
 
-const TransportApi kApi = {"fuzz",  nullptr, nullptr, is_native, card,     connect, send,
+const TransportApi kApi = {"fuzz",  nullptr, nullptr, is_native, card,     connect, nullptr, send,
                            receive, refuse,  nullptr, get,       progress, nullptr, nullptr};
 
 // --- The PE

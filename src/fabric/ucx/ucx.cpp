@@ -38,7 +38,7 @@ void fail(const Wire& wire, int pe, ucs_status_t status) {
 
 void end(Operation* operation, ucs_status_t status) {
     Wire& wire = *operation->wire;
-    if (status == UCS_OK)
+    if (status == UCS_OK || wire.drops)
         return wire.finish(operation);
     fail(wire, operation->pe, status);
     wire.give(operation);
@@ -301,6 +301,14 @@ void send(Transport*, int, Endpoint* to, const void* header, const char* body, s
     begin(operation, ucp_am_send_nbx(to->endpoint, kMessageId, operation->header, kHeaderBytes, body, bytes, &param));
 }
 
+void drop(Transport* transport, int number, Endpoint* endpoint) {
+    Wire& wire = transport->wires[static_cast<size_t>(number)];
+    std::erase(wire.endpoints, endpoint);
+    wire.drops = true;
+    close_endpoint(endpoint);
+    wire.drops = false;
+}
+
 void receive(Transport* transport, int number, int pe, Arrival* arrival, char* to, size_t bytes, Done done,
              void* argument) {
     Wire& wire = transport->wires[static_cast<size_t>(number)];
@@ -345,6 +353,7 @@ const heddle::fabric::TransportApi heddle_transport_1 = {
     heddle::fabric::ucx::is_native,
     heddle::fabric::ucx::card,
     heddle::fabric::ucx::connect,
+    heddle::fabric::ucx::drop,
     heddle::fabric::ucx::send,
     heddle::fabric::ucx::receive,
     heddle::fabric::ucx::refuse,

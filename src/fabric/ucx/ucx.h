@@ -39,6 +39,7 @@ struct Wire {
     Endpoint* to_flush = nullptr;  // a list
     Operation* free = nullptr;
     bool moved = false;  // an event since progress began
+    bool drops = false;  // an endpoint, at the moment: what ends then is done
 
     Operation* take(int pe, Done done, void* argument) {
         Operation* operation = free;

@@ -217,6 +217,14 @@ void send(Transport* transport, int number, Endpoint* to, const void* header, co
     wire.out.push_back(out);
 }
 
+void drop(Transport* transport, int number, Endpoint* endpoint) {
+    FakeWire& wire = wire_of(transport, number);
+    for (const Transport::Out& out : wire.out)
+        if (out.to == endpoint->to)
+            finish(transport, number, out.done, out.argument);
+    std::erase_if(wire.out, [&](const Transport::Out& out) { return out.to == endpoint->to; });
+}
+
 void receive(Transport*, int, int, Arrival* arrival, char* to, size_t bytes, Done done, void* argument) {
     arrival->to = to;
     arrival->bytes = bytes;
@@ -304,7 +312,7 @@ bool Transport::is_empty() {
     });
 }
 
-const TransportApi fake_api = {"fake",  open,   close, is_native, card,     connect,    send,
+const TransportApi fake_api = {"fake",  open,   close, is_native, card,     connect,    drop, send,
                                receive, refuse, put,   get,       progress, descriptor, arm};
 
 }  // namespace heddle::fabric

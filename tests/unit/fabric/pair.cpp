@@ -62,10 +62,10 @@ struct PairEvents {
     static size_t own_card(void* owner, char* card) { return rail_of(owner).pe->card(card); }
 };
 
-Pe::Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, int n_rails, Spread spread)
+Pe::Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, int n_rails, Spread spread, bool keeps)
     : number_(number), n_rails_(n_rails), heap_(heap_bytes / sizeof(uint64_t)) {
     world[number] = this;
-    for (int rail = 0; rail < n_rails; ++rail) open_rail(rail, heap_bytes, habits, full_bytes);
+    for (int rail = 0; rail < n_rails; ++rail) open_rail(rail, heap_bytes, habits, full_bytes, keeps);
     for (int rail = 0; rail < n_rails && n_rails > 1; ++rail) wires_[rail]->set_rails(wires_);
     for (uint32_t i = 0; i < kLanes; ++i) {
         lanes_[i].producer.lane = i;
@@ -78,7 +78,7 @@ Pe::Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, i
     }
 }
 
-void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes) {
+void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, bool keeps) {
     Rail& rail = rails_[number];
     rail.pe = this;
     char error[1];
@@ -100,6 +100,8 @@ void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t f
     surroundings.card_of = card_of;
     surroundings.own_card = PairEvents::own_card;
     surroundings.lost = lost;
+    surroundings.rail_lost = [](int lost_rail, int from, const char*) { world[1 - from]->lose(lost_rail); };
+    surroundings.lost_rails = keeps ? &lost_rails : nullptr;
     surroundings.landed = landed;
     surroundings.stream_of = PairEvents::stream_of;
     surroundings.delivered_of = PairEvents::delivered_of;
@@ -155,11 +157,11 @@ bool Pe::is_quiet(uint32_t number) {
     return lanes_[number].all([](Stream& stream) { return stream.is_quiet(); });
 }
 
-Pair::Pair(const Habits& habits, size_t heap_bytes, size_t full_bytes, int n_rails, Spread spread) {
+Pair::Pair(const Habits& habits, size_t heap_bytes, size_t full_bytes, int n_rails, Spread spread, bool keeps) {
     if (!os::prepare_heavy_fence())
         abort();
     for (int number = 0; number < 2; ++number)
-        pes_[number] = std::make_unique<Pe>(number, heap_bytes, habits, full_bytes, n_rails, spread);
+        pes_[number] = std::make_unique<Pe>(number, heap_bytes, habits, full_bytes, n_rails, spread, keeps);
     current = this;
 }
 

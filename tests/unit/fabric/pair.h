@@ -22,7 +22,7 @@ constexpr uint32_t kLanes = 2;
 
 class Pe {
   public:
-    Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, int n_rails, Spread spread);
+    Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, int n_rails, Spread spread, bool keeps);
     ~Pe();
 
     Lane& lane(uint32_t number = 0) { return lanes_[number]; }
@@ -41,10 +41,13 @@ class Pe {
     size_t card(char* card) const;
     // All that the lane has sent is complete.
     bool is_quiet(uint32_t number);
+    // This PE has noticed that the rail is lost; it goes on where messages are kept.
+    void lose(int rail) { lost_rails.fetch_or(1u << rail); }
     // A message from the other PE, as if it had arrived now.
     void arrives(Header header, const char* body, size_t bytes);
 
     Mailbox mailbox;
+    std::atomic<uint32_t> lost_rails{0};
     Pulse* pulse = nullptr;  // who hears the pulses that come; the other PE is before and behind
 
   private:
@@ -54,7 +57,7 @@ class Pe {
         Surroundings surroundings;
         std::unique_ptr<Wire> wire;
     };
-    void open_rail(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes);
+    void open_rail(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, bool keeps);
 
     const int number_;
     const int n_rails_;
@@ -70,7 +73,7 @@ class Pe {
 class Pair {
   public:
     explicit Pair(const Habits& habits = {}, size_t heap_bytes = 1024 * 1024, size_t full_bytes = kMessageBytes,
-                  int n_rails = 1, Spread spread = Spread::kAnyOrder);
+                  int n_rails = 1, Spread spread = Spread::kAnyOrder, bool keeps = false);
     ~Pair();
 
     Pe& operator[](int number) { return *pes_[number]; }

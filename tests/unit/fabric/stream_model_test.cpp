@@ -229,22 +229,72 @@ class Actor {
     std::vector<std::string> letters_;
 };
 
-void run(const Habits& habits, int n_rails = 1, Spread spread = Spread::kAnyOrder) {
+// Rails fail one after the other, but for one: nothing leaves any more, one of the PEs notices, and the other one, a
+// while later. Some come back, too late, with what they still had.
+class Failures {
+  public:
+    Failures(Pair& pair, int n_rails, uint64_t seed) : pair_(pair), n_rails_(n_rails), random_(seed) {}
+    void happen() {
+        if (random_() % (kOperations / 16) != 0)
+            return;
+        switch (random_() % 3) {
+            case 0:
+                if (lost_ + 1 >= n_rails_)
+                    return;
+                hold(lost_, true);
+                return pair_[static_cast<int>(random_() % 2)].lose(lost_++);
+            case 1:
+                return all_notice();
+            default:
+                if (lost_ > 1)
+                    hold(lost_ - 2, false);
+        }
+    }
+    void all_notice() {
+        for (int rail = 0; rail < lost_; ++rail)
+            for (int pe = 0; pe < 2; ++pe) pair_[pe].lose(rail);
+    }
+    int lost() const { return lost_; }
+
+  private:
+    void hold(int rail, bool holds) {
+        for (int pe = 0; pe < 2; ++pe) pair_[pe].cable(rail).holds = holds;
+    }
+
+    Pair& pair_;
+    const int n_rails_;
+    std::mt19937_64 random_;
+    int lost_ = 0;
+};
+
+void run(const Habits& habits, int n_rails = 1, Spread spread = Spread::kAnyOrder, bool fails = false) {
     printf("seed %llu\n", static_cast<unsigned long long>(habits.seed));
     SCOPED_TRACE("seed " + std::to_string(habits.seed));
-    Pair pair(habits, kLanes * kHalf, kMessageBytes, n_rails, spread);
+    Pair pair(habits, kLanes * kHalf, kMessageBytes, n_rails, spread, fails);
     const Waiting waiting(nullptr);
     std::mt19937_64 random(habits.seed);
+    Failures failures(pair, fails ? n_rails : 0, habits.seed);
+    if (fails)
+        pair.instead = [&] {
+            if (random() % 100 == 0)
+                failures.all_notice();
+            return pair.poll();
+        };
     std::deque<Actor> actors;
     for (int pe = 0; pe < 2; ++pe)
         for (uint32_t lane = 0; lane < kLanes; ++lane) actors.emplace_back(pair, pe, lane, random());
     for (int i = 0; i < kOperations && !testing::Test::HasFatalFailure(); ++i) {
         actors[random() % actors.size()].act();
+        failures.happen();
         if (random() % 16 == 0)
             pair.poll();
     }
-    pair.settle();
+    failures.all_notice();
     for (Actor& actor : actors) actor.quiet();
+    if (fails)
+        printf("%d of %d rails were lost\n", failures.lost(), n_rails);
+    else
+        pair.settle();
 }
 
 uint64_t new_seed() {
@@ -279,6 +329,12 @@ TEST(StreamModel, OverRailsInAnyOrder) {
 TEST(StreamModel, OverRailsInOrder) {
     for (const int n_rails : {2, 3, kMostRails})
         for (const unsigned lazy : {0u, 4u, 7u}) run({.seed = new_seed(), .lazy = lazy}, n_rails, Spread::kInOrder);
+}
+
+TEST(StreamModel, OverRailsThatFail) {
+    for (const Spread spread : {Spread::kAnyOrder, Spread::kInOrder, Spread::kOneRail})
+        for (const int n_rails : {2, 3, 5})
+            for (const unsigned lazy : {0u, 4u}) run({.seed = new_seed(), .lazy = lazy}, n_rails, spread, true);
 }
 
 TEST(StreamModel, OverRailsWhereLargeDataAndGetsGoStraightIntoPlace) {

@@ -1,0 +1,172 @@
+#include "runtime/network.h"
+
+#include "base/error.h"
+#include "base/settings.h"
+#include "bootstrap/bootstrap.h"
+#include "fabric/network.h"
+#include "fabric/rail_devices.h"
+#include "memory/symmetric.h"
+#include "os/clock.h"
+#include "progress/engine.h"
+#include "progress/wait_policy.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace heddle::runtime {
+
+using bootstrap::job;
+
+namespace {
+
+HEDDLE_PE_LOCAL std::atomic<bool> is_leaving{false};
+HEDDLE_PE_LOCAL std::vector<std::string>* rails = nullptr;  // the devices of each; set once
+
+// What ends this PE for a peer that does not answer: false when it needs no answer any more.
+bool may_be_lost() {
+    if (is_leaving.load(std::memory_order_relaxed))  // set by the thread that then waits for all in stop
+        return false;
+    // A launcher that notices by itself names a PE that has ended, and gives up a host that is cut off; one that is
+    // told first waits for that host for minutes (Open MPI 4.1).
+    constexpr uint64_t kLauncherNs = 1000000000;
+    os::sleep_ns(kLauncherNs);
+    return true;
+}
+
+// Says which PE is lost, and ends this one.
+void lose(int pe, const char* reason) {
+    if (may_be_lost())
+        base::fatal("network", "PE %d does not answer any more: %s", pe, reason);
+}
+
+bool goes_on_without_a_rail() {
+    enum class RailLoss { kEnd, kContinue };  // as HEDDLE_RAIL_LOSS names them
+    return base::settings.net_rails > 1 && static_cast<RailLoss>(base::settings.rail_loss) == RailLoss::kContinue;
+}
+
+// The same where it is one rail: it ends the job; or only the last one does, and the others are said to be lost once on
+// each node.
+void lose_rail(int rail, int pe, const char* reason) {
+    if (is_leaving.load(std::memory_order_relaxed))
+        return;
+    const char* const devices = (*rails)[static_cast<size_t>(rail)].c_str();
+    if (goes_on_without_a_rail()) {
+        const uint32_t all = (uint32_t{1} << rails->size()) - 1, lost = uint32_t{1} << rail;
+        const uint32_t before = job.page->lost_rails.fetch_or(lost, std::memory_order_relaxed);  // it is all there is
+        if (before & lost)
+            return;
+        if ((before | lost) != all)
+            return base::complain("network", "rail %d (%s) to PE %d does not work any more: %s; going on without it",
+                                  rail, devices, pe, reason);
+    }
+    if (may_be_lost())
+        base::fatal("network", "rail %d (%s) to PE %d does not work any more: %s", rail, devices, pe, reason);
+}
+
+// The first PEs of the nodes before and behind this one's; none when this is not the first of its own.
+fabric::Ring ring_of_nodes() {
+    const auto first_of = [](int node) {
+        int pe = 0;
+        while (job.node_of(pe) != node) ++pe;
+        return pe;
+    };
+    if (first_of(job.node) != job.pe)
+        return {};
+    return {first_of((job.node + job.n_nodes - 1) % job.n_nodes), first_of((job.node + 1) % job.n_nodes)};
+}
+
+fabric::Region region_of(const memory::Region& region) {
+    return {reinterpret_cast<char*>(region.base), region.bytes};
+}
+
+fabric::Surroundings surroundings_of_job() {
+    const memory::Symmetric& symmetric = *memory::symmetric;
+    fabric::Surroundings surroundings;
+    surroundings.regions.of[static_cast<int>(fabric::RegionName::kHeap)] = region_of(symmetric.heap);
+    surroundings.regions.of[static_cast<int>(fabric::RegionName::kData)] = region_of(symmetric.data);
+    surroundings.token = job.token;
+    surroundings.pe = job.pe;
+    surroundings.n_pes = job.n_pes;
+    surroundings.card_of = bootstrap::card_of;
+    surroundings.lost = lose;
+    surroundings.rail_lost = lose_rail;
+    surroundings.landed = [](void* engine) { static_cast<progress::Engine*>(engine)->look_again(); };
+    surroundings.go_on = [](void* engine) { static_cast<progress::Engine*>(engine)->drive(); };
+    surroundings.waiting = progress::engine;
+    surroundings.policy = progress::wait_policy;
+    surroundings.ring = ring_of_nodes();
+    if (!base::settings.net_batch)
+        surroundings.full_bytes = 1;
+    if (goes_on_without_a_rail())
+        surroundings.lost_rails = &job.page->lost_rails;
+    return surroundings;
+}
+
+bool read_options(fabric::NetworkOptions* options, char* error, size_t error_bytes) {
+    // Where PEs share cores, one that has much to do may be silent for its own turn and those of all others.
+    const uint64_t turns = (static_cast<uint64_t>(job.n_slots) + job.cores - 1) / job.cores;
+    options->silence_ns = base::settings.net_silence_s * 1000000000 * turns;
+    options->plugin = "libheddle_ucx.so";
+    if (!fabric::deal_devices(base::settings.net_devices, base::settings.net_rails, &options->rails, error,
+                              error_bytes))
+        return false;
+    rails = new std::vector<std::string>(options->rails);
+    options->transport = {"", base::settings.net_transports, std::max(1, static_cast<int>(base::settings.net_wires)),
+                          fabric::kMessageBytes, static_cast<fabric::Protocol>(base::settings.net_protocol)};
+    if (!goes_on_without_a_rail())
+        return true;
+    const bool is_asked_for = options->transport.protocol == fabric::Protocol::kNative;
+    if (is_asked_for)
+        snprintf(
+            error, error_bytes,
+            "HEDDLE_NET_PROTOCOL=native with HEDDLE_RAIL_LOSS=continue: right would be batch, for what does not go "
+            "as messages cannot be sent again");
+    options->transport.protocol = fabric::Protocol::kBatch;
+    return !is_asked_for;
+}
+
+}  // namespace
+
+bool open_network(char* error, size_t error_bytes) {
+    if (!fabric::network) {
+        fabric::NetworkOptions options;
+        if (!read_options(&options, error, error_bytes))
+            return false;
+        fabric::network = fabric::Network::open(options, surroundings_of_job(), error, error_bytes).release();
+        if (!fabric::network)
+            return false;
+        char card[fabric::kMostCardBytes];
+        static_assert(bootstrap::kMostCardBytes == fabric::kMostCardBytes);
+        const size_t card_bytes = fabric::network->card(card);
+        if (card_bytes == 0)
+            snprintf(error, error_bytes,
+                     "the addresses of this PE take more than %zu bytes: right would be fewer rails "
+                     "(HEDDLE_NET_RAILS) or wires (HEDDLE_NET_WIRES)",
+                     sizeof card);
+        if (card_bytes == 0 || !bootstrap::publish_card(card, card_bytes, error, error_bytes))
+            return false;
+    }
+    is_leaving.store(false, std::memory_order_relaxed);
+    progress::engine->set_network();
+    progress::wait_policy->hand_over = [] { fabric::network->take_over(); };
+    return true;
+}
+
+bool serve_network(char* error, size_t error_bytes) {
+    if (fabric::network->start())
+        return true;
+    snprintf(error, error_bytes, "cannot start the thread that serves the network: %s", strerror(errno));
+    return false;
+}
+
+void part_from_network() {
+    is_leaving.store(true, std::memory_order_relaxed);
+    fabric::network->part();
+}
+
+}  // namespace heddle::runtime
