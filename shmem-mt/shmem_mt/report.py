@@ -2,7 +2,18 @@
 
 import os
 
-from shmem_mt import app_pictures, by_category, by_policy, collectives, fabrics, interactive, mini_apps, page, pictures
+from shmem_mt import (
+    app_pictures,
+    by_category,
+    by_policy,
+    collectives,
+    fabrics,
+    interactive,
+    mini_apps,
+    page,
+    pictures,
+    simulation_charts,
+)
 from shmem_mt.charts import Points, all_charts
 from shmem_mt.errors import UserError
 from shmem_mt.results import load_machine, load_results
@@ -45,6 +56,8 @@ def _charts(points, fabric):
     own = points.over(fabric)
     charts = all_charts(own) + by_category.charts(own) + by_policy.charts(own) + mini_apps.charts(own)
     charts += collectives.charts(own.among(lambda name: name == collectives.BENCHMARK))
+    if fabric == fabrics.SIMULATED.name:
+        return simulation_charts.charts(own)
     for chart in charts if points.fabrics() != [fabrics.ON_NODE.name] else ():
         chart.slug += fabrics.suffix(fabric)
         chart.title += f", {fabric}"

@@ -37,7 +37,7 @@ struct Scenario {
     double reorder_buffer = 0;    // messages of a flow that the target's buffer holds
     // The network.
     double nic_message_ns = 0, nic_bytes_per_s = 0, packet_bytes = 0, header_bytes = 0;
-    double hop_latency_ns = 0, ack_ns = 0;
+    double hop_latency_ns = 0, nic_latency_ns = 0, ack_ns = 0;
     bool torus = false;
     uint32_t nodes_per_router = 1;
     std::vector<double> links;        // torus: parallel links in x, y, z; direct: unused
@@ -78,7 +78,8 @@ class ScenarioReader {
         s.batch_bytes = number("batch_bytes"), s.reorder_buffer = number("reorder_buffer");
         s.nic_message_ns = number("nic_message_ns"), s.nic_bytes_per_s = number("nic_bytes_per_s");
         s.packet_bytes = number("packet_bytes"), s.header_bytes = number("header_bytes");
-        s.hop_latency_ns = number("hop_latency_ns"), s.ack_ns = number("ack_ns");
+        s.hop_latency_ns = number("hop_latency_ns"), s.nic_latency_ns = number("nic_latency_ns"),
+        s.ack_ns = number("ack_ns");
         s.torus = choice("topology", {"direct", "torus"}) == 1;
         s.nodes_per_router = whole("nodes_per_router");
         s.links = numbers("links"), s.bytes_per_s = numbers("bytes_per_s");

@@ -107,6 +107,9 @@ class Simulation {
         target_ = picoseconds((s_.target_ns + copy_ns) * s_.core_share);
         nic_ = picoseconds(s_.nic_message_ns);
         startup_ = picoseconds(s_.large_startup_ns);
+        nic_latency_ = picoseconds(s_.nic_latency_ns);
+        hop_latency_ = picoseconds(s_.hop_latency_ns);
+        answer_ = nic_latency_ + picoseconds(s_.ack_ns);
     }
 
     void find_peers() {
@@ -268,7 +271,7 @@ class Simulation {
         node.inject_free = std::max(now, node.inject_free) + (packet == 0 ? nic_ : 0) + service(bytes, 1e12 / rate);
         const Kind kind = adaptive_ || t.cleared ? kRouteFreely : kRoute;
         const uint32_t from = topology_.router_of(node_of(t)), to = topology_.router_of(node.peer);
-        queue_.push({node.inject_free, 0, kind, packet, transfer, from, to, static_cast<float>(bytes)});
+        queue_.push({node.inject_free + nic_latency_, 0, kind, packet, transfer, from, to, static_cast<float>(bytes)});
         if (packet + 1 < packets_of(t))
             push(node.inject_free, kInject, transfer, packet + 1);
     }
@@ -365,7 +368,7 @@ class Simulation {
     Time way_back(const Transfer& t) const {
         const uint32_t from = node_of(t), to = nodes_[from].peer;
         const uint32_t hops = topology_.hops(topology_.router_of(to), topology_.router_of(from));
-        return hops * picoseconds(s_.hop_latency_ns) + picoseconds(s_.ack_ns);
+        return hops * hop_latency_ + answer_;
     }
 
     // Back at the sending core.
@@ -398,6 +401,7 @@ class Simulation {
     const bool matched_first_;  // two-sided: the data of a message leaves when the target has matched its envelope
     const uint32_t window_;
     Time core_ = 0, envelope_core_ = 0, target_ = 0, nic_ = 0, startup_ = 0;
+    Time nic_latency_ = 0, hop_latency_ = 0, answer_ = 0;
     LargeVector<Core> cores_;
     LargeVector<Transfer> transfers_;  // `window_` of each core
     LargeVector<Node> nodes_;
