@@ -64,6 +64,7 @@ class Simulation {
 
     struct Core {
         Time free = 0;         // the sending core
+        Time begun = 0;        // when it took up the message it is at
         Time target_free = 0;  // its peer, where that has work with messages
         uint32_t posted = 0, in_flight = 0, burst_left = 0;
         uint32_t free_transfer = kNone, open_transfer = kNone;  // open: the batch that still takes messages
@@ -177,16 +178,8 @@ class Simulation {
         core.posting = true;
         ++core.posted;
         ++core.in_flight;
-        if (core.open_transfer == kNone) {
-            core.open_transfer = core.free_transfer;
-            Transfer& fresh = transfers_[core.free_transfer];
-            core.free_transfer = fresh.next_free;
-            fresh.posted = std::max(now, core.free);
-            fresh.first = core.posted - 1;
-            fresh.messages = 0;
-            fresh.cleared = false;
-        }
-        core.free = std::max(now, core.free) + (matched_first_ ? envelope_core_ : core_);
+        core.begun = std::max(now, core.free);
+        core.free = core.begun + (matched_first_ ? envelope_core_ : core_);
         push(core.free, kReady, index);
     }
 
@@ -209,6 +202,8 @@ class Simulation {
     void ready(uint32_t index, Time now) {
         Core& core = cores_[index];
         core.posting = false;
+        if (core.open_transfer == kNone)
+            open_transfer(core);
         const uint32_t transfer = core.open_transfer;
         Transfer& t = transfers_[transfer];
         ++t.messages;
@@ -219,6 +214,16 @@ class Simulation {
             flush(transfer, now);
         }
         post(index, now);
+    }
+
+    void open_transfer(Core& core) {
+        Transfer& fresh = transfers_[core.free_transfer];
+        core.open_transfer = core.free_transfer;
+        core.free_transfer = fresh.next_free;
+        fresh.posted = core.begun;
+        fresh.first = core.posted - 1;
+        fresh.messages = 0;
+        fresh.cleared = false;
     }
 
     // Sends the batch as soon as the network would begin with it.
