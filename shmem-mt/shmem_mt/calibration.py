@@ -253,23 +253,22 @@ class Fit:
         return model
 
     def _first_model(self, processors):
-        fastest = max(point.rate * point.traffic.size_bytes for point in self.training)
         large = [point.traffic.size_bytes for point in self.training if point.mechanism == "rendezvous"]
         values = {
             "name": "calibrated",
             "description": f"direct, fitted to {len(self.training)} points of an ordering study",
             "topology": "direct",
-            "link_bytes_per_s": [fastest] * min(self.rails, network_model.MOST_RAILS),
+            "link_bytes_per_s": [1e9] * min(self.rails, network_model.MOST_RAILS),
             "packet_bytes": 1 << 16,
             "batch_bytes": BATCH_BYTES,
             "window": "burst",
             "fence": _fence_endpoint(self.training),
-            "nic_bytes_per_s": 20 * fastest,
+            "nic_bytes_per_s": 1e13,
             "large_from_bytes": min(large, default=network_model.MOST_BYTES),
             "rendezvous_bytes": min(large, default=0),
             "processors_per_node": processors // 2,
             "hop_latency_ns": 1, "small_core_ns": 1, "small_bytes_per_s": 1e9,
-            "large_core_ns": 1, "large_startup_ns": 1, "large_bytes_per_s": 20 * fastest,
+            "large_core_ns": 1, "large_startup_ns": 1, "large_bytes_per_s": 1e13,
         }
         return network_model.checked(values, "the model")
 

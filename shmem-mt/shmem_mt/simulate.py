@@ -34,6 +34,8 @@ _METRICS = (  # of results, of the engine's answer, unit, factor, params.part
 
 def simulate(options):
     """Runs what the options ask for. Returns the exit status: 0, or 1 when a check failed."""
+    if options.calibrate and options.model:
+        raise UserError("--calibrate makes a model: give it without --model")
     if options.out is None:
         options.out = time.strftime("shmem-mt-simulation-%Y%m%d-%H%M%S")
     if options.calibrate:
@@ -121,7 +123,7 @@ def add_answer(folder, model, traffic, answer):
 def _line(number, count, traffic, answer):
     rate, took = units.quantity(answer["rate"], "messages/s"), f"{answer['wall_s']:.1f} s"
     what = f"{traffic.rule}, {units.size(traffic.size_bytes)}, {traffic.nodes} nodes x {traffic.cores} cores"
-    events = f"{units.quantity(answer['events'], '')}events in {took}"
+    events = f"{answer['events']:.3g} events in {took}"
     return f"[{number}/{count}] {what}: {rate}, {100 * answer['overtaken_share']:.1f} % overtaken ({events})"
 
 

@@ -21,7 +21,7 @@ using Time = uint64_t;  // picoseconds
 struct Event {
     Time time;
     uint32_t order;  // of the push; decides between equal times
-    uint32_t kind : 3, packet : 29;
+    uint32_t kind;
     uint32_t slot;        // whose event it is: a transfer's or a core's
     uint32_t router, to;  // where the packet is, and where it goes
     float bytes;          // of the packet

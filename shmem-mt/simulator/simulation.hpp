@@ -142,7 +142,7 @@ class Simulation {
             case kFlush:
                 return flush(event.slot, event.time);
             case kInject:
-                return inject(event.slot, event.packet, event.time);
+                return inject(event.slot, event.time);
             case kRoute:
             case kRouteFreely:
                 return route(event);
@@ -155,9 +155,7 @@ class Simulation {
         }
     }
 
-    void push(Time time, Kind kind, uint32_t slot, uint32_t packet = 0) {
-        queue_.push({time, 0, kind, packet, slot, 0, 0, 0});
-    }
+    void push(Time time, Kind kind, uint32_t slot) { queue_.push({time, 0, kind, slot, 0, 0, 0}); }
 
     void prefetch(const Event& event) const {
         if (event.kind == kRoute || event.kind == kRouteFreely)
@@ -243,42 +241,30 @@ class Simulation {
         return matched_first_ && !t.cleared ? s_.header_bytes : t.messages * message_bytes();
     }
 
-    uint32_t packets_of(const Transfer& t) const {
-        return std::max(1U, static_cast<uint32_t>(std::ceil(bytes_of(t) / s_.packet_bytes)));
-    }
-
-    double packet_bytes(const Transfer& t, uint32_t packet) const {
-        return std::min(s_.packet_bytes, bytes_of(t) - packet * s_.packet_bytes);
-    }
-
     uint32_t node_of(const Transfer& t) const { return t.core / s_.cores; }
     bool by_engine(const Transfer& t) const { return s_.large && !(matched_first_ && !t.cleared); }
 
     void launch(uint32_t transfer, Time now) {
         if (by_engine(transfers_[transfer]))
-            return launch_later(transfer, now);
-        transfers_[transfer].packets_left = packets_of(transfers_[transfer]);
-        inject(transfer, 0, now);
+            return push(now + startup_, kInject, transfer);
+        inject(transfer, now);
     }
 
-    // The large mechanism needs its start-up first, in which others may send.
-    void launch_later(uint32_t transfer, Time at) {
+    // Network cards take transfers one after the other.
+    void inject(uint32_t transfer, Time now) {
         Transfer& t = transfers_[transfer];
-        t.packets_left = packets_of(t);
-        push(at + (by_engine(t) ? startup_ : 0), kInject, transfer);
-    }
-
-    void inject(uint32_t transfer, uint32_t packet, Time now) {
-        const Transfer& t = transfers_[transfer];
         Node& node = nodes_[node_of(t)];
         const double rate = by_engine(t) ? std::min(s_.large_bytes_per_s, s_.nic_bytes_per_s) : s_.nic_bytes_per_s;
-        const double bytes = packet_bytes(t, packet);
-        node.inject_free = std::max(now, node.inject_free) + (packet == 0 ? nic_ : 0) + service(bytes, 1e12 / rate);
-        const Kind kind = adaptive_ || t.cleared ? kRouteFreely : kRoute;
+        const uint32_t kind = adaptive_ || t.cleared ? kRouteFreely : kRoute;
         const uint32_t from = topology_.router_of(node_of(t)), to = topology_.router_of(node.peer);
-        queue_.push({node.inject_free + nic_latency_, 0, kind, packet, transfer, from, to, static_cast<float>(bytes)});
-        if (packet + 1 < packets_of(t))
-            push(node.inject_free, kInject, transfer, packet + 1);
+        node.inject_free = std::max(now, node.inject_free) + nic_;
+        t.packets_left = 0;
+        for (double left = bytes_of(t); left > 0 || t.packets_left == 0; left -= s_.packet_bytes) {
+            const double bytes = std::min(s_.packet_bytes, left);
+            node.inject_free += service(bytes, 1e12 / rate);
+            queue_.push({node.inject_free + nic_latency_, 0, kind, transfer, from, to, static_cast<float>(bytes)});
+            ++t.packets_left;
+        }
     }
 
     void route(Event event) {
@@ -383,7 +369,7 @@ class Simulation {
         Core& core = cores_[t.core];
         t.cleared = true;
         core.free = std::max(now, core.free) + core_;
-        launch_later(transfer, core.free);
+        push(core.free + (s_.large ? startup_ : 0), kInject, transfer);
     }
 
     void acknowledged(uint32_t transfer, Time now) {
