@@ -13,14 +13,21 @@ namespace {
 
 using shmem_mt::Json;
 
-double peak_memory_bytes() {
-    rusage usage{};
-    getrusage(RUSAGE_SELF, &usage);
-    return static_cast<double>(usage.ru_maxrss) * 1024;
+rusage usage() {
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    return used;
+}
+
+double cpu_s() {
+    const rusage used = usage();
+    return static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
 }
 
 Json simulate(const shmem_mt::Scenario& scenario) {
     const auto began = std::chrono::steady_clock::now();
+    const double cpu_before = cpu_s();
     shmem_mt::Simulation simulation(scenario);
     simulation.run();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
@@ -42,9 +49,9 @@ Json simulate(const shmem_mt::Scenario& scenario) {
     json.number("most_buffered", static_cast<double>(order.most_buffered));
     json.number("simulated_s", static_cast<double>(simulation.throughput().end()) * 1e-12);
     json.number("events", static_cast<double>(simulation.events()));
-    json.number("wall_s", took.count());
+    json.number("wall_s", took.count()).number("cpu_s", cpu_s() - cpu_before);
     json.number("events_per_s", static_cast<double>(simulation.events()) / took.count());
-    return json.number("peak_memory_bytes", peak_memory_bytes());
+    return json.number("peak_memory_bytes", static_cast<double>(usage().ru_maxrss) * 1024);
 }
 
 }  // namespace

@@ -119,9 +119,29 @@ def test_the_slowest_link_bounds_the_bandwidth(simulated):
     assert answer["bandwidth"] == pytest.approx(5e8, rel=0.01)
 
 
+def test_the_engine_of_the_large_mechanism_bounds_the_node(simulated):
+    changes = {"large_from_bytes": 64, "large_bytes_per_s": 5e8}
+    answer = simulated(changes, size_bytes=65536, cores=4, outstanding=4, messages=300)
+    assert answer["bandwidth"] == pytest.approx(5e8, rel=0.02)
+
+
+COSTS = {"ordered": "ordered_core_ns", "fence": "fence_core_ns", "acknowledged": "acknowledged_core_ns",
+         "two-sided": "two_sided_core_ns", "two-sided-any": "two_sided_core_ns"}
+
+
+@pytest.mark.parametrize("rule", network_model.RULES)
+@pytest.mark.parametrize("cost", sorted(set(COSTS.values())))
+def test_each_rule_has_its_own_cost(simulated, rule, cost):
+    """At the core, before anything else: what is added shows in the latency of that rule's messages alone."""
+    plain, dearer = (simulated({cost: ns}, rule=rule, messages=1)["latency_mean_s"] for ns in (0, 300))
+    assert dearer - plain == pytest.approx(300e-9 if COSTS.get(rule) == cost else 0, abs=1e-12)
+
+
 def test_a_burst_waits_for_all_of_it(simulated):
     answer = simulated({"window": "burst"}, outstanding=4, messages=400)
-    assert answer["rate"] == pytest.approx(4e9 / (one_way_ns(8) + back_ns() + 3 * (200 + 4)), rel=0.01)
+    burst_ns = one_way_ns(8) + back_ns() + 3 * (200 + 4)
+    assert answer["rate"] == pytest.approx(4e9 / burst_ns, rel=0.01)
+    assert simulated({"window": "burst"}, outstanding=4, messages=4)["rate"] == pytest.approx(4e9 / burst_ns, rel=1e-4)
 
 
 @pytest.mark.parametrize("rates", [[1e9], [1e9, 1e9], [1e9, 5e8], [1e9, 2.5e8, 7.5e8]])
@@ -199,12 +219,16 @@ def test_a_small_reorder_buffer_holds_the_sender_back(simulated):
 def test_the_seed_decides(simulated):
     told = dict(nodes=40, cores=4, outstanding=8, pattern="random", size_bytes=3000, messages=50)
 
-    def told_apart(answer):
-        return {name: value for name, value in answer.items() if name not in ("wall_s", "events_per_s", "peak_memory_bytes")}
+    clocks = ("wall_s", "cpu_s", "events_per_s", "peak_memory_bytes")
 
-    first, again, other = (told_apart(simulated(seed=seed, **told)) for seed in (7, 7, 8))
-    assert first == again
-    assert first != other
+    def told_apart(answer):
+        return {name: value for name, value in answer.items() if name not in clocks}
+
+    for changes in ({}, {"pattern": "neighbour", "nodes": 30}):  # the peers are drawn, and the ways
+        links = {"link_bytes_per_s": 3e8}
+        first, again, other = (told_apart(simulated(links, seed=seed, **{**told, **changes})) for seed in (7, 7, 8))
+        assert first == again
+        assert first != other
 
 
 def test_more_active_cores_share_their_processors(simulated):
@@ -218,7 +242,7 @@ def test_events_do_not_depend_on_the_width_of_time(simulated):
     rates = [key for key in PLAIN if key.endswith("_per_s")]
     told = dict(nodes=27, cores=4, outstanding=8, pattern="random", size_bytes=800, messages=60)
     plain = simulated(**told)
-    for factor in (1000, 100000):
+    for factor in (0.001, 1000, 100000):
         changes = {key: PLAIN[key] * factor for key in times} | {key: PLAIN[key] / factor for key in rates}
         slow = simulated(changes, **told)
         assert slow["rate"] == pytest.approx(plain["rate"] / factor, rel=0.02)
