@@ -14,7 +14,7 @@ import random
 
 import numpy
 
-from shmem_mt import fabrics, network_model, units
+from shmem_mt import fabrics, hosts, network_model, units
 from shmem_mt.engine import Engine
 from shmem_mt.errors import UserError
 from shmem_mt.network_model import Traffic
@@ -34,6 +34,7 @@ RULES = {  # of the study -> of the simulator
 BOUND = 0.15  # of the error that a prediction may have
 FEWEST = 10  # points
 BATCH_BYTES = 60000  # what the library gathers at most
+LINK_BURST_BYTES = 1024 * int(hosts.BURST.removesuffix("kb"))
 _PULL = 0.02  # of a parameter towards its first value, for each e-fold
 _FAR = 0.15  # residuals beyond count less
 _DIFFERENCE, _LONGEST, _LEAST_GAIN = 0.02, 0.7, 3e-4  # of logarithms; of the cost
@@ -48,7 +49,8 @@ _OWN = {  # parameters that only points of a rule tell about
     "two-sided": ("two_sided_core_ns", "match_ns", "eager_copy_bytes_per_s"),
     "two-sided-any": ("any_source_ns",),
 }
-_EVERY = ("hop_latency_ns", "small_core_ns", "small_bytes_per_s", "nic_message_ns", "header_bytes")
+_EVERY = ("hop_latency_ns", "small_core_ns", "small_bytes_per_s", "nic_message_ns", "header_bytes",
+          "packet_header_bytes")
 _LINK_LIMITS = {"link_share": (0.01, 10), "link_bytes_per_s": (1e3, 1e14)}  # share: of the rate that the links were given
 
 
@@ -67,12 +69,12 @@ class Point:
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"a point of {STUDY} cannot be simulated: {error!r} in {params}") from error
         self.outstanding = window
-        self.rate = result["median"]
+        self.rate, self.interval = result["median"], result["ci95"]
         self.label = result["label"]
         self.mechanism = params.get("mechanism", "batch")
         self.batched = self.mechanism != "eager" and params.get("coalescing") != "off"
         window = min(window, max(8, _BURST_BYTES // size))
-        messages = _MESSAGES if rule == "acknowledged" else -(-_MESSAGES // window) * window  # one burst is as the next
+        messages = 2 * (_MESSAGES if rule == "acknowledged" else -(-_MESSAGES // window) * window)  # half of them count
         self.traffic = Traffic(2, cores, size, rule, window, "pair", 1, messages)
 
     def describe(self):
@@ -111,18 +113,21 @@ def calibrate(options):
 def usable(results):
     """(the points of one network, its rails' rates in bytes a second or None, what was left out and why). Raises
     UserError."""
-    groups, notes = {}, []
+    groups, notes, crowded = {}, [], 0
     for result in results:
         params = result["params"]
         if result["benchmark"] != STUDY or result["metric"] != "rate" or result["valid"] is False:
             continue
-        if params["fabric"] != fabrics.ON_NODE.name and params.get("rule") in RULES and result["median"] > 0:
+        if params.get("oversubscribed"):
+            crowded += 1
+        elif params["fabric"] != fabrics.ON_NODE.name and params.get("rule") in RULES and result["median"] > 0:
             where = (params["fabric"], params.get("link_rate", ""))
             groups.setdefault(where, []).append(Point(result))
     if not groups:
         raise UserError(f"this run has no valid rates of the benchmark {STUDY} over a network, under the rules "
                         f"{', '.join(RULES)}")
     where = max(groups, key=lambda key: len(groups[key]))
+    notes += [f"left out: {crowded} points of more threads than cores"] if crowded else []
     notes += [f"left out: {len(own)} points over {' '.join(key)}" for key, own in groups.items() if key != where]
     points = _of_one_library(groups[where], notes)
     if len(points) < FEWEST:
@@ -261,6 +266,8 @@ class Fit:
             "link_bytes_per_s": [1e9] * min(self.rails, network_model.MOST_RAILS),
             "packet_bytes": 1 << 16,
             "batch_bytes": BATCH_BYTES,
+            "reorder_buffer_messages": network_model.MOST_OUTSTANDING,
+            "link_burst_bytes": LINK_BURST_BYTES if self.link_rates else 0,
             "window": "burst",
             "fence": _fence_endpoint(self.training),
             "nic_bytes_per_s": 1e13,
@@ -279,12 +286,14 @@ class Fit:
         fewest = min(point.rails for point in self.training)
         fastest = max(p.rate * p.traffic.size_bytes / fewest for p in self.training if p.rails == fewest)
         round_trip_ns, message_ns = 1e9 / slowest, 1e9 / quickest
+        alone = [point.rate for point in self.training if point.traffic.size_bytes == small and not point.batched]
         return {
             "hop_latency_ns": max(round_trip_ns - message_ns, message_ns) / 2.5,
             "small_core_ns": message_ns,
             "small_bytes_per_s": 8 * fastest,
-            "nic_message_ns": max(round_trip_ns / 20, 1.0),
+            "nic_message_ns": 1e9 / max(alone) if alone else round_trip_ns / 20,
             "header_bytes": 16.0,
+            "packet_header_bytes": 60.0,
             "link_share": 0.95,
             "link_bytes_per_s": fastest,
             "large_startup_ns": round_trip_ns / 2,
@@ -305,18 +314,19 @@ def _touches(name, point):
 
 
 def _fence_endpoint(points):
-    """Whether a fence costs a round trip, as quiet does, or nothing of the kind: what its rates are nearer to, of points
-    that are alike but for the rule."""
+    """What a fence costs: a round trip, as quiet does; all rails but one; or neither. What its rates are nearest to, of
+    points that are alike but for the rule."""
     rates = {}
     for point in points:
         t = point.traffic
         rates[t.rule, t.size_bytes, t.cores, point.outstanding, point.rails, point.mechanism] = point.rate
-    nearer = 0
+    apart = {"reorder-buffer": [], "acknowledged": [], "ordered": []}
     for (rule, *what), rate in rates.items():
-        waits, flows = rates.get(("acknowledged", *what)), rates.get(("relaxed", *what))
-        if rule == "fence" and waits and flows and waits != flows:
-            nearer += 1 if abs(math.log(rate / waits)) < abs(math.log(rate / flows)) else -1
-    return "ordered" if nearer < 0 else "acknowledged"
+        others = [rates.get((other, *what)) for other in ("relaxed", "acknowledged", "ordered")]
+        if rule == "fence" and all(others):
+            for distances, other in zip(apart.values(), others):
+                distances.append(abs(math.log(rate / other)))
+    return min(apart, key=lambda endpoint: sum(apart[endpoint]))
 
 
 def validate(held, predicted):
@@ -324,16 +334,24 @@ def validate(held, predicted):
     rows = []
     for point, rate in zip(held, predicted):
         error = abs(rate / point.rate - 1)
-        rows.append({"point": point.describe(), "measured": point.rate, "predicted": rate, "error": error})
+        rows.append({"point": point.describe(), "measured": point.rate, "predicted": rate, "error": error,
+                     "measured_ci95": point.interval})
     errors = [row["error"] for row in rows]
     return {
         "bound": BOUND,
         "held_back": len(rows),
         "within_bound": sum(error <= BOUND for error in errors),
+        "unsure": sum(row["error"] > BOUND and _is_unsure(row) for row in rows),
         "median_error": float(numpy.median(errors)) if errors else None,
         "worst_error": max(errors, default=None),
         "validation": rows,
     }
+
+
+def _is_unsure(row):
+    """Whether the measurement's own 95 % interval reaches farther than the bound."""
+    low, high = row["measured_ci95"]
+    return max(high - row["measured"], row["measured"] - low) > BOUND * row["measured"]
 
 
 def _add_points(folder, model, point, predicted):
@@ -360,5 +378,6 @@ def _report(summary):
     lines.append(f"{summary['within_bound']} of {summary['held_back']} held-back points within {BOUND:.0%}; median error "
                  f"{summary['median_error']:.1%}, worst {summary['worst_error']:.1%}")
     if summary["worst_error"] > BOUND:
-        lines.append(f"THE MODEL MISSES {summary['held_back'] - summary['within_bound']} POINTS BY MORE THAN {BOUND:.0%}")
+        lines.append(f"THE MODEL MISSES {summary['held_back'] - summary['within_bound']} POINTS BY MORE THAN {BOUND:.0%}; of "
+                     f"{summary['unsure']} the measured interval is as wide")
     return lines

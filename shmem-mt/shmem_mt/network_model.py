@@ -23,6 +23,8 @@ NUMBERS = {  # name -> (lowest, highest, default; None: it must be told)
     "hop_latency_ns": (*_COST_NS, None),
     "packet_bytes": (64, 1 << 24, None),
     "header_bytes": (0, 1 << 16, 0),
+    "packet_header_bytes": (0, 1 << 16, 0),
+    "link_burst_bytes": (0, 1 << 30, 0),
     "nic_message_ns": (*_COST_NS, 0),
     "nic_bytes_per_s": (*_RATE, None),
     "nic_latency_ns": (*_COST_NS, 0),
@@ -53,7 +55,7 @@ WHOLE = {
 WORDS = {  # name -> (what it may be, default)
     "topology": (("direct", "torus"), None),
     "window": (("sliding", "burst"), "sliding"),
-    "fence": (("ordered", "acknowledged"), "acknowledged"),
+    "fence": (("ordered", "reorder-buffer", "acknowledged"), "acknowledged"),
 }
 _TEXTS = ("name", "description")
 _LINKS = ("link_bytes_per_s", "parallel_links")
@@ -249,13 +251,13 @@ def scenario(model, traffic):
     target_ns = model["target_message_ns"]
     if two_sided:
         target_ns += model["match_ns"] + (model["any_source_ns"] if traffic.rule == "two-sided-any" else 0)
-    elif traffic.rule == "reorder-buffer":
+    elif endpoint(model, traffic.rule) == "reorder-buffer":
         target_ns += model["reorder_message_ns"]
     processors = model["processors_per_node"]
     rails = model["link_bytes_per_s"] if model["topology"] == "direct" else [model["link_bytes_per_s"]]
     same = ("small_core_ns", "small_bytes_per_s", "large_core_ns", "large_startup_ns", "large_bytes_per_s",
             "rendezvous_bytes", "nic_message_ns", "nic_bytes_per_s", "nic_latency_ns", "packet_bytes",
-            "header_bytes", "hop_latency_ns", "topology", "nodes_per_router", "window")
+            "header_bytes", "packet_header_bytes", "link_burst_bytes", "hop_latency_ns", "topology", "nodes_per_router", "window")
     words = {name: model[name] for name in same}
     words.update(
         nodes=traffic.nodes,

@@ -3,7 +3,7 @@ simulate` in a report. Each ratio names its baseline: `ordered` is the fair one,
 one message at a time, flatters."""
 
 from shmem_mt import units
-from shmem_mt.charts import COLOURS, REFERENCE_COLOUR, Panel, Series, make_chart
+from shmem_mt.charts import COLOURS, REFERENCE_COLOUR, Panel, Points, Series, make_chart
 
 BENCHMARK, VALIDATION = "simulation", "simulation-validation"
 PEAK_SHARE = 0.9
@@ -12,11 +12,28 @@ _COLOURS = dict(
         (*COLOURS, "#8a929c"))
 )
 
+_DASHED = ("reorder-buffer", "fence", "two-sided-any")  # often on top of another rule's line
+
 
 def charts(points):
     """Those that these points can fill."""
+    points = _told_apart(points)
     makers = (_ratios, _by_cores, _by_nodes, _reordering, _validation)
     return [chart for chart in (maker(points) for maker in makers) if chart]
+
+
+def _told_apart(points):
+    """Where a model was simulated with several patterns or windows, each is as a model of its own."""
+    found = points.find(BENCHMARK)
+    ways = {(p["label"], p["params"]["pattern"], p["params"]["outstanding"]) for p in found}
+    labels = [label for label, *_ in ways]
+    told = []
+    for point in points.points:
+        if point["benchmark"] == BENCHMARK and labels.count(point["label"]) > 1:
+            way = f"{point['params']['pattern']}, {point['params']['outstanding']} outstanding"
+            point = {**point, "label": f"{point['label']} ({way})"}
+        told.append(point)
+    return Points(told)
 
 
 def _values(found, name):
@@ -33,14 +50,19 @@ def _ratio(above, below):
     return {**above, "median": value, "ci95": [value, value], "unit": "x", "samples": [value]}
 
 
+def _few(values):
+    """The first, the one in the middle, and the last."""
+    return sorted({values[0], values[len(values) // 2], values[-1]})
+
+
 def _ratios(points):
-    """By size, a panel for each number of nodes and of cores that several sizes were simulated for."""
+    """By size, a panel for each number of nodes, and few, many and most cores, that several sizes were simulated for."""
     found = points.find(BENCHMARK, "rate")
     panels = []
     for label in points.labels:
         own = [point for point in found if point["label"] == label]
         for nodes in _values(own, "nodes"):
-            for cores in _values(own, "cores"):
+            for cores in _few(_values([p for p in own if p["params"]["nodes"] == nodes], "cores")):
                 panels.append(_ratio_panel(own, label, nodes, cores))
     return make_chart(
         panels,
@@ -51,7 +73,6 @@ def _ratios(points):
         value_title="times",
         x_title="message size",
         x_is_size=True,
-        shared_values=False,
         log_values=False,
     )
 
@@ -61,7 +82,7 @@ def _ratio_panel(found, label, nodes, cores):
     rates = {(p["params"]["rule"], p["params"]["size_bytes"]): p for p in here}
     series = []
     for rule in _rules(here):
-        one = Series(f"relaxed over {rule}", _COLOURS[rule])
+        one = Series(f"relaxed over {rule}", _COLOURS[rule], dashed=rule in _DASHED)
         for size in _values(here, "size_bytes"):
             if rule != "relaxed" and ("relaxed", size) in rates and (rule, size) in rates:
                 one.add(size, _ratio(rates["relaxed", size], rates[rule, size]))
@@ -76,7 +97,7 @@ def _by_cores(points):
     for (label, nodes, size), here in _groups(points, "nodes", "size_bytes"):
         series = []
         for rule in _rules(here):
-            one = Series(rule, _COLOURS[rule])
+            one = Series(rule, _COLOURS[rule], dashed=rule in _DASHED)
             marked = Series("90 % of the rule's peak", _COLOURS[rule], reference=True)
             own = sorted((p for p in here if p["params"]["rule"] == rule), key=lambda p: p["params"]["cores"])
             for point in own:
@@ -117,7 +138,7 @@ def _by_nodes(points):
     for (label, cores, size), here in _groups(points, "cores", "size_bytes"):
         series = []
         for rule in _rules(here):
-            one = Series(rule, _COLOURS[rule])
+            one = Series(rule, _COLOURS[rule], dashed=rule in _DASHED)
             for point in sorted(here, key=lambda p: p["params"]["nodes"]):
                 if point["params"]["rule"] == rule:
                     senders = point["params"]["nodes"] // (2 if point["params"]["pattern"] == "pair" else 1)
@@ -189,7 +210,7 @@ def _validation(points):
 
 def findings(points):
     """What the points say, as lines for people."""
-    lines = []
+    points, lines = _told_apart(points), []
     for (label, nodes), here in _groups(points, "nodes"):
         rates = {(p["params"]["rule"], p["params"]["size_bytes"], p["params"]["cores"]): p for p in here}
         for rule, about in (("ordered", "a pipeline on one path, the fair baseline"), ("acknowledged", "one at a time")):

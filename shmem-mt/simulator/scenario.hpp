@@ -36,7 +36,9 @@ struct Scenario {
     double batch_bytes = 0;       // of messages gathered while the network is busy; 0: each leaves by itself
     double reorder_buffer = 0;    // messages of a flow that the target's buffer holds
     // The network.
-    double nic_message_ns = 0, nic_bytes_per_s = 0, packet_bytes = 0, header_bytes = 0;
+    double nic_message_ns = 0, nic_bytes_per_s = 0, packet_bytes = 0;
+    double header_bytes = 0, packet_header_bytes = 0;  // of each message; of each packet
+    double link_burst_bytes = 0;                       // direct: what a rail may send at once after a rest
     double hop_latency_ns = 0, nic_latency_ns = 0, ack_ns = 0;
     bool torus = false;
     uint32_t nodes_per_router = 1;
@@ -78,6 +80,7 @@ class ScenarioReader {
         s.batch_bytes = number("batch_bytes"), s.reorder_buffer = number("reorder_buffer");
         s.nic_message_ns = number("nic_message_ns"), s.nic_bytes_per_s = number("nic_bytes_per_s");
         s.packet_bytes = number("packet_bytes"), s.header_bytes = number("header_bytes");
+        s.packet_header_bytes = number("packet_header_bytes"), s.link_burst_bytes = number("link_burst_bytes");
         s.hop_latency_ns = number("hop_latency_ns"), s.nic_latency_ns = number("nic_latency_ns"),
         s.ack_ns = number("ack_ns");
         s.torus = choice("topology", {"direct", "torus"}) == 1;

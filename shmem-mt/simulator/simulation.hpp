@@ -260,7 +260,7 @@ class Simulation {
         node.inject_free = std::max(now, node.inject_free) + nic_;
         t.packets_left = 0;
         for (double left = bytes_of(t); left > 0 || t.packets_left == 0; left -= s_.packet_bytes) {
-            const double bytes = std::min(s_.packet_bytes, left);
+            const double bytes = std::min(s_.packet_bytes, left) + s_.packet_header_bytes;
             node.inject_free += service(bytes, 1e12 / rate);
             queue_.push({node.inject_free + nic_latency_, 0, kind, transfer, from, to, static_cast<float>(bytes)});
             ++t.packets_left;

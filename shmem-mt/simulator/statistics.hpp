@@ -54,18 +54,19 @@ class Histogram {
     uint64_t total_ = 0;
 };
 
-// Messages a second. Of a sliding window what lies between the first and the last fifth, when all cores are at full
-// speed; of bursts everything, as each of them takes as long as the others.
+// Messages a second: of a sliding window between the first and the last fifth, when all cores are at full speed; of
+// bursts the second half, which begins and ends with a burst when their number is even.
 class Throughput {
   public:
-    Throughput(uint64_t total, bool all) : total_(total), skip_(all ? 0 : total / 5) {}
+    Throughput(uint64_t total, bool bursts)
+        : from_(bursts ? total / 2 : total / 5), to_(bursts ? total : total - from_) {}
 
     void add(Time now, uint64_t messages) {
         done_ += messages;
         end_ = now;
-        if (done_ <= skip_ || (begin_count_ == 0 && skip_ > 0))
+        if (done_ <= from_)
             begin_ = now, begin_count_ = done_;
-        if (done_ <= total_ - skip_)
+        if (done_ <= to_)
             last_ = now, last_count_ = done_;
     }
 
@@ -79,7 +80,7 @@ class Throughput {
     }
 
   private:
-    uint64_t total_, skip_, done_ = 0, begin_count_ = 0, last_count_ = 0;
+    uint64_t from_, to_, done_ = 0, begin_count_ = 0, last_count_ = 0;
     Time begin_ = 0, last_ = 0, end_ = 0;
 };
 

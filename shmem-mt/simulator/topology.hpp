@@ -52,7 +52,8 @@ class Topology {
         uint32_t router;
     };
 
-    Topology(const Scenario& s) : torus_(s.torus), latency_(picoseconds(s.hop_latency_ns)), random_(s.seed) {
+    Topology(const Scenario& s)
+        : torus_(s.torus), latency_(picoseconds(s.hop_latency_ns)), burst_bytes_(s.link_burst_bytes), random_(s.seed) {
         for (const double rate : s.bytes_per_s) ps_per_byte_.push_back(1e12 / rate);
         nodes_ = routers_ = s.nodes;
         if (s.torus) {
@@ -65,7 +66,7 @@ class Topology {
             links_per_router_ = offset_[2] + 2 * parallel_[2];
             free_.assign(places_.size() * links_per_router_, 0);
         } else {
-            free_.assign(ps_per_byte_.size(), 0);
+            for (size_t rail = 0; rail < ps_per_byte_.size(); ++rail) free_.push_back(burst(rail));  // empty buckets
         }
     }
 
@@ -88,7 +89,11 @@ class Topology {
     Time rail_free(bool adaptive, uint32_t flow) const {
         if (torus_)
             return 0;
-        return adaptive ? *std::min_element(free_.begin(), free_.end()) : free_[flow % free_.size()];
+        Time earliest = ~Time{0};
+        for (size_t rail = 0; rail < free_.size(); ++rail)
+            if (adaptive || rail == flow % free_.size())
+                earliest = std::min(earliest, free_[rail] - std::min(free_[rail], burst(rail)));
+        return earliest;
     }
 
     // Takes the packet, which has not arrived, one hop on.
@@ -173,23 +178,27 @@ class Topology {
         }
     }
 
-    // A rail passes packets on when it has all of them: it stands for a network with hosts on the way.
+    // A rail passes packets on when it has all of them: it stands for a network with hosts on the way. It is a token
+    // bucket: free_ is when the bucket will be full, so that what is sent may run ahead of the rate by the burst.
     Hop take_rail(const Event& packet, bool adaptive, uint32_t flow) {
         size_t rail = flow % free_.size();
-        Time end = through(packet, rail);
         for (size_t other = 0; adaptive && other < free_.size(); ++other)
-            if (through(packet, other) < end)
-                end = through(packet, other), rail = other;
-        free_[rail] = end;
-        return {end + latency_, end + latency_, packet.to};
+            if (full_again(packet, other) < full_again(packet, rail))
+                rail = other;
+        free_[rail] = full_again(packet, rail);
+        const Time through = std::max(packet.time, free_[rail] - std::min(free_[rail], burst(rail))) + latency_;
+        return {through, through, packet.to};
     }
 
-    Time through(const Event& packet, size_t rail) const {
+    Time full_again(const Event& packet, size_t rail) const {
         return std::max(packet.time, free_[rail]) + service(packet.bytes, ps_per_byte_[rail]);
     }
 
+    Time burst(size_t rail) const { return static_cast<Time>(burst_bytes_ * ps_per_byte_[rail]); }
+
     bool torus_;
     Time latency_;
+    double burst_bytes_;
     Random random_;
     uint32_t nodes_ = 0, routers_ = 0, links_per_router_ = 0;
     uint32_t sides_[3] = {1, 1, 1}, parallel_[3] = {1, 1, 1}, offset_[3] = {0, 0, 0};
