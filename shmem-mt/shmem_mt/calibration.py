@@ -1,5 +1,5 @@
-"""A direct model of the network that an ordering study measured: a handful of costs and rates, fitted to most of its points,
-tested on those held back.
+"""A direct model of the network that an ordering study measured: a handful of costs and rates, fitted to most of its
+points, tested on those held back.
 
 Each parameter stands for one effect: a message's time there and back, what it costs the core under each rule, what a
 transfer costs, rates of bytes, the start of the large mechanism. First values come from the points that an effect
@@ -8,7 +8,6 @@ measured rates agree, far-off points counting less (Huber). A weak pull towards 
 do not.
 """
 
-import json
 import math
 import random
 
@@ -49,9 +48,18 @@ _OWN = {  # parameters that only points of a rule tell about
     "two-sided": ("two_sided_core_ns", "match_ns", "eager_copy_bytes_per_s"),
     "two-sided-any": ("any_source_ns",),
 }
-_EVERY = ("hop_latency_ns", "small_core_ns", "small_bytes_per_s", "nic_message_ns", "header_bytes",
-          "packet_header_bytes")
-_LINK_LIMITS = {"link_share": (0.01, 10), "link_bytes_per_s": (1e3, 1e14)}  # share: of the rate that the links were given
+_EVERY = (
+    "hop_latency_ns",
+    "small_core_ns",
+    "small_bytes_per_s",
+    "nic_message_ns",
+    "header_bytes",
+    "packet_header_bytes",
+)
+_LINK_LIMITS = {
+    "link_share": (0.01, 10),
+    "link_bytes_per_s": (1e3, 1e14),
+}  # share: of the rate that the links were given
 
 
 class Point:
@@ -79,8 +87,10 @@ class Point:
 
     def describe(self):
         traffic = self.traffic
-        return (f"{traffic.rule}, {units.size(traffic.size_bytes)}, {traffic.cores} cores, {self.outstanding} "
-                f"outstanding, {self.rails} rails, {self.mechanism}")
+        return (
+            f"{traffic.rule}, {units.size(traffic.size_bytes)}, {traffic.cores} cores, {self.outstanding} "
+            f"outstanding, {self.rails} rails, {self.mechanism}"
+        )
 
 
 def calibrate(options):
@@ -101,8 +111,14 @@ def calibrate(options):
     folder = open_folder(options, model)
     folder.write_json("model.json", {name: value for name, value in model.items() if value is not None})
     summary = validate(held, predicted)
-    summary.update(points=len(points), trained_on=len(training), median_training_error=float(numpy.median(training_errors)),
-                   parameters=fit.named_values(), seed=options.seed, notes=notes)
+    summary.update(
+        points=len(points),
+        trained_on=len(training),
+        median_training_error=float(numpy.median(training_errors)),
+        parameters=fit.named_values(),
+        seed=options.seed,
+        notes=notes,
+    )
     folder.write_json("validation.json", summary)
     for point, rate in zip(held, predicted):
         _add_points(folder, model, point, rate)
@@ -124,8 +140,9 @@ def usable(results):
             where = (params["fabric"], params.get("link_rate", ""))
             groups.setdefault(where, []).append(Point(result))
     if not groups:
-        raise UserError(f"this run has no valid rates of the benchmark {STUDY} over a network, under the rules "
-                        f"{', '.join(RULES)}")
+        raise UserError(
+            f"this run has no valid rates of the benchmark {STUDY} over a network, under the rules {', '.join(RULES)}"
+        )
     where = max(groups, key=lambda key: len(groups[key]))
     notes += [f"left out: {crowded} points of more threads than cores"] if crowded else []
     notes += [f"left out: {len(own)} points over {' '.join(key)}" for key, own in groups.items() if key != where]
@@ -143,7 +160,9 @@ def _of_one_library(points, notes):
         labels = [point.label for point in own]
         best = max(dict.fromkeys(labels), key=labels.count, default=None)
         kept += [point for point in own if point.label == best]
-        notes += [f"left out: {labels.count(other)} points of {other}" for other in dict.fromkeys(labels) if other != best]
+        notes += [
+            f"left out: {labels.count(other)} points of {other}" for other in dict.fromkeys(labels) if other != best
+        ]
     return kept
 
 
@@ -274,8 +293,12 @@ class Fit:
             "large_from_bytes": min(large, default=network_model.MOST_BYTES),
             "rendezvous_bytes": min(large, default=0),
             "processors_per_node": processors // 2,
-            "hop_latency_ns": 1, "small_core_ns": 1, "small_bytes_per_s": 1e9,
-            "large_core_ns": 1, "large_startup_ns": 1, "large_bytes_per_s": 1e13,
+            "hop_latency_ns": 1,
+            "small_core_ns": 1,
+            "small_bytes_per_s": 1e9,
+            "large_core_ns": 1,
+            "large_startup_ns": 1,
+            "large_bytes_per_s": 1e13,
         }
         return network_model.checked(values, "the model")
 
@@ -334,8 +357,15 @@ def validate(held, predicted):
     rows = []
     for point, rate in zip(held, predicted):
         error = abs(rate / point.rate - 1)
-        rows.append({"point": point.describe(), "measured": point.rate, "predicted": rate, "error": error,
-                     "measured_ci95": point.interval})
+        rows.append(
+            {
+                "point": point.describe(),
+                "measured": point.rate,
+                "predicted": rate,
+                "error": error,
+                "measured_ci95": point.interval,
+            }
+        )
     errors = [row["error"] for row in rows]
     return {
         "bound": BOUND,
@@ -357,8 +387,13 @@ def _is_unsure(row):
 def _add_points(folder, model, point, predicted):
     traffic = point.traffic
     params = {
-        "op": "put", "rule": traffic.rule, "size_bytes": traffic.size_bytes, "cores": traffic.cores,
-        "outstanding": point.outstanding, "rails": point.rails, "mechanism": point.mechanism,
+        "op": "put",
+        "rule": traffic.rule,
+        "size_bytes": traffic.size_bytes,
+        "cores": traffic.cores,
+        "outstanding": point.outstanding,
+        "rails": point.rails,
+        "mechanism": point.mechanism,
         "fabric": fabrics.SIMULATED.name,
     }
     for part, rate in (("measured", point.rate), ("predicted", predicted)):
@@ -371,13 +406,19 @@ def _report(summary):
     lines += [f"  {name} = {value:.4g}" for name, value in summary["parameters"].items()]
     for row in summary["validation"]:
         over = "  MORE THAN THE BOUND" if row["error"] > BOUND else ""
-        lines.append(f"{row['point']}: measured {units.quantity(row['measured'], 'messages/s')}, predicted "
-                     f"{units.quantity(row['predicted'], 'messages/s')}, error {row['error']:.1%}{over}")
+        lines.append(
+            f"{row['point']}: measured {units.quantity(row['measured'], 'messages/s')}, predicted "
+            f"{units.quantity(row['predicted'], 'messages/s')}, error {row['error']:.1%}{over}"
+        )
     if not summary["held_back"]:
         return [*lines, "no point was held back: nothing is known of the model's predictions"]
-    lines.append(f"{summary['within_bound']} of {summary['held_back']} held-back points within {BOUND:.0%}; median error "
-                 f"{summary['median_error']:.1%}, worst {summary['worst_error']:.1%}")
+    lines.append(
+        f"{summary['within_bound']} of {summary['held_back']} held-back points within {BOUND:.0%}; median error "
+        f"{summary['median_error']:.1%}, worst {summary['worst_error']:.1%}"
+    )
     if summary["worst_error"] > BOUND:
-        lines.append(f"THE MODEL MISSES {summary['held_back'] - summary['within_bound']} POINTS BY MORE THAN {BOUND:.0%}; of "
-                     f"{summary['unsure']} the measured interval is as wide")
+        lines.append(
+            f"THE MODEL MISSES {summary['held_back'] - summary['within_bound']} POINTS BY MORE THAN {BOUND:.0%}; of "
+            f"{summary['unsure']} the measured interval is as wide"
+        )
     return lines

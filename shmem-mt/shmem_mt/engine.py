@@ -1,5 +1,5 @@
-"""The simulator's engine: a C++ program, compiled once for each state of its sources, that reads scenarios line by line and
-answers each with a JSON object."""
+"""The simulator's engine: a C++ program, compiled once for each state of its sources, that reads scenarios line by line
+and answers each with a JSON object."""
 
 import hashlib
 import json
@@ -35,7 +35,7 @@ def _cache():
             continue
         if os.access(folder, os.W_OK) and os.stat(folder).st_uid == os.getuid():
             return folder
-    raise UserError("no folder for the compiled simulator: XDG_CACHE_HOME, ~/.cache and the temporary folder are closed")
+    raise UserError("no folder for the compiled simulator: neither XDG_CACHE_HOME, ~/.cache nor the temporary folder")
 
 
 def _stamp(compiler):

@@ -1,5 +1,5 @@
-"""A network as the simulator knows it: the model file with its checks, and what is simulated on it. docs/simulator.md says
-what each parameter means; here are its name, which has the unit, its range and its default."""
+"""A network as the simulator knows it: the model file with its checks, and what is simulated on it. docs/simulator.md
+says what each parameter means; here are its name, which has the unit, its range and its default."""
 
 import difflib
 import json
@@ -129,14 +129,16 @@ def _check_links(values, model, path):
         model["parallel_links"] = links
         return
     if "parallel_links" in values:
-        raise UserError(f"{path}: parallel_links is of a torus; a direct network has a rate for each rail in "
-                        "link_bytes_per_s")
+        raise UserError(
+            f"{path}: parallel_links is of a torus; a direct network has a rate for each rail in link_bytes_per_s"
+        )
     rails = values.get("link_bytes_per_s")
     if not isinstance(rails, list) or not 1 <= len(rails) <= MOST_RAILS:
         shown = _shown(values, "link_bytes_per_s")
         raise UserError(f"{path}: link_bytes_per_s {shown}: it must be a list of 1 to {MOST_RAILS} rates, of each rail")
-    model["link_bytes_per_s"] = [_number({"link_bytes_per_s": r}, "link_bytes_per_s", path, (*_RATE, None))
-                                 for r in rails]
+    model["link_bytes_per_s"] = [
+        _number({"link_bytes_per_s": r}, "link_bytes_per_s", path, (*_RATE, None)) for r in rails
+    ]
 
 
 def _text(values, key, path, default=None):
@@ -195,19 +197,25 @@ def mechanism(model, size_bytes):
 def check_traffic(model, traffic):
     """Raises UserError for what does not fit the model, or would take more time or memory than anybody has."""
     if model["topology"] == "direct" and (traffic.nodes, traffic.pattern) != (2, "pair"):
-        raise UserError(f"--nodes {traffic.nodes} --pattern {traffic.pattern}: the model {model['name']} is direct, "
-                        "which is 2 nodes and the pattern pair")
+        raise UserError(
+            f"--nodes {traffic.nodes} --pattern {traffic.pattern}: the model {model['name']} is direct, "
+            "which is 2 nodes and the pattern pair"
+        )
     if traffic.nodes < 2 or (traffic.pattern == "pair" and traffic.nodes % 2):
         raise UserError(f"--nodes {traffic.nodes}: there must be 2 at least, and for the pattern pair an even number")
     what = f"{traffic.nodes} nodes x {traffic.cores} cores, {traffic.outstanding} outstanding, {traffic.size_bytes} B"
     memory = _memory_bytes(model, traffic)
     if memory > MOST_MEMORY_BYTES:
-        raise UserError(f"{what}: this would take about {memory / 2**30:.0f} GiB of memory, more than "
-                        f"{MOST_MEMORY_BYTES >> 30}; simulate fewer --nodes, --cores or --outstanding")
+        raise UserError(
+            f"{what}: this would take about {memory / 2**30:.0f} GiB of memory, more than "
+            f"{MOST_MEMORY_BYTES >> 30}; simulate fewer --nodes, --cores or --outstanding"
+        )
     events = messages_of(model, traffic) * traffic.senders * _events_of_a_message(model, traffic)
     if events > MOST_EVENTS:
-        raise UserError(f"{what}: this would take about {events:.0e} events, more than {MOST_EVENTS:.0e} (hours); "
-                        "simulate fewer --nodes or --cores, smaller --sizes, or fewer --messages")
+        raise UserError(
+            f"{what}: this would take about {events:.0e} events, more than {MOST_EVENTS:.0e} (hours); "
+            "simulate fewer --nodes or --cores, smaller --sizes, or fewer --messages"
+        )
 
 
 def endpoint(model, rule):
@@ -255,9 +263,25 @@ def scenario(model, traffic):
         target_ns += model["reorder_message_ns"]
     processors = model["processors_per_node"]
     rails = model["link_bytes_per_s"] if model["topology"] == "direct" else [model["link_bytes_per_s"]]
-    same = ("small_core_ns", "small_bytes_per_s", "large_core_ns", "large_startup_ns", "large_bytes_per_s",
-            "rendezvous_bytes", "nic_message_ns", "nic_bytes_per_s", "nic_latency_ns", "packet_bytes",
-            "header_bytes", "packet_header_bytes", "link_burst_bytes", "hop_latency_ns", "topology", "nodes_per_router", "window")
+    same = (
+        "small_core_ns",
+        "small_bytes_per_s",
+        "large_core_ns",
+        "large_startup_ns",
+        "large_bytes_per_s",
+        "rendezvous_bytes",
+        "nic_message_ns",
+        "nic_bytes_per_s",
+        "nic_latency_ns",
+        "packet_bytes",
+        "header_bytes",
+        "packet_header_bytes",
+        "link_burst_bytes",
+        "hop_latency_ns",
+        "topology",
+        "nodes_per_router",
+        "window",
+    )
     words = {name: model[name] for name in same}
     words.update(
         nodes=traffic.nodes,

@@ -1,5 +1,5 @@
-"""`shmem-mt simulate`: messages on a modelled network, over nodes, cores, sizes and rules of order; or, with --calibrate,
-the model of a measured one."""
+"""`shmem-mt simulate`: messages on a modelled network, over nodes, cores, sizes and rules of order; or, with
+--calibrate, the model of a measured one."""
 
 import shlex
 import time

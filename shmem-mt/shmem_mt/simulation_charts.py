@@ -8,8 +8,10 @@ from shmem_mt.charts import COLOURS, REFERENCE_COLOUR, Panel, Points, Series, ma
 BENCHMARK, VALIDATION = "simulation", "simulation-validation"
 PEAK_SHARE = 0.9
 _COLOURS = dict(
-    zip(("relaxed", "acknowledged", "ordered", "two-sided", "reorder-buffer", "fence", "two-sided-any"),
-        (*COLOURS, "#8a929c"))
+    zip(
+        ("relaxed", "acknowledged", "ordered", "two-sided", "reorder-buffer", "fence", "two-sided-any"),
+        (*COLOURS, "#8a929c"),
+    )
 )
 
 _DASHED = ("reorder-buffer", "fence", "two-sided-any")  # often on top of another rule's line
@@ -56,7 +58,7 @@ def _few(values):
 
 
 def _ratios(points):
-    """By size, a panel for each number of nodes, and few, many and most cores, that several sizes were simulated for."""
+    """By size, a panel for each number of nodes, and the fewest, the median and the most cores."""
     found = points.find(BENCHMARK, "rate")
     panels = []
     for label in points.labels:
@@ -68,8 +70,8 @@ def _ratios(points):
         panels,
         slug="simulated-ratio-by-size",
         title="Simulated: what relaxed order gains",
-        about="The rate of relaxed order over that of another rule, by size. ordered is the fair baseline: a pipeline on "
-        "one path. acknowledged, one message at a time, flatters the ratio. 1 is no gain.",
+        about="The rate of relaxed order over that of another rule, by size. ordered is the fair baseline: a pipeline "
+        "on one path. acknowledged, one message at a time, flatters the ratio. 1 is no gain.",
         value_title="times",
         x_title="message size",
         x_is_size=True,
@@ -213,14 +215,21 @@ def findings(points):
     points, lines = _told_apart(points), []
     for (label, nodes), here in _groups(points, "nodes"):
         rates = {(p["params"]["rule"], p["params"]["size_bytes"], p["params"]["cores"]): p for p in here}
-        for rule, about in (("ordered", "a pipeline on one path, the fair baseline"), ("acknowledged", "one at a time")):
-            ratios = [(rates["relaxed", size, cores]["median"] / point["median"], size, cores)
-                      for (name, size, cores), point in rates.items()
-                      if name == rule and ("relaxed", size, cores) in rates]
+        for rule, about in (
+            ("ordered", "a pipeline on one path, the fair baseline"),
+            ("acknowledged", "one at a time"),
+        ):
+            ratios = [
+                (rates["relaxed", size, cores]["median"] / point["median"], size, cores)
+                for (name, size, cores), point in rates.items()
+                if name == rule and ("relaxed", size, cores) in rates
+            ]
             if ratios:
                 best, size, cores = max(ratios)
-                lines.append(f"{label}, {nodes:,} nodes: relaxed has up to {best:.2f} times the rate of {rule} ({about}), "
-                             f"at {units.size(size)} and {cores} cores")
+                lines.append(
+                    f"{label}, {nodes:,} nodes: relaxed has up to {best:.2f} times the rate of {rule} ({about}), "
+                    f"at {units.size(size)} and {cores} cores"
+                )
     for (label, nodes, size), here in _groups(points, "nodes", "size_bytes"):
         need = {}
         for rule in _rules(here):

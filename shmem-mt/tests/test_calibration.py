@@ -56,12 +56,31 @@ def study(engine, folder, link_rate="100mbit"):
                         messages = 2 * (max(window, 16) if simulated_rule != "acknowledged" else 16)
                         traffic = Traffic(2, 1, size, simulated_rule, window, "pair", 1, messages)
                         rate = engine.simulate(model, traffic)["rate"]
-                        params = {"op": "put", "rule": rule, "size_bytes": size, "outstanding": window, "threads": 1,
-                                  "pes": 2, "rails": rails, "mechanism": mechanism, "fabric": "namespaces"}
+                        params = {
+                            "op": "put",
+                            "rule": rule,
+                            "size_bytes": size,
+                            "outstanding": window,
+                            "threads": 1,
+                            "pes": 2,
+                            "rails": rails,
+                            "mechanism": mechanism,
+                            "fabric": "namespaces",
+                        }
                         params |= {"link_rate": link_rate} if link_rate else {}
-                        lines.append({"benchmark": "ordering", "params": params, "metric": "rate", "unit": "messages/s",
-                                      "samples": [rate], "median": rate, "ci95": [rate, rate], "valid": True,
-                                      "label": "Heddle"})
+                        lines.append(
+                            {
+                                "benchmark": "ordering",
+                                "params": params,
+                                "metric": "rate",
+                                "unit": "messages/s",
+                                "samples": [rate],
+                                "median": rate,
+                                "ci95": [rate, rate],
+                                "valid": True,
+                                "label": "Heddle",
+                            }
+                        )
     (folder / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return lines
 
@@ -69,7 +88,9 @@ def study(engine, folder, link_rate="100mbit"):
 def test_calibration_finds_the_model_again(shmem_mt, engine, tmp_path):
     """The parameters that bound some of the points, and the held-back points."""
     study(engine, tmp_path / "study")
-    status, stdout, stderr = shmem_mt("simulate", "--calibrate", tmp_path / "study", "--out", tmp_path / "out", "--seed", "3")
+    status, stdout, stderr = shmem_mt(
+        "simulate", "--calibrate", tmp_path / "study", "--out", tmp_path / "out", "--seed", "3"
+    )
     assert status == 0, stderr
     model = network_model.load(str(tmp_path / "out" / "model.json"))
     for name, tolerance in {"hop_latency_ns": 0.2, "nic_message_ns": 0.2}.items():
@@ -108,13 +129,16 @@ def test_calibration_takes_one_network_and_says_what_it_leaves_out(engine, tmp_p
     assert notes == ["left out: 7 points over namespaces 1gbit", "left out: 2 points of Other"]
 
 
-@pytest.mark.parametrize("change, message", [
-    ({"rule": "none"}, "has no valid rates"),
-    ({"fabric": "on-node"}, "has no valid rates"),
-    ({"outstanding": 0}, "cannot be simulated"),
-    ({"outstanding": "8"}, "cannot be simulated"),
-    ({"link_rate": "fast"}, "is no list of rates"),
-])
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"rule": "none"}, "has no valid rates"),
+        ({"fabric": "on-node"}, "has no valid rates"),
+        ({"outstanding": 0}, "cannot be simulated"),
+        ({"outstanding": "8"}, "cannot be simulated"),
+        ({"link_rate": "fast"}, "is no list of rates"),
+    ],
+)
 def test_calibration_refuses_what_it_cannot_use(shmem_mt, engine, tmp_path, change, message):
     lines = study(engine, tmp_path / "study")
     for line in lines:

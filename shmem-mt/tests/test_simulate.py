@@ -4,11 +4,11 @@ import json
 import math
 
 import pytest
+from conftest import read_results
 
 from shmem_mt import network_model, simulation_charts
 from shmem_mt.engine import Engine
 from shmem_mt.network_model import Traffic
-from conftest import read_results
 
 PLAIN = {  # every part of a message's way takes another time
     "name": "plain",
@@ -125,8 +125,13 @@ def test_the_engine_of_the_large_mechanism_bounds_the_node(simulated):
     assert answer["bandwidth"] == pytest.approx(5e8, rel=0.02)
 
 
-COSTS = {"ordered": "ordered_core_ns", "fence": "fence_core_ns", "acknowledged": "acknowledged_core_ns",
-         "two-sided": "two_sided_core_ns", "two-sided-any": "two_sided_core_ns"}
+COSTS = {
+    "ordered": "ordered_core_ns",
+    "fence": "fence_core_ns",
+    "acknowledged": "acknowledged_core_ns",
+    "two-sided": "two_sided_core_ns",
+    "two-sided-any": "two_sided_core_ns",
+}
 
 
 @pytest.mark.parametrize("rule", network_model.RULES)
@@ -159,9 +164,9 @@ def test_a_rail_that_has_rested_sends_a_burst_at_once(simulated):
     told = dict(base=DIRECT, size_bytes=4000, messages=200)
     plain, bursts = (simulated({**changes, "link_burst_bytes": burst}, **told)["rate"] for burst in (0, 20000))
     assert 1 / plain - 1 / bursts == pytest.approx(4024 / 1e7, rel=0.01)
-    assert simulated({**changes, "link_burst_bytes": 20000}, **{**told, "outstanding": 64, "messages": 2000})["rate"] == (
-        pytest.approx(1e7 / 4024, rel=0.02)
-    )
+    assert simulated({**changes, "link_burst_bytes": 20000}, **{**told, "outstanding": 64, "messages": 2000})[
+        "rate"
+    ] == (pytest.approx(1e7 / 4024, rel=0.02))
 
 
 def test_acknowledged_is_a_message_each_round_trip(simulated):
@@ -184,13 +189,21 @@ def test_two_sided_is_bound_by_matching_and_by_the_handshake(simulated):
 
 def test_batches_gather_while_the_network_is_busy(simulated):
     """What a batch costs is shared by its messages: a core that is quicker than the link fills it with payload."""
-    changes = {"batch_bytes": 60000, "packet_bytes": 65536, "nic_message_ns": 20000, "header_bytes": 2, "packet_header_bytes": 0}
+    changes = {
+        "batch_bytes": 60000,
+        "packet_bytes": 65536,
+        "nic_message_ns": 20000,
+        "header_bytes": 2,
+        "packet_header_bytes": 0,
+    }
     told = dict(base=DIRECT, outstanding=4096, messages=200000)
     assert simulated({**changes, "batch_bytes": 0}, **told)["rate"] == pytest.approx(1e9 / 20000, rel=0.02)
     gathered = simulated(changes, **told)["rate"]
     assert gathered > 30e6  # the link carries 100 million a second
     few = simulated(changes, **{**told, "rule": "acknowledged", "messages": 100})["rate"]
-    assert few == pytest.approx(simulated({**changes, "batch_bytes": 0}, **told | {"outstanding": 1, "messages": 100})["rate"])
+    assert few == pytest.approx(
+        simulated({**changes, "batch_bytes": 0}, **told | {"outstanding": 1, "messages": 100})["rate"]
+    )
 
 
 @pytest.mark.parametrize("rule", network_model.RULES)
@@ -198,7 +211,9 @@ def test_batches_gather_while_the_network_is_busy(simulated):
 @pytest.mark.parametrize("size", [8, 9000])
 def test_every_message_arrives_once_and_in_the_order_of_the_rule(simulated, rule, pattern, size):
     changes = {"parallel_links": [2, 1, 2], "rendezvous_bytes": 4096, "reorder_buffer_messages": 5, "match_ns": 50}
-    answer = simulated(changes, nodes=30, cores=3, size_bytes=size, rule=rule, outstanding=9, pattern=pattern, messages=40)
+    answer = simulated(
+        changes, nodes=30, cores=3, size_bytes=size, rule=rule, outstanding=9, pattern=pattern, messages=40
+    )
     senders = 3 * (15 if pattern == "pair" else 30)
     assert answer["sent"] == answer["delivered"] == 40 * senders
     assert answer["delivered_bytes"] == 40 * senders * size
@@ -243,7 +258,9 @@ def test_the_seed_decides(simulated):
 
 
 def test_more_active_cores_share_their_processors(simulated):
-    alone, crowded = (simulated({"processors_per_node": 2}, cores=c, outstanding=64, messages=2000)["rate"] for c in (2, 8))
+    alone, crowded = (
+        simulated({"processors_per_node": 2}, cores=c, outstanding=64, messages=2000)["rate"] for c in (2, 8)
+    )
     assert crowded == pytest.approx(alone, rel=0.02)
 
 
@@ -262,8 +279,8 @@ def test_results_scale_with_time(simulated):
 
 
 def test_gemini_has_the_published_shape(engine):
-    """Ibrahim et al. (2014): relaxed over strict order up to 4.6 times, for small messages; more active cores needed under
-    strict order. Shan et al. (2011): one-sided over two-sided 5 times for 8 bytes. The cut-over is near 4 KiB."""
+    """Ibrahim et al. (2014): relaxed over strict order up to 4.6 times, for small messages; more active cores needed
+    under strict order. Shan et al. (2011): one-sided over two-sided 5 times for 8 bytes. The cut-over is near 4 KiB."""
     gemini = network_model.load("gemini")
     assert 3000 <= network_model.cut_over_bytes(gemini) <= 5000
 
