@@ -44,6 +44,7 @@ def build_parser():
     commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
     _add_run(commands)
     _add_report(commands)
+    _add_simulate(commands)
     compare = commands.add_parser("compare", help="say what got better or worse from the first run to the second")
     compare.add_argument("runs", nargs=2, metavar="RUN")
     compare.add_argument(
@@ -128,6 +129,42 @@ def _add_report(commands):
     report.set_defaults(call=_report)
 
 
+def _add_simulate(commands):
+    simulate = commands.add_parser(
+        "simulate",
+        help="compute a network on which messages overtake one another, or calibrate such a model",
+        description="Simulates messages under rules of order on a modelled network (docs/simulator.md).",
+    )
+    simulate.add_argument("--model", metavar="NAME|FILE", help="gemini (the default), or a model file")
+    simulate.add_argument("--nodes", type=_numbers(10**9), metavar="N,...", help="numbers of nodes (default 2)")
+    simulate.add_argument("--cores", type=_numbers(10**9), metavar="N,...", help="active cores of each node")
+    simulate.add_argument("--sizes", type=_numbers(10**12), metavar="BYTES,...", help="message sizes")
+    simulate.add_argument("--rules", type=_names, metavar="NAME,...", help="rules of order (default: all)")
+    simulate.add_argument(
+        "--outstanding", type=_up_to(4096), default=16, metavar="N", help="messages of a core in flight (default 16)"
+    )
+    simulate.add_argument("--pattern", choices=("pair", "neighbour", "random"), help="who sends to whom")
+    simulate.add_argument("--messages", type=_up_to(10**9), metavar="N", help="of each core (default: enough)")
+    simulate.add_argument("--seed", type=_up_to(10**9), default=1, metavar="N", help="of all that is drawn (default 1)")
+    simulate.add_argument("--calibrate", metavar="RUN", help="fit a direct model to a run of the ordering study")
+    simulate.add_argument(
+        "--hold-back", type=_share, default=0.3, metavar="SHARE", help="of the points, for validation (default 0.3)"
+    )
+    simulate.add_argument("--out", metavar="DIR", help="run folder")
+    simulate.set_defaults(call=_simulate)
+
+
+def _up_to(highest):
+    numbers = _numbers(highest)
+
+    def parse(text):
+        if "," in text:
+            raise argparse.ArgumentTypeError(f"{text!r} is not one number")
+        return numbers(text)[0]
+
+    return parse
+
+
 def _positive(text):
     value = int(text) if text.isdecimal() else 0
     if not 1 <= value <= 10000:
@@ -202,6 +239,12 @@ def _run(options):
     from shmem_mt.run import run  # numpy and matplotlib load only where they are needed
 
     return run(options)
+
+
+def _simulate(options):
+    from shmem_mt.simulate import simulate
+
+    return simulate(options)
 
 
 def _report(options):

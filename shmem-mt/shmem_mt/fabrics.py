@@ -35,6 +35,7 @@ NAMESPACES = Fabric(
     "namespaces", "TCP between two hosts made of namespaces (root, mpirun); half of the PEs on each", "tcp", hosts=2
 )
 NAMED = (ON_NODE, TCP, NAMESPACES)
+SIMULATED = Fabric("simulated", "a network that shmem-mt simulate computes")  # of results only: nothing runs on it
 UCX = "ucx:"  # and the names of transports
 
 
@@ -49,7 +50,7 @@ def parse(texts, link_rate=None, rails=None):
     and for rates that do not fit the rails."""
     texts = texts or [ON_NODE.name]
     for text in texts:
-        if not named(text):
+        if not named(text) or text == SIMULATED.name:
             known = ", ".join(fabric.name for fabric in NAMED)
             raise UserError(f"no fabric is called {text}; there are {known}, and {UCX}NAMES with names as in UCX_TLS")
     found = [named(text) for text in dict.fromkeys(texts)]
@@ -74,7 +75,7 @@ def suffix(name):
 
 def named(text):
     """The fabric of that name, None when there is none."""
-    for fabric in NAMED:
+    for fabric in (*NAMED, SIMULATED):
         if text == fabric.name:
             return fabric
     match = re.fullmatch(UCX + r"([a-z0-9_]+(?:,[a-z0-9_]+)*)", text) if isinstance(text, str) else None

@@ -13,6 +13,7 @@ from shmem_mt import (
     ordering_charts,
     page,
     pictures,
+    simulation_charts,
 )
 from shmem_mt.charts import Points, all_charts
 from shmem_mt.errors import UserError
@@ -54,6 +55,8 @@ def report(options):
 def _charts(points, fabric):
     """Those of one fabric, which they name unless all points are on-node."""
     own = points.over(fabric)
+    if fabric == fabrics.SIMULATED.name:
+        return simulation_charts.charts(own)
     charts = all_charts(own) + by_category.charts(own) + by_policy.charts(own) + mini_apps.charts(own)
     charts += ordering_charts.charts(own)
     charts += collectives.charts(own.among(lambda name: name == collectives.BENCHMARK))
