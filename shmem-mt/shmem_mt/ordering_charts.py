@@ -32,6 +32,11 @@ def _line(label, name, colour, firsts):
     return Series(f"{label}, {name}", colour, dashed=firsts.setdefault(name, label) != label)
 
 
+def _with_curves(panels):
+    """Without those of single points, where others have more: the tables have them."""
+    return [panel for panel in panels if any(len(line.x) > 1 for line in panel.series)] or panels
+
+
 def _by_size(study):
     firsts, panels = {}, {}
     for (label, place, rule), sizes in study.peaks().items():
@@ -40,7 +45,7 @@ def _by_size(study):
             line.add(size, found.peak, f"{found.peak_at} outstanding")
         panels.setdefault(team(place), []).append(line)
     return make_chart(
-        [Panel(title, lines) for title, lines in panels.items()],
+        _with_curves([Panel(title, lines) for title, lines in panels.items()]),
         slug="order-rate-by-size",
         title="Order: messages a second by size",
         about="Each rule with the number of outstanding messages with which it is fastest. relaxed: puts without "
@@ -86,7 +91,7 @@ def _ratios(study):
             line.add(size, result)
         panels.setdefault(f"{label}, {team(place)}", []).append(line)
     return make_chart(
-        [Panel(title, lines) for title, lines in panels.items()],
+        _with_curves([Panel(title, lines) for title, lines in panels.items()]),
         slug="order-ratio",
         title="Order: how many times faster messages without order are",
         about="The rate of relaxed puts over that of each rule, both at their peaks; above 1 relaxed is faster. What "
@@ -139,7 +144,7 @@ def _rails(study):
         threaded = f" x {threads} threads" * (threads > 1)
         panels.append(Panel(f"{library}, {rule}, {pes} PEs{threaded}", lines))
     return make_chart(
-        panels,
+        _with_curves(panels),
         slug="order-rails",
         title="Order: bandwidth by the number of rails",
         about="Each rule at its peak. A rule that keeps order by using one rail gains nothing by a second.",

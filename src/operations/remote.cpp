@@ -74,6 +74,14 @@ bool keeps_order(const Under& under) {
     return (context::context_of(under.ctx).options & SHMEMX_CTX_ORDERED) != 0;
 }
 
+// Where order is kept, what comes behind large data waits until all of it is there; so it goes through the ring, in
+// pieces, until its size makes up for a round trip. Over several rails it always does: each change of rails would wait.
+bool stays_in_stream(const Under& under, size_t bytes) {
+    const Lane& lane = lane_for(under);
+    const bool changes = lane.n_rails > 1 && lane.spread == fabric::Spread::kInOrder;
+    return keeps_order(under) && (changes || bytes < fabric::kMostPiece);
+}
+
 // Large data in pieces: calls post(stream, at, bytes) for each, with the stream of a rail that has little to do.
 template <class Post>
 void in_pieces(const Under& under, int pe, size_t bytes, Post post) {
@@ -151,8 +159,7 @@ void remote_put(const Under& under, void* dest, const void* source, size_t bytes
     const char* const function = under.call.function;
     const Address to = address_of(dest);
     const auto* const from = static_cast<const char*>(source);
-    if (bytes < fabric::kLargeBytes || keeps_order(under)) {
-        // What keeps order stays in the stream: large data beside it would have to be waited for.
+    if (bytes < fabric::kLargeBytes || stays_in_stream(under, bytes)) {
         for (size_t at = 0; at < bytes; at += fabric::kLargeBytes) {
             Stream& stream = stream_for(under, pe);
             const size_t now = std::min(bytes - at, fabric::kLargeBytes);
@@ -170,6 +177,8 @@ void remote_put(const Under& under, void* dest, const void* source, size_t bytes
             stream.put_large(function, piece, from + at, now);
         join_stream(under, stream);
     });
+    if (keeps_order(under))
+        lane_for(under).order(function, pe);
     if (under.blocking)
         remote_put_done(under, pe);
 }

@@ -1,5 +1,6 @@
-"""The programs of docs/threads.md and progress.md, as a reader would build and run them. A block of code belongs to them when its first
-line names a file: "```c stencil.c -fopenmp"; what follows the name are options of the compiler."""
+"""The programs of docs/threads.md, progress.md and order.md, as a reader would build and run them. A block of code
+belongs to them when its first line names a file: "```c stencil.c -fopenmp"; what follows the name are options of the
+compiler."""
 
 import os
 import re
@@ -12,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["HEDDLE_TEST_BUILD"])
 PROGRAMS = {name: (options.split(), text) for name, options, text in re.findall(
     r"^```\w+ (\w+\.\w+)([^\n]*)\n(.*?)^```$",
-    "".join((ROOT / "docs" / chapter).read_text() for chapter in ["threads.md", "progress.md"]), flags=re.S | re.M)}
+    "".join((ROOT / "docs" / chapter).read_text() for chapter in ["threads.md", "progress.md", "order.md"]), flags=re.S | re.M)}
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +37,7 @@ def run(program, pes, **settings):
 
 
 def test_all_are_there():
-    assert sorted(PROGRAMS) == ["pipeline.cpp", "reduction.c", "smooth.c", "stencil.c"]
+    assert sorted(PROGRAMS) == ["log.c", "pipeline.cpp", "reduction.c", "smooth.c", "stencil.c"]
 
 
 @pytest.mark.parametrize("settings", [{}, {"OMP_NUM_THREADS": "1", "HEDDLE_OVERLAP": "always"}, {"HEDDLE_CHECK": "1"}],

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <atomic>
 #include <cstring>
+#include <random>
 #include <string>
 #include <thread>
 
@@ -128,6 +129,51 @@ TEST(StreamThreads, ProducersOfTwoLanesAndAPoller) {
 
 TEST(StreamThreads, ProducersOfTwoLanesAndAPollerWithNativePuts) {
     produce_on_two_lanes(true);
+}
+
+// Two producers, two pollers, three rails: who sees a word sees those that were put before. fails: meanwhile one PE
+// takes a rail for lost, which still brings what it had, and then the other one does.
+void keep_order_over_rails(bool fails) {
+    constexpr size_t kWords = 30000;
+    constexpr uint64_t kRounds = 6;
+    Pair pair({.seed = 6, .lazy = 1}, kLanes * kWords * 8, kMessageBytes, 3, Spread::kInOrder, fails);
+    const Poller poller(pair), another(pair);
+    const auto work = [&](uint32_t number) {
+        const Waiting waiting(nullptr);
+        Lane& lane = pair[0].lane(number);
+        lane.producer.thread.store(this_thread(), std::memory_order_relaxed);
+        const size_t first = number * kWords;
+        std::mt19937_64 random(number);
+        for (uint64_t round = 1; round <= kRounds; ++round) {
+            for (size_t i = 0; i < kWords; ++i) {
+                put_word(lane.to(1), 8 * (first + i), round);
+                if (i % 64 != 0)
+                    continue;
+                const size_t probe = random() % kWords;
+                const uint64_t seen = load(pair[1].word(first + probe));
+                EXPECT_GE(load(pair[1].word(first + random() % (probe + 1))), seen);
+            }
+            if (fails && round == 2 + number)
+                pair[static_cast<int>(number)].lose(1);
+        }
+        lane.all([](Stream& stream) {
+            stream.hurry();
+            return true;
+        });
+        lane.to(1).wire().wait("test", &lane, [&] { return pair[0].is_quiet(number); });
+        for (size_t i = 0; i < kWords; ++i) ASSERT_EQ(load(pair[1].word(first + i)), kRounds) << i;
+    };
+    std::thread other(work, 1);
+    work(0);
+    other.join();
+}
+
+TEST(StreamThreads, OrderOverRailsWithPollers) {
+    keep_order_over_rails(false);
+}
+
+TEST(StreamThreads, OrderOverRailsOfWhichOneFails) {
+    keep_order_over_rails(true);
 }
 
 }  // namespace
