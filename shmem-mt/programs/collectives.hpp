@@ -160,9 +160,9 @@ class Collectives {
 
     // Barriers are those of all PEs.
     bool wanted(const CollectiveName& name, const Team& team, long size) const {
-        const auto& ops = session_.options().ops;
-        return name.sized() == (size > 0) && (name.sized() || team.name == "world") &&
-               session_.options().wants_sync(name.sync) && std::find(ops.begin(), ops.end(), name.name) != ops.end();
+        const Options& options = session_.options();
+        return name.sized() == (size > 0) && (name.sized() || team.name == "world") && options.wants_sync(name.sync) &&
+               options.wants_op(name.name);
     }
 
     // Says by name, once, what is left out.

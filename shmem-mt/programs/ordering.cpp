@@ -35,11 +35,9 @@ void run_all(Job& job) {
         return job.skip(kOrderingName, "rails=" + std::string(std::getenv("HEDDLE_NET_RAILS")),
                         contexts.why_not_these_rails());
     const bool here = on_node(job, memory);
-    for (const auto& rule : kRules) {
-        const auto& ops = job.options().ops;
-        if (!contexts.why_not(rule.rule).empty() && std::find(ops.begin(), ops.end(), rule.name) != ops.end())
+    for (const auto& rule : kRules)
+        if (!contexts.why_not(rule.rule).empty() && job.options().wants_op(rule.name))
             job.skip(kOrderingName, rule.name, contexts.why_not(rule.rule));
-    }
     const auto stream = [&](const RuleName& rule, long size, long outstanding, const std::string& mechanism,
                             long slice) {
         return RuleStream{

@@ -123,7 +123,7 @@ class Ordering {
                 }
                 std::vector<RuleStream> group;
                 for (const auto& rule : kRules) {
-                    if (!asked(rule.name) || (rule.one_by_one && outstanding > 1))
+                    if (!options.wants_op(rule.name) || (rule.one_by_one && outstanding > 1))
                         continue;
                     for (auto& stream : make(rule, size, outstanding)) group.push_back(std::move(stream));
                 }
@@ -133,11 +133,6 @@ class Ordering {
     }
 
   private:
-    bool asked(const std::string& rule) const {
-        const auto& ops = session_.options().ops;
-        return std::find(ops.begin(), ops.end(), rule) != ops.end();
-    }
-
     void run_group(long size, long outstanding, const std::vector<RuleStream>& group) {
         std::vector<Agreed> verdicts;
         std::vector<Body> bodies;

@@ -100,7 +100,7 @@ class Points {
 
     // `pe`: which one's it is; empty: the slowest one's.
     void print(const std::string& op, const char* metric, const char* unit, const std::string& pe, double value) {
-        if (!wants(op))
+        if (!options_.wants_op(op))
             return;
         Json params, point;
         params.integer("pes", n_pes_).integer("threads", 1).text("op", op);
@@ -118,10 +118,6 @@ class Points {
     }
 
   private:
-    bool wants(const std::string& op) const {
-        return std::find(options_.ops.begin(), options_.ops.end(), op) != options_.ops.end();
-    }
-
     template <class Value>
     double largest(Value&& value) const {
         double most = 0;

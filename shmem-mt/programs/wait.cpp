@@ -177,8 +177,7 @@ void run_waits(Job& job, Words* words) {
     const Options& options = job.options();
     std::vector<Wait> waits;
     for (const KindName& name : kKinds) {
-        if (std::find(options.ops.begin(), options.ops.end(), name.op) == options.ops.end() ||
-            !options.wants_sync(name.op))
+        if (!options.wants_op(name.op) || !options.wants_sync(name.op))
             continue;
         std::string why_not = name.why_not;
         if (why_not.empty() && job.threads() > 1 && name.kind != Kind::kWaitUntil)
@@ -242,10 +241,6 @@ void run_barrier_cost(Job& job, ContextSwitch& context_switch) {
     print_point(job, kName, params("barrier"), "switches", "x", ratios, samples, shown);
 }
 
-bool wants_barrier_cost(const Options& options) {
-    return std::find(options.ops.begin(), options.ops.end(), kBarrierCost) != options.ops.end();
-}
-
 // HEDDLE_PROGRESS, or nothing. It leaves the environment: a library does not start under a policy that the machine
 // cannot do, and here such a policy is skipped by name.
 std::string take_policy() {
@@ -265,7 +260,7 @@ void run_all(Job& job, const std::string& policy, ContextSwitch* context_switch)
         return job.skip(kName, "threads=" + std::to_string(job.threads()),
                         "the library does not give SHMEM_THREAD_MULTIPLE");
     run_waits(job, static_cast<Words*>(symmetric_alloc(sizeof(Words))));
-    if (!wants_barrier_cost(job.options()))
+    if (!job.options().wants_op(kBarrierCost))
         return;
     if (job.threads() > 1)
         job.skip(kName, kBarrierCost, "one thread of a PE calls it");
@@ -285,7 +280,7 @@ int main(int argc, char** argv) {
     known.push_back(kBarrierCost);
     const Options options = parse_options(argc, argv, defaults, known);
     std::unique_ptr<ContextSwitch> context_switch;
-    if (wants_barrier_cost(options))
+    if (options.wants_op(kBarrierCost))
         context_switch = std::make_unique<ContextSwitch>();
     const std::string policy = take_policy();
     Job job(kName, options, Pes::kAny);

@@ -91,8 +91,8 @@ struct JobPage {
     std::atomic<uint32_t> sleepers;    // those of them that sleep in the library
     std::atomic<uint64_t> exit;        // an Exit, packed; the first to change it from 0 wins
     uint64_t token;                    // of this job, drawn at random
-    sync::Meeting meeting;             // the bootstrap's barrier
     std::atomic<uint32_t> lost_rails;  // of the network, a bit each (HEDDLE_RAIL_LOSS)
+    sync::Meeting meeting;             // the bootstrap's barrier
 
     PeRecord* records() { return reinterpret_cast<PeRecord*>(this + 1); }
     PeCard* cards() { return reinterpret_cast<PeCard*>(records() + n_pes); }

@@ -39,7 +39,8 @@ void Load::look(const Stream& stream, uint64_t now_ns) {
     }
 }
 
-Rails::Rails(Lane& lane, int pe, Rails* behind) : next(behind), lane_(lane), pe_(pe), current_(lane.home_rail) {
+Rails::Rails(Lane& lane, int pe, Rails* behind)
+    : next(behind), lane_(lane), pe_(pe), loads_(static_cast<size_t>(lane.n_rails)), current_(lane.home_rail) {
     first_ = &open(current_);
     lane.streams[pe].store(first_, std::memory_order_release);  // pairs with stream_of
 }
@@ -60,14 +61,14 @@ int Rails::find_quickest() {
     bool known = true;
     for (int rail = 0; rail < lane_.n_rails; ++rail) {
         if (const Stream* const stream = streams_[rail].load(std::memory_order_relaxed))
-            loads_[rail].look(*stream, now_ns);
-        known &= loads_[rail].rate() != 0 || lane_.wires[rail]->is_lost();
+            load_of(rail).look(*stream, now_ns);
+        known &= load_of(rail).rate() != 0 || lane_.wires[rail]->is_lost();
     }
     int best = -1;
     double least = 0;
     for (int i = 1; i <= lane_.n_rails; ++i) {  // of those that are as quick the one behind the current one
         const int rail = (current_ + i) % lane_.n_rails;
-        const Load& load = loads_[rail];
+        const Load& load = load_of(rail);
         const Stream* const stream = streams_[rail].load(std::memory_order_relaxed);
         if (lane_.wires[rail]->is_lost() ||
             (stream && (!stream->has_room() || (!known && load.under_way() > kMostUnknown))))
@@ -94,7 +95,7 @@ int Rails::wait_for_quickest(const char* function) {
 void Rails::posted(const Stream& stream, size_t bytes) {
     for (int rail = 0; rail < lane_.n_rails; ++rail)
         if (streams_[rail].load(std::memory_order_relaxed) == &stream)
-            loads_[rail].post(stream, bytes);
+            load_of(rail).post(stream, bytes);
 }
 
 // Not for what it publishes itself.

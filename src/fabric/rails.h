@@ -1,10 +1,9 @@
 // Rails: what one lane sends to one PE where the network has several rails (interfaces, each with its own wires): a
 // stream on each. A stream never leaves its rail; Rails says which of them is used next, and what it comes behind.
 //
-//   spread    when a message is full, what follows goes to the rail that will have done it first, by what it has under
-//   way
-//             and how fast that has gone lately, of those whose stream has room: a rail that is slow, or stands, holds
-//             nobody up. Large data goes in pieces, each to such a rail.
+//   spread    when a message is full, what follows goes to the rail that will have done it first: by what it has under
+//             way, and how fast that has gone lately; of those whose stream has room, so that a rail which is slow, or
+//             stands, holds nobody up. Large data goes in pieces, each to such a rail.
 //   fence     marks where all streams are. A stream that is used behind it says first, in kAfter records, up to where
 //             the others must be complete before it goes on. The target counts; nobody here waits, and where nothing is
 //             under way nothing is said.
@@ -20,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <vector>
 
 namespace heddle::fabric {
 
@@ -75,6 +75,7 @@ class Rails {
 
   private:
     Stream& open(int rail);
+    Load& load_of(int rail) { return loads_[static_cast<size_t>(rail)]; }
     int find_quickest();
     int wait_for_quickest(const char* function);
     void mark();
@@ -84,7 +85,7 @@ class Rails {
     const int pe_;
     Stream* first_ = nullptr;
     std::atomic<Stream*> streams_[kMostRails] = {};
-    Load loads_[kMostRails];
+    std::vector<Load> loads_;  // one a rail
     int current_ = 0;
     bool turning_ = false;
     uint64_t marks_ = 0;                          // how often there was a mark

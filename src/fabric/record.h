@@ -9,16 +9,13 @@
 //     kLarge    word: bytes; the data comes as a large message that names the record's position in the stream
 //     kGet      word: bytes; the data goes back in a reply
 //     kAtomic   small: operation | kWide | kFetch; word: operand; for compare-swap a word: the value expected. With
-//     kFetch
-//               the old value goes back in a reply, as a word
+//               kFetch the old value goes back in a reply, as a word
 //     kSignal   small: 0 set, 1 add; word: value. What came before in the stream is seen by whoever sees it
 //     kLetter   no place; word: key; word: who sends it, a number that the reader of the key knows : 32 | bytes : 32;
-//     the
-//               data, padded (fabric/mailbox.h)
+//               the data, padded (fabric/mailbox.h)
 //     kOrder    what follows is applied when all before is complete, large data too
 //     kAfter    no place; small: a rail; word: a position. What follows is applied when the stream of the same lane on
-//     that
-//               rail is complete up to there (fabric/rails.h)
+//               that rail is complete up to there (fabric/rails.h)
 // Replies come in the order of the records that ask for them.
 //
 // Cost of an 8-byte put: two stores here, and about 2 ns for the PE that applies it.

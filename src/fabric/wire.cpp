@@ -331,6 +331,9 @@ void Wire::arrived(const Header& header, const char* body, size_t bytes) {
         refused_ = true;
         return;
     }
+    if ((header.sequence != 0) != keeps())
+        base::fatal("network", "PE %d has another HEDDLE_RAIL_LOSS than this one: right would be the same on all PEs",
+                    header.pe);
     if (!keeps() || is_news(header, body, bytes))
         take(header, body, bytes);
 }

@@ -29,6 +29,18 @@ class Input {
     Input& records(const Records& records, int flags = kOurs, uint64_t position = 0) {
         return message(MessageKind::kRecords, flags, position, {records.data(), records.size()});
     }
+    // Of a wire that keeps its messages: the number, the receipt and the rail.
+    Input& kept(MessageKind kind, int flags, int number, int receipt, int rail, const std::string& body) {
+        byte(flags | static_cast<int>(kind) << 2);
+        bytes_.append("\1\0\0\0\0\0\0\0\0\0\0\0", 12);  // sender, lane, position, count, complete
+        byte(number);
+        byte(receipt);
+        byte(rail);
+        const size_t bytes = body.size();
+        bytes_.append(reinterpret_cast<const char*>(&bytes), sizeof(uint16_t));
+        bytes_ += body;
+        return *this;
+    }
     Input& large(MessageKind kind, uint64_t position, size_t bytes, int flags = kOurs) {
         begin(kind, flags | kLarge, position, 0, 0, bytes);
         return *this;
@@ -116,6 +128,14 @@ void write_all(const std::string& folder) {
     Records waits;
     waits.put_word({16}, 1).after(1, 16).put_word({24}, 2).after(1, 32).put_word({32}, 3);
     Input(64).records(waits).records(word, kOurs | kSecond).records(word, kOurs | kSecond).write(folder, "rails");
+    const std::string body(word.data(), word.size());
+    Input(64 + 128 + 1 + 8)
+        .kept(kRecords, kOurs, 1, 1, 0, body)
+        .kept(kRecords, kOurs, 3, 1, 0, body)
+        .kept(kRecords, kOurs | kSecond, 2, 0, 0, body)
+        .kept(kRecords, kOurs, 1, 2, 0, body)
+        .kept(kAck, kOurs | kSecond, 3, 2, 0, "")
+        .write(folder, "lost_rail");
     Input(64).records(Records().after(0, 0).put_word({16}, 1)).write(folder, "rail_waits_for_itself");
 }
 

@@ -11,6 +11,7 @@
 //     byte   count
 //     byte   complete
 //     2 bytes, the size of the body, and the body; of a large one only the size
+//     where messages are kept (fabric/link.h), before the size, a byte each: number, receipt, rail
 // A refusal ends the input: base::fatal is this file's own and throws, which is why src/fabric is compiled once more
 // for it, with exceptions.
 #include "base/error.h"
@@ -21,6 +22,7 @@
 #include "progress/wait_policy.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -95,6 +97,8 @@ void send(Transport*, int, Endpoint*, const void* header, const char* body, size
         done(argument);
 }
 
+void drop(Transport*, int, Endpoint*) {}
+
 void bring(Arrival& arrival) {
     if (!arrival.to)
         return;
@@ -128,7 +132,7 @@ bool progress(Transport* transport, int) {
     return false;
 }
 
-const TransportApi kApi = {"fuzz",  nullptr, nullptr, is_native, card,     connect, nullptr, send,
+const TransportApi kApi = {"fuzz",  nullptr, nullptr, is_native, card,     connect, drop,   send,
                            receive, refuse,  nullptr, get,       progress, nullptr, nullptr};
 
 // --- The PE
@@ -230,6 +234,11 @@ void give_message(Input& input, Wire* const* wires, int n_rails, Transport& tran
     header.position = input.take<uint64_t>();
     header.count = input.take<uint8_t>();
     header.complete = input.take<uint8_t>();
+    if (wire.keeps()) {
+        header.sequence = input.take<uint8_t>();
+        header.received = input.take<uint8_t>();
+        header.rail = input.take<uint8_t>();
+    }
     const auto bytes = input.take<uint16_t>();
     transport.late = flags & 32;
     if (header.kind == MessageKind::kRecords && !(flags & 64))
@@ -275,6 +284,11 @@ void run(const uint8_t* bytes, size_t size) {
     const auto asks = input.take<uint8_t>();
     surroundings.is_native = asks & 32;
     surroundings.n_rails = asks & 64 ? kRails : 1;
+    static std::atomic<uint32_t> lost_rails;
+    lost_rails = 0;
+    if (asks & 128)
+        surroundings.lost_rails = &lost_rails;
+    surroundings.rail_lost = [](int rail, int, const char*) { lost_rails |= 1u << rail; };
     Surroundings of_second = surroundings;
     of_second.rail = 1;
     Wire wire(surroundings, 0), second(of_second, 0);

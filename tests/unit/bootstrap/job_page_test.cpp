@@ -38,6 +38,7 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(JobPage, sleepers), 148u);
     EXPECT_EQ(offsetof(JobPage, exit), 152u);
     EXPECT_EQ(offsetof(JobPage, token), 160u);
+    EXPECT_EQ(offsetof(JobPage, lost_rails), 168u);
     EXPECT_EQ(offsetof(JobPage, meeting), 256u);
     EXPECT_EQ(sizeof(JobPage), 512u);
     EXPECT_EQ(offsetof(PeRecord, state), 0u);
