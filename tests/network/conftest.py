@@ -80,9 +80,9 @@ class Result:
         return f"status {self.status} after {self.seconds:.2f} s\nout: {self.out[-3000:]}\nerr: {self.err[-3000:]}"
 
 
-def start(command):
+def start(command, environment=None):
     return subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
+                            stderr=subprocess.PIPE, text=True, env=environment)
 
 
 def finish(process, limit=LIMIT_S):

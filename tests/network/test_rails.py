@@ -1,12 +1,13 @@
 """Two rails between hosts with two interfaces each: both carry data, and what becomes of a job that loses one."""
 
 import itertools
+import os
 import time
 
 import pytest
 
 from shmem_mt import hosts as made_of
-from conftest import Oshrun, alive, finish
+from conftest import BUILD, Oshrun, alive, finish, start
 
 INTERFACES = ["eth0", "eth1"]
 RAILS = {"HEDDLE_NET_RAILS": "2", "HEDDLE_NET_DEVICES": ",".join(INTERFACES)}
@@ -31,17 +32,21 @@ def test_both_rails_carry_data(two_ways, shape, order):
 
 
 @pytest.mark.parametrize("settings,words", [
-    ({"HEDDLE_NET_RAILS": "3", "HEDDLE_NET_DEVICES": "eth0,eth1"}, ["HEDDLE_NET_RAILS=3", "eth0 eth1"]),
-    ({"HEDDLE_NET_RAILS": "3"}, ["HEDDLE_NET_RAILS=3", "eth0 eth1"]),
-    ({"HEDDLE_NET_RAILS": "2", "HEDDLE_NET_DEVICES": "eth0,eth7"}, ["eth7"]),
+    ({"HEDDLE_NET_RAILS": "3", "HEDDLE_NET_DEVICES": "lo,lo"}, ["HEDDLE_NET_RAILS=3", "lo lo", "no more rails"]),
+    ({"HEDDLE_NET_RAILS": "8"}, ["HEDDLE_NET_RAILS=8", "no more rails"]),
+    ({"HEDDLE_NET_RAILS": "2", "HEDDLE_NET_DEVICES": "lo,eth77"}, ["eth77"]),
     ({"HEDDLE_NET_RAILS": "2", "HEDDLE_NET_DEVICES": "all"}, ["HEDDLE_NET_DEVICES=all"]),
     ({"HEDDLE_NET_RAILS": "0"}, ["HEDDLE_NET_RAILS=0", "1 to 8"]),
     ({"HEDDLE_NET_RAILS": "9"}, ["HEDDLE_NET_RAILS=9", "1 to 8"]),
-    ({**RAILS, "HEDDLE_RAIL_LOSS": "perhaps"}, ["HEDDLE_RAIL_LOSS=perhaps", "end|continue"]),
-    ({**RAILS, "HEDDLE_RAIL_LOSS": "continue", "HEDDLE_NET_PROTOCOL": "native"}, ["HEDDLE_RAIL_LOSS=continue", "batch"]),
+    ({"HEDDLE_RAIL_LOSS": "perhaps"}, ["HEDDLE_RAIL_LOSS=perhaps", "end|continue"]),
+    ({"HEDDLE_ORDER": "maybe"}, ["HEDDLE_ORDER=maybe", "rail|reorder"]),
+    ({"HEDDLE_NET_RAILS": "2", "HEDDLE_NET_DEVICES": "lo,lo", "HEDDLE_RAIL_LOSS": "continue",
+      "HEDDLE_NET_PROTOCOL": "native"}, ["HEDDLE_RAIL_LOSS=continue", "batch"]),
 ])
-def test_rails_that_cannot_be_are_named(two_ways, settings, words):
-    result = two_ways.run("1+1", "./rails", 1, settings=settings)
+def test_rails_that_cannot_be_are_named(programs, settings, words):
+    """On one machine, each PE as a node of its own."""
+    environment = {**os.environ, "HEDDLE_NODE_PES": "1", "HEDDLE_NET_TRANSPORTS": "tcp", **settings}
+    result = finish(start([BUILD / "bin" / "oshrun", "-n", 2, programs / "rails"], environment))
     assert result.status != 0, result
     assert all(word in result.err for word in words), result
 
