@@ -15,12 +15,13 @@ REPORT := report
 FUZZ_RUNS ?= 10000000
 JOBS ?= $(shell expr $$(nproc) + 1) # tests at once, for many sleep; those that measure time run alone
 
-.PHONY: help build report test test-hosts test-cross sanitize fuzz install require-build require-test clean format
+.PHONY: help build report test test-hosts test-apps test-cross sanitize fuzz install require-build require-test clean format
 
 help:
 	@echo "make report                what this machine does with one-sided communication: report/report.html"
 	@echo "make test                  proves the build: unit, conformance, faults, concurrency, sanitizers, budgets"
 	@echo "make test-hosts            every program of the tests on hosts made of namespaces, in every shape (root; 15 minutes)"
+	@echo "make test-apps             each mini-app by itself: every form, numbers of PEs and threads, faults (5 minutes)"
 	@echo "make test-cross            the library and its monitors on aarch64, cross-built, under qemu (3 minutes)"
 	@echo "make fuzz                  10 million inputs from a fuzzer for what reads bytes from the network"
 	@echo "make build                 the library and its tools, in $(BUILD)"
@@ -63,6 +64,11 @@ test-hosts: require-test $(VENV)/ready
 	cmake --preset $(PRESET) -DHEDDLE_BUILD_TESTS=ON -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python)
 	cmake --build --preset $(PRESET)
 	ctest --preset $(PRESET) -C hosts -R '^hosts$$' --verbose
+
+test-apps: require-test $(VENV)/ready
+	cmake --preset $(PRESET) -DHEDDLE_BUILD_TESTS=ON -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python)
+	cmake --build --preset $(PRESET)
+	ctest --preset $(PRESET) -j $(JOBS) -C apps -R '^suite\.'
 
 test-cross: require-test $(VENV)/ready
 	@scripts/require.sh cross

@@ -30,6 +30,14 @@ struct Kept {
 class Link {
   public:
     explicit Link(int pe) : pe_(pe) {}
+    // Bodies that nobody else has go with it.
+    ~Link() {
+        for (const Kept& message : kept_)
+            if (message.header.kind == MessageKind::kReply || message.header.kind == MessageKind::kHello)
+                message.done(message.argument);
+    }
+    Link(const Link&) = delete;
+    Link& operator=(const Link&) = delete;
 
     // Numbers the message, and says with it what has come. It stays where it is until it is forgotten.
     Kept& keep(const Kept& message) {
