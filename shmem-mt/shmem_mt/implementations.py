@@ -193,12 +193,17 @@ def _places(hosts, pes):
 
 
 def programs_folder():
-    """Where the C++ programs lie: inside the installed package, or beside it in the source tree."""
+    return shipped_folder("programs", "latency.cpp", "the benchmark programs are")
+
+
+def shipped_folder(name, file, what):
+    """The folder of that name which has the file: inside the installed package, or beside it in the source tree. Raises
+    UserError, which says that `what` missing."""
     here = os.path.dirname(os.path.abspath(__file__))
-    for folder in (os.path.join(here, "programs"), os.path.join(os.path.dirname(here), "programs")):
-        if os.path.exists(os.path.join(folder, "latency.cpp")):
+    for folder in (os.path.join(here, name), os.path.join(os.path.dirname(here), name)):
+        if os.path.exists(os.path.join(folder, file)):
             return folder
-    raise UserError("the benchmark programs are missing from this installation of shmem-mt")
+    raise UserError(f"{what} missing from this installation of shmem-mt")
 
 
 def source_of(name):

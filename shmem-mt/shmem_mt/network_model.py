@@ -7,6 +7,7 @@ import math
 import os
 from dataclasses import dataclass
 
+from shmem_mt import implementations
 from shmem_mt.errors import UserError
 
 RULES = ("relaxed", "ordered", "reorder-buffer", "fence", "acknowledged", "two-sided", "two-sided-any")
@@ -171,12 +172,8 @@ def _shown(values, key):
 
 
 def folder():
-    """Where the engine and the shipped models lie: inside the installed package, or beside it in the source tree."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    for place in (os.path.join(here, "simulator"), os.path.join(os.path.dirname(here), "simulator")):
-        if os.path.exists(os.path.join(place, "simulate.cpp")):
-            return place
-    raise UserError("the simulator is missing from this installation of shmem-mt")
+    """Where the engine and the shipped models lie."""
+    return implementations.shipped_folder("simulator", "simulate.cpp", "the simulator is")
 
 
 def cut_over_bytes(model):

@@ -42,7 +42,7 @@ void Load::look(const Stream& stream, uint64_t now_ns) {
 Rails::Rails(Lane& lane, int pe, Rails* behind)
     : next(behind), lane_(lane), pe_(pe), loads_(static_cast<size_t>(lane.n_rails)), current_(lane.home_rail) {
     first_ = &open(current_);
-    lane.streams[pe].store(first_, std::memory_order_release);  // pairs with stream_of
+    lane.streams[pe].store(first_, std::memory_order_relaxed);  // the producer's: others ask `on`
 }
 
 Stream& Rails::open(int rail) {
@@ -111,7 +111,7 @@ void Rails::turn() {
         mark();
     bring_behind_marks(kTurn, rail);
     current_ = rail;
-    lane_.streams[pe_].store(&stream, std::memory_order_release);  // pairs with stream_of
+    lane_.streams[pe_].store(&stream, std::memory_order_relaxed);  // as above
     turning_ = false;
 }
 

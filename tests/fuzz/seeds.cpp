@@ -76,6 +76,23 @@ Records one_of_each() {
     return records;
 }
 
+// Of two rails; word: a record for the second one.
+void write_rails(const std::string& folder, const Records& word) {
+    using enum MessageKind;
+    Records waits;
+    waits.put_word({16}, 1).after(1, 16).put_word({24}, 2).after(1, 32).put_word({32}, 3);
+    Input(64).records(waits).records(word, kOurs | kSecond).records(word, kOurs | kSecond).write(folder, "rails");
+    const std::string body(word.data(), word.size());
+    Input(64 + 128 + 1 + 8)
+        .kept(kRecords, kOurs, 1, 1, 0, body)
+        .kept(kRecords, kOurs, 3, 1, 0, body)
+        .kept(kRecords, kOurs | kSecond, 2, 0, 0, body)
+        .kept(kRecords, kOurs, 1, 2, 0, body)
+        .kept(kAck, kOurs | kSecond, 3, 2, 0, "")
+        .write(folder, "lost_rail");
+    Input(64).records(Records().after(0, 0).put_word({16}, 1)).write(folder, "rail_waits_for_itself");
+}
+
 void write_all(const std::string& folder) {
     using enum MessageKind;
     Input(0).records(one_of_each()).records(one_of_each()).write(folder, "records");
@@ -125,18 +142,7 @@ void write_all(const std::string& folder) {
         .message(kAck, kOurs, 0, "")
         .write(folder, "hello");
     Input(0).records(one_of_each(), 0).large(kLargeData, 0, 1000, 0).records(word).write(folder, "stranger");
-    Records waits;
-    waits.put_word({16}, 1).after(1, 16).put_word({24}, 2).after(1, 32).put_word({32}, 3);
-    Input(64).records(waits).records(word, kOurs | kSecond).records(word, kOurs | kSecond).write(folder, "rails");
-    const std::string body(word.data(), word.size());
-    Input(64 + 128 + 1 + 8)
-        .kept(kRecords, kOurs, 1, 1, 0, body)
-        .kept(kRecords, kOurs, 3, 1, 0, body)
-        .kept(kRecords, kOurs | kSecond, 2, 0, 0, body)
-        .kept(kRecords, kOurs, 1, 2, 0, body)
-        .kept(kAck, kOurs | kSecond, 3, 2, 0, "")
-        .write(folder, "lost_rail");
-    Input(64).records(Records().after(0, 0).put_word({16}, 1)).write(folder, "rail_waits_for_itself");
+    write_rails(folder, word);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Cards: parts, each behind its size. Of each region its base and its key, empty where there is none; of each wire its
 // address.
+#include "fabric/parts.h"
 #include "fabric/ucx/ucx.h"
 
 #include <cstring>
@@ -8,29 +9,9 @@ namespace heddle::fabric::ucx {
 
 namespace {
 
-struct Part {
-    const char* data;
-    size_t bytes;
-};
-
-// False when it does not fit.
-bool add_part(char* card, size_t* bytes, Part first, Part second) {
-    const auto size = static_cast<uint16_t>(first.bytes + second.bytes);
-    if (*bytes + sizeof size + first.bytes + second.bytes > kMostCardBytes)
-        return false;
-    memcpy(card + *bytes, &size, sizeof size);
-    *bytes += sizeof size;
-    for (const Part& part : {first, second}) {
-        if (part.bytes != 0)
-            memcpy(card + *bytes, part.data, part.bytes);
-        *bytes += part.bytes;
-    }
-    return true;
-}
-
 bool add_memory(const Transport& transport, const Transport::Memory& memory, char* card, size_t* bytes) {
     if (!memory.handle)
-        return add_part(card, bytes, {}, {});
+        return add_part(card, bytes, {});
     void* key = nullptr;
     size_t key_bytes = 0;
     if (ucp_rkey_pack(transport.context, memory.handle, &key, &key_bytes) != UCS_OK)
@@ -41,23 +22,6 @@ bool add_memory(const Transport& transport, const Transport::Memory& memory, cha
     return fits;
 }
 
-// A part of a card; {null, 0} when there are not as many.
-Part part_of(const char* card, size_t card_bytes, int number) {
-    size_t at = 0;
-    for (;; --number) {
-        uint16_t size;
-        if (card_bytes - at < sizeof size)
-            return {};
-        memcpy(&size, card + at, sizeof size);
-        at += sizeof size;
-        if (card_bytes - at < size)
-            return {};
-        if (number == 0)
-            return {card + at, size};
-        at += size;
-    }
-}
-
 }  // namespace
 
 size_t card(const Transport* transport, char* card) {
@@ -66,7 +30,7 @@ size_t card(const Transport* transport, char* card) {
         if (!add_memory(*transport, memory, card, &bytes))
             return 0;
     for (const Wire& wire : transport->wires)
-        if (!add_part(card, &bytes, {reinterpret_cast<const char*>(wire.address), wire.address_bytes}, {}))
+        if (!add_part(card, &bytes, {reinterpret_cast<const char*>(wire.address), wire.address_bytes}))
             return 0;
     return bytes;
 }
