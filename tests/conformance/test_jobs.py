@@ -13,7 +13,7 @@ OSHRUN = str(BUILD / "bin" / "oshrun")
 SANITIZER = os.environ.get("HEDDLE_SANITIZER", "")
 
 
-def run(*command, status=0, timeout=60, **environment):
+def run(*command, status=0, timeout=600, **environment):
     """Runs a command to its end and checks its status; the result has text in stdout and stderr."""
     result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                             timeout=timeout, check=False, env={**os.environ, **environment})

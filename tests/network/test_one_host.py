@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, alive
+from conftest import BUILD, LIMIT_S, alive
 
 
 @pytest.mark.parametrize("pes", [1, 2, 3, 4])
@@ -63,7 +63,7 @@ def test_sizes_that_differ_are_an_error_on_one_host(here):
     process = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe",
                               "-n", "1", "-x", "SHMEM_SYMMETRIC_SIZE=1m", ends, ":",
                               "-n", "1", "-x", "SHMEM_SYMMETRIC_SIZE=2m", ends],
-                             capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+                             capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL)
     assert process.returncode == 1
     assert "SHMEM_SYMMETRIC_SIZE is 1048576 bytes here, but 2097152 on PE 1" in process.stderr, process.stderr
 
@@ -72,8 +72,8 @@ def test_the_death_of_mpirun_ends_the_pes(here):
     process = here.start("3", "./ends", "wait")
     pids = [int(process.stdout.readline().split()[1]) for _ in range(3)]
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=20)
-    end = time.monotonic() + 10
+    process.communicate(timeout=LIMIT_S)
+    end = time.monotonic() + LIMIT_S
     while time.monotonic() < end and any(map(alive, pids)):
         time.sleep(0.05)
     left = [pid for pid in pids if alive(pid)]
@@ -86,5 +86,5 @@ def test_who_ends_first_brings_nobody_down(programs):
     """What one is still connecting to another one has closed: rarely, hence many short jobs."""
     for _ in range(40):
         result = subprocess.run([BUILD / "bin" / "oshrun", "-n", "7", programs / "brief"], capture_output=True, text=True,
-                                env={**os.environ, "HEDDLE_NODE_PES": "3", "HEDDLE_NET_TRANSPORTS": "tcp"}, timeout=60)
+                                env={**os.environ, "HEDDLE_NODE_PES": "3", "HEDDLE_NET_TRANSPORTS": "tcp"}, timeout=LIMIT_S)
         assert result.returncode == 0, result.stderr

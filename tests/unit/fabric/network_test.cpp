@@ -41,7 +41,7 @@ namespace {
 constexpr int kWires = 3;
 constexpr uint64_t kSilenceNs = 2000000000;
 constexpr uint64_t kMs = 1000000;
-constexpr uint64_t kLostNs = 20000 * kMs;
+constexpr uint64_t kLostNs = 300000 * kMs;
 
 std::string cards[2];
 progress::WaitPolicy policies[2];

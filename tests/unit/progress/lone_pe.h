@@ -19,7 +19,7 @@
 namespace heddle::progress {
 
 constexpr uint64_t kMs = 1000000;
-constexpr uint64_t kLostNs = 20000 * kMs;  // what takes so long will not happen any more
+constexpr uint64_t kLostNs = 300000 * kMs;  // what takes so long will not happen any more
 
 // True when condition() holds in time, which this thread does nothing for.
 template <class Condition>

@@ -18,7 +18,7 @@
 namespace heddle::sync {
 namespace {
 
-constexpr uint64_t kLostNs = 10ull * 1000000000;  // a sleep this long means that a ring was lost
+constexpr uint64_t kLostNs = 300ull * 1000000000;  // a sleep this long means that a ring was lost
 
 // The bells of a node with three PEs; this thread is one of the first's.
 class BellTest : public testing::Test {
