@@ -40,6 +40,22 @@ def test_global_exit_ends_all_with_its_status(status, pes, check):
     assert "leaving\n" in result.stdout
 
 
+@pytest.mark.parametrize("pes", [1, 3])
+@pytest.mark.parametrize("network", [{}, {"HEDDLE_NODE_PES": "1", "HEDDLE_NET_TRANSPORTS": "tcp"}], ids=["node", "nodes"])
+def test_global_exit_flushes_and_runs_exit_handlers(tmp_path, pes, network):
+    if network and not (BUILD / "lib" / "libheddle_ucx.so").exists():
+        pytest.skip("needs UCX")
+    file = tmp_path / "words"
+    result = run(OSHRUN, "-n", pes, program("global_exit_inline"), 3, status=3, HEDDLE_TEST_FILE=str(file), **network)
+    assert file.read_text() == "unflushed\nhandler\ndestructor\n"
+    assert "heddle" not in result.stderr, result.stderr
+
+
+def test_calls_in_exit_handlers_behind_global_exit():
+    result = run(OSHRUN, "-n", 2, program("global_exit_inline"), 3, status=3, HEDDLE_TEST_LATE="1")
+    assert "heddle [pe 1] shmem_my_pe: called in an exit handler behind shmem_global_exit" in result.stderr, result.stderr
+
+
 def test_global_exit_without_launcher():
     assert "leaving\n" in run(program("global_exit_inline"), 5, status=5).stdout
 
