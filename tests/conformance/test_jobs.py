@@ -1,8 +1,9 @@
-"""Jobs started in unusual ways: without a launcher, ended by shmem_global_exit, of two programs, with a small /dev/shm.
-The build under test is the folder HEDDLE_BUILD."""
+"""Jobs started in unusual ways: without a launcher, ended by shmem_global_exit, of two programs, with a small /dev/shm,
+with the standard's environment variables. The build under test is the folder HEDDLE_BUILD."""
 
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -11,6 +12,7 @@ BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
 PROGRAMS = BUILD / "tests" / "conformance"
 OSHRUN = str(BUILD / "bin" / "oshrun")
 SANITIZER = os.environ.get("HEDDLE_SANITIZER", "")
+SETTINGS = pathlib.Path(__file__).resolve().parents[2] / "src" / "base" / "settings.def"
 
 
 def run(*command, status=0, timeout=60, **environment):
@@ -85,6 +87,32 @@ def test_a_small_dev_shm_does_not_limit_the_heap():
         pytest.skip("needs root, to mount a small /dev/shm")
     run("unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$@"', "sh",
         OSHRUN, "-n", 4, program("touch_heap"), 100)
+
+
+@pytest.mark.parametrize("prefix", ["SHMEM", "SMA"])
+@pytest.mark.parametrize("value", ["1", "yes", "anything", "2"])
+def test_version_at_start(prefix, value):
+    err = run(OSHRUN, "-n", 2, program("touch_heap"), 1, **{f"{prefix}_VERSION": value}).stderr
+    assert re.fullmatch(r"Heddle [\d.]+, OpenSHMEM 1\.6\n", err), err
+
+
+@pytest.mark.parametrize("prefix", ["SHMEM", "SMA"])
+def test_info_at_start_explains_every_setting(prefix):
+    err = run(OSHRUN, "-n", 2, program("touch_heap"), 1, **{f"{prefix}_INFO": "1"}).stderr
+    rows = re.findall(r'^SETTING\(\w+, \w+, "(\w+)"', SETTINGS.read_text(), re.M)
+    assert {"SHMEM_VERSION", "SHMEM_INFO", "SHMEM_SYMMETRIC_SIZE", "SHMEM_DEBUG"} < set(rows)
+    told = re.findall(r"^(\w+)=.* \(.+\)\n    (.+)$", err, re.M)
+    assert [name for name, _ in told] == rows and all(len(help_text) > 10 for _, help_text in told), err
+
+
+@pytest.mark.parametrize("value", ["no", "off", "FALSE", "0", ""])
+def test_words_that_mean_no(value):
+    assert run(OSHRUN, "-n", 1, program("touch_heap"), 1, SHMEM_VERSION=value, SHMEM_INFO=value).stderr == ""
+
+
+def test_a_new_name_wins():
+    assert run(OSHRUN, "-n", 1, program("touch_heap"), 1, SHMEM_VERSION="no", SMA_VERSION="yes").stderr == ""
+    assert run(OSHRUN, "-n", 1, program("touch_heap"), 1, SHMEM_VERSION="yes", SMA_VERSION="no").stderr != ""
 
 
 def test_same_seed_gives_the_same_run():
