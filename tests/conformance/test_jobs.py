@@ -52,10 +52,18 @@ def test_global_exit_flushes_and_runs_exit_handlers(tmp_path, pes, network):
     if network and not (BUILD / "lib" / "libheddle_ucx.so").exists():
         pytest.skip("needs UCX")
     file = tmp_path / "words"
-    result = run(OSHRUN, "-n", pes, program("global_exit_inline"), 3, status=3, HEDDLE_TEST_FILE=str(file), **network,
-                 **ENDED)
+    result = run(OSHRUN, "-n", pes, program("global_exit_inline"), 3, status=3, HEDDLE_TEST_FILE=str(file),
+                 HEDDLE_TEST_THREADS="4", **network, **ENDED)
     assert file.read_text() == "unflushed\nhandler\ndestructor\n"
     assert "heddle" not in result.stderr, result.stderr
+
+
+def test_other_threads_rest_behind_global_exit(tmp_path):
+    """Without a launcher, so that a handler has all the time that it takes."""
+    file = tmp_path / "words"
+    result = run(program("global_exit_inline"), 3, status=3, HEDDLE_TEST_FILE=str(file), HEDDLE_TEST_THREADS="4",
+                 HEDDLE_TEST_NAP_MS="200", **ENDED)
+    assert file.read_text() == "unflushed\nhandler\ndestructor\n" and result.stderr == "", result.stderr
 
 
 def test_calls_in_exit_handlers_behind_global_exit():
