@@ -23,8 +23,8 @@ void shmem_init(void);
    nonzero on failure. [since 1.4] */
 int shmem_init_thread(int requested, int *provided);
 
-/* Releases one reference; the last one completes all communication, waits for all PEs and shuts the library down.
-   [since 1.2] */
+/* A barrier of all PEs that gives one init back; the last one completes all communication and shuts the library
+   down. [since 1.2] */
 void shmem_finalize(void);
 
 /* *initialized becomes 1 between init and finalize, 0 otherwise. Any thread, any time. [since 1.6] */

@@ -336,10 +336,14 @@ int init_thread(const char* function, int requested, int* provided) {
 }
 
 void finalize(const base::Call& call) {
+    if (base::lifecycle == Lifecycle::kExiting)
+        return;  // an exit handler's, behind shmem_global_exit: the job is over
     operations::require_running(call.function);
     InitLock lock;
     if (--references == 0)
         stop(call);
+    else
+        collective::barrier_all(call);
 }
 
 }  // namespace heddle::runtime

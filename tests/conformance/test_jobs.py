@@ -1,8 +1,9 @@
-"""Jobs started in unusual ways: without a launcher, ended by shmem_global_exit, of two programs, with a small /dev/shm.
-The build under test is the folder HEDDLE_BUILD."""
+"""Jobs started in unusual ways: without a launcher, ended by shmem_global_exit, of two programs, with a small /dev/shm,
+with the standard's environment variables. The build under test is the folder HEDDLE_BUILD."""
 
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -11,6 +12,7 @@ BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
 PROGRAMS = BUILD / "tests" / "conformance"
 OSHRUN = str(BUILD / "bin" / "oshrun")
 SANITIZER = os.environ.get("HEDDLE_SANITIZER", "")
+SETTINGS = pathlib.Path(__file__).resolve().parents[2] / "src" / "base" / "settings.def"
 
 
 def run(*command, status=0, timeout=600, **environment):
@@ -19,6 +21,10 @@ def run(*command, status=0, timeout=600, **environment):
                             timeout=timeout, check=False, env={**os.environ, **environment})
     assert result.returncode == status, f"status {result.returncode}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
     return result
+
+
+# What a program that is ended in the middle has not given back is no leak.
+ENDED = {"ASAN_OPTIONS": "detect_leaks=0"}
 
 
 def program(name):
@@ -36,12 +42,37 @@ def test_program_without_launcher_is_a_job_of_one(name):
 @pytest.mark.parametrize("pes", [1, 3])
 @pytest.mark.parametrize("check", ["0", "1"])
 def test_global_exit_ends_all_with_its_status(status, pes, check):
-    result = run(OSHRUN, "-n", pes, program("global_exit_inline"), status, status=status, HEDDLE_CHECK=check)
+    result = run(OSHRUN, "-n", pes, program("global_exit_inline"), status, status=status, HEDDLE_CHECK=check, **ENDED)
     assert "leaving\n" in result.stdout
 
 
+@pytest.mark.parametrize("pes", [1, 3])
+@pytest.mark.parametrize("network", [{}, {"HEDDLE_NODE_PES": "1", "HEDDLE_NET_TRANSPORTS": "tcp"}], ids=["node", "nodes"])
+def test_global_exit_flushes_and_runs_exit_handlers(tmp_path, pes, network):
+    if network and not (BUILD / "lib" / "libheddle_ucx.so").exists():
+        pytest.skip("needs UCX")
+    file = tmp_path / "words"
+    result = run(OSHRUN, "-n", pes, program("global_exit_inline"), 3, status=3, HEDDLE_TEST_FILE=str(file),
+                 HEDDLE_TEST_THREADS="4", **network, **ENDED)
+    assert file.read_text() == "unflushed\nhandler\ndestructor\n"
+    assert "heddle" not in result.stderr, result.stderr
+
+
+def test_other_threads_rest_behind_global_exit(tmp_path):
+    """Without a launcher, so that a handler has all the time that it takes."""
+    file = tmp_path / "words"
+    result = run(program("global_exit_inline"), 3, status=3, HEDDLE_TEST_FILE=str(file), HEDDLE_TEST_THREADS="4",
+                 HEDDLE_TEST_NAP_MS="200", **ENDED)
+    assert file.read_text() == "unflushed\nhandler\ndestructor\n" and result.stderr == "", result.stderr
+
+
+def test_calls_in_exit_handlers_behind_global_exit():
+    result = run(OSHRUN, "-n", 2, program("global_exit_inline"), 3, status=3, HEDDLE_TEST_LATE="1", **ENDED)
+    assert "heddle [pe 1] shmem_my_pe: called in an exit handler behind shmem_global_exit" in result.stderr, result.stderr
+
+
 def test_global_exit_without_launcher():
-    assert "leaving\n" in run(program("global_exit_inline"), 5, status=5).stdout
+    assert "leaving\n" in run(program("global_exit_inline"), 5, status=5, **ENDED).stdout
 
 
 @pytest.mark.parametrize("pes", [2, 3, 7])
@@ -69,6 +100,32 @@ def test_a_small_dev_shm_does_not_limit_the_heap():
         pytest.skip("needs root, to mount a small /dev/shm")
     run("unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$@"', "sh",
         OSHRUN, "-n", 4, program("touch_heap"), 100)
+
+
+@pytest.mark.parametrize("prefix", ["SHMEM", "SMA"])
+@pytest.mark.parametrize("value", ["1", "yes", "anything", "2"])
+def test_version_at_start(prefix, value):
+    err = run(OSHRUN, "-n", 2, program("touch_heap"), 1, **{f"{prefix}_VERSION": value}).stderr
+    assert re.fullmatch(r"Heddle [\d.]+, OpenSHMEM 1\.6\n", err), err
+
+
+@pytest.mark.parametrize("prefix", ["SHMEM", "SMA"])
+def test_info_at_start_explains_every_setting(prefix):
+    err = run(OSHRUN, "-n", 2, program("touch_heap"), 1, **{f"{prefix}_INFO": "1"}).stderr
+    rows = re.findall(r'^SETTING\(\w+, \w+, "(\w+)"', SETTINGS.read_text(), re.M)
+    assert {"SHMEM_VERSION", "SHMEM_INFO", "SHMEM_SYMMETRIC_SIZE", "SHMEM_DEBUG"} < set(rows)
+    told = re.findall(r"^(\w+)=.* \(.+\)\n    (.+)$", err, re.M)
+    assert [name for name, _ in told] == rows and all(len(help_text) > 10 for _, help_text in told), err
+
+
+@pytest.mark.parametrize("value", ["no", "off", "FALSE", "0", ""])
+def test_words_that_mean_no(value):
+    assert run(OSHRUN, "-n", 1, program("touch_heap"), 1, SHMEM_VERSION=value, SHMEM_INFO=value).stderr == ""
+
+
+def test_a_new_name_wins():
+    assert run(OSHRUN, "-n", 1, program("touch_heap"), 1, SHMEM_VERSION="no", SMA_VERSION="yes").stderr == ""
+    assert run(OSHRUN, "-n", 1, program("touch_heap"), 1, SHMEM_VERSION="yes", SMA_VERSION="no").stderr != ""
 
 
 def test_same_seed_gives_the_same_run():

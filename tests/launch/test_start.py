@@ -30,6 +30,8 @@ def test_bad_number_of_pes(oshrun, number):
     (["-n", "2"], ["no program"]),
     (["-n", "2", ""], ["no program"]),
     (["-n"], ["-n needs a value"]),
+    (["-np"], ["-n p: ", "whole number"]),
+    (["-np", "x", "true"], ["-n x: ", "whole number"]),
     (["-n", "2", "--timeout"], ["--timeout needs a value"]),
     (["-n", "2", "--frobnicate", "true"], ["unknown option --frobnicate", "--help"]),
     (["-n", "2", "-x", "true"], ["unknown option -x", "--help"]),
@@ -50,11 +52,16 @@ def test_bad_input(oshrun, arguments, parts):
 def test_help_and_version(oshrun):
     result = oshrun.run("--help")
     assert result.status == 0 and result.err == ""
-    for option in ("-n N", "--timeout", "--bind", "--tag-output", "--env", "--version", "1 MiB"):
+    for option in ("-n N", "-np N", "--timeout", "--bind", "--tag-output", "--env", "--version", "1 MiB"):
         assert option in result.out
     assert all(len(line) <= 120 for line in result.out.splitlines())
     result = oshrun.run("--version")
     assert result.status == 0 and result.out.startswith("oshrun (Heddle ") and result.err == ""
+
+
+def test_np_is_n(oshrun):
+    result = oshrun.run("-np", "3", "echo", "-np", "5")
+    assert result.status == 0 and result.out.splitlines() == ["-np 5"] * 3, result
 
 
 def test_options_of_the_program_are_its_own(oshrun):

@@ -1,13 +1,14 @@
 """mpirun on one host: one node, and nodes that are pretended or apart although they are on one host."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
 
 import pytest
 
-from conftest import BUILD, LIMIT_S, alive
+from conftest import BUILD, HERE, LIMIT_S, alive
 
 
 @pytest.mark.parametrize("pes", [1, 2, 3, 4])
@@ -66,6 +67,26 @@ def test_sizes_that_differ_are_an_error_on_one_host(here):
                              capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL)
     assert process.returncode == 1
     assert "SHMEM_SYMMETRIC_SIZE is 1048576 bytes here, but 2097152 on PE 1" in process.stderr, process.stderr
+
+
+@pytest.fixture(scope="module")
+def hybrid(programs):
+    header = ["mpicc", "-fsyntax-only", "-include", "mpi.h", "-x", "c", os.devnull]
+    if not shutil.which("mpicc") or subprocess.run(header, capture_output=True).returncode != 0:
+        pytest.skip("needs mpicc and mpi.h")
+    (programs / "mpi").mkdir()
+    subprocess.run([BUILD / "bin" / "oshcc", "-O2", "-Wall", HERE / "mpi" / "hybrid.c", "-o", programs / "mpi" / "hybrid"],
+                   check=True, timeout=60, env={**os.environ, "HEDDLE_CC": "mpicc"})
+    return "./mpi/hybrid"
+
+
+@pytest.mark.parametrize("order", ["mm", "ms", "sm", "ss"])
+@pytest.mark.parametrize("settings", [{}, {"HEDDLE_NODE_PES": 1}], ids=["node", "nodes"])
+def test_mpi_in_the_same_program(here, hybrid, order, settings):
+    """Either may be initialized and finalized first."""
+    result = here.run("3", hybrid, order, settings=settings)
+    assert result.status == 0, result
+    assert sorted(result.lines) == [f"PE {pe} of 3" for pe in range(3)], result
 
 
 def test_the_death_of_mpirun_ends_the_pes(here):
