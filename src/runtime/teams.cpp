@@ -211,12 +211,15 @@ int team_split_2d(const Call& call, shmem_team_t parent_handle, int xrange, cons
     const Split column = {within(parent->members, x, width, column_size),
                           read_config(call.function, yaxis_config, yaxis_mask)};
     Team *made_row, *made_column;
-    const bool has_row = make(entered, row, &made_row), has_column = make(entered, column, &made_column);
-    if (has_row)
-        *xaxis_team = handle_of(made_row);
-    if (has_column)
-        *yaxis_team = handle_of(made_column);
-    return has_row && has_column ? 0 : -1;
+    const bool has_rows = make(entered, row, &made_row);
+    if (!has_rows || !make(entered, column, &made_column)) {  // alike on all members: neither, or both
+        if (has_rows)
+            team::destroy(made_row);
+        return -1;
+    }
+    *xaxis_team = handle_of(made_row);
+    *yaxis_team = handle_of(made_column);
+    return 0;
 }
 
 void team_destroy(const Call& call, shmem_team_t handle) {
