@@ -41,9 +41,16 @@ team::Team& require_active_set(const Call& call, const Group& group) {
               log_stride, size);
     if (base::settings.check)
         operations::require_symmetric(call.function, "pSync", group.psync, sizeof *group.psync, pe);
-    team::Team* team = team::find_active_set(start, log_stride, size);
-    if (!team)
-        fatal(call.function, "more than 256 different active sets in one job: right would be fewer, or teams");
+    team::Team* team = team::find_active_set(call.function, start, log_stride, size);
+    if (!team) {
+        const team::RoomLimit limit = team::room_limit(team::part_on_this_node({start, 1 << log_stride, size}).count);
+        fatal(
+            call.function,
+            "no room for the active set PE_start %d, logPE_stride %d, PE_size %d: as many teams and active sets of %d "
+            "to %d PEs are there on this node as there can be, %d; right would be fewer, or teams, which can be "
+            "destroyed",
+            start, log_stride, size, limit.from, limit.to, limit.number);
+    }
     return *team;
 }
 

@@ -7,6 +7,8 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -16,8 +18,42 @@ HEDDLE_PE_LOCAL NodeMemory node_memory;
 
 namespace {
 
-constexpr size_t kHugePageBytes = 2u << 20;
+constexpr size_t kHugePageBytes = kSlotAlignment;  // huge pages need addresses aligned as their offsets are
+constexpr size_t kMostHeapAlignment = size_t{1} << 40;
 constexpr size_t kLargestMapping = size_t{1} << 46;  // half of the 47 bits of user addresses
+
+// Address space of `bytes` at a multiple of kHugePageBytes; null when refused.
+char* reserve(size_t bytes) {
+    char* room = static_cast<char*>(os::reserve_zeroes(bytes + kHugePageBytes));
+    if (!room)
+        return nullptr;
+    char* base = room + (kHugePageBytes - reinterpret_cast<size_t>(room) % kHugePageBytes) % kHugePageBytes;
+    if (base != room)
+        os::unmap(room, static_cast<size_t>(base - room));
+    if (base != room + kHugePageBytes)
+        os::unmap(base + bytes, static_cast<size_t>(room + kHugePageBytes - base));
+    return base;
+}
+
+// The same with base + offset, a multiple of kHugePageBytes, at a multiple of alignment: a little below where the
+// kernel would put it, so that no more address space is taken for it, which may be limited. Without it where that is in
+// use.
+char* reserve_aligned(size_t bytes, size_t offset, size_t alignment) {
+    char* const base = reserve(bytes);
+    if (!base)
+        return nullptr;
+    const size_t at = reinterpret_cast<size_t>(base), over = (at + offset) % alignment;
+    if (over == 0)
+        return base;
+    os::unmap(base, bytes);
+    constexpr size_t kPlaces = 16;
+    for (size_t below = over; below < over + kPlaces * alignment && below < at; below += alignment) {
+        char* const wanted = base - below;
+        if (os::reserve_at(wanted, bytes))
+            return wanted;
+    }
+    return reserve(bytes);
+}
 
 }  // namespace
 
@@ -38,13 +74,13 @@ Layout plan(int n_slots, size_t first_free, size_t shared_bytes, size_t heap_byt
 
 #ifdef HEDDLE_PES_AS_THREADS
 // PEs that are threads share one mapping, so that ThreadSanitizer knows one address for each byte.
-static bool map_node_alone(int fd, const Layout& layout);
-bool map_node(int fd, const Layout& layout) {
+static bool map_node_alone(int fd, const Layout& layout, int slot);
+bool map_node(int fd, const Layout& layout, int slot) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static NodeMemory mapped;
     pthread_mutex_lock(&lock);
     if (mapped.fd != fd) {
-        mapped.fd = map_node_alone(fd, layout) ? fd : -1;
+        mapped.fd = map_node_alone(fd, layout, slot) ? fd : -1;
         mapped = node_memory;
     }
     node_memory = mapped;
@@ -54,28 +90,24 @@ bool map_node(int fd, const Layout& layout) {
 #define map_node map_node_alone
 #endif
 
-bool map_node(int fd, const Layout& layout) {
+bool map_node(int fd, const Layout& layout, int slot) {
     if (layout.total_bytes == 0) {
         errno = ENOMEM;
         return false;
     }
     if (ftruncate(fd, static_cast<off_t>(layout.total_bytes)) != 0)
         return false;
-    // Huge pages need addresses aligned as their offsets are.
-    char* room = static_cast<char*>(os::reserve_zeroes(layout.total_bytes + kHugePageBytes));
-    if (!room)
+    const size_t alignment = std::clamp(std::bit_ceil(layout.heap_bytes), kSlotAlignment, kMostHeapAlignment);
+    char* base =
+        reserve_aligned(layout.total_bytes, layout.slots_offset + layout.stride * static_cast<size_t>(slot), alignment);
+    if (!base)
         return false;
-    char* base = room + (kHugePageBytes - reinterpret_cast<size_t>(room) % kHugePageBytes) % kHugePageBytes;
     if (!os::map_shared(fd, 0, layout.total_bytes, base)) {
         const int error = errno;
-        os::unmap(room, layout.total_bytes + kHugePageBytes);
+        os::unmap(base, layout.total_bytes);
         errno = error;
         return false;
     }
-    if (base != room)
-        os::unmap(room, static_cast<size_t>(base - room));
-    if (base != room + kHugePageBytes)
-        os::unmap(base + layout.total_bytes, static_cast<size_t>(room + kHugePageBytes - base));
     node_memory = {layout, fd, base};
     return true;
 }

@@ -43,8 +43,13 @@ struct NodeMemory {
 
 extern HEDDLE_PE_LOCAL NodeMemory node_memory;
 
-// Grows fd to the plan (all PEs do, with the same size) and maps it. False on failure, with errno set.
-bool map_node(int fd, const Layout& layout);
+// Every heap begins at a multiple of this in every PE, so that aligned offsets are aligned addresses.
+constexpr size_t kSlotAlignment = 2u << 20;
+
+// Grows fd to the plan (all PEs do, with the same size) and maps it: where this PE's heap, that of `slot`, begins at a
+// multiple of the power of two from its size on (1 TiB at most), if the address space has such a place. Other heaps
+// begin at any multiple of kSlotAlignment. False on failure, with errno set.
+bool map_node(int fd, const Layout& layout, int slot);
 
 // Applies HEDDLE_HUGE_PAGES and HEDDLE_FIRST_TOUCH to the heap of this PE's slot; says in debug messages whether they
 // took effect.

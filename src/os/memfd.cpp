@@ -33,6 +33,18 @@ void* reserve_zeroes(size_t bytes) {
     return mapped;
 }
 
+bool reserve_at(void* address, size_t bytes) {
+    constexpr int kFixedNoReplace =
+        0x100000;  // MAP_FIXED_NOREPLACE, Linux 4.17; to older kernels the address is a hint
+    void* mapped =
+        mmap(address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | kFixedNoReplace, -1, 0);
+    if (mapped == MAP_FAILED)
+        return false;
+    if (mapped != address)
+        munmap(mapped, bytes);
+    return mapped == address;
+}
+
 bool make_writable(void* address, size_t bytes) {
     return mprotect(address, bytes, PROT_READ | PROT_WRITE) == 0;
 }

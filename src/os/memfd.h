@@ -21,6 +21,9 @@ void* map_shared(int fd, size_t offset, size_t bytes, void* address = nullptr);
 // Address space that reads as zero and costs no memory until written; null when refused.
 void* reserve_zeroes(size_t bytes);
 
+// Takes exactly [address, address + bytes) of the address space, without access; false when something is there.
+bool reserve_at(void* address, size_t bytes);
+
 // Makes [address, address + bytes), whole pages of a reservation, writable. False on failure.
 bool make_writable(void* address, size_t bytes);
 

@@ -3,14 +3,17 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "collective/across.h"
 #include "collective/enter.h"
 #include "collective/sync.h"
+#include "memory/node_memory.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
 #include "runtime/runtime.h"
 
 #include <heddle/constants.h>
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace heddle::runtime {
@@ -21,9 +24,6 @@ using memory::Allocator;
 using memory::symmetric;
 
 namespace {
-
-// A slot begins at a multiple of this in every PE, so that aligned offsets are aligned addresses.
-constexpr size_t kLargestAlignment = 2u << 20;
 
 class HeapLock {
   public:
@@ -69,6 +69,23 @@ void explain_exhaustion(const char* function, size_t size, size_t alignment) {
                    "%zu; SHMEM_SYMMETRIC_SIZE sets the size of the heap, now %zu",
                    size, alignment, allocator.free_bytes(), symmetric->heap.bytes, allocator.largest_free(),
                    symmetric->heap.bytes);
+}
+
+// True when the heap of every PE begins at a multiple of alignment, so that aligned offsets are aligned addresses.
+bool all_heaps_begin_at(const Call& call, size_t size, size_t alignment) {
+    collective::Entered entered(
+        call, SHMEM_TEAM_WORLD,
+        {{{"size", static_cast<int64_t>(size)}, {"alignment", static_cast<int64_t>(alignment)}}});
+    return collective::is_unanimous(entered, symmetric->heap.base % alignment == 0);
+}
+
+void explain_alignment(const char* function, size_t alignment) {
+    if (base::settings.debug || base::settings.check)
+        base::complain(
+            function,
+            "no room at a multiple of %zu: not every heap begins at one, that of this PE at %#zx; alignments "
+            "up to the size of the heap are met, SHMEM_SYMMETRIC_SIZE sets it, now %zu",
+            alignment, symmetric->heap.base, symmetric->heap.bytes);
 }
 
 // The address of size bytes, or NULL with an explanation when asked for one; no barrier.
@@ -135,10 +152,14 @@ void* allocate_zeroed(const Call& call, size_t count, size_t size) {
 
 void* allocate_aligned(const Call& call, size_t alignment, size_t size) {
     operations::require_running(call.function);
-    if (alignment % sizeof(void*) != 0 || alignment == 0 || (alignment & (alignment - 1)) != 0 ||
-        alignment > kLargestAlignment) {
-        base::complain(call.function, "alignment %zu is wrong: right would be a power of two from %zu to %zu",
-                       alignment, sizeof(void*), kLargestAlignment);
+    if (alignment % sizeof(void*) != 0 || !std::has_single_bit(alignment)) {
+        base::complain(call.function, "alignment %zu is wrong: right would be a power of two that is a multiple of %zu",
+                       alignment, sizeof(void*));
+        return nullptr;
+    }
+    if (size != 0 && alignment > memory::kSlotAlignment && !all_heaps_begin_at(call, size, alignment)) {
+        explain_alignment(call.function, alignment);
+        collective::barrier_all(call);
         return nullptr;
     }
     return allocate_with_barrier(call, size, alignment);

@@ -157,7 +157,7 @@ bool map_memory(const char* function, const memory::StaticRange& data, char* err
     const memory::Layout layout =
         memory::plan(job.n_slots, bootstrap::job_page_bytes(static_cast<int>(job.page->n_pes)),
                      team::rooms_bytes(job.n_slots) * static_cast<size_t>(job.n_page_nodes), heap_bytes, data_bytes);
-    if (!memory::map_node(job.memory_fd, layout)) {
+    if (!memory::map_node(job.memory_fd, layout, job.slot)) {
         snprintf(error, kErrorBytes,
                  "cannot map the memory of %d PEs, %zu bytes of heap each: %s; right would be a smaller "
                  "SHMEM_SYMMETRIC_SIZE (or a higher limit, ulimit -v)",

@@ -8,7 +8,7 @@ set(programs rma_inline strided_inline atomics_inline signals_inline waits_inlin
     atomics_nbe_inline signals_nbe_inline requests_inline ordering_inline large_inline barriers_inline memory_inline setup_inline
     contexts_inline context_kinds_inline teams_inline team_contexts_inline locks_inline old_names_inline
     active_sets_inline move_inline reductions_inline sequences move_mt_inline reductions_mt_inline crews schedules
-    beside stress processes_inline fork_threads sentences)
+    beside stress processes_inline fork_threads sentences many_sets)
 if(HEDDLE_SANITIZER)
     set(shapes 3:1)
     set(leaks ASAN_OPTIONS=detect_leaks=0) # the network lives as long as its process, in tables that are mappings

@@ -133,7 +133,10 @@ def test_same_seed_gives_the_same_run():
     assert "HEDDLE_TEST_SEED=12345," in out
 
 
-
-def test_too_many_teams_are_explained():
-    err = run(OSHRUN, "-n", 2, program("teams_inline"), HEDDLE_TEST_TOO_MANY="1").stderr
-    assert "shmem_team_split_strided: as many teams are alive on this node as there can be" in err
+def test_too_many_teams_and_active_sets_are_explained():
+    """Of 2 PEs there are 1,024; when teams have taken them all, a first active set has no room."""
+    err = run(OSHRUN, "-n", 2, program("many_sets"), HEDDLE_TEST_TOO_MANY="1", status=1).stderr
+    assert "shmem_team_split_strided: as many teams and active sets of 2 to 2 PEs are there on this node as there can " \
+        "be, 1024: right would be to destroy teams that are not used any more" in err, err
+    assert "no room for the active set PE_start 0, logPE_stride 0, PE_size 2: as many teams and active sets of 2 to 2 " \
+        "PEs are there on this node as there can be, 1024; right would be fewer, or teams, which can be destroyed" in err

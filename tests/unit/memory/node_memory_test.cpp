@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <bit>
 #include <string>
 #include <thread>
 
@@ -53,7 +54,7 @@ TEST(MapNode, RefusesWhatDoesNotFit) {
     std::thread([] {
         const int fd = os::create_memory("heddle-unit", kPage);
         errno = 0;
-        EXPECT_FALSE(map_node(fd, plan(1, kPage, kPage, size_t{1} << 56, 0)));
+        EXPECT_FALSE(map_node(fd, plan(1, kPage, kPage, size_t{1} << 56, 0), 0));
         EXPECT_EQ(errno, ENOMEM);
         close(fd);
     }).join();
@@ -63,7 +64,7 @@ TEST(MapNode, SlotsAreApartAlignedAndDiscardable) {
     std::thread([] {
         const int fd = os::create_memory("heddle-unit", kPage);
         const Layout layout = plan(3, kPage, 100, 10 * kPage, 2 * kPage);
-        ASSERT_TRUE(map_node(fd, layout));
+        ASSERT_TRUE(map_node(fd, layout, 1));
         struct stat status;
         ASSERT_EQ(fstat(fd, &status), 0);
         EXPECT_EQ(static_cast<size_t>(status.st_size), layout.total_bytes);
@@ -81,6 +82,23 @@ TEST(MapNode, SlotsAreApartAlignedAndDiscardable) {
         prepare_heap(0, true, true);
         EXPECT_EQ(node_memory.heap(0)[5], 1);
     }).join();
+}
+
+// Whatever lies where the kernel would put it: a slot's heap begins at a multiple of its size in the PE whose it is.
+TEST(MapNode, OwnHeapIsAlignedToItsSize) {
+    for (const size_t heap :
+         {size_t{1} << 21, size_t{1} << 24, size_t{3} << 28, size_t{1} << 30, (size_t{1} << 30) + 1}) {
+        for (int slot = 0; slot < 5; ++slot) {
+            std::thread([heap, slot] {
+                const int fd = os::create_memory("heddle-unit", kPage);  // stays open: map_node knows it by its number
+                const Layout layout = plan(5, kPage, 12345, heap, 3 * kPage);
+                ASSERT_TRUE(map_node(fd, layout, slot));
+                EXPECT_EQ(reinterpret_cast<size_t>(node_memory.heap(slot)) % std::bit_ceil(heap), 0u);
+                node_memory.heap(slot)[0] = 1;
+                node_memory.data(4)[0] = 1;
+            }).join();
+        }
+    }
 }
 
 TEST(Symmetric, TellsHeapDataAndNeither) {
