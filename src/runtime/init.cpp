@@ -18,6 +18,7 @@
 #include "operations/check.h"
 #include "operations/order.h"
 #include "os/clock.h"
+#include "os/memfd.h"
 #include "os/topology.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
@@ -38,13 +39,27 @@
 
 namespace {
 
-// What the default context points to before init: no PE, for every plausible number. Never touched, so never memory.
-constexpr int kPlausiblePe = 4096;
-const heddle_peer kBeforeInit[2 * kPlausiblePe] = {};
+// What the default context points to until the library's constructor has run: no PE, for the numbers of a node's PEs.
+// Never touched, so never memory.
+constexpr int kEarlyPes = 4096;
+const heddle_peer kEarly[2 * kEarlyPes] = {};
 
 }  // namespace
 
-HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1 = {0, 0, {kBeforeInit + kPlausiblePe}};
+// These words, and any that compilers keep of them across init, find no PE and no offset below a size
+// (docs/decisions/0006).
+HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1 = {
+    heddle::memory::kNoBase, heddle::memory::kNoBase, {kEarly + kEarlyPes}};
+
+namespace {
+
+// Before all other constructors, of this library and of what links it, and so before any copy of the words.
+__attribute__((constructor(101))) void answer_for_every_pe() {
+    if (const heddle_peer* nobody = heddle::memory::reserve_nobody())
+        heddle_abi_1.default_ctx.peers = nobody;
+}
+
+}  // namespace
 
 namespace heddle::runtime {
 
@@ -187,7 +202,7 @@ bool build_memory(const char* function, char* error) {
     symmetric->n_pes = job.n_pes;
     symmetric->has_network = job.n_nodes > 1;
     symmetric->published = memory::make_peer_table(job.n_pes);
-    symmetric->nobody = memory::make_peer_table(0);
+    symmetric->nobody = memory::nobody();
     if (!symmetric->published || !symmetric->nobody) {
         snprintf(error, kErrorBytes, "no address space for the table of %d PEs; right would be a higher ulimit -v",
                  job.n_pes);
