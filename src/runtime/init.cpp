@@ -114,11 +114,6 @@ void report_fatal() {
 }
 
 bool join(char* error) {
-    if (sysconf(_SC_PAGESIZE) != static_cast<long>(os::kPageBytes)) {
-        snprintf(error, kErrorBytes, "this machine has pages of %ld bytes: only %zu are supported",
-                 sysconf(_SC_PAGESIZE), os::kPageBytes);
-        return false;
-    }
     if (!base::read_settings(&base::settings, error, kErrorBytes) || !bootstrap::join(error, kErrorBytes))
         return false;
     base::message_pe = job.pe;
@@ -176,9 +171,10 @@ bool map_memory(const char* function, const memory::StaticRange& data, char* err
         snprintf(error, kErrorBytes,
                  "cannot map the memory of %d PEs, %zu bytes of heap each: %s; right would be a smaller "
                  "SHMEM_SYMMETRIC_SIZE (or a higher limit, ulimit -v)",
-                 job.n_slots, heap_bytes, strerror(errno));
+                 job.n_slots, heap_bytes, os::describe_memory_error(errno));
         return false;
     }
+    os::set_dumped(job.page, bootstrap::job_page_bytes(static_cast<int>(job.page->n_pes)), false);
     return true;
 }
 
@@ -195,6 +191,7 @@ bool build_memory(const char* function, char* error) {
         snprintf(error, kErrorBytes, "cannot make static data shared: %s", strerror(errno));
         return false;
     }
+    os::set_dumped(reinterpret_cast<void*>(data.begin), data.bytes(), true);
     auto* symmetric = new memory::Symmetric;  // lives as long as the process
     symmetric->heap = {reinterpret_cast<uintptr_t>(node.heap(job.slot)), node.layout.heap_bytes};
     symmetric->data = {data.begin, data.bytes()};
