@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "os/memfd.h"
+#include "os/valgrind.h"
 
 #include <heddle/abi.h>
 #include <pthread.h>
@@ -87,6 +88,7 @@ bool map_node(int fd, const Layout& layout) {
 
 void prepare_heap(int slot, bool huge_pages, bool first_touch) {
     char* heap = node_memory.heap(slot);
+    os::allow_memory(node_memory.base, node_memory.layout.total_bytes);
     node_memory.locking = os::locking_of_new_memory();
     const size_t bytes = node_memory.layout.heap_bytes;
     if (huge_pages) {
@@ -122,6 +124,10 @@ void discard_heap(int slot) {
     os::unlock_memory(heap, node_memory.layout.heap_bytes);  // what is locked cannot be given back
     madvise(heap, node_memory.layout.heap_bytes, MADV_REMOVE);
     node_memory.handed_out = 0;
+}
+
+void leave_node() {
+    os::forbid_memory(node_memory.base, node_memory.layout.total_bytes);
 }
 
 }  // namespace heddle::memory

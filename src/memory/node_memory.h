@@ -62,4 +62,7 @@ void hand_out_heap(int slot, size_t bytes);
 // Gives the pages of the heap of this PE's slot back; they read as zero afterwards.
 void discard_heap(int slot);
 
+// This PE does not touch the node's memory until prepare_heap: what checks programs may know.
+void leave_node();
+
 }  // namespace heddle::memory

@@ -300,6 +300,7 @@ void stop(const base::Call& call) {
     // What a network has pinned stays, as peers have its keys.
     if (!fabric::network || !fabric::network->is_native())
         memory::discard_heap(job.slot);
+    memory::leave_node();
     delete memory::symmetric->allocator;
     memory::symmetric->allocator = nullptr;
     job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kFinalized), std::memory_order_release);

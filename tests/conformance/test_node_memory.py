@@ -1,10 +1,11 @@
-"""A real core dump of one PE: it holds the PE's static data and the heap that was handed out to it, nothing else of the
-node's memory. The build under test is the folder HEDDLE_BUILD."""
+"""What others read of the node's memory. A real core dump of one PE holds the PE's static data and the heap that was
+handed out to it; Valgrind's search for leaks reads nothing of it. The build under test is the folder HEDDLE_BUILD."""
 
 import os
 import pathlib
 import re
 import resource
+import shutil
 import struct
 import subprocess
 
@@ -57,3 +58,18 @@ def test_core_of_one_pe(tmp_path):
         segments = list(loaded(core))
         assert word_at(core, segments, words) == word_at(core, segments, heap) == word
     assert cores[0].stat().st_size < 32 * MIB  # 4 heaps of 1 GiB, and the rooms of teams
+
+
+def test_memory_under_valgrind(tmp_path):
+    """Memcheck needs some 60 MiB for a program of its own; reading the heaps of 1 GiB made it more than 2 GiB."""
+    if not shutil.which("valgrind"):
+        pytest.skip("there is no valgrind")
+    with open(tmp_path / "out", "w+") as out:
+        process = subprocess.Popen([BUILD / "bin" / "oshrun", "-n", "2", "valgrind", "-q", "--error-exitcode=9",
+                                    BUILD / "tests/conformance/conformance_touch_heap", "1"],
+                                   stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        assert process.returncode == 0, out.read()
+    assert used.ru_maxrss < 160 * 1024, f"{used.ru_maxrss} KiB"  # of the largest process
