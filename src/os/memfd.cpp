@@ -154,7 +154,7 @@ Locking locking_of_new_memory() {
     if (!page)
         return errno == EAGAIN ? Locking::kAtOnce : Locking::kNone;  // EAGAIN: nothing more may be locked
     unsigned char resident = 0;
-    mincore(page, bytes, &resident);
+    mincore(page, 1, &resident);
     // The kernel refuses to drop pages that are locked, and says so whether there are any or not.
     const bool locked = madvise(page, bytes, MADV_DONTNEED) != 0 && errno == EINVAL;
     unmap(page, bytes);
