@@ -7,7 +7,6 @@ namespace heddle::os {
 
 // The unit of mappings: 4 KiB, and on aarch64 16 or 64 KiB where the kernel was built so.
 size_t page_bytes() __attribute__((const));
-constexpr size_t kPageBytes = 4096;  // of memory/static_data.cpp
 constexpr size_t round_up(size_t bytes, size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
