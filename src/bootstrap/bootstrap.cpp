@@ -43,13 +43,13 @@ bool join_launcher(int fd, char* error, size_t error_bytes) {
                  kEnvJobFd, fd);
         return false;
     }
-    auto* page = static_cast<JobPage*>(os::map_shared(fd, 0, os::kPageBytes));
+    auto* page = static_cast<JobPage*>(os::map_shared(fd, 0, os::page_bytes()));
     if (!page || page->magic != kJobPageMagic) {
         snprintf(error, error_bytes, "the launcher's memory is of another version of Heddle: use its own oshrun");
         return false;
     }
     const int n_pes = static_cast<int>(page->n_pes);
-    os::unmap(page, os::kPageBytes);
+    os::unmap(page, os::page_bytes());
     page = static_cast<JobPage*>(os::map_shared(fd, 0, job_page_bytes(n_pes)));
     if (!page || pe < 0 || pe >= n_pes) {
         snprintf(error, error_bytes, "%s=%d is wrong: the job has PEs 0 to %d", kEnvPe, pe, n_pes - 1);
@@ -88,7 +88,7 @@ bool join_alone(char* error, size_t error_bytes) {
     int fd = -1;
     JobPage* const page = create_job_page(1, &fd);
     if (!page) {
-        snprintf(error, error_bytes, "cannot create shared memory: %s", strerror(errno));
+        snprintf(error, error_bytes, "cannot create shared memory: %s", os::describe_memory_error(errno));
         return false;
     }
     job.cores = page->cores;

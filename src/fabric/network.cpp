@@ -30,7 +30,7 @@ constexpr uint64_t kServiceNapNs = kMillisecondNs / 10, kMostServiceNapNs = kMil
 constexpr uint32_t kWakeup = UINT32_MAX;
 
 size_t table_bytes(size_t count) {
-    return os::round_up(count * sizeof(std::atomic<void*>), os::kPageBytes);
+    return os::round_up(count * sizeof(std::atomic<void*>), os::page_bytes());
 }
 
 // A table of pointers that begin null and take memory as they are set.

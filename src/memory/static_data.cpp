@@ -15,10 +15,10 @@ namespace heddle::memory {
 namespace {
 
 uintptr_t page_down(uintptr_t address) {
-    return address / os::kPageBytes * os::kPageBytes;
+    return address / os::page_bytes() * os::page_bytes();
 }
 uintptr_t page_up(uintptr_t address) {
-    return os::round_up(address, os::kPageBytes);
+    return os::round_up(address, os::page_bytes());
 }
 
 // dl_iterate_phdr's first object is the executable. Its writable segments, less what RELRO makes read-only: the dynamic
@@ -119,7 +119,7 @@ void after_fork_in_child() {
 __attribute__((no_sanitize("address"))) bool is_zero_page(const char* page) {
     const auto* words = reinterpret_cast<const uint64_t*>(page);
     uint64_t any = 0;
-    for (size_t i = 0; i < os::kPageBytes / sizeof *words; ++i) any |= words[i];
+    for (size_t i = 0; i < os::page_bytes() / sizeof *words; ++i) any |= words[i];
     return any == 0;
 }
 
@@ -133,8 +133,8 @@ StaticRange find_static_data() {
 
 bool move_static_data(const StaticRange& range, int fd, size_t file_offset, void (*after_fork)()) {
     char* from = reinterpret_cast<char*>(range.begin);
-    for (size_t at = 0; at < range.bytes(); at += os::kPageBytes) {
-        if (!is_zero_page(from + at) && !transfer_all<SYS_pwrite64>(fd, from + at, os::kPageBytes, file_offset + at))
+    for (size_t at = 0; at < range.bytes(); at += os::page_bytes()) {
+        if (!is_zero_page(from + at) && !transfer_all<SYS_pwrite64>(fd, from + at, os::page_bytes(), file_offset + at))
             return false;
     }
     moved = {range, fd, file_offset, after_fork};

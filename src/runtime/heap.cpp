@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "bootstrap/bootstrap.h"
 #include "collective/across.h"
 #include "collective/enter.h"
 #include "collective/sync.h"
@@ -96,6 +97,7 @@ char* take(const char* function, size_t size, size_t alignment) {
         explain_exhaustion(function, size, alignment);
         return nullptr;
     }
+    memory::hand_out_heap(bootstrap::job.slot, offset + size);
     return address_of(offset);
 }
 
@@ -126,7 +128,11 @@ size_t allocated_bytes(const char* function, const void* ptr) {
 
 bool resize_in_place(const void* ptr, size_t size) {
     HeapLock lock;
-    return symmetric->allocator->resize(offset_of(ptr), size);
+    const size_t offset = offset_of(ptr);
+    if (!symmetric->allocator->resize(offset, size))
+        return false;
+    memory::hand_out_heap(bootstrap::job.slot, offset + size);
+    return true;
 }
 
 }  // namespace

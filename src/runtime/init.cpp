@@ -18,6 +18,7 @@
 #include "operations/check.h"
 #include "operations/order.h"
 #include "os/clock.h"
+#include "os/memfd.h"
 #include "os/topology.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
@@ -38,13 +39,27 @@
 
 namespace {
 
-// What the default context points to before init: no PE, for every plausible number. Never touched, so never memory.
-constexpr int kPlausiblePe = 4096;
-const heddle_peer kBeforeInit[2 * kPlausiblePe] = {};
+// What the default context points to until the library's constructor has run: no PE, for the numbers of a node's PEs.
+// Never touched, so never memory.
+constexpr int kEarlyPes = 4096;
+const heddle_peer kEarly[2 * kEarlyPes] = {};
 
 }  // namespace
 
-HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1 = {0, 0, {kBeforeInit + kPlausiblePe}};
+// These words, and any that compilers keep of them across init, find no PE and no offset below a size
+// (docs/decisions/0006).
+HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1 = {
+    heddle::memory::kNoBase, heddle::memory::kNoBase, {kEarly + kEarlyPes}};
+
+namespace {
+
+// Before all other constructors, of this library and of what links it, and so before any copy of the words.
+__attribute__((constructor(101))) void answer_for_every_pe() {
+    if (const heddle_peer* nobody = heddle::memory::reserve_nobody())
+        heddle_abi_1.default_ctx.peers = nobody;
+}
+
+}  // namespace
 
 namespace heddle::runtime {
 
@@ -99,11 +114,6 @@ void report_fatal() {
 }
 
 bool join(char* error) {
-    if (sysconf(_SC_PAGESIZE) != static_cast<long>(os::kPageBytes)) {
-        snprintf(error, kErrorBytes, "this machine has pages of %ld bytes: only %zu are supported",
-                 sysconf(_SC_PAGESIZE), os::kPageBytes);
-        return false;
-    }
     if (!base::read_settings(&base::settings, error, kErrorBytes) || !bootstrap::join(error, kErrorBytes))
         return false;
     base::message_pe = job.pe;
@@ -161,9 +171,10 @@ bool map_memory(const char* function, const memory::StaticRange& data, char* err
         snprintf(error, kErrorBytes,
                  "cannot map the memory of %d PEs, %zu bytes of heap each: %s; right would be a smaller "
                  "SHMEM_SYMMETRIC_SIZE (or a higher limit, ulimit -v)",
-                 job.n_slots, heap_bytes, strerror(errno));
+                 job.n_slots, heap_bytes, os::describe_memory_error(errno));
         return false;
     }
+    os::set_dumped(job.page, bootstrap::job_page_bytes(static_cast<int>(job.page->n_pes)), false);
     return true;
 }
 
@@ -180,6 +191,7 @@ bool build_memory(const char* function, char* error) {
         snprintf(error, kErrorBytes, "cannot make static data shared: %s", strerror(errno));
         return false;
     }
+    os::set_dumped(reinterpret_cast<void*>(data.begin), data.bytes(), true);
     auto* symmetric = new memory::Symmetric;  // lives as long as the process
     symmetric->heap = {reinterpret_cast<uintptr_t>(node.heap(job.slot)), node.layout.heap_bytes};
     symmetric->data = {data.begin, data.bytes()};
@@ -187,7 +199,7 @@ bool build_memory(const char* function, char* error) {
     symmetric->n_pes = job.n_pes;
     symmetric->has_network = job.n_nodes > 1;
     symmetric->published = memory::make_peer_table(job.n_pes);
-    symmetric->nobody = memory::make_peer_table(0);
+    symmetric->nobody = memory::nobody();
     if (!symmetric->published || !symmetric->nobody) {
         snprintf(error, kErrorBytes, "no address space for the table of %d PEs; right would be a higher ulimit -v",
                  job.n_pes);
@@ -288,6 +300,7 @@ void stop(const base::Call& call) {
     // What a network has pinned stays, as peers have its keys.
     if (!fabric::network || !fabric::network->is_native())
         memory::discard_heap(job.slot);
+    memory::leave_node();
     delete memory::symmetric->allocator;
     memory::symmetric->allocator = nullptr;
     job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kFinalized), std::memory_order_release);

@@ -324,11 +324,11 @@ const heddle_peer* peers_of(Team* team, bool open) {
         // Each full table takes 128 GiB of the 128 TiB of address space; the later ones, and all where the address
         // space is limited (ulimit -v), answer for fewer numbers.
         constexpr int kFullTables = 64;
-        constexpr int kFewerBits = 20;
         rlimit limit;
         const bool full =
             teams->peer_tables < kFullTables && getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
-        team->own_peers = memory::make_peer_table(memory::symmetric->n_pes, full ? memory::kEveryInt : kFewerBits);
+        team->own_peers =
+            memory::make_peer_table(memory::symmetric->n_pes, full ? memory::kEveryInt : memory::kFewerBits);
         if (!team->own_peers)
             return nullptr;
         ++teams->peer_tables;

@@ -144,9 +144,15 @@ def test_no_room_for_the_heap():
                                           r"be a smaller SHMEM_SYMMETRIC_SIZE \(or a higher limit, ulimit -v\)"))
 
 
-def test_no_room_for_files():
-    """ulimit -f stops nothing: the memory is no file of the file system. Or it is said; in no case a hang."""
-    result = execute([OSHRUN, "-n", 2, "sh", "-c", f'ulimit -f 100; exec "{INIT}" init'])
-    assert result.status == 0 or "heddle [pe" in result.err or "signal 25" in result.err, result
+TOO_LARGE = r"File too large: the limit of file sizes \(ulimit -f\) holds for shared memory, too"
 
 
+def test_limit_of_file_sizes():
+    """The kernel applies ulimit -f to shared memory: a message of the PEs, of a job of one and of oshrun, no signal."""
+    execute([OSHRUN, "-n", 2, "sh", "-c", f'ulimit -f 100; exec "{INIT}" init']).is_fatal(
+        message("shmem_init", rf"cannot map the memory of 2 PEs, 1073741824 bytes of heap each: {TOO_LARGE}; right would "
+                              r"be a smaller SHMEM_SYMMETRIC_SIZE \(or a higher limit, ulimit -v\)"))
+    execute(["sh", "-c", f'ulimit -f 0; exec "{INIT}" init']).is_fatal(
+        rf"heddle shmem_init: cannot create shared memory: {TOO_LARGE}")
+    result = execute(["sh", "-c", f'ulimit -f 0; exec "{OSHRUN}" -n 2 true'])
+    assert result.status == 1 and re.fullmatch(rf"oshrun: cannot make the job's memory: {TOO_LARGE}\n", result.err), result

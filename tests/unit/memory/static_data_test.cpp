@@ -28,8 +28,8 @@ bool holds(const StaticRange& range, const void* address) {
 TEST(StaticRange, HoldsVariablesAndNothingElse) {
     const StaticRange range = find_static_data();
     ASSERT_GT(range.bytes(), 0u);
-    EXPECT_EQ(range.begin % os::kPageBytes, 0u);
-    EXPECT_EQ(range.end % os::kPageBytes, 0u);
+    EXPECT_EQ(range.begin % os::page_bytes(), 0u);
+    EXPECT_EQ(range.end % os::page_bytes(), 0u);
     EXPECT_TRUE(holds(range, &unit_global));
     EXPECT_TRUE(holds(range, &unit_zero));
     EXPECT_TRUE(holds(range, &unit_static));
@@ -55,10 +55,10 @@ TEST(StaticRange, HoldsVariablesAndNothingElse) {
 // Moves this process's static data; returns a second view of it.
 char* move() {
     static const StaticRange range = find_static_data();
-    const int fd = os::create_memory("heddle-unit", range.bytes() + os::kPageBytes);
-    auto* view = static_cast<char*>(os::map_shared(fd, os::kPageBytes, range.bytes()));
+    const int fd = os::create_memory("heddle-unit", range.bytes() + os::page_bytes());
+    auto* view = static_cast<char*>(os::map_shared(fd, os::page_bytes(), range.bytes()));
     CHECK_OR_EXIT(fd >= 0 && view);
-    CHECK_OR_EXIT(move_static_data(range, fd, os::kPageBytes, [] { unit_zero = -1; }));
+    CHECK_OR_EXIT(move_static_data(range, fd, os::page_bytes(), [] { unit_zero = -1; }));
     return view - range.begin;
 }
 
