@@ -45,7 +45,7 @@ def bounds(way: dict[str, str], collective: dict[str, str], n_pes: int, at_bells
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("program", type=Path)
+    parser.add_argument("program", type=lambda it: Path(it).resolve())
     parser.add_argument("--pes", default="8,16,64,256")
     options = parser.parse_args()
     table = tomllib.loads((Path(__file__).parent / "scale.toml").read_text())
