@@ -164,8 +164,8 @@ void meet(const Call& call, Place& place) {
     place.all_done = step - 1;
 }
 
-uint32_t begin_telling(const Call& call, Place& place) {
-    if (place.count + 1 - place.all_done == kDepth)
+uint32_t begin_telling(const Call& call, Place& place, uint32_t more) {
+    if (place.count + 1 + more - place.all_done >= kDepth)
         meet(call, place);
     return begin_step(place);
 }

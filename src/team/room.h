@@ -134,8 +134,9 @@ inline char* next_letter(Place& place) {
     return place.room.mail_of(place.rank, place.letters);
 }
 
-// Begins a telling, and returns its number for note, tell and hear.
-uint32_t begin_telling(const Call& call, Place& place);
+// Begins a telling, and returns its number for note, tell and hear. more: so many follow before the first has been
+// heard by all who hear it, with no meeting in between.
+uint32_t begin_telling(const Call& call, Place& place, uint32_t more = 0);
 inline void tell(Place& place, uint32_t step) {
     place.room.seats[place.rank].posts[step % kDepth].gate.open(step);
 }

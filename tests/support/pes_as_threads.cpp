@@ -83,7 +83,7 @@ void become_pe(void* kept) {
 
 }  // namespace
 
-void run_pes(int n_pes, const std::function<void(int pe)>& body) {
+void run_pes(int n_pes, const std::function<void(int pe)>& body, int cores) {
     const int fd = os::create_memory("heddle-test", bootstrap::job_page_bytes(n_pes));
     auto* page = fd >= 0 ? static_cast<JobPage*>(os::map_shared(fd, 0, bootstrap::job_page_bytes(n_pes))) : nullptr;
     if (!page) {
@@ -92,7 +92,7 @@ void run_pes(int n_pes, const std::function<void(int pe)>& body) {
     }
     page->magic = bootstrap::kJobPageMagic;
     page->n_pes = static_cast<uint32_t>(n_pes);
-    page->cores = static_cast<uint32_t>(os::usable_cores());
+    page->cores = static_cast<uint32_t>(cores > 0 ? cores : os::usable_cores());
     progress::pe_of_thread = keep_pe;
     progress::become_thread_of = become_pe;
     std::vector<std::thread> pes;

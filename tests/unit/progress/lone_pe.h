@@ -68,7 +68,7 @@ class LonePe {
             engine.stop("test");
         }).join();
         EXPECT_EQ(policy.posted, 0u);
-        EXPECT_EQ(bell.watching, 0u);
+        for (const std::atomic<uint64_t>& watched : bell.watched) EXPECT_EQ(watched, 0u);
     }
 
     Sequence& make_sequence() {
