@@ -132,6 +132,12 @@ void number_nodes(int pes_per_node) {
 
 }  // namespace
 
+void let_first_pe_tell() {
+    constexpr uint64_t kTimeNs = 1000000000;
+    if (env_number(kEnvJobFd) >= 0 ? env_number(kEnvPe) > 0 : is_launched() && env_number("PMIX_RANK") > 0)
+        os::sleep_ns(kTimeNs);
+}
+
 bool join(char* error, size_t error_bytes) {
     if (job.n_pes == 0) {
         const int fd = env_number(kEnvJobFd);

@@ -45,6 +45,10 @@ struct Job {
 
 extern HEDDLE_PE_LOCAL Job job;
 
+// Ahead of join, in a PE that is about to fail for what all PEs were given: returns at once in PE 0, in the others when
+// that has had the time to say it and to end the job, so that it is said once.
+void let_first_pe_tell();
+
 // Fills `job`, once per process; a second call does nothing. False on failure, with the reason in error.
 bool join(char* error, size_t error_bytes);
 

@@ -104,7 +104,11 @@ bool join(char* error) {
                  sysconf(_SC_PAGESIZE), os::kPageBytes);
         return false;
     }
-    if (!base::read_settings(&base::settings, error, kErrorBytes) || !bootstrap::join(error, kErrorBytes))
+    if (!base::read_settings(&base::settings, error, kErrorBytes)) {
+        bootstrap::let_first_pe_tell();
+        return false;
+    }
+    if (!bootstrap::join(error, kErrorBytes))
         return false;
     base::message_pe = job.pe;
     base::debug_enabled = base::settings.debug;
