@@ -367,7 +367,7 @@ void Network::set_service(Service service) {
 void Network::wake_up() {
     const uint64_t one = 1;
     if (write(wakeup_, &one, sizeof one) < 0 && errno != EAGAIN)
-        base::complain("network", "the service thread's descriptor: %s", strerror(errno));
+        base::report("network", "the service thread's descriptor: %s", strerror(errno));
 }
 
 // True after a nap, when other threads poll.
@@ -401,7 +401,7 @@ void Network::wait_for_pulses() {
 void Network::clear_wakeup() {
     uint64_t count;
     if (read(wakeup_, &count, sizeof count) < 0 && errno != EAGAIN)
-        base::complain("network", "the service thread's descriptor: %s", strerror(errno));
+        base::report("network", "the service thread's descriptor: %s", strerror(errno));
 }
 
 // Milliseconds that the service thread may sleep.

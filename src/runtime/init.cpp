@@ -21,6 +21,7 @@
 #include "os/topology.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
+#include "runtime/crash.h"
 #include "runtime/network.h"
 #include "runtime/report.h"
 #include "runtime/runtime.h"
@@ -244,6 +245,7 @@ bool start(const char* function, char* error) {
     prepare_output();
     if (!memory::symmetric && !build_memory(function, error))
         return false;
+    report_crashes();
     const memory::NodeMemory& node = memory::node_memory;
     memory::symmetric->allocator = new memory::Allocator(node.layout.heap_bytes);
     memory::prepare_heap(job.slot, base::settings.huge_pages, base::settings.first_touch);

@@ -61,8 +61,8 @@ void lose_rail(int rail, int pe, const char* reason) {
         if (before & lost)
             return;
         if ((before | lost) != all)
-            return base::complain("network", "rail %d (%s) to PE %d does not work any more: %s; going on without it",
-                                  rail, devices, pe, reason);
+            return base::report("network", "rail %d (%s) to PE %d does not work any more: %s; going on without it",
+                                rail, devices, pe, reason);
     }
     if (may_be_lost())
         base::fatal("network", "rail %d (%s) to PE %d does not work any more: %s", rail, devices, pe, reason);

@@ -42,6 +42,7 @@ struct Refused {};
 namespace base {
 
 void complain(const char*, const char*, ...) {}
+void report(const char*, const char*, ...) {}
 void fatal(const char*, const char*, ...) {
     throw Refused();
 }
