@@ -156,7 +156,7 @@ LineText source_line(const Module& module, uintptr_t linked_address) {
     if (!has_debug_information(path))
         return line;
     ask(path, linked_address, said, sizeof said);
-    // A line for each function that is inlined there, innermost first: "/home/me/heat.c:42 (discriminator 3)".
+    // A line for each function that is inlined there, innermost first: "folder/heat.c:42 (discriminator 3)".
     for (char *rest = said, *one; (one = strtok_r(rest, "\n", &rest));) {
         if (char* const blank = strchr(one, ' '))
             *blank = '\0';

@@ -237,4 +237,16 @@ void show_wait(const char* function, const void* address) {
     record.wait_since_ns.store(function ? os::now_ns() : 0, std::memory_order_relaxed);
 }
 
+WaitName own_wait() {
+    WaitName name = {};
+    const PeRecord& record = job.own_record();
+    if (record.wait_since_ns.load(std::memory_order_relaxed) == 0)  // as in show_wait
+        return name;
+    for (size_t i = 0; i < PeRecord::kNameWords; ++i) {
+        const uint64_t word = record.wait_name[i].load(std::memory_order_relaxed);
+        memcpy(name.data() + i * sizeof word, &word, sizeof word);
+    }
+    return name;
+}
+
 }  // namespace heddle::bootstrap

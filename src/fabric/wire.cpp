@@ -236,7 +236,7 @@ Endpoint* Wire::endpoint_of(int pe) {
         peer.endpoint =
             surroundings_.api->connect(surroundings_.transport, number_, pe, mine_there, bytes, error, sizeof error);
     if (!peer.endpoint) {
-        surroundings_.lost(pe, error);
+        surroundings_.lost(pe, Loss::kBroken, error);
         return nullptr;
     }
     char mine[kMostCardBytes];
