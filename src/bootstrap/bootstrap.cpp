@@ -133,7 +133,7 @@ void number_nodes(int pes_per_node) {
 }  // namespace
 
 void let_first_pe_tell() {
-    constexpr uint64_t kTimeNs = 1000000000;
+    constexpr uint64_t kTimeNs = 3000000000;  // mpirun (Open MPI 4.1) takes more than one second
     if (env_number(kEnvJobFd) >= 0 ? env_number(kEnvPe) > 0 : is_launched() && env_number("PMIX_RANK") > 0)
         os::sleep_ns(kTimeNs);
 }

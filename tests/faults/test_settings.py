@@ -52,7 +52,7 @@ def test_malformed_setting_ends_a_job():
 
 
 def test_setting_of_the_pes_alone_is_said_by_the_first():
-    """Where a script sets it, behind oshrun's back; the others have a second's patience."""
+    """Where a script sets it, behind oshrun's back; the others have three seconds' patience."""
     result = execute([OSHRUN, "-n", 3, "sh", "-c", f'HEDDLE_CHEK=1 exec "{INIT}" init'])
     result.is_fatal(message("shmem_init", r"HEDDLE_CHEK is no setting of Heddle: did you mean HEDDLE_CHECK\?")
                     .replace(r"\[pe \d+\] ", ""))
