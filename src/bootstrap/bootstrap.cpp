@@ -132,6 +132,12 @@ void number_nodes(int pes_per_node) {
 
 }  // namespace
 
+void let_first_pe_tell() {
+    constexpr uint64_t kTimeNs = 3000000000;  // mpirun (Open MPI 4.1) takes more than one second
+    if (env_number(kEnvJobFd) >= 0 ? env_number(kEnvPe) > 0 : is_launched() && env_number("PMIX_RANK") > 0)
+        os::sleep_ns(kTimeNs);
+}
+
 bool join(char* error, size_t error_bytes) {
     if (job.n_pes == 0) {
         const int fd = env_number(kEnvJobFd);
@@ -229,6 +235,18 @@ void show_wait(const char* function, const void* address) {
     for (size_t i = 0; i < PeRecord::kNameWords; ++i) record.wait_name[i].store(words[i], std::memory_order_relaxed);
     record.wait_address.store(reinterpret_cast<uint64_t>(address), std::memory_order_relaxed);
     record.wait_since_ns.store(function ? os::now_ns() : 0, std::memory_order_relaxed);
+}
+
+WaitName own_wait() {
+    WaitName name = {};
+    const PeRecord& record = job.own_record();
+    if (record.wait_since_ns.load(std::memory_order_relaxed) == 0)  // as in show_wait
+        return name;
+    for (size_t i = 0; i < PeRecord::kNameWords; ++i) {
+        const uint64_t word = record.wait_name[i].load(std::memory_order_relaxed);
+        memcpy(name.data() + i * sizeof word, &word, sizeof word);
+    }
+    return name;
 }
 
 }  // namespace heddle::bootstrap

@@ -45,6 +45,10 @@ struct Job {
 
 extern HEDDLE_PE_LOCAL Job job;
 
+// Ahead of join, in a PE that is about to fail for what all PEs were given: returns at once in PE 0, in the others when
+// that has had the time to say it and to end the job, so that it is said once.
+void let_first_pe_tell();
+
 // Fills `job`, once per process; a second call does nothing. False on failure, with the reason in error.
 bool join(char* error, size_t error_bytes);
 
@@ -73,5 +77,8 @@ void end_launched_job(int status);
 
 // Shows where this PE waits; see PeRecord.
 void show_wait(const char* function, const void* address);
+// The function in which this PE shows that it waits, as another thread of it sees it; empty when it does not.
+using WaitName = std::array<char, PeRecord::kNameWords * sizeof(uint64_t) + 1>;
+WaitName own_wait();
 
 }  // namespace heddle::bootstrap

@@ -50,7 +50,7 @@ struct Place {
 };
 
 void launcher_lost() {
-    base::complain("launcher", "the launcher has died");
+    base::report("launcher", "the launcher has died");
     _exit(1);
 }
 

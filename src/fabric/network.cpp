@@ -83,9 +83,9 @@ struct NetworkEvents {
         if (rail.network->parting_.load(std::memory_order_relaxed))
             return;
         if (rail.network->rails() == 1)
-            rail.surroundings.lost(pe, reason);
+            rail.surroundings.lost(pe, Loss::kBroken, reason);
         else
-            rail.surroundings.rail_lost(rail.number, pe, reason);
+            rail.surroundings.rail_lost(rail.number, pe, Loss::kBroken, reason);
     }
 };
 
@@ -301,8 +301,12 @@ bool Network::arm() {
 
 // Called at every turn of the service thread; woken: something may have come.
 void Network::beat(bool woken) {
-    if (!has_pulses() || parting_.load(std::memory_order_relaxed))
+    if (!has_pulses())
         return;
+    if (parting_.load(std::memory_order_relaxed)) {
+        for (const auto& rail : rails_) rail->pulse->leave();
+        return;
+    }
     const uint64_t now_ns = os::now_ns();
     if (!woken && now_ns - beat_ns_ < Pulse::kPeriodNs / 4)
         return;
@@ -331,7 +335,7 @@ void Network::beat(bool woken) {
     char reason[Pulse::kMostReason];
     silent->say_silence(reason);
     const Surroundings& surroundings = rails_.front()->surroundings;
-    surroundings.rail_lost(lost, surroundings.ring.behind, reason);
+    surroundings.rail_lost(lost, surroundings.ring.behind, Loss::kSilent, reason);
 }
 
 bool Network::start() {
@@ -367,7 +371,7 @@ void Network::set_service(Service service) {
 void Network::wake_up() {
     const uint64_t one = 1;
     if (write(wakeup_, &one, sizeof one) < 0 && errno != EAGAIN)
-        base::complain("network", "the service thread's descriptor: %s", strerror(errno));
+        base::report("network", "the service thread's descriptor: %s", strerror(errno));
 }
 
 // True after a nap, when other threads poll.
@@ -401,7 +405,7 @@ void Network::wait_for_pulses() {
 void Network::clear_wakeup() {
     uint64_t count;
     if (read(wakeup_, &count, sizeof count) < 0 && errno != EAGAIN)
-        base::complain("network", "the service thread's descriptor: %s", strerror(errno));
+        base::report("network", "the service thread's descriptor: %s", strerror(errno));
 }
 
 // Milliseconds that the service thread may sleep.

@@ -236,7 +236,7 @@ Endpoint* Wire::endpoint_of(int pe) {
         peer.endpoint =
             surroundings_.api->connect(surroundings_.transport, number_, pe, mine_there, bytes, error, sizeof error);
     if (!peer.endpoint) {
-        surroundings_.lost(pe, error);
+        surroundings_.lost(pe, Loss::kBroken, error);
         return nullptr;
     }
     char mine[kMostCardBytes];
@@ -327,7 +327,7 @@ Inbound& Wire::inbound_of(int pe, uint32_t lane) {
 void Wire::arrived(const Header& header, const char* body, size_t bytes) {
     if (!is_known(header)) {
         if (!refused_)
-            base::complain("network", "refused a message that does not come from this job");
+            base::report("network", "refused a message that does not come from this job");
         refused_ = true;
         return;
     }

@@ -22,6 +22,7 @@
 #include "os/topology.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
+#include "runtime/crash.h"
 #include "runtime/network.h"
 #include "runtime/report.h"
 #include "runtime/runtime.h"
@@ -114,7 +115,11 @@ void report_fatal() {
 }
 
 bool join(char* error) {
-    if (!base::read_settings(&base::settings, error, kErrorBytes) || !bootstrap::join(error, kErrorBytes))
+    if (!base::read_settings(&base::settings, error, kErrorBytes)) {
+        bootstrap::let_first_pe_tell();
+        return false;
+    }
+    if (!bootstrap::join(error, kErrorBytes))
         return false;
     base::message_pe = job.pe;
     base::debug_enabled = base::settings.debug;
@@ -252,6 +257,7 @@ bool start(const char* function, char* error) {
     prepare_output();
     if (!memory::symmetric && !build_memory(function, error))
         return false;
+    report_crashes();
     const memory::NodeMemory& node = memory::node_memory;
     memory::symmetric->allocator = new memory::Allocator(node.layout.heap_bytes);
     memory::prepare_heap(job.slot, base::settings.huge_pages, base::settings.first_touch);

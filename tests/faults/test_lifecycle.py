@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from conftest import FUNCTIONS, both_runs, faults, message
+from conftest import FUNCTIONS, both_runs, faults, is_said, message
 
 ANY_TIME = {"shmem_init", "shmem_init_thread", "start_pes", "shmem_query_initialized", "shmem_info_get_version",
             "shmem_info_get_name", "shmem_pcontrol"}
@@ -74,7 +74,7 @@ def test_wrong_alignments(alignment, check):
     assert result.status == 0 and result.out.count("returned NULL") == 2, result
     text = message("shmem_align", rf"alignment {alignment} is wrong: right would be a power of two that is a "
                                   "multiple of 8")
-    assert len([line for line in result.err.splitlines() if re.fullmatch(text, line)]) == 2, result
+    assert len([line for line in result.err.splitlines() if is_said(text, line)]) == 2, result
 
 
 @pytest.mark.parametrize("alignment", [2**23, 2**63])  # the heap has 2**24 bytes
@@ -87,7 +87,7 @@ def test_large_alignments(alignment):
     text = message("shmem_align", rf"no room at a multiple of {alignment}: not every heap begins at one, that of this PE "
                                   r"at 0x[0-9a-f]+; alignments up to the size of the heap are met, SHMEM_SYMMETRIC_SIZE "
                                   r"sets it, now 16777216")
-    told = [line for line in result.err.splitlines() if re.fullmatch(text, line)]
+    told = [line for line in result.err.splitlines() if is_said(text, line)]
     assert result.status == 0 and len(told) == nulls, result
 
 
@@ -104,5 +104,5 @@ def test_exhaustion_is_explained_when_asked_for(function, arguments):
     for told in (faults("all", function, *arguments, check=True), faults("all", function, *arguments, SHMEM_DEBUG="1"),
                  faults("all", function, *arguments, SMA_DEBUG="1")):
         assert told.status == 0 and told.out.count("returned NULL") == 2, told
-        assert len([line for line in told.err.splitlines() if re.fullmatch(text, line)]) == 2, told
+        assert len([line for line in told.err.splitlines() if is_said(text, line)]) == 2, told
 

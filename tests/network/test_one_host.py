@@ -109,3 +109,9 @@ def test_who_ends_first_brings_nobody_down(programs):
         result = subprocess.run([BUILD / "bin" / "oshrun", "-n", "7", programs / "brief"], capture_output=True, text=True,
                                 env={**os.environ, "HEDDLE_NODE_PES": "3", "HEDDLE_NET_TRANSPORTS": "tcp"}, timeout=LIMIT_S)
         assert result.returncode == 0, result.stderr
+
+
+def test_a_misspelt_setting_is_said_once(here):
+    """By the first PE: mpirun ends the others before they do."""
+    result = here.run("3", "./ends", settings={"HEDDLE_CHEK": 1})
+    assert result.status == 1 and result.err.count("HEDDLE_CHEK is no setting of Heddle: did you mean HEDDLE_CHECK?") == 1, result

@@ -56,7 +56,7 @@ std::atomic<int> lost_pe{kNobody};
 std::atomic<bool> may_be_lost{false};
 std::atomic<int> landings{0};
 
-void lost(int pe, const char*) {
+void lost(int pe, Loss, const char*) {
     if (!may_be_lost)
         abort();
     lost_pe = pe;
