@@ -196,7 +196,6 @@ bool build_memory(const char* function, char* error) {
         snprintf(error, kErrorBytes, "cannot make static data shared: %s", strerror(errno));
         return false;
     }
-    os::set_dumped(reinterpret_cast<void*>(data.begin), data.bytes(), true);
     auto* symmetric = new memory::Symmetric;  // lives as long as the process
     symmetric->heap = {reinterpret_cast<uintptr_t>(node.heap(job.slot)), node.layout.heap_bytes};
     symmetric->data = {data.begin, data.bytes()};
