@@ -183,7 +183,7 @@ void close_descriptors() {
 }
 
 void reuse_descriptors() {
-    while (open("/proc/self/exe", O_RDONLY) < 20) {
+    while (open("/dev/null", O_RDONLY) < 20) {
     }
 }
 
