@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -66,6 +67,8 @@ bool join_launcher(int fd, char* error, size_t error_bytes) {
         snprintf(error, error_bytes, "oshrun is gone");
         return false;
     }
+    job.lifeline = lifeline;
+    job.lifeline_file = os::identify(lifeline);
     fcntl(fd, F_SETFD, FD_CLOEXEC);  // programs that a PE starts are no PEs
     unsetenv(kEnvJobFd);
     job.pe = job.slot = pe;
@@ -146,10 +149,21 @@ bool join(char* error, size_t error_bytes) {
                                             : join_alone(error, error_bytes);
         if (!joined)
             return false;
+        job.memory_file = os::identify(job.memory_fd);
         unsetenv(kEnvHandedOver);  // programs that a PE starts are no PEs
         number_nodes(static_cast<int>(std::min<uint64_t>(base::settings.node_pes, kMaxPes)));
     }
     return true;
+}
+
+void begin_child() {
+    if (!job.page || job.as_thread)
+        return;
+    const bool has_file = os::identify(job.memory_fd) == job.memory_file;
+    os::make_private(job.page, job_page_bytes(static_cast<int>(job.page->n_pes)), has_file ? job.memory_fd : -1, 0);
+    if (job.lifeline >= 0 && os::identify(job.lifeline) == job.lifeline_file && !os::die_with(job.lifeline) &&
+        os::has_hung_up(job.lifeline))
+        kill(getpid(), SIGKILL);
 }
 
 void barrier(const char* function) {

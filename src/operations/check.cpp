@@ -55,6 +55,13 @@ void require_running(const char* function) {
     }
 }
 
+bool may_give_back(const char* function) {
+    if (base::lifecycle == Lifecycle::kForkedChild)
+        return false;
+    require_running(function);
+    return true;
+}
+
 int require_target(const char* function, shmem_ctx_t ctx, int pe) {
     require_running(function);
     if (ctx == SHMEM_CTX_INVALID)

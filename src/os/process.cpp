@@ -43,6 +43,11 @@ bool has_ended(int pid) {
     return name_end && (strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0);
 }
 
+bool has_hung_up(int lifeline) {
+    pollfd state = {lifeline, POLLIN, 0};
+    return poll(&state, 1, 0) > 0 && (state.revents & POLLHUP) != 0;
+}
+
 uint32_t count_threads() {
     struct stat status;
     constexpr uint32_t kDotAndDotDot = 2;

@@ -14,6 +14,9 @@ bool die_with(int lifeline);
 // another process may have got since.
 bool has_ended(int pid);
 
+// The launcher is gone.
+bool has_hung_up(int lifeline);
+
 // Threads of this process, the library's too; 0 when that cannot be told.
 uint32_t count_threads();
 

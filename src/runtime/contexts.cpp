@@ -73,8 +73,7 @@ int create_team_context(const char* function, shmem_team_t handle, long options,
 }
 
 void destroy_context(const char* function, shmem_ctx_t ctx) {
-    operations::require_running(function);
-    if (ctx == SHMEM_CTX_INVALID)
+    if (!operations::may_give_back(function) || ctx == SHMEM_CTX_INVALID)
         return;
     if (ctx == SHMEM_CTX_DEFAULT)
         fatal(function, "ctx is SHMEM_CTX_DEFAULT, which cannot be destroyed");

@@ -204,8 +204,7 @@ void* reallocate(const Call& call, void* ptr, size_t size) {
 }
 
 void release(const Call& call, void* ptr) {
-    operations::require_running(call.function);
-    if (!ptr)
+    if (!operations::may_give_back(call.function) || !ptr)
         return;
     check_alike(call, pointer_argument(call.function, ptr));
     collective::barrier_all(call);

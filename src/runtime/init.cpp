@@ -11,6 +11,7 @@
 #include "context/context.h"
 #include "context/request.h"
 #include "fabric/network.h"
+#include "memory/fork.h"
 #include "memory/node_memory.h"
 #include "memory/peers.h"
 #include "memory/static_data.h"
@@ -88,6 +89,8 @@ HEDDLE_PE_LOCAL pthread_mutex_t InitLock::mutex_ = PTHREAD_MUTEX_INITIALIZER;
 
 // What the hot path finds of this node's PEs. Entries of the others stay untouched: zeroes that take no memory.
 void publish(bool open) {
+    if (!memory::symmetric)  // another thread forks while init runs
+        return;
     const memory::Symmetric& symmetric = *memory::symmetric;
     for (int pe = 0; pe < job.n_pes; ++pe)
         if (job.node_of(pe) == job.node)
@@ -107,6 +110,7 @@ void become_forked_child() {
     base::lifecycle = Lifecycle::kForkedChild;
     base::on_fatal = nullptr;
     references = 0;
+    bootstrap::begin_child();
 }
 
 void report_fatal() {
@@ -191,8 +195,7 @@ bool build_memory(const char* function, char* error) {
     if (!map_memory(function, data, error))
         return false;
     const memory::NodeMemory& node = memory::node_memory;
-    if (data.bytes() > 0 &&
-        !memory::move_static_data(data, node.fd, node.data_file_offset(job.slot), become_forked_child)) {
+    if (data.bytes() > 0 && !memory::move_static_data(data, node.fd, node.data_file_offset(job.slot))) {
         snprintf(error, kErrorBytes, "cannot make static data shared: %s", strerror(errno));
         return false;
     }
@@ -225,7 +228,7 @@ bool build_memory(const char* function, char* error) {
         peers[job.pe].data_size = data.bytes() - HEDDLE_SHORT_BYTES;
     }
     symmetric->peers = peers;
-    memory::symmetric = symmetric;
+    __atomic_store_n(&memory::symmetric, symmetric, __ATOMIC_RELEASE);  // pairs with the fork of another thread
     return true;
 }
 
@@ -249,6 +252,7 @@ void prepare_output() {
 }
 
 bool start(const char* function, char* error) {
+    memory::run_in_children(become_forked_child);
     if (!join(error))
         return false;
     start_waiting();
@@ -311,10 +315,14 @@ void stop(const base::Call& call) {
     job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kFinalized), std::memory_order_release);
 }
 
-// Returns false with the reason in error. Repeatable: later calls only count.
-bool init(const char* function, char* error) {
+// Before the lock, which a thread of the parent may have held.
+void refuse_children(const char* function) {
     if (base::lifecycle == Lifecycle::kForkedChild)
         operations::require_running(function);
+}
+
+// Returns false with the reason in error. Repeatable: later calls only count.
+bool init(const char* function, char* error) {
     if (references > 0) {
         ++references;
         return true;
@@ -329,6 +337,7 @@ bool init(const char* function, char* error) {
 
 void init_or_die(const char* function) {
     char error[kErrorBytes] = "";
+    refuse_children(function);
     InitLock lock;
     if (!init(function, error))
         base::fatal(function, "%s", error);
@@ -342,6 +351,7 @@ int init_thread(const char* function, int requested, int* provided) {
         return 1;
     }
     char error[kErrorBytes] = "";
+    refuse_children(function);
     InitLock lock;
     if (!init(function, error)) {
         base::complain(function, "%s", error);
@@ -356,7 +366,8 @@ int init_thread(const char* function, int requested, int* provided) {
 void finalize(const base::Call& call) {
     if (base::lifecycle == Lifecycle::kExiting)
         return;  // an exit handler's, behind shmem_global_exit: the job is over
-    operations::require_running(call.function);
+    if (!operations::may_give_back(call.function))
+        return;
     InitLock lock;
     if (--references == 0)
         stop(call);

@@ -228,6 +228,8 @@ int team_split_2d(const Call& call, shmem_team_t parent_handle, int xrange, cons
 }
 
 void team_destroy(const Call& call, shmem_team_t handle) {
+    if (!operations::may_give_back(call.function))
+        return;
     Team* team = find_team(call.function, handle);
     if (!team)
         return;

@@ -209,7 +209,7 @@ bool is_in_pool(shmem_team_t handle) {
 
 void start_teams(int pe, int n_pes, const int* nodes) {
     if (!teams)
-        teams = new Teams;
+        __atomic_store_n(&teams, new Teams, __ATOMIC_RELEASE);  // pairs with the fork of another thread
     teams->pe = pe;
     teams->nodes = nodes;
     const Members all = {0, 1, n_pes};
@@ -253,6 +253,8 @@ void stop_teams() {
 }
 
 void close_peer_tables() {
+    if (!teams)  // another thread forks while init runs
+        return;
     for_each_created([](Team* team) { close_table(team); });
 }
 

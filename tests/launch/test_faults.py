@@ -23,9 +23,20 @@ SOURCE = r"""
 static int me;
 static long never;
 
-/* Shows the test this process and the inode of the job's memory. */
-static void up(void) {
+/* Shows the test this process, as KIND.PE. */
+static void show(const char *kind) {
     char name[64], new_name[64];
+    snprintf(name, sizeof name, "%s.%d", kind, me);
+    snprintf(new_name, sizeof new_name, "new.%s.%d", kind, me);
+    FILE *file = fopen(new_name, "w");
+    fprintf(file, "%d\n", (int)getpid());
+    fclose(file);
+    rename(new_name, name);
+}
+
+/* And the inode of the job's memory. */
+static void up(void) {
+    char name[64];
     struct stat memory;
     const char *fd = getenv("HEDDLE_JOB_FD");
     me = atoi(getenv("HEDDLE_PE"));
@@ -36,12 +47,24 @@ static void up(void) {
         fclose(file);
         rename(name, "inode");
     }
-    snprintf(name, sizeof name, "pid.%d", me);
-    snprintf(new_name, sizeof new_name, "new.%d", me);
-    FILE *file = fopen(new_name, "w");
-    fprintf(file, "%d\n", (int)getpid());
-    fclose(file);
-    rename(new_name, name);
+    show("pid");
+}
+
+/* A child, a child of it, and a program that it executes: all live until they are ended. */
+static void make_family(void) {
+    if (fork() == 0) {
+        if (fork() == 0) {
+            show("pid.grandchild");
+            sleep(600);
+        }
+        if (fork() == 0) {
+            show("program");
+            execlp("sleep", "sleep", "600", (char *)0);
+        }
+        show("pid.child");
+        sleep(600);
+    }
+    sleep(600);
 }
 
 static void spin(void) {
@@ -56,6 +79,7 @@ static void act(const char *what) {
     else if (!strcmp(what, "until")) shmem_long_wait_until(&never, SHMEM_CMP_NE, 0);
     else if (!strcmp(what, "spin")) spin();
     else if (!strcmp(what, "sleep")) sleep(600);
+    else if (!strcmp(what, "family")) make_family();
     else if (!strcmp(what, "exit")) exit(0);
     else if (!strcmp(what, "exit3")) exit(3);
     else if (!strcmp(what, "abort")) abort();
@@ -225,6 +249,22 @@ def test_global_exit(oshrun, fault, status):
         assert re.fullmatch(rf"oshrun: PE 2 \(\./fault, pid \d+\) called shmem_global_exit\({status}\); "
                             r"ending the other 3 PEs", result.err.strip()), result
     assert_gone(oshrun, 4)
+
+
+def test_killed_launcher_leaves_no_forked_child(oshrun, fault):
+    """Children that a PE forked die with oshrun, as it does. What they execute is another program, and lives on."""
+    process = oshrun.start("-n", 2, fault, "family")
+    family = oshrun.pids(6)
+    executed = oshrun.pids(2, pattern="program.*")
+    assert all(alive(pid) for pid in family)
+    process.kill()
+    process.wait()
+    try:
+        assert wait_until(lambda: not any(alive(pid) for pid in family)), "forked children outlive the launcher"
+        assert all(alive(pid) for pid in executed)
+    finally:
+        for pid in executed:
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_good_end(oshrun, fault):
