@@ -68,6 +68,11 @@ size_t card_of(int pe, char* card, char* error, size_t error_bytes);
 
 // Asks the launcher to end the job. The first request of a job wins.
 void request_exit(ExitRequest request, int status);
+// True when the job ends: somebody has asked for it, or the launcher has other reasons.
+bool is_ending();
+// The process ends: where another launcher than oshrun runs the job, a PE that has finalized needs it no more, and ends
+// well. Repeatable.
+void part_from_launcher();
 // Where another launcher than oshrun runs the job, makes it end all PEs, this one among them. Any thread.
 void end_launched_job(int status);
 

@@ -4,11 +4,11 @@
 #include "bootstrap/bootstrap.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
+#include "runtime/exit.h"
 #include "runtime/runtime.h"
 
 #include <heddle/constants.h>
 #include <unistd.h>
-#include <cstdio>
 #include <cstring>
 
 namespace heddle::runtime {
@@ -31,13 +31,7 @@ void query_thread(const char* function, int* provided) {
 void global_exit(const char* function, int status) {
     require_running(function);
     bootstrap::request_exit(bootstrap::ExitRequest::kGlobalExit, status);
-    // What was printed is shown, unless another thread holds the stream and may never let go.
-    for (FILE* stream : {stdout, stderr}) {
-        if (ftrylockfile(stream) == 0) {
-            fflush_unlocked(stream);
-            funlockfile(stream);
-        }
-    }
+    flush_output();
     bootstrap::end_launched_job(status);
     _exit(status);
 }
