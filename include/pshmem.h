@@ -2009,7 +2009,8 @@ void pshmem_pcontrol(int level, ...);
 
 /* ---- Deprecated names: all of them, over the same bodies. Define HEDDLE_SILENCE_DEPRECATED to have no warnings */
 
-/* shmem_init; npes is ignored. [since 1.0] */
+/* shmem_init; npes is ignored. Repeated, it does nothing. Needs no shmem_finalize: the end of the program is one.
+   [since 1.0] */
 HEDDLE_DEPRECATED("use shmem_init") void pstart_pes(int npes);
 
 /* shmem_my_pe. [since 1.0] */

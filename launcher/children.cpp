@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 namespace heddle::launcher {
 
@@ -46,6 +47,11 @@ pid_t parent_of(const char* pid) {
 }
 
 }  // namespace
+
+bool is_descendant(pid_t pid, pid_t ancestor) {
+    while (pid > 1 && pid != ancestor) pid = parent_of(std::to_string(pid).c_str());
+    return pid == ancestor;
+}
 
 void adopt_orphans() {
     prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -17,4 +17,7 @@ bool have_children();
 // All children, ended ones included. Reads one file where the kernel lists them, else all of /proc (some ms).
 std::vector<pid_t> list_children();
 
+// True when a process is `ancestor`, or descends from it.
+bool is_descendant(pid_t pid, pid_t ancestor);
+
 }  // namespace heddle::launcher

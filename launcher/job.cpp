@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <new>
 
 #include "children.h"
@@ -33,12 +34,14 @@ constexpr int kStatusSignal = 128;
 
 constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kWatchNs = 100 * kMs;  // how often the job page is read
-constexpr uint64_t kGraceNs = 500 * kMs;  // from the first signal to SIGKILL
 constexpr uint64_t kGiveUpNs =
     5'000 * kMs;                         // from SIGKILL to leaving a process that does not die (stuck in the kernel)
 constexpr uint64_t kSweepNs = 50 * kMs;  // between looks for orphans while they may end by themselves
 constexpr uint64_t kFastSweepNs = 10 * kMs;     // and while they are killed, one generation a look
 constexpr uint64_t kLastWordsNs = 1'000 * kMs;  // for a blocked reader of our output, after a signal
+
+constexpr int kEnding[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+constexpr int kForwarded[] = {SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT};
 
 }  // namespace
 
@@ -83,7 +86,7 @@ bool Job::prepare() {
         return fail(std::string("cannot make the job's memory: ") + os::describe_memory_error(errno), kStatusError);
     if (signal_fd_ < 0 || !output_.open(options_.pes, options_.tag_output))
         return fail(std::string("cannot prepare the job: ") + strerror(errno), kStatusError);
-    const StartFailure failure = starter_.prepare(options_, inherited_, job_fd_);
+    const StartFailure failure = starter_.prepare(options_, inherited_, job_fd_, page_->token);
     if (failure.status != 0)
         return fail(failure.message, failure.status);
     pes_.resize(static_cast<size_t>(options_.pes));
@@ -104,12 +107,14 @@ bool Job::make_page() {
 void Job::set_signals() {
     sigset_t taken;
     sigemptyset(&taken);
-    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) {
+    const auto take = [&](int signal) {
         struct sigaction action;
         sigaction(signal, nullptr, &action);
         if (action.sa_handler != SIG_IGN)
             sigaddset(&taken, signal);
-    }
+    };
+    for (const int signal : kEnding) take(signal);
+    for (const int signal : kForwarded) take(signal);
     struct sigaction action = {};
     action.sa_handler = SIG_DFL;
     sigaction(SIGCHLD, &action, nullptr);  // ignored, it would hide how PEs end
@@ -159,14 +164,32 @@ void Job::take_signals() {
     signalfd_siginfo info;
     while (read(signal_fd_, &info, sizeof info) == sizeof info) {
         const int signal = static_cast<int>(info.ssi_signo);
+        const bool from_terminal = info.ssi_code == SI_KERNEL;  // which sends it to the PEs as well
         if (signal == SIGCHLD)
             continue;
+        if (std::count(std::begin(kForwarded), std::end(kForwarded), signal)) {
+            forward(signal, from_terminal);
+            continue;
+        }
         interrupted_ = true;
         if (phase_ == Phase::kRunning)
-            end(kStatusSignal + signal, signal, info.ssi_code == SI_KERNEL);  // a terminal sends it to the PEs as well
+            end(kStatusSignal + signal, signal, from_terminal);
         else
             kill_ns_ = now_ns_;  // the user is in a hurry
     }
+}
+
+// A signal that does not end the job is the program's: it goes to each PE, and to nothing else that it has started.
+void Job::forward(int signal, bool already_sent) {
+    for (size_t pe = 0; pe < pes_.size() && phase_ == Phase::kRunning && !already_sent; ++pe) {
+        const pid_t child = pes_[pe].pid, caller = records_[pe].pid.load(std::memory_order_relaxed);
+        if (child == 0 || pes_[pe].ended)
+            continue;
+        // Below a script, that which called shmem_init; in a space of numbers of its own it is not to be found by its.
+        kill(caller != 0 && is_descendant(caller, child) ? caller : child, signal);
+    }
+    if (signal == SIGTSTP && phase_ == Phase::kRunning)
+        raise(SIGSTOP);
 }
 
 void Job::reap() {
@@ -194,7 +217,12 @@ void Job::judge(int pe, int wait_status) {
     }
     const PeState state = state_of(records_[pe]);
     if (state == PeState::kRunning) {
-        blame(pe, "called shmem_init and exited with status 0, but did not call shmem_finalize");
+        blame(pe,
+              "called shmem_init and ended with status 0, but did not call shmem_finalize, and neither returned from "
+              "main nor called exit outside the library (_exit, exec?)");
+        end(kStatusError);
+    } else if (state == PeState::kLeaving) {
+        blame(pe, "ended with status 0 while it waited for the others in shmem_finalize");
         end(kStatusError);
     } else if (state == PeState::kAbsent) {
         pes_[static_cast<size_t>(pe)].never_joined = true;
@@ -270,7 +298,9 @@ void Job::end(int status, int signal, bool already_sent) {
     status_ = status;
     end_signal_ = signal;
     phase_ = Phase::kTerminating;
-    kill_ns_ = now_ns_ + kGraceNs;
+    uint64_t nobody = 0;
+    page_->exit.compare_exchange_strong(nobody, Exit{ExitRequest::kLauncher}.pack(), std::memory_order_relaxed);
+    kill_ns_ = now_ns_ + static_cast<uint64_t>(options_.grace_s * 1e9);
     next_sweep_ns_ = alive_ == 0 ? now_ns_ : now_ns_ + kSweepNs;
     for (const Pe& pe : pes_) {
         if (pe.pid != 0 && !pe.ended && !already_sent)

@@ -4,7 +4,7 @@
 //     start -> kRunning -> kTerminating -> kKilling -> kGone
 //
 // kRunning     until all PEs have ended well or there is a reason to end the job; the first reason decides the status
-// kTerminating every child, adopted orphans included, has got a signal once and has half a second
+// kTerminating every child, adopted orphans included, has got a signal once and has the grace (--grace)
 // kKilling     every child gets SIGKILL, again and again, as deaths bring up further orphans
 // kGone        no child is left (or some cannot die, and it was said); what is in the pipes is still forwarded
 #pragma once
@@ -46,6 +46,7 @@ class Job {
 
     void wait_for_events();
     void take_signals();
+    void forward(int signal, bool already_sent);
     void reap();
     void judge(int pe, int wait_status);
     void check_page();

@@ -17,7 +17,7 @@ namespace heddle::launcher {
 
 namespace {
 
-constexpr double kLongestTimeoutS = 1e9;  // 31 years: keeps nanoseconds within 64 bits
+constexpr double kLongestS = 1e9;  // 31 years: keeps nanoseconds within 64 bits
 
 constexpr const char* kHelp =
     "Usage: oshrun -n N [options] program [arguments]\n"
@@ -26,6 +26,8 @@ constexpr const char* kHelp =
     "  -n N, -np N        number of PEs, 1 to %d\n"
     "  --timeout SECONDS  end the job after this time (decimals allowed) with status 124, and tell where each PE "
     "waits\n"
+    "  --grace SECONDS    when the job ends early, let PEs end by themselves for this time before they are killed "
+    "(0.5)\n"
     "  --bind core|none   core: bind PE i to the i-th usable core, modulo their number; none (default): bind nothing\n"
     "  --tag-output       begin each line of output with [pe]\n"
     "  --env NAME=VALUE   set a variable for the PEs; may be repeated\n"
@@ -42,9 +44,12 @@ constexpr const char* kHelp =
     "Output: forwarded by whole lines; lines of different PEs are never mixed. A line longer than 1 MiB may be cut "
     "where\n"
     "another PE writes. On a terminal, a line without its end (a prompt) appears after 0.1 s.\n"
-    "The job ends when all PEs have ended, when one fails (nonzero status, signal, no shmem_finalize), with\n"
-    "shmem_global_exit, and with SIGINT, SIGTERM, SIGHUP or SIGQUIT to oshrun: whatever the PEs started and left ends "
-    "too.\n"
+    "The job ends when all PEs have ended, when one fails (nonzero status, signal, _exit ahead of shmem_finalize), "
+    "with\n"
+    "shmem_global_exit, and with SIGINT, SIGTERM, SIGHUP or SIGQUIT to oshrun: whatever the PEs started and left ends\n"
+    "too, by that signal or SIGTERM, and after --grace by SIGKILL. SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP and SIGCONT go "
+    "on\n"
+    "to the PEs.\n"
     "Status: 0; or that of the first PE that failed (128 + signal when a signal ended it); 1 when Heddle found an "
     "error;\n"
     "2 bad input; 124 timeout; 126 the program cannot be run; 127 no such program; 128 + signal when oshrun got one.\n";
@@ -58,14 +63,15 @@ bool parse_pes(const char* text, int* pes) {
     return false;
 }
 
-bool parse_timeout(const char* text, double* timeout_s) {
+// zero: whether 0 is right, too.
+bool parse_seconds(const char* option, const char* text, bool zero, double* seconds) {
     char* rest = nullptr;
-    *timeout_s = strtod(text, &rest);
-    if (rest != text && *rest == '\0' && *timeout_s > 0 && *timeout_s <= kLongestTimeoutS)  // false for NaN too
+    *seconds = strtod(text, &rest);
+    const bool is_number = rest != text && *rest == '\0' && *seconds <= kLongestS;  // false for NaN too
+    if (is_number && (*seconds > 0 || (zero && *seconds == 0)))
         return true;
-    fprintf(stderr,
-            "oshrun: --timeout %s: must be a number of seconds above 0 and up to %.0e, for instance 30 or 2.5\n", text,
-            kLongestTimeoutS);
+    fprintf(stderr, "oshrun: %s %s: must be a number of seconds %s and up to %.0e, for instance 30 or 2.5\n", option,
+            text, zero ? "from 0" : "above 0", kLongestS);
     return false;
 }
 
@@ -87,10 +93,11 @@ bool parse_variable(const char* text, Options* options) {
     return false;
 }
 
-enum Option { kTimeout = 256, kBind, kTagOutput, kEnv, kHosts, kHostFile };
+enum Option { kTimeout = 256, kGrace, kBind, kTagOutput, kEnv, kHosts, kHostFile };
 
 const option kLongOptions[] = {
     {"timeout", required_argument, nullptr, kTimeout},
+    {"grace", required_argument, nullptr, kGrace},
     {"bind", required_argument, nullptr, kBind},
     {"tag-output", no_argument, nullptr, kTagOutput},
     {"env", required_argument, nullptr, kEnv},
@@ -141,6 +148,10 @@ bool fits_together(const Options& options, char** program) {
                 options.timeout_s);
         return false;
     }
+    if (options.has_grace) {
+        fprintf(stderr, "oshrun: --grace is for jobs on this machine; on several hosts their launcher has its own\n");
+        return false;
+    }
     return true;
 }
 
@@ -169,7 +180,11 @@ Parsed parse_options(int argc, char** argv, Options* options) {
                 good = parse_pes(optarg, &options->pes);
                 break;
             case kTimeout:
-                good = parse_timeout(optarg, &options->timeout_s);
+                good = parse_seconds("--timeout", optarg, false, &options->timeout_s);
+                break;
+            case kGrace:
+                good = parse_seconds("--grace", optarg, true, &options->grace_s);
+                options->has_grace = true;
                 break;
             case kBind:
                 good = parse_bind(optarg, &options->bind_to_cores);

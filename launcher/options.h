@@ -18,6 +18,8 @@ struct Options {
     int pes = 0;
     std::vector<Host> hosts;  // in the order in which they are filled; none: this machine
     double timeout_s = 0;     // 0: none
+    double grace_s = 0.5;     // from the first signal to SIGKILL
+    bool has_grace = false;   // --grace was given
     bool bind_to_cores = false;
     bool tag_output = false;
     std::vector<std::pair<std::string, std::string>> environment;

@@ -66,6 +66,8 @@ std::string where_it_is(int pe, pid_t pid, bool ended, const PeRecord& record, u
             return process + "has not called shmem_init";
         case PeState::kRunning:
             return process + where(record, now_ns);
+        case PeState::kLeaving:
+            return process + "is at its end (" + where(record, now_ns) + ")";
         case PeState::kFinalized:
             return process + "has called shmem_finalize and runs on";
     }

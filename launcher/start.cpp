@@ -116,7 +116,7 @@ struct Starter::Ends {
     }
 };
 
-StartFailure Starter::prepare(const Options& options, const Inherited& inherited, int job_fd) {
+StartFailure Starter::prepare(const Options& options, const Inherited& inherited, int job_fd, uint64_t token) {
     options_ = &options;
     inherited_ = inherited;
     job_fd_ = job_fd;
@@ -132,6 +132,7 @@ StartFailure Starter::prepare(const Options& options, const Inherited& inherited
         return explain(kPipe, errno, 0);
     set_number(bootstrap::kEnvJobFd, job_fd_);
     set_number(bootstrap::kEnvLifelineFd, lifeline_[0]);
+    setenv(bootstrap::kEnvJob, (std::to_string(launcher_) + ":" + std::to_string(token)).c_str(), 1);
     return {};
 }
 

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include <csignal>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,9 @@ struct StartFailure {
 
 class Starter {
   public:
-    // job_fd: the node's memory. Makes the lifeline; applies --env to this process, which the PEs inherit.
-    StartFailure prepare(const Options& options, const Inherited& inherited, int job_fd);
+    // job_fd: the node's memory, which has this token. Makes the lifeline; applies --env to this process, which the PEs
+    // inherit.
+    StartFailure prepare(const Options& options, const Inherited& inherited, int job_fd, uint64_t token);
 
     // Returns once the PE runs the program. Cost: about half a millisecond.
     StartFailure start(int pe, Started* started);

@@ -6,11 +6,14 @@
 #include "os/monitor_wait.h"
 #include "os/topology.h"
 
+#include <dlfcn.h>
 #include <getopt.h>
 #include <heddle/constants.h>
 #include <heddle/request.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include <algorithm>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -58,6 +61,39 @@ std::string monitor_text(const heddle::os::Monitor* monitor) {
     return monitor->name + (limits.empty() ? "" : " (" + limits + ")");
 }
 
+// Of a plugin of the installation that this program is in, or why it cannot be loaded.
+struct Plugin {
+    void* library = nullptr;
+    std::string reason;
+};
+Plugin plugin(const char* file) {
+    char self[PATH_MAX] = "";
+    if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0)
+        return {nullptr, "it cannot be found without /proc"};
+    std::string path = self;
+    for (int up = 0; up < 2; ++up) path.erase(std::min(path.rfind('/'), path.size()));
+    Plugin found = {dlopen((path + "/" HEDDLE_LIBRARY_FOLDER "/" + file).c_str(), RTLD_LAZY | RTLD_LOCAL), ""};
+    if (!found.library)
+        found.reason = dlerror();
+    return found;
+}
+
+std::string network_text() {
+    const Plugin ucx = plugin("libheddle_ucx.so");
+    if (!ucx.library)
+        return "none: " + ucx.reason;
+    void* const library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_LOCAL);
+    if (!library)
+        return std::string("none: ") + dlerror();
+    const auto version = reinterpret_cast<const char* (*)()>(dlsym(library, "ucp_get_version_string"));
+    return std::string("UCX ") + (version ? version() : "of an unknown version");
+}
+
+std::string launchers_text() {
+    const Plugin pmix = plugin("libheddle_pmix.so");
+    return pmix.library ? "those that speak PMIx: mpirun, prterun, srun" : "none: " + pmix.reason;
+}
+
 void print_paths(const heddle::base::Settings& settings) {
     const int fd = heddle::os::create_memory("heddle-info", heddle::os::page_bytes());
     const auto* monitor = heddle::os::find_monitor(static_cast<heddle::os::MonitorChoice>(settings.monitor));
@@ -68,7 +104,8 @@ void print_paths(const heddle::base::Settings& settings) {
     printf("  waiting            spin, %s, yield, sleep\n", monitor_text(monitor).c_str());
     printf("  contexts           %d bytes each, none per PE; 32 bytes per PE once for each team that has one\n",
            HEDDLE_CONTEXT_BYTES);
-    printf("  between nodes      none: this version runs on one node\n");
+    printf("  between nodes      %s\n", network_text().c_str());
+    printf("  other launchers    %s\n", launchers_text().c_str());
     if (fd >= 0)
         close(fd);
 }

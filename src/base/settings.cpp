@@ -92,10 +92,12 @@ bool parse_number(const char* text, uint64_t* value, const char** right) {
 // Names of ours that are no settings: between launcher and PE, of tools, of builds and tests; and those that modules of
 // a cluster set for whatever they load.
 constexpr const char* kOtherNames[] = {
-    "HEDDLE_PE",     "HEDDLE_JOB_FD",  "HEDDLE_LIFELINE_FD",   "HEDDLE_HANDED_OVER", "HEDDLE_JOINED",
-    "HEDDLE_CC",     "HEDDLE_CXX",     "HEDDLE_BUILD",         "HEDDLE_BUILD_TESTS", "HEDDLE_SANITIZER",
-    "HEDDLE_SOURCE", "HEDDLE_DIR",     "HEDDLE_BUILD_FUZZERS", "HEDDLE_HOME",        "HEDDLE_ROOT",
-    "HEDDLE_PREFIX", "HEDDLE_VERSION", "HEDDLE_LIB",           "HEDDLE_INC",
+    "HEDDLE_PE",        "HEDDLE_JOB_FD", "HEDDLE_LIFELINE_FD", "HEDDLE_HANDED_OVER",
+    "HEDDLE_JOINED",    "HEDDLE_JOB",    "HEDDLE_WAS_PE",      "HEDDLE_ALL_TESTS",
+    "HEDDLE_CC",        "HEDDLE_CXX",    "HEDDLE_BUILD",       "HEDDLE_BUILD_TESTS",
+    "HEDDLE_SANITIZER", "HEDDLE_SOURCE", "HEDDLE_DIR",         "HEDDLE_BUILD_FUZZERS",
+    "HEDDLE_HOME",      "HEDDLE_ROOT",   "HEDDLE_PREFIX",      "HEDDLE_VERSION",
+    "HEDDLE_LIB",       "HEDDLE_INC",
 };
 constexpr const char* kPrefixOfTests = "HEDDLE_TEST_";
 

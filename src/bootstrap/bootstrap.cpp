@@ -25,6 +25,7 @@ namespace {
 
 constexpr size_t kErrorBytes = 256;
 constexpr const char* kCardKey = "heddle.card";
+constexpr const char* kEnvWasPe = "HEDDLE_WAS_PE";  // PID:PE:PES of the last PE in the line of processes
 
 // The number in an environment variable, or -1.
 int env_number(const char* name) {
@@ -36,23 +37,98 @@ int env_number(const char* name) {
     return *end == '\0' && number >= 0 && number < (1 << 30) ? static_cast<int>(number) : -1;
 }
 
-bool join_launcher(int fd, char* error, size_t error_bytes) {
+// The launcher's process and its page's token; 0 and 0 where the environment has none.
+struct Launcher {
+    int pid = 0;
+    uint64_t token = 0;
+};
+Launcher launcher_of_environment() {
+    Launcher launcher;
+    const char* const text = getenv(kEnvJob);
+    unsigned long long token = 0;
+    if (!text || sscanf(text, "%d:%llu", &launcher.pid, &token) != 2)
+        return {};
+    launcher.token = token;
+    return launcher;
+}
+
+constexpr size_t kPathBytes = 64;
+void path_of(int pid, int fd, char (&path)[kPathBytes]) {
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
+}
+
+// What a descriptor turned out to be; page: mapped, where it is the launcher's.
+struct Candidate {
+    bool is_memory = false;  // there is some page
+    bool is_ours = false;
+    JobPage* page = nullptr;
+};
+Candidate look_at(int fd, const Launcher& launcher) {
+    Candidate it;
     struct stat status;
-    const int pe = env_number(kEnvPe);
-    if (fstat(fd, &status) != 0 || static_cast<size_t>(status.st_size) < sizeof(JobPage)) {
-        snprintf(error, error_bytes, "%s=%d is not the launcher's memory: start the program with oshrun, or unset it",
-                 kEnvJobFd, fd);
-        return false;
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || static_cast<size_t>(status.st_size) < sizeof(JobPage))
+        return it;
+    auto* const head = static_cast<JobPage*>(os::map_shared(fd, 0, os::page_bytes()));
+    if (!head)
+        return it;
+    it.is_memory = true;
+    it.is_ours = head->magic == kJobPageMagic && (launcher.pid == 0 || head->token == launcher.token);
+    const int n_pes = static_cast<int>(head->n_pes);
+    os::unmap(head, os::page_bytes());
+    if (it.is_ours)
+        it.page = static_cast<JobPage*>(os::map_shared(fd, 0, job_page_bytes(n_pes)));
+    return it;
+}
+
+// The memory, from the descriptor that was inherited; or, where that was closed on the way here and may be another file
+// now, from the launcher's own. *fd: of the memory. Null with the reason in error.
+JobPage* open_page(const Launcher& launcher, int* fd, char* error, size_t error_bytes) {
+    const int inherited = *fd;
+    const Candidate own = look_at(inherited, launcher);
+    if (own.page) {
+        fcntl(inherited, F_SETFD, FD_CLOEXEC);  // programs that a PE starts are no PEs
+        return own.page;
     }
-    auto* page = static_cast<JobPage*>(os::map_shared(fd, 0, os::page_bytes()));
-    if (!page || page->magic != kJobPageMagic) {
+    if (launcher.pid != 0) {
+        char path[kPathBytes];
+        path_of(launcher.pid, inherited, path);
+        *fd = open(path, O_RDWR | O_CLOEXEC);
+        if (const Candidate theirs = look_at(*fd, launcher); theirs.page)
+            return theirs.page;
+        snprintf(error, error_bytes,
+                 "%s=%d is not the launcher's memory (closed on the way here?), nor is it to be had as %s: right would "
+                 "be the oshrun of this Heddle, and a way from it to this PE that leaves descriptors open, or /proc",
+                 kEnvJobFd, inherited, path);
+        if (*fd >= 0)
+            close(*fd);
+    } else if (own.is_memory && !own.is_ours) {
         snprintf(error, error_bytes, "the launcher's memory is of another version of Heddle: use its own oshrun");
-        return false;
+    } else {
+        snprintf(error, error_bytes, "%s=%d is not the launcher's memory: start the program with oshrun, or unset it",
+                 kEnvJobFd, inherited);
     }
+    return nullptr;
+}
+
+// The lifeline as it was inherited, or else the launcher's own.
+os::Lifeline die_with_launcher(int fd, int launcher) {
+    char path[kPathBytes], theirs[kPathBytes];
+    path_of(getpid(), fd, path);
+    path_of(launcher, fd, theirs);
+    struct stat own, other;
+    if (stat(path, &own) != 0 || !S_ISFIFO(own.st_mode) || (stat(theirs, &other) == 0 && other.st_ino != own.st_ino))
+        return os::die_with(theirs, launcher);
+    return os::die_with(path, launcher);
+}
+
+bool join_launcher(int fd, char* error, size_t error_bytes) {
+    const int pe = env_number(kEnvPe);
+    const Launcher launcher = launcher_of_environment();
+    JobPage* const page = open_page(launcher, &fd, error, error_bytes);
+    if (!page)
+        return false;
     const int n_pes = static_cast<int>(page->n_pes);
-    os::unmap(page, os::page_bytes());
-    page = static_cast<JobPage*>(os::map_shared(fd, 0, job_page_bytes(n_pes)));
-    if (!page || pe < 0 || pe >= n_pes) {
+    if (pe < 0 || pe >= n_pes) {
         snprintf(error, error_bytes, "%s=%d is wrong: the job has PEs 0 to %d", kEnvPe, pe, n_pes - 1);
         return false;
     }
@@ -62,14 +138,19 @@ bool join_launcher(int fd, char* error, size_t error_bytes) {
         snprintf(error, error_bytes, "process %d is PE %d already: one process per PE may call shmem_init", nobody, pe);
         return false;
     }
-    const int lifeline = env_number(kEnvLifelineFd);
-    if (lifeline >= 0 && !os::die_with(lifeline)) {
-        snprintf(error, error_bytes, "oshrun is gone");
+    const os::Lifeline lifeline = die_with_launcher(env_number(kEnvLifelineFd), launcher.pid);
+    if (lifeline != os::Lifeline::kHeld) {
+        snprintf(error, error_bytes,
+                 lifeline == os::Lifeline::kGone
+                     ? "oshrun is gone"
+                     : "this PE would outlive oshrun, whose pipe cannot be opened by way of /proc: %s; right would be "
+                       "/proc, or a program that oshrun starts itself, without a script",
+                 strerror(errno));
         return false;
     }
-    job.lifeline = lifeline;
-    job.lifeline_file = os::identify(lifeline);
-    fcntl(fd, F_SETFD, FD_CLOEXEC);  // programs that a PE starts are no PEs
+    job.launcher_pid = launcher.pid;
+    job.lifeline = env_number(kEnvLifelineFd);
+    job.lifeline_file = os::identify(job.lifeline);
     unsetenv(kEnvJobFd);
     job.pe = job.slot = pe;
     job.n_pes = job.n_slots = n_pes;
@@ -81,7 +162,23 @@ bool join_launcher(int fd, char* error, size_t error_bytes) {
     return true;
 }
 
+// A PE's process that has become another program by exec is not that PE any more: it would be a job of one, as would
+// be the others. A child of a PE may be that.
+bool was_pe(char* error, size_t error_bytes) {
+    const char* const text = getenv(kEnvWasPe);
+    int pid = 0, pe = 0, n_pes = 0;
+    if (!text || sscanf(text, "%d:%d:%d", &pid, &pe, &n_pes) != 3 || pid != getpid())
+        return false;
+    snprintf(error, error_bytes,
+             "this process was PE %d of %d before it called exec: a second program cannot be a PE of that job; right "
+             "would be a job for each program, or, for a job of one PE, a child process or no %s",
+             pe, n_pes, kEnvWasPe);
+    return true;
+}
+
 bool join_alone(char* error, size_t error_bytes) {
+    if (was_pe(error, error_bytes))
+        return false;
     if (const char* launcher = getenv(kEnvHandedOver)) {
         snprintf(error, error_bytes,
                  "%s did not tell this PE who it is (PMIX_RANK is unset): oshrun --hosts needs one that speaks PMIx",
@@ -151,6 +248,11 @@ bool join(char* error, size_t error_bytes) {
             return false;
         job.memory_file = os::identify(job.memory_fd);
         unsetenv(kEnvHandedOver);  // programs that a PE starts are no PEs
+        if (job.has_launcher) {
+            char text[kPathBytes];
+            snprintf(text, sizeof text, "%d:%d:%d", getpid(), job.pe, job.n_pes);
+            setenv(kEnvWasPe, text, 1);
+        }
         number_nodes(static_cast<int>(std::min<uint64_t>(base::settings.node_pes, kMaxPes)));
     }
     return true;
@@ -161,8 +263,8 @@ void begin_child() {
         return;
     const bool has_file = os::identify(job.memory_fd) == job.memory_file;
     os::make_private(job.page, job_page_bytes(static_cast<int>(job.page->n_pes)), has_file ? job.memory_fd : -1, 0);
-    if (job.lifeline >= 0 && os::identify(job.lifeline) == job.lifeline_file && !os::die_with(job.lifeline) &&
-        os::has_hung_up(job.lifeline))
+    if (job.lifeline >= 0 && os::identify(job.lifeline) == job.lifeline_file &&
+        die_with_launcher(job.lifeline, job.launcher_pid) == os::Lifeline::kGone)
         kill(getpid(), SIGKILL);
 }
 
@@ -233,6 +335,19 @@ void request_exit(ExitRequest request, int status) {
                                            std::memory_order_relaxed);
 }
 
+bool is_ending() {
+    return job.page->exit.load(std::memory_order_relaxed) != 0;  // only whether to wait for others
+}
+
+void part_from_launcher() {
+    const LauncherApi* const launcher = job.launcher;
+    if (!launcher ||
+        static_cast<PeState>(job.own_record().state.load(std::memory_order_relaxed)) != PeState::kFinalized)
+        return;
+    job.launcher = nullptr;
+    launcher->finalize();
+}
+
 void end_launched_job(int status) {
     if (job.launcher)
         job.launcher->abort(status, "");
@@ -248,6 +363,7 @@ void show_wait(const char* function, const void* address) {
     // Relaxed: the launcher reads this only to tell a person, and mixed letters do no harm.
     for (size_t i = 0; i < PeRecord::kNameWords; ++i) record.wait_name[i].store(words[i], std::memory_order_relaxed);
     record.wait_address.store(reinterpret_cast<uint64_t>(address), std::memory_order_relaxed);
+    record.wait_step.store(0, std::memory_order_relaxed);
     record.wait_since_ns.store(function ? os::now_ns() : 0, std::memory_order_relaxed);
 }
 

@@ -38,6 +38,7 @@ struct Job {
     uint64_t token = 0;      // of the job: what comes over the network without it is refused
     bool as_thread = false;  // PEs are threads of this process and share every mapping (tests)
     uint32_t barriers = 0;   // passed so far
+    int launcher_pid = 0;    // oshrun's; 0: another launcher, or none
     int lifeline = -1;       // the end of a pipe that closes with oshrun; -1: none, or another launcher
     os::FileId lifeline_file;
 
@@ -81,6 +82,11 @@ size_t card_of(int pe, char* card, char* error, size_t error_bytes);
 
 // Asks the launcher to end the job. The first request of a job wins.
 void request_exit(ExitRequest request, int status);
+// True when the job ends: somebody has asked for it, or the launcher has other reasons.
+bool is_ending();
+// The process ends: where another launcher than oshrun runs the job, a PE that has finalized needs it no more, and ends
+// well. Repeatable.
+void part_from_launcher();
 // Where another launcher than oshrun runs the job, makes it end all PEs, this one among them. Any thread.
 void end_launched_job(int status);
 

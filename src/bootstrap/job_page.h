@@ -16,7 +16,7 @@
 
 namespace heddle::bootstrap {
 
-constexpr uint64_t kJobPageMagic = 0x33656c6464656800;  // "heddle3" as bytes, last first
+constexpr uint64_t kJobPageMagic = 0x34656c6464656800;  // "heddle4" as bytes, last first
 constexpr size_t kCpuWords = 16;
 constexpr int kMaxPes = 4096;  // on one node: far above what can run, small enough that tables of lines stay small
 
@@ -25,12 +25,16 @@ constexpr const char* kEnvPe = "HEDDLE_PE";         // its number
 constexpr const char* kEnvJobFd = "HEDDLE_JOB_FD";  // descriptor of the node's memory, inherited
 constexpr const char* kEnvLifelineFd =
     "HEDDLE_LIFELINE_FD";  // read end of the launcher's pipe, inherited (os/process.h)
+// The launcher's process and the page's token, PID:TOKEN: for a PE whose descriptors were closed on the way to it. The
+// launcher has them under the same numbers.
+constexpr const char* kEnvJob = "HEDDLE_JOB";
 
 constexpr const char* kEnvHandedOver = "HEDDLE_HANDED_OVER";  // the launcher that oshrun asked to start the PEs
 
 enum class PeState : uint32_t {
     kAbsent,   // has not called shmem_init (a shell script, or not one of ours)
     kRunning,  // between init and finalize
+    kLeaving,  // in its last finalize, or past main: waits for the others
     kFinalized,
 };
 
@@ -38,6 +42,7 @@ enum class ExitRequest : uint32_t {
     kNone,
     kGlobalExit,  // shmem_global_exit(status) by exit_pe
     kFatal,       // exit_pe ended itself with a message
+    kLauncher,    // the launcher ends the job: nobody need wait for the others any more
 };
 
 // A request to end the job: who, why, and the status that the launcher returns. Packed as one word, so that it appears
@@ -71,6 +76,13 @@ struct alignas(64) PeRecord {
     std::atomic<uint64_t> wait_since_ns;
     std::atomic<uint64_t> wait_address;
     std::atomic<uint64_t> wait_name[kNameWords];
+    // For PEs that leave (team/leaving.h). Written while one does: how often this PE has looked in vain, in a wait that
+    // none but another PE can end; and the step of a collective that it has come to and waits in.
+    std::atomic<uint32_t> looks;
+    std::atomic<uint64_t> wait_step;
+    // When it leaves itself: how many steps of the world's room it has begun, and whether it ought to have called
+    // shmem_finalize.
+    std::atomic<uint64_t> left;
 };
 
 // How a PE is reached over the network. Written by its PE once, ahead of a barrier; no memory until then.
@@ -92,6 +104,8 @@ struct JobPage {
     std::atomic<uint64_t> exit;        // an Exit, packed; the first to change it from 0 wins
     uint64_t token;                    // of this job, drawn at random
     std::atomic<uint32_t> lost_rails;  // of the network, a bit each (HEDDLE_RAIL_LOSS)
+    std::atomic<uint32_t> leaving;     // PEs that wait for the others to leave, too (team/leaving.h)
+    std::atomic<uint32_t> told;        // one of them has said why the job cannot end well
     sync::Meeting meeting;             // the bootstrap's barrier
 
     PeRecord* records() { return reinterpret_cast<PeRecord*>(this + 1); }

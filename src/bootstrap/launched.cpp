@@ -54,14 +54,6 @@ void launcher_lost() {
     _exit(1);
 }
 
-// At exit: a PE that has finalized ends well. A fork's child is no PE.
-void leave() {
-    const PeRecord& mine = job.own_record();
-    if (mine.pid.load(std::memory_order_relaxed) == getpid() &&
-        mine.state.load(std::memory_order_relaxed) == static_cast<uint32_t>(PeState::kFinalized))
-        job.launcher->finalize();
-}
-
 const LauncherApi* load_plugin(char* error, size_t error_bytes) {
     void* const library = os::load_plugin(kPlugin);
     const void* const api = library ? dlsym(library, "heddle_launcher_1") : nullptr;
@@ -195,7 +187,6 @@ bool join_launched(char* error, size_t error_bytes) {
     job.cores = cores_of_page();
     job.has_launcher = true;
     setenv(kEnvJoined, own_name().c_str(), 1);
-    atexit(leave);
     return true;
 }
 

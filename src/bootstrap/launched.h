@@ -13,7 +13,8 @@ namespace heddle::bootstrap {
 bool is_launched();
 
 // Fills `job` but for the numbers of the nodes. False with the reason in error. The launcher is left when the process
-// exits, so that shmem_init may follow shmem_finalize; an exit without shmem_finalize is a failure to the launcher.
+// exits (part_from_launcher), so that shmem_init may follow shmem_finalize; an end without it is a failure to the
+// launcher.
 bool join_launched(char* error, size_t error_bytes);
 
 }  // namespace heddle::bootstrap

@@ -1,23 +1,39 @@
 #include "collective/across.h"
 
+#include "base/error.h"
 #include "collective/step.h"
+#include "collective/sync.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace heddle::collective {
 
 namespace {
 
-// The leaders meet (dissemination: Hensgen, Finkel, Manber 1988), and find whether `mine` was on all of them.
-bool leaders_meet(const team::Span& span, const Step& step, bool mine) {
+// What a leader tells another in a meeting: what all have, of whom it has heard.
+struct Word {
+    // What they met in; nothing when not all are in the same. The data of another collective, read as a word, has
+    // neither of these numbers.
+    static constexpr uint32_t kMeeting = 0x7465656d, kParting = 0x74726170, kNothing = 0;
+
+    uint32_t kind = kMeeting;
+    uint32_t agree = true;
+    int32_t first = INT32_MAX;
+};
+
+// The leaders meet (dissemination: Hensgen, Finkel, Manber 1988), and find what was on all of them.
+Word leaders_meet(const team::Span& span, const Step& step, Word mine) {
     for (int distance = 1, round = 0; distance < span.n_nodes; distance *= 2, ++round) {
         const int to = (span.node + distance) % span.n_nodes,
                   from = (span.node + span.n_nodes - distance) % span.n_nodes;
         const auto which = static_cast<uint32_t>(round);
         step.send(span.leader(to), which, &mine, sizeof mine);
-        bool theirs = false;
+        Word theirs = {};
         step.read(span.leader(from), which, &theirs, sizeof theirs);
-        mine = mine && theirs;
+        mine.kind = theirs.kind == mine.kind ? mine.kind : Word::kNothing;
+        mine.agree = mine.agree && theirs.agree;
+        mine.first = std::min(mine.first, theirs.first);
     }
     return mine;
 }
@@ -27,8 +43,11 @@ bool leaders_meet(const team::Span& span, const Step& step, bool mine) {
 void meet_across(Entered& entered) {
     const Step step(entered);
     meet_here(entered);
-    if (is_leader(entered))
-        leaders_meet(*entered.team.span, step, true);
+    if (is_leader(entered) && leaders_meet(*entered.team.span, step, {}).kind != Word::kMeeting)
+        base::fatal(
+            entered.call.function,
+            "PEs of another node leave (shmem_finalize, exit, or the end of main), or are in another collective: "
+            "right would be the same collectives on all members");
     meet_here(entered);
 }
 
@@ -38,13 +57,30 @@ bool all_agree(Entered& entered, bool mine) {
     const Step step(entered);
     bool all = mine;
     if (is_leader(entered)) {
-        all = leaders_meet(*entered.team.span, step, mine);
+        all = leaders_meet(*entered.team.span, step, {Word::kMeeting, mine, INT32_MAX}).agree != 0;
         memcpy(team::next_note(entered.place), &all, sizeof all);
     }
     const uint32_t told = entered.place.count + 1;
     meet_here(entered);
     memcpy(&all, entered.place.note(0, told), sizeof all);
     return all;
+}
+
+// With as many steps as meet_across has.
+bool part(const Call& call, int32_t* first) {
+    Entered entered(call, SHMEM_TEAM_WORLD, {});
+    const Step step(entered);
+    meet_here(entered);
+    Word word = {Word::kParting, true, *first};
+    if (is_leader(entered)) {
+        word = leaders_meet(*entered.team.span, step, word);
+        memcpy(team::next_note(entered.place), &word, sizeof word);
+    }
+    const uint32_t told = entered.place.count + 1;
+    meet_here(entered);
+    memcpy(&word, entered.place.note(0, told), sizeof word);
+    *first = word.first;
+    return word.kind == Word::kParting;
 }
 
 bool is_unanimous(Entered& entered, bool mine) {

@@ -14,6 +14,7 @@ void Step::post(int to_rank, uint64_t key, const void* data, size_t bytes) const
 
 size_t Step::take(int from_rank, uint64_t key, void* data, size_t bytes) const {
     size_t length = 0;
+    const progress::AtStep here(entered_.team.span->word_of(number_));
     progress::wait_for_stores(entered_.call.function, entered_.team.span, [&] {
         return fabric::network->mailbox().take(key, static_cast<uint32_t>(from_rank), data, bytes, &length);
     });

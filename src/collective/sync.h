@@ -10,6 +10,10 @@ void sync_all(const Call& call);
 // sync_all, and all operations on the default context before are complete (quiet).
 void barrier_all(const Call& call);
 
+// The last meeting of a world that spans nodes, none of whose PEs on this one is in anything else any more. *first: the
+// lowest of the numbers that PEs bring along. False when another node's PEs met in another collective.
+bool part(const Call& call, int32_t* first);
+
 int sync(const Call& call, const Group& group);
 // sync, and all operations on the default context before are complete.
 int barrier(const Call& call, const Group& group);

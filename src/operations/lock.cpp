@@ -106,8 +106,9 @@ void await_turn(const char* function, Word& node) {
             continue;
         // One word holds both bits, so either hand_on sees kSleeping or the kernel sees kWaiting gone.
         const uint32_t seen = node.fetch_or(kSleeping, std::memory_order_relaxed) | kSleeping;
+        const timespec until = steps.next_look();
         if (seen & kWaiting)
-            os::futex_wait(&node, seen, nullptr);
+            os::futex_wait(&node, seen, &until);
     }
 }
 

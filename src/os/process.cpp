@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,21 +13,24 @@
 
 namespace heddle::os {
 
-bool die_with(int lifeline) {
+Lifeline die_with(const char* path, int launcher) {
     // The owner of a descriptor's signal belongs to the open file, which all PEs inherit alike: each opens its own.
-    char path[32];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", lifeline);
     const int own = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (own < 0)
-        return false;
+    if (own < 0) {
+        const int error = errno;
+        int signal = 0;
+        prctl(PR_GET_PDEATHSIG, &signal);
+        errno = error;
+        return signal == SIGKILL && getppid() == launcher ? Lifeline::kHeld : Lifeline::kNone;
+    }
     if (fcntl(own, F_SETOWN, getpid()) != 0 || fcntl(own, F_SETSIG, SIGKILL) != 0 ||
         fcntl(own, F_SETFL, O_ASYNC | O_NONBLOCK) != 0) {
         close(own);
-        return false;
+        return Lifeline::kNone;
     }
     // A hang-up before O_ASYNC was set sends no signal.
     pollfd state = {own, POLLIN, 0};
-    return poll(&state, 1, 0) == 0;
+    return poll(&state, 1, 0) == 0 ? Lifeline::kHeld : Lifeline::kGone;
 }
 
 bool has_ended(int pid) {
@@ -41,11 +45,6 @@ bool has_ended(int pid) {
     close(fd);
     const char* const name_end = bytes > 0 ? strrchr(text, ')') : nullptr;  // the name itself may hold anything
     return name_end && (strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0);
-}
-
-bool has_hung_up(int lifeline) {
-    pollfd state = {lifeline, POLLIN, 0};
-    return poll(&state, 1, 0) > 0 && (state.revents & POLLHUP) != 0;
 }
 
 uint32_t count_threads() {

@@ -167,9 +167,10 @@ class Engine {
     // All work is done, and the background thread gone, when this returns. No other thread uses the engine meanwhile.
     void stop(const char* function);
 
-    // How many threads of the process are the engine's or the launcher's library's: not the program's.
-    uint32_t threads() const { return (started_.load(std::memory_order_relaxed) ? 1 : 0) + launcher_threads_; }
-    void set_launcher_threads(uint32_t threads) { launcher_threads_ = threads; }
+    // How many threads of the process are the engine's, or the launcher's library's or the network's: not the
+    // program's.
+    uint32_t threads() const { return (started_.load(std::memory_order_relaxed) ? 1 : 0) + other_threads_; }
+    void set_other_threads(uint32_t threads) { other_threads_ = threads; }
 
   private:
     enum class Rest : int { kNever, kSpin, kMonitor, kBlock };  // kNever: there is no background thread
@@ -191,7 +192,7 @@ class Engine {
     const uint64_t* const cpus_;
     const size_t cpu_words_;
     alignas(128) std::atomic<uint32_t> outstanding_{0};
-    uint32_t launcher_threads_ = 0;
+    uint32_t other_threads_ = 0;
     bool has_network_ = false;
     std::atomic<uint64_t> used_{0};  // a bit for each task that is taken
     std::atomic<uint64_t> open_{0};  // and for each with slices to claim

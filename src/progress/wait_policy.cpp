@@ -33,7 +33,15 @@ struct CountedThread {
 
 thread_local CountedThread counted_thread;
 
+thread_local int waits = 0;  // of this thread, one within the other
+
 }  // namespace
+
+constinit thread_local uint64_t AtStep::current_ = 0;
+
+bool is_waiting() {
+    return waits > 0;
+}
 
 void count_this_thread() {
     WaitPolicy* policy = wait_policy;
@@ -52,6 +60,7 @@ WaitSteps::WaitSteps(WaitPolicy& policy, const void* line)
 
 WaitSteps::WaitSteps(const char* function, const void* line, bool one_line)
     : policy_(wait_policy ? *wait_policy : before_init), function_(function), line_(line), start_ns_(os::now_ns()) {
+    ++waits;
     count_this_thread();
     phase_ = first_phase(one_line);
 }
@@ -67,6 +76,7 @@ WaitSteps::~WaitSteps() {
         wake_up();
     if (is_poller_)
         count_as_poller(false);
+    waits -= function_ != nullptr;
 }
 
 // Relaxed: who looks at the count looks again soon.
@@ -150,10 +160,9 @@ void WaitSteps::nap() {
 
 // Where nobody else polls a network, nothing rings for what it brings: then the sleep is a nap.
 void WaitSteps::rest_at_bell(uint32_t heard) {
-    if (!policy_.has_network || !policy_.alone.load(std::memory_order_relaxed))
-        return policy_.landed->sleep(heard + 1, nullptr);
     const uint64_t now = os::now_ns();
-    const timespec deadline = os::to_timespec(now + length_of_nap(now - start_ns_));
+    const bool naps = policy_.has_network && policy_.alone.load(std::memory_order_relaxed);
+    const timespec deadline = os::to_timespec(now + (naps ? length_of_nap(now - start_ns_) : look_in_ns_));
     policy_.landed->sleep(heard + 1, &deadline);
 }
 

@@ -52,6 +52,9 @@ struct WaitPolicy {
     void (*hand_over)() = nullptr;     // the last of these stops, and others are to take over; may be null
     // Shows where this thread waits (function, address), or that it no longer does (nullptr, nullptr). May be null.
     void (*show)(const char* function, const void* address) = nullptr;
+    // A thread that waits in `function` has looked in vain, and sleeps next. Returns after how many ns it is to look
+    // again at the latest. May be null.
+    uint64_t (*looked)(const char* function) = nullptr;
 
     // There is, or may be, something to make progress with.
     bool polls() const { return has_network || posted.load(std::memory_order_relaxed) != 0; }
@@ -81,6 +84,29 @@ inline bool poll() {
 
 // Counts the calling thread as one that runs in this PE, once; it is taken off when the thread ends.
 void count_this_thread();
+
+// True while the calling thread waits in the library: so in what interrupts it there.
+bool is_waiting();
+
+// The step of a collective that the calling thread waits in, as a word (team/team.h); 0: none. Not of a fiber.
+class AtStep {
+  public:
+    explicit AtStep(uint64_t step) : before_(current_) {
+        if (!Fiber::current())
+            current_ = step;
+    }
+    ~AtStep() {
+        if (!Fiber::current())
+            current_ = before_;
+    }
+    AtStep(const AtStep&) = delete;
+    AtStep& operator=(const AtStep&) = delete;
+    static uint64_t current() { return current_; }
+
+  private:
+    static constinit thread_local uint64_t current_;
+    const uint64_t before_;
+};
 
 // The phases of one wait that did not end at once.
 class WaitSteps {
@@ -113,12 +139,15 @@ class WaitSteps {
                     sched_yield();
                 break;
             case Phase::kSleep:
+                look_in_ns_ = policy_.looked && function_ ? policy_.looked(function_) : kLookNs;
                 return true;
         }
         advance();
         return false;
     }
 
+    // When the sleep that step has allowed ends at the latest.
+    timespec next_look() const { return os::to_timespec(os::now_ns() + look_in_ns_); }
     // One nap of a wait for a plain store, or for what the network brings.
     void nap();
     // The sleep of a wait for gate; false when it had better sleep on the gate, because nothing else can concern it.
@@ -135,6 +164,7 @@ class WaitSteps {
 
   private:
     enum class Phase { kSpin, kMonitor, kYield, kSleep };
+    static constexpr uint64_t kLookNs = 1000000000;
     static constexpr int kLooksPerClock = 32;  // pauses of about 10 ns each between two readings of the clock
 
     Phase first_phase(bool one_line) const;
@@ -153,11 +183,12 @@ class WaitSteps {
     uint64_t start_ns_;
     Phase phase_;
     uint64_t watch_ns_ = 1000;  // how long to watch the line at once: as long as it has waited, up to the phase's end
-    uint32_t landed_ = 0;       // the bell, as last heard
+    uint64_t look_in_ns_ = kLookNs;
+    uint32_t landed_ = 0;  // the bell, as last heard
     bool is_poller_ = false;
 };
 
-// Returns when ready(), which reads gate alone, is true; sleep() sleeps on the gate.
+// Returns when ready(), which reads gate alone, is true; sleep(until) sleeps on the gate, until then at the latest.
 template <class Ready, class Sleep>
 void wait_at_gate(const char* function, sync::Gate& gate, Ready ready, Sleep sleep) {
     if (ready())
@@ -169,7 +200,7 @@ void wait_at_gate(const char* function, sync::Gate& gate, Ready ready, Sleep sle
     WaitSteps steps(function, &gate, true);
     while (!ready()) {
         if (steps.step(ready) && !steps.sleep_at_bell(gate, ready))
-            sleep();
+            sleep(steps.next_look());
     }
 }
 
@@ -199,7 +230,9 @@ void wait_in_background(WaitPolicy& policy, sync::Gate& gate, uint32_t target, A
 
 // Returns when another thread or PE has opened gate to target or further.
 inline void wait_for_gate(const char* function, sync::Gate& gate, uint32_t target) {
-    wait_at_gate(function, gate, [&] { return gate.reached(target); }, [&] { gate.sleep(target, nullptr); });
+    wait_at_gate(
+        function, gate, [&] { return gate.reached(target); },
+        [&](const timespec& until) { gate.sleep(target, &until); });
 }
 
 // The same for a gate of the whole job, which whoever opens it may share no bells with this PE.
@@ -213,7 +246,8 @@ inline void wait_for_gate_of_job(const char* function, sync::Gate& gate, uint32_
         if (!steps.step(ready))
             continue;
         if (!wait_policy || !wait_policy->polls_asleep()) {
-            gate.sleep(target, nullptr);
+            const timespec until = steps.next_look();
+            gate.sleep(target, &until);
             continue;
         }
         const timespec deadline = os::to_timespec(os::now_ns() + kPollNs);
@@ -224,7 +258,9 @@ inline void wait_for_gate_of_job(const char* function, sync::Gate& gate, uint32_
 
 // Returns when gate is open to target, which it stays until this thread has seen it.
 inline void wait_until_gate_holds(const char* function, sync::Gate& gate, uint32_t target) {
-    wait_at_gate(function, gate, [&] { return gate.holds(target); }, [&] { gate.sleep_unless_holds(target, nullptr); });
+    wait_at_gate(
+        function, gate, [&] { return gate.holds(target); },
+        [&](const timespec& until) { gate.sleep_unless_holds(target, &until); });
 }
 
 // Returns when ready() does, which a peer brings about by a plain store to line. In a fiber: which rings the bell.

@@ -18,12 +18,14 @@
 #include "memory/symmetric.h"
 #include "operations/check.h"
 #include "operations/order.h"
-#include "os/clock.h"
 #include "os/memfd.h"
+#include "os/process.h"
 #include "os/topology.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
 #include "runtime/crash.h"
+#include "runtime/exit.h"
+#include "runtime/leaving.h"
 #include "runtime/network.h"
 #include "runtime/report.h"
 #include "runtime/runtime.h"
@@ -72,7 +74,18 @@ namespace {
 
 constexpr size_t kErrorBytes = 1024;
 
-HEDDLE_PE_LOCAL int references = 0;
+// What the program has called since the library was last started.
+struct Calls {
+    bool start_pes = false;
+    const char* init = "";  // shmem_init or shmem_init_thread, as it was called first
+    int inits = 0;
+    int finalizes = 0;
+
+    int references() const { return inits + start_pes - finalizes; }
+};
+HEDDLE_PE_LOCAL Calls calls;
+
+HEDDLE_PE_LOCAL uint32_t network_threads = 0;  // of this process, while there is a network; known once it has been open
 
 // Two threads of a PE may call init at once: one does the work, the other counts.
 class InitLock {
@@ -109,7 +122,7 @@ void become_forked_child() {
     close_hot_path();
     base::lifecycle = Lifecycle::kForkedChild;
     base::on_fatal = nullptr;
-    references = 0;
+    calls = {};
     bootstrap::begin_child();
 }
 
@@ -148,12 +161,13 @@ void start_waiting() {
     policy.node_cores = job.cores;
     policy.own_cores = static_cast<uint32_t>(os::usable_cores());
     policy.show = bootstrap::show_wait;
+    policy.looked = looked;
     policy.poll = poll_all;
     progress::count_this_thread();
     if (!progress::engine)
         progress::engine = new progress::Engine(policy, static_cast<progress::Overlap>(base::settings.overlap),
                                                 job.page->cpus, bootstrap::kCpuWords);
-    progress::engine->set_launcher_threads(job.launcher_threads);
+    progress::engine->set_other_threads(job.launcher_threads + network_threads);
 }
 
 // The PEs that share memory tell each other what they need, agree on one layout, and map it.
@@ -258,6 +272,7 @@ bool start(const char* function, char* error) {
     start_waiting();
     job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kRunning), std::memory_order_relaxed);
     prepare_output();
+    prepare_exit();
     if (!memory::symmetric && !build_memory(function, error))
         return false;
     report_crashes();
@@ -271,12 +286,17 @@ bool start(const char* function, char* error) {
     team::start_teams(job.pe, job.n_pes, job.nodes);
     collective::machine = {&collective::kernels_for(static_cast<collective::VectorUnit>(base::settings.vector)),
                            os::last_level_cache_bytes()};
+    const uint32_t threads = os::count_threads();
     if (job.n_nodes > 1 && !open_network(error, kErrorBytes))
         return false;
     bootstrap::barrier_of_world(
         function);  // nobody reaches a peer's memory before that peer has moved its static data there
     if (job.n_nodes > 1 && !serve_network(error, kErrorBytes))
         return false;
+    if (network_threads == 0) {
+        network_threads = os::count_threads() - threads;
+        progress::engine->set_other_threads(job.launcher_threads + network_threads);
+    }
     if (const char* reason = apply_progress(static_cast<progress::Progress>(base::settings.progress))) {
         snprintf(error, kErrorBytes, "HEDDLE_PROGRESS=%s cannot be: %s; right would be auto", getenv("HEDDLE_PROGRESS"),
                  reason);  // only what was asked for cannot be
@@ -288,9 +308,10 @@ bool start(const char* function, char* error) {
     return true;
 }
 
-void stop(const base::Call& call) {
+// True for the one PE of the job that is to tell of those that did not call shmem_finalize.
+bool stop(const base::Call& call, Leave how) {
     progress::engine->stop(call.function);
-    collective::barrier_all(call);
+    const bool tells = leave(call, how);
     if (fabric::network) {
         operations::settle_all(call.function);
         HEDDLE_DEBUG("network", "letters: %llu",
@@ -313,6 +334,7 @@ void stop(const base::Call& call) {
     delete memory::symmetric->allocator;
     memory::symmetric->allocator = nullptr;
     job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kFinalized), std::memory_order_release);
+    return tells;
 }
 
 // Before the lock, which a thread of the parent may have held.
@@ -321,16 +343,24 @@ void refuse_children(const char* function) {
         operations::require_running(function);
 }
 
-// Returns false with the reason in error. Repeatable: later calls only count.
+// Returns false with the reason in error. Repeatable: later calls only count, those of start_pes not even that.
 bool init(const char* function, char* error) {
-    if (references > 0) {
-        ++references;
-        return true;
+    const bool is_running = calls.references() > 0;
+    const bool is_start_pes = strcmp(function, "start_pes") == 0;
+    if (!is_running) {
+        if (!start(function, error))
+            return false;
+        calls = {};
+        calls.start_pes = is_start_pes;
     }
-    if (!start(function, error))
-        return false;
-    references = 1;
+    if (!is_start_pes && calls.inits++ == 0)
+        calls.init = function;
     return true;
+}
+
+const char* times(int count, char (&text)[16]) {
+    snprintf(text, sizeof text, "%d times", count);
+    return count == 0 ? "never" : count == 1 ? "once" : text;
 }
 
 }  // namespace
@@ -369,10 +399,27 @@ void finalize(const base::Call& call) {
     if (!operations::may_give_back(call.function))
         return;
     InitLock lock;
-    if (--references == 0)
-        stop(call);
-    else
+    operations::require_running(call.function);  // another thread may have been quicker
+    ++calls.finalizes;
+    if (calls.references() > 0)
         collective::barrier_all(call);
+    else
+        stop(call, Leave::kFinalize);
+}
+
+void finalize_at_exit() {
+    // Another thread that is in init or finalize stays there: the program ends.
+    if (base::lifecycle != Lifecycle::kRunning || bootstrap::is_ending())
+        return;
+    flush_output();
+    const base::Call call = {"shmem_finalize", nullptr};  // as those say who call it
+    if (!stop(call, calls.inits > calls.finalizes ? Leave::kUntold : Leave::kExit))
+        return;
+    char inits[16], finalizes[16];
+    base::report("exit",
+                 "the program has called %s %s and shmem_finalize %s: it was finalized at its end, which is "
+                 "deprecated; right would be a shmem_finalize for each %s",
+                 calls.init, times(calls.inits, inits), times(calls.finalizes, finalizes), calls.init);
 }
 
 }  // namespace heddle::runtime

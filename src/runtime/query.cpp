@@ -4,11 +4,11 @@
 #include "bootstrap/bootstrap.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
+#include "runtime/exit.h"
 #include "runtime/runtime.h"
 
 #include <heddle/constants.h>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -39,14 +39,7 @@ void global_exit(const char* function, int status) {
     signal(SIGTERM, SIG_IGN);  // which the launcher sends to all PEs
     bootstrap::request_exit(bootstrap::ExitRequest::kGlobalExit, status);
     if (bootstrap::job.launcher) {
-        // Another launcher may leave no time: what was printed is shown first, unless a thread holds the stream for
-        // ever.
-        for (FILE* stream : {stdout, stderr}) {
-            if (ftrylockfile(stream) == 0) {
-                fflush_unlocked(stream);
-                funlockfile(stream);
-            }
-        }
+        flush_output();  // another launcher may leave no time
         bootstrap::end_launched_job(status);
     }
     exit(status);

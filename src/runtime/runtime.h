@@ -16,6 +16,8 @@ namespace heddle::runtime {
 void init_or_die(const char* function);
 int init_thread(const char* function, int requested, int* provided);
 void finalize(const base::Call& call);
+// The last finalize of a program that ends without it (exit.h).
+void finalize_at_exit();
 void query_initialized(const char* function, int* initialized);
 void query_thread(const char* function, int* provided);
 [[noreturn]] void global_exit(const char* function, int status);

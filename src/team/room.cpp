@@ -91,7 +91,10 @@ bool is_watched() {
 }
 
 // Waits for a gate that every step of its kind opens.
-void await(const Call& call, sync::Gate& gate, uint32_t step) {
+void await(const Call& call, const Place& place, sync::Gate& gate, uint32_t step) {
+    if (gate.reached(step))
+        return;
+    const progress::AtStep here(word_of(place, step));
     if (is_watched())
         watch(call, gate, [&] { return gate.reached(step); });
     else
@@ -126,7 +129,7 @@ void meet_flat(const Call& call, Place& place, uint32_t step) {
 void meet_central(const Call& call, Place& place, uint32_t step) {
     sync::Meeting& meeting = *place.room.meeting;
     meeting.arrive(static_cast<uint32_t>(place.size()), step);
-    await(call, meeting.released, step);
+    await(call, place, meeting.released, step);
 }
 
 void meet_by_dissemination(const Call& call, Place& place, uint32_t step) {
@@ -134,7 +137,7 @@ void meet_by_dissemination(const Call& call, Place& place, uint32_t step) {
         const int partner = (place.rank + (1 << round)) % place.size();
         place.room.seats[partner].rounds[round].gate.open(step);
         // A partner may be one meeting ahead, never two: it cannot end the next one without this member.
-        await(call, place.room.seats[place.rank].rounds[round].gate, step);
+        await(call, place, place.room.seats[place.rank].rounds[round].gate, step);
     }
 }
 
@@ -173,6 +176,9 @@ uint32_t begin_telling(const Call& call, Place& place, uint32_t more) {
 void hear(const Call& call, Place& place, int from_rank, uint32_t step) {
     // A post may have been left at any older step, but is not opened to another before all have finished this one.
     sync::Gate& gate = place.room.seats[from_rank].posts[step % kDepth].gate;
+    if (gate.holds(step))
+        return;
+    const progress::AtStep here(word_of(place, step));
     if (is_watched())
         watch(call, gate, [&] { return gate.holds(step); });
     else

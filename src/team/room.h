@@ -142,6 +142,14 @@ inline void tell(Place& place, uint32_t step) {
 }
 void hear(const Call& call, Place& place, int from_rank, uint32_t step);
 
+// --- Steps as words, by which PEs tell each other where they wait; 0 is none.
+
+constexpr uint64_t kStepOfRoom = uint64_t{1} << 62;  // beside the room's index and the step; else of a team's Span
+
+inline uint64_t word_of(const Place& place, uint32_t step) {
+    return kStepOfRoom | static_cast<uint64_t>(place.room.index) << 32 | step;
+}
+
 // --- Rooms of a job.
 
 // Bytes of the shared area for so many PEs. It begins zeroed and stays valid across finalize and init.

@@ -316,6 +316,39 @@ void destroy(Team* team) {
     retire(team);
 }
 
+const Team* team_of_step(uint64_t word, bool on_this_node) {
+    const auto is_of = [&](const Team& team) {
+        if (word & kStepOfRoom)
+            return on_this_node && word_of(team.place, static_cast<uint32_t>(word)) == word;
+        return team.span && team.span->word_of(word) == word;
+    };
+    TeamsLock lock;
+    for (const Team* team : {&teams->world, &teams->shared})
+        if (is_of(*team))
+            return team;
+    const Team* found = nullptr;
+    for_each_created([&](const Team* team) {
+        if (team->alive && is_of(*team))
+            found = team;
+    });
+    for (const auto& bucket : teams->active_sets)
+        for (const ActiveSet* set = bucket.load(std::memory_order_relaxed); set && !found; set = set->next)
+            if (is_of(set->team))
+                found = &set->team;
+    return found;
+}
+
+Begun begun(const Team& team) {
+    return {team.place.count, team.span ? team.span->steps : 0};
+}
+
+int32_t steps_ahead(uint64_t word, const Begun& begun) {
+    if (word & kStepOfRoom)
+        return static_cast<int32_t>(static_cast<uint32_t>(word) - begun.in_room);
+    constexpr int kOthers = 32 - Span::kStepBits;  // shifted out and back, the difference gets its sign
+    return static_cast<int32_t>(static_cast<uint32_t>(word - begun.across) << kOthers) >> kOthers;
+}
+
 const heddle_peer* peers_of(Team* team, bool open) {
     if (team == &teams->world || (team == &teams->shared && !teams->nodes))
         return memory::symmetric->published;

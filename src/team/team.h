@@ -40,6 +40,11 @@ struct Span {
     uint64_t steps = 0;
     uint32_t splits = 0;
 
+    static constexpr int kStepBits = 22;  // of a step's word; beside 40 of the id
+
+    uint64_t word_of(uint64_t step) const {
+        return (id >> 24) << kStepBits | (step & ((uint64_t{1} << kStepBits) - 1)) | uint64_t{1} << 63;
+    }
     int count(int of_node) const { return begins[of_node + 1] - begins[of_node]; }
     int member(int of_node, int index) const { return members[begins[of_node] + index]; }
     int leader(int of_node) const { return members[begins[of_node]]; }
@@ -100,6 +105,16 @@ Team* create(const Members& members, int room, int num_contexts, uint64_t id = 0
 
 // This PE leaves the team for good.
 void destroy(Team* team);
+
+// The team of this PE that a step's word is of; null when none is. On its node: the word comes from a PE of this node.
+const Team* team_of_step(uint64_t word, bool on_this_node);
+// How many steps a PE has begun in a team; and how far the step of a word is ahead of them.
+struct Begun {
+    uint32_t in_room = 0;
+    uint64_t across = 0;
+};
+Begun begun(const Team& team);
+int32_t steps_ahead(uint64_t word, const Begun& begun);
 
 // The table of peers of the team's contexts, in the team's numbering; null when there is no address space for one.
 // open: its entries hold the peers' addresses, otherwise nothing (checked runs).

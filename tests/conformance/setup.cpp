@@ -3,6 +3,7 @@
 #include "check.h"
 #include "tables.h"
 
+#include <unistd.h>
 #include <climits>
 #include <cstdlib>
 
@@ -13,6 +14,7 @@ namespace {
 int initialised_value = 41;
 long zeroed[1000];
 int checked_before_init = 7;
+long passed_on;
 
 int initialized() {
     int answer = -5;
@@ -40,7 +42,12 @@ void nested() {
         init_by_threads_level(level);
     shmem_init();
     for (int i = 0; i < 4; ++i) {
+        // Each is a barrier: what was put before, by the slowest too, is there behind it.
+        if (pe == i % n_pes)
+            usleep(20000);
+        shmem_long_p(&passed_on, i + 1, (pe + 1) % n_pes);
         shmem_finalize();
+        CHECK_EQ(passed_on, i + 1);
         CHECK_EQ(initialized(), 1);
         CHECK_EQ(shmem_my_pe(), pe);
         shmem_barrier_all();

@@ -154,6 +154,62 @@ def test_deaths_by_the_signal_that_ends_the_job_are_not_blamed(oshrun, python):
     assert (result.status, result.err) == (130, ""), result
 
 
+FORWARDED = [signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGCONT]
+
+
+def test_harmless_signals_reach_the_pes(oshrun, python):
+    program = python("prog", SELF + "got = set()\n"
+                     f"for number in {[int(number) for number in FORWARDED]}:\n"
+                     "    signal.signal(number, lambda n, _: got.add(n))\n"
+                     "up()\nwhile len(got) < 4: time.sleep(0.01)\nprint(sorted(got), flush=True)\n")
+    process = oshrun.start("-n", 3, program)
+    oshrun.pids(3)
+    for number in FORWARDED:
+        process.send_signal(number)
+    result = oshrun.finish(process)
+    assert (result.status, result.err) == (0, ""), result
+    assert result.out == f"{sorted(map(int, FORWARDED))}\n" * 3, result
+
+
+def test_a_signal_that_no_pe_takes_ends_them(oshrun, python):
+    """As it would without a launcher."""
+    process = oshrun.start("-n", 2, python("prog", SELF + "up()\ntime.sleep(600)\n"))
+    oshrun.pids(2)
+    process.send_signal(signal.SIGUSR1)
+    result = oshrun.finish(process)
+    assert result.status == 128 + signal.SIGUSR1 and "was killed by signal 10" in result.messages[0], result
+    assert_all_gone(oshrun, 2)
+
+
+def state_of(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_stop_and_continue(oshrun, python):
+    """The job stops as a whole, and goes on."""
+    process = oshrun.start("-n", 2, python("prog", SELF + "up()\nwhile not os.path.exists('go'): time.sleep(0.01)\n"))
+    pids = oshrun.pids(2)
+    process.send_signal(signal.SIGTSTP)
+    assert wait_until(lambda: {state_of(pid) for pid in (*pids, process.pid)} == {"T"})
+    process.send_signal(signal.SIGCONT)
+    assert wait_until(lambda: "T" not in {state_of(pid) for pid in (*pids, process.pid)})
+    (oshrun.folder / "go").touch()
+    assert oshrun.finish(process).status == 0
+
+
+@pytest.mark.parametrize("grace,cleaned", [("30", True), ("0", False)])
+def test_grace(oshrun, python, grace, cleaned):
+    """Of PEs that take their time to end: with enough of it they do; without any they are killed at once."""
+    program = python("prog", SELF + "def clean(*_):\n    time.sleep(1.5)\n    print('clean', flush=True)\n    os._exit(0)\n"
+                     "signal.signal(15, clean)\nup()\ntime.sleep(600)\n")
+    process = oshrun.start("-n", 2, "--grace", grace, program)
+    oshrun.pids(2)
+    process.terminate()
+    result = oshrun.finish(process)
+    assert result.status == 143 and result.out == ("clean\n" * 2 if cleaned else ""), result
+    assert_all_gone(oshrun, 2)
+
+
 def test_nohup_is_respected(oshrun, python):
     process = oshrun.start("-n", 2, python("prog", SELF + "up()\nwhile not os.path.exists('go'): time.sleep(0.01)\n"),
                            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))

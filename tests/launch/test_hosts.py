@@ -101,6 +101,7 @@ def test_a_host_file_that_is_wrong(oshrun, path_with, tmp_path, text, message):
     (["--hosts", "a:2,b", "-n", "4", "p"], "-n 4: the hosts named have room for 3"),
     (["--hosts", "a", "--hosts", "b", "-n", "1", "p"], "the hosts are given twice"),
     (["--hosts", "a", "--timeout", "2.5", "-n", "1", "p"], "timeout 2.5 oshrun --hosts"),
+    (["--hosts", "a", "--grace", "3", "-n", "1", "p"], "--grace is for jobs on this machine"),
     (["--hosts", "a", "p"], "no number of PEs given"),
     (["--hosts", "a", "-n", "1"], "no program given"),
     (["--hostfile", "absent", "-n", "1", "p"], "--hostfile absent: No such file"),

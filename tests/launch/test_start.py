@@ -41,6 +41,8 @@ def test_bad_number_of_pes(oshrun, number):
     (["-n", "2", "--timeout", "5s", "true"], ["--timeout 5s: ", "number of seconds"]),
     (["-n", "2", "--timeout", "nan", "true"], ["--timeout nan: "]),
     (["-n", "2", "--timeout", "inf", "true"], ["--timeout inf: "]),
+    (["-n", "2", "--grace", "-1", "true"], ["--grace -1: ", "from 0"]),
+    (["-n", "2", "--grace", "soon", "true"], ["--grace soon: ", "number of seconds"]),
     (["-n", "2", "--bind", "socket", "true"], ["--bind socket: must be core or none"]),
     (["-n", "2", "--env", "NAME", "true"], ["--env NAME: must be NAME=VALUE"]),
     (["-n", "2", "--env", "=VALUE", "true"], ["--env =VALUE: must be NAME=VALUE"]),
@@ -52,7 +54,7 @@ def test_bad_input(oshrun, arguments, parts):
 def test_help_and_version(oshrun):
     result = oshrun.run("--help")
     assert result.status == 0 and result.err == ""
-    for option in ("-n N", "-np N", "--timeout", "--bind", "--tag-output", "--env", "--version", "1 MiB"):
+    for option in ("-n N", "-np N", "--timeout", "--grace", "--bind", "--tag-output", "--env", "--version", "1 MiB"):
         assert option in result.out
     assert all(len(line) <= 120 for line in result.out.splitlines())
     result = oshrun.run("--version")
@@ -173,7 +175,7 @@ print(hex(magic), pes, cores, cpus, len(page) % 4096, any(page[168:]), any(page[
 
 def test_job_page(oshrun, python):
     cpus = sorted(os.sched_getaffinity(0))
-    shown = f"0x33656c6464656800 3 {len(cpus)} {cpus} 0 False True\n"
+    shown = f"0x34656c6464656800 3 {len(cpus)} {cpus} 0 False True\n"
     assert oshrun.run("-n", 3, python("page", JOB_PAGE)).out == shown * 3
 
 

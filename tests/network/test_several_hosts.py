@@ -78,8 +78,22 @@ def test_exit_without_finalize(apart):
     assert result.status == 3 and ended(result), result
 
 
-def test_a_return_without_finalize_is_a_failure_and_hangs_nobody(apart):
-    result = apart.run("1+1", "./ends", "no_finalize")
+@pytest.mark.parametrize("shape", ["1+1", "2+1"])
+def test_a_return_without_finalize_is_one(apart, shape):
+    result = apart.run(shape, "./ends", "no_finalize")
+    assert result.status == 0 and ended(result), result
+    assert result.err.count("was finalized at its end, which is deprecated") == 1, result
+
+
+@pytest.mark.parametrize("shape", ["1+1", "2+1"])
+def test_an_end_while_others_are_in_a_barrier_is_a_failure_and_hangs_nobody(apart, shape):
+    result = apart.run(shape, "./ends", "leave")
+    assert result.status != 0 and ended(result), result
+    assert "right would be the same collectives on all" in result.err, result
+
+
+def test_an_end_past_finalize_is_a_failure_and_hangs_nobody(apart):
+    result = apart.run("1+1", "./ends", "_exit")
     assert result.status != 0 and ended(result), result
 
 

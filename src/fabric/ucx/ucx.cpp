@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <net/if.h>
+#include <ucs/debug/log_def.h>
 #include <unistd.h>
 #include <cstdarg>
 #include <cstdio>
@@ -106,6 +107,15 @@ void tune(ucp_config_t* config, const Options& options) {
         ucp_config_modify(config, "TLS", options.transports);
 }
 
+// What UCX says of sockets that fail: each time on_error is told, too, and what is to be said of a peer that does not
+// answer is said there, once, or not at all where the job ends. Whoever sets UCX_LOG_LEVEL hears it all.
+ucs_log_func_rc_t keep_quiet_of_sockets(const char* file, unsigned, const char*, ucs_log_level_t level,
+                                        const ucs_log_component_config_t*, const char*, va_list) {
+    const char* const slash = strrchr(file, '/');
+    return level == UCS_LOG_LEVEL_ERROR && strcmp(slash ? slash + 1 : file, "sock.c") == 0 ? UCS_LOG_FUNC_RC_STOP
+                                                                                           : UCS_LOG_FUNC_RC_CONTINUE;
+}
+
 // UCX's libraries, when they are loaded, read from the environment whether to put their own functions over mmap and its
 // relatives (needed for caches of registered memory alone; their mremap loses its last argument) and over the handlers
 // of a program's signals. So they are loaded here, behind words that tell them not to, and not with this plugin: its
@@ -125,6 +135,8 @@ bool load(char* error, size_t error_bytes) {
             unsetenv(word.name);
     if (!loaded)
         snprintf(error, error_bytes, "%s", dlerror());
+    else if (!getenv("UCX_LOG_LEVEL"))
+        ucs_log_push_handler(keep_quiet_of_sockets);
     return loaded;
 }
 

@@ -2,12 +2,19 @@
 #include "os/process.h"
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <cerrno>
 #include <csignal>
+#include <string>
 
 namespace heddle::os {
 namespace {
+
+std::string path_of(int fd) {
+    return "/proc/self/fd/" + std::to_string(fd);
+}
 
 TEST(DieWith, KillsWhenTheLastWriteEndCloses) {
     int lifeline[2], ready[2];
@@ -16,7 +23,7 @@ TEST(DieWith, KillsWhenTheLastWriteEndCloses) {
     const pid_t child = fork();
     if (child == 0) {
         close(lifeline[1]);
-        const char good = die_with(lifeline[0]) ? 'y' : 'n';
+        const char good = die_with(path_of(lifeline[0]).c_str(), 0) == Lifeline::kHeld ? 'y' : 'n';
         if (write(ready[1], &good, 1) != 1)
             _exit(1);
         sleep(30);
@@ -32,17 +39,34 @@ TEST(DieWith, KillsWhenTheLastWriteEndCloses) {
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
 }
 
-TEST(DieWith, IsFalseWhenTheLauncherIsGoneAlready) {
+// What die_with says in a child, which has asked to die with its parent (signal) or not (0).
+Lifeline in_child(const std::string& path, int launcher, int signal) {
+    const pid_t child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, signal);
+        _exit(static_cast<int>(die_with(path.c_str(), launcher)));
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << status;
+    return static_cast<Lifeline>(WEXITSTATUS(status));
+}
+
+TEST(DieWith, SeesThatTheLauncherIsGone) {
     int lifeline[2];
     ASSERT_EQ(pipe(lifeline), 0);
     close(lifeline[1]);
-    const pid_t child = fork();
-    if (child == 0)
-        _exit(die_with(lifeline[0]) ? 0 : 7);
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
-    EXPECT_FALSE(die_with(-1));
+    EXPECT_EQ(in_child(path_of(lifeline[0]), 0, 0), Lifeline::kGone);
+}
+
+TEST(DieWith, IsContentWithAParentThatTakesItAlong) {
+    const std::string nothing = "/proc/self/fd/987654";
+    EXPECT_EQ(in_child(nothing, getpid(), SIGKILL), Lifeline::kHeld);
+    EXPECT_EQ(in_child(nothing, getpid(), 0), Lifeline::kNone);
+    EXPECT_EQ(in_child(nothing, getpid(), SIGTERM), Lifeline::kNone);  // which may be ignored
+    EXPECT_EQ(in_child(nothing, getppid(), SIGKILL), Lifeline::kNone);
+    EXPECT_EQ(die_with(nothing.c_str(), 0), Lifeline::kNone);
+    EXPECT_EQ(errno, ENOENT);
 }
 
 }  // namespace

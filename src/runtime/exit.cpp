@@ -1,0 +1,61 @@
+#include "runtime/exit.h"
+
+#include "bootstrap/bootstrap.h"
+#include "progress/wait_policy.h"
+#include "runtime/runtime.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+#include <cstdio>
+#include <cstdlib>
+
+namespace heddle::runtime {
+
+namespace {
+
+pid_t process = 0;  // the one whose end is noticed
+bool ends_well = false;
+
+void finish() {
+    if (ends_well)
+        finalize_at_exit();
+    bootstrap::part_from_launcher();
+}
+
+// Loaded with the program, the library is ended behind the program, and ahead of what it has loaded itself.
+bool is_loaded_with_program() {
+    return dlsym(RTLD_DEFAULT, "shmem_init") != nullptr;  // what dlopen loads is seen there only when asked for
+}
+
+void exit_begins(int status, void*) {
+    if (getpid() != process)
+        return;
+    ends_well = status == 0 && !progress::is_waiting();
+    if (!is_loaded_with_program())
+        finish();
+}
+
+__attribute__((destructor)) void library_ends() {
+    if (process != 0 && getpid() == process)
+        finish();
+}
+
+}  // namespace
+
+void prepare_exit() {
+    if (process != 0 || bootstrap::job.as_thread)
+        return;
+    process = getpid();
+    on_exit(exit_begins, nullptr);
+}
+
+void flush_output() {
+    for (FILE* stream : {stdout, stderr}) {
+        if (ftrylockfile(stream) == 0) {
+            fflush_unlocked(stream);
+            funlockfile(stream);
+        }
+    }
+}
+
+}  // namespace heddle::runtime

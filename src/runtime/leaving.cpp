@@ -1,0 +1,289 @@
+#include "runtime/leaving.h"
+
+#include "base/error.h"
+#include "bootstrap/bootstrap.h"
+#include "collective/sync.h"
+#include "fabric/network.h"
+#include "operations/order.h"
+#include "os/clock.h"
+#include "os/process.h"
+#include "progress/engine.h"
+#include "progress/wait_policy.h"
+#include "team/team.h"
+
+#include <heddle/constants.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+namespace heddle::runtime {
+
+namespace {
+
+using bootstrap::job;
+using bootstrap::PeRecord;
+using bootstrap::PeState;
+
+constexpr uint64_t kMillisecondNs = 1000000;
+constexpr uint64_t kSeldomNs = 500 * kMillisecondNs;  // between looks of a sleeper: nobody leaves
+constexpr uint64_t kOftenNs = 20 * kMillisecondNs;    // somebody does
+constexpr uint64_t kTellNs = 10000 * kMillisecondNs;  // until a wait that may be right is told of
+
+// PeRecord::left: how many steps the PE has begun in the world, in its node's room and across nodes.
+constexpr int kCountBits = 31;
+constexpr uint64_t kCount = (uint64_t{1} << kCountBits) - 1;
+constexpr uint64_t kIsUntold = uint64_t{1} << 63;
+
+uint64_t word_of(const team::Begun& begun) {
+    return (begun.in_room & kCount) | (begun.across & kCount) << kCountBits;
+}
+
+struct FunctionName {
+    char text[PeRecord::kNameWords * sizeof(uint64_t) + 1] = {};
+};
+
+FunctionName where_it_waits(const PeRecord& record) {
+    FunctionName name;
+    for (size_t i = 0; i < PeRecord::kNameWords; ++i) {
+        const uint64_t word = record.wait_name[i].load(std::memory_order_relaxed);  // see show_wait
+        memcpy(name.text + i * sizeof word, &word, sizeof word);
+    }
+    return name;
+}
+
+class Leaving {
+  public:
+    Leaving(const base::Call& call, Leave how);
+    ~Leaving();
+    Leaving(const Leaving&) = delete;
+    Leaving& operator=(const Leaving&) = delete;
+
+    // The first PE here that ought to have called shmem_finalize; INT32_MAX when none ought to.
+    int32_t first_untold() const;
+    void look();
+    // How this PE came to leave, for messages.
+    const char* what_it_did() const {
+        return how_ == Leave::kFinalize ? "is in shmem_finalize" : "has returned from main or called exit";
+    }
+    // Says why the job cannot end well, unless another PE has, and ends this one.
+    [[noreturn]] void give_up(const char* format, ...) const __attribute__((format(printf, 2, 3)));
+
+  private:
+    struct Seen {  // of a PE that does not leave, at the beginning of a round
+        uint64_t since_ns = 0;
+        uint32_t looks = 0;
+    };
+    static constexpr int kRounds = 2;      // in the second nothing is on its way that was sent before the first
+    static constexpr uint32_t kLooks = 2;  // of each PE in a round: one of them began in it
+
+    void name_one_that_is_ahead() const;
+    bool all_others_wait(int* waiting) const;
+    void look_for_circle(int waiting);
+    void tell_if_it_lasts(int waiting);
+    const char* function() const { return how_ == Leave::kFinalize ? call_.function : "exit"; }
+
+    const base::Call& call_;
+    const Leave how_;
+    const team::Begun begun_;  // of the world, before
+    std::vector<Seen> seen_;   // by slot
+    int rounds_ = 0;
+    uint64_t since_ns_;
+    uint64_t next_ns_ = 0;
+    bool told_ = false;
+};
+
+thread_local Leaving* leaving = nullptr;  // of this PE, on the thread that leaves
+
+const team::Team& world() {
+    return *team::find(SHMEM_TEAM_WORLD);
+}
+
+template <class Visit>
+void for_each_here(Visit visit) {
+    for (int pe = 0; pe < job.n_pes; ++pe)
+        if (job.slot_of(pe) >= 0)
+            visit(pe, job.record(job.slot_of(pe)));
+}
+
+PeState state_of(const PeRecord& record) {
+    return static_cast<PeState>(record.state.load(std::memory_order_acquire));  // pairs with the PE's own store
+}
+
+Leaving::Leaving(const base::Call& call, Leave how)
+    : call_(call),
+      how_(how),
+      begun_(team::begun(world())),
+      seen_(static_cast<size_t>(job.n_slots)),
+      since_ns_(os::now_ns()) {
+    PeRecord& mine = job.own_record();
+    // Relaxed: ordered by the barrier.
+    mine.left.store(word_of(begun_) | (how == Leave::kUntold ? kIsUntold : 0), std::memory_order_relaxed);
+    mine.state.store(static_cast<uint32_t>(PeState::kLeaving), std::memory_order_release);  // pairs with state_of
+    leaving = this;
+    job.page->leaving.fetch_add(1, std::memory_order_relaxed);  // a hint: who misses it looks again
+}
+
+Leaving::~Leaving() {
+    job.page->leaving.fetch_sub(1, std::memory_order_relaxed);
+    leaving = nullptr;
+}
+
+// When all PEs here have come.
+int32_t Leaving::first_untold() const {
+    int32_t first = INT32_MAX;
+    for_each_here([&](int pe, const PeRecord& record) {
+        const uint64_t left = record.left.load(std::memory_order_relaxed);  // ordered by the barrier
+        const uint64_t other = (left ^ word_of(begun_)) & ~kIsUntold;
+        if (job.node_of(pe) == job.node ? other != 0 : other > kCount)
+            give_up("PE %d has been in other collectives of all PEs than this PE: right would be the same on all PEs",
+                    pe);
+        if (left & kIsUntold)
+            first = std::min(first, pe);
+    });
+    return first;
+}
+
+void Leaving::give_up(const char* format, ...) const {
+    while (job.page->told.exchange(1, std::memory_order_relaxed) != 0)  // the other one's message ends the job
+        os::sleep_ns(kSeldomNs);
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    base::fatal(function(), "%s", text);
+}
+
+// While this PE waits for the others.
+void Leaving::look() {
+    const uint64_t now = os::now_ns();
+    if (now < next_ns_)
+        return;
+    next_ns_ = now + kOftenNs;
+    name_one_that_is_ahead();
+    int waiting = -1;
+    if (!all_others_wait(&waiting)) {
+        rounds_ = 0;
+        since_ns_ = now;
+        return;
+    }
+    if (job.n_slots == job.n_pes)
+        look_for_circle(waiting);
+    tell_if_it_lasts(waiting);
+}
+
+void Leaving::name_one_that_is_ahead() const {
+    for_each_here([&](int pe, const PeRecord& record) {
+        const uint64_t step = record.wait_step.load(std::memory_order_acquire);  // pairs with looked
+        if (step == 0 || state_of(record) != PeState::kRunning)
+            return;
+        const team::Team* const team = team::team_of_step(step, job.node_of(pe) == job.node);
+        if (team && team::steps_ahead(step, team == &world() ? begun_ : team::begun(*team)) > 0)
+            give_up("PE %d is in %s and waits for this PE, which %s: right would be the same collectives on all PEs",
+                    pe, where_it_waits(record).text, what_it_did());
+    });
+}
+
+// True when each of the others here leaves or waits, and this PE is the first that leaves, so that one looks for all.
+// *waiting: the first that waits; -1: none.
+bool Leaving::all_others_wait(int* waiting) const {
+    bool all = true, first = true;
+    for_each_here([&](int pe, const PeRecord& record) {
+        const PeState state = state_of(record);
+        if (state == PeState::kLeaving) {
+            first = first && pe >= job.pe;
+        } else if (state == PeState::kRunning && record.wait_since_ns.load(std::memory_order_acquire) != 0) {
+            if (*waiting < 0)
+                *waiting = pe;
+        } else {
+            all = false;
+        }
+    });
+    return all && first && *waiting >= 0;
+}
+
+void Leaving::look_for_circle(int waiting) {
+    bool all_looked = rounds_ > 0, none_moved = true;
+    for_each_here([&](int pe, const PeRecord& record) {
+        const Seen& seen = seen_[static_cast<size_t>(job.slot_of(pe))];
+        if (state_of(record) != PeState::kRunning)
+            return;
+        all_looked = all_looked && record.looks.load(std::memory_order_acquire) - seen.looks >= kLooks;
+        none_moved = none_moved && record.wait_since_ns.load(std::memory_order_acquire) == seen.since_ns;
+    });
+    if (rounds_ > 0 && none_moved && !all_looked)
+        return;
+    if (rounds_ == kRounds && none_moved) {
+        const PeRecord& record = job.record(job.slot_of(waiting));
+        give_up("PE %d is in %s, which nobody can end: this PE %s, and all others leave, too, or wait likewise",
+                waiting, where_it_waits(record).text, what_it_did());
+    }
+    rounds_ = none_moved ? rounds_ + 1 : 1;
+    for_each_here([&](int pe, const PeRecord& record) {
+        seen_[static_cast<size_t>(job.slot_of(pe))] = {record.wait_since_ns.load(std::memory_order_acquire),
+                                                       record.looks.load(std::memory_order_acquire)};
+    });
+}
+
+void Leaving::tell_if_it_lasts(int waiting) {
+    if (told_ || os::now_ns() - since_ns_ < kTellNs)
+        return;
+    told_ = true;
+    base::complain(function(), "this PE %s and waits for PE %d, which is in %s", what_it_did(), waiting,
+                   where_it_waits(job.record(job.slot_of(waiting))).text);
+}
+
+// True when nothing that this PE has begun goes on without it.
+bool nothing_is_under_way() {
+    if (progress::engine->outstanding() != 0 || progress::wait_policy->posted.load(std::memory_order_relaxed) != 0)
+        return false;
+    bool quiet = true;
+    if (fabric::network)
+        fabric::network->for_each_lane([&](fabric::Lane& lane) {
+            quiet = quiet && lane.all([](fabric::Stream& stream) { return stream.is_quiet(); });
+        });
+    return quiet;
+}
+
+// Threads that the library has not seen count as well; false where that cannot be told.
+bool is_only_thread() {
+    const uint32_t threads = os::count_threads();
+    return threads != 0 && threads - progress::engine->threads() == 1;
+}
+
+void show_look() {
+    PeRecord& mine = job.own_record();
+    mine.wait_step.store(progress::AtStep::current(), std::memory_order_release);  // pairs with look
+    if (is_only_thread() && nothing_is_under_way())
+        mine.looks.fetch_add(1, std::memory_order_release);  // pairs with look_for_circle
+}
+
+}  // namespace
+
+bool leave(const base::Call& call, Leave how) {
+    operations::settle_all(call.function);
+    Leaving here(call, how);
+    bootstrap::barrier(call.function);
+    int32_t first = here.first_untold();
+    if (job.n_slots < job.n_pes && !collective::part(call, &first))
+        here.give_up(
+            "PEs of other nodes are in another collective (shmem_barrier_all?), but this PE %s: right would be "
+            "the same collectives on all PEs",
+            here.what_it_did());
+    return first == job.pe;
+}
+
+uint64_t looked(const char*) {
+    if (job.page->leaving.load(std::memory_order_relaxed) == 0)  // see Leaving
+        return kSeldomNs;
+    if (leaving)
+        leaving->look();
+    else
+        show_look();
+    return kOftenNs;
+}
+
+}  // namespace heddle::runtime
