@@ -127,17 +127,18 @@ class NoSignals {
     sigset_t before_;
 };
 
-int read_executable(dl_phdr_info* info, size_t, void* result) {
-    *static_cast<StaticRange*>(result) = find_static_data(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr);
+// Under the loader's lock, which no allocator of the program's may meet.
+int find_executable(dl_phdr_info* info, size_t, void* result) {
+    *static_cast<dl_phdr_info*>(result) = *info;
     return 1;  // the first object is the executable
 }
 
 }  // namespace
 
 StaticRange find_static_data() {
-    StaticRange range;
-    dl_iterate_phdr(read_executable, &range);
-    return range;
+    dl_phdr_info executable = {};
+    dl_iterate_phdr(find_executable, &executable);
+    return find_static_data(executable.dlpi_phdr, executable.dlpi_phnum, executable.dlpi_addr);
 }
 
 StaticRange find_static_data(const ElfW(Phdr) * headers, size_t count, uintptr_t base) {
