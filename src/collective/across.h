@@ -14,6 +14,9 @@ namespace heddle::collective {
 // True when `mine` was on all members, in a step that the members on this node have begun alike.
 bool all_agree(Entered& entered, bool mine);
 
+// Nodes compare what their leaders show: one letter each, that only the leaders wait for.
+void compare_across(Entered& entered, const Alike& mine);
+
 namespace across {
 
 void broadcast(Entered& entered, void* dest, const void* source, size_t bytes, int root, bool root_too);

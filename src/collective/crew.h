@@ -19,6 +19,7 @@ class Crew {
     }
 
     int size() const { return threads_; }
+    int thread() const { return thread_; }
 
     // All threads come; one of them does the work, and all go on when it is done. What each wrote before is seen by the
     // work, and what the work wrote by all.

@@ -95,4 +95,10 @@ def message(function, text, pe=r"\d+"):
     return rf"heddle \[pe {pe}\] {re.escape(function)}: {text}"
 
 
+def alike(argument, mine, theirs, pe):
+    """Of a PE, where another one passes something else."""
+    call = r"\w+( \(called at \w+\+0x[0-9a-f]+\))?"
+    return rf"{re.escape(argument)} is {mine} in {call}, but {theirs} on PE {pe} in {call}: right would be the same on all"
+
+
 both_runs = pytest.mark.parametrize("check", [False, True], ids=["plain", "checked"])

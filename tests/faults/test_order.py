@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import OSHRUN, PROGRAMS, execute, message
+from conftest import OSHRUN, PROGRAMS, alike, execute, message
 
 PROGRAM = PROGRAMS / "order"
 LIMIT_S = 5.5  # two looks a second apart, and a slow start
@@ -92,8 +92,7 @@ def test_posted_here_and_blocking_there(results, policy):
 @pytest.mark.parametrize("policy", PROGRESS)
 def test_posted_with_different_arguments(results, policy):
     result = results[f"unequal_posted {policy}"].result()
-    text = "nreduce is {} here, but {} on PE {}: right would be the same on all"
-    result.is_fatal("(" + "|".join(message("shmemx_int_sum_reduce_nbe", text.format(*numbers), pe)
+    result.is_fatal("(" + "|".join(message("shmemx_int_sum_reduce_nbe", alike("nreduce", *numbers), pe)
                                    for pe, numbers in enumerate([(3, 4, 1), (4, 3, 0)])) + ")")
     assert result.seconds < LIMIT_S
 
