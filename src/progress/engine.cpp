@@ -2,6 +2,7 @@
 
 #include "os/own_thread.h"
 #include "os/pause.h"
+#include "os/process.h"
 #include "os/topology.h"
 
 #include <sched.h>
@@ -12,6 +13,11 @@ namespace heddle::progress {
 HEDDLE_PE_LOCAL Engine* engine = nullptr;
 void* (*pe_of_thread)() = nullptr;
 void (*become_thread_of)(void* pe) = nullptr;
+
+uint32_t threads_of_program() {
+    const uint32_t own = engine ? engine->threads() : 0;
+    return std::max(os::count_threads(), own + 1) - own;
+}
 
 namespace {
 

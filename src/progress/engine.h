@@ -220,4 +220,8 @@ extern void (*become_thread_of)(void* pe);
 // This PE's; made by init, lives as long as the process.
 extern HEDDLE_PE_LOCAL Engine* engine;
 
+// How many threads the program has in this PE, also those that the library has not seen; not the library's own. 1 when
+// it cannot be told.
+uint32_t threads_of_program();
+
 }  // namespace heddle::progress
