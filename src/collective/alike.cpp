@@ -79,9 +79,9 @@ void Alike::compare(const Shown& theirs, size_t bytes, int pe) const {
               theirs.text.data(), mine_.text.data());
     for (size_t i = 0; i < std::size(names_); ++i)
         if (mine_.values[i] != theirs.values[i])
-            fatal(call_.function, "%s is %lld in %s, but %lld on PE %d in %s: right would be the same on all", names_[i],
-                  static_cast<long long>(mine_.values[i]), mine_.text.data(), static_cast<long long>(theirs.values[i]),
-                  pe, theirs.text.data());
+            fatal(call_.function, "%s is %lld in %s, but %lld on PE %d in %s: right would be the same on all",
+                  names_[i], static_cast<long long>(mine_.values[i]), mine_.text.data(),
+                  static_cast<long long>(theirs.values[i]), pe, theirs.text.data());
 }
 
 void compare(Entered& entered, const Shape& shape) {

@@ -1,6 +1,7 @@
 #include "collective/enter.h"
 
 #include "base/error.h"
+#include "base/tsan.h"
 #include "operations/check.h"
 #include "team/whereabouts.h"
 
@@ -70,13 +71,15 @@ team::Team& team_of(const Call& call, const Group& group) {
 
 void watch(bool several_threads) {
     const auto also = static_cast<uint8_t>((base::settings.check ? kWatchCalls | kWatchThreads : 0) |
-                                           (several_threads ? kWatchThreads : 0));
+                                           (several_threads ? kWatchThreads : 0) | (tsan::is_on() ? kWatchOrder : 0));
     // Relaxed: a call that another thread is in now is watched from the next one on.
     watched.store(also, std::memory_order_relaxed);
 }
 
 void Entered::begin(const Shape& shape) {
-    if (crew.thread() == 0)  // one for all of a crew: it is here while any of them goes through a step
+    tsan::release();
+    if (crew.thread() == 0 &&
+        is_watched(kWatchThreads))  // one for all of a crew: it is here while any of them goes through a step
         take_team();
     if (base::settings.check)
         crew.by_one([&] {
@@ -92,8 +95,9 @@ void Entered::end() {
             if (!progress::Fiber::current())
                 team::leave_collective();
         });
-    if (crew.thread() == 0)
+    if (crew.thread() == 0 && is_watched(kWatchThreads))
         leave_team();
+    tsan::acquire();
 }
 
 // Ends the PE when another thread of it is in a collective of the team.

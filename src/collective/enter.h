@@ -8,7 +8,6 @@
 #include "memory/symmetric.h"
 #include "team/team.h"
 
-#include <heddle/hot_path.h>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -65,6 +64,7 @@ void meet_across(Entered& entered, Alike* alike = nullptr);
 // What is watched at the start and the end of each collective of this PE; a bit each. No bit, no cost but the look.
 constexpr uint8_t kWatchCalls = 1;    // a checked run: the members compare their calls
 constexpr uint8_t kWatchThreads = 2;  // two threads of the PE in collectives of one team are told so
+constexpr uint8_t kWatchOrder = 4;    // ThreadSanitizer is told of it (base/tsan.h)
 extern HEDDLE_PE_LOCAL std::atomic<uint8_t> watched;
 // Sets it. several_threads: the program has asked for them.
 void watch(bool several_threads);
@@ -75,11 +75,11 @@ class Entered {
   public:
     Entered(const Call& called, const Group& group, const Shape& shape)
         : Entered(called, group, team_of(called, group)) {
-        if (HEDDLE_UNLIKELY(is_watched()))
+        if (__builtin_expect(is_watched(), 0))
             begin(shape);
     }
     ~Entered() {
-        if (HEDDLE_UNLIKELY(is_watched()))
+        if (__builtin_expect(is_watched(), 0))
             end();
     }
     Entered(const Entered&) = delete;
@@ -115,7 +115,7 @@ class Entered {
         if (of_group.sequence)  // what was posted before comes first
             of_group.sequence->wait(called.function);
     }
-    static bool is_watched() { return watched.load(std::memory_order_relaxed) != 0; }
+    static bool is_watched(uint8_t what = UINT8_MAX) { return (watched.load(std::memory_order_relaxed) & what) != 0; }
     void begin(const Shape& shape);
     void end();
     void take_team();

@@ -9,8 +9,8 @@ namespace heddle::collective {
 void sync_all(const Call& call);
 // sync_all, and all operations on the default context before are complete (quiet).
 void barrier_all(const Call& call);
-// barrier_all, and the PE ends when another one is in another call, or passes something else: in every run, for the same
-// number of steps.
+// barrier_all, and the PE ends when another one is in another call, or passes something else: in every run, for the
+// same number of steps.
 void barrier_all_alike(const Call& call, const Shape& shape);
 
 int sync(const Call& call, const Group& group);

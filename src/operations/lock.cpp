@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/settings.h"
+#include "base/tsan.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
 #include "operations/order.h"
@@ -103,7 +104,7 @@ bool claim_node(const Lock& lock) {
 }
 
 // ahead: the PE before this one in the queue.
-void await_turn(const Call& call, Word& node, int ahead) {
+__attribute__((noinline)) void await_turn(Call call, Word& node, int ahead) {
     // Acquire: pairs with the release in hand_on; what was done under the lock is seen.
     const auto my_turn = [&] { return (node.load(std::memory_order_acquire) & kWaiting) == 0; };
     if (my_turn())
@@ -188,59 +189,83 @@ class Books {
     std::vector<Held> held_;
 };
 
-// This PE's. Several threads may come first at once.
+// This process's: a lock is known by the address that it has for its PE. Several threads may come first at once.
 Books& books() {
-    static HEDDLE_PE_LOCAL std::atomic<Books*> of_pe{nullptr};
-    if (Books* const known = of_pe.load(std::memory_order_acquire))  // pairs with the exchange
-        return *known;
-    auto* const made = new Books;  // lives as long as the process
-    Books* first = nullptr;
-    if (of_pe.compare_exchange_strong(first, made, std::memory_order_acq_rel))
-        return *made;
-    delete made;
-    return *first;
+    static std::atomic<Books*> the_books{nullptr};
+    Books* known = the_books.load(std::memory_order_acquire);  // pairs with the exchange
+    if (!known) {
+        auto* const made = new Books;  // lives as long as the process
+        tsan::release(made);
+        if (the_books.compare_exchange_strong(known, made, std::memory_order_acq_rel))
+            return *made;
+        delete made;
+    }
+    tsan::acquire(known);
+    return *known;
 }
 
-}  // namespace
-
-void set_lock(const Call& call, long* address) {
+void take(Call call, long* address) {
     const Lock lock = find(call.function, address);
-    if (base::settings.check)
-        books().check(call, address);
     while (!claim_node(lock))
         progress::wait_for_store(call.function, lock.node,
                                  [&] { return lock.node->load(std::memory_order_relaxed) == 0; });
     const uint32_t before = lock.tail.exchange(me());  // pairs with that of the PE before and of the PE behind
-    if (before != 0) {
-        lock.node->fetch_or(kWaiting, std::memory_order_relaxed);  // ahead of the link, which is how it is found
-        lock.node_of(before).fetch_or(me());  // pairs with the acquire in clear_lock, so that it finds kWaiting set
-        await_turn(call, *lock.node, static_cast<int>(before) - 1);
-    }
-    if (base::settings.check)
-        books().take(call, address);
+    if (before == 0)
+        return;
+    lock.node->fetch_or(kWaiting, std::memory_order_relaxed);  // ahead of the link, which is how it is found
+    lock.node_of(before).fetch_or(me());  // pairs with the acquire in clear_lock, so that it finds kWaiting set
+    await_turn(call, *lock.node, static_cast<int>(before) - 1);
 }
 
-int test_lock(const Call& call, long* address) {
+// What is to be done besides, in a checked run or where ThreadSanitizer looks on.
+bool is_watched() {
+    return base::settings.check || tsan::is_on();
+}
+__attribute__((noinline, cold)) void note_taken(Call call, const long* lock) {
+    tsan::acquire();
+    if (base::settings.check)
+        books().take(call, lock);
+}
+__attribute__((noinline, cold)) void take_watched(Call call, long* address) {
+    require_running(call.function);
+    if (base::settings.check)
+        books().check(call, address);
+    take(call, address);
+    note_taken(call, address);
+}
+__attribute__((noinline, cold)) void note_cleared(const long* lock) {
+    books().clear(lock);
+}
+
+}  // namespace
+
+void set_lock(Call call, long* address) {
+    if (__builtin_expect(is_watched(), 0))
+        return take_watched(call, address);
+    take(call, address);
+}
+
+int test_lock(Call call, long* address) {
     const Lock lock = find(call.function, address);
     if (!claim_node(lock))
         return 1;
     if (lock.tail.compare_exchange(0, me())) {
-        if (base::settings.check)
-            books().take(call, address);
+        if (__builtin_expect(is_watched(), 0))
+            note_taken(call, address);
         return 0;
     }
     lock.node->store(0, std::memory_order_release);  // pairs with claim_node
     return 1;
 }
 
-void clear_lock(const Call& call, long* address) {
+void clear_lock(Call call, long* address) {
     const char* const function = call.function;
     const Lock lock = find(function, address);
     const uint32_t state = lock.node->load(std::memory_order_acquire);  // pairs with the link in set_lock
     if ((state & (kInUse | kWaiting)) != kInUse)
         base::fatal(function, "lock %p is not held by this PE", static_cast<void*>(address));
     if (base::settings.check)
-        books().clear(address);
+        note_cleared(address);
     settle_if_any(function, SHMEM_CTX_DEFAULT);  // on the node, what was done before is done
     if ((state & kNext) == 0) {
         // Releases what was done under the lock to the next that comes.

@@ -20,9 +20,9 @@
 
 namespace heddle::operations {
 
-void set_lock(const base::Call& call, long* lock);
-void clear_lock(const base::Call& call, long* lock);
+void set_lock(base::Call call, long* lock);
+void clear_lock(base::Call call, long* lock);
 // 0: the lock was free, and is held now. 1: it was not, and nothing has changed.
-int test_lock(const base::Call& call, long* lock);
+int test_lock(base::Call call, long* lock);
 
 }  // namespace heddle::operations

@@ -5,8 +5,8 @@
 #include "progress/engine.h"
 #include "team/rooms.h"
 
-#include <initializer_list>
 #include <cstring>
+#include <initializer_list>
 
 namespace heddle::team {
 
@@ -154,9 +154,10 @@ void CircleWatch::look() {
     constexpr const char* kMessage =
         "waits for PE %d, which is in %s and waits for this PE%s: right would be %s; this PE is in %s";
     const char* by_way = length > 2 ? " by way of others" : "";
-    const char* right = has_lock ? "to clear a lock before waiting for others in a collective, and to take locks in the "
-                                   "same order everywhere"
-                                 : "the same order of collectives on all PEs";
+    const char* right = has_lock
+                            ? "to clear a lock before waiting for others in a collective, and to take locks in the "
+                              "same order everywhere"
+                            : "the same order of collectives on all PEs";
     const base::CallText theirs = whereabouts_of(other), mine = whereabouts_of(rooms.slot);
     if (!several_threads)
         base::fatal(call_.function, kMessage, other, theirs.data(), by_way, right, mine.data());
