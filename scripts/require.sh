@@ -20,6 +20,7 @@ for kind do
             [ -e /usr/include/gtest/gtest.h ] || missing="$missing libgtest-dev"
             need clang-format-19 clang-format-19
             need clang++-19 clang-19
+            ls /usr/lib/llvm-19/lib/clang/19/lib/*/libclang_rt.tsan* >/dev/null 2>&1 || missing="$missing libclang-rt-19-dev"
             need valgrind valgrind
             need spin spin
             need chromium chromium

@@ -32,6 +32,15 @@
 #error "Heddle's headers need gcc, clang or a compiler that speaks their attributes"
 #endif
 
+/* In code that ThreadSanitizer looks at. */
+#if defined(__SANITIZE_THREAD__)
+#define HEDDLE_UNDER_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HEDDLE_UNDER_TSAN 1
+#endif
+#endif
+
 /* On every deprecated function of OpenSHMEM; programs that keep to them define HEDDLE_SILENCE_DEPRECATED. */
 #ifdef HEDDLE_SILENCE_DEPRECATED
 #define HEDDLE_DEPRECATED(instead)

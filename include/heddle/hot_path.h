@@ -19,19 +19,16 @@
 
 /* ThreadSanitizer does not model fences. Under it single values carry the order that shmem_fence would have given, and
  * the fences fall away. Otherwise they are relaxed: fence and quiet order them, as the specification says. */
-#if defined(__SANITIZE_THREAD__)
-#define HEDDLE_UNDER_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HEDDLE_UNDER_TSAN 1
-#endif
-#endif
 #ifdef HEDDLE_UNDER_TSAN
 #define HEDDLE_STORE_ORDER __ATOMIC_RELEASE
+#define HEDDLE_LOAD_ORDER __ATOMIC_ACQUIRE
+#define HEDDLE_AMO_ORDER __ATOMIC_ACQ_REL
 #define HEDDLE_FENCE(order) ((void)0)
 #define HEDDLE_COPIES_AS_CALLS 1 /* it sees a copy only when the compiler has not made moves of it */
 #else
 #define HEDDLE_STORE_ORDER __ATOMIC_RELAXED
+#define HEDDLE_LOAD_ORDER __ATOMIC_RELAXED
+#define HEDDLE_AMO_ORDER __ATOMIC_RELAXED
 #define HEDDLE_FENCE(order) __atomic_thread_fence(order)
 #define HEDDLE_COPIES_AS_CALLS 0
 #endif
@@ -69,16 +66,16 @@ HEDDLE_LOCAL void heddle_store(void* to, const void* from, size_t bytes) {
 HEDDLE_LOCAL void heddle_load(void* to, const void* from, size_t bytes) {
     switch (bytes) {
         case 1:
-            *(heddle_u8*)to = __atomic_load_n((const heddle_u8*)from, __ATOMIC_RELAXED);
+            *(heddle_u8*)to = __atomic_load_n((const heddle_u8*)from, HEDDLE_LOAD_ORDER);
             break;
         case 2:
-            *(heddle_u16*)to = __atomic_load_n((const heddle_u16*)from, __ATOMIC_RELAXED);
+            *(heddle_u16*)to = __atomic_load_n((const heddle_u16*)from, HEDDLE_LOAD_ORDER);
             break;
         case 4:
-            *(heddle_u32*)to = __atomic_load_n((const heddle_u32*)from, __ATOMIC_RELAXED);
+            *(heddle_u32*)to = __atomic_load_n((const heddle_u32*)from, HEDDLE_LOAD_ORDER);
             break;
         case 8:
-            *(heddle_u64*)to = __atomic_load_n((const heddle_u64*)from, __ATOMIC_RELAXED);
+            *(heddle_u64*)to = __atomic_load_n((const heddle_u64*)from, HEDDLE_LOAD_ORDER);
             break;
         default:
             memcpy(to, from, bytes);
@@ -292,32 +289,32 @@ HEDDLE_LOCAL void heddle_get_nbi(const char* function, shmem_ctx_t ctx, void* de
  * one. A fetch is a load with a full fence before it, so that it is ordered behind earlier stores as the locked
  * instructions of the others are, and shmem_fence need not be a full one (docs/memory-model.md). The switches fold away
  * wherever `op` and `bytes` are constants; the slow path calls the same body. */
-#define HEDDLE_AMO_ON(NAME, WORD)                                                                               \
-    HEDDLE_LOCAL uint64_t NAME(enum heddle_amo_op op, WORD* datum, WORD operand, WORD compare) {                \
-        switch (op) {                                                                                           \
-            case HEDDLE_AMO_FETCH:                                                                              \
-                HEDDLE_FENCE(__ATOMIC_SEQ_CST);                                                                 \
-                return __atomic_load_n(datum, __ATOMIC_RELAXED);                                                \
-            case HEDDLE_AMO_SET:                                                                                \
-                __atomic_store_n(datum, operand, HEDDLE_STORE_ORDER);                                           \
-                return 0;                                                                                       \
-            case HEDDLE_AMO_SWAP:                                                                               \
-                return __atomic_exchange_n(datum, operand, HEDDLE_STORE_ORDER);                                 \
-            case HEDDLE_AMO_COMPARE_SWAP:                                                                       \
-                __atomic_compare_exchange_n(datum, &compare, operand, 0, HEDDLE_STORE_ORDER, __ATOMIC_RELAXED); \
-                return compare;                                                                                 \
-            case HEDDLE_AMO_ADD:                                                                                \
-                return __atomic_fetch_add(datum, operand, HEDDLE_STORE_ORDER);                                  \
-            case HEDDLE_AMO_AND:                                                                                \
-                return __atomic_fetch_and(datum, operand, HEDDLE_STORE_ORDER);                                  \
-            case HEDDLE_AMO_OR:                                                                                 \
-                return __atomic_fetch_or(datum, operand, HEDDLE_STORE_ORDER);                                   \
-            case HEDDLE_AMO_XOR:                                                                                \
-                return __atomic_fetch_xor(datum, operand, HEDDLE_STORE_ORDER);                                  \
-            case HEDDLE_AMO_UNFETCHED:                                                                          \
-                break;                                                                                          \
-        }                                                                                                       \
-        return 0;                                                                                               \
+#define HEDDLE_AMO_ON(NAME, WORD)                                                                              \
+    HEDDLE_LOCAL uint64_t NAME(enum heddle_amo_op op, WORD* datum, WORD operand, WORD compare) {               \
+        switch (op) {                                                                                          \
+            case HEDDLE_AMO_FETCH:                                                                             \
+                HEDDLE_FENCE(__ATOMIC_SEQ_CST);                                                                \
+                return __atomic_load_n(datum, HEDDLE_LOAD_ORDER);                                              \
+            case HEDDLE_AMO_SET:                                                                               \
+                __atomic_store_n(datum, operand, HEDDLE_STORE_ORDER);                                          \
+                return 0;                                                                                      \
+            case HEDDLE_AMO_SWAP:                                                                              \
+                return __atomic_exchange_n(datum, operand, HEDDLE_AMO_ORDER);                                  \
+            case HEDDLE_AMO_COMPARE_SWAP:                                                                      \
+                __atomic_compare_exchange_n(datum, &compare, operand, 0, HEDDLE_AMO_ORDER, HEDDLE_LOAD_ORDER); \
+                return compare;                                                                                \
+            case HEDDLE_AMO_ADD:                                                                               \
+                return __atomic_fetch_add(datum, operand, HEDDLE_AMO_ORDER);                                   \
+            case HEDDLE_AMO_AND:                                                                               \
+                return __atomic_fetch_and(datum, operand, HEDDLE_AMO_ORDER);                                   \
+            case HEDDLE_AMO_OR:                                                                                \
+                return __atomic_fetch_or(datum, operand, HEDDLE_AMO_ORDER);                                    \
+            case HEDDLE_AMO_XOR:                                                                               \
+                return __atomic_fetch_xor(datum, operand, HEDDLE_AMO_ORDER);                                   \
+            case HEDDLE_AMO_UNFETCHED:                                                                         \
+                break;                                                                                         \
+        }                                                                                                      \
+        return 0;                                                                                              \
     }
 HEDDLE_AMO_ON(heddle_amo_on_u32, heddle_u32)
 HEDDLE_AMO_ON(heddle_amo_on_u64, heddle_u64)

@@ -3,12 +3,15 @@
  * This file is read twice. In a program it defines the functions of heddle/names.h for inlining only (gnu_inline):
  * where the compiler does not inline one, or its address is taken, the exported symbol is used, so that pshmem_ twins,
  * function pointers and dlsym see one function. In src/entry/inline_exports.c the keyword is empty, and the same lines
- * become those exported symbols. Without optimization, or with -DHEDDLE_NO_INLINE (for profilers that replace shmem_
- * functions), programs call them. */
+ * become those exported symbols. Without optimization (but for ThreadSanitizer, which sees what is inlined alone), or
+ * with -DHEDDLE_NO_INLINE (for profilers that replace shmem_ functions), programs call them. */
 #ifndef HEDDLE_INLINE_H
 #define HEDDLE_INLINE_H
 
-#if defined(HEDDLE_EXPORT_INLINE) || (defined(__OPTIMIZE__) && !defined(HEDDLE_NO_INLINE))
+#include <heddle/abi.h>
+
+#if defined(HEDDLE_EXPORT_INLINE) || \
+    ((defined(__OPTIMIZE__) || defined(HEDDLE_UNDER_TSAN)) && !defined(HEDDLE_NO_INLINE))
 
 #include <heddle/hot_path.h>
 

@@ -22,9 +22,20 @@ struct Word {
     int32_t first = INT32_MAX;
 };
 
-// The leaders meet (dissemination: Hensgen, Finkel, Manber 1988), and find what was on all of them.
-Word leaders_meet(const team::Span& span, const Step& step, Word mine) {
-    for (int distance = 1, round = 0; distance < span.n_nodes; distance *= 2, ++round) {
+// This leader's letter goes to the node behind, and that of the node before is compared with it.
+void compare_in_ring(const team::Span& span, const Step& step, const Alike& mine) {
+    const int from = span.leader((span.node + span.n_nodes - 1) % span.n_nodes);
+    step.send(span.leader((span.node + 1) % span.n_nodes), 0, &mine.letter(), sizeof(Alike::Shown));
+    Alike::Shown theirs = {};
+    mine.compare(theirs, step.read(from, 0, &theirs, sizeof theirs), step.pe(from));
+}
+
+// The leaders meet (dissemination: Hensgen, Finkel, Manber 1988), and find what was on all of them. alike: the first of
+// its rounds, which is a ring, compares, too; what these say of `mine` is not asked then.
+Word leaders_meet(const team::Span& span, const Step& step, Word mine, const Alike* alike = nullptr) {
+    if (alike)
+        compare_in_ring(span, step, *alike);
+    for (int distance = alike ? 2 : 1, round = alike ? 1 : 0; distance < span.n_nodes; distance *= 2, ++round) {
         const int to = (span.node + distance) % span.n_nodes,
                   from = (span.node + span.n_nodes - distance) % span.n_nodes;
         const auto which = static_cast<uint32_t>(round);
@@ -40,15 +51,23 @@ Word leaders_meet(const team::Span& span, const Step& step, Word mine) {
 
 }  // namespace
 
-void meet_across(Entered& entered) {
+void meet_across(Entered& entered, Alike* alike) {
     const Step step(entered);
     meet_here(entered);
-    if (is_leader(entered) && leaders_meet(*entered.team.span, step, {}).kind != Word::kMeeting)
+    if (alike)
+        alike->compare_with_next(entered.place);
+    if (is_leader(entered) && leaders_meet(*entered.team.span, step, {}, alike).kind != Word::kMeeting)
         base::fatal(
             entered.call.function,
             "PEs of another node leave (shmem_finalize, exit, or the end of main), or are in another collective: "
             "right would be the same collectives on all members");
     meet_here(entered);
+}
+
+void compare_across(Entered& entered, const Alike& mine) {
+    const Step step(entered);
+    if (is_leader(entered))
+        compare_in_ring(*entered.team.span, step, mine);
 }
 
 bool all_agree(Entered& entered, bool mine) {

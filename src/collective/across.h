@@ -16,6 +16,9 @@ bool all_agree(Entered& entered, bool mine);
 // The same where members on one node may differ, too.
 bool is_unanimous(Entered& entered, bool mine);
 
+// Nodes compare what their leaders show: one letter each, that only the leaders wait for.
+void compare_across(Entered& entered, const Alike& mine);
+
 namespace across {
 
 void broadcast(Entered& entered, void* dest, const void* source, size_t bytes, int root, bool root_too);

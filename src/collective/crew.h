@@ -2,6 +2,7 @@
 // in their team's CrewRoom; one of them goes through the team's steps for all.
 #pragma once
 
+#include "base/tsan.h"
 #include "progress/wait_policy.h"
 #include "team/team.h"
 
@@ -19,6 +20,7 @@ class Crew {
     }
 
     int size() const { return threads_; }
+    int thread() const { return thread_; }
 
     // All threads come; one of them does the work, and all go on when it is done. What each wrote before is seen by the
     // work, and what the work wrote by all.
@@ -51,11 +53,16 @@ class Crew {
         // Relaxed: the gate cannot move before this thread has come, and it has passed the last one.
         const uint32_t next = meeting.released.value.load(std::memory_order_relaxed) + 1;
         check();
+        tsan::release(&meeting);
         // acq_rel: the last to come sees what all others wrote before.
-        if (meeting.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 < static_cast<uint32_t>(threads_))
-            return progress::wait_for_gate(call_.function, meeting.released, next);
+        if (meeting.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 < static_cast<uint32_t>(threads_)) {
+            progress::wait_for_gate(call_.function, meeting.released, next);
+            return tsan::acquire(&meeting);
+        }
         forget();
+        tsan::acquire(&meeting);
         work();
+        tsan::release(&meeting);
         meeting.arrived.store(0, std::memory_order_relaxed);  // nobody comes again before the gate opens
         meeting.released.open(next);
     }

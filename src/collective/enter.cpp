@@ -1,15 +1,18 @@
 #include "collective/enter.h"
 
 #include "base/error.h"
+#include "base/tsan.h"
 #include "operations/check.h"
 #include "team/whereabouts.h"
 
-#include <cstring>
-#include <iterator>
+#include <array>
+#include <cstdio>
 
 namespace heddle::collective {
 
 using base::fatal;
+
+HEDDLE_PE_LOCAL std::atomic<uint8_t> watched{0};
 
 namespace {
 
@@ -54,26 +57,18 @@ team::Team& require_active_set(const Call& call, const Group& group) {
     return *team;
 }
 
-uint32_t hash(const char* name) {
-    uint32_t value = 2166136261u;  // FNV-1a
-    for (; *name; ++name) value = (value ^ static_cast<unsigned char>(*name)) * 16777619u;
-    return value;
+// The team, for a message.
+std::array<char, 96> name_of(const team::Team& team) {
+    std::array<char, 96> text = {};
+    if (team.handle == SHMEM_TEAM_WORLD || team.handle == SHMEM_TEAM_SHARED)
+        snprintf(text.data(), text.size(), "%s",
+                 team.handle == SHMEM_TEAM_WORLD ? "SHMEM_TEAM_WORLD" : "SHMEM_TEAM_SHARED");
+    else
+        snprintf(text.data(), text.size(), "%s of %d PEs from PE %d to PE %d",
+                 team.handle == SHMEM_TEAM_INVALID ? "the active set" : "the team", team.members.size,
+                 team.members.pe(0), team.members.pe(team.members.size - 1));
+    return text;
 }
-
-// The offset of address in its region, or -1.
-int64_t symmetric_offset(const void* address) {
-    for (const memory::Region* region : {&memory::symmetric->heap, &memory::symmetric->data})
-        if (region->holds(address))
-            return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address) - region->base);
-    return -1;
-}
-
-// What a member shows the others of its call: the function, hashed, where it was called, and the values of its shape.
-struct Shown {
-    uint32_t function;
-    base::CallText text;
-    int64_t values[5];
-};
 
 }  // namespace
 
@@ -81,39 +76,56 @@ team::Team& team_of(const Call& call, const Group& group) {
     return group.is_active_set ? require_active_set(call, group) : require_team(call, group.team);
 }
 
-// All members on this node show what they called, and each compares it with its own.
-void Entered::compare(Shape shape) const {
-    if (!progress::Fiber::current())  // this PE is elsewhere
-        team::enter_collective(call, place.room.index);
-    const Shape::Argument shown[] = {shape.arguments[0],
-                                     shape.arguments[1],
-                                     shape.arguments[2],
-                                     {"dest, from the start of its region,", symmetric_offset(shape.dest)},
-                                     {"source, from the start of its region,", symmetric_offset(shape.source)}};
-    Shown mine = {hash(call.function), base::describe(call), {}};
-    for (size_t i = 0; i < std::size(shown); ++i) mine.values[i] = shown[i].value;
-    memcpy(team::next_letter(place), &mine, sizeof mine);
-    team::meet(call, place);
-    for (int rank = 0; rank < place.size(); ++rank) {
-        Shown theirs;
-        memcpy(&theirs, place.letter(rank), sizeof theirs);
-        const int other = place.members.pe(rank);
-        if (theirs.function != mine.function)
-            fatal(call.function,
-                  "PE %d is in %s while this PE is in %s: right would be the same collective on all members", other,
-                  theirs.text.data(), mine.text.data());
-        for (size_t i = 0; i < std::size(shown); ++i) {
-            if (mine.values[i] != theirs.values[i])
-                fatal(call.function, "%s is %lld here, but %lld on PE %d: right would be the same on all",
-                      shown[i].name, static_cast<long long>(mine.values[i]), static_cast<long long>(theirs.values[i]),
-                      other);
-        }
-    }
+void watch(bool several_threads) {
+    const auto also = static_cast<uint8_t>((base::settings.check ? kWatchCalls | kWatchThreads : 0) |
+                                           (several_threads ? kWatchThreads : 0) | (tsan::is_on() ? kWatchOrder : 0));
+    // Relaxed: a call that another thread is in now is watched from the next one on.
+    watched.store(also, std::memory_order_relaxed);
 }
 
-void Entered::leave() {
-    if (!progress::Fiber::current())
-        team::leave_collective();
+void Entered::begin(const Shape& shape) {
+    tsan::release();
+    if (crew.thread() == 0 &&
+        is_watched(kWatchThreads))  // one for all of a crew: it is here while any of them goes through a step
+        take_team();
+    if (base::settings.check)
+        crew.by_one([&] {
+            if (!progress::Fiber::current())  // this PE is elsewhere
+                team::enter_collective(call, place.room.index);
+            compare(*this, shape);
+        });
+}
+
+void Entered::end() {
+    if (base::settings.check)
+        crew.by_one([] {
+            if (!progress::Fiber::current())
+                team::leave_collective();
+        });
+    if (crew.thread() == 0 && is_watched(kWatchThreads))
+        leave_team();
+    tsan::acquire();
+}
+
+// Ends the PE when another thread of it is in a collective of the team.
+void Entered::take_team() {
+    // acq_rel: one of two sees the other.
+    if (const char* const other = team.inside.exchange(call.function, std::memory_order_acq_rel)) {
+        constexpr int kLooks = 10000;  // it stores the function first
+        Call theirs = {other, nullptr};
+        for (int i = 0; i < kLooks && !theirs.caller; ++i)
+            theirs.caller = team.inside_caller.load(std::memory_order_relaxed);
+        fatal(call.function,
+              "another thread of this PE is in %s while this one is in %s, both on %s: right would be one thread at a "
+              "time in the collectives of a team, or a team for each thread",
+              base::describe(theirs).data(), base::describe(call).data(), name_of(team).data());
+    }
+    team.inside_caller.store(call.caller, std::memory_order_relaxed);  // for the message alone
+}
+
+void Entered::leave_team() {
+    team.inside_caller.store(nullptr, std::memory_order_relaxed);
+    team.inside.store(nullptr, std::memory_order_release);  // pairs with take_team
 }
 
 void Buffer::check(const Call& call, const char* argument, const void* address, size_t bytes) {

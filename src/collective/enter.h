@@ -3,10 +3,12 @@
 #pragma once
 
 #include "base/settings.h"
+#include "collective/alike.h"
 #include "collective/crew.h"
 #include "memory/symmetric.h"
 #include "team/team.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -41,17 +43,6 @@ struct Group {
     const long* psync = nullptr;
 };
 
-// What all members must pass alike, by the names that the function has for it.
-struct Shape {
-    struct Argument {
-        const char* name = nullptr;
-        int64_t value = 0;
-    };
-    Argument arguments[3] = {};
-    const void* dest = nullptr;  // compared as offsets from the start of their region
-    const void* source = nullptr;
-};
-
 // The team or active set of a group; ends the PE when it is none, or lacks this PE.
 team::Team& team_of(const Call& call, const Group& group);
 
@@ -67,22 +58,29 @@ int by_one_thread(const Call& call, const Group& group, Body body) {
     return 0;
 }
 
-class Entered;
-// The meeting of a team that spans nodes (collective/across.h).
-void meet_across(Entered& entered);
+// The meeting of a team that spans nodes (collective/across.h); alike: they compare, too.
+void meet_across(Entered& entered, Alike* alike = nullptr);
 
-// One collective operation, from entry to return. Ends the PE when the team or active set is none or lacks this PE, and
-// in a checked run when members disagree.
+// What is watched at the start and the end of each collective of this PE; a bit each. No bit, no cost but the look.
+constexpr uint8_t kWatchCalls = 1;    // a checked run: the members compare their calls
+constexpr uint8_t kWatchThreads = 2;  // two threads of the PE in collectives of one team are told so
+constexpr uint8_t kWatchOrder = 4;    // ThreadSanitizer is told of it (base/tsan.h)
+extern HEDDLE_PE_LOCAL std::atomic<uint8_t> watched;
+// Sets it. several_threads: the program has asked for them.
+void watch(bool several_threads);
+
+// One collective operation, from entry to return. Ends the PE when the team or active set is none or lacks this PE, in
+// a checked run when members disagree, and where the program has several threads when two are in one team's.
 class Entered {
   public:
     Entered(const Call& called, const Group& group, const Shape& shape)
         : Entered(called, group, team_of(called, group)) {
-        if (base::settings.check)
-            crew.by_one([&] { compare(shape); });
+        if (__builtin_expect(is_watched(), 0))
+            begin(shape);
     }
     ~Entered() {
-        if (base::settings.check)
-            crew.by_one([] { leave(); });
+        if (__builtin_expect(is_watched(), 0))
+            end();
     }
     Entered(const Entered&) = delete;
     Entered& operator=(const Entered&) = delete;
@@ -117,8 +115,11 @@ class Entered {
         if (of_group.sequence)  // what was posted before comes first
             of_group.sequence->wait(called.function);
     }
-    void compare(Shape shape) const;
-    static void leave();
+    static bool is_watched(uint8_t what = UINT8_MAX) { return (watched.load(std::memory_order_relaxed) & what) != 0; }
+    void begin(const Shape& shape);
+    void end();
+    void take_team();
+    void leave_team();
 };
 
 // A symmetric buffer as this PE reaches it on each member.

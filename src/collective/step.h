@@ -23,6 +23,9 @@ class Step {
           number_(++entered.team.span->steps),
           lane_(progress::Fiber::current() ? entered.team.lanes.load(std::memory_order_relaxed) : nullptr) {}
 
+    // A member's number in the world.
+    int pe(int rank) const { return entered_.pe(rank); }
+
     // One letter, of at most kMostLetter. It leaves at once.
     void send(int to_rank, uint32_t round, const void* data, size_t bytes) const;
     // Waits for the letter of a member; returns its size.

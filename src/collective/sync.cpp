@@ -17,6 +17,13 @@ void barrier_all(const Call& call) {
     sync_all(call);
 }
 
+void barrier_all_alike(const Call& call, const Shape& shape) {
+    operations::require_running(call.function);
+    operations::settle_if_any(call.function, SHMEM_CTX_DEFAULT);
+    Entered entered(call, SHMEM_TEAM_WORLD, {});
+    meet_alike(entered, shape);
+}
+
 int sync(const Call& call, const Group& group) {
     Entered(call, group, {}).meet();
     return 0;

@@ -9,6 +9,9 @@ namespace heddle::collective {
 void sync_all(const Call& call);
 // sync_all, and all operations on the default context before are complete (quiet).
 void barrier_all(const Call& call);
+// barrier_all, and the PE ends when another one is in another call, or passes something else: in every run, for the
+// same number of steps.
+void barrier_all_alike(const Call& call, const Shape& shape);
 
 // The last meeting of a world that spans nodes, none of whose PEs on this one is in anything else any more. *first: the
 // lowest of the numbers that PEs bring along. False when another node's PEs met in another collective.

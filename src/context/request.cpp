@@ -77,6 +77,7 @@ uint32_t Request::post() {
 }
 
 void Request::complete(uint32_t side) {
+    tsan::release(this);
     sides[side].fetch_sub(1, std::memory_order_release);  // pairs with RequestWait
     release();
 }
@@ -211,7 +212,10 @@ RequestWait::RequestWait(Request* request, For what)
 }
 
 bool RequestWait::is_over() {
-    return sides_are_over() && claims_are_over();
+    if (!sides_are_over() || !claims_are_over())
+        return false;
+    tsan::acquire(request_);
+    return true;
 }
 
 bool RequestWait::claims_are_over() {

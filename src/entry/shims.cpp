@@ -888,9 +888,9 @@ int shmem_double_sum_exscan(shmem_team_t team, double *dest, const double *sourc
 int shmem_longdouble_sum_exscan(shmem_team_t team, long double *dest, const long double *source, size_t nelems) { return heddle::collective::scan<long double>(HEDDLE_CALL("shmem_longdouble_sum_exscan"), team, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
 int shmem_complexd_sum_exscan(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems) { return heddle::collective::scan<heddle_complexd>(HEDDLE_CALL("shmem_complexd_sum_exscan"), team, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
 int shmem_complexf_sum_exscan(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems) { return heddle::collective::scan<heddle_complexf>(HEDDLE_CALL("shmem_complexf_sum_exscan"), team, heddle::collective::Prefix::kExclusive, dest, source, nelems); }
-void shmem_set_lock(long *lock) { heddle::operations::set_lock("shmem_set_lock", lock); }
-void shmem_clear_lock(long *lock) { heddle::operations::clear_lock("shmem_clear_lock", lock); }
-int shmem_test_lock(long *lock) { return heddle::operations::test_lock("shmem_test_lock", lock); }
+void shmem_set_lock(long *lock) { heddle::operations::set_lock(HEDDLE_CALL("shmem_set_lock"), lock); }
+void shmem_clear_lock(long *lock) { heddle::operations::clear_lock(HEDDLE_CALL("shmem_clear_lock"), lock); }
+int shmem_test_lock(long *lock) { return heddle::operations::test_lock(HEDDLE_CALL("shmem_test_lock"), lock); }
 void shmem_pcontrol(int level, ...) { static_cast<void>(level); }
 void start_pes(int npes) { static_cast<void>(npes); heddle::runtime::init_or_die("start_pes"); }
 int _my_pe(void) { return heddle::runtime::my_pe("_my_pe"); }

@@ -1,6 +1,7 @@
 // The slow path of the atomics. Any thread; atomic with the inlined ones, being the same CPU operations.
 #pragma once
 
+#include "base/tsan.h"
 #include "operations/check.h"
 #include "operations/remote.h"
 #include "operations/transfer.h"
@@ -24,7 +25,9 @@ inline void post_amo(const Under& under, heddle_amo_op op, void* fetch, const vo
     if (!datum)
         return remote_amo(under, op, fetch, dest, operand, compare, bytes, pe);
     keep_order(under.ctx);
+    tsan::release(datum);
     const uint64_t old = heddle_amo_on(op, datum, operand, compare, bytes);
+    tsan::acquire(datum);
     if (fetch)
         memcpy(fetch, &old, bytes);
     if (under.req)

@@ -1,14 +1,24 @@
 #include "operations/lock.h"
 
 #include "base/error.h"
+#include "base/settings.h"
+#include "base/tsan.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
 #include "operations/order.h"
 #include "operations/remote.h"
 #include "os/futex.h"
+#include "progress/engine.h"
 #include "progress/wait_policy.h"
+#include "team/whereabouts.h"
+
+#include <pthread.h>
+#include <algorithm>
+#include <vector>
 
 namespace heddle::operations {
+
+using base::Call;
 
 namespace {
 
@@ -93,14 +103,25 @@ bool claim_node(const Lock& lock) {
     return lock.node->compare_exchange_strong(free, kInUse, std::memory_order_acquire, std::memory_order_relaxed);
 }
 
-void await_turn(const char* function, Word& node) {
+// ahead: the PE before this one in the queue.
+__attribute__((noinline)) void await_turn(Call call, Word& node, int ahead) {
     // Acquire: pairs with the release in hand_on; what was done under the lock is seen.
     const auto my_turn = [&] { return (node.load(std::memory_order_acquire) & kWaiting) == 0; };
     if (my_turn())
         return;
+    if (base::settings.check) {
+        const team::WaitForPe wait(call, ahead);
+        team::CircleWatch circle(call);
+        return progress::wait_for_store(call.function, &node, [&] {
+            if (my_turn())
+                return true;
+            circle.look();
+            return false;
+        });
+    }
     if (memory::symmetric->has_network)  // which wakes nobody who sleeps on the word
-        return progress::wait_for_store(function, &node, my_turn);
-    progress::WaitSteps steps(function, &node, true);
+        return progress::wait_for_store(call.function, &node, my_turn);
+    progress::WaitSteps steps(call.function, &node, true);
     while (!my_turn()) {
         if (!steps.step(my_turn))
             continue;
@@ -118,35 +139,134 @@ void hand_on(const AnyWord& next) {
         os::futex_wake_all(next.here());
 }
 
-}  // namespace
+// In a checked run: the locks that threads of this PE hold, and where each was taken.
+class Books {
+  public:
+    // Ends the PE when this thread holds the lock; where others may clear it, it is only told.
+    void check(const Call& call, const long* lock) {
+        const Locked locked(mutex_);
+        const auto held = find(lock);
+        if (held == held_.end() || !pthread_equal(held->thread, pthread_self()))
+            return;
+        constexpr const char* kMessage =
+            "this thread holds lock %p already, since %s: right would be shmem_clear_lock before this %s";
+        const base::CallText before = base::describe(held->call), now = base::describe(call);
+        if (progress::threads_of_program() == 1)
+            base::fatal(call.function, kMessage, static_cast<const void*>(lock), before.data(), now.data());
+        base::complain(call.function, kMessage, static_cast<const void*>(lock), before.data(), now.data());
+    }
+    void take(const Call& call, const long* lock) {
+        const Locked locked(mutex_);
+        held_.push_back({lock, pthread_self(), call});
+    }
+    void clear(const long* lock) {
+        const Locked locked(mutex_);
+        if (const auto held = find(lock); held != held_.end())
+            held_.erase(held);
+    }
 
-void set_lock(const char* function, long* address) {
-    const Lock lock = find(function, address);
+  private:
+    struct Held {
+        const long* lock;
+        pthread_t thread;
+        Call call;
+    };
+    class Locked {
+      public:
+        explicit Locked(pthread_mutex_t& mutex) : mutex_(mutex) { pthread_mutex_lock(&mutex_); }
+        ~Locked() { pthread_mutex_unlock(&mutex_); }
+        Locked(const Locked&) = delete;
+        Locked& operator=(const Locked&) = delete;
+
+      private:
+        pthread_mutex_t& mutex_;
+    };
+
+    std::vector<Held>::iterator find(const long* lock) {
+        return std::find_if(held_.begin(), held_.end(), [&](const Held& held) { return held.lock == lock; });
+    }
+
+    pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+    std::vector<Held> held_;
+};
+
+// This process's: a lock is known by the address that it has for its PE. Several threads may come first at once.
+Books& books() {
+    static std::atomic<Books*> the_books{nullptr};
+    Books* known = the_books.load(std::memory_order_acquire);  // pairs with the exchange
+    if (!known) {
+        auto* const made = new Books;  // lives as long as the process
+        tsan::release(made);
+        if (the_books.compare_exchange_strong(known, made, std::memory_order_acq_rel))
+            return *made;
+        delete made;
+    }
+    tsan::acquire(known);
+    return *known;
+}
+
+void take(Call call, long* address) {
+    const Lock lock = find(call.function, address);
     while (!claim_node(lock))
-        progress::wait_for_store(function, lock.node, [&] { return lock.node->load(std::memory_order_relaxed) == 0; });
+        progress::wait_for_store(call.function, lock.node,
+                                 [&] { return lock.node->load(std::memory_order_relaxed) == 0; });
     const uint32_t before = lock.tail.exchange(me());  // pairs with that of the PE before and of the PE behind
     if (before == 0)
         return;
     lock.node->fetch_or(kWaiting, std::memory_order_relaxed);  // ahead of the link, which is how it is found
     lock.node_of(before).fetch_or(me());  // pairs with the acquire in clear_lock, so that it finds kWaiting set
-    await_turn(function, *lock.node);
+    await_turn(call, *lock.node, static_cast<int>(before) - 1);
 }
 
-int test_lock(const char* function, long* address) {
-    const Lock lock = find(function, address);
+// What is to be done besides, in a checked run or where ThreadSanitizer looks on.
+bool is_watched() {
+    return base::settings.check || tsan::is_on();
+}
+__attribute__((noinline, cold)) void note_taken(Call call, const long* lock) {
+    tsan::acquire();
+    if (base::settings.check)
+        books().take(call, lock);
+}
+__attribute__((noinline, cold)) void take_watched(Call call, long* address) {
+    require_running(call.function);
+    if (base::settings.check)
+        books().check(call, address);
+    take(call, address);
+    note_taken(call, address);
+}
+__attribute__((noinline, cold)) void note_cleared(const long* lock) {
+    books().clear(lock);
+}
+
+}  // namespace
+
+void set_lock(Call call, long* address) {
+    if (__builtin_expect(is_watched(), 0))
+        return take_watched(call, address);
+    take(call, address);
+}
+
+int test_lock(Call call, long* address) {
+    const Lock lock = find(call.function, address);
     if (!claim_node(lock))
         return 1;
-    if (lock.tail.compare_exchange(0, me()))
+    if (lock.tail.compare_exchange(0, me())) {
+        if (__builtin_expect(is_watched(), 0))
+            note_taken(call, address);
         return 0;
+    }
     lock.node->store(0, std::memory_order_release);  // pairs with claim_node
     return 1;
 }
 
-void clear_lock(const char* function, long* address) {
+void clear_lock(Call call, long* address) {
+    const char* const function = call.function;
     const Lock lock = find(function, address);
     const uint32_t state = lock.node->load(std::memory_order_acquire);  // pairs with the link in set_lock
     if ((state & (kInUse | kWaiting)) != kInUse)
         base::fatal(function, "lock %p is not held by this PE", static_cast<void*>(address));
+    if (base::settings.check)
+        note_cleared(address);
     settle_if_any(function, SHMEM_CTX_DEFAULT);  // on the node, what was done before is done
     if ((state & kNext) == 0) {
         // Releases what was done under the lock to the next that comes.

@@ -9,15 +9,20 @@
 //
 // A PE's threads exclude each other as PEs do: the one that finds the node in use waits until it is free again, and
 // stands in no queue meanwhile.
+//
+// A checked run names a lock that its own thread takes again, and circles of PEs that wait for locks, or in collectives
+// (team/whereabouts.h).
 #pragma once
+
+#include "base/call.h"
 
 #include <cstdint>
 
 namespace heddle::operations {
 
-void set_lock(const char* function, long* lock);
-void clear_lock(const char* function, long* lock);
+void set_lock(base::Call call, long* lock);
+void clear_lock(base::Call call, long* lock);
 // 0: the lock was free, and is held now. 1: it was not, and nothing has changed.
-int test_lock(const char* function, long* lock);
+int test_lock(base::Call call, long* lock);
 
 }  // namespace heddle::operations

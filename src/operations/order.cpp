@@ -1,5 +1,6 @@
 #include "operations/order.h"
 
+#include "base/tsan.h"
 #include "context/context.h"
 #include "fabric/network.h"
 #include "operations/remote.h"
@@ -29,12 +30,14 @@ bool find_ctx_slowly(const char* function, shmem_ctx_t ctx) {
 }
 
 void settle(const char* function, shmem_ctx_t ctx) {
+    tsan::release();
     settle_transfers(function, context::context_of(ctx));
     if (fabric::network)
         remote_quiet(function, ctx);
 }
 
 void settle_all(const char* function) {
+    tsan::release();
     progress::engine->wait_for(
         function, [](const progress::Owners&) { return true; }, [] { return progress::engine->outstanding() == 0; });
     if (fabric::network)
@@ -42,6 +45,7 @@ void settle_all(const char* function) {
 }
 
 void settle_order(const char* function, shmem_ctx_t ctx) {
+    tsan::release();
     settle_transfers(function, context::context_of(ctx));
     if (fabric::network)
         remote_fence(function, ctx);
@@ -54,6 +58,7 @@ void pe_quiet(const char* function, shmem_ctx_t ctx, const int* target_pes, size
         require_pointer(function, "target_pes", target_pes);
     for (size_t i = 0; i < npes; ++i) require_target(function, ctx, target_pes[i]);
     if (any_outstanding()) {
+        tsan::release();
         settle_transfers(function, context::context_of(ctx));
         if (fabric::network)
             remote_quiet_to(function, ctx, target_pes, npes);
@@ -80,6 +85,8 @@ int quiet_test(const char* function, shmem_ctx_t ctx) {
     }
     if (fabric::network && !is_remote_quiet(ctx))
         return 0;
+    tsan::acquire(progress::engine);
+    tsan::release();
     HEDDLE_FENCE(__ATOMIC_SEQ_CST);
     return 1;
 }

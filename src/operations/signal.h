@@ -5,6 +5,7 @@
 #include "operations/check.h"
 #include "operations/rma.h"
 #include "operations/transfer.h"
+#include "operations/wait.h"
 
 #include <heddle/constants.h>
 #include <heddle/hot_path.h>
@@ -61,7 +62,7 @@ inline void put_signal_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, 
 inline uint64_t signal_fetch(const char* function, const uint64_t* sig_addr) {
     require_running(function);
     check_ivars(function, "sig_addr", sig_addr, 1, sizeof *sig_addr);
-    return __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);  // pairs with put_signal, and with fence at the source
+    return load(sig_addr);
 }
 
 }  // namespace heddle::operations

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/settings.h"
+#include "base/tsan.h"
 #include "context/context.h"
 #include "operations/check.h"
 #include "operations/rma.h"
@@ -78,6 +79,7 @@ constinit thread_local shmemx_request_t* capturing = nullptr;
 void SignalTo::send() const {
     if (!address)
         return;
+    tsan::release();
     // Release: whoever sees the signal through wait, test or signal_fetch (acquire) sees the data.
     if (op == SHMEM_SIGNAL_SET)
         __atomic_store_n(address, value, __ATOMIC_RELEASE);

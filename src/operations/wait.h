@@ -2,6 +2,7 @@
 // The loads acquire: what the peer ordered ahead of the change (fence, quiet, signal) is seen after the wait or test.
 #pragma once
 
+#include "base/tsan.h"
 #include "operations/check.h"
 #include "progress/wait_policy.h"
 
@@ -51,7 +52,10 @@ inline void require_wait(const char* function, const char* argument, const void*
 
 template <class T>
 T load(const T* ivar) {
-    return __atomic_load_n(ivar, __ATOMIC_ACQUIRE);  // pairs with fence, quiet and put_signal at the source
+    const T value = __atomic_load_n(ivar, __ATOMIC_ACQUIRE);  // pairs with fence, quiet and put_signal at the source
+    tsan::acquire(ivar);
+    tsan::acquire();
+    return value;
 }
 
 // Waits; returns the value that compared true. argument: what the program calls ivar.

@@ -2,6 +2,7 @@
 
 #include "os/own_thread.h"
 #include "os/pause.h"
+#include "os/process.h"
 #include "os/topology.h"
 
 #include <sched.h>
@@ -12,6 +13,11 @@ namespace heddle::progress {
 HEDDLE_PE_LOCAL Engine* engine = nullptr;
 void* (*pe_of_thread)() = nullptr;
 void (*become_thread_of)(void* pe) = nullptr;
+
+uint32_t threads_of_program() {
+    const uint32_t own = engine ? engine->threads() : 0;
+    return std::max(os::count_threads(), own + 1) - own;
+}
 
 namespace {
 
@@ -96,6 +102,7 @@ Task* Engine::take() {
 }
 
 void Engine::open(Task* task, const Owners& owners, uint32_t slices) {
+    tsan::release(this);
     caller_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
     outstanding_.fetch_add(1, std::memory_order_relaxed);
     task->request.store(owners.request, std::memory_order_relaxed);
@@ -122,7 +129,9 @@ bool Engine::do_slice(Task& task, uint64_t claims) {
     const uint32_t slice = next_of(claims);
     if (slice + 1 == slices_of(claims))  // no slice is left to claim; relaxed, because a bit too many costs a look
         open_.fetch_and(~(uint64_t{1} << (&task - tasks_)), std::memory_order_relaxed);
+    tsan::acquire(this);
     task.slice(task.payload, slice);
+    tsan::release(this);
     // acq_rel: who does the last one sees what all others did.
     if (task.left.fetch_sub(1, std::memory_order_acq_rel) == 1)
         finish(task);

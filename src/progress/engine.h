@@ -20,6 +20,7 @@
 #pragma once
 
 #include "base/pe_local.h"
+#include "base/tsan.h"
 #include "progress/sequence.h"
 #include "progress/wait_policy.h"
 #include "sync/bell.h"
@@ -111,9 +112,10 @@ class Engine {
     // must wait for, it has submitted itself or been told of, so that it cannot find too few.
     uint32_t outstanding() const { return outstanding_.load(std::memory_order_acquire); }
 
-    // False when nothing is, and nothing else of this PE can be: there is no network, whose books are elsewhere.
-    bool may_be_outstanding() const { return outstanding_.load(std::memory_order_acquire) != 0 || has_network_; }
-    void set_network() { has_network_ = policy_.has_network = true; }
+    // False when nothing is, and nothing else of this PE can be: there is no network, whose books are elsewhere. True
+    // also where ThreadSanitizer is to be told of what orders.
+    bool may_be_outstanding() const { return outstanding_.load(std::memory_order_acquire) != 0 || asks_always_; }
+    void set_network() { asks_always_ = policy_.has_network = true; }
 
     // Does one slice of a task that is_mine(owners) accepts; false when there is none.
     template <class IsMine>
@@ -149,12 +151,13 @@ class Engine {
     void wait_for(const char* function, IsMine is_mine, Done done) {
         if (Fiber* const fiber = Fiber::current()) {
             auto ready = [&] { return done() || (help(is_mine) && done()); };
-            return fiber->wait(ready);
+            fiber->wait(ready);
+            return tsan::acquire(this);
         }
         for (;;) {
             const uint32_t seen = bell_->value.load(std::memory_order_acquire);  // pairs with whoever advances it
             if (done())
-                return;
+                return tsan::acquire(this);
             if (!help(is_mine) && !drive())
                 wait_for_gate(function, *bell_, seen + 1);
         }
@@ -193,7 +196,7 @@ class Engine {
     const size_t cpu_words_;
     alignas(128) std::atomic<uint32_t> outstanding_{0};
     uint32_t other_threads_ = 0;
-    bool has_network_ = false;
+    bool asks_always_ = tsan::is_on();
     std::atomic<uint64_t> used_{0};  // a bit for each task that is taken
     std::atomic<uint64_t> open_{0};  // and for each with slices to claim
     std::atomic<Sequence*> sequences_{nullptr};
@@ -220,5 +223,9 @@ extern void (*become_thread_of)(void* pe);
 
 // This PE's; made by init, lives as long as the process.
 extern HEDDLE_PE_LOCAL Engine* engine;
+
+// How many threads the program has in this PE, also those that the library has not seen; not the library's own. 1 when
+// it cannot be told.
+uint32_t threads_of_program();
 
 }  // namespace heddle::progress

@@ -15,6 +15,7 @@ void Sequence::begin(Operation* operation) {
     operation->behind.store(nullptr, std::memory_order_relaxed);
     operation->modes = arithmetic_modes();
     engine_.count_posted();
+    tsan::release(this);
     last_->behind.store(operation, std::memory_order_release);  // pairs with carry_on
     last_ = operation;
     posted_.fetch_add(1, std::memory_order_seq_cst);  // see drive
@@ -36,7 +37,9 @@ bool Sequence::drive() {
         // away here has posted, or heard the bell, before this one looks at them again.
         if (driven_.exchange(true, std::memory_order_seq_cst))
             return moved;
+        tsan::acquire(this);
         moved |= carry_on();
+        tsan::release(this);
         driven_.store(false, std::memory_order_seq_cst);
     } while (posted_.load(std::memory_order_seq_cst) != posted);
     return moved;

@@ -12,6 +12,7 @@
 // grows with the most that were under way at once.
 #pragma once
 
+#include "base/tsan.h"
 #include "progress/fiber.h"
 #include "sync/pool.h"
 
@@ -58,6 +59,7 @@ class Sequence {
     void wait(const char* function) {
         if (!is_empty() && Fiber::current() != &fiber_)
             wait_until_empty(function);
+        tsan::acquire(this);
     }
 
     // Carries on what can go on; true when something did. For Engine::drive.

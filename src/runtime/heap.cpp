@@ -42,11 +42,15 @@ size_t offset_of(const void* ptr) {
     return reinterpret_cast<uintptr_t>(ptr) - symmetric->heap.base;
 }
 
-using Argument = collective::Shape::Argument;
+using collective::Shape;
+using Argument = Shape::Argument;
 
-// In a checked run: all PEs must be in the same call with the same arguments, or their heaps would grow apart.
-void check_alike(const Call& call, Argument first, Argument second = {"", 0}) {
-    const collective::Entered entered(call, SHMEM_TEAM_WORLD, {{first, second}});
+// All PEs must be in the same call with the same arguments, or their heaps would grow apart: the barrier finds it where
+// they differ (barrier_all_alike), and in a checked run this does, before anything has changed, and where no PE comes
+// to a barrier.
+void check_alike(const Call& call, const Shape& shape) {
+    if (base::settings.check)
+        collective::Entered(call, SHMEM_TEAM_WORLD, shape);
 }
 
 [[noreturn]] void not_allocated(const char* function, const void* ptr) {
@@ -109,11 +113,12 @@ void give(const char* function, void* ptr) {
 
 void* allocate_with_barrier(const Call& call, size_t size, size_t alignment) {
     operations::require_running(call.function);
-    check_alike(call, {"size", static_cast<int64_t>(size)}, {"alignment", static_cast<int64_t>(alignment)});
+    const Shape shape = {{{"size", static_cast<int64_t>(size)}, {"alignment", static_cast<int64_t>(alignment)}}};
+    check_alike(call, shape);
     if (size == 0)
         return nullptr;
     void* ptr = take(call.function, size, alignment);
-    collective::barrier_all(call);
+    collective::barrier_all_alike(call, shape);
     return ptr;
 }
 
@@ -146,13 +151,14 @@ void* allocate_zeroed(const Call& call, size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
         bytes = SIZE_MAX;  // more than any heap: the same NULL and the same message
-    check_alike(call, {"count * size", static_cast<int64_t>(bytes)});
+    const Shape shape = {{{"count * size", static_cast<int64_t>(bytes)}}};
+    check_alike(call, shape);
     if (bytes == 0)
         return nullptr;
     char* ptr = take(call.function, bytes, Allocator::kUnit);
     if (ptr)
         memset(ptr, 0, bytes);
-    collective::barrier_all(call);
+    collective::barrier_all_alike(call, shape);
     return ptr;
 }
 
@@ -183,13 +189,14 @@ void* reallocate(const Call& call, void* ptr, size_t size) {
     if (!ptr)
         return allocate(call, size);
     operations::require_running(call.function);
-    check_alike(call, {"size", static_cast<int64_t>(size)}, pointer_argument(call.function, ptr));
+    const Shape shape = {{{"size", static_cast<int64_t>(size)}, pointer_argument(call.function, ptr)}};
+    check_alike(call, shape);
     if (size == 0) {
-        collective::barrier_all(call);
+        collective::barrier_all_alike(call, shape);
         give(call.function, ptr);
         return nullptr;
     }
-    collective::barrier_all(call);  // no PE may still write to what is about to move
+    collective::barrier_all_alike(call, shape);  // no PE may still write to what is about to move
     const size_t old_bytes = allocated_bytes(call.function, ptr);
     void* result = ptr;
     if (!resize_in_place(ptr, size)) {
@@ -206,8 +213,9 @@ void* reallocate(const Call& call, void* ptr, size_t size) {
 void release(const Call& call, void* ptr) {
     if (!operations::may_give_back(call.function) || !ptr)
         return;
-    check_alike(call, pointer_argument(call.function, ptr));
-    collective::barrier_all(call);
+    const Shape shape = {{pointer_argument(call.function, ptr)}};
+    check_alike(call, shape);
+    collective::barrier_all_alike(call, shape);
     give(call.function, ptr);
 }
 

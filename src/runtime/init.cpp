@@ -256,6 +256,7 @@ void open_hot_path() {
     context::start_requests();
     if (!base::settings.check)
         publish(true);
+    collective::watch(progress::wait_policy->multiple_asked);
 }
 
 // A program that ends without finalize leaves its state as running, and the launcher says so. What it has printed is
@@ -388,6 +389,7 @@ int init_thread(const char* function, int requested, int* provided) {
         return 1;
     }
     progress::wait_policy->multiple_asked |= requested == SHMEM_THREAD_MULTIPLE;
+    collective::watch(progress::wait_policy->multiple_asked);
     if (provided)
         *provided = SHMEM_THREAD_MULTIPLE;
     return 0;

@@ -1,7 +1,9 @@
 #include "runtime/network.h"
 
 #include "base/error.h"
+#include "base/lifecycle.h"
 #include "base/settings.h"
+#include "base/tsan.h"
 #include "bootstrap/bootstrap.h"
 #include "fabric/network.h"
 #include "fabric/rail_devices.h"
@@ -188,5 +190,20 @@ void part_from_network() {
     is_leaving.store(true, std::memory_order_relaxed);
     fabric::network->part();
 }
+
+namespace {
+
+// A process that ends leaves its connections to the kernel. ThreadSanitizer would report the network's own threads,
+// which run on while their library is taken down: for it they are ended first.
+__attribute__((destructor)) void close_network() {
+    if (!tsan::is_on() || !fabric::network || base::lifecycle != base::Lifecycle::kFinalized)
+        return;
+    tsan::look_away();
+    delete fabric::network;
+    tsan::look_back();
+    fabric::network = nullptr;
+}
+
+}  // namespace
 
 }  // namespace heddle::runtime

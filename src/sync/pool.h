@@ -6,6 +6,8 @@
 // link may be read at any time (tests/concurrency/pool.pml: every interleaving). Chunk c holds kFirst << c objects.
 #pragma once
 
+#include "base/tsan.h"
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -40,12 +42,17 @@ class Pool {
             const uint64_t next = (head >> 32) + 1;
             const uint32_t below = object->link.next.load(std::memory_order_relaxed);
             if (head_.compare_exchange_weak(head, next << 32 | below, std::memory_order_acquire,
-                                            std::memory_order_acquire))
+                                            std::memory_order_acquire)) {
+                tsan::acquire(object);
                 return object;
+            }
         }
     }
 
-    void give(T* object) { give(object, object); }
+    void give(T* object) {
+        tsan::release(object);
+        give(object, object);
+    }
 
     // The object that begins at the address, taken or free; null when there is none. Any address may be asked about.
     T* find(const void* address) {
@@ -101,6 +108,7 @@ class Pool {
             for (uint32_t i = 0; i < count; ++i) {
                 chunk[i].link.index = first + i;
                 chunk[i].link.next.store(first + i + 2, std::memory_order_relaxed);
+                tsan::release(&chunk[i]);
             }
             T* none = nullptr;
             if (!chunks_[c].compare_exchange_strong(none, chunk, std::memory_order_acq_rel)) {  // pairs with find

@@ -1,6 +1,7 @@
 #include "team/room.h"
 
 #include "base/settings.h"
+#include "base/tsan.h"
 #include "os/pause.h"
 #include "progress/wait_policy.h"
 #include "sync/bell.h"
@@ -248,6 +249,7 @@ int take_room(const Members& members, int size) {
             if (!used.compare_exchange_weak(bits, bits | uint64_t{1} << bit, std::memory_order_acquire,
                                             std::memory_order_relaxed))
                 continue;
+            tsan::acquire();
             const int index = of.first + begin + bit;
             RoomHead* head = head_of(index);
             const bool was_used = head->used;
@@ -266,6 +268,7 @@ void leave_room(int index, int members) {
     if (index < kPredefined)
         return;
     RoomHead* head = head_of(index);
+    tsan::release();
     // acq_rel: the last to leave passes on that all others have left.
     if (head->left.fetch_add(1, std::memory_order_acq_rel) + 1 < static_cast<uint32_t>(members))
         return;

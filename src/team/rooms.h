@@ -33,6 +33,7 @@ struct alignas(64) Whereabouts {
     std::atomic<int> room;  // plus one; 0: in no collective; -1: in one where no other is
     std::atomic<uint32_t> step;
     std::atomic<uint32_t> threads;
+    std::atomic<int> awaited;                // the PE that it waits for outside collectives, plus one; 0: none
     std::atomic<uint64_t> text[kTextWords];  // function and place of the call, as base::CallText
 };
 

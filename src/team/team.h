@@ -60,6 +60,10 @@ struct Team {
     Place place;
     Span* span = nullptr;  // null: all members are on this node
     CrewRoom crew = {};
+    // The function that a thread of this PE is in on this team, and where it was called, where that is watched
+    // (collective/enter.h); null: none.
+    std::atomic<const char*> inside{nullptr};
+    std::atomic<const void*> inside_caller{nullptr};
     // Of its non-blocking collectives, once there was one: their order, and their way to the network.
     progress::Sequence* sequence = nullptr;
     std::atomic<fabric::Lane*> lanes{nullptr};

@@ -1,6 +1,8 @@
-// In checked runs: which collective each PE is in, so that a wait which cannot end is named instead of hanging.
+// In checked runs: which collective each PE is in, or which lock it waits for, so that a wait which cannot end is named
+// instead of hanging.
 //
-// PE p, in a collective of room R, waits for the members of R that have not come to p's step. When following "waits
+// PE p, in a collective of room R, waits for the members of R that have not come to p's step; in set_lock, for the PE
+// ahead of it in the lock's queue. When following "waits
 // for" from a PE leads back to it, nobody on that circle can ever go on: the two call sites are the message. A circle
 // must be seen twice, a second apart. Where PEs have several threads another thread may still come, so then it is only
 // told.
@@ -15,6 +17,14 @@ namespace heddle::team {
 // This PE enters a collective, and leaves it. Checked runs only.
 void enter_collective(const Call& call, int room_index);
 void leave_collective();
+// While it lives, this PE waits for another one, outside collectives. Checked runs only.
+class WaitForPe {
+  public:
+    WaitForPe(const Call& call, int pe);
+    ~WaitForPe();
+    WaitForPe(const WaitForPe&) = delete;
+    WaitForPe& operator=(const WaitForPe&) = delete;
+};
 // It has come to a step of the collective that it is in.
 void come_to(const Place& place, uint32_t step);
 

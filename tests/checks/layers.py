@@ -26,7 +26,7 @@ MAY_INCLUDE = {
     "fabric": ["base", "os", "sync", "progress"],
     "context": ["base", "sync", "fabric"],
     "team": ["base", "os", "sync", "progress", "memory", "fabric"],
-    "operations": ["base", "os", "progress", "bootstrap", "memory", "fabric", "context"],
+    "operations": ["base", "os", "progress", "bootstrap", "memory", "fabric", "context", "team"],
     "collective": ["base", "progress", "memory", "fabric", "context", "team", "operations"],
     "runtime": ["base", "os", "progress", "bootstrap", "memory", "fabric", "context", "team", "operations", "collective"],
     "entry": ["operations", "collective", "runtime"],

@@ -192,6 +192,56 @@ void new_thread(int pe) {
     resolved_by_a_thread(pe, false);
 }
 
+long lock, other_lock;
+uint64_t here;
+
+void tell(int pe) {
+    shmem_uint64_p(&here, 1, pe);
+}
+void be_told() {
+    shmem_uint64_wait_until(&here, SHMEM_CMP_EQ, 1);
+}
+
+// PE 0 holds it while it waits for PE 1, which waits for it.
+void lock_over_a_barrier(int pe) {
+    if (pe == 0) {
+        shmem_set_lock(&lock);
+        tell(1);
+        shmem_barrier_all();
+        shmem_clear_lock(&lock);
+    } else {
+        be_told();
+        shmem_set_lock(&lock);
+        shmem_clear_lock(&lock);
+        shmem_barrier_all();
+    }
+}
+void crossed_locks(int pe) {
+    shmem_set_lock(pe == 0 ? &lock : &other_lock);
+    tell(1 - pe);
+    be_told();
+    shmem_set_lock(pe == 0 ? &other_lock : &lock);
+}
+void lock_twice(int) {
+    shmem_set_lock(&lock);
+    shmem_set_lock(&lock);
+}
+void* clear_late(void*) {
+    nap_ms(300);
+    shmem_clear_lock(&lock);
+    return nullptr;
+}
+void lock_twice_cleared_by_a_thread(int pe) {
+    if (pe != 0)
+        return;
+    pthread_t thread;
+    shmem_set_lock(&lock);
+    pthread_create(&thread, nullptr, clear_late, nullptr);
+    shmem_set_lock(&lock);
+    shmem_clear_lock(&lock);
+    pthread_join(thread, nullptr);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -211,7 +261,11 @@ int main(int argc, char** argv) {
                      {"slow", slow},
                      {"busy", busy},
                      {"thread_that_waited", thread_that_waited},
-                     {"new_thread", new_thread}};
+                     {"new_thread", new_thread},
+                     {"lock_over_a_barrier", lock_over_a_barrier},
+                     {"crossed_locks", crossed_locks},
+                     {"lock_twice", lock_twice},
+                     {"lock_twice_cleared_by_a_thread", lock_twice_cleared_by_a_thread}};
     int provided;
     if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0)
         return 2;

@@ -4,7 +4,7 @@ do not pass the same."""
 import pytest
 
 from conftest import (ADDRESS, COLLECTIVES, FUNCTIONS, INT_MAX, INT_MIN, ON_ACTIVE_SETS, ON_TEAMS, PLACES, SIZE_MAX,
-                      WAITING, both_runs, element_bytes, faults, message)
+                      WAITING, alike, both_runs, element_bytes, faults, message)
 
 COUNTS = {name: next(count for count in ("nelems", "nreduce") if count in FUNCTIONS[name]) for name in COLLECTIVES}
 UNEVEN = [name for name in COLLECTIVES if "_collect" in name]  # nelems may differ there
@@ -119,13 +119,10 @@ def test_psync_checked(function):
 
 # --- What only a checked run sees: members that pass different things.
 
-ALIKE = r"{} is {} here, but {} on PE {}: right would be the same on all"
-
-
 def differs(function, what, mine, theirs):
     """The message of either PE: of 0, which passes `mine`, or of 1."""
-    return "(" + message(function, ALIKE.format(what, mine, theirs, 1), 0) + "|" + \
-        message(function, ALIKE.format(what, theirs, mine, 0), 1) + ")"
+    return "(" + message(function, alike(what, mine, theirs, 1), 0) + "|" + \
+        message(function, alike(what, theirs, mine, 0), 1) + ")"
 
 
 @pytest.mark.parametrize("function", EVEN)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from conftest import FUNCTIONS, both_runs, faults, is_said, message
+from conftest import FUNCTIONS, alike, both_runs, faults, is_said, message
 
 ANY_TIME = {"shmem_init", "shmem_init_thread", "start_pes", "shmem_query_initialized", "shmem_info_get_version",
             "shmem_info_get_name", "shmem_pcontrol"}
@@ -39,15 +39,14 @@ def test_unequal_sizes_checked(function, size):
     result = faults("all", function, f"{size}=640", f"{size}@1=1280", check=True)
     shown = "count * size" if size == "count" else "size"
     factor = 64 if size == "count" else 1
-    sides = rf"({640 * factor} here, but {1280 * factor} on PE 1|{1280 * factor} here, but {640 * factor} on PE 0)"
-    result.is_fatal(message(function, rf"{re.escape(shown)} is {sides}: right would be the same on all"))
+    sides = alike(shown, 640 * factor, 1280 * factor, 1), alike(shown, 1280 * factor, 640 * factor, 0)
+    result.is_fatal(message(function, f"({'|'.join(sides)})"))
 
 
 def test_unequal_alignments_checked():
     """The message names the argument that differs."""
     result = faults("all", "shmem_align", "alignment=64", "alignment@1=128", check=True)
-    result.is_fatal(message("shmem_align", r"alignment is (64 here, but 128 on PE 1|128 here, but 64 on PE 0): right would "
-                                           "be the same on all"))
+    result.is_fatal(message("shmem_align", f"({alike('alignment', 64, 128, 1)}|{alike('alignment', 128, 64, 0)})"))
 
 
 NOT_ALLOCATED = (r"ptr (0x[0-9a-f]+|\(nil\)) was not allocated from the symmetric heap \[0x[0-9a-f]+, 0x[0-9a-f]+\), or "

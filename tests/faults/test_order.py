@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import OSHRUN, PROGRAMS, execute, message
+from conftest import OSHRUN, PROGRAMS, alike, execute, message
 
 PROGRAM = PROGRAMS / "order"
 LIMIT_S = 120  # two looks a second apart take 2 s of it on a machine that is free
@@ -30,7 +30,8 @@ RUNS |= {f"{scenario} {pes}": (scenario, pes, {}) for scenario, pes in SLOW}
 PROGRESS = ("manual", "thread", "auto")
 POSTED = ("different_posted", "posted_and_blocking", "unequal_posted", "crossed_and_posted", "outstanding_for_long")
 RUNS |= {f"{scenario} {policy}": (scenario, 2, {"HEDDLE_PROGRESS": policy}) for scenario in POSTED for policy in PROGRESS}
-RUNS |= {scenario: (scenario, 2, {}) for scenario in ("thread_that_waited", "new_thread")}
+RUNS |= {scenario: (scenario, 2, {}) for scenario in ("thread_that_waited", "new_thread", "lock_over_a_barrier",
+                                                      "crossed_locks", "lock_twice", "lock_twice_cleared_by_a_thread")}
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +93,7 @@ def test_posted_here_and_blocking_there(results, policy):
 @pytest.mark.parametrize("policy", PROGRESS)
 def test_posted_with_different_arguments(results, policy):
     result = results[f"unequal_posted {policy}"].result()
-    text = "nreduce is {} here, but {} on PE {}: right would be the same on all"
-    result.is_fatal("(" + "|".join(message("shmemx_int_sum_reduce_nbe", text.format(*numbers), pe)
+    result.is_fatal("(" + "|".join(message("shmemx_int_sum_reduce_nbe", alike("nreduce", *numbers), pe)
                                    for pe, numbers in enumerate([(3, 4, 1), (4, 3, 0)])) + ")")
     assert result.seconds < LIMIT_S
 
@@ -154,3 +154,34 @@ def test_plain_runs_do_not_look():
     """The same program, without HEDDLE_CHECK."""
     result = execute([OSHRUN, "-n", 2, PROGRAM, "busy"])
     result.is_fine(2)
+
+
+LOCKED = WAITS.replace("the same order of collectives on all PEs", "to clear a lock before waiting for others in a "
+                       "collective, and to take locks in the same order everywhere")
+
+
+def test_lock_held_over_a_barrier(results):
+    result = results["lock_over_a_barrier"].result()
+    one, other = site("shmem_barrier_all"), site("shmem_set_lock")
+    result.is_fatal("(" + message("shmem_barrier_all", LOCKED.format(1, other, "", one), 0) + "|" +
+                    message("shmem_set_lock", LOCKED.format(0, one, "", other), 1) + ")")
+    assert result.seconds < LIMIT_S
+
+
+def test_crossed_locks(results):
+    result = results["crossed_locks"].result()
+    here = site("shmem_set_lock")
+    result.is_fatal("(" + "|".join(message("shmem_set_lock", LOCKED.format(1 - pe, here, "", here), pe)
+                                   for pe in (0, 1)) + ")")
+    assert result.seconds < LIMIT_S
+
+
+TWICE = (f"this thread holds lock 0x[0-9a-f]+ already, since {site('shmem_set_lock')}: right would be shmem_clear_lock "
+         f"before this {site('shmem_set_lock')}")
+
+
+def test_lock_taken_twice(results):
+    results["lock_twice"].result().is_fatal(message("shmem_set_lock", TWICE))
+    cleared = results["lock_twice_cleared_by_a_thread"].result()  # only said, since that may be what is meant
+    assert cleared.status == 0 and cleared.out.count("survived") == 2, cleared
+    assert re.fullmatch(message("shmem_set_lock", TWICE, 0) + "\n", cleared.err), cleared
