@@ -13,13 +13,17 @@ OTHER_OSHRUN := $(shell command -v oshrun 2>/dev/null)
 OTHER := $(if $(and $(OTHER_OSHCC),$(OTHER_OSHRUN)),--oshcc $(OTHER_OSHCC) --oshrun $(OTHER_OSHRUN))
 REPORT := report
 FUZZ_RUNS ?= 10000000
+FUZZ_SECONDS ?= 0
 JOBS ?= $(shell expr $$(nproc) + 1) # tests at once, for many sleep; those that measure time run alone
 
-.PHONY: help build report test test-hosts test-apps test-cross sanitize fuzz install require-build require-test clean format
+.PHONY: help build report test test-rest test-all test-hosts test-apps test-cross sanitize fuzz install require-build require-test clean format
 
 help:
 	@echo "make report                what this machine does with one-sided communication: report/report.html"
-	@echo "make test                  proves the build: unit, conformance, faults, concurrency, sanitizers, budgets"
+	@echo "make test                  proves the build: unit, conformance, faults, launch, budgets (10 minutes on 2 cores)"
+	@echo "make test-rest             what make test leaves out: more of them, concurrency, apps, a network, installing"
+	@echo "make sanitize              what runs the library, under AddressSanitizer with UBSan, and ThreadSanitizer"
+	@echo "make test-all              all of these"
 	@echo "make test-hosts            every program of the tests on hosts made of namespaces, in every shape (root; 15 minutes)"
 	@echo "make test-apps             each mini-app by itself: every form, numbers of PEs and threads, faults (5 minutes)"
 	@echo "make test-cross            the library and its monitors on aarch64, cross-built, under qemu (3 minutes)"
@@ -54,25 +58,36 @@ report: build $(VENV)/ready
 	    --oshcc $(abspath $(BUILD)/bin/oshcc) --oshrun $(abspath $(BUILD)/bin/oshrun) $(OTHER)
 	$(VENV)/bin/shmem-mt report $(REPORT)/run --out $(REPORT)/report.html
 
-test: require-test $(VENV)/ready
-	cmake --preset $(PRESET) -DHEDDLE_BUILD_TESTS=ON -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python)
+# CMake's quick look at the tests, and the build; $(1): ON for all of them.
+define build_tests
+	cmake --preset $(PRESET) -DHEDDLE_BUILD_TESTS=ON -DHEDDLE_ALL_TESTS=$(1) \
+	    -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python) >build/configure.log || { cat build/configure.log; exit 1; }
 	cmake --build --preset $(PRESET)
+endef
+
+test: require-test $(VENV)/ready
+	$(call build_tests,OFF)
 	ctest --preset $(PRESET) -j $(JOBS)
-	$(MAKE) sanitize
+
+# What make test leaves out of the same build: further products of settings, and kinds of tests (tests/CMakeLists.txt).
+test-rest: require-test $(VENV)/ready
+	$(call build_tests,ON)
+	ctest --preset $(PRESET) -j $(JOBS) -L '^(rest|concurrency|apps|python|network|install|fuzz)$$'
+
+test-all: test test-rest sanitize test-apps test-cross test-hosts
+	$(MAKE) fuzz FUZZ_RUNS=-1 FUZZ_SECONDS=60
 
 test-hosts: require-test $(VENV)/ready
-	cmake --preset $(PRESET) -DHEDDLE_BUILD_TESTS=ON -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python)
-	cmake --build --preset $(PRESET)
+	$(call build_tests,ON)
 	ctest --preset $(PRESET) -C hosts -R '^hosts$$' --verbose
 
 test-apps: require-test $(VENV)/ready
-	cmake --preset $(PRESET) -DHEDDLE_BUILD_TESTS=ON -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python)
-	cmake --build --preset $(PRESET)
+	$(call build_tests,ON)
 	ctest --preset $(PRESET) -j $(JOBS) -C apps -R '^suite\.'
 
 test-cross: require-test $(VENV)/ready
 	@scripts/require.sh cross
-	cmake --preset $(PRESET) -DHEDDLE_BUILD_TESTS=ON -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python)
+	$(call build_tests,ON)
 	ctest --preset $(PRESET) -C cross -L '^cross$$' --verbose
 
 # The tests that matter under each sanitizer: all that run the library, not those that read its text.
@@ -88,7 +103,7 @@ fuzz: require-test $(VENV)/ready
 	cmake --preset fuzz -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python) >build/configure.log
 	cmake --build --preset fuzz
 	mkdir -p build/fuzz/corpus
-	build/fuzz/bin/fuzz_wire -runs=$(FUZZ_RUNS) -max_len=4096 -print_final_stats=1 -artifact_prefix=build/fuzz/ \
+	build/fuzz/bin/fuzz_wire -runs=$(FUZZ_RUNS) -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 -artifact_prefix=build/fuzz/ \
 	    build/fuzz/corpus tests/fuzz/corpus
 
 install: build

@@ -20,8 +20,8 @@ void pshmem_init(void);
    nonzero on failure. [since 1.4] */
 int pshmem_init_thread(int requested, int *provided);
 
-/* Releases one reference; the last one completes all communication, waits for all PEs and shuts the library down.
-   [since 1.2] */
+/* A barrier of all PEs that gives one init back; the last one completes all communication and shuts the library
+   down. [since 1.2] */
 void pshmem_finalize(void);
 
 /* *initialized becomes 1 between init and finalize, 0 otherwise. Any thread, any time. [since 1.6] */
@@ -125,8 +125,8 @@ int pshmem_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx);
 /* *team becomes the team of ctx. 0, or nonzero with SHMEM_TEAM_INVALID for SHMEM_CTX_INVALID. [since 1.5] */
 int pshmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team);
 
-/* Opens a session, or adds to the open one: SHMEM_CTX_SESSION_BATCH lets a network hold operations back to send them
-   together. On the node they are complete when they return, session or not. [since 1.6] */
+/* Opens a session, or adds to the open one: SHMEM_CTX_SESSION_BATCH says that many small operations follow. A hint,
+   which changes nothing here. [since 1.6] */
 void pshmem_ctx_session_start(shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t *config, long config_mask);
 
 /* Closes the session; completes nothing (quiet does). [since 1.6] */

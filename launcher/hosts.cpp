@@ -160,7 +160,6 @@ bool read_host_file(const char* path, std::vector<Host>* hosts) {
 }
 
 int hand_over(const Options& options) {
-    for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
     for (const std::string launcher : {"prterun", "mpirun", "srun"}) {
         std::string path;
         if (find_program(launcher, &path) != 0)

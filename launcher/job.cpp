@@ -79,7 +79,9 @@ bool Job::prepare() {
         not_ours_ = list_children();
     adopt_orphans();
     set_signals();
-    if (signal_fd_ < 0 || !make_page() || !output_.open(options_.pes, options_.tag_output))
+    if (!make_page())
+        return fail(std::string("cannot make the job's memory: ") + os::describe_memory_error(errno), kStatusError);
+    if (signal_fd_ < 0 || !output_.open(options_.pes, options_.tag_output))
         return fail(std::string("cannot prepare the job: ") + strerror(errno), kStatusError);
     const StartFailure failure = starter_.prepare(options_, inherited_, job_fd_);
     if (failure.status != 0)

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 
+#include "base/settings.h"
 #include "hosts.h"
 #include "job.h"
 #include "options.h"
@@ -18,6 +20,18 @@ bool fill_standard_streams() {
         fd = open("/dev/null", O_RDWR);
     } while (fd >= 0 && fd <= STDERR_FILENO);
     return fd >= 0 && close(fd) == 0;
+}
+
+// The settings that the PEs will find. What is wrong with them is said here, once, and not by every PE; each reads them
+// again, for a script between may set others.
+bool are_settings_right(const heddle::launcher::Options& options) {
+    for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
+    char error[1024];
+    heddle::base::Settings settings;
+    if (heddle::base::read_settings(&settings, error, sizeof error))
+        return true;
+    fprintf(stderr, "oshrun: %s\n", error);
+    return false;
 }
 
 }  // namespace
@@ -37,5 +51,7 @@ int main(int argc, char** argv) {
         case Parsed::kRun:
             break;
     }
+    if (!are_settings_right(options))
+        return kStatusBadInput;
     return options.hosts.empty() ? Job(options).run() : hand_over(options);
 }

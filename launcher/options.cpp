@@ -23,7 +23,7 @@ constexpr const char* kHelp =
     "Usage: oshrun -n N [options] program [arguments]\n"
     "Runs N PEs of an OpenSHMEM program, on this machine or on several hosts, and ends them together.\n"
     "\n"
-    "  -n N               number of PEs, 1 to %d\n"
+    "  -n N, -np N        number of PEs, 1 to %d\n"
     "  --timeout SECONDS  end the job after this time (decimals allowed) with status 124, and tell where each PE "
     "waits\n"
     "  --bind core|none   core: bind PE i to the i-th usable core, modulo their number; none (default): bind nothing\n"
@@ -164,6 +164,8 @@ Parsed parse_options(int argc, char** argv, Options* options) {
             break;
         switch (kind) {
             case 'n':
+                if (strcmp(argv[word], "-np") == 0 && argv[optind])  // as other launchers have it
+                    optarg = argv[optind++];
                 good = parse_pes(optarg, &options->pes);
                 break;
             case kTimeout:

@@ -121,7 +121,6 @@ StartFailure Starter::prepare(const Options& options, const Inherited& inherited
     inherited_ = inherited;
     job_fd_ = job_fd;
     launcher_ = getpid();
-    for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
     if (const int error = find_program(options.program[0], &path_); error != 0)
         return explain(kExec, error, 0);
     if (options.bind_to_cores)

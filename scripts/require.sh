@@ -29,6 +29,7 @@ for kind do
             pkg-config --exists ucx 2>/dev/null || missing="$missing libucx-dev ucx-utils"
             pkg-config --exists pmix 2>/dev/null || missing="$missing libpmix-dev"
             need mpirun openmpi-bin
+            mpicc -fsyntax-only -include mpi.h -x c /dev/null >/dev/null 2>&1 || missing="$missing libopenmpi-dev"
             need ip iproute2
             need unshare util-linux
             ;;

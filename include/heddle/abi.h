@@ -4,12 +4,14 @@
  * exports heddle_abi_2, and a program compiled for another layout fails to link or load instead of misreading memory.
  *
  * Invariants, at any time:
- *   heap_base, data_base   where this PE's symmetric heap and its executable's static data begin.
+ *   heap_base, data_base   where this PE's symmetric heap and its executable's static data begin; before init a value
+ *                          that is further from every address of a program than a region is long.
  *   ctx->peers[pe]         readable for EVERY int pe, negative ones too: the table lies in the middle of a reservation
  *                          that reads as zero where there is no PE. So neither a bad PE number nor a PE that loads and
  *                          stores do not reach costs a branch: its sizes are 0, every offset is beyond them, and the
  *                          operation takes the slow path, which does it or names what is wrong. Before init, after
- *                          finalize, in checked runs and for destroyed contexts, all of its sizes are 0.
+ *                          finalize, in checked runs and for destroyed contexts, all of its sizes are 0. (Before init
+ *                          only the 2^24 numbers either way are readable, and the others a segmentation fault.)
  *   peers[pe]              the address, in this PE's address space, and the size of pe's heap and static data. An
  * object lies at the same offset in all of them. Behind each region lie at least HEDDLE_GAP_BYTES that belong to
  * nobody, so that one value of up to 16 bytes that starts inside a region and crosses its end harms nothing.
@@ -116,8 +118,8 @@ typedef struct {
 } shmem_ctx_session_config_t;
 
 /* Constant to all but src/runtime/init.cpp, so that compilers keep it in registers across stores and calls. A copy kept
- * from before init can only find that no offset fits, and the slow path is always right; after finalize it is the
- * entries of the table that say no (docs/decisions/0006). */
+ * from before init, of any of the words, can only find that no offset fits, and the slow path is always right; after
+ * finalize it is the entries of the table that say no (docs/decisions/0006). */
 #if !defined(HEDDLE_ABI_WRITER) && !defined(HEDDLE_PES_AS_THREADS)
 extern const struct heddle_abi_1 heddle_abi_1;
 #else

@@ -86,7 +86,7 @@ def run_points(implementation, tmp_path, program, pes, threads, *arguments):
     points = []
     quick = ["--samples", "1", "--sample-ms", "0.1", "--threads", str(threads), *arguments]
     command = implementation.launch_command(program, pes, threads, quick)
-    outcome = run_program(command, str(tmp_path / "log.txt"), 120, points.append, not implementation.is_open_mpi)
+    outcome = run_program(command, str(tmp_path / "log.txt"), 600, points.append, not implementation.is_open_mpi)
     assert outcome.ok, outcome.problem
     return points, {skip["what"] for skip in outcome.skips}
 
@@ -96,7 +96,7 @@ def app_events(implementation, program, pes, threads, *arguments, fabric=fabrics
     quick = ["--samples", "1", "--sample-ms", "0.1", "--point-ms", "1", "--threads", str(threads)]
     quick += map(str, arguments)
     command = implementation.launch_command(program, pes, threads, quick, fabric, hosts=hosts)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert implementation.is_open_mpi or done.returncode == 0, done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert any(event["event"] == "done" for event in found), done.stderr

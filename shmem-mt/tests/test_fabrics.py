@@ -280,7 +280,7 @@ def test_over_tcp_peers_are_not_in_reach_of_stores(heddle):
     targets = []
     for fabric in (fabrics.ON_NODE, fabrics.TCP):
         command = heddle.launch_command("message_rate", 2, 1, program, fabric)
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stderr
         targets += re.findall(r'"target":"([a-z ]+)"', done.stdout)
     assert targets == ["peer mapping", "private memory"]

@@ -255,7 +255,7 @@ def test_faults_of_puts_of_mpi(mpi_reference, tmp_path, fault):
 )
 def test_windows_that_are_none(implementation, outstanding, complaint):
     command = implementation.launch_command("ordering", 2, 1, ["--outstanding", outstanding])
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode != 0 and complaint in done.stderr
 
 

@@ -33,7 +33,7 @@ def test_programs_are_found():
 )
 def test_bad_options_end_with_status_2(implementation, arguments, words):
     done = subprocess.run(
-        [implementation.binaries["message_rate"], *arguments], capture_output=True, text=True, timeout=60
+        [implementation.binaries["message_rate"], *arguments], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 2
     assert words in done.stderr

@@ -38,7 +38,7 @@ def chromium(tmp_path, *arguments):
         "--virtual-time-budget=20000",
         *arguments,
     ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=180, errors="replace").stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, errors="replace").stdout
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH")

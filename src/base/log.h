@@ -11,8 +11,8 @@ extern HEDDLE_PE_LOCAL bool debug_enabled;
 }  // namespace heddle::base
 
 // Evaluates its arguments only when debugging.
-#define HEDDLE_DEBUG(function, ...)                          \
-    do {                                                     \
-        if (::heddle::base::debug_enabled)                   \
-            ::heddle::base::complain(function, __VA_ARGS__); \
+#define HEDDLE_DEBUG(function, ...)                        \
+    do {                                                   \
+        if (::heddle::base::debug_enabled)                 \
+            ::heddle::base::report(function, __VA_ARGS__); \
     } while (0)

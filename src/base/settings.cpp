@@ -1,12 +1,17 @@
 #include "base/settings.h"
 
+#include "base/spelling.h"
+
 #include <strings.h>
+#include <unistd.h>
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 namespace heddle::base {
 
@@ -17,15 +22,16 @@ namespace {
 struct Found {
     const char* text;
     const char* origin;
+    const char* name;
 };
 
 // The new name wins when both are set.
 Found find(const char* name, const char* old_name, const char* fallback) {
     if (const char* text = getenv(name))
-        return {text, name};
+        return {text, name, name};
     if (const char* text = old_name ? getenv(old_name) : nullptr)
-        return {text, old_name};
-    return {fallback, "default"};
+        return {text, old_name, name};
+    return {fallback, "default", name};
 }
 
 bool parse(const char* text, const char*, size_t* value, const char** right) {
@@ -33,11 +39,22 @@ bool parse(const char* text, const char*, size_t* value, const char** right) {
     return parse_bytes(text, value);
 }
 
-// The specification says "any value" for its flags; only words that clearly mean no switch one off.
-bool parse(const char* text, const char*, bool* value, const char**) {
-    *value = strcasecmp(text, "no") != 0 && strcasecmp(text, "off") != 0 && strcasecmp(text, "false") != 0 &&
-             strcmp(text, "0") != 0 && text[0] != '\0';
-    return true;
+// True when the text is one of the words.
+template <size_t kCount>
+bool is_one_of(const char* text, const char* const (&words)[kCount]) {
+    return std::any_of(std::begin(words), std::end(words), [&](const char* word) { return !strcasecmp(text, word); });
+}
+
+bool begins_with(const char* text, const char* with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+// The specification says "any value" for its own flags: of these, only words that clearly mean no switch one off.
+bool parse_flag(const char* text, const char* name, bool* value, const char** right) {
+    *right = "yes or no (on or off, true or false, 1 or 0)";
+    const bool is_no = is_one_of(text, {"no", "off", "false", "0", ""});
+    *value = !is_no;
+    return is_no || !begins_with(name, "HEDDLE_") || is_one_of(text, {"yes", "on", "true", "1"});
 }
 
 // The place of text in `words` ("a|b|c"); the default is the list itself, and means its first word.
@@ -72,6 +89,86 @@ bool parse_number(const char* text, uint64_t* value, const char** right) {
     return errno == 0 && *end == '\0' && *value <= 1000000000;
 }
 
+// Names of ours that are no settings: between launcher and PE, of tools, of builds and tests; and those that modules of
+// a cluster set for whatever they load.
+constexpr const char* kOtherNames[] = {
+    "HEDDLE_PE",     "HEDDLE_JOB_FD",  "HEDDLE_LIFELINE_FD",   "HEDDLE_HANDED_OVER", "HEDDLE_JOINED",
+    "HEDDLE_CC",     "HEDDLE_CXX",     "HEDDLE_BUILD",         "HEDDLE_BUILD_TESTS", "HEDDLE_SANITIZER",
+    "HEDDLE_SOURCE", "HEDDLE_DIR",     "HEDDLE_BUILD_FUZZERS", "HEDDLE_HOME",        "HEDDLE_ROOT",
+    "HEDDLE_PREFIX", "HEDDLE_VERSION", "HEDDLE_LIB",           "HEDDLE_INC",
+};
+constexpr const char* kPrefixOfTests = "HEDDLE_TEST_";
+
+// The part behind "HEDDLE_", "SHMEM_" or "SMA_".
+const char* stem(const char* name) {
+    return strchr(name, '_') + 1;
+}
+
+// What the variable may have been meant to be; null when it is none of ours. With SHMEM_ and SMA_ begin names of other
+// libraries, too: these are taken for ours only when nearly the same.
+const char* meant_by(const char* name, bool* is_ours) {
+    const bool own_prefix = begins_with(name, "HEDDLE_");
+    *is_ours = own_prefix;
+    const size_t letters = strlen(stem(name));
+    constexpr size_t kLong = 8;
+    Nearest nearest(stem(name), own_prefix ? 1 + letters / 4 : letters < kLong ? 1 : 2);
+    SettingRow rows[kMostSettings];
+    const size_t count = setting_rows(rows, kMostSettings);
+    for (size_t i = 0; i < count; ++i)
+        for (const char* row : {rows[i].name, rows[i].old_name})
+            if (row && (own_prefix || strncmp(row, name, static_cast<size_t>(stem(name) - name)) == 0))
+                nearest.offer(stem(row), row);
+    *is_ours |= nearest.full() != nullptr;
+    return nearest.full();
+}
+
+bool is_known(const char* name) {
+    SettingRow rows[kMostSettings];
+    const size_t count = setting_rows(rows, kMostSettings);
+    return begins_with(name, kPrefixOfTests) ||
+           std::any_of(std::begin(kOtherNames), std::end(kOtherNames),
+                       [&](const char* other) { return strcmp(name, other) == 0; }) ||
+           std::any_of(rows, rows + count, [&](const SettingRow& row) {
+               return strcmp(name, row.name) == 0 || (row.old_name && strcmp(name, row.old_name) == 0);
+           });
+}
+
+// False with the reason in error when a variable has a name that nobody reads, and that was meant for us.
+bool check_names(char* error, size_t error_bytes) {
+    for (char** variable = environ; variable && *variable; ++variable) {
+        if (!begins_with(*variable, "HEDDLE_") && !begins_with(*variable, "SHMEM_") && !begins_with(*variable, "SMA_"))
+            continue;
+        char name[64];
+        const size_t length = strcspn(*variable, "=");
+        snprintf(name, sizeof name, "%.*s", static_cast<int>(std::min(length, sizeof name)), *variable);
+        bool is_ours = false;
+        if (is_known(name))
+            continue;
+        const char* const meant = meant_by(name, &is_ours);
+        if (!is_ours)
+            continue;
+        if (meant)
+            snprintf(error, error_bytes, "%s is no setting of Heddle: did you mean %s?", name, meant);
+        else
+            snprintf(error, error_bytes, "%s is no setting of Heddle: heddle-info lists those that are", name);
+        return false;
+    }
+    return true;
+}
+
+// "; did you mean push?" when one of the words "a|b|c" is near; else empty.
+void suggest(const char* text, const char* words, char* suggestion, size_t bytes) {
+    char all[256], *rest = all;
+    const size_t letters = strlen(text);
+    constexpr size_t kLong = 6;
+    Nearest nearest(text, letters < kLong ? 1 : 2);
+    snprintf(all, sizeof all, "%s", words);
+    while (const char* const word = strtok_r(rest, "|", &rest)) nearest.offer(word, word);
+    suggestion[0] = '\0';
+    if (nearest.full())
+        snprintf(suggestion, bytes, "; did you mean %s?", nearest.full());
+}
+
 }  // namespace
 
 bool parse_bytes(const char* text, size_t* bytes) {
@@ -104,26 +201,39 @@ bool parse_bytes(const char* text, size_t* bytes) {
 
 bool read_settings(Settings* into, char* error, size_t error_bytes) {
     const char* right = "";
+    char suggestion[64] = "";
     Found found;
+    if (!check_names(error, error_bytes))
+        return false;
 #define HEDDLE_PARSE_Bytes(words, value) parse(found.text, words, value, &right)
-#define HEDDLE_PARSE_Flag(words, value) parse(found.text, words, value, &right)
+#define HEDDLE_PARSE_Flag(words, value) parse_flag(found.text, found.name, value, &right)
 #define HEDDLE_PARSE_Text(words, value) parse(found.text, words, value, &right)
 #define HEDDLE_PARSE_Choice(words, value) parse(found.text, words, value, &right)
 #define HEDDLE_PARSE_Number(words, value) parse_number(found.text, value, &right)
-#define SETTING(type, field, name, old_name, fallback, help)                                                    \
-    found = find(name, old_name, fallback);                                                                     \
-    if (!HEDDLE_PARSE_##type(fallback, &into->field)) {                                                         \
-        snprintf(error, error_bytes, "%s=%s is malformed: right would be %s", found.origin, found.text, right); \
-        return false;                                                                                           \
+#define SETTING(type, field, name, old_name, fallback, help)                                                     \
+    found = find(name, old_name, fallback);                                                                      \
+    if (!HEDDLE_PARSE_##type(fallback, &into->field)) {                                                          \
+        if (strchr(fallback, '|'))                                                                               \
+            suggest(found.text, fallback, suggestion, sizeof suggestion);                                        \
+        snprintf(error, error_bytes, "%s=%s is malformed: right would be %s%s", found.origin, found.text, right, \
+                 suggestion);                                                                                    \
+        return false;                                                                                            \
     }
 #include "base/settings.def"
 #undef SETTING
     return true;
 }
 
+bool is_set(const char* name) {
+    const char* const text = getenv(name);
+    const char* right;
+    bool value = false;
+    return text && parse_flag(text, name, &value, &right) && value;
+}
+
 bool find_choice(const char* name, const char* text, int* choice, const char** words) {
-    SettingRow rows[64];
-    const size_t count = setting_rows(rows, 64);
+    SettingRow rows[kMostSettings];
+    const size_t count = setting_rows(rows, kMostSettings);
     for (size_t i = 0; i < count; ++i)
         if (strcmp(rows[i].name, name) == 0)
             return parse(text, *words = rows[i].fallback, choice, words);

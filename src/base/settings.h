@@ -22,6 +22,8 @@ struct Settings {
 // Of this PE; set by init.
 extern HEDDLE_PE_LOCAL Settings settings;
 
+constexpr size_t kMostSettings = 64;
+
 // A row of the table as a program sees it.
 struct SettingRow {
     const char* name;
@@ -32,9 +34,13 @@ struct SettingRow {
     const char* origin;  // "default", or the name of the variable that set it
 };
 
-// Reads the environment. False when a value is malformed: then error (error_bytes long) says which, what it was and
-// what would be right. Not thread-safe; the environment must not change meanwhile.
+// Reads the environment. False when a value is malformed, or a variable has a name that was meant for Heddle and is
+// none of its own: then error (error_bytes long) says which, and what would be right. Not thread-safe; the environment
+// must not change meanwhile.
 bool read_settings(Settings* into, char* error, size_t error_bytes);
+
+// Whether a flag of the table is on, at any time, before init too. False when its value is malformed.
+bool is_set(const char* name);
 
 // The rows with their present values, for heddle-info and SHMEM_INFO. Returns the number of rows; rows[i] is valid
 // until the environment changes. max: room in rows.

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -43,13 +44,13 @@ bool join_launcher(int fd, char* error, size_t error_bytes) {
                  kEnvJobFd, fd);
         return false;
     }
-    auto* page = static_cast<JobPage*>(os::map_shared(fd, 0, os::kPageBytes));
+    auto* page = static_cast<JobPage*>(os::map_shared(fd, 0, os::page_bytes()));
     if (!page || page->magic != kJobPageMagic) {
         snprintf(error, error_bytes, "the launcher's memory is of another version of Heddle: use its own oshrun");
         return false;
     }
     const int n_pes = static_cast<int>(page->n_pes);
-    os::unmap(page, os::kPageBytes);
+    os::unmap(page, os::page_bytes());
     page = static_cast<JobPage*>(os::map_shared(fd, 0, job_page_bytes(n_pes)));
     if (!page || pe < 0 || pe >= n_pes) {
         snprintf(error, error_bytes, "%s=%d is wrong: the job has PEs 0 to %d", kEnvPe, pe, n_pes - 1);
@@ -66,6 +67,8 @@ bool join_launcher(int fd, char* error, size_t error_bytes) {
         snprintf(error, error_bytes, "oshrun is gone");
         return false;
     }
+    job.lifeline = lifeline;
+    job.lifeline_file = os::identify(lifeline);
     fcntl(fd, F_SETFD, FD_CLOEXEC);  // programs that a PE starts are no PEs
     unsetenv(kEnvJobFd);
     job.pe = job.slot = pe;
@@ -88,7 +91,7 @@ bool join_alone(char* error, size_t error_bytes) {
     int fd = -1;
     JobPage* const page = create_job_page(1, &fd);
     if (!page) {
-        snprintf(error, error_bytes, "cannot create shared memory: %s", strerror(errno));
+        snprintf(error, error_bytes, "cannot create shared memory: %s", os::describe_memory_error(errno));
         return false;
     }
     job.cores = page->cores;
@@ -132,6 +135,12 @@ void number_nodes(int pes_per_node) {
 
 }  // namespace
 
+void let_first_pe_tell() {
+    constexpr uint64_t kTimeNs = 3000000000;  // mpirun (Open MPI 4.1) takes more than one second
+    if (env_number(kEnvJobFd) >= 0 ? env_number(kEnvPe) > 0 : is_launched() && env_number("PMIX_RANK") > 0)
+        os::sleep_ns(kTimeNs);
+}
+
 bool join(char* error, size_t error_bytes) {
     if (job.n_pes == 0) {
         const int fd = env_number(kEnvJobFd);
@@ -140,10 +149,21 @@ bool join(char* error, size_t error_bytes) {
                                             : join_alone(error, error_bytes);
         if (!joined)
             return false;
+        job.memory_file = os::identify(job.memory_fd);
         unsetenv(kEnvHandedOver);  // programs that a PE starts are no PEs
         number_nodes(static_cast<int>(std::min<uint64_t>(base::settings.node_pes, kMaxPes)));
     }
     return true;
+}
+
+void begin_child() {
+    if (!job.page || job.as_thread)
+        return;
+    const bool has_file = os::identify(job.memory_fd) == job.memory_file;
+    os::make_private(job.page, job_page_bytes(static_cast<int>(job.page->n_pes)), has_file ? job.memory_fd : -1, 0);
+    if (job.lifeline >= 0 && os::identify(job.lifeline) == job.lifeline_file && !os::die_with(job.lifeline) &&
+        os::has_hung_up(job.lifeline))
+        kill(getpid(), SIGKILL);
 }
 
 void barrier(const char* function) {
@@ -229,6 +249,18 @@ void show_wait(const char* function, const void* address) {
     for (size_t i = 0; i < PeRecord::kNameWords; ++i) record.wait_name[i].store(words[i], std::memory_order_relaxed);
     record.wait_address.store(reinterpret_cast<uint64_t>(address), std::memory_order_relaxed);
     record.wait_since_ns.store(function ? os::now_ns() : 0, std::memory_order_relaxed);
+}
+
+WaitName own_wait() {
+    WaitName name = {};
+    const PeRecord& record = job.own_record();
+    if (record.wait_since_ns.load(std::memory_order_relaxed) == 0)  // as in show_wait
+        return name;
+    for (size_t i = 0; i < PeRecord::kNameWords; ++i) {
+        const uint64_t word = record.wait_name[i].load(std::memory_order_relaxed);
+        memcpy(name.data() + i * sizeof word, &word, sizeof word);
+    }
+    return name;
 }
 
 }  // namespace heddle::bootstrap

@@ -9,6 +9,7 @@
 #include "base/pe_local.h"
 #include "bootstrap/job_page.h"
 #include "bootstrap/launcher_api.h"
+#include "os/mappings.h"
 
 #include <array>
 #include <cstddef>
@@ -18,7 +19,8 @@ namespace heddle::bootstrap {
 struct Job {
     int pe = 0;
     int n_pes = 0;       // 0: not joined
-    int memory_fd = -1;  // the node's memory; begins with the job page
+    int memory_fd = -1;  // the node's memory; begins with the job page. Needed by init alone
+    os::FileId memory_file;
     JobPage* page = nullptr;
     int slot = 0;  // of n_slots, those of the PEs that share the page
     int n_slots = 0;
@@ -36,6 +38,8 @@ struct Job {
     uint64_t token = 0;      // of the job: what comes over the network without it is refused
     bool as_thread = false;  // PEs are threads of this process and share every mapping (tests)
     uint32_t barriers = 0;   // passed so far
+    int lifeline = -1;       // the end of a pipe that closes with oshrun; -1: none, or another launcher
+    os::FileId lifeline_file;
 
     PeRecord& record(int of_slot) const { return page->records()[of_slot]; }
     PeRecord& own_record() const { return record(slot); }
@@ -45,8 +49,17 @@ struct Job {
 
 extern HEDDLE_PE_LOCAL Job job;
 
+// Ahead of join, in a PE that is about to fail for what all PEs were given: returns at once in PE 0, in the others when
+// that has had the time to say it and to end the job, so that it is said once.
+void let_first_pe_tell();
+
 // Fills `job`, once per process; a second call does nothing. False on failure, with the reason in error.
 bool join(char* error, size_t error_bytes);
+
+// In a forked child of a PE: what it writes to the job's page is its own, and it dies with oshrun as its parent does.
+// The program may have closed the descriptors, and opened others under their numbers: then it only cannot write, and
+// lives.
+void begin_child();
 
 using Post = std::array<uint64_t, PeRecord::kPostWords>;
 
@@ -73,5 +86,8 @@ void end_launched_job(int status);
 
 // Shows where this PE waits; see PeRecord.
 void show_wait(const char* function, const void* address);
+// The function in which this PE shows that it waits, as another thread of it sees it; empty when it does not.
+using WaitName = std::array<char, PeRecord::kNameWords * sizeof(uint64_t) + 1>;
+WaitName own_wait();
 
 }  // namespace heddle::bootstrap

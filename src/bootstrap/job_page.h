@@ -99,9 +99,8 @@ struct JobPage {
 };
 static_assert(sizeof(JobPage) % alignof(PeRecord) == 0);
 
-constexpr size_t job_page_bytes(int n_pes) {
-    return os::round_up(sizeof(JobPage) + static_cast<size_t>(n_pes) * (sizeof(PeRecord) + sizeof(PeCard)),
-                        os::kPageBytes);
+inline size_t job_page_bytes(int n_pes, size_t page_bytes = os::page_bytes()) {
+    return os::round_up(sizeof(JobPage) + static_cast<size_t>(n_pes) * (sizeof(PeRecord) + sizeof(PeCard)), page_bytes);
 }
 
 // A page for n_pes PEs in new memory, all filled in; *fd is the memory's descriptor. Null on failure, with errno set.

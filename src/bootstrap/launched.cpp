@@ -50,7 +50,7 @@ struct Place {
 };
 
 void launcher_lost() {
-    base::complain("launcher", "the launcher has died");
+    base::report("launcher", "the launcher has died");
     _exit(1);
 }
 
@@ -76,7 +76,7 @@ const LauncherApi* load_plugin(char* error, size_t error_bytes) {
 bool make_page(int n_pes, char* error, size_t error_bytes) {
     job.page = create_job_page(n_pes, &job.memory_fd);
     if (!job.page)
-        snprintf(error, error_bytes, "cannot create shared memory: %s", strerror(errno));
+        snprintf(error, error_bytes, "cannot create shared memory: %s", os::describe_memory_error(errno));
     return job.page;
 }
 
@@ -93,16 +93,16 @@ bool accept(const Offer& offer) {
     if (fd < 0)
         return false;
     if (fstat(fd, &file) == 0 && is_memory(file)) {
-        auto* page = static_cast<JobPage*>(os::map_shared(fd, 0, os::kPageBytes));
+        auto* page = static_cast<JobPage*>(os::map_shared(fd, 0, os::page_bytes()));
         if (page && page->magic == kJobPageMagic && page->token == offer.token) {
             const int n_pes = static_cast<int>(page->n_pes);
-            os::unmap(page, os::kPageBytes);
+            os::unmap(page, os::page_bytes());
             job.page = static_cast<JobPage*>(os::map_shared(fd, 0, job_page_bytes(n_pes)));
             job.memory_fd = fd;
             if (job.page)
                 return true;
         } else if (page) {
-            os::unmap(page, os::kPageBytes);
+            os::unmap(page, os::page_bytes());
         }
     }
     close(fd);

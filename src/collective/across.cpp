@@ -66,4 +66,18 @@ bool all_agree(Entered& entered, bool mine) {
     return all;
 }
 
+bool is_unanimous(Entered& entered, bool mine) {
+    Place& place = entered.place;
+    memcpy(team::next_note(place), &mine, sizeof mine);
+    const uint32_t step = place.count + 1;
+    team::meet(entered.call, place);
+    bool all = true;
+    for (int rank = 0; rank < place.size(); ++rank) {
+        bool theirs;
+        memcpy(&theirs, place.note(rank, step), sizeof theirs);
+        all = all && theirs;
+    }
+    return all_agree(entered, all);
+}
+
 }  // namespace heddle::collective

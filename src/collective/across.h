@@ -13,6 +13,8 @@ namespace heddle::collective {
 
 // True when `mine` was on all members, in a step that the members on this node have begun alike.
 bool all_agree(Entered& entered, bool mine);
+// The same where members on one node may differ, too.
+bool is_unanimous(Entered& entered, bool mine);
 
 // Nodes compare what their leaders show: one letter each, that only the leaders wait for.
 void compare_across(Entered& entered, const Alike& mine);

@@ -12,7 +12,7 @@ namespace heddle::collective {
 
 using base::fatal;
 
-HEDDLE_PE_LOCAL std::atomic<uint8_t> watched{0};
+HEDDLE_PE_LOCAL uint8_t watched = 0;
 
 namespace {
 
@@ -44,9 +44,16 @@ team::Team& require_active_set(const Call& call, const Group& group) {
               log_stride, size);
     if (base::settings.check)
         operations::require_symmetric(call.function, "pSync", group.psync, sizeof *group.psync, pe);
-    team::Team* team = team::find_active_set(start, log_stride, size);
-    if (!team)
-        fatal(call.function, "more than 256 different active sets in one job: right would be fewer, or teams");
+    team::Team* team = team::find_active_set(call.function, start, log_stride, size);
+    if (!team) {
+        const team::RoomLimit limit = team::room_limit(team::part_on_this_node({start, 1 << log_stride, size}).count);
+        fatal(
+            call.function,
+            "no room for the active set PE_start %d, logPE_stride %d, PE_size %d: as many teams and active sets of %d "
+            "to %d PEs are there on this node as there can be, %d; right would be fewer, or teams, which can be "
+            "destroyed",
+            start, log_stride, size, limit.from, limit.to, limit.number);
+    }
     return *team;
 }
 
@@ -70,10 +77,8 @@ team::Team& team_of(const Call& call, const Group& group) {
 }
 
 void watch(bool several_threads) {
-    const auto also = static_cast<uint8_t>((base::settings.check ? kWatchCalls | kWatchThreads : 0) |
-                                           (several_threads ? kWatchThreads : 0) | (tsan::is_on() ? kWatchOrder : 0));
-    // Relaxed: a call that another thread is in now is watched from the next one on.
-    watched.store(also, std::memory_order_relaxed);
+    watched = static_cast<uint8_t>((base::settings.check ? kWatchCalls | kWatchThreads : 0) |
+                                   (several_threads ? kWatchThreads : 0) | (tsan::is_on() ? kWatchOrder : 0));
 }
 
 void Entered::begin(const Shape& shape) {

@@ -41,7 +41,7 @@ int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t by
         work(call);
         request->complete(side);
     };
-    if (!sequence.post(to_its_end))
+    if (!sequence.post(to_its_end, call.caller))
         to_its_end();  // behind those before it: it waits for them
     if (!sequence.is_empty())
         leave_to_background(team, bytes);

@@ -81,13 +81,55 @@ void combine_parts(const Work& work, char* dest, int last, Parts parts) {
     for (int rank = 2; rank <= last; ++rank) work.kernel(dest, dest, parts(rank), work.nelems);
 }
 
-// A prefix sum of at most kNoteBytes, in tellings: nobody waits for the members behind it. Each adds to the sum that
-// the member before it tells, which is the least work; where members have a core each and the chain would be the delay,
-// each adds up all sources before its own instead, in the same order.
+// sum = sum and the notes of members first to last, in that order; the notes alone where sum begins with them.
+void add_notes(const Work& work, char* sum, bool begins, int first, int last, uint32_t step) {
+    Place& place = work.entered.place;
+    for (int rank = first; rank <= last; ++rank) {
+        team::hear(work.entered.call, place, rank, step);
+        if (begins && rank == first)
+            memcpy(sum, place.note(rank, step), work.bytes());
+        else
+            work.kernel(sum, sum, place.note(rank, step), work.nelems);
+    }
+}
+
+// Among more members than these, each adds up its block's alone.
+constexpr int kBlock = 16;
+
+// before = the sum of the members before this one, each of which has told its source in this step: of those in its
+// block, behind the sum that the block's first member tells, which has it from the block before. The order is that of
+// the members, and each hears at most kBlock + 1 others.
+void sum_before(const Work& work, char* before, uint32_t step) {
+    Place& place = work.entered.place;
+    const int me = place.rank, first = me / kBlock * kBlock;
+    if (place.size() <= kBlock)
+        return add_notes(work, before, true, 0, me - 1, step);
+    const uint32_t sums = team::begin_telling(work.entered.call, place);
+    const auto hear_sum = [&](int rank) {
+        team::hear(work.entered.call, place, rank, sums);
+        memcpy(before, place.note(rank, sums), work.bytes());
+    };
+    if (me != first) {
+        if (first != 0)
+            hear_sum(first);
+        add_notes(work, before, first == 0, first, me - 1, step);
+    } else if (me != 0) {
+        const int last_first = first - kBlock;
+        if (last_first != 0)
+            hear_sum(last_first);
+        add_notes(work, before, last_first == 0, last_first, me - 1, step);
+        memcpy(place.note(me, sums), before, work.bytes());
+        team::tell(place, sums);
+    }
+}
+
+// A prefix sum of at most kNoteBytes, in tellings: nobody waits for the members behind it. Where PEs share cores each
+// adds to the sum that the member before it tells, which is the least work; where the chain would be the delay, each
+// tells its source, and adds up those before it in the same order.
 void scan_by_telling(const Work& work, Prefix prefix, char* dest, const void* source) {
     const Call& call = work.entered.call;
     Place& place = work.entered.place;
-    const uint32_t step = team::begin_telling(call, place);
+    const uint32_t step = team::begin_telling(call, place, !team::is_crowded() && place.size() > kBlock ? 1 : 0);
     char* const mine = place.note(place.rank, step);
     alignas(16) char before[team::kNoteBytes];  // the sum of the members before this one
     memset(before, 0, work.bytes());
@@ -99,10 +141,8 @@ void scan_by_telling(const Work& work, Prefix prefix, char* dest, const void* so
     } else {
         memcpy(mine, source, work.bytes());
         team::tell(place, step);
-        for (int rank = 0; rank < place.rank; ++rank) team::hear(call, place, rank, step);
-        if (place.rank > 0)
-            combine_parts(work, before, place.rank - 1,
-                          [&](int rank) -> const char* { return place.note(rank, step); });
+        if (!team::is_crowded())
+            sum_before(work, before, step);
     }
     if (prefix == Prefix::kExclusive)
         memcpy(dest, before, work.bytes());

@@ -41,7 +41,6 @@ void start_contexts(int n_pes, const heddle_peer* nobody) {
         contexts = new Contexts;
     contexts->nobody = nobody;
     contexts->of_default.numbering = {SHMEM_TEAM_WORLD, 0, 1, n_pes, nullptr};
-    contexts->of_default.session = {};
     contexts->pool.for_each([](Context& context) {
         if (context.alive.load(std::memory_order_relaxed))
             retire(context);
@@ -54,7 +53,6 @@ shmem_ctx_t create(long options, const Numbering& numbering, const heddle_peer* 
         return SHMEM_CTX_INVALID;
     context->options = options;
     context->numbering = numbering;
-    context->session = {};
     context->abi.peers = peers;
     // Release: pairs with destroy_all_of. Threads that use the context have been told of it by the program.
     context->alive.store(true, std::memory_order_release);

@@ -30,21 +30,12 @@ struct Numbering {
     }
 };
 
-// A session (section 9.7): hints of the program. On the node, where an operation is complete when it returns, there is
-// nothing to batch; a network's lane reads them.
-struct Session {
-    long options = 0;  // SHMEM_CTX_SESSION_...
-    size_t total_ops = SIZE_MAX;
-    bool open = false;
-};
-
 struct alignas(128) Context {
     heddle_ctx abi = {};  // first: a shmem_ctx_t points here, but for the default one
     sync::PoolLink link;
     std::atomic<bool> alive{false};
     long options = 0;
     Numbering numbering;
-    Session session;
     // Operations that have outlasted their call.
     std::atomic<uint32_t> outstanding{0};
     // Its ways to the network, made as they are needed.

@@ -1,6 +1,7 @@
 #include "fabric/network.h"
 
 #include "base/error.h"
+#include "base/tsan.h"
 #include "fabric/card.h"
 #include "os/asymmetric_fence.h"
 #include "os/clock.h"
@@ -30,7 +31,7 @@ constexpr uint64_t kServiceNapNs = kMillisecondNs / 10, kMostServiceNapNs = kMil
 constexpr uint32_t kWakeup = UINT32_MAX;
 
 size_t table_bytes(size_t count) {
-    return os::round_up(count * sizeof(std::atomic<void*>), os::kPageBytes);
+    return os::round_up(count * sizeof(std::atomic<void*>), os::page_bytes());
 }
 
 // A table of pointers that begin null and take memory as they are set.
@@ -83,9 +84,9 @@ struct NetworkEvents {
         if (rail.network->parting_.load(std::memory_order_relaxed))
             return;
         if (rail.network->rails() == 1)
-            rail.surroundings.lost(pe, reason);
+            rail.surroundings.lost(pe, Loss::kBroken, reason);
         else
-            rail.surroundings.rail_lost(rail.number, pe, reason);
+            rail.surroundings.rail_lost(rail.number, pe, Loss::kBroken, reason);
     }
 };
 
@@ -255,6 +256,7 @@ Lane* Network::make_lane(std::atomic<Lane*>& list, const void* thread, Spread sp
         lanes_.give(lane);
         return nullptr;
     }
+    tsan::acquire(lane);
     lane->spread = spread;
     lane->producer.thread.store(thread, std::memory_order_relaxed);
     // Its last thread may be about to set a stream of it idle, and take it for its own (Stream::go_idle): from here on
@@ -272,6 +274,7 @@ void Network::give_lanes(std::atomic<Lane*>& list) {
     Lane* lane = list.exchange(nullptr, std::memory_order_acquire);
     while (lane) {
         Lane* const next = lane->next;
+        tsan::release(lane);
         lanes_.give(lane);
         lane = next;
     }
@@ -301,8 +304,12 @@ bool Network::arm() {
 
 // Called at every turn of the service thread; woken: something may have come.
 void Network::beat(bool woken) {
-    if (!has_pulses() || parting_.load(std::memory_order_relaxed))
+    if (!has_pulses())
         return;
+    if (parting_.load(std::memory_order_relaxed)) {
+        for (const auto& rail : rails_) rail->pulse->leave();
+        return;
+    }
     const uint64_t now_ns = os::now_ns();
     if (!woken && now_ns - beat_ns_ < Pulse::kPeriodNs / 4)
         return;
@@ -331,7 +338,7 @@ void Network::beat(bool woken) {
     char reason[Pulse::kMostReason];
     silent->say_silence(reason);
     const Surroundings& surroundings = rails_.front()->surroundings;
-    surroundings.rail_lost(lost, surroundings.ring.behind, reason);
+    surroundings.rail_lost(lost, surroundings.ring.behind, Loss::kSilent, reason);
 }
 
 bool Network::start() {
@@ -367,7 +374,7 @@ void Network::set_service(Service service) {
 void Network::wake_up() {
     const uint64_t one = 1;
     if (write(wakeup_, &one, sizeof one) < 0 && errno != EAGAIN)
-        base::complain("network", "the service thread's descriptor: %s", strerror(errno));
+        base::report("network", "the service thread's descriptor: %s", strerror(errno));
 }
 
 // True after a nap, when other threads poll.
@@ -401,7 +408,7 @@ void Network::wait_for_pulses() {
 void Network::clear_wakeup() {
     uint64_t count;
     if (read(wakeup_, &count, sizeof count) < 0 && errno != EAGAIN)
-        base::complain("network", "the service thread's descriptor: %s", strerror(errno));
+        base::report("network", "the service thread's descriptor: %s", strerror(errno));
 }
 
 // Milliseconds that the service thread may sleep.

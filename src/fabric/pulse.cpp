@@ -43,20 +43,31 @@ void Pulse::say_silence(char (&reason)[kMostReason]) const {
 void Pulse::lose_neighbour() {
     char reason[kMostReason];
     say_silence(reason);
-    lose(wire_.surroundings().ring.behind, reason);
+    lose(wire_.surroundings().ring.behind, has_left_ ? Loss::kLeft : Loss::kSilent, reason);
+}
+
+void Pulse::leave() {
+    if (!is_leaving_)
+        tell(kHasLeft | (static_cast<uint64_t>(wire_.surroundings().pe) + 1));
+    is_leaving_ = true;
+    wire_.poll();
 }
 
 void Pulse::heard(const Header& header, const char* body, size_t bytes) {
-    if (header.position > static_cast<uint64_t>(wire_.surroundings().n_pes) || bytes >= kMostName)
+    const uint64_t position = header.position & ~kHasLeft;
+    const bool has_left = position != header.position;
+    if (position > static_cast<uint64_t>(wire_.surroundings().n_pes) || bytes >= kMostName)
         wire_.broken(header.pe, "a pulse that is none");
-    if (header.position != 0) {
+    const bool is_own = has_left && position == static_cast<uint64_t>(header.pe) + 1;
+    if (position != 0 && !is_own && !is_leaving_) {
         char reason[128];
         snprintf(reason, sizeof reason, "as PE %d has noticed", header.pe);
-        lose(static_cast<int>(header.position - 1), reason);
+        lose(static_cast<int>(position - 1), has_left ? Loss::kLeft : Loss::kSilent, reason);
     }
     learn(header);
     if (header.pe != wire_.surroundings().ring.behind)
         return;
+    has_left_ |= is_own;
     heard_ns_ = now_ns_;
     allowed_ns_ = header.count * kMillisecondNs;
     memcpy(name_, body, bytes);
@@ -71,10 +82,10 @@ void Pulse::learn(const Header& header) {
         return;
     for (int rail = 0; rail < surroundings.n_rails; ++rail)
         if ((header.complete & ~surroundings.lost_rails->load(std::memory_order_relaxed)) >> rail & 1)
-            surroundings.rail_lost(rail, header.pe, "as it has noticed");
+            surroundings.rail_lost(rail, header.pe, Loss::kSilent, "as it has noticed");
 }
 
-// lost_pe: 0, or the number of one that is gone, and 1.
+// lost_pe: as the position of a kPulse.
 void Pulse::tell(uint64_t lost_pe) {
     const std::atomic<uint32_t>* const lost = wire_.surroundings().lost_rails;
     told_rails_ = lost ? lost->load(std::memory_order_relaxed) : 0;
@@ -87,17 +98,17 @@ void Pulse::tell(uint64_t lost_pe) {
 }
 
 // Passed on first: the rest of the ring listens to others.
-void Pulse::lose(int pe, const char* reason) {
+void Pulse::lose(int pe, Loss loss, const char* reason) {
     if (losing_)
         return;
     losing_ = true;
     constexpr int kRounds = 100;
-    tell(static_cast<uint64_t>(pe) + 1);
+    tell((loss == Loss::kLeft ? kHasLeft : 0) | (static_cast<uint64_t>(pe) + 1));
     for (int round = 0; round < kRounds; ++round) {  // until it has left
         wire_.poll();
         os::sleep_ns(kMillisecondNs);
     }
-    wire_.surroundings().lost(pe, reason);
+    wire_.surroundings().lost(pe, loss, reason);
 }
 
 }  // namespace heddle::fabric

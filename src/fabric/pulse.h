@@ -6,7 +6,8 @@
 // It has a wire of its own, so that no queue of data holds it up. A PE that was stopped itself (a debugger, a machine
 // that sleeps) starts to count anew. Where there are several rails each has a pulse; who is silent on all of them is
 // gone, and who is silent on some has lost these (Network::beat). Pulses also tell which rails are lost, at once when
-// there is one more.
+// there is one more. A PE that leaves says so, and is silent from then on: who has not left by the time that is allowed
+// never will.
 //
 // The service thread alone.
 #pragma once
@@ -27,7 +28,10 @@ class Pulse {
     Pulse(Wire& wire, uint64_t silence_ns);
 
     // Nothing has been heard yet.
-    void begin() { heard_ns_ = 0; }
+    void begin() {
+        heard_ns_ = 0;
+        is_leaving_ = has_left_ = false;
+    }
     // Sends what is due, and listens. To be called every kPeriodNs at least.
     void beat(uint64_t now_ns);
     // As of the last beat: the neighbour has been heard before, and not for the time that is allowed; or a short while
@@ -37,6 +41,8 @@ class Pulse {
     static constexpr size_t kMostReason = 128;
     void say_silence(char (&reason)[kMostReason]) const;
     void lose_neighbour();
+    // Says once that this PE leaves, and sees to it that it is sent: in place of beat, as often.
+    void leave();
     void heard(const Header& header, const char* body, size_t bytes);
 
   private:
@@ -44,7 +50,7 @@ class Pulse {
 
     void tell(uint64_t lost_pe);
     void learn(const Header& header);
-    void lose(int pe, const char* reason);
+    void lose(int pe, Loss loss, const char* reason);
 
     Wire& wire_;
     const uint64_t silence_ns_;
@@ -53,6 +59,8 @@ class Pulse {
     uint64_t heard_ns_ = 0;    // 0: not yet
     uint64_t allowed_ns_ = 0;  // as the neighbour asked
     bool losing_ = false;
+    bool is_leaving_ = false;
+    bool has_left_ = false;          // the neighbour
     uint32_t told_rails_ = 0;        // lost ones, that the neighbour has been told of
     char own_name_[kMostName] = {};  // of this host
     char name_[kMostName] = {};      // of the neighbour's

@@ -66,7 +66,7 @@ Stream::~Stream() {
 // Nothing of the ring is in use. Ends the PE when there is no memory for a first one: an operation has no way to fail.
 void Stream::grow(size_t bytes) {
     size_t size = kLeastRing;
-    while (size < bytes) size *= 4;
+    while (size < bytes || size % os::page_bytes() != 0) size *= 4;
     char* ring = static_cast<char*>(os::map_twice(size));
     if (!ring && ring_)
         return;  // goes on with what it has, where that is enough

@@ -15,7 +15,7 @@ constexpr const char* kUnasked = "a large reply to what this PE has not asked";
 }
 
 Wire::Wire(const Surroundings& surroundings, int number) : surroundings_(surroundings), number_(number) {
-    const size_t bytes = os::round_up(static_cast<size_t>(surroundings.n_pes) * sizeof(Peer), os::kPageBytes);
+    const size_t bytes = os::round_up(static_cast<size_t>(surroundings.n_pes) * sizeof(Peer), os::page_bytes());
     peers_ = static_cast<Peer*>(os::reserve_zeroes(bytes));
     if (!peers_ || !os::make_writable(peers_, bytes))
         base::fatal("network", "no address space for a table of %d PEs", surroundings.n_pes);
@@ -31,7 +31,7 @@ Wire::~Wire() {
             inbound = next;
         }
     }
-    os::unmap(peers_, os::round_up(n_pes * sizeof(Peer), os::kPageBytes));
+    os::unmap(peers_, os::round_up(n_pes * sizeof(Peer), os::page_bytes()));
 }
 
 void Wire::queue(Stream* stream) {
@@ -236,7 +236,7 @@ Endpoint* Wire::endpoint_of(int pe) {
         peer.endpoint =
             surroundings_.api->connect(surroundings_.transport, number_, pe, mine_there, bytes, error, sizeof error);
     if (!peer.endpoint) {
-        surroundings_.lost(pe, error);
+        surroundings_.lost(pe, Loss::kBroken, error);
         return nullptr;
     }
     char mine[kMostCardBytes];
@@ -327,7 +327,7 @@ Inbound& Wire::inbound_of(int pe, uint32_t lane) {
 void Wire::arrived(const Header& header, const char* body, size_t bytes) {
     if (!is_known(header)) {
         if (!refused_)
-            base::complain("network", "refused a message that does not come from this job");
+            base::report("network", "refused a message that does not come from this job");
         refused_ = true;
         return;
     }

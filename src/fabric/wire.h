@@ -28,6 +28,13 @@ struct Ring {
     int behind = -1;
 };
 
+// Why a PE is lost.
+enum class Loss {
+    kBroken,  // its connection, which is what the end of a process comes to
+    kSilent,  // nothing has come for the time that is allowed
+    kLeft,    // likewise, and before that it has said that it left: it waits for nobody but the end
+};
+
 // What the wires of a PE have in common.
 struct Surroundings {
     const TransportApi* api = nullptr;
@@ -40,8 +47,8 @@ struct Surroundings {
     // The card of a PE, for the first message to it: its size, or 0 with a message. May block for a while.
     size_t (*card_of)(int pe, char* card, char* error, size_t error_bytes) = nullptr;
     // A PE does not answer any more; or not on that rail, of several. They return only when this one needs no answer.
-    void (*lost)(int pe, const char* reason) = nullptr;
-    void (*rail_lost)(int rail, int pe, const char* reason) = nullptr;
+    void (*lost)(int pe, Loss loss, const char* reason) = nullptr;
+    void (*rail_lost)(int rail, int pe, Loss loss, const char* reason) = nullptr;
     // Something has moved that a thread may wait for.
     void (*landed)(void* waiting) = nullptr;
     // Called behind a poll that moved something, without the wire's lock: what waits may go on. May be null.

@@ -79,7 +79,7 @@ bool Wire::is_news(const Header& header, const char* body, size_t bytes) {
             broken(header.pe, "a message of a rail that is none");
         const int rail = static_cast<int>(header.rail);
         if ((lost_rails() >> rail & 1) == 0)
-            surroundings_.rail_lost(rail, header.pe, "it sends over another");
+            surroundings_.rail_lost(rail, header.pe, Loss::kSilent, "it sends over another");
         const std::lock_guard lock(rails_[rail]->carried_lock_);
         rails_[rail]->brought_.push_back({header, {body, body + bytes}});
         wake(rail);

@@ -115,17 +115,23 @@ Allocator::Block* Allocator::find_free(size_t bytes) {
 Allocator::Block* Allocator::find_aligned(size_t bytes, size_t alignment) {
     if (alignment <= kUnit)
         return find_free(bytes);
-    if (bytes > heap_bytes_ || alignment > heap_bytes_)
-        return nullptr;
-    // A block that happens to lie right needs no room for alignment; otherwise any with that room will do.
+    // A block that happens to lie right needs no room for alignment; otherwise any with that room will do, or the first
+    // in which an aligned place lies.
+    const auto lead_of = [alignment](const Block* block) {
+        return (alignment - block->offset % alignment) % alignment;
+    };
     Block* block = find_free(bytes);
     if (block && block->offset % alignment == 0)
         return block;
     block = find_free(bytes + alignment - kUnit);
+    if (!block) {
+        for (block = first_; block; block = block->after)
+            if (block->free && block->bytes >= bytes && lead_of(block) <= block->bytes - bytes)
+                break;
+    }
     if (!block)
         return nullptr;
-    const size_t lead = (alignment - block->offset % alignment) % alignment;
-    if (lead > 0) {
+    if (const size_t lead = lead_of(block); lead > 0) {
         remove_free(block);
         split_tail(block, lead);
         Block* aligned = block->after;

@@ -3,7 +3,8 @@
 // Two-level segregated fit (M. Masmano et al., "TLSF: a new dynamic memory allocator for real-time systems", 2004) with
 // the block descriptors kept outside the heap, so that a stray remote store cannot break it. Deterministic: the result
 // depends on the sequence of calls alone, so every PE computes the same offsets. O(1) per call, apart from the hash
-// table that finds a block by its offset, which is O(1) on average.
+// table that finds a block by its offset, which is O(1) on average, and from an alignment for which no block has room
+// to spare, which is looked for in all of them.
 //
 // Invariants: blocks tile [0, heap bytes) without overlap; sizes and offsets are multiples of kUnit; no two neighbours
 // are both free. One thread at a time: the collectives that call it are serialized by the program, checks take the

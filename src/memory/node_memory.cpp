@@ -2,11 +2,14 @@
 
 #include "base/log.h"
 #include "os/memfd.h"
+#include "os/valgrind.h"
 
 #include <heddle/abi.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -16,20 +19,55 @@ HEDDLE_PE_LOCAL NodeMemory node_memory;
 
 namespace {
 
-constexpr size_t kHugePageBytes = 2u << 20;
+constexpr size_t kHugePageBytes = kSlotAlignment;  // huge pages need addresses aligned as their offsets are
+constexpr size_t kMostHeapAlignment = size_t{1} << 40;
 constexpr size_t kLargestMapping = size_t{1} << 46;  // half of the 47 bits of user addresses
+
+// Address space of `bytes` at a multiple of kHugePageBytes; null when refused.
+char* reserve(size_t bytes) {
+    char* room = static_cast<char*>(os::reserve_zeroes(bytes + kHugePageBytes));
+    if (!room)
+        return nullptr;
+    char* base = room + (kHugePageBytes - reinterpret_cast<size_t>(room) % kHugePageBytes) % kHugePageBytes;
+    if (base != room)
+        os::unmap(room, static_cast<size_t>(base - room));
+    if (base != room + kHugePageBytes)
+        os::unmap(base + bytes, static_cast<size_t>(room + kHugePageBytes - base));
+    return base;
+}
+
+// The same with base + offset, a multiple of kHugePageBytes, at a multiple of alignment: a little below where the
+// kernel would put it, so that no more address space is taken for it, which may be limited. Without it where that is in
+// use.
+char* reserve_aligned(size_t bytes, size_t offset, size_t alignment) {
+    char* const base = reserve(bytes);
+    if (!base)
+        return nullptr;
+    const size_t at = reinterpret_cast<size_t>(base), over = (at + offset) % alignment;
+    if (over == 0)
+        return base;
+    os::unmap(base, bytes);
+    constexpr size_t kPlaces = 16;
+    for (size_t below = over; below < over + kPlaces * alignment && below < at; below += alignment) {
+        char* const wanted = base - below;
+        if (os::reserve_at(wanted, bytes))
+            return wanted;
+    }
+    return reserve(bytes);
+}
 
 }  // namespace
 
-Layout plan(int n_slots, size_t first_free, size_t shared_bytes, size_t heap_bytes, size_t data_bytes) {
+Layout plan(int n_slots, size_t first_free, size_t shared_bytes, size_t heap_bytes, size_t data_bytes,
+            size_t page_bytes) {
     Layout layout = {};
     layout.n_slots = n_slots;
-    layout.shared_offset = os::round_up(first_free, os::kPageBytes);
-    layout.shared_bytes = os::round_up(shared_bytes, os::kPageBytes);
+    layout.shared_offset = os::round_up(first_free, page_bytes);
+    layout.shared_bytes = os::round_up(shared_bytes, page_bytes);
     layout.slots_offset = os::round_up(layout.shared_offset + layout.shared_bytes, kHugePageBytes);
-    layout.heap_bytes = os::round_up(heap_bytes, os::kPageBytes);
-    layout.data_offset = layout.heap_bytes + HEDDLE_GAP_BYTES;
-    layout.data_bytes = os::round_up(data_bytes, os::kPageBytes);
+    layout.heap_bytes = os::round_up(heap_bytes, page_bytes);
+    layout.data_offset = layout.heap_bytes + os::round_up(HEDDLE_GAP_BYTES, page_bytes);
+    layout.data_bytes = os::round_up(data_bytes, page_bytes);
     layout.stride = os::round_up(layout.data_offset + layout.data_bytes + HEDDLE_GAP_BYTES, kHugePageBytes);
     if (layout.stride <= kLargestMapping / static_cast<size_t>(n_slots))
         layout.total_bytes = layout.slots_offset + layout.stride * static_cast<size_t>(n_slots);
@@ -38,13 +76,13 @@ Layout plan(int n_slots, size_t first_free, size_t shared_bytes, size_t heap_byt
 
 #ifdef HEDDLE_PES_AS_THREADS
 // PEs that are threads share one mapping, so that ThreadSanitizer knows one address for each byte.
-static bool map_node_alone(int fd, const Layout& layout);
-bool map_node(int fd, const Layout& layout) {
+static bool map_node_alone(int fd, const Layout& layout, int slot);
+bool map_node(int fd, const Layout& layout, int slot) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static NodeMemory mapped;
     pthread_mutex_lock(&lock);
     if (mapped.fd != fd) {
-        mapped.fd = map_node_alone(fd, layout) ? fd : -1;
+        mapped.fd = map_node_alone(fd, layout, slot) ? fd : -1;
         mapped = node_memory;
     }
     node_memory = mapped;
@@ -54,34 +92,35 @@ bool map_node(int fd, const Layout& layout) {
 #define map_node map_node_alone
 #endif
 
-bool map_node(int fd, const Layout& layout) {
+bool map_node(int fd, const Layout& layout, int slot) {
     if (layout.total_bytes == 0) {
         errno = ENOMEM;
         return false;
     }
-    if (ftruncate(fd, static_cast<off_t>(layout.total_bytes)) != 0)
+    if (const int error = os::set_memory_size(fd, layout.total_bytes); error != 0) {
+        errno = -error;
         return false;
-    // Huge pages need addresses aligned as their offsets are.
-    char* room = static_cast<char*>(os::reserve_zeroes(layout.total_bytes + kHugePageBytes));
-    if (!room)
+    }
+    const size_t alignment = std::clamp(std::bit_ceil(layout.heap_bytes), kSlotAlignment, kMostHeapAlignment);
+    char* base =
+        reserve_aligned(layout.total_bytes, layout.slots_offset + layout.stride * static_cast<size_t>(slot), alignment);
+    if (!base)
         return false;
-    char* base = room + (kHugePageBytes - reinterpret_cast<size_t>(room) % kHugePageBytes) % kHugePageBytes;
-    if (!os::map_shared(fd, 0, layout.total_bytes, base)) {
+    if (!os::map_shared_unlocked(fd, 0, layout.total_bytes, base)) {
         const int error = errno;
-        os::unmap(room, layout.total_bytes + kHugePageBytes);
+        os::unmap(base, layout.total_bytes);
         errno = error;
         return false;
     }
-    if (base != room)
-        os::unmap(room, static_cast<size_t>(base - room));
-    if (base != room + kHugePageBytes)
-        os::unmap(base + layout.total_bytes, static_cast<size_t>(room + kHugePageBytes - base));
+    os::set_dumped(base, layout.total_bytes, false);
     node_memory = {layout, fd, base};
     return true;
 }
 
 void prepare_heap(int slot, bool huge_pages, bool first_touch) {
     char* heap = node_memory.heap(slot);
+    os::allow_memory(node_memory.base, node_memory.layout.total_bytes);
+    node_memory.locking = os::locking_of_new_memory();
     const size_t bytes = node_memory.layout.heap_bytes;
     if (huge_pages) {
         const bool agreed = madvise(heap, bytes, MADV_HUGEPAGE) == 0;
@@ -96,8 +135,30 @@ void prepare_heap(int slot, bool huge_pages, bool first_touch) {
     }
 }
 
+void hand_out_heap(int slot, size_t bytes) {
+    NodeMemory& node = node_memory;
+    if (bytes <= node.handed_out)
+        return;
+    // By huge pages, which a change between two of them would split.
+    const size_t end = std::min(os::round_up(bytes, kHugePageBytes), node.layout.heap_bytes);
+    char* const begin = node.heap(slot) + node.handed_out;
+    os::set_dumped(begin, end - node.handed_out, true);
+    if (const int error = os::lock_memory(begin, end - node.handed_out, node.locking); error != 0)
+        HEDDLE_DEBUG("mlockall", "%zu bytes of the heap cannot be locked: %s", end - node.handed_out,
+                     os::describe_memory_error(-error));
+    node.handed_out = end;
+}
+
 void discard_heap(int slot) {
-    madvise(node_memory.heap(slot), node_memory.layout.heap_bytes, MADV_REMOVE);
+    char* const heap = node_memory.heap(slot);
+    os::set_dumped(heap, node_memory.layout.heap_bytes, false);
+    os::unlock_memory(heap, node_memory.layout.heap_bytes);  // what is locked cannot be given back
+    madvise(heap, node_memory.layout.heap_bytes, MADV_REMOVE);
+    node_memory.handed_out = 0;
+}
+
+void leave_node() {
+    os::forbid_memory(node_memory.base, node_memory.layout.total_bytes);
 }
 
 }  // namespace heddle::memory

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/pe_local.h"
+#include "os/memfd.h"
 
 #include <cstddef>
 
@@ -27,12 +28,15 @@ struct Layout {
 };
 
 // first_free: bytes of the memory already taken (the job page). Sizes are rounded up to pages.
-Layout plan(int n_slots, size_t first_free, size_t shared_bytes, size_t heap_bytes, size_t data_bytes);
+Layout plan(int n_slots, size_t first_free, size_t shared_bytes, size_t heap_bytes, size_t data_bytes,
+            size_t page_bytes = os::page_bytes());
 
 struct NodeMemory {
     Layout layout = {};
     int fd = -1;
-    char* base = nullptr;  // where this PE has it mapped
+    char* base = nullptr;                      // where this PE has it mapped
+    os::Locking locking = os::Locking::kNone;  // of what is handed out of the own heap
+    size_t handed_out = 0;                     // bytes from the heap's start on that may hold allocations
 
     char* shared() const { return base + layout.shared_offset; }
     char* heap(int slot) const { return base + layout.slots_offset + layout.stride * static_cast<size_t>(slot); }
@@ -43,14 +47,27 @@ struct NodeMemory {
 
 extern HEDDLE_PE_LOCAL NodeMemory node_memory;
 
-// Grows fd to the plan (all PEs do, with the same size) and maps it. False on failure, with errno set.
-bool map_node(int fd, const Layout& layout);
+// Every heap begins at a multiple of this in every PE, so that aligned offsets are aligned addresses.
+constexpr size_t kSlotAlignment = 2u << 20;
+
+// Grows fd to the plan (all PEs do, with the same size) and maps it: where this PE's heap, that of `slot`, begins at a
+// multiple of the power of two from its size on (1 TiB at most), if the address space has such a place. Other heaps
+// begin at any multiple of kSlotAlignment. No part of it belongs into core dumps, and none is locked. False on failure,
+// with errno set.
+bool map_node(int fd, const Layout& layout, int slot);
 
 // Applies HEDDLE_HUGE_PAGES and HEDDLE_FIRST_TOUCH to the heap of this PE's slot; says in debug messages whether they
 // took effect.
 void prepare_heap(int slot, bool huge_pages, bool first_touch);
 
+// The first `bytes` of the heap of this PE's slot are in use: they belong into its core dumps, and are locked where it
+// has called mlockall(MCL_FUTURE) before init. One system call for every further 2 MiB. One thread at a time.
+void hand_out_heap(int slot, size_t bytes);
+
 // Gives the pages of the heap of this PE's slot back; they read as zero afterwards.
 void discard_heap(int slot);
+
+// This PE does not touch the node's memory until prepare_heap: what checks programs may know.
+void leave_node();
 
 }  // namespace heddle::memory

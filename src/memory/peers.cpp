@@ -1,26 +1,66 @@
 #include "memory/peers.h"
 
-#include <cstdint>
-
 #include "os/memfd.h"
+#include "os/valgrind.h"
+
+#include <algorithm>
 
 namespace heddle::memory {
 
-heddle_peer* make_peer_table(int n_pes, int bits) {
-    static_assert(sizeof(int) == 4 && sizeof(heddle_peer) == 32);
+namespace {
+
+static_assert(sizeof(int) == 4 && sizeof(heddle_peer) == 32);
+
+// Address space for 2 * half bytes of entries: number 0 is in the middle.
+struct Room {
+    char* begin = nullptr;
+    size_t half = 0;
+
+    char* middle() const { return begin + half; }
+};
+
+Room nobody_room;
+
+constexpr size_t half_bytes(int bits) {
+    return (size_t{1} << bits) * sizeof(heddle_peer);
+}
+
+// As large as `bits` and the system allow, or none; the half above the middle holds at least table_bytes.
+Room find_room(size_t table_bytes, int bits, void* (*map)(size_t)) {
     constexpr int kLeastBits = 12;
-    const size_t table_bytes = os::round_up(static_cast<size_t>(n_pes) * sizeof(heddle_peer), os::kPageBytes);
-    for (; bits >= kLeastBits; --bits) {
-        const size_t half = (size_t{1} << bits) * sizeof(heddle_peer);
-        if (half < table_bytes)
-            break;
-        char* room = static_cast<char*>(os::reserve_zeroes(2 * half));
-        if (!room)
-            continue;
-        char* table = room + half;
-        return n_pes == 0 || os::make_writable(table, table_bytes) ? reinterpret_cast<heddle_peer*>(table) : nullptr;
+    if (os::runs_under_valgrind())
+        bits = std::min(bits, kFewerBits);
+    while (bits >= kLeastBits && half_bytes(bits) >= table_bytes) {
+        if (void* begin = map(2 * half_bytes(bits)))
+            return {static_cast<char*>(begin), half_bytes(bits)};
+        bits = std::min(bits - 1, kFewerBits);
     }
-    return nullptr;
+    return {};
+}
+
+}  // namespace
+
+heddle_peer* make_peer_table(int n_pes, int bits) {
+    const size_t table_bytes = os::round_up(static_cast<size_t>(n_pes) * sizeof(heddle_peer), os::page_bytes());
+    const Room room = find_room(table_bytes, bits, os::reserve_zeroes);
+    if (!room.begin || (n_pes > 0 && !os::make_writable(room.middle(), table_bytes)))
+        return nullptr;
+    return reinterpret_cast<heddle_peer*>(room.middle());
+}
+
+const heddle_peer* reserve_nobody() {
+    // Memcheck takes a quarter of what changes from no access to some.
+    nobody_room = find_room(0, kEveryInt, os::runs_under_valgrind() ? os::reserve_zeroes : os::reserve);
+    const size_t half = std::min(nobody_room.half, half_bytes(kPlausibleBits));
+    if (!nobody_room.begin || !os::make_readable(nobody_room.middle() - half, 2 * half))
+        return nullptr;
+    return reinterpret_cast<const heddle_peer*>(nobody_room.middle());
+}
+
+const heddle_peer* nobody() {
+    if (!nobody_room.begin || !os::make_readable(nobody_room.begin, 2 * nobody_room.half))
+        return nullptr;
+    return reinterpret_cast<const heddle_peer*>(nobody_room.middle());
 }
 
 }  // namespace heddle::memory

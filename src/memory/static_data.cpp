@@ -1,72 +1,45 @@
 #include "memory/static_data.h"
 
-#include "os/memfd.h"
+#include "memory/fork.h"
+#include "os/mappings.h"
 
-#include <link.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cerrno>
+#include <csignal>
 
 namespace heddle::memory {
 
 namespace {
 
 uintptr_t page_down(uintptr_t address) {
-    return address / os::kPageBytes * os::kPageBytes;
+    return address / os::page_bytes() * os::page_bytes();
 }
 uintptr_t page_up(uintptr_t address) {
-    return os::round_up(address, os::kPageBytes);
+    return os::round_up(address, os::page_bytes());
 }
 
-// dl_iterate_phdr's first object is the executable. Its writable segments, less what RELRO makes read-only: the dynamic
-// loader protects whole pages only, so a page that RELRO covers in part stays writable.
-int read_segments(dl_phdr_info* info, size_t, void* result) {
-    auto& range = *static_cast<StaticRange*>(result);
-    uintptr_t relro_begin = 0, relro_end = 0;
-    for (int i = 0; i < info->dlpi_phnum; ++i) {
-        const ElfW(Phdr)& segment = info->dlpi_phdr[i];
-        if (segment.p_type == PT_GNU_RELRO) {
-            relro_begin = page_down(info->dlpi_addr + segment.p_vaddr);
-            relro_end = page_down(info->dlpi_addr + segment.p_vaddr + segment.p_memsz);
-        }
-    }
-    for (int i = 0; i < info->dlpi_phnum; ++i) {
-        const ElfW(Phdr)& segment = info->dlpi_phdr[i];
-        if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_W))
-            continue;
-        uintptr_t begin = page_down(info->dlpi_addr + segment.p_vaddr);
-        const uintptr_t end = page_up(info->dlpi_addr + segment.p_vaddr + segment.p_memsz);
-        if (begin >= relro_begin && begin < relro_end)
-            begin = relro_end;
-        if (begin >= end)
-            continue;
-        // One range: linkers put the writable pages last and together. Were there a hole, the later part is the data.
-        if (range.end != begin)
-            range.begin = begin;
-        range.end = end;
-    }
-    return 1;
+// Adds [begin, end), which lies behind what has been added; a page may belong to two segments.
+void add_part(StaticRange* range, uintptr_t begin, uintptr_t end) {
+    if (range->parts.empty())
+        range->begin = range->end = begin;
+    begin = std::max(begin, range->end);
+    if (begin >= end)
+        return;
+    if (begin == range->end && !range->parts.empty())
+        range->parts.back().end = end;
+    else
+        range->parts.push_back({begin, end});
+    range->end = end;
 }
 
-// What the atfork handlers need; kept outside the static data that they replace, as this library's own always is.
-struct Moved {
-    StaticRange range;
-    int fd;
-    size_t file_offset;
-    void (*after_fork)();
-};
-Moved moved;
-thread_local void* snapshot;  // taken before the fork, given to the child; several threads may fork at once
-
-// Reads or writes all bytes between memory and fd, or fails. As a system call: sanitizers would object to what lies
+// What is in a piece is written to the file, at its place. As a system call: sanitizers would object to what lies
 // between the program's variables.
-template <long kCall>
-bool transfer_all(int fd, char* memory, size_t bytes, size_t offset) {
+bool write_all(int fd, const char* memory, size_t bytes, size_t offset) {
     while (bytes > 0) {
-        const long done = syscall(kCall, fd, memory, bytes, offset);
+        const long done = syscall(SYS_pwrite64, fd, memory, bytes, offset);
         if (done <= 0)
             return false;
         memory += done;
@@ -76,71 +49,133 @@ bool transfer_all(int fd, char* memory, size_t bytes, size_t offset) {
     return true;
 }
 
-// Copies what has been written to, and skips the holes, from the file that holds the data to its copy.
-bool take_snapshot(char* copy) {
-    const size_t begin = moved.file_offset, end = begin + moved.range.bytes();
-    for (size_t at = begin; at < end;) {
-        const off_t data = lseek(moved.fd, static_cast<off_t>(at), SEEK_DATA);
-        if (data < 0 || static_cast<size_t>(data) >= end)
-            return data >= 0 || errno == ENXIO;
-        const off_t hole = lseek(moved.fd, data, SEEK_HOLE);
-        if (hole < 0)
-            return false;
-        at = std::min(static_cast<size_t>(hole), end);
-        const size_t from = static_cast<size_t>(data);
-        if (!transfer_all<SYS_pread64>(moved.fd, copy + (from - begin), at - from, from))
-            return false;
-    }
-    return true;
-}
-
-void before_fork() {
-    void* copy = mmap(nullptr, moved.range.bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    snapshot = copy == MAP_FAILED ? nullptr : copy;
-    if (snapshot && !take_snapshot(static_cast<char*>(snapshot))) {
-        munmap(snapshot, moved.range.bytes());
-        snapshot = nullptr;
-    }
-}
-
-void after_fork_in_parent() {
-    if (snapshot)
-        munmap(snapshot, moved.range.bytes());
-}
-
-void after_fork_in_child() {
-    // Without its copy the child must not go on: it would write into its parent's variables.
-    if (!snapshot || mremap(snapshot, moved.range.bytes(), moved.range.bytes(), MREMAP_MAYMOVE | MREMAP_FIXED,
-                            reinterpret_cast<void*>(moved.range.begin)) == MAP_FAILED)
-        _exit(1);
-    moved.after_fork();
-}
-
-__attribute__((no_sanitize("address"))) bool is_zero_page(const char* page) {
+__attribute__((no_sanitize("address", "thread"))) bool is_zero_page(uintptr_t page, size_t page_bytes) {
     const auto* words = reinterpret_cast<const uint64_t*>(page);
     uint64_t any = 0;
-    for (size_t i = 0; i < os::kPageBytes / sizeof *words; ++i) any |= words[i];
+    for (size_t i = 0; i < page_bytes / sizeof *words; ++i) any |= words[i];
     return any == 0;
+}
+
+// To the file, from where it holds the address 0.
+bool copy_piece(const os::Mapping& piece, const os::TouchedPages& touched, int fd, size_t file_base) {
+    void* const memory = reinterpret_cast<void*>(piece.begin);
+    if (!(piece.protection & PROT_READ) && mprotect(memory, piece.end - piece.begin, PROT_READ) != 0)
+        return false;
+    const size_t page_bytes = os::page_bytes();
+    uintptr_t run = 0, run_end = 0;  // pages to write
+    const auto write_run = [&] { return write_all(fd, reinterpret_cast<char*>(run), run_end - run, file_base + run); };
+    for (uintptr_t at = piece.begin; at < piece.end;) {
+        unsigned char flags[os::kPagesAtOnce];
+        const size_t pages = std::min((piece.end - at) / page_bytes, os::kPagesAtOnce);
+        if (piece.is_anonymous)
+            touched.look(at, pages, flags);
+        for (size_t i = 0; i < pages; ++i, at += page_bytes) {
+            if ((piece.is_anonymous && !flags[i]) || is_zero_page(at, page_bytes))
+                continue;
+            if (at != run_end) {
+                if (!write_run())
+                    return false;
+                run = at;
+            }
+            run_end = at + page_bytes;
+        }
+    }
+    return write_run();
+}
+
+bool map_piece(const os::Mapping& piece, int fd, size_t file_base) {
+    void* const memory = reinterpret_cast<void*>(piece.begin);
+    const size_t bytes = piece.end - piece.begin;
+    return os::map_shared(fd, file_base + piece.begin, bytes, memory) &&
+           (piece.protection == (PROT_READ | PROT_WRITE) || mprotect(memory, bytes, piece.protection) == 0);
+}
+
+// What is mapped in the parts. Without /proc, what cannot be read may not be mapped at all: such pages are left alone.
+std::vector<os::Mapping> pieces_of(const StaticRange& range) {
+    std::vector<os::Mapping> pieces;
+    for (const StaticRange::Part& part : range.parts) {
+        const size_t before = pieces.size();
+        size_t count = 1;
+        for (size_t room = 0; count > room;) {
+            room = count;
+            pieces.resize(before + room);
+            count = os::read_mappings(part.begin, part.end, &pieces[before], room);
+            if (count == os::kUntold)
+                count = os::try_mappings(part.begin, part.end, &pieces[before], room);
+        }
+        pieces.resize(before + count);
+    }
+    std::erase_if(pieces, [](const os::Mapping& piece) {
+        return !(piece.protection & PROT_READ) &&
+               mprotect(reinterpret_cast<void*>(piece.begin), piece.end - piece.begin, piece.protection) != 0;
+    });
+    return pieces;
+}
+
+class NoSignals {
+  public:
+    NoSignals() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    NoSignals(const NoSignals&) = delete;
+    NoSignals& operator=(const NoSignals&) = delete;
+
+  private:
+    sigset_t before_;
+};
+
+int read_executable(dl_phdr_info* info, size_t, void* result) {
+    *static_cast<StaticRange*>(result) = find_static_data(info->dlpi_phdr, info->dlpi_phnum, info->dlpi_addr);
+    return 1;  // the first object is the executable
 }
 
 }  // namespace
 
 StaticRange find_static_data() {
     StaticRange range;
-    dl_iterate_phdr(read_segments, &range);
+    dl_iterate_phdr(read_executable, &range);
     return range;
 }
 
-bool move_static_data(const StaticRange& range, int fd, size_t file_offset, void (*after_fork)()) {
-    char* from = reinterpret_cast<char*>(range.begin);
-    for (size_t at = 0; at < range.bytes(); at += os::kPageBytes) {
-        if (!is_zero_page(from + at) && !transfer_all<SYS_pwrite64>(fd, from + at, os::kPageBytes, file_offset + at))
-            return false;
+StaticRange find_static_data(const ElfW(Phdr) * headers, size_t count, uintptr_t base) {
+    // The dynamic loader protects whole pages only, so a page that RELRO covers in part stays writable.
+    uintptr_t relro_begin = 0, relro_end = 0;
+    for (size_t i = 0; i < count; ++i) {
+        if (headers[i].p_type == PT_GNU_RELRO) {
+            relro_begin = page_down(base + headers[i].p_vaddr);
+            relro_end = page_down(base + headers[i].p_vaddr + headers[i].p_memsz);
+        }
     }
-    moved = {range, fd, file_offset, after_fork};
-    if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0)
-        return false;
-    return os::map_shared(fd, file_offset, range.bytes(), reinterpret_cast<void*>(range.begin)) != nullptr;
+    StaticRange range;
+    for (size_t i = 0; i < count; ++i) {
+        const ElfW(Phdr)& segment = headers[i];  // ascending, as ELF demands
+        if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_W) || segment.p_memsz == 0)
+            continue;
+        const uintptr_t begin = page_down(base + segment.p_vaddr);
+        const uintptr_t end = page_up(base + segment.p_vaddr + segment.p_memsz);
+        add_part(&range, begin, std::min(end, relro_begin));
+        add_part(&range, std::max(begin, relro_end), end);
+    }
+    return range;
+}
+
+bool move_static_data(const StaticRange& range, int fd, size_t file_offset) {
+    // All that allocates comes first: the program's allocator may keep its books in what is moved.
+    const std::vector<os::Mapping> pieces = pieces_of(range);
+    const auto* const kept = new StaticRange(range);  // lives as long as the process
+    const os::TouchedPages touched;
+    const size_t file_base = file_offset - range.begin;
+    const NoSignals no_signals;
+    const NoForks no_forks;
+    for (const os::Mapping& piece : pieces)
+        if (!copy_piece(piece, touched, fd, file_base))
+            return false;
+    keep_from_children(kept, fd, file_offset);
+    return std::all_of(pieces.begin(), pieces.end(),
+                       [&](const os::Mapping& piece) { return map_piece(piece, fd, file_base); });
 }
 
 }  // namespace heddle::memory

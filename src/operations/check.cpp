@@ -10,6 +10,7 @@
 #include <heddle/constants.h>
 #include <heddle/hot_path.h>
 #include <heddle/request.h>
+#include <unistd.h>
 
 namespace heddle::operations {
 
@@ -44,10 +45,21 @@ void require_running(const char* function) {
             fatal(function, "called before shmem_init");
         case Lifecycle::kFinalized:
             fatal(function, "called after shmem_finalize");
+        case Lifecycle::kExiting:
+            if (base::runs_exit_handlers)
+                fatal(function, "called in an exit handler behind shmem_global_exit");
+            for (;;) pause();  // this thread ends with its PE
         case Lifecycle::kForkedChild:
             fatal(function,
                   "called in a child that a PE forked: only the PE itself may, or a program that it executes");
     }
+}
+
+bool may_give_back(const char* function) {
+    if (base::lifecycle == Lifecycle::kForkedChild)
+        return false;
+    require_running(function);
+    return true;
 }
 
 int require_target(const char* function, shmem_ctx_t ctx, int pe) {

@@ -13,6 +13,10 @@ namespace heddle::operations {
 // Ends the PE unless it is between init and finalize.
 void require_running(const char* function);
 
+// For calls that only give something back. False in a forked child, which has nothing to give: its exit handlers and
+// destructors are its parent's, and no mistake. Otherwise require_running, and true.
+bool may_give_back(const char* function);
+
 // require_running, and a context that is one, and pe in range of the context's team. Returns the PE's number in the
 // world.
 int require_target(const char* function, shmem_ctx_t ctx, int pe);

@@ -10,12 +10,14 @@
 
 namespace heddle::operations {
 
-// Ends the PE when there is no such context, or no library. A live context's table has an entry for PE 0; that of a
-// destroyed one has none, and so it is for all before init and in checked runs.
-inline void require_ctx(const char* function, shmem_ctx_t ctx) {
+// True when ctx is a context; false for SHMEM_CTX_INVALID, on which fence and quiet are no operations. Ends the PE when
+// it is neither, or there is no library. A live context's table has an entry for PE 0; that of a destroyed one has
+// none, and so it is for all before init and in checked runs.
+bool find_ctx_slowly(const char* function, shmem_ctx_t ctx);
+inline bool find_ctx(const char* function, shmem_ctx_t ctx) {
     if (ctx != SHMEM_CTX_INVALID && ctx->peers[0].heap_size != 0)
-        return;
-    require_target(function, ctx, 0);
+        return true;
+    return find_ctx_slowly(function, ctx);
 }
 
 // Waits for all of ctx that outlasts its call, and helps with it.
@@ -36,7 +38,8 @@ inline void settle_if_any(const char* function, shmem_ctx_t ctx) {
 
 // x86-64: no instruction, stores are seen in order. aarch64: dmb ish.
 inline void fence(const char* function, shmem_ctx_t ctx) {
-    require_ctx(function, ctx);
+    if (!find_ctx(function, ctx))
+        return;
     HEDDLE_FENCE(__ATOMIC_ACQ_REL);  // pairs with the acquire loads of wait, test and signal_fetch at the target
     if (any_outstanding())
         settle_order(function, ctx);
@@ -44,7 +47,8 @@ inline void fence(const char* function, shmem_ctx_t ctx) {
 
 // Full: a load after quiet must not be satisfied before the stores ahead of it are visible.
 inline void quiet(const char* function, shmem_ctx_t ctx) {
-    require_ctx(function, ctx);
+    if (!find_ctx(function, ctx))
+        return;
     HEDDLE_FENCE(__ATOMIC_SEQ_CST);
     settle_if_any(function, ctx);
 }
@@ -62,7 +66,7 @@ void pe_quiet(const char* function, shmem_ctx_t ctx, const int* target_pes, size
 // The sources of what was posted on ctx may be used again: on the node that is when it has been carried out.
 void quiet_local(const char* function, shmem_ctx_t ctx);
 
-// A quiet when nothing on ctx is outstanding, and 1; otherwise 0, after a slice of what is.
+// A quiet when nothing on ctx is outstanding, as on SHMEM_CTX_INVALID, and 1; otherwise 0, after a slice of what is.
 int quiet_test(const char* function, shmem_ctx_t ctx);
 
 }  // namespace heddle::operations

@@ -7,6 +7,7 @@
 #include "progress/wait_policy.h"
 
 #include <heddle/constants.h>
+#include <heddle/hot_path.h>
 #include <cstddef>
 #include <cstdint>
 
@@ -75,6 +76,35 @@ int test(const char* function, const T* ivar, int cmp, T cmp_value) {
     return compare(load(ivar), cmp, cmp_value);
 }
 
+// Where the searches of this thread for one element that holds begin: behind the element that the last one found, and
+// one time in eight anywhere. The first is what serves the elements of one set in turn; the second makes every set
+// fair, however calls for several sets alternate. A search begins at element i of n whenever the state lies in one
+// interval of 2^61 / n of its 2^64 values. The states of every p-th call, p = odd * 2^t, are all those that are alike
+// in their low t bits (a full period of the congruence), 2^t apart, so some of them lie in the interval while n * 2^t
+// <= 2^61. Where calls follow no period, each has a chance of 1 / 8n. Cost: a multiplication, where n > 1.
+class Turn {
+  public:
+    size_t begin(size_t nelems) {
+        if (nelems <= 1)
+            return 0;
+        if (HEDDLE_UNLIKELY(state_ == 0))
+            state_ = seed();
+        state_ = state_ * 6364136223846793005 + 1442695040888963407;  // D. Knuth's MMIX
+        if (state_ >> 61 == 0)
+            return static_cast<size_t>(static_cast<Wide>(state_ << 3) * nelems >> 64);
+        return next_ < nelems ? next_ : 0;
+    }
+    void found(size_t i) { next_ = i + 1; }
+
+  private:
+    __extension__ typedef unsigned __int128 Wide;
+    static uint64_t seed();  // another for each thread: each call may come from a new one
+
+    uint64_t state_ = 0;
+    size_t next_ = 0;
+};
+extern constinit thread_local Turn turn __attribute__((tls_model("initial-exec")));
+
 // The set of a wait or test: elements whose status is nonzero are left out.
 template <class T, class Values>
 struct Set {
@@ -99,9 +129,17 @@ struct Set {
                 return false;
         return true;
     }
-    // The first element that holds, or SIZE_MAX.
-    size_t any() const {
-        for (size_t i = 0; i < nelems; ++i)
+    // The first element from `begin` on, around the end, that holds, or SIZE_MAX.
+    size_t any(size_t begin) const {
+        size_t found = find(begin, nelems);
+        if (found == SIZE_MAX)
+            found = find(0, begin);
+        if (found != SIZE_MAX)
+            turn.found(found);
+        return found;
+    }
+    size_t find(size_t begin, size_t end) const {
+        for (size_t i = begin; i < end; ++i)
             if (has(i) && holds(i))
                 return i;
         return SIZE_MAX;
@@ -133,9 +171,10 @@ void wait_until_all(const char* function, const T* ivars, size_t nelems, const i
 template <class T, class Values>
 size_t wait_until_any(const char* function, const T* ivars, size_t nelems, const int* status, int cmp, Values values) {
     const auto set = checked_set(function, ivars, nelems, status, cmp, values);
+    const size_t begin = turn.begin(nelems);
     size_t found = SIZE_MAX;
     if (!set.empty())
-        progress::wait_for_stores(function, ivars, [&] { return (found = set.any()) != SIZE_MAX; });
+        progress::wait_for_stores(function, ivars, [&] { return (found = set.any(begin)) != SIZE_MAX; });
     return found;
 }
 
@@ -156,7 +195,7 @@ int test_all(const char* function, const T* ivars, size_t nelems, const int* sta
 
 template <class T, class Values>
 size_t test_any(const char* function, const T* ivars, size_t nelems, const int* status, int cmp, Values values) {
-    return checked_set(function, ivars, nelems, status, cmp, values).any();
+    return checked_set(function, ivars, nelems, status, cmp, values).any(turn.begin(nelems));
 }
 
 template <class T, class Values>

@@ -5,8 +5,10 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 
 namespace heddle::os {
 
@@ -25,6 +27,25 @@ bool die_with(int lifeline) {
     // A hang-up before O_ASYNC was set sends no signal.
     pollfd state = {own, POLLIN, 0};
     return poll(&state, 1, 0) == 0;
+}
+
+bool has_ended(int pid) {
+    if (kill(pid, 0) != 0)
+        return errno == ESRCH;
+    char path[32], text[512] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    const ssize_t bytes = read(fd, text, sizeof text - 1);
+    close(fd);
+    const char* const name_end = bytes > 0 ? strrchr(text, ')') : nullptr;  // the name itself may hold anything
+    return name_end && (strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0);
+}
+
+bool has_hung_up(int lifeline) {
+    pollfd state = {lifeline, POLLIN, 0};
+    return poll(&state, 1, 0) > 0 && (state.revents & POLLHUP) != 0;
 }
 
 uint32_t count_threads() {

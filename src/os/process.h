@@ -10,6 +10,13 @@ namespace heddle::os {
 // the launcher is gone already.
 bool die_with(int lifeline);
 
+// Whether the process is gone, or is no more than what its parent has not asked for yet. False for a number that
+// another process may have got since.
+bool has_ended(int pid);
+
+// The launcher is gone.
+bool has_hung_up(int lifeline);
+
 // Threads of this process, the library's too; 0 when that cannot be told.
 uint32_t count_threads();
 

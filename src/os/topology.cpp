@@ -12,29 +12,56 @@ namespace heddle::os {
 
 namespace {
 
-// The least quota of the process's control group (version 2) and those above it; 0: no limit.
-int quota_cores() {
-    char group[PATH_MAX] = "", path[PATH_MAX + 64];
-    FILE* file = fopen("/proc/self/cgroup", "re");
-    while (file && fgets(group, sizeof group, file) && strncmp(group, "0::/", 4) != 0) group[0] = '\0';
-    if (file)
-        fclose(file);
-    if (!group[0])
+// A limit, or less; 0: none.
+int least(int limit, int cores) {
+    return limit == 0 || (cores != 0 && cores < limit) ? cores : limit;
+}
+
+bool read_line(const char* folder, const char* file, char* line, size_t bytes) {
+    char path[PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    FILE* const opened = fopen(path, "re");
+    const bool is_read = opened && fgets(line, static_cast<int>(bytes), opened);
+    if (opened)
+        fclose(opened);
+    return is_read;
+}
+
+// The quota of one control group, in CPUs, as either version of control groups keeps it; 0: no limit.
+int quota_of_group(const char* folder) {
+    char quota[64], period[64];
+    if (read_line(folder, "cpu.max", quota, sizeof quota))
+        return cores_of_quota(quota);
+    if (!read_line(folder, "cpu.cfs_quota_us", quota, sizeof quota) || quota[0] == '-' ||
+        !read_line(folder, "cpu.cfs_period_us", period, sizeof period))
         return 0;
-    group[strcspn(group, "\n")] = '\0';
-    int least = 0;
-    for (char* end = group + strlen(group); end > group + 3; *end = '\0') {
-        snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group + 3);
-        char line[64] = "";
-        if (FILE* limit = fopen(path, "re")) {
-            const int cores = fgets(line, sizeof line, limit) ? cores_of_quota(line) : 0;
-            least = cores != 0 && (least == 0 || cores < least) ? cores : least;
-            fclose(limit);
-        }
-        while (--end > group + 3 && *end != '/') {
-        }
+    char both[2 * sizeof quota + 1];
+    snprintf(both, sizeof both, "%.*s %s", static_cast<int>(strcspn(quota, "\n")), quota, period);
+    return cores_of_quota(both);
+}
+
+// The least quota of the group and those above it, up to the mounted one: in a container that may be the only one of
+// the path that is there.
+int quota_of_path(const char* mounted, const char* group) {
+    char folder[PATH_MAX];
+    const int length = snprintf(folder, sizeof folder, "%s%s", mounted, group);
+    if (length < 0 || static_cast<size_t>(length) >= sizeof folder)
+        return 0;
+    int limit = 0;
+    for (size_t end = static_cast<size_t>(length); end >= strlen(mounted); --end) {
+        if (folder[end] != '\0' && folder[end] != '/')
+            continue;
+        folder[end] = '\0';
+        limit = least(limit, quota_of_group(folder));
     }
-    return least;
+    return limit;
+}
+
+bool is_in_list(const char* word, const char* list) {
+    for (const size_t length = strlen(word); list; list = strchr(list, ','), list += list ? 1 : 0)
+        if (strncmp(list, word, length) == 0 && (list[length] == ',' || list[length] == '\0'))
+            return true;
+    return false;
 }
 
 // The CPUs of a list that the kernel keeps for the CPU, but for itself. False when there is no list.
@@ -86,6 +113,32 @@ int cores_of_quota(const char* cpu_max) {
         return 0;
     const unsigned long cores = (quota_us + period_us - 1) / period_us;
     return cores > INT_MAX ? 0 : static_cast<int>(cores);
+}
+
+int quota_cores(const char* groups, const char* folder) {
+    FILE* const file = fopen(groups, "re");
+    int limit = 0;
+    char line[PATH_MAX];
+    while (file && fgets(line, sizeof line, file)) {
+        // number:controllers:group; version 2 has no controllers.
+        line[strcspn(line, "\n")] = '\0';
+        char* const controllers = strchr(line, ':');
+        char* const group = controllers ? strchr(controllers + 1, ':') : nullptr;
+        if (!group)
+            continue;
+        *group = '\0';
+        if (controllers[1] == '\0') {
+            limit = least(limit, quota_of_path(folder, group + 1));
+        } else if (is_in_list("cpu", controllers + 1)) {
+            char mounted[PATH_MAX];
+            for (const char* name : {"cpu", static_cast<const char*>(controllers + 1)})
+                if (snprintf(mounted, sizeof mounted, "%s/%s", folder, name) < static_cast<int>(sizeof mounted))
+                    limit = least(limit, quota_of_path(mounted, group + 1));
+        }
+    }
+    if (file)
+        fclose(file);
+    return limit;
 }
 
 int usable_cores() {

@@ -6,9 +6,13 @@
 
 namespace heddle::os {
 
-// CPUs that this process may run on (its affinity mask), or as many as its control group's quota comes to, if that is
+// CPUs that this process may run on (its affinity mask), or as many as its control groups' quota comes to, if that is
 // fewer; at least 1.
 int usable_cores();
+
+// The least quota of the process's control groups, of version 1 or 2, and of those above them, in CPUs; 0: no limit.
+// groups, folder: where the kernel tells, but in tests.
+int quota_cores(const char* groups = "/proc/self/cgroup", const char* folder = "/sys/fs/cgroup");
 
 // What a quota ("max 100000", "150000 100000": microseconds of so many) comes to in CPUs, rounded up; 0: no limit.
 int cores_of_quota(const char* cpu_max);

@@ -107,8 +107,6 @@ namespace heddle::progress {
 
 namespace {
 
-constexpr size_t kGuardBytes = os::kPageBytes;
-
 constinit thread_local Fiber* running __attribute__((tls_model("initial-exec"))) = nullptr;
 
 // Apart, so that the address of `running` is found anew wherever the fiber goes on.
@@ -158,16 +156,16 @@ Fiber::~Fiber() {
         __tsan_destroy_fiber(own_mark_);
 #endif
     if (stack_)
-        munmap(stack_, kGuardBytes + kStackBytes);
+        munmap(stack_, os::page_bytes() + kStackBytes);
 }
 
 bool Fiber::make_stack() {
-    void* const memory = mmap(nullptr, kGuardBytes + kStackBytes, PROT_NONE,
+    void* const memory = mmap(nullptr, os::page_bytes() + kStackBytes, PROT_NONE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (memory == MAP_FAILED)
         return false;
-    if (mprotect(static_cast<char*>(memory) + kGuardBytes, kStackBytes, PROT_READ | PROT_WRITE) != 0) {
-        munmap(memory, kGuardBytes + kStackBytes);
+    if (mprotect(static_cast<char*>(memory) + os::page_bytes(), kStackBytes, PROT_READ | PROT_WRITE) != 0) {
+        munmap(memory, os::page_bytes() + kStackBytes);
         return false;
     }
     stack_ = static_cast<char*>(memory);
@@ -181,7 +179,7 @@ bool Fiber::start(Work work, void* argument, uint64_t modes) {
     if (!stack_ && !make_stack())
         return false;
     if (!stack_pointer_)
-        stack_pointer_ = first_stack_pointer(stack_ + kGuardBytes + kStackBytes, enter);
+        stack_pointer_ = first_stack_pointer(stack_ + os::page_bytes() + kStackBytes, enter);
     static_cast<uint64_t*>(stack_pointer_)[kModes] = modes;
     ready_ = nullptr;
     argument_ = argument;
@@ -194,7 +192,7 @@ void Fiber::resume() {
     set_running(this);
 #if defined(HEDDLE_ASAN)
     void* mark = nullptr;
-    __sanitizer_start_switch_fiber(&mark, stack_ + kGuardBytes, kStackBytes);
+    __sanitizer_start_switch_fiber(&mark, stack_ + os::page_bytes(), kStackBytes);
 #elif defined(HEDDLE_TSAN)
     resumer_mark_ = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(own_mark_, 0);

@@ -1,6 +1,7 @@
 #include "progress/sequence.h"
 
 #include "base/error.h"
+#include "base/place.h"
 #include "progress/engine.h"
 
 namespace heddle::progress {
@@ -57,7 +58,9 @@ bool Sequence::carry_on() {
             return moved;
         }
         moved = true;
+        const void* const before = base::set_posted_at(next->caller);
         fiber_.resume();
+        base::set_posted_at(before);
         if (!fiber_.is_over())
             continue;
         pool_.give(over_);

@@ -36,15 +36,16 @@ class Sequence {
     Sequence& operator=(const Sequence&) = delete;
 
     // work(), which is copied, will be carried out behind what was posted before, in the modes of arithmetic that this
-    // thread has now. False when there is no memory.
+    // thread has now; messages say that it was posted at `caller`. False when there is no memory.
     template <class Work>
-    bool post(const Work& work) {
+    bool post(const Work& work, const void* caller = nullptr) {
         static_assert(sizeof(Work) <= kPayloadBytes && alignof(Work) <= 16 && std::is_trivially_copyable_v<Work>);
         Operation* const operation = pool_.take();
         if (!operation)
             return false;
         operation->run = [](const void* payload) { (*static_cast<const Work*>(payload))(); };
         memcpy(operation->payload, &work, sizeof work);
+        operation->caller = caller;
         begin(operation);
         return true;
     }
@@ -72,6 +73,7 @@ class Sequence {
         std::atomic<Operation*> behind{nullptr};
         Run run = nullptr;
         uint64_t modes = 0;  // of arithmetic: the poster's
+        const void* caller = nullptr;
         alignas(16) char payload[kPayloadBytes];
     };
 

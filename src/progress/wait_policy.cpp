@@ -2,6 +2,7 @@
 
 #include "os/yield.h"
 
+#include <unistd.h>
 #include <algorithm>
 
 namespace heddle::progress {
@@ -15,12 +16,14 @@ constexpr uint64_t kShortestNapNs = 5000;    // below the cost of a wake-up acro
 
 WaitPolicy before_init;
 
-// Lives as long as its thread; a thread that ends is no longer counted.
+// Lives as long as its thread; a thread that ends is no longer counted. In a child of any kind of fork, whose thread is
+// not the one that was counted, it does nothing: the counts are the node's.
 struct CountedThread {
     WaitPolicy* policy = nullptr;
+    pid_t process = 0;
 
     ~CountedThread() {
-        if (!policy)
+        if (!policy || process != getpid())
             return;
         // Relaxed: see WaitPolicy::oversubscribed.
         policy->own_threads.fetch_sub(1, std::memory_order_relaxed);
@@ -37,6 +40,7 @@ void count_this_thread() {
     if (!policy || !policy->node_threads || counted_thread.policy)
         return;
     counted_thread.policy = policy;
+    counted_thread.process = getpid();
     policy->own_threads.fetch_add(1, std::memory_order_relaxed);
     policy->node_threads->fetch_add(1, std::memory_order_relaxed);
 }

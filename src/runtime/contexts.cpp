@@ -1,6 +1,7 @@
 // Contexts and their sessions as programs call them: the checks, then src/context.
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/settings.h"
 #include "context/context.h"
 #include "fabric/network.h"
@@ -72,8 +73,7 @@ int create_team_context(const char* function, shmem_team_t handle, long options,
 }
 
 void destroy_context(const char* function, shmem_ctx_t ctx) {
-    operations::require_running(function);
-    if (ctx == SHMEM_CTX_INVALID)
+    if (!operations::may_give_back(function) || ctx == SHMEM_CTX_INVALID)
         return;
     if (ctx == SHMEM_CTX_DEFAULT)
         fatal(function, "ctx is SHMEM_CTX_DEFAULT, which cannot be destroyed");
@@ -113,35 +113,29 @@ int context_team(const char* function, shmem_ctx_t ctx, shmem_team_t* team) {
     return 0;
 }
 
+// A session is a hint, and Heddle needs none: on the node an operation is complete when it returns, and streams gather
+// small messages whatever the program says (fabric/stream.h). So there is nothing to keep, only arguments to check.
 void start_session(const char* function, shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t* config,
                    long config_mask) {
     operations::require_running(function);
     if (ctx == SHMEM_CTX_INVALID)
         return;
     require_alive(function, ctx);
-    if (options & ~SHMEM_CTX_SESSION_BATCH)
-        fatal(function, "options %#lx: the bits %#lx are unknown", options, options & ~SHMEM_CTX_SESSION_BATCH);
+    if (options & ~SHMEM_CTX_SESSION_BATCH)  // no combination of hints is an error
+        HEDDLE_DEBUG(function, "options %#lx: the bits %#lx are unknown and ignored", options,
+                     options & ~SHMEM_CTX_SESSION_BATCH);
     if (config_mask & ~SHMEM_CTX_SESSION_TOTAL_OPS)
         fatal(function, "config_mask %#lx: the bits %#lx are unknown", config_mask,
               config_mask & ~SHMEM_CTX_SESSION_TOTAL_OPS);
-    context::Session& session = context::context_of(ctx).session;
-    if (config_mask & SHMEM_CTX_SESSION_TOTAL_OPS) {
+    if (config_mask & SHMEM_CTX_SESSION_TOTAL_OPS)
         operations::require_pointer(function, "config", config);
-        session.total_ops = config->total_ops;
-    }
-    session.options |= options;
-    session.open = true;
 }
 
+// No effect where no session was started.
 void stop_session(const char* function, shmem_ctx_t ctx) {
     operations::require_running(function);
-    if (ctx == SHMEM_CTX_INVALID)
-        return;
-    require_alive(function, ctx);
-    context::Session& session = context::context_of(ctx).session;
-    if (!session.open)
-        fatal(function, "no session is open on this context: right would be shmem_ctx_session_start before");
-    session = {};
+    if (ctx != SHMEM_CTX_INVALID)
+        require_alive(function, ctx);
 }
 
 }  // namespace heddle::runtime

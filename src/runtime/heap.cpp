@@ -3,14 +3,18 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "bootstrap/bootstrap.h"
+#include "collective/across.h"
 #include "collective/enter.h"
 #include "collective/sync.h"
+#include "memory/node_memory.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
 #include "runtime/runtime.h"
 
 #include <heddle/constants.h>
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace heddle::runtime {
@@ -21,9 +25,6 @@ using memory::Allocator;
 using memory::symmetric;
 
 namespace {
-
-// A slot begins at a multiple of this in every PE, so that aligned offsets are aligned addresses.
-constexpr size_t kLargestAlignment = 2u << 20;
 
 class HeapLock {
   public:
@@ -75,6 +76,23 @@ void explain_exhaustion(const char* function, size_t size, size_t alignment) {
                    symmetric->heap.bytes);
 }
 
+// True when the heap of every PE begins at a multiple of alignment, so that aligned offsets are aligned addresses.
+bool all_heaps_begin_at(const Call& call, size_t size, size_t alignment) {
+    collective::Entered entered(
+        call, SHMEM_TEAM_WORLD,
+        {{{"size", static_cast<int64_t>(size)}, {"alignment", static_cast<int64_t>(alignment)}}});
+    return collective::is_unanimous(entered, symmetric->heap.base % alignment == 0);
+}
+
+void explain_alignment(const char* function, size_t alignment) {
+    if (base::settings.debug || base::settings.check)
+        base::complain(
+            function,
+            "no room at a multiple of %zu: not every heap begins at one, that of this PE at %#zx; alignments "
+            "up to the size of the heap are met, SHMEM_SYMMETRIC_SIZE sets it, now %zu",
+            alignment, symmetric->heap.base, symmetric->heap.bytes);
+}
+
 // The address of size bytes, or NULL with an explanation when asked for one; no barrier.
 char* take(const char* function, size_t size, size_t alignment) {
     HeapLock lock;
@@ -83,6 +101,7 @@ char* take(const char* function, size_t size, size_t alignment) {
         explain_exhaustion(function, size, alignment);
         return nullptr;
     }
+    memory::hand_out_heap(bootstrap::job.slot, offset + size);
     return address_of(offset);
 }
 
@@ -114,7 +133,11 @@ size_t allocated_bytes(const char* function, const void* ptr) {
 
 bool resize_in_place(const void* ptr, size_t size) {
     HeapLock lock;
-    return symmetric->allocator->resize(offset_of(ptr), size);
+    const size_t offset = offset_of(ptr);
+    if (!symmetric->allocator->resize(offset, size))
+        return false;
+    memory::hand_out_heap(bootstrap::job.slot, offset + size);
+    return true;
 }
 
 }  // namespace
@@ -141,10 +164,14 @@ void* allocate_zeroed(const Call& call, size_t count, size_t size) {
 
 void* allocate_aligned(const Call& call, size_t alignment, size_t size) {
     operations::require_running(call.function);
-    if (alignment % sizeof(void*) != 0 || alignment == 0 || (alignment & (alignment - 1)) != 0 ||
-        alignment > kLargestAlignment) {
-        base::complain(call.function, "alignment %zu is wrong: right would be a power of two from %zu to %zu",
-                       alignment, sizeof(void*), kLargestAlignment);
+    if (alignment % sizeof(void*) != 0 || !std::has_single_bit(alignment)) {
+        base::complain(call.function, "alignment %zu is wrong: right would be a power of two that is a multiple of %zu",
+                       alignment, sizeof(void*));
+        return nullptr;
+    }
+    if (size != 0 && alignment > memory::kSlotAlignment && !all_heaps_begin_at(call, size, alignment)) {
+        explain_alignment(call.function, alignment);
+        collective::barrier_all(call);
         return nullptr;
     }
     return allocate_with_barrier(call, size, alignment);
@@ -184,8 +211,7 @@ void* reallocate(const Call& call, void* ptr, size_t size) {
 }
 
 void release(const Call& call, void* ptr) {
-    operations::require_running(call.function);
-    if (!ptr)
+    if (!operations::may_give_back(call.function) || !ptr)
         return;
     const Shape shape = {{pointer_argument(call.function, ptr)}};
     check_alike(call, shape);

@@ -11,6 +11,7 @@
 #include "context/context.h"
 #include "context/request.h"
 #include "fabric/network.h"
+#include "memory/fork.h"
 #include "memory/node_memory.h"
 #include "memory/peers.h"
 #include "memory/static_data.h"
@@ -18,9 +19,11 @@
 #include "operations/check.h"
 #include "operations/order.h"
 #include "os/clock.h"
+#include "os/memfd.h"
 #include "os/topology.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
+#include "runtime/crash.h"
 #include "runtime/network.h"
 #include "runtime/report.h"
 #include "runtime/runtime.h"
@@ -38,13 +41,27 @@
 
 namespace {
 
-// What the default context points to before init: no PE, for every plausible number. Never touched, so never memory.
-constexpr int kPlausiblePe = 4096;
-const heddle_peer kBeforeInit[2 * kPlausiblePe] = {};
+// What the default context points to until the library's constructor has run: no PE, for the numbers of a node's PEs.
+// Never touched, so never memory.
+constexpr int kEarlyPes = 4096;
+const heddle_peer kEarly[2 * kEarlyPes] = {};
 
 }  // namespace
 
-HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1 = {0, 0, {kBeforeInit + kPlausiblePe}};
+// These words, and any that compilers keep of them across init, find no PE and no offset below a size
+// (docs/decisions/0006).
+HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1 = {
+    heddle::memory::kNoBase, heddle::memory::kNoBase, {kEarly + kEarlyPes}};
+
+namespace {
+
+// Before all other constructors, of this library and of what links it, and so before any copy of the words.
+__attribute__((constructor(101))) void answer_for_every_pe() {
+    if (const heddle_peer* nobody = heddle::memory::reserve_nobody())
+        heddle_abi_1.default_ctx.peers = nobody;
+}
+
+}  // namespace
 
 namespace heddle::runtime {
 
@@ -72,6 +89,8 @@ HEDDLE_PE_LOCAL pthread_mutex_t InitLock::mutex_ = PTHREAD_MUTEX_INITIALIZER;
 
 // What the hot path finds of this node's PEs. Entries of the others stay untouched: zeroes that take no memory.
 void publish(bool open) {
+    if (!memory::symmetric)  // another thread forks while init runs
+        return;
     const memory::Symmetric& symmetric = *memory::symmetric;
     for (int pe = 0; pe < job.n_pes; ++pe)
         if (job.node_of(pe) == job.node)
@@ -91,6 +110,7 @@ void become_forked_child() {
     base::lifecycle = Lifecycle::kForkedChild;
     base::on_fatal = nullptr;
     references = 0;
+    bootstrap::begin_child();
 }
 
 void report_fatal() {
@@ -99,12 +119,11 @@ void report_fatal() {
 }
 
 bool join(char* error) {
-    if (sysconf(_SC_PAGESIZE) != static_cast<long>(os::kPageBytes)) {
-        snprintf(error, kErrorBytes, "this machine has pages of %ld bytes: only %zu are supported",
-                 sysconf(_SC_PAGESIZE), os::kPageBytes);
+    if (!base::read_settings(&base::settings, error, kErrorBytes)) {
+        bootstrap::let_first_pe_tell();
         return false;
     }
-    if (!base::read_settings(&base::settings, error, kErrorBytes) || !bootstrap::join(error, kErrorBytes))
+    if (!bootstrap::join(error, kErrorBytes))
         return false;
     base::message_pe = job.pe;
     base::debug_enabled = base::settings.debug;
@@ -157,13 +176,14 @@ bool map_memory(const char* function, const memory::StaticRange& data, char* err
     const memory::Layout layout =
         memory::plan(job.n_slots, bootstrap::job_page_bytes(static_cast<int>(job.page->n_pes)),
                      team::rooms_bytes(job.n_slots) * static_cast<size_t>(job.n_page_nodes), heap_bytes, data_bytes);
-    if (!memory::map_node(job.memory_fd, layout)) {
+    if (!memory::map_node(job.memory_fd, layout, job.slot)) {
         snprintf(error, kErrorBytes,
                  "cannot map the memory of %d PEs, %zu bytes of heap each: %s; right would be a smaller "
                  "SHMEM_SYMMETRIC_SIZE (or a higher limit, ulimit -v)",
-                 job.n_slots, heap_bytes, strerror(errno));
+                 job.n_slots, heap_bytes, os::describe_memory_error(errno));
         return false;
     }
+    os::set_dumped(job.page, bootstrap::job_page_bytes(static_cast<int>(job.page->n_pes)), false);
     return true;
 }
 
@@ -175,8 +195,7 @@ bool build_memory(const char* function, char* error) {
     if (!map_memory(function, data, error))
         return false;
     const memory::NodeMemory& node = memory::node_memory;
-    if (data.bytes() > 0 &&
-        !memory::move_static_data(data, node.fd, node.data_file_offset(job.slot), become_forked_child)) {
+    if (data.bytes() > 0 && !memory::move_static_data(data, node.fd, node.data_file_offset(job.slot))) {
         snprintf(error, kErrorBytes, "cannot make static data shared: %s", strerror(errno));
         return false;
     }
@@ -187,7 +206,7 @@ bool build_memory(const char* function, char* error) {
     symmetric->n_pes = job.n_pes;
     symmetric->has_network = job.n_nodes > 1;
     symmetric->published = memory::make_peer_table(job.n_pes);
-    symmetric->nobody = memory::make_peer_table(0);
+    symmetric->nobody = memory::nobody();
     if (!symmetric->published || !symmetric->nobody) {
         snprintf(error, kErrorBytes, "no address space for the table of %d PEs; right would be a higher ulimit -v",
                  job.n_pes);
@@ -209,7 +228,7 @@ bool build_memory(const char* function, char* error) {
         peers[job.pe].data_size = data.bytes() - HEDDLE_SHORT_BYTES;
     }
     symmetric->peers = peers;
-    memory::symmetric = symmetric;
+    __atomic_store_n(&memory::symmetric, symmetric, __ATOMIC_RELEASE);  // pairs with the fork of another thread
     return true;
 }
 
@@ -234,6 +253,7 @@ void prepare_output() {
 }
 
 bool start(const char* function, char* error) {
+    memory::run_in_children(become_forked_child);
     if (!join(error))
         return false;
     start_waiting();
@@ -241,6 +261,7 @@ bool start(const char* function, char* error) {
     prepare_output();
     if (!memory::symmetric && !build_memory(function, error))
         return false;
+    report_crashes();
     const memory::NodeMemory& node = memory::node_memory;
     memory::symmetric->allocator = new memory::Allocator(node.layout.heap_bytes);
     memory::prepare_heap(job.slot, base::settings.huge_pages, base::settings.first_touch);
@@ -289,15 +310,20 @@ void stop(const base::Call& call) {
     // What a network has pinned stays, as peers have its keys.
     if (!fabric::network || !fabric::network->is_native())
         memory::discard_heap(job.slot);
+    memory::leave_node();
     delete memory::symmetric->allocator;
     memory::symmetric->allocator = nullptr;
     job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kFinalized), std::memory_order_release);
 }
 
-// Returns false with the reason in error. Repeatable: later calls only count.
-bool init(const char* function, char* error) {
+// Before the lock, which a thread of the parent may have held.
+void refuse_children(const char* function) {
     if (base::lifecycle == Lifecycle::kForkedChild)
         operations::require_running(function);
+}
+
+// Returns false with the reason in error. Repeatable: later calls only count.
+bool init(const char* function, char* error) {
     if (references > 0) {
         ++references;
         return true;
@@ -312,6 +338,7 @@ bool init(const char* function, char* error) {
 
 void init_or_die(const char* function) {
     char error[kErrorBytes] = "";
+    refuse_children(function);
     InitLock lock;
     if (!init(function, error))
         base::fatal(function, "%s", error);
@@ -325,6 +352,7 @@ int init_thread(const char* function, int requested, int* provided) {
         return 1;
     }
     char error[kErrorBytes] = "";
+    refuse_children(function);
     InitLock lock;
     if (!init(function, error)) {
         base::complain(function, "%s", error);
@@ -338,10 +366,15 @@ int init_thread(const char* function, int requested, int* provided) {
 }
 
 void finalize(const base::Call& call) {
-    operations::require_running(call.function);
+    if (base::lifecycle == Lifecycle::kExiting)
+        return;  // an exit handler's, behind shmem_global_exit: the job is over
+    if (!operations::may_give_back(call.function))
+        return;
     InitLock lock;
     if (--references == 0)
         stop(call);
+    else
+        collective::barrier_all(call);
 }
 
 }  // namespace heddle::runtime

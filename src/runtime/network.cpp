@@ -9,6 +9,7 @@
 #include "fabric/rail_devices.h"
 #include "memory/symmetric.h"
 #include "os/clock.h"
+#include "os/process.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
 
@@ -29,21 +30,38 @@ namespace {
 HEDDLE_PE_LOCAL std::atomic<bool> is_leaving{false};
 HEDDLE_PE_LOCAL std::vector<std::string>* rails = nullptr;  // the devices of each; set once
 
-// What ends this PE for a peer that does not answer: false when it needs no answer any more.
-bool may_be_lost() {
+// False when this PE needs no answer any more from one that does not answer. Otherwise true, after a while in which the
+// launcher, which knows more, may have ended the job.
+bool is_still_missed(fabric::Loss loss) {
+    // A launcher that notices by itself names a PE that has ended, within two seconds (Open MPI 4.1), and gives up a
+    // host that is cut off; one that is told first waits for that host for minutes.
+    constexpr uint64_t kEndedNs = 5000000000, kCutOffNs = 1000000000;
     if (is_leaving.load(std::memory_order_relaxed))  // set by the thread that then waits for all in stop
         return false;
-    // A launcher that notices by itself names a PE that has ended, and gives up a host that is cut off; one that is
-    // told first waits for that host for minutes (Open MPI 4.1).
-    constexpr uint64_t kLauncherNs = 1000000000;
-    os::sleep_ns(kLauncherNs);
-    return true;
+    os::sleep_ns(loss == fabric::Loss::kBroken ? kEndedNs : kCutOffNs);
+    return !is_leaving.load(std::memory_order_relaxed);
+}
+
+// Ends this PE with the words that fit, when the other one's process has ended; it shares this PE's page.
+void blame_if_ended(int pe) {
+    const int slot = job.slot_of(pe);
+    const int pid = slot >= 0 ? job.record(slot).pid.load(std::memory_order_relaxed) : 0;
+    if (pid != 0 && os::has_ended(pid))
+        base::fatal("network", "PE %d (process %d) has ended without shmem_finalize", pe, pid);
 }
 
 // Says which PE is lost, and ends this one.
-void lose(int pe, const char* reason) {
-    if (may_be_lost())
-        base::fatal("network", "PE %d does not answer any more: %s", pe, reason);
+void lose(int pe, fabric::Loss loss, const char* reason) {
+    if (!is_still_missed(loss))
+        return;
+    blame_if_ended(pe);
+    const bootstrap::WaitName own = bootstrap::own_wait();
+    if (loss == fabric::Loss::kLeft)
+        base::fatal("network",
+                    "PE %d has come to the end of shmem_finalize, and this PE %s%s: they have not called the same "
+                    "collectives; HEDDLE_CHECK=1 tells where they part",
+                    pe, own[0] ? "waits in " : "has not", own.data());
+    base::fatal("network", "PE %d does not answer any more: %s", pe, reason);
 }
 
 bool goes_on_without_a_rail() {
@@ -53,7 +71,7 @@ bool goes_on_without_a_rail() {
 
 // The same where it is one rail: it ends the job; or only the last one does, and the others are said to be lost once on
 // each node.
-void lose_rail(int rail, int pe, const char* reason) {
+void lose_rail(int rail, int pe, fabric::Loss loss, const char* reason) {
     if (is_leaving.load(std::memory_order_relaxed))
         return;
     const char* const devices = (*rails)[static_cast<size_t>(rail)].c_str();
@@ -63,11 +81,13 @@ void lose_rail(int rail, int pe, const char* reason) {
         if (before & lost)
             return;
         if ((before | lost) != all)
-            return base::complain("network", "rail %d (%s) to PE %d does not work any more: %s; going on without it",
-                                  rail, devices, pe, reason);
+            return base::report("network", "rail %d (%s) to PE %d does not work any more: %s; going on without it",
+                                rail, devices, pe, reason);
     }
-    if (may_be_lost())
-        base::fatal("network", "rail %d (%s) to PE %d does not work any more: %s", rail, devices, pe, reason);
+    if (!is_still_missed(loss))
+        return;
+    blame_if_ended(pe);
+    base::fatal("network", "rail %d (%s) to PE %d does not work any more: %s", rail, devices, pe, reason);
 }
 
 // The first PEs of the nodes before and behind this one's; none when this is not the first of its own.

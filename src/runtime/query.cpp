@@ -7,8 +7,9 @@
 #include "runtime/runtime.h"
 
 #include <heddle/constants.h>
-#include <unistd.h>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 namespace heddle::runtime {
@@ -28,18 +29,27 @@ void query_thread(const char* function, int* provided) {
     *provided = SHMEM_THREAD_MULTIPLE;
 }
 
+// The end of a program by exit(), as C and C++ have it: exit handlers run, destructors of static objects, and every
+// stream is flushed. The launcher hears of it first, so that a handler that hangs holds up nobody: it ends the others
+// at once, and this PE behind its grace period.
 void global_exit(const char* function, int status) {
     require_running(function);
+    base::runs_exit_handlers = true;  // ahead of what makes others look
+    base::lifecycle = base::Lifecycle::kExiting;
+    signal(SIGTERM, SIG_IGN);  // which the launcher sends to all PEs
     bootstrap::request_exit(bootstrap::ExitRequest::kGlobalExit, status);
-    // What was printed is shown, unless another thread holds the stream and may never let go.
-    for (FILE* stream : {stdout, stderr}) {
-        if (ftrylockfile(stream) == 0) {
-            fflush_unlocked(stream);
-            funlockfile(stream);
+    if (bootstrap::job.launcher) {
+        // Another launcher may leave no time: what was printed is shown first, unless a thread holds the stream for
+        // ever.
+        for (FILE* stream : {stdout, stderr}) {
+            if (ftrylockfile(stream) == 0) {
+                fflush_unlocked(stream);
+                funlockfile(stream);
+            }
         }
+        bootstrap::end_launched_job(status);
     }
-    bootstrap::end_launched_job(status);
-    _exit(status);
+    exit(status);
 }
 
 int my_pe(const char* function) {

@@ -66,7 +66,7 @@ bool make(Entered& parent, const Split& split, Team** made) {
     // What a member tells the others on its node in each of the two meetings.
     struct Note {
         bool is_right = true;
-        int room = -1;
+        int room = team::kNoRoom;
     };
     const auto meet = [&](const Note& mine) {
         memcpy(team::next_note(place), &mine, sizeof mine);
@@ -84,15 +84,20 @@ bool make(Entered& parent, const Split& split, Team** made) {
         return Note{collective::all_agree(parent, all_right), of_first.room};
     };
     *made = nullptr;
-    if (!meet({split.num_contexts >= 0, -1}).is_right)
+    if (!meet({split.num_contexts >= 0, team::kNoRoom}).is_right)
         return false;
     // Behind the first meeting every member has left the teams that it destroyed before, so their rooms are free.
     Note mine;
     if (first_rank >= 0 && first_rank == place.rank) {
         mine.room = team::take_room(split.members, part.count);
-        mine.is_right = mine.room >= 0;
-        if (!mine.is_right)
-            base::complain(parent.call.function, "as many teams are alive on this node as there can be");
+        mine.is_right = mine.room != team::kNoRoom;
+        if (!mine.is_right) {
+            const team::RoomLimit limit = team::room_limit(part.count);
+            base::complain(parent.call.function,
+                           "as many teams and active sets of %d to %d PEs are there on this node as there can be, %d: "
+                           "right would be to destroy teams that are not used any more",
+                           limit.from, limit.to, limit.number);
+        }
     }
     const Note told = meet(mine);
     const bool member = split.members.rank(parent.pe(parent.rank())) >= 0;
@@ -101,7 +106,7 @@ bool make(Entered& parent, const Split& split, Team** made) {
             team::create(split.members, told.room, split.num_contexts, team::id_of_split(parent.team, split.members));
         if (!*made)
             fatal(parent.call.function, "no memory for a team");
-    } else if (member && told.room >= 0) {
+    } else if (member && told.room != team::kNoRoom) {
         team::leave_room(told.room, part.count);  // another team of the split could not be made
     }
     if (parent.team.span)
@@ -211,15 +216,20 @@ int team_split_2d(const Call& call, shmem_team_t parent_handle, int xrange, cons
     const Split column = {within(parent->members, x, width, column_size),
                           read_config(call.function, yaxis_config, yaxis_mask)};
     Team *made_row, *made_column;
-    const bool has_row = make(entered, row, &made_row), has_column = make(entered, column, &made_column);
-    if (has_row)
-        *xaxis_team = handle_of(made_row);
-    if (has_column)
-        *yaxis_team = handle_of(made_column);
-    return has_row && has_column ? 0 : -1;
+    const bool has_rows = make(entered, row, &made_row);
+    if (!has_rows || !make(entered, column, &made_column)) {  // alike on all members: neither, or both
+        if (has_rows)
+            team::destroy(made_row);
+        return -1;
+    }
+    *xaxis_team = handle_of(made_row);
+    *yaxis_team = handle_of(made_column);
+    return 0;
 }
 
 void team_destroy(const Call& call, shmem_team_t handle) {
+    if (!operations::may_give_back(call.function))
+        return;
     Team* team = find_team(call.function, handle);
     if (!team)
         return;

@@ -17,7 +17,7 @@
 namespace heddle::sync {
 
 struct Gate;
-constexpr uint32_t kWatcher = 1u << 16;  // in `sleepers`, one that sleeps at a bell (sync/bell.h)
+constexpr uint32_t kWatcher = 1u << 16;  // in `sleepers`, one that is told by a bell (sync/bell.h)
 // Wakes those that `sleepers`, which is not 0, counts.
 void wake_all_of(Gate& gate, uint32_t sleepers);
 
@@ -26,16 +26,19 @@ void wake_all_of(Gate& gate, uint32_t sleepers);
 struct alignas(8) Gate {
     std::atomic<uint32_t> value;
     std::atomic<uint32_t> sleepers;
+    std::atomic<uint64_t> watchers;  // the PEs that have watched it: see sync/bell.h
 
-    // True once the count has reached target; counts may wrap.
+    // True once the count has reached target; counts may wrap. seq_cst, here and in holds: a watcher that has counted
+    // itself looks with these, and in the single order that load comes behind its increment. On x86-64 and aarch64 it
+    // is the instruction of an acquire load.
     bool reached(uint32_t target) const {
-        return static_cast<int32_t>(value.load(std::memory_order_acquire) - target) >= 0;  // pairs with open
+        return static_cast<int32_t>(value.load(std::memory_order_seq_cst) - target) >= 0;  // pairs with open
     }
 
     // True while the count is target: for a count that stands there until all who wait for it have seen it. A count
     // from any time ago is another one, while reached takes one of 2^31 steps ago for one that is still to come.
     bool holds(uint32_t target) const {
-        return value.load(std::memory_order_acquire) == target;  // pairs with open
+        return value.load(std::memory_order_seq_cst) == target;  // pairs with open
     }
 
     // open in two halves, for a caller with something to do in between that takes less than a sleeper minds: the store
@@ -82,6 +85,6 @@ struct alignas(8) Gate {
         sleepers.fetch_sub(1, std::memory_order_relaxed);  // too high a count costs a wake, never loses one
     }
 };
-static_assert(sizeof(Gate) == 8);
+static_assert(sizeof(Gate) == 16);
 
 }  // namespace heddle::sync

@@ -8,6 +8,7 @@
 #include "team/rooms.h"
 #include "team/whereabouts.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -17,10 +18,8 @@ HEDDLE_PE_LOCAL Rooms rooms;
 
 namespace {
 
-constexpr int kFirstActiveSet = 2;
-constexpr int kFirstTeam = kFirstActiveSet + Directory::kActiveSets;
-constexpr int kRooms = kFirstTeam + Directory::kTeams;
 constexpr int kBits = 64;
+constexpr int kPredefined = 2;  // kWorldRoom, kSharedRoom
 
 constexpr size_t kPage = 4096;
 
@@ -28,17 +27,51 @@ constexpr size_t whole_pages(size_t bytes) {
     return (bytes + kPage - 1) / kPage * kPage;
 }
 
-size_t room_bytes(int n_slots) {
-    return whole_pages(sizeof(RoomHead) + static_cast<size_t>(n_slots) * (sizeof(Seat) + 2 * kMailBytes));
+size_t room_bytes(int seats) {
+    return whole_pages(sizeof(RoomHead) + static_cast<size_t>(seats) * (sizeof(Seat) + 2 * kMailBytes));
 }
 
-// Where the bells begin, on a page of their own.
-size_t bells_offset(int n_slots) {
-    return whole_pages(sizeof(Directory) + static_cast<size_t>(n_slots) * sizeof(Whereabouts));
+// The class of rooms for so many members, two or more: classes[0] is of two seats.
+int class_for(int size) {
+    return std::bit_width(static_cast<unsigned>(size) - 1) - 1;
 }
 
-size_t head_bytes(int n_slots) {
-    return bells_offset(n_slots) + whole_pages(static_cast<size_t>(n_slots) * sizeof(sync::Bell));
+// Lays the area out from `shared` on, which may be null, and returns how many bytes that takes.
+size_t lay_out(Rooms* to, char* shared, int n_slots) {
+    size_t bytes = 0;
+    const auto take = [&](size_t more) {
+        char* const taken = shared ? shared + bytes : nullptr;
+        bytes += whole_pages(more);
+        return taken;
+    };
+    const auto slots = static_cast<size_t>(n_slots);
+    to->whereabouts = reinterpret_cast<Whereabouts*>(take(slots * sizeof(Whereabouts)));
+    to->bells = reinterpret_cast<sync::Bell*>(take(slots * sizeof(sync::Bell)));
+    to->n_classes = n_slots > 1 ? class_for(n_slots) + 1 : 0;
+    int first = kPredefined;
+    for (int i = 0; i < to->n_classes; ++i) {
+        RoomClass& one = to->classes[i];
+        one.seats = std::min(2 << i, n_slots);
+        one.number = kRoomsPerPe * n_slots / one.seats;
+        one.first = first;
+        one.used = reinterpret_cast<std::atomic<uint64_t>*>(take(static_cast<size_t>(one.number) / kBits * 8 + 8));
+        one.room_bytes = room_bytes(one.seats);
+        first += one.number;
+    }
+    to->n_active_sets = first - kPredefined;
+    const auto n_active_sets = static_cast<size_t>(to->n_active_sets);
+    to->active_sets = reinterpret_cast<ActiveSetEntry*>(take(n_active_sets * sizeof(ActiveSetEntry)));
+    to->predefined = {n_slots, kPredefined, 0, nullptr, nullptr, room_bytes(n_slots)};
+    to->predefined.begin = take(kPredefined * to->predefined.room_bytes);
+    for (int i = 0; i < to->n_classes; ++i)
+        to->classes[i].begin = take(static_cast<size_t>(to->classes[i].number) * to->classes[i].room_bytes);
+    return bytes;
+}
+
+const RoomClass& class_of(int index) {
+    const RoomClass* found = &rooms.predefined;
+    for (int i = 0; i < rooms.n_classes && rooms.classes[i].first <= index; ++i) found = &rooms.classes[i];
+    return *found;
 }
 
 // Waits in a checked run, where it looks meanwhile whether that can end.
@@ -132,8 +165,8 @@ void meet(const Call& call, Place& place) {
     place.all_done = step - 1;
 }
 
-uint32_t begin_telling(const Call& call, Place& place) {
-    if (place.count + 1 - place.all_done == kDepth)
+uint32_t begin_telling(const Call& call, Place& place, uint32_t more) {
+    if (place.count + 1 + more - place.all_done >= kDepth)
         meet(call, place);
     return begin_step(place);
 }
@@ -148,21 +181,18 @@ void hear(const Call& call, Place& place, int from_rank, uint32_t step) {
 }
 
 size_t rooms_bytes(int n_slots) {
-    return head_bytes(n_slots) + kRooms * room_bytes(n_slots);
+    Rooms plan;
+    return lay_out(&plan, nullptr, n_slots);
 }
 
 void start_rooms(char* shared, int slot, int n_slots, bool crowded, bool spans_nodes, const int* slots) {
-    rooms.directory = reinterpret_cast<Directory*>(shared);
-    rooms.whereabouts = reinterpret_cast<Whereabouts*>(shared + sizeof(Directory));
-    rooms.first_room = shared + head_bytes(n_slots);
-    rooms.room_bytes = room_bytes(n_slots);
+    lay_out(&rooms, shared, n_slots);
     rooms.slot = slot;
     rooms.slots = slots;
     rooms.n_slots = n_slots;
     rooms.crowded = crowded;
     rooms.spans_nodes = spans_nodes;
-    auto* const bells = reinterpret_cast<sync::Bell*>(shared + bells_offset(n_slots));
-    sync::bells = {bells, n_slots, bells + slot};
+    sync::bells = {rooms.bells, n_slots, rooms.bells + slot};
 }
 
 bool is_crowded() {
@@ -178,13 +208,18 @@ Way way_for(int size) {
 }
 
 RoomHead* head_of(int index) {
-    return reinterpret_cast<RoomHead*>(rooms.first_room + static_cast<size_t>(index) * rooms.room_bytes);
+    const RoomClass& of = class_of(index);
+    return reinterpret_cast<RoomHead*>(of.begin + static_cast<size_t>(index - of.first) * of.room_bytes);
 }
 
 Room room_at(int index) {
     RoomHead* head = head_of(index);
     Seat* seats = reinterpret_cast<Seat*>(head + 1);
-    return {&head->meeting, seats, reinterpret_cast<char*>(seats + rooms.n_slots), index};
+    return {&head->meeting, seats, reinterpret_cast<char*>(seats + class_of(index).seats), index};
+}
+
+void OwnRoom::clear() {
+    memset(static_cast<void*>(this), 0, offsetof(OwnRoom, mail));
 }
 
 void claim_room(int index, const Members& members) {
@@ -197,53 +232,74 @@ void claim_room(int index, const Members& members) {
 }
 
 int take_room(const Members& members, int size) {
-    for (int word = 0; word < Directory::kTeams / kBits; ++word) {
-        std::atomic<uint64_t>& used = rooms.directory->used[word];
+    if (size <= 1)
+        return kOwnRoom;
+    const RoomClass& of = rooms.classes[class_for(size)];
+    for (int begin = 0; begin < of.number; begin += kBits) {
+        std::atomic<uint64_t>& used = of.used[begin / kBits];
         uint64_t bits = used.load(std::memory_order_relaxed);
-        while (~bits != 0) {
-            const int bit = std::countr_one(bits);
+        for (int bit; (bit = std::countr_one(bits)) < std::min(kBits, of.number - begin);) {
             // Acquire: pairs with the release in leave_room, after which nobody touches the room.
             if (!used.compare_exchange_weak(bits, bits | uint64_t{1} << bit, std::memory_order_acquire,
                                             std::memory_order_relaxed))
                 continue;
             tsan::acquire();
-            const int index = kFirstTeam + word * kBits + bit;
+            const int index = of.first + begin + bit;
             RoomHead* head = head_of(index);
+            const bool was_used = head->used;
             memset(static_cast<void*>(head), 0, sizeof *head);
-            memset(static_cast<void*>(head + 1), 0, static_cast<size_t>(size) * sizeof(Seat));
+            head->used = true;
+            if (was_used)
+                memset(static_cast<void*>(head + 1), 0, static_cast<size_t>(size) * sizeof(Seat));
             claim_room(index, members);
             return index;
         }
     }
-    return -1;
+    return kNoRoom;
 }
 
 void leave_room(int index, int members) {
-    if (index < kFirstTeam)
+    if (index < kPredefined)
         return;
     RoomHead* head = head_of(index);
     tsan::release();
     // acq_rel: the last to leave passes on that all others have left.
     if (head->left.fetch_add(1, std::memory_order_acq_rel) + 1 < static_cast<uint32_t>(members))
         return;
-    const int team = index - kFirstTeam;
-    rooms.directory->used[team / kBits].fetch_and(~(uint64_t{1} << (team % kBits)),
-                                                  std::memory_order_release);  // pairs with take_room
+    const RoomClass& of = class_of(index);
+    const int number = index - of.first;
+    of.used[number / kBits].fetch_and(~(uint64_t{1} << (number % kBits)),
+                                      std::memory_order_release);  // pairs with take_room
 }
 
-int active_set_room(const Members& members, int log_stride) {
+int active_set_room(const char* function, const Members& members, int log_stride, int size) {
+    if (size <= 1)
+        return kOwnRoom;
     const uint64_t key = uint64_t{1} << 63 | static_cast<uint64_t>(log_stride) << 48 |
                          static_cast<uint64_t>(members.start) << 24 | static_cast<uint64_t>(members.size);
-    for (int i = 0; i < Directory::kActiveSets; ++i) {
+    for (int i = 0; i < rooms.n_active_sets; ++i) {
+        ActiveSetEntry& entry = rooms.active_sets[i];
         uint64_t found = 0;
-        // Relaxed: only the number is agreed on; a room of an active set is new and zeroed when it is first used.
-        if (rooms.directory->active_sets[i].compare_exchange_strong(found, key, std::memory_order_relaxed) ||
-            found == key) {
-            claim_room(kFirstActiveSet + i, members);
-            return kFirstActiveSet + i;
+        // Relaxed: the key says only who takes the room; what is in it comes with the room.
+        if (entry.key.compare_exchange_strong(found, key, std::memory_order_relaxed)) {
+            const int room = take_room(members, size);
+            entry.room.store(room + 1 == 0 ? -1 : room + 1, std::memory_order_release);  // pairs with the load below
+            return room;
         }
+        if (found != key)
+            continue;
+        int room = 0;
+        progress::wait_for_store(function, &entry.room, [&] {
+            return (room = entry.room.load(std::memory_order_acquire)) != 0;  // pairs with the store above
+        });
+        return room > 0 ? room - 1 : kNoRoom;
     }
-    return -1;
+    return kNoRoom;
+}
+
+RoomLimit room_limit(int size) {
+    const int which = class_for(std::max(size, 2));
+    return {(1 << which) + 1, rooms.classes[which].seats, rooms.classes[which].number};
 }
 
 }  // namespace heddle::team

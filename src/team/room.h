@@ -1,8 +1,10 @@
 // Room: the shared memory in which the members of one team meet, and how they do it. Everything that collectives
 // synchronize with is here.
 //
-//     directory | whereabouts by slot | bells by slot | room | room | ...
+//     whereabouts by slot | bells by slot | active sets | which rooms are taken | room | room | ...
 //     room = [ meeting | seat of each member | mail of each ]
+//
+// A place without other members on this node has a room in memory of its own (kOwnRoom).
 //
 // Members go through one sequence of steps, numbered 1, 2, ... alike on all of them. A step is
 //   a meeting   all come, and nobody passes before all have come; what each wrote before is seen by all behind it;
@@ -86,12 +88,17 @@ struct alignas(128) Seat {
     std::atomic<uint32_t> entered;  // the last step that the member has come to; kept in checked runs alone
 };
 
+constexpr int kWorldRoom = 0;
+constexpr int kSharedRoom = 1;
+constexpr int kNoRoom = -1;   // all are taken
+constexpr int kOwnRoom = -2;  // for one member, who brings the memory
+
 // A room as this PE has it.
 struct Room {
     sync::Meeting* meeting = nullptr;
     Seat* seats = nullptr;
     char* mail = nullptr;  // two pieces for each member
-    int index = 0;
+    int index = kOwnRoom;
 
     char* mail_of(int rank, uint32_t piece) const {
         return mail + (static_cast<size_t>(rank) * 2 + piece % 2) * kMailBytes;
@@ -127,8 +134,9 @@ inline char* next_letter(Place& place) {
     return place.room.mail_of(place.rank, place.letters);
 }
 
-// Begins a telling, and returns its number for note, tell and hear.
-uint32_t begin_telling(const Call& call, Place& place);
+// Begins a telling, and returns its number for note, tell and hear. more: so many follow before the first has been
+// heard by all who hear it, with no meeting in between.
+uint32_t begin_telling(const Call& call, Place& place, uint32_t more = 0);
 inline void tell(Place& place, uint32_t step) {
     place.room.seats[place.rank].posts[step % kDepth].gate.open(step);
 }
@@ -151,22 +159,36 @@ bool is_crowded();
 // How `size` members of this job meet.
 Way way_for(int size);
 
-constexpr int kWorldRoom = 0;
-constexpr int kSharedRoom = 1;
-
 // The room of an index, for a place in it.
 Room room_at(int index);
+// The same for one, in its own memory; clear makes that as new.
+struct OwnRoom {
+    sync::Meeting meeting;
+    Seat seat;
+    char mail[2 * kMailBytes];
+
+    void clear();
+    Room room() { return {&meeting, &seat, mail, kOwnRoom}; }
+};
 // Tells all who look at the room whom it belongs to.
 void claim_room(int index, const Members& members);
-// A room that nobody uses, as new, for these members; or -1 when all are taken. One member calls, and tells the others.
-// size: how many of the members are on this node.
+// A room that nobody uses, as new, for these members; kOwnRoom for one, kNoRoom when all of its class are taken. One
+// member calls, and tells the others. size: how many of the members are on this node.
 int take_room(const Members& members, int size);
 inline int take_room(const Members& members) {
     return take_room(members, members.size);
 }
 // This member has left for good; the last one makes the room free. Teams made by take_room alone.
 void leave_room(int index, int members);
-// The room of the active set: the same for all its members, for ever. -1 when there are too many active sets.
-int active_set_room(const Members& members, int log_stride);
+// The room of the active set, `size` of whose members are on this node: the same for all of them, for ever. kOwnRoom
+// for one, kNoRoom when all of its class are taken.
+int active_set_room(const char* function, const Members& members, int log_stride, int size);
+
+// Rooms for that many members on this node are shared by teams and active sets of from to to.
+struct RoomLimit {
+    int from, to;
+    int number;
+};
+RoomLimit room_limit(int size);
 
 }  // namespace heddle::team

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sys/resource.h>
 #include <algorithm>
+#include <cstdlib>
 #include <new>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct Chunk {
 };
 
 struct ActiveSet {
+    static constexpr size_t kBuckets = 64;
     Team team;
     int log_stride = 0;
     ActiveSet* next = nullptr;
@@ -36,7 +38,7 @@ struct Teams {
     Team world, shared;
     Chunk* chunks = nullptr;
     Team* free = nullptr;
-    std::atomic<ActiveSet*> active_sets{nullptr};
+    std::atomic<ActiveSet*> active_sets[ActiveSet::kBuckets] = {};
     int pe = 0;
     const int* nodes = nullptr;  // of each PE; null: there is one
     Members on_node;             // all PEs of this PE's
@@ -130,6 +132,15 @@ void make_span(Team* team, uint64_t id) {
     team->place.members = members_of(span->locals, n_locals);
 }
 
+// The room of a member that is alone on its node, as new; false when there is no memory.
+bool make_own_room(Team* team) {
+    if (!team->own_room)
+        team->own_room = static_cast<OwnRoom*>(std::aligned_alloc(alignof(OwnRoom), sizeof(OwnRoom)));
+    if (team->own_room)
+        team->own_room->clear();
+    return team->own_room;
+}
+
 // Gives the team its members and its place in the room. `place` keeps its counts where the room keeps its own.
 void settle(Team* team, shmem_team_t handle, const Members& members, int room, uint64_t id) {
     team->alive = true;
@@ -142,7 +153,7 @@ void settle(Team* team, shmem_team_t handle, const Members& members, int room, u
     drop_span(team);
     if (!is_on_one_node(members))
         make_span(team, id);
-    team->place.room = room_at(room);
+    team->place.room = room == kOwnRoom ? team->own_room->room() : room_at(room);
     team->place.rank = team->place.members.rank(teams->pe);
     team->place.way = way_for(team->place.members.size);
 }
@@ -198,7 +209,7 @@ bool is_in_pool(shmem_team_t handle) {
 
 void start_teams(int pe, int n_pes, const int* nodes) {
     if (!teams)
-        teams = new Teams;
+        __atomic_store_n(&teams, new Teams, __ATOMIC_RELEASE);  // pairs with the fork of another thread
     teams->pe = pe;
     teams->nodes = nodes;
     const Members all = {0, 1, n_pes};
@@ -242,6 +253,8 @@ void stop_teams() {
 }
 
 void close_peer_tables() {
+    if (!teams)  // another thread forks while init runs
+        return;
     for_each_created([](Team* team) { close_table(team); });
 }
 
@@ -256,12 +269,14 @@ Team* find(shmem_team_t handle) {
     return team->alive ? team : nullptr;
 }
 
-Team* find_active_set(int start, int log_stride, int size) {
+Team* find_active_set(const char* function, int start, int log_stride, int size) {
+    const Members members = {start, 1 << log_stride, size};
+    std::atomic<ActiveSet*>& bucket = teams->active_sets[id_of(members) % ActiveSet::kBuckets];
     const auto find_known = [&]() -> Team* {
         // Acquire: pairs with the release below; the list only grows.
-        for (ActiveSet* set = teams->active_sets.load(std::memory_order_acquire); set; set = set->next) {
-            const Members& members = set->team.members;
-            if (members.start == start && set->log_stride == log_stride && members.size == size)
+        for (ActiveSet* set = bucket.load(std::memory_order_acquire); set; set = set->next) {
+            const Members& known = set->team.members;
+            if (known.start == start && set->log_stride == log_stride && known.size == size)
                 return &set->team;
         }
         return nullptr;
@@ -271,15 +286,14 @@ Team* find_active_set(int start, int log_stride, int size) {
     TeamsLock lock;
     if (Team* known = find_known())
         return known;
-    const Members members = {start, 1 << log_stride, size};
-    const int room = active_set_room(members, log_stride);  // on this node
-    auto* set = room >= 0 ? new (std::nothrow) ActiveSet : nullptr;
-    if (!set)
+    const int room = active_set_room(function, members, log_stride, part_on_this_node(members).count);
+    auto* set = room != kNoRoom ? new (std::nothrow) ActiveSet : nullptr;
+    if (!set || (room == kOwnRoom && !make_own_room(&set->team)))
         return nullptr;
     set->log_stride = log_stride;
     settle(&set->team, SHMEM_TEAM_INVALID, members, room, mix(id_of(members), 1));
-    set->next = teams->active_sets.load(std::memory_order_relaxed);
-    teams->active_sets.store(set, std::memory_order_release);  // pairs with find_known
+    set->next = bucket.load(std::memory_order_relaxed);
+    bucket.store(set, std::memory_order_release);  // pairs with find_known
     return &set->team;
 }
 
@@ -288,6 +302,8 @@ Team* create(const Members& members, int room, int num_contexts, uint64_t id) {
     if (!teams->free && !grow())
         return nullptr;
     Team* team = teams->free;
+    if (room == kOwnRoom && !make_own_room(team))
+        return nullptr;
     teams->free = team->next_free;
     team->place = Place();
     settle(team, &team->abi, members, room, id);
@@ -310,11 +326,11 @@ const heddle_peer* peers_of(Team* team, bool open) {
         // Each full table takes 128 GiB of the 128 TiB of address space; the later ones, and all where the address
         // space is limited (ulimit -v), answer for fewer numbers.
         constexpr int kFullTables = 64;
-        constexpr int kFewerBits = 20;
         rlimit limit;
         const bool full =
             teams->peer_tables < kFullTables && getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur == RLIM_INFINITY;
-        team->own_peers = memory::make_peer_table(memory::symmetric->n_pes, full ? memory::kEveryInt : kFewerBits);
+        team->own_peers =
+            memory::make_peer_table(memory::symmetric->n_pes, full ? memory::kEveryInt : memory::kFewerBits);
         if (!team->own_peers)
             return nullptr;
         ++teams->peer_tables;

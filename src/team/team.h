@@ -62,6 +62,7 @@ struct Team {
     // Of its non-blocking collectives, once there was one: their order, and their way to the network.
     progress::Sequence* sequence = nullptr;
     std::atomic<fabric::Lane*> lanes{nullptr};
+    OwnRoom* own_room = nullptr;         // where no other member is on this node; kept for the next team
     heddle_peer* own_peers = nullptr;    // a table of its own, made for its first context, kept for the next team
     const heddle_peer* peers = nullptr;  // the table of its contexts; null: none yet
     Team* next_free = nullptr;
@@ -94,11 +95,11 @@ void close_peer_tables();
 // noticed in checked runs.
 Team* find(shmem_team_t handle);
 
-// The team of an active set, made when it is first used; null when there are too many (256 on a node).
-Team* find_active_set(int start, int log_stride, int size);
+// The team of an active set, made when it is first used; null when there is no room for it (room_limit) or no memory.
+Team* find_active_set(const char* function, int start, int log_stride, int size);
 
-// A team in a room that its first member on this node has taken; this PE is one of the members. id: as id_of_split has
-// it.
+// A team in a room that its first member on this node has taken; this PE is one of the members. Null when there is no
+// memory. id: as id_of_split has it.
 Team* create(const Members& members, int room, int num_contexts, uint64_t id = 0);
 
 // This PE leaves the team for good.

@@ -36,7 +36,7 @@ def callgrind_report(build: Path, program: Path, n_pes: int, folder: Path, job: 
     environment = {**os.environ, "SHMEM_SYMMETRIC_SIZE": "1M", **job}
     if n_pes == 1:
         environment["HEDDLE_PE"] = "0"  # only for the name of the file: without a launcher the library ignores it
-    result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=240)
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=800)
     if result.returncode != 0:
         sys.exit(f"{' '.join(command)}\nfailed with status {result.returncode}:\n{result.stdout}{result.stderr}")
     return (folder / "out.0").read_text()

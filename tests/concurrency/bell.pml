@@ -30,7 +30,7 @@
 #endif
 
 byte gate = OPEN_AT_FIRST;  /* operation i (0, 1, ...) goes on when it is beyond i */
-bool watched = false;     /* the gate's sleepers beyond kWatcher, and Bell::watching */
+bool watched = false;     /* by the PE, which an opener then finds: watch.pml */
 bool sleeper = false;     /* the bell's sleepers */
 bool asleep = false;      /* in the kernel's queue at the bell */
 

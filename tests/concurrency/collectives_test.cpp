@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <string>
 #include <tuple>
 
@@ -278,6 +279,42 @@ TEST(Teams, ComeAndGo) {
         shmem_finalize();
     });
 }
+
+// Scans of many members with a core each go in blocks; the bits are those of adding up in the order of the members.
+class ScansOfMany : public testing::TestWithParam<int> {};
+
+TEST_P(ScansOfMany, AreSumsInTheOrderOfTheMembers) {
+    setenv("SHMEM_SYMMETRIC_SIZE", "1M", 1);
+    constexpr size_t kMost = 30;  // doubles of a note
+    const int n_pes = GetParam();
+    run_pes(
+        n_pes,
+        [&](int pe) {
+            shmem_init();
+            double* const source = symmetric<double>(kMost);
+            double* const dest = symmetric<double>(kMost);
+            const auto value = [](int member, int round, size_t i) {
+                return 1.0 / (member + 3) + 1e9 * ((member * 7 + round) % 5) + static_cast<double>(i);
+            };
+            for (int round = 0; round < 70; ++round) {  // beyond the depth of tellings, twice
+                const size_t count = 1 + static_cast<size_t>(round) % kMost;
+                double before[kMost] = {}, upto[kMost];
+                for (size_t i = 0; i < count; ++i) {
+                    for (int member = 0; member < pe; ++member)
+                        before[i] = member == 0 ? value(0, round, i) : before[i] + value(member, round, i);
+                    upto[i] = pe == 0 ? value(0, round, i) : before[i] + value(pe, round, i);
+                    source[i] = value(pe, round, i);
+                }
+                shmem_double_sum_exscan(SHMEM_TEAM_WORLD, dest, source, count);
+                ASSERT_EQ(memcmp(dest, before, count * sizeof *dest), 0) << n_pes << " PEs, round " << round;
+                shmem_double_sum_inscan(SHMEM_TEAM_WORLD, source, source, count);
+                ASSERT_EQ(memcmp(source, upto, count * sizeof *dest), 0) << n_pes << " PEs, round " << round;
+            }
+            shmem_finalize();
+        },
+        n_pes);
+}
+INSTANTIATE_TEST_SUITE_P(Pes, ScansOfMany, testing::Values(15, 16, 17, 32, 33, 50), testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace heddle::test

@@ -8,7 +8,7 @@ set(programs rma_inline strided_inline atomics_inline signals_inline waits_inlin
     atomics_nbe_inline signals_nbe_inline requests_inline ordering_inline large_inline barriers_inline memory_inline setup_inline
     contexts_inline context_kinds_inline teams_inline team_contexts_inline locks_inline old_names_inline
     active_sets_inline move_inline reductions_inline sequences move_mt_inline reductions_mt_inline crews schedules
-    beside stress processes_inline fork_threads)
+    beside stress processes_inline fork_threads sentences many_sets)
 if(HEDDLE_SANITIZER)
     set(shapes 3:1)
     set(leaks ASAN_OPTIONS=detect_leaks=0) # the network lives as long as its process, in tables that are mappings
@@ -29,7 +29,7 @@ foreach(program IN LISTS programs)
         list(GET counts 0 pes)
         list(GET counts 1 node_pes)
         math(EXPR own_context "${pes} % 2")
-        conformance_test(across.${program}.by_${node_pes} conformance_${program} ${pes} HEDDLE_NODE_PES=${node_pes}
+        conformance_test_at("2;3;8" across.${program}.by_${node_pes} conformance_${program} ${pes} HEDDLE_NODE_PES=${node_pes}
             HEDDLE_NET_TRANSPORTS=tcp HEDDLE_TEST_CTX=${own_context} SHMEM_SYMMETRIC_SIZE=64M ${leaks})
     endforeach()
 endforeach()
@@ -45,7 +45,7 @@ foreach(program nonblocking nonblocking_requests nonblocking_schedules progress 
             list(GET counts 0 pes)
             list(GET counts 1 node_pes)
             string(REPLACE ":" "_" name ${policy})
-            conformance_test(across.${program}.${name}.by_${node_pes} conformance_${program} ${pes}
+            conformance_test_at("3;5" across.${program}.${name}.by_${node_pes} conformance_${program} ${pes}
                 HEDDLE_NODE_PES=${node_pes} HEDDLE_NET_TRANSPORTS=tcp HEDDLE_PROGRESS=${policy}
                 SHMEM_SYMMETRIC_SIZE=64M ${leaks})
         endforeach()
@@ -56,7 +56,7 @@ endforeach()
 if(TARGET conformance_idle)
     foreach(policy manual auto thread:block)
         string(REPLACE ":" "_" name ${policy})
-        conformance_test(across.idle.${name}.by_1 conformance_idle 2 HEDDLE_NODE_PES=1 HEDDLE_NET_TRANSPORTS=tcp
+        conformance_test_of_rest(across.idle.${name}.by_1 conformance_idle 2 HEDDLE_NODE_PES=1 HEDDLE_NET_TRANSPORTS=tcp
             HEDDLE_PROGRESS=${policy})
     endforeach()
 endif()
@@ -96,6 +96,6 @@ conformance_program(conformance_letters letters.cpp)
 if(NOT HEDDLE_SANITIZER)
     add_test(NAME conformance.letters COMMAND ${Python3_EXECUTABLE} -B -m pytest -q -p no:cacheprovider
         ${CMAKE_CURRENT_SOURCE_DIR}/test_letters.py)
-    set_tests_properties(conformance.letters PROPERTIES LABELS conformance TIMEOUT 600 SKIP_RETURN_CODE 77
+    set_tests_properties(conformance.letters PROPERTIES LABELS conformance SKIP_RETURN_CODE 77
         ENVIRONMENT "HEDDLE_BUILD=${CMAKE_BINARY_DIR}")
 endif()

@@ -33,7 +33,32 @@ void options() {
         use(ctx);
         shmem_ctx_destroy(ctx);
     }
+}
+
+void no_context() {
+    subject = "SHMEM_CTX_INVALID";
     shmem_ctx_destroy(SHMEM_CTX_INVALID);
+    shmem_ctx_quiet(SHMEM_CTX_INVALID);
+    shmem_ctx_fence(SHMEM_CTX_INVALID);
+    const int nobody = -1;  // nothing is looked at
+    shmem_ctx_pe_quiet(SHMEM_CTX_INVALID, &nobody, 1);
+    shmem_ctx_session_start(SHMEM_CTX_INVALID, SHMEM_CTX_SESSION_BATCH, nullptr, 0);
+    shmem_ctx_session_stop(SHMEM_CTX_INVALID);
+    shmem_team_t team = SHMEM_TEAM_WORLD;
+    CHECK(shmem_ctx_get_team(SHMEM_CTX_INVALID, &team) != 0);
+    CHECK(team == SHMEM_TEAM_INVALID);
+    shmem_ctx_t ctx = SHMEM_CTX_DEFAULT;
+    CHECK(shmem_team_create_ctx(SHMEM_TEAM_INVALID, 0, &ctx) != 0);
+    CHECK(ctx == SHMEM_CTX_INVALID);
+}
+
+void sessions() {
+    subject = "sessions";
+    shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);                    // none was started: no effect
+    shmem_ctx_session_start(SHMEM_CTX_DEFAULT, ~0L, nullptr, 0);  // hints: no combination is an error
+    use(SHMEM_CTX_DEFAULT);
+    shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
+    shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
 }
 
 void many() {
@@ -66,9 +91,11 @@ void* thread_with_its_own(void* argument) {
 int main() {
     start("contexts");
     options();
+    no_context();
+    sessions();
     many();
     shmem_barrier_all();
-    CHECK_EQ(counter, 8 + 300);
+    CHECK_EQ(counter, 8 + 1 + 300);
     pthread_t threads[kThreads];
     for (uintptr_t i = 0; i < kThreads; ++i)
         CHECK_EQ(pthread_create(&threads[i], nullptr, thread_with_its_own, reinterpret_cast<void*>(i)), 0);

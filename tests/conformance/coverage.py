@@ -23,7 +23,7 @@ ARGUMENTS = {"global_exit": ["7"]}
 def run(oshrun, recorder, program, arguments, status, folder):
     """The names that the program called; exits when it fails."""
     record = folder / program.name
-    command = [oshrun, "-n", "2", "--timeout", "60", "--env", f"HEDDLE_TEST_RECORD={record}",
+    command = [oshrun, "-n", "2", "--timeout", "600", "--env", f"HEDDLE_TEST_RECORD={record}",
                "--env", f"LD_PRELOAD={recorder}", str(program), *arguments]
     result = subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
     if result.returncode != status:

@@ -37,7 +37,7 @@ set(limit_umwait "C0.1 and C0.2, at most [0-9]+ us at a time")
 set(limit_mwaitx "C0 and C1, at most [0-9]+ us at a time")
 foreach(monitor umwait mwaitx)
     add_test(NAME conformance.info.${monitor} COMMAND conformance_emulated_info)
-    set_tests_properties(conformance.info.${monitor} PROPERTIES LABELS conformance TIMEOUT ${TIMEOUT_S}
+    set_tests_properties(conformance.info.${monitor} PROPERTIES LABELS conformance
         ENVIRONMENT HEDDLE_MONITOR=${monitor}
         PASS_REGULAR_EXPRESSION "waiting +spin, ${monitor} [(]${limit_${monitor}}[)], yield, sleep")
 endforeach()

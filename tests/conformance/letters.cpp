@@ -31,6 +31,14 @@ struct Buffers {
     long* numbers() const { return reinterpret_cast<long*>(source); }
 };
 
+// Into those of even and of odd number.
+void split() {
+    shmem_team_t half = SHMEM_TEAM_INVALID;
+    CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, pe % 2, 2, (n_pes + 1 - pe % 2) / 2, nullptr, 0, &half), 0);
+    CHECK(half != SHMEM_TEAM_INVALID);
+    shmem_team_destroy(half);
+}
+
 void run(const std::string& operation, const Buffers& of) {
     const shmem_team_t all = SHMEM_TEAM_WORLD;
     if (operation == "barrier")
@@ -51,6 +59,10 @@ void run(const std::string& operation, const Buffers& of) {
         CHECK_EQ(shmem_long_sum_inscan(all, of.sums(), of.numbers(), of.words), 0);
     else if (operation == "exscan")
         CHECK_EQ(shmem_long_sum_exscan(all, of.sums(), of.numbers(), of.words), 0);
+    else if (operation == "sync")
+        shmem_sync_all();
+    else if (operation == "split")
+        split();
     else
         fail(__FILE__, __LINE__, "no such operation: %s", operation.c_str());
 }
@@ -81,7 +93,7 @@ void check_sums(const std::string& operation, const Buffers& of) {
 }
 
 void check(const std::string& operation, const Buffers& of) {
-    if (operation == "barrier")
+    if (operation == "barrier" || operation == "sync" || operation == "split")
         return;
     if (operation == "broadcast")
         return check_part(of.dest, n_pes - 1, 0, of.bytes);

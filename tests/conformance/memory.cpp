@@ -5,6 +5,7 @@
 #include "tables.h"
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 using namespace conformance;
@@ -75,6 +76,34 @@ void alignments() {
         shmem_free(ptr);
     }
     CHECK(!shmem_align(64, 0));
+}
+
+// Alignments around the size of the heap and beyond: met or NULL, on all PEs alike; those that the heap has room for
+// are met, as often as it does.
+void large_alignments(size_t heap_bytes) {
+    subject = "shmem_align";
+    for (size_t alignment = size_t{128} << 10; alignment != 0; alignment *= 2) {
+        std::vector<void*> places;
+        while (void* ptr = shmem_align(alignment, 100)) {
+            CHECK(aligned(ptr, alignment));
+            check_alike(ptr);
+            memset(ptr, pe + 1, 100);
+            places.push_back(ptr);
+            if (places.size() == 3)
+                break;
+        }
+        check_alike(nullptr);
+        // The anchor has one of the places.
+        if (alignment <= heap_bytes / 2)
+            CHECK(places.size() >= std::min<size_t>(3, heap_bytes / alignment - 1));
+        shmem_barrier_all();
+        for (void* ptr : places) CHECK_UNTOUCHED("an aligned place", ptr, static_cast<unsigned char>(pe + 1), 100);
+        for (void* ptr : places) shmem_free(ptr);
+        CHECK(!shmem_align(alignment, 0));
+        CHECK(!shmem_align(alignment, SIZE_MAX));
+    }
+    void* whole = shmem_align(heap_bytes, 64);  // at the start, where the anchor is
+    CHECK(!whole);
 }
 
 // In a plain run these do nothing, so one PE may be alone in them.
@@ -226,6 +255,7 @@ int main() {
     CHECK(anchor);
     basics();
     alignments();
+    large_alignments(std::bit_ceil(largest()));
     zero_is_no_collective();
     reallocations();
     const size_t before = largest();

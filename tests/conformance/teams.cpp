@@ -238,43 +238,55 @@ void cycles(uint64_t times) {
     CHECK(mapped_pages() - before < 100);
 }
 
+// As many teams as there can be of the first `size` PEs: alike on all PEs.
+std::vector<shmem_team_t> use_up(int size) {
+    std::vector<shmem_team_t> teams;
+    static int made[64];
+    for (;;) {
+        shmem_team_t team = SHMEM_TEAM_WORLD;
+        const int status = shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, size, nullptr, 0, &team);
+        CHECK_EQ(team == SHMEM_TEAM_INVALID, status != 0 || pe >= size);
+        if (status != 0)
+            break;
+        teams.push_back(team);
+        CHECK(teams.size() < 5000);
+    }
+    const int mine = static_cast<int>(teams.size());
+    for (int other = 0; other < n_pes; ++other) shmem_int_p(&made[pe], mine, other);
+    shmem_barrier_all();
+    for (int other = 0; other < n_pes; ++other) CHECK_EQ(made[other], mine);
+    shmem_barrier_all();
+    for (shmem_team_t team : teams) CHECK_EQ(shmem_team_n_pes(team), pe < size ? size : -1);
+    return teams;
+}
+
+void destroy_some(std::vector<shmem_team_t>& teams, size_t left) {
+    for (; teams.size() > left; teams.pop_back()) shmem_team_destroy(teams.back());
+}
+
 // More than there is room for: nonzero on all, and nothing is lost.
 void too_many() {
     subject = "more teams than there is room for";
+    CHECK(n_pes > 2);
+    const size_t found = 512 * static_cast<size_t>(n_pes);  // pairs that use as many seats as 1024 teams of all
     for (int round = 0; round < 2; ++round) {
-        std::vector<shmem_team_t> teams;
-        static int made[64];
-        for (;;) {
-            shmem_team_t team = SHMEM_TEAM_WORLD;
-            const int status = shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes, nullptr, 0, &team);
-            CHECK_EQ(team == SHMEM_TEAM_INVALID, status != 0);
-            if (status != 0)
-                break;
-            teams.push_back(team);
-            CHECK(teams.size() < 5000);
+        std::vector<shmem_team_t> teams = use_up(n_pes), pairs = use_up(2);
+        CHECK_EQ(teams.size(), 1024);
+        CHECK_EQ(pairs.size(), found);
+        destroy_some(teams, 0);
+        // With room for one row of a matrix too few, and for all rows but no column, there is neither.
+        for (const size_t room : {static_cast<size_t>(n_pes / 2 - 1), static_cast<size_t>(n_pes / 2)}) {
+            destroy_some(pairs, found - room);
+            shmem_team_t row = SHMEM_TEAM_WORLD, column = SHMEM_TEAM_WORLD;
+            CHECK(shmem_team_split_2d(SHMEM_TEAM_WORLD, 2, nullptr, 0, &row, nullptr, 0, &column) != 0);
+            CHECK(row == SHMEM_TEAM_INVALID && column == SHMEM_TEAM_INVALID);
         }
-        CHECK(teams.size() >= 700);
-        shmem_team_t row = SHMEM_TEAM_WORLD, column = SHMEM_TEAM_WORLD;
-        CHECK(shmem_team_split_2d(SHMEM_TEAM_WORLD, n_pes, nullptr, 0, &row, nullptr, 0, &column) != 0);
-        CHECK(row == SHMEM_TEAM_INVALID && column == SHMEM_TEAM_INVALID);
-        const int mine = static_cast<int>(teams.size());
-        for (int other = 0; other < n_pes; ++other) shmem_int_p(&made[pe], mine, other);
-        shmem_barrier_all();
-        for (int other = 0; other < n_pes; ++other) CHECK_EQ(made[other], mine);
-        for (shmem_team_t team : teams) CHECK_EQ(shmem_team_n_pes(team), n_pes);
-        // With one place free, of two teams only one can be made: a matrix fails, a strided split does not.
-        shmem_team_destroy(teams.back());
-        teams.pop_back();
-        if (n_pes > 1) {
-            CHECK(shmem_team_split_2d(SHMEM_TEAM_WORLD, n_pes, nullptr, 0, &row, nullptr, 0, &column) != 0);
-            for (shmem_team_t team : {row, column})
-                if (team != SHMEM_TEAM_INVALID)
-                    shmem_team_destroy(team);
-        }
-        for (shmem_team_t team : teams) shmem_team_destroy(team);
-        // At once: the rooms of teams that all members of the parent have destroyed are free.
+        destroy_some(pairs, 0);
+        shmem_team_t row, column;
+        CHECK_EQ(shmem_team_split_2d(SHMEM_TEAM_WORLD, 2, nullptr, 0, &row, nullptr, 0, &column), 0);
+        shmem_team_destroy(row);
+        shmem_team_destroy(column);
     }
-    matrices(world());
 }
 
 // What is not destroyed ends with the library.

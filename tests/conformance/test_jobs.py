@@ -1,8 +1,9 @@
-"""Jobs started in unusual ways: without a launcher, ended by shmem_global_exit, of two programs, with a small /dev/shm.
-The build under test is the folder HEDDLE_BUILD."""
+"""Jobs started in unusual ways: without a launcher, ended by shmem_global_exit, of two programs, with a small /dev/shm,
+with the standard's environment variables. The build under test is the folder HEDDLE_BUILD."""
 
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -11,14 +12,19 @@ BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
 PROGRAMS = BUILD / "tests" / "conformance"
 OSHRUN = str(BUILD / "bin" / "oshrun")
 SANITIZER = os.environ.get("HEDDLE_SANITIZER", "")
+SETTINGS = pathlib.Path(__file__).resolve().parents[2] / "src" / "base" / "settings.def"
 
 
-def run(*command, status=0, timeout=60, **environment):
+def run(*command, status=0, timeout=600, **environment):
     """Runs a command to its end and checks its status; the result has text in stdout and stderr."""
     result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                             timeout=timeout, check=False, env={**os.environ, **environment})
     assert result.returncode == status, f"status {result.returncode}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
     return result
+
+
+# What a program that is ended in the middle has not given back is no leak.
+ENDED = {"ASAN_OPTIONS": "detect_leaks=0"}
 
 
 def program(name):
@@ -36,12 +42,37 @@ def test_program_without_launcher_is_a_job_of_one(name):
 @pytest.mark.parametrize("pes", [1, 3])
 @pytest.mark.parametrize("check", ["0", "1"])
 def test_global_exit_ends_all_with_its_status(status, pes, check):
-    result = run(OSHRUN, "-n", pes, program("global_exit_inline"), status, status=status, HEDDLE_CHECK=check)
+    result = run(OSHRUN, "-n", pes, program("global_exit_inline"), status, status=status, HEDDLE_CHECK=check, **ENDED)
     assert "leaving\n" in result.stdout
 
 
+@pytest.mark.parametrize("pes", [1, 3])
+@pytest.mark.parametrize("network", [{}, {"HEDDLE_NODE_PES": "1", "HEDDLE_NET_TRANSPORTS": "tcp"}], ids=["node", "nodes"])
+def test_global_exit_flushes_and_runs_exit_handlers(tmp_path, pes, network):
+    if network and not (BUILD / "lib" / "libheddle_ucx.so").exists():
+        pytest.skip("needs UCX")
+    file = tmp_path / "words"
+    result = run(OSHRUN, "-n", pes, program("global_exit_inline"), 3, status=3, HEDDLE_TEST_FILE=str(file),
+                 HEDDLE_TEST_THREADS="4", **network, **ENDED)
+    assert file.read_text() == "unflushed\nhandler\ndestructor\n"
+    assert "heddle" not in result.stderr, result.stderr
+
+
+def test_other_threads_rest_behind_global_exit(tmp_path):
+    """Without a launcher, so that a handler has all the time that it takes."""
+    file = tmp_path / "words"
+    result = run(program("global_exit_inline"), 3, status=3, HEDDLE_TEST_FILE=str(file), HEDDLE_TEST_THREADS="4",
+                 HEDDLE_TEST_NAP_MS="200", **ENDED)
+    assert file.read_text() == "unflushed\nhandler\ndestructor\n" and result.stderr == "", result.stderr
+
+
+def test_calls_in_exit_handlers_behind_global_exit():
+    result = run(OSHRUN, "-n", 2, program("global_exit_inline"), 3, status=3, HEDDLE_TEST_LATE="1", **ENDED)
+    assert "heddle [pe 1] shmem_my_pe: called in an exit handler behind shmem_global_exit" in result.stderr, result.stderr
+
+
 def test_global_exit_without_launcher():
-    assert "leaving\n" in run(program("global_exit_inline"), 5, status=5).stdout
+    assert "leaving\n" in run(program("global_exit_inline"), 5, status=5, **ENDED).stdout
 
 
 @pytest.mark.parametrize("pes", [2, 3, 7])
@@ -71,12 +102,41 @@ def test_a_small_dev_shm_does_not_limit_the_heap():
         OSHRUN, "-n", 4, program("touch_heap"), 100)
 
 
+@pytest.mark.parametrize("prefix", ["SHMEM", "SMA"])
+@pytest.mark.parametrize("value", ["1", "yes", "anything", "2"])
+def test_version_at_start(prefix, value):
+    err = run(OSHRUN, "-n", 2, program("touch_heap"), 1, **{f"{prefix}_VERSION": value}).stderr
+    assert re.fullmatch(r"Heddle [\d.]+, OpenSHMEM 1\.6\n", err), err
+
+
+@pytest.mark.parametrize("prefix", ["SHMEM", "SMA"])
+def test_info_at_start_explains_every_setting(prefix):
+    err = run(OSHRUN, "-n", 2, program("touch_heap"), 1, **{f"{prefix}_INFO": "1"}).stderr
+    rows = re.findall(r'^SETTING\(\w+, \w+, "(\w+)"', SETTINGS.read_text(), re.M)
+    assert {"SHMEM_VERSION", "SHMEM_INFO", "SHMEM_SYMMETRIC_SIZE", "SHMEM_DEBUG"} < set(rows)
+    told = re.findall(r"^(\w+)=.* \(.+\)\n    (.+)$", err, re.M)
+    assert [name for name, _ in told] == rows and all(len(help_text) > 10 for _, help_text in told), err
+
+
+@pytest.mark.parametrize("value", ["no", "off", "FALSE", "0", ""])
+def test_words_that_mean_no(value):
+    assert run(OSHRUN, "-n", 1, program("touch_heap"), 1, SHMEM_VERSION=value, SHMEM_INFO=value).stderr == ""
+
+
+def test_a_new_name_wins():
+    assert run(OSHRUN, "-n", 1, program("touch_heap"), 1, SHMEM_VERSION="no", SMA_VERSION="yes").stderr == ""
+    assert run(OSHRUN, "-n", 1, program("touch_heap"), 1, SHMEM_VERSION="yes", SMA_VERSION="no").stderr != ""
+
+
 def test_same_seed_gives_the_same_run():
     out = run(OSHRUN, "-n", 2, program("atomics_inline"), HEDDLE_TEST_SEED="12345").stdout
     assert "HEDDLE_TEST_SEED=12345," in out
 
 
-
-def test_too_many_teams_are_explained():
-    err = run(OSHRUN, "-n", 2, program("teams_inline"), HEDDLE_TEST_TOO_MANY="1").stderr
-    assert "shmem_team_split_strided: as many teams are alive on this node as there can be" in err
+def test_too_many_teams_and_active_sets_are_explained():
+    """Of 2 PEs there are 1,024; when teams have taken them all, a first active set has no room."""
+    err = run(OSHRUN, "-n", 2, program("many_sets"), HEDDLE_TEST_TOO_MANY="1", status=1).stderr
+    assert "shmem_team_split_strided: as many teams and active sets of 2 to 2 PEs are there on this node as there can " \
+        "be, 1024: right would be to destroy teams that are not used any more" in err, err
+    assert "no room for the active set PE_start 0, logPE_stride 0, PE_size 2: as many teams and active sets of 2 to 2 " \
+        "PEs are there on this node as there can be, 1024; right would be fewer, or teams, which can be destroyed" in err

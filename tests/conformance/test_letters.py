@@ -26,7 +26,7 @@ def letters(operation, nbytes, times, pes, node_pes):
     command = [BUILD / "bin" / "oshrun", "-n", pes, BUILD / "tests" / "conformance" / "conformance_letters", operation,
                nbytes, times]
     result = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                            timeout=100, check=False, env={**os.environ, **settings})
+                            timeout=600, check=False, env={**os.environ, **settings})
     assert result.returncode == 0, f"{result.returncode}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
     found = dict(re.findall(r"\[pe (\d+)\] network: letters: (\d+)", result.stderr))
     assert len(found) == pes, result.stderr

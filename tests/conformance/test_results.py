@@ -18,7 +18,7 @@ SETTINGS += [{"HEDDLE_BARRIER": way, "HEDDLE_VECTOR": "avx2"} for way in ("centr
 def checksum(pes, **settings):
     """What PE 0 prints at the end of a run that all settings share but these."""
     command = [str(BUILD / "bin" / "oshrun"), "-n", str(pes), str(PROGRAM)]
-    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, check=False,
                             env={**os.environ, "HEDDLE_TEST_SEED": "20251", **settings})
     assert result.returncode == 0, f"{settings}\n{result.stdout[-2000:]}\n{result.stderr[-2000:]}"
     return re.search(r"checksum of the results: (\w+)", result.stdout).group(1)

@@ -1,9 +1,10 @@
 // wait_until and test: one, all, any, some, and their vector forms. First against a model, with the answer already
-// there: random values at the type's limits, random comparisons, statuses and set sizes. Then as waits for what the
-// previous PE stores, in random order.
+// there: random values at the type's limits, random comparisons, statuses and set sizes. Then that no element which
+// holds is passed over for ever. Then as waits for what the previous PE stores, in random order.
 #include "check.h"
 #include "tables.h"
 
+#include <pthread.h>
 #include <algorithm>
 #include <vector>
 
@@ -195,16 +196,92 @@ void test_wait(const wait_row& row, size_t index, unsigned char* ivars) {
     }
 }
 
+// ---- Fairness: a series of calls returns each element that holds, whatever other calls come in between.
+constexpr size_t kMostCalls = 50000;  // far beyond chance: each call returns each element with 1 / 8n at the least
+
+// A set in which all elements hold that are not left out.
+struct Holding {
+    std::vector<int> status;
+
+    Holding(size_t nelems, std::initializer_list<size_t> left_out) : status(nelems, 0) {
+        for (size_t i : left_out) status[i] = 1;
+    }
+    size_t find(const wait_row& row, unsigned char* ivars) const {
+        unsigned char with[kMaxElements * 8] = {};
+        const size_t found = row.call(ivars, status.size(), nullptr, status.data(), SHMEM_CMP_EQ, with);
+        CHECK(found < status.size());
+        CHECK_EQ(status[found], 0);
+        return found;
+    }
+};
+
+// Each element of the first set is returned, while every other set is asked `times` times between two calls.
+void check_each_comes(const wait_row& row, unsigned char* ivars, const std::vector<Holding>& sets, size_t times) {
+    std::vector<bool> came(sets[0].status.size());
+    size_t left = static_cast<size_t>(std::count(sets[0].status.begin(), sets[0].status.end(), 0));
+    for (size_t calls = 0; left > 0; ++calls) {
+        CHECK(calls < kMostCalls);
+        const size_t found = sets[0].find(row, ivars);
+        left -= came[found] ? 0 : 1;
+        came[found] = true;
+        for (size_t other = 1; other < sets.size(); ++other)
+            for (size_t i = 0; i < times; ++i) sets[other].find(row, ivars + kMaxElements * row.info.bytes);
+    }
+}
+
+void test_fairness(const wait_row& row) {
+    subject = row.info.name;
+    unsigned char* const ivars = heap_ivars;
+    memset(ivars, 0, 2 * kMaxElements * 8);
+    const Holding all(kMaxElements, {}), two(2, {}), last_of_two(2, {0}), some(9, {0, 2, 5}), third(3, {0, 1});
+    check_each_comes(row, ivars, {all}, 0);
+    check_each_comes(row, ivars, {some}, 0);
+    // What one counter for all sets, or "behind what was found last" alone, would starve.
+    for (const size_t times : {1, 2, 3, 7, 8}) {
+        check_each_comes(row, ivars, {two, two}, times);
+        check_each_comes(row, ivars, {two, last_of_two}, times);
+        check_each_comes(row, ivars, {some, third, last_of_two}, times);
+    }
+}
+
+// Every call comes from a thread that makes no other.
+void test_fairness_of_threads() {
+    subject = "shmem_int_test_any";
+    static int ivars[3];
+    bool came[3] = {};
+    for (size_t left = 3, threads = 0; left > 0; ++threads) {
+        CHECK(threads < 3000);
+        size_t found = 0;
+        pthread_t thread;
+        CHECK_EQ(pthread_create(
+                     &thread, nullptr,
+                     [](void* result) -> void* {
+                         *static_cast<size_t*>(result) = shmem_int_test_any(ivars, 3, nullptr, SHMEM_CMP_EQ, 0);
+                         return nullptr;
+                     },
+                     &found),
+                 0);
+        pthread_join(thread, nullptr);
+        CHECK(found < 3);
+        left -= came[found] ? 0 : 1;
+        came[found] = true;
+    }
+}
+
 }  // namespace
 
 int main() {
     start("waits");
-    heap_ivars = static_cast<unsigned char*>(shmem_malloc(kMaxElements * 8));
+    heap_ivars = static_cast<unsigned char*>(shmem_malloc(2 * kMaxElements * 8));
     CHECK(heap_ivars);
     for (size_t i = 0; i < wait_rows_count; ++i) {
         test_model(wait_rows[i], i, heap_ivars);
         test_model(wait_rows[i], i, static_ivars);
     }
+    for (size_t i = 0; i < wait_rows_count; ++i)
+        if (wait_rows[i].set == WAIT_ANY)
+            test_fairness(wait_rows[i]);
+    test_fairness_of_threads();
     shmem_barrier_all();
     for (size_t i = 0; i < wait_rows_count; ++i)
         if (!wait_rows[i].tests)

@@ -3,7 +3,8 @@
 
     aarch64.py library|monitors SOURCE BUILD     exit 0: all is well; 1: not; 77: a tool is missing
 
-library    builds all that needs no plugin, without a warning; heddle-info and a program of one PE run
+library    builds all that needs no plugin, without a warning; heddle-info and a program of one PE run; programs of one
+           and of three PEs, PIE and not, with the pages of 4, 16 and 64 KiB that such machines' kernels have
 monitors   the unit tests of the monitors: WFE and WFET carried out by the tests themselves
            (tests/support/monitor_emulation.h), for qemu 7.2 lacks WFET; and WFE by qemu, which yields there
 """
@@ -42,8 +43,39 @@ def run(*command: object, **variables: str) -> str:
     return result.stdout
 
 
+def emulator(page_bytes: int = 4096) -> list[object]:
+    return [find("qemu-aarch64"), "-p", page_bytes, "-cpu", "max", "-L", f"/usr/{TRIPLE}"]
+
+
 def emulated(program: Path, *arguments: str, **variables: str) -> str:
-    return run(find("qemu-aarch64"), "-cpu", "max", "-L", f"/usr/{TRIPLE}", program, *arguments, **variables)
+    return run(*emulator(), program, *arguments, **variables)
+
+
+# qemu tells the program of large pages, but maps its .bss by 4 KiB: this makes it end with a page, and prints what a
+# page is.
+LAST_OF_BSS = """
+#include <stdio.h>
+#include <unistd.h>
+char last_of_bss[65536] __attribute__((aligned(65536), common));
+__attribute__((constructor)) static void tell(void) { printf("pages of %ld\\n", sysconf(_SC_PAGESIZE)); fflush(stdout); }
+"""
+
+
+def check_page_sizes(source: Path, build: Path) -> None:
+    last = build / "last_of_bss.c"
+    last.write_text(LAST_OF_BSS)
+    native_oshrun = build.parent.parent / "bin" / "oshrun"  # starts the emulators; what it shares is laid out alike
+    launchers = [[]] + [[native_oshrun, "-n", 3]] * native_oshrun.exists()
+    for name, options, right in (("apps/ring.c", [], "pass"), ("abi/stale.c", ["-fno-pie", "-no-pie"], "right")):
+        program = build / f"{Path(name).stem}_of_pages"
+        run(find(f"{TRIPLE}-gcc"), *FLAGS, *options, "-I", source / "include", "-o", program, source / "tests" / name, last,
+            "-L", build / "lib", "-lheddle", f"-Wl,-rpath,{build}/lib")
+        for page_bytes in (4096, 16384, 65536):
+            for launcher in launchers:
+                text = run(*launcher, *emulator(page_bytes), program)
+                print(text)
+                if f"pages of {page_bytes}\n" not in text or right not in text:
+                    sys.exit(f"{program.name}, pages of {page_bytes} bytes:\n{text}")
 
 
 def check_library(source: Path, build: Path) -> None:
@@ -63,6 +95,7 @@ def check_library(source: Path, build: Path) -> None:
     run(find(f"{TRIPLE}-gcc"), *FLAGS, "-I", source / "include", "-o", program, source / "tests/apps/ring.c",
         "-L", build / "lib", "-lheddle", f"-Wl,-rpath,{build}/lib")
     print(emulated(program))
+    check_page_sizes(source, build)
 
 
 def check_monitors(source: Path, build: Path) -> None:

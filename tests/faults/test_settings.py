@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from conftest import OSHRUN, PROGRAMS, SANITIZER, both_runs, execute, faults, message
+from conftest import OSHRUN, PROGRAMS, SANITIZER, both_runs, execute, faults, is_said, message
 
 PROGRAM = PROGRAMS / "faults_inline"
 INIT = PROGRAMS / "init_only"
@@ -28,7 +28,7 @@ MALFORMED += [(name, value, "a whole number from 0 to 1000000000") for name in [
 
 
 def said(function, name, value, right):
-    return rf"heddle {function}: {name}={re.escape(value)} is malformed: right would be {re.escape(right)}"
+    return rf"heddle {function}: {name}={re.escape(value)} is malformed: right would be {re.escape(right)}(; did you mean [a-z:]+\?)?"
 
 
 @pytest.mark.parametrize("name,value,right", MALFORMED)
@@ -40,13 +40,50 @@ def test_malformed_setting_ends_init(name, value, right):
 def test_malformed_setting_fails_init_thread(name, value, right):
     result = execute([INIT, "init_thread"], **{name: value})
     assert result.status == 0 and "returned 1" in result.out, result
-    assert re.fullmatch(said("shmem_init_thread", name, value, right) + "\n", result.err), result
+    assert is_said(said("shmem_init_thread", name, value, right), result.err.rstrip()), result
     assert "then 0" in result.out, result  # after the variable was unset
 
 
 def test_malformed_setting_ends_a_job():
+    """oshrun says it, once, and starts nothing."""
     result = execute([OSHRUN, "-n", 3, INIT, "init"], SHMEM_SYMMETRIC_SIZE="12Q")
-    result.is_fatal(said("shmem_init", "SHMEM_SYMMETRIC_SIZE", "12Q", "a size such as 64M or 1.5G"))
+    assert result.status == 2 and result.out == "", result
+    assert result.err == "oshrun: SHMEM_SYMMETRIC_SIZE=12Q is malformed: right would be a size such as 64M or 1.5G\n"
+
+
+def test_setting_of_the_pes_alone_is_said_by_the_first():
+    """Where a script sets it, behind oshrun's back; the others have three seconds' patience."""
+    result = execute([OSHRUN, "-n", 3, "sh", "-c", f'HEDDLE_CHEK=1 exec "{INIT}" init'])
+    result.is_fatal(message("shmem_init", r"HEDDLE_CHEK is no setting of Heddle: did you mean HEDDLE_CHECK\?")
+                    .replace(r"\[pe \d+\] ", ""))
+
+
+def test_setting_of_one_pe_is_said_by_it():
+    result = execute([OSHRUN, "-n", 2, "sh", "-c",
+                      f'if [ $HEDDLE_PE = 1 ]; then export HEDDLE_CHECK=n; fi; exec "{INIT}" init'])
+    result.is_fatal(r"heddle shmem_init: HEDDLE_CHECK=n is malformed: right would be yes or no \(on or off, true or false, "
+                    r"1 or 0\)")
+
+
+MISSPELT = [("HEDDLE_CHEK", "HEDDLE_CHECK"), ("SHMEM_SYMETRIC_SIZE", "SHMEM_SYMMETRIC_SIZE"),
+            ("SMA_SYMMETRIC_SIZES", "SMA_SYMMETRIC_SIZE"), ("HEDDLE_NET_SILENCE", "HEDDLE_NET_SILENCE_S")]
+
+
+@pytest.mark.parametrize("name,meant", MISSPELT)
+def test_misspelt_names_are_refused(name, meant):
+    text = f"{name} is no setting of Heddle: did you mean {meant}?"
+    for command in ([OSHRUN, "-n", 2, INIT, "init"], [OSHRUN, "--hosts", "nowhere:2", "-n", 2, INIT, "init"]):
+        result = execute(command, **{name: "1"})
+        assert result.status == 2 and result.err == f"oshrun: {text}\n", result
+    result = execute([OSHRUN, "--env", f"{name}=1", "-n", 2, INIT, "init"])
+    assert result.status == 2 and result.err == f"oshrun: {text}\n", result
+    execute([INIT, "init"], **{name: "1"}).is_fatal(f"heddle shmem_init: {re.escape(text)}")
+
+
+def test_names_of_other_libraries_are_left_alone():
+    result = execute([OSHRUN, "-n", 1, INIT, "init"], SHMEM_HOME="/opt", SHMEM_SYMMETRIC_HEAP_SIZE="1G", SMA_OTHER="1",
+                     NVSHMEM_DEBGU="1", HEDDLE_ROOT="/opt/heddle", SHMEM_DEBUG="whatever")
+    assert result.status == 0, result
 
 
 def test_new_name_wins_over_a_malformed_old_one():
@@ -98,7 +135,7 @@ def test_two_processes_are_one_pe():
     result = execute([OSHRUN, "-n", 1, "sh", "-c", f'"{INIT}" init && exec "{INIT}" init'])
     own = [line for line in result.err.splitlines() if line.startswith("heddle")]
     assert result.status == 1 and len(own) == 1, result
-    assert re.fullmatch(r"heddle shmem_init: process \d+ is PE 0 already: one process per PE may call shmem_init", own[0])
+    assert is_said(r"heddle shmem_init: process \d+ is PE 0 already: one process per PE may call shmem_init", own[0])
 
 
 def test_two_pes_with_one_number():
@@ -144,9 +181,15 @@ def test_no_room_for_the_heap():
                                           r"be a smaller SHMEM_SYMMETRIC_SIZE \(or a higher limit, ulimit -v\)"))
 
 
-def test_no_room_for_files():
-    """ulimit -f stops nothing: the memory is no file of the file system. Or it is said; in no case a hang."""
-    result = execute([OSHRUN, "-n", 2, "sh", "-c", f'ulimit -f 100; exec "{INIT}" init'])
-    assert result.status == 0 or "heddle [pe" in result.err or "signal 25" in result.err, result
+TOO_LARGE = r"File too large: the limit of file sizes \(ulimit -f\) holds for shared memory, too"
 
 
+def test_limit_of_file_sizes():
+    """The kernel applies ulimit -f to shared memory: a message of the PEs, of a job of one and of oshrun, no signal."""
+    execute([OSHRUN, "-n", 2, "sh", "-c", f'ulimit -f 100; exec "{INIT}" init']).is_fatal(
+        message("shmem_init", rf"cannot map the memory of 2 PEs, 1073741824 bytes of heap each: {TOO_LARGE}; right would "
+                              r"be a smaller SHMEM_SYMMETRIC_SIZE \(or a higher limit, ulimit -v\)"))
+    execute(["sh", "-c", f'ulimit -f 0; exec "{INIT}" init']).is_fatal(
+        rf"heddle shmem_init: cannot create shared memory: {TOO_LARGE}")
+    result = execute(["sh", "-c", f'ulimit -f 0; exec "{OSHRUN}" -n 2 true'])
+    assert result.status == 1 and re.fullmatch(rf"oshrun: cannot make the job's memory: {TOO_LARGE}\n", result.err), result

@@ -1,10 +1,8 @@
 """Teams, contexts of teams, sessions and locks misused: the exact message, or nonzero on all PEs; never a hang."""
 
-import re
-
 import pytest
 
-from conftest import ADDRESS, INT_MAX, INT_MIN, ON_TEAMS, PLACES, alike, both_runs, faults, message
+from conftest import ADDRESS, INT_MAX, INT_MIN, ON_TEAMS, PLACES, alike, both_runs, faults, is_said, message
 
 NO_TEAM = rf"team ({ADDRESS}) is no team: it was destroyed, or never created"
 QUERIES = {"shmem_team_my_pe": "team", "shmem_team_n_pes": "team", "shmem_team_get_config": "team",
@@ -17,7 +15,7 @@ def complains(result, function, text, times=2):
     """Every PE goes on, with -1 and this message."""
     assert result.status == 0 and result.out.count("returned -1") == times, result
     lines = result.err.splitlines()
-    assert len(lines) == times and all(re.fullmatch(message(function, text), line) for line in lines), result
+    assert len(lines) == times and all(is_said(message(function, text), line) for line in lines), result
 
 
 @pytest.mark.parametrize("function,argument", QUERIES.items())
@@ -104,7 +102,7 @@ def test_wrong_configurations(function, config, mask, check):
 def test_a_wrong_configuration_on_one_fails_on_all(function, config, mask, pe):
     result = faults("all", function, f"{mask}@{pe}=1", f"{config}@{pe}=ones", pes=3)
     assert result.status == 0 and result.out.count("returned -1") == 3 and result.out.count("survived") == 3, result
-    assert re.fullmatch(message(function, "num_contexts -1 is wrong: right would be 0 or more", pe) + "\n", result.err)
+    assert is_said(message(function, "num_contexts -1 is wrong: right would be 0 or more", pe), result.err.rstrip())
 
 
 @both_runs
@@ -159,10 +157,9 @@ def test_sessions(check):
         faults("one", function, "ctx=invalid", check=check).is_fine()
         faults("one", function, "ctx=destroyed", check=check).is_fatal(message(function, NO_CONTEXT))
     for ctx in ("default", "created"):
-        faults("one", stop, f"ctx={ctx}", check=check).is_fatal(
-            message(stop, "no session is open on this context: right would be shmem_ctx_session_start before"))
+        faults("one", stop, f"ctx={ctx}", check=check).is_fine()  # none is open: no effect
         faults("one", start, f"ctx={ctx}", "options=1", "config_mask=1", check=check).is_fine()
-    faults("one", start, "options=4", check=check).is_fatal(message(start, "options 0x4: the bits 0x4 are unknown"))
+    faults("one", start, "options=4", check=check).is_fine()  # no combination of hints is an error
     faults("one", start, "config_mask=2", check=check).is_fatal(
         message(start, "config_mask 0x2: the bits 0x2 are unknown"))
     faults("one", start, "config_mask=1", "config=null", check=check).is_fatal(message(start, "config is NULL"))

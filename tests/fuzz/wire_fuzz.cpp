@@ -42,6 +42,7 @@ struct Refused {};
 namespace base {
 
 void complain(const char*, const char*, ...) {}
+void report(const char*, const char*, ...) {}
 void fatal(const char*, const char*, ...) {
     throw Refused();
 }
@@ -145,7 +146,7 @@ size_t own_card(void*, char* card) {
 size_t card_of(int, char* card, char*, size_t) {
     return own_card(nullptr, card);
 }
-void lost(int, const char*) {
+void lost(int, Loss, const char*) {
     throw Refused();
 }
 void landed(void*) {}
@@ -288,7 +289,7 @@ void run(const uint8_t* bytes, size_t size) {
     lost_rails = 0;
     if (asks & 128)
         surroundings.lost_rails = &lost_rails;
-    surroundings.rail_lost = [](int rail, int, const char*) { lost_rails |= 1u << rail; };
+    surroundings.rail_lost = [](int rail, int, Loss, const char*) { lost_rails |= 1u << rail; };
     Surroundings of_second = surroundings;
     of_second.rail = 1;
     Wire wire(surroundings, 0), second(of_second, 0);

@@ -32,7 +32,7 @@ def binaries(tmp_path_factory):
 
 
 def run(program, pes, **settings):
-    return subprocess.run([BUILD / "bin/oshrun", "-n", str(pes), program], capture_output=True, text=True, timeout=60,
+    return subprocess.run([BUILD / "bin/oshrun", "-n", str(pes), program], capture_output=True, text=True, timeout=600,
                           env={**os.environ, "SHMEM_SYMMETRIC_SIZE": "64M", **settings})
 
 

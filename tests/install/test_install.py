@@ -28,7 +28,7 @@ int main(void) {
 
 def run(*command, env=None, cwd=None):
     """Runs a command that must succeed; returns what it printed."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120, cwd=cwd,
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600, cwd=cwd,
                           env={**os.environ, **(env or {})})
     assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout

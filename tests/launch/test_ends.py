@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from conftest import GRACE_S, PROMPT_S, SLACK_S, alive, wait_until
+from conftest import GRACE_S, PROMPT_S, alive, wait_until
 
 SELF = "import os, signal, sys, time\npe = int(os.environ['HEDDLE_PE'])\n" \
        "def up():\n    open(f'new.{os.getpid()}', 'w').write(f'{os.getpid()}\\n')\n" \
@@ -50,7 +50,7 @@ def test_failing_pe_ends_the_job_and_is_named(oshrun, python, code, status, text
 def test_the_first_failure_counts(oshrun, python):
     program = python("prog", SELF + "signal.signal(15, lambda *_: os._exit(9))\nup()\n"
                      "while len([name for name in os.listdir() if name.startswith('pid.')]) < 3: time.sleep(0.01)\n"
-                     "if pe == 1: os._exit(5)\ntime.sleep(60)\n")
+                     "if pe == 1: os._exit(5)\ntime.sleep(600)\n")
     result = oshrun.run("-n", 3, program)
     assert result.status == 5 and len(result.messages) == 1 and "PE 1 " in result.messages[0], result
 
@@ -72,13 +72,13 @@ def test_pe_killed_from_outside(oshrun, python):
     assert_all_gone(oshrun, 3)
 
 
-def test_pes_that_ignore_signals_are_ended_within_a_second(oshrun, python):
+def test_pes_that_ignore_signals_are_killed(oshrun, python):
     ignore = "for s in (1, 2, 3, 15): signal.signal(s, signal.SIG_IGN)\n"
     how = "open('failed', 'w').write(str(time.monotonic())); os._exit(7)"
     result = oshrun.run("-n", 4, python("prog", SELF + ignore + ONE_FAILS.replace("HOW", how)))
     taken = time.monotonic() - float((oshrun.folder / "failed").read_text())
     assert result.status == 7
-    assert 0.4 < taken < PROMPT_S + 0.3, taken  # the grace of 0.5 s, then SIGKILL
+    assert 0.4 < taken < PROMPT_S, taken  # the grace of 0.5 s, then SIGKILL
     assert_all_gone(oshrun, 4)
 
 
@@ -86,7 +86,7 @@ def test_pe_may_clean_up_on_sigterm(oshrun, python):
     program = python("prog", SELF + "def clean(*_):\n    time.sleep(0.1)\n    print(f'clean {pe}', flush=True)\n    os._exit(0)\n"
                      "signal.signal(15, clean)\nup()\n"
                      "while len([name for name in os.listdir() if name.startswith('pid.')]) < 3: time.sleep(0.01)\n"
-                     "if pe == 0: os._exit(6)\ntime.sleep(60)\n")
+                     "if pe == 0: os._exit(6)\ntime.sleep(600)\n")
     result = oshrun.run("-n", 3, program)
     assert result.status == 6 and sorted(result.out.splitlines()) == ["clean 1", "clean 2"], result
     assert len(result.messages) == 1
@@ -167,7 +167,7 @@ def test_nohup_is_respected(oshrun, python):
 def test_timeout_tells_where_the_pes_are(oshrun, python):
     program = python("prog", SELF + "up()\nif pe != 1: time.sleep(600)\n")
     result = oshrun.run("-n", 3, "--timeout", "1.25", program)
-    assert result.status == 124 and 1.2 < result.seconds < 1.25 + PROMPT_S + SLACK_S, result
+    assert result.status == 124 and 1.2 < result.seconds < 1.25 + PROMPT_S, result
     assert result.messages[0] == "oshrun: the job has not ended within 1.25 s (--timeout); ending it. Its PEs:"
     assert re.fullmatch(r"oshrun: PE 0 \(pid \d+\): has not called shmem_init", result.messages[1])
     assert result.messages[2] == "oshrun: PE 1: has ended"
@@ -178,13 +178,13 @@ def test_timeout_tells_where_the_pes_are(oshrun, python):
 
 def test_timeout_that_is_not_reached(oshrun):
     result = oshrun.run("-n", 2, "--timeout", "30", "true")
-    assert (result.status, result.err) == (0, "") and result.seconds < 5
+    assert (result.status, result.err) == (0, "") and result.seconds < PROMPT_S
 
 
 def test_stopped_pe_is_ended(oshrun, python):
     program = python("prog", SELF + "up()\nos.kill(os.getpid(), signal.SIGSTOP)\n")
     result = oshrun.run("-n", 2, "--timeout", "0.7", program)
-    assert result.status == 124 and result.seconds < 0.7 + PROMPT_S + SLACK_S, result
+    assert result.status == 124 and result.seconds < 0.7 + PROMPT_S, result
     assert_all_gone(oshrun, 2)
 
 
@@ -203,7 +203,7 @@ while [ $(cat pid.$HEDDLE_PE.* 2>/dev/null | wc -l) -lt 2 ]; do sleep 0.01; done
 def test_background_processes_are_gone(oshrun, shell, trap, last, status):
     result = oshrun.run("-n", 3, shell("prog", BACKGROUND.format(trap=trap, last=last)))
     assert result.status == status, result
-    assert result.seconds < PROMPT_S + SLACK_S
+    assert result.seconds < PROMPT_S
     if status == 0:
         assert_all_gone(oshrun, 6)
     else:  # the first failure may end the others before they have started theirs
@@ -216,7 +216,7 @@ def test_daemons_are_gone(oshrun, python):
                      "for fd in (0, 1, 2): os.close(fd)\nup()\ntime.sleep(600)\n")
     process = oshrun.start("-n", 2, "sh", "-c", f"{program}; while [ $(ls pid.* | wc -l) -lt 2 ]; do sleep 0.02; done")
     result = oshrun.finish(process)
-    assert result.status == 0 and result.seconds < PROMPT_S + SLACK_S, result
+    assert result.status == 0 and result.seconds < PROMPT_S, result
     assert_all_gone(oshrun, 2)
 
 
@@ -224,14 +224,14 @@ def test_deep_trees_are_gone(oshrun, python):
     program = python("prog", SELF + "signal.signal(15, signal.SIG_IGN)\nfor depth in range(12):\n    if os.fork():\n"
                      "        time.sleep(600)\nup()\nif pe == 1: time.sleep(0.3); os._exit(1)\ntime.sleep(600)\n")
     result = oshrun.run("-n", 2, "--timeout", "1.5", program)
-    assert result.status == 124 and result.seconds < 1.5 + PROMPT_S + SLACK_S, result
+    assert result.status == 124 and result.seconds < 1.5 + PROMPT_S, result
     assert_all_gone(oshrun, 2)
 
 
 def test_children_that_oshrun_did_not_start_are_left_alone(oshrun, tmp_path):
     """`bash -c 'something & exec oshrun ...'` makes something a child of oshrun."""
     process = subprocess.Popen(["bash", "-c", f"sleep 600 & echo $! >other; exec {oshrun.path} -n 2 true"], cwd=tmp_path)
-    assert process.wait(20) == 0
+    assert process.wait(PROMPT_S) == 0
     other = int((tmp_path / "other").read_text())
     try:
         assert alive(other)

@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import alive, wait_until
+from conftest import PROMPT_S, alive, wait_until
 
 MIB = 1 << 20
 
@@ -46,7 +46,7 @@ def test_lines_are_not_mixed_when_stdout_and_stderr_are_one_slow_pipe(oshrun, py
     while data := os.read(process.stdout.fileno(), 5000):
         text += data
         time.sleep(0.0005)
-    assert process.wait(20) == 0
+    assert process.wait(PROMPT_S) == 0
     assert len(text.splitlines()) > 4 * 300
     for line in text.splitlines():
         assert len(set(line)) == 1 and len(line) in (900, 3000)
@@ -55,10 +55,9 @@ def test_lines_are_not_mixed_when_stdout_and_stderr_are_one_slow_pipe(oshrun, py
 def test_100_mb_arrive_whole(oshrun, tmp_path):
     line = b"0123456789" * 8 + b"\n"
     (tmp_path / "big").write_bytes(line * (100_000_000 // len(line)))
-    begin = time.monotonic()
     with open(tmp_path / "copy", "wb") as copy:
         result = oshrun.run("-n", 1, "cat", "big", stdout=copy)
-    assert result.status == 0 and time.monotonic() - begin < 10
+    assert result.status == 0
     assert subprocess.run(["cmp", "big", "copy"], cwd=tmp_path).returncode == 0
 
 
@@ -85,7 +84,7 @@ def test_memory_stays_bounded_with_a_reader_that_does_not_read(oshrun, python):
     peak_kb = int(status.split("VmHWM:")[1].split()[0])
     process.terminate()
     process.stdout.close()
-    assert process.wait(10) == 128 + 15
+    assert process.wait(PROMPT_S) == 128 + 15
     assert peak_kb < 16 * 1024
 
 
@@ -95,7 +94,7 @@ def test_timeout_and_signals_work_while_the_reader_does_not_read(oshrun, python)
     result = os.read(process.stderr.fileno(), 1)  # comes only if oshrun is awake
     assert result == b"o"
     process.stdout.close()
-    assert process.wait(10) == 124
+    assert process.wait(PROMPT_S) == 124
 
 
 def test_unfinished_last_line_is_forwarded_as_it_is(oshrun):
@@ -139,9 +138,7 @@ def test_closed_stdout_ends_the_job_quietly(oshrun, python):
     pids = oshrun.pids(3)
     os.read(process.stdout.fileno(), 100)
     process.stdout.close()
-    begin = time.monotonic()
-    assert process.wait(10) == 128 + 13
-    assert time.monotonic() - begin < 2
+    assert process.wait(PROMPT_S) == 128 + 13
     assert process.stderr.read() == b""
     assert not any(pathlib.Path(f"/proc/{pid}").exists() for pid in pids)
 
@@ -149,7 +146,7 @@ def test_closed_stdout_ends_the_job_quietly(oshrun, python):
 def test_oshrun_in_a_pipe_to_head(oshrun):
     command = f"{oshrun.path} -n 2 yes | head -n 1"
     result = subprocess.run(["bash", "-c", command + '; echo "${PIPESTATUS[0]}"'], capture_output=True, text=True,
-                            timeout=20)
+                            timeout=PROMPT_S)
     assert (result.stdout, result.stderr) == ("y\n141\n", "")
 
 
@@ -163,7 +160,7 @@ def test_full_disk_is_said(oshrun):
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_standard_streams_take_no_other_meaning(oshrun, closed):
     command = f"{oshrun.path} -n 2 sh -c 'cat; echo out; echo err >&2' {closed}"
-    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=20,
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=PROMPT_S,
                             stdin=subprocess.DEVNULL)
     assert result.returncode == 0
     assert result.stdout == ("" if " >&-" in " " + closed else "out\nout\n")
@@ -190,7 +187,7 @@ def test_all_output_of_a_dead_pe_comes_before_the_verdict(oshrun, python, tmp_pa
         (tmp_path / "go").touch()
         assert wait_until(lambda: not alive(pid))
         process.send_signal(signal.SIGCONT)
-        assert process.wait(20) == 137
+        assert process.wait(PROMPT_S) == 137
     lines = (tmp_path / "errors").read_text().splitlines()
     assert lines[:90000] == ["last words"] * 90000 and len(lines) == 90001 and lines[-1].startswith("oshrun: PE 0 ")
 
@@ -216,10 +213,10 @@ def test_prompt_appears_on_a_terminal(oshrun, python):
     reader, writer = os.pipe()
     process = oshrun.start("-n", 1, program, stdin=reader, stdout=theirs, stderr=theirs)
     os.close(theirs), os.close(reader)
-    assert read_terminal(ours, 5, b"name? ") == b"name? "
+    assert read_terminal(ours, PROMPT_S, b"name? ") == b"name? "
     os.write(writer, b"Ada")
-    assert read_terminal(ours, 5, b"\n") == b"hello Ada\r\n"
-    assert process.wait(10) == 0
+    assert read_terminal(ours, PROMPT_S, b"\n") == b"hello Ada\r\n"
+    assert process.wait(PROMPT_S) == 0
     os.close(ours), os.close(writer)
 
 
@@ -231,8 +228,8 @@ def test_unfinished_line_waits_for_its_end_when_not_on_a_terminal(oshrun, shell)
     process = oshrun.start("-n", 1, shell("quick", "printf a; printf b; echo c; printf d; sleep 0.05; echo e"),
                            stdout=theirs)
     os.close(theirs)
-    assert read_terminal(ours, 5, b"de\r\n") == b"abc\r\nde\r\n"
-    assert process.wait(10) == 0
+    assert read_terminal(ours, PROMPT_S, b"de\r\n") == b"abc\r\nde\r\n"
+    assert process.wait(PROMPT_S) == 0
     os.close(ours)
 
 

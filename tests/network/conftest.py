@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE.parents[1] / "shmem-mt"))
 from shmem_mt import hosts as made_of  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
-LIMIT_S = 60
+LIMIT_S = 300
 SHAPES = ["1+1", "2+2", "3+1", "1+1+2"]  # PEs on each host
 
 
@@ -47,7 +47,7 @@ def programs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("programs")
     for source in HERE.glob("*.c"):
         subprocess.run([BUILD / "bin" / "oshcc", "-O2", "-Wall", source, "-o", folder / source.stem], check=True,
-                       timeout=60)
+                       timeout=LIMIT_S)
     return folder
 
 
@@ -91,7 +91,7 @@ def finish(process, limit=LIMIT_S):
         out, err = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
         process.terminate()  # mpirun ends its PEs
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=LIMIT_S)
         pytest.fail(f"has not ended within {limit} s: {Result(None, out, err, limit)}")
     return Result(process.returncode, out, err, time.monotonic() - begin)
 

@@ -21,6 +21,12 @@ int main(int argc, char** argv) {
     }
     if (strcmp(way, "signal") == 0 && last)
         raise(SIGKILL);
+    if (strcmp(way, "crash") == 0 && last)
+        *(volatile int*)8 = 1;
+    if (strcmp(way, "early") == 0 && last) { /* the others' barrier is taken for that of finalize */
+        shmem_finalize();
+        return 0;
+    }
     if (strcmp(way, "fatal") == 0 && last)
         shmem_long_p(&word, 1, n);
     if (strcmp(way, "exit") == 0 && last)

@@ -1,13 +1,14 @@
 """mpirun on one host: one node, and nodes that are pretended or apart although they are on one host."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
 
 import pytest
 
-from conftest import BUILD, alive
+from conftest import BUILD, HERE, LIMIT_S, alive
 
 
 @pytest.mark.parametrize("pes", [1, 2, 3, 4])
@@ -63,17 +64,37 @@ def test_sizes_that_differ_are_an_error_on_one_host(here):
     process = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe",
                               "-n", "1", "-x", "SHMEM_SYMMETRIC_SIZE=1m", ends, ":",
                               "-n", "1", "-x", "SHMEM_SYMMETRIC_SIZE=2m", ends],
-                             capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+                             capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL)
     assert process.returncode == 1
     assert "SHMEM_SYMMETRIC_SIZE is 1048576 bytes here, but 2097152 on PE 1" in process.stderr, process.stderr
+
+
+@pytest.fixture(scope="module")
+def hybrid(programs):
+    header = ["mpicc", "-fsyntax-only", "-include", "mpi.h", "-x", "c", os.devnull]
+    if not shutil.which("mpicc") or subprocess.run(header, capture_output=True).returncode != 0:
+        pytest.skip("needs mpicc and mpi.h")
+    (programs / "mpi").mkdir()
+    subprocess.run([BUILD / "bin" / "oshcc", "-O2", "-Wall", HERE / "mpi" / "hybrid.c", "-o", programs / "mpi" / "hybrid"],
+                   check=True, timeout=60, env={**os.environ, "HEDDLE_CC": "mpicc"})
+    return "./mpi/hybrid"
+
+
+@pytest.mark.parametrize("order", ["mm", "ms", "sm", "ss"])
+@pytest.mark.parametrize("settings", [{}, {"HEDDLE_NODE_PES": 1}], ids=["node", "nodes"])
+def test_mpi_in_the_same_program(here, hybrid, order, settings):
+    """Either may be initialized and finalized first."""
+    result = here.run("3", hybrid, order, settings=settings)
+    assert result.status == 0, result
+    assert sorted(result.lines) == [f"PE {pe} of 3" for pe in range(3)], result
 
 
 def test_the_death_of_mpirun_ends_the_pes(here):
     process = here.start("3", "./ends", "wait")
     pids = [int(process.stdout.readline().split()[1]) for _ in range(3)]
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=20)
-    end = time.monotonic() + 10
+    process.communicate(timeout=LIMIT_S)
+    end = time.monotonic() + LIMIT_S
     while time.monotonic() < end and any(map(alive, pids)):
         time.sleep(0.05)
     left = [pid for pid in pids if alive(pid)]
@@ -86,5 +107,11 @@ def test_who_ends_first_brings_nobody_down(programs):
     """What one is still connecting to another one has closed: rarely, hence many short jobs."""
     for _ in range(40):
         result = subprocess.run([BUILD / "bin" / "oshrun", "-n", "7", programs / "brief"], capture_output=True, text=True,
-                                env={**os.environ, "HEDDLE_NODE_PES": "3", "HEDDLE_NET_TRANSPORTS": "tcp"}, timeout=60)
+                                env={**os.environ, "HEDDLE_NODE_PES": "3", "HEDDLE_NET_TRANSPORTS": "tcp"}, timeout=LIMIT_S)
         assert result.returncode == 0, result.stderr
+
+
+def test_a_misspelt_setting_is_said_once(here):
+    """By the first PE: mpirun ends the others before they do."""
+    result = here.run("3", "./ends", settings={"HEDDLE_CHEK": 1})
+    assert result.status == 1 and result.err.count("HEDDLE_CHEK is no setting of Heddle: did you mean HEDDLE_CHECK?") == 1, result

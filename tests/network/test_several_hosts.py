@@ -87,7 +87,7 @@ def test_a_return_without_finalize_is_a_failure_and_hangs_nobody(apart):
 def test_a_pe_that_is_killed_ends_the_job(apart, shape):
     result = apart.run(shape, "./ends", "signal")
     assert result.status == 128 + 9, result
-    assert ended(result) and result.seconds < 20, result
+    assert ended(result), result
 
 
 def test_a_fatal_message_ends_the_job(apart):

@@ -35,6 +35,6 @@ def python():
 @pytest.mark.parametrize("pes", [1, 2, 3, 4, 8])
 def test_program(python, pes):
     done = subprocess.run([BUILD / "bin/oshrun", "-n", str(pes), python, HERE / "shmem4py_program.py"],
-                          capture_output=True, text=True, timeout=120, check=False)
+                          capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"shmem4py: pass on {pes} PEs" in done.stdout

@@ -1,5 +1,6 @@
 #include "support/monitor_emulation.h"
 
+#include "os/memfd.h"
 #include "os/ticks.h"
 
 #include <signal.h>
@@ -24,7 +25,6 @@ namespace {
 constexpr int kMostCodeBytes = 1000;  // of a function; sanitizers put much of their own in front
 constexpr int kMostTraps = 32;
 constexpr size_t kLineWords = 8;
-constexpr size_t kPageBytes = 4096;
 
 struct Trap {
     const unsigned char* at = nullptr;
@@ -251,7 +251,7 @@ void set_trap(unsigned char* at, const Decoded& was) {
     if (n_traps == kMostTraps)
         die("emulated monitor: too many instructions\n");
     traps[n_traps++] = {at, was};
-    const uintptr_t begin = reinterpret_cast<uintptr_t>(at) & ~(kPageBytes - 1);
+    const uintptr_t begin = reinterpret_cast<uintptr_t>(at) & ~(os::page_bytes() - 1);
     const size_t bytes = reinterpret_cast<uintptr_t>(at + sizeof kTrap) - begin;
     if (mprotect(reinterpret_cast<void*>(begin), bytes, PROT_READ | PROT_WRITE | PROT_EXEC) != 0)
         die("emulated monitor: this machine does not let code be changed\n");

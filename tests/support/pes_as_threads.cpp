@@ -47,7 +47,7 @@ struct PeState {
     team::Rooms rooms = team::rooms;
     team::Teams* teams = team::teams;
     collective::Machine machine = collective::machine;
-    uint8_t watched = collective::watched.load(std::memory_order_relaxed);
+    uint8_t watched = collective::watched;
     sync::Bells bells = sync::bells;
 
     // Makes it the calling thread's.
@@ -68,7 +68,7 @@ struct PeState {
         team::rooms = rooms;
         team::teams = teams;
         collective::machine = machine;
-        collective::watched.store(watched, std::memory_order_relaxed);
+        collective::watched = watched;
         sync::bells = bells;
     }
 };
@@ -85,7 +85,7 @@ void become_pe(void* kept) {
 
 }  // namespace
 
-void run_pes(int n_pes, const std::function<void(int pe)>& body) {
+void run_pes(int n_pes, const std::function<void(int pe)>& body, int cores) {
     const int fd = os::create_memory("heddle-test", bootstrap::job_page_bytes(n_pes));
     auto* page = fd >= 0 ? static_cast<JobPage*>(os::map_shared(fd, 0, bootstrap::job_page_bytes(n_pes))) : nullptr;
     if (!page) {
@@ -94,7 +94,7 @@ void run_pes(int n_pes, const std::function<void(int pe)>& body) {
     }
     page->magic = bootstrap::kJobPageMagic;
     page->n_pes = static_cast<uint32_t>(n_pes);
-    page->cores = static_cast<uint32_t>(os::usable_cores());
+    page->cores = static_cast<uint32_t>(cores > 0 ? cores : os::usable_cores());
     progress::pe_of_thread = keep_pe;
     progress::become_thread_of = become_pe;
     std::vector<std::thread> pes;

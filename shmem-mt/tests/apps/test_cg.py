@@ -122,7 +122,7 @@ def test_forms_missing_are_skipped_by_name(implementation, tmp_path):
     ],
 )
 def test_bad_options_end_with_status_2(implementation, arguments, words):
-    done = subprocess.run([implementation.binaries["cg"], *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([implementation.binaries["cg"], *arguments], capture_output=True, text=True, timeout=600)
     assert done.returncode == 2
     assert words in done.stderr
 

@@ -55,7 +55,7 @@ def test_they_are_right_over_a_network(implementation):
     command = implementation.launch_command("gups", 3, 2, [*SHORT, "--threads", "2"])
     place = command.index("-n")
     command = [*command[:place], *environment, *command[place:]]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert_right(implementation, {e["form"]: e for e in found if e["event"] == "verdict"}, 1000, 3)
@@ -118,13 +118,13 @@ def test_forms_missing_are_skipped_by_name(implementation, tmp_path, feature, mi
     ],
 )
 def test_bad_options_end_with_status_2(implementation, arguments, words):
-    done = subprocess.run([implementation.binaries["gups"], *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([implementation.binaries["gups"], *arguments], capture_output=True, text=True, timeout=600)
     assert done.returncode == 2
     assert words in done.stderr
 
 
 def test_a_table_that_does_not_fit_is_told(implementation):
     command = implementation.launch_command("gups", 2, 1, ["--size", "1000000000"])
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode != 0
     assert "shmem_align of 8000000000 bytes failed: raise SHMEM_SYMMETRIC_SIZE" in done.stderr

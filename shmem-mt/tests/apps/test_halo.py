@@ -126,7 +126,7 @@ def test_the_exchange_is_what_is_measured_unless_told(implementation, tmp_path):
     ],
 )
 def test_bad_options_end_with_status_2(implementation, arguments, words):
-    done = subprocess.run([implementation.binaries["halo"], *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([implementation.binaries["halo"], *arguments], capture_output=True, text=True, timeout=600)
     assert done.returncode == 2
     assert words in done.stderr
 

@@ -115,7 +115,7 @@ def test_forms_missing_are_skipped_by_name(implementation, tmp_path):
     ],
 )
 def test_bad_options_end_with_status_2(implementation, arguments, words):
-    done = subprocess.run([implementation.binaries["hpccg"], *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([implementation.binaries["hpccg"], *arguments], capture_output=True, text=True, timeout=600)
     assert done.returncode == 2
     assert words in done.stderr
 
@@ -124,7 +124,7 @@ def test_what_does_not_fit_into_the_machine_is_refused(implementation):
     if os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") > 800 << 30:
         pytest.skip("this machine has room for the largest problem")
     command = implementation.launch_command("hpccg", 2, 1, ["--size", "800"])
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert "--size 800 needs" in done.stderr and "GiB of memory here, and the machine has" in done.stderr
 
 

@@ -65,7 +65,7 @@ def test_it_sorts_over_a_network(implementation):
     command = implementation.launch_command("is", 3, 2, [*SHORT, "--threads", "2"])
     place = command.index("-n")
     command = [*command[:place], *environment, *command[place:]]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert_sorted(implementation, {event["form"]: event for event in found if event["event"] == "verdict"})
@@ -111,6 +111,6 @@ def test_forms_missing_are_skipped_by_name(implementation, tmp_path, feature, mi
     ],
 )
 def test_bad_options_end_with_status_2(implementation, arguments, words):
-    done = subprocess.run([implementation.binaries["is"], *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([implementation.binaries["is"], *arguments], capture_output=True, text=True, timeout=600)
     assert done.returncode == 2
     assert words in done.stderr

@@ -100,7 +100,7 @@ def test_the_picture_is_written(implementation, tmp_path, edge, side):
 def test_a_picture_that_cannot_be_written_ends_the_program(implementation, tmp_path):
     arguments = ["--image", str(tmp_path / "missing" / "picture.ppm")]
     command = implementation.launch_command("mandelbrot", 2, 1, arguments)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode != 0 and "cannot be written: No such file or directory" in done.stderr
 
 

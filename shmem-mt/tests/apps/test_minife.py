@@ -100,7 +100,7 @@ def test_forms_missing_are_skipped_by_name(implementation, tmp_path):
 @pytest.mark.parametrize("size", ["4", "1201"])
 def test_bad_sizes_end_with_status_2(implementation, size):
     command = [implementation.binaries["minife"], "--size", size]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 2
     assert f"--size {size}: the cube has 5 to 1200 elements along an edge" in done.stderr
 

@@ -72,7 +72,7 @@ def test_a_network_changes_no_bit(implementation):
         pytest.skip(implementation.unable(fabrics.TCP))
     arguments = (*SHORT, "--threads", "2")
     command = implementation.launch_command("minimd", 3, 2, arguments, fabrics.TCP)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     verdicts = [json.loads(line) for line in done.stdout.splitlines() if '"event":"verdict"' in line]
     assert {verdict["form"] for verdict in verdicts} == set(FORMS), done.stderr
     for verdict in verdicts:
@@ -113,7 +113,7 @@ def test_points_add_up(implementation, tmp_path):
     ],
 )
 def test_bad_options_end_with_status_2(implementation, arguments, words):
-    done = subprocess.run([implementation.binaries["minimd"], *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([implementation.binaries["minimd"], *arguments], capture_output=True, text=True, timeout=600)
     assert done.returncode == 2
     assert words in done.stderr
 
@@ -122,7 +122,7 @@ def test_what_does_not_fit_into_the_machine_is_refused(implementation):
     if os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") > 140 << 30:
         pytest.skip("this machine has room for the largest box")
     command = implementation.launch_command("minimd", 2, 1, ["--size", "256"])
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert "--size 256 needs" in done.stderr and "GiB of memory here, and the machine has" in done.stderr
 
 

@@ -1,9 +1,11 @@
 // The settings: sizes as text, choices, flags, old names, and where each value came from.
 #include "base/settings.h"
+#include "base/spelling.h"
 
 #include <gtest/gtest.h>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 namespace heddle::base {
 namespace {
@@ -186,10 +188,80 @@ TEST_F(SettingsTest, Flags) {
         EXPECT_EQ(complaint("HEDDLE_CHECK", off), "");
         EXPECT_FALSE(settings_.check) << off;
     }
-    for (const char* on : {"1", "yes", "y", "true", "on", "anything", "00"}) {
+    for (const char* on : {"1", "yes", "YES", "true", "True", "on"}) {
         EXPECT_EQ(complaint("HEDDLE_CHECK", on), "");
         EXPECT_TRUE(settings_.check) << on;
     }
+    for (const char* neither : {"y", "n", "disable", "enabled", "00", "2", " ", "yes "}) {
+        const std::string text = complaint("HEDDLE_CHECK", neither);
+        EXPECT_NE(text.find("is malformed: right would be yes or no"), std::string::npos) << '"' << neither << '"';
+    }
+    EXPECT_EQ(complaint("SHMEM_DEBUG", "anything"), "") << "as the specification has it";
+    EXPECT_TRUE(settings_.debug);
+}
+
+TEST_F(SettingsTest, AFlagIsReadAtAnyTime) {
+    const std::pair<const char*, bool> words[] = {
+        {"1", true}, {"on", true}, {"no", false}, {"", false}, {"maybe", false}};
+    for (const auto& [word, is_on] : words) {
+        setenv("HEDDLE_ABORT", word, 1);
+        EXPECT_EQ(is_set("HEDDLE_ABORT"), is_on) << word;
+    }
+    unsetenv("HEDDLE_ABORT");
+    EXPECT_FALSE(is_set("HEDDLE_ABORT"));
+}
+
+TEST_F(SettingsTest, AMisspeltWordIsGuessed) {
+    EXPECT_NE(complaint("HEDDLE_BARRIER", "centrall").find("; did you mean central?"), std::string::npos);
+    EXPECT_NE(complaint("HEDDLE_BARRIER", "Dissemniation").find("; did you mean dissemination?"), std::string::npos);
+    EXPECT_NE(complaint("HEDDLE_PROGRESS", "thread:spni").find("; did you mean thread:spin?"), std::string::npos);
+    EXPECT_EQ(complaint("HEDDLE_BARRIER", "tree").find("did you mean"), std::string::npos);
+    EXPECT_EQ(complaint("HEDDLE_BARRIER", "").find("did you mean"), std::string::npos);
+}
+
+TEST_F(SettingsTest, AMisspeltNameIsRefused) {
+    const std::pair<const char*, const char*> names[] = {{"HEDDLE_CHEK", "HEDDLE_CHECK"},
+                                                         {"HEDDLE_CHECKS", "HEDDLE_CHECK"},
+                                                         {"HEDDLE_chekc", "HEDDLE_CHECK"},
+                                                         {"HEDDLE_SYMMETRIC_SIZE", "SHMEM_SYMMETRIC_SIZE"},
+                                                         {"HEDDLE_NET_DEVICE", "HEDDLE_NET_DEVICES"},
+                                                         {"HEDDLE_DEBUG", "SHMEM_DEBUG"},
+                                                         {"SHMEM_SYMETRIC_SIZE", "SHMEM_SYMMETRIC_SIZE"},
+                                                         {"SHMEM_SYMMETRICSIZE", "SHMEM_SYMMETRIC_SIZE"},
+                                                         {"SHMEM_DEBGU", "SHMEM_DEBUG"},
+                                                         {"SMA_SYMMETRIC_SIZ", "SMA_SYMMETRIC_SIZE"}};
+    for (const auto& [name, meant] : names)
+        EXPECT_EQ(complaint(name, "1"), std::string(name) + " is no setting of Heddle: did you mean " + meant + "?");
+    EXPECT_EQ(complaint("HEDDLE_BANANA_TREE", "1"),
+              "HEDDLE_BANANA_TREE is no setting of Heddle: heddle-info lists those that are");
+    EXPECT_NE(complaint(("HEDDLE_" + std::string(300, 'X')).c_str(), "1").find("is no setting"), std::string::npos);
+}
+
+TEST_F(SettingsTest, NamesOfOthersAreLeftAlone) {
+    for (const char* name : {"SHMEM_HOME", "SHMEM_INC", "SHMEM_SYMMETRIC_HEAP_SIZE", "SHMEM_BARRIER_ALGORITHM",
+                             "SMA_FOO", "SHMEM_ENABLE_NBI", "NVSHMEM_DEBGU", "HEDDLE_PE", "HEDDLE_TEST_ANYTHING",
+                             "HEDDLE_ROOT", "HEDDLEX", "SHMEM_", "_", "MY_HEDDLE_CHEK"})
+        EXPECT_EQ(complaint(name, "1"), "") << name;
+}
+
+// What SETTING has, and what is read beside it, fits the room that callers have.
+TEST_F(SettingsTest, ThereIsRoomForAllRows) {
+    SettingRow rows[kMostSettings + 1];
+    EXPECT_LT(setting_rows(rows, kMostSettings + 1), kMostSettings);
+}
+
+TEST(Spelling, Distances) {
+    const struct {
+        const char *a, *b;
+        size_t distance;
+    } cases[] = {{"", "", 0},         {"a", "", 1},       {"", "abc", 3},           {"check", "chek", 1},
+                 {"ab", "ba", 1},     {"abc", "CBA", 2},  {"kitten", "sitting", 3}, {"debug", "DEBGU", 1},
+                 {"abcd", "badc", 2}, {"flat", "fast", 2}};
+    for (const auto& one : cases) {
+        EXPECT_EQ(spelling_distance(one.a, one.b), one.distance) << one.a << ' ' << one.b;
+        EXPECT_EQ(spelling_distance(one.b, one.a), one.distance) << one.b << ' ' << one.a;
+    }
+    EXPECT_EQ(spelling_distance(std::string(200, 'x').c_str(), "x"), 62u);
 }
 
 TEST_F(SettingsTest, Numbers) {

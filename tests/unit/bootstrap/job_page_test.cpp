@@ -64,13 +64,16 @@ TEST(JobPage, RecordsAndCardsFollowThePageAndHaveLinesOfTheirOwn) {
 }
 
 TEST(JobPage, BytesAreWholePagesThatHoldAllRecords) {
-    EXPECT_EQ(job_page_bytes(1), os::kPageBytes);
-    EXPECT_EQ(job_page_bytes(2), 2 * os::kPageBytes);
-    for (int n_pes = 1; n_pes <= kMaxPes; ++n_pes) {
-        EXPECT_EQ(job_page_bytes(n_pes) % os::kPageBytes, 0u);
-        EXPECT_GE(job_page_bytes(n_pes),
-                  sizeof(JobPage) + static_cast<size_t>(n_pes) * (sizeof(PeRecord) + sizeof(PeCard)));
-    }
+    constexpr size_t kPage = 4096;
+    EXPECT_EQ(job_page_bytes(1, kPage), kPage);
+    EXPECT_EQ(job_page_bytes(2, kPage), 2 * kPage);
+    EXPECT_EQ(job_page_bytes(2, 16 * kPage), 16 * kPage);
+    for (const size_t page : {os::page_bytes(), kPage, 4 * kPage, 16 * kPage})
+        for (int n_pes = 1; n_pes <= kMaxPes; ++n_pes) {
+            EXPECT_EQ(job_page_bytes(n_pes, page) % page, 0u);
+            EXPECT_GE(job_page_bytes(n_pes, page),
+                      sizeof(JobPage) + static_cast<size_t>(n_pes) * (sizeof(PeRecord) + sizeof(PeCard)));
+        }
 }
 
 TEST(JobPage, NamesOfTheStandardFit) {

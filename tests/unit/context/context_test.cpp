@@ -89,16 +89,12 @@ TEST_F(ContextTest, KnowsWhatItsNumbersMean) {
 
 TEST_F(ContextTest, ARecycledOneIsAsNew) {
     const shmem_ctx_t ctx = create(SHMEM_CTX_PRIVATE, {&kTeam, 1, 1, 1}, kSome);
-    context_of(ctx).session = {SHMEM_CTX_SESSION_BATCH, 5, true};
     destroy(ctx);
     const shmem_ctx_t next = create(0, {&kOtherTeam, 2, 1, 2}, kOthers);
     EXPECT_EQ(next, ctx);
     EXPECT_EQ(next->peers, kOthers);
     EXPECT_EQ(context_of(next).numbering.team, &kOtherTeam);
     EXPECT_EQ(context_of(next).numbering.start, 2);
-    EXPECT_FALSE(context_of(next).session.open);
-    EXPECT_EQ(context_of(next).session.options, 0);
-    EXPECT_EQ(context_of(next).session.total_ops, SIZE_MAX);
 }
 
 TEST_F(ContextTest, EndsWithItsTeam) {
@@ -125,7 +121,6 @@ TEST_F(ContextTest, EndsWithItsTeam) {
 TEST_F(ContextTest, ThoseOfAnEarlierInitAreGone) {
     std::vector<shmem_ctx_t> made;
     for (int i = 0; i < 100; ++i) made.push_back(make());
-    context_of(SHMEM_CTX_DEFAULT).session.open = true;
     static const heddle_peer kNobodyElse[1] = {};
     start_contexts(7, kNobodyElse);
     for (shmem_ctx_t ctx : made) {
@@ -133,13 +128,12 @@ TEST_F(ContextTest, ThoseOfAnEarlierInitAreGone) {
         EXPECT_EQ(ctx->peers, kNobodyElse);
     }
     EXPECT_EQ(context_of(SHMEM_CTX_DEFAULT).numbering.size, 7);
-    EXPECT_FALSE(context_of(SHMEM_CTX_DEFAULT).session.open);
     std::set<shmem_ctx_t> again;
     for (int i = 0; i < 1000; ++i) EXPECT_TRUE(again.insert(make()).second) << "twice in the pool";
 }
 
 // What a program sees.
-class SessionTest : public testing::Test {
+class TeamContextTest : public testing::Test {
   protected:
     template <class Body>
     void alone(Body body) {
@@ -152,33 +146,7 @@ class SessionTest : public testing::Test {
     }
 };
 
-TEST_F(SessionTest, KeepsWhatItWasToldUntilItStops) {
-    alone([] {
-        shmem_ctx_t created;
-        ASSERT_EQ(shmem_ctx_create(0, &created), 0);
-        const shmem_ctx_t both[] = {SHMEM_CTX_DEFAULT, created};
-        for (shmem_ctx_t ctx : both) {
-            EXPECT_FALSE(context_of(ctx).session.open);
-            shmem_ctx_session_start(ctx, 0, nullptr, 0);
-            EXPECT_TRUE(context_of(ctx).session.open);
-            EXPECT_EQ(context_of(ctx).session.total_ops, SIZE_MAX);
-            const shmem_ctx_session_config_t config = {1234};
-            shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, &config, 0);
-            EXPECT_EQ(context_of(ctx).session.total_ops, SIZE_MAX) << "the mask did not name it";
-            shmem_ctx_session_start(ctx, 0, &config, SHMEM_CTX_SESSION_TOTAL_OPS);
-            EXPECT_EQ(context_of(ctx).session.total_ops, 1234u);
-            EXPECT_EQ(context_of(ctx).session.options, SHMEM_CTX_SESSION_BATCH) << "hints of one session add up";
-            shmem_ctx_session_stop(ctx);
-            EXPECT_FALSE(context_of(ctx).session.open);
-            EXPECT_EQ(context_of(ctx).session.options, 0);
-            EXPECT_EQ(context_of(ctx).session.total_ops, SIZE_MAX);
-        }
-        shmem_ctx_session_start(SHMEM_CTX_INVALID, 0, nullptr, 0);
-        shmem_ctx_session_stop(SHMEM_CTX_INVALID);
-    });
-}
-
-TEST_F(SessionTest, ContextsOfATeamHaveItsNumbering) {
+TEST_F(TeamContextTest, ContextsOfATeamHaveItsNumbering) {
     alone([] {
         shmem_team_t team;
         ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, nullptr, 0, &team), 0);

@@ -41,7 +41,7 @@ namespace {
 constexpr int kWires = 3;
 constexpr uint64_t kSilenceNs = 2000000000;
 constexpr uint64_t kMs = 1000000;
-constexpr uint64_t kLostNs = 20000 * kMs;
+constexpr uint64_t kLostNs = 300000 * kMs;
 
 std::string cards[2];
 progress::WaitPolicy policies[2];
@@ -56,7 +56,7 @@ std::atomic<int> lost_pe{kNobody};
 std::atomic<bool> may_be_lost{false};
 std::atomic<int> landings{0};
 
-void lost(int pe, const char*) {
+void lost(int pe, Loss, const char*) {
     if (!may_be_lost)
         abort();
     lost_pe = pe;

@@ -20,9 +20,9 @@ size_t card_of(int pe, char* card, char*, size_t) {
     return world[pe]->card(card);
 }
 
-void lost(int pe, const char* reason) {
+void lost(int pe, Loss loss, const char* reason) {
     if (current && current->lost)
-        return current->lost(pe, reason);
+        return current->lost(pe, loss == Loss::kLeft ? std::string("left, ") + reason : reason);
     fprintf(stderr, "PE %d is lost: %s\n", pe, reason);
     abort();
 }
@@ -48,7 +48,7 @@ struct PairEvents {
         memcpy(&header, bytes, sizeof header);
         rail_of(owner).wire->announced(header, body_bytes, arrival);
     }
-    static void failed(void*, int, int pe, const char* reason) { lost(pe, reason); }
+    static void failed(void*, int, int pe, const char* reason) { lost(pe, Loss::kBroken, reason); }
     static void heard(void* owner, const Header& header, const char* body, size_t bytes) {
         if (Pulse* pulse = rail_of(owner).pe->pulse)
             pulse->heard(header, body, bytes);
@@ -100,7 +100,7 @@ void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t f
     surroundings.card_of = card_of;
     surroundings.own_card = PairEvents::own_card;
     surroundings.lost = lost;
-    surroundings.rail_lost = [](int lost_rail, int from, const char*) { world[1 - from]->lose(lost_rail); };
+    surroundings.rail_lost = [](int lost_rail, int from, Loss, const char*) { world[1 - from]->lose(lost_rail); };
     surroundings.lost_rails = keeps ? &lost_rails : nullptr;
     surroundings.landed = landed;
     surroundings.stream_of = PairEvents::stream_of;

@@ -102,6 +102,43 @@ TEST_F(PulseTest, WithoutALimitNobodyIsLost) {
     EXPECT_TRUE(losses.empty());
 }
 
+TEST_F(PulseTest, WhoLeavesSaysSoOnceAndIsNotMissedBefore) {
+    pass(true, true);
+    const size_t sent = pair[1].sent(MessageKind::kPulse);
+    for (int i = 0; i < 8; ++i) {
+        pulses[1]->leave();
+        pass(true, false);
+    }
+    EXPECT_EQ(pair[1].sent(MessageKind::kPulse), sent + 1);
+    EXPECT_TRUE(losses.empty()) << "it is expected to follow";
+}
+
+TEST_F(PulseTest, WhoDoesNotFollowOneThatHasLeftLosesIt) {
+    pass(true, true);
+    pulses[1]->leave();
+    for (int i = 0; i < 20 && losses.empty(); ++i) pass(true, false);
+    ASSERT_EQ(losses.size(), 1u) << "who has left is not told of itself";
+    EXPECT_EQ(losses[0].find("PE 1: left, its host "), 0u) << losses[0];
+    EXPECT_EQ(pair[0].cable().sent.back().position, 2u | kHasLeft) << "the others are told which it is";
+}
+
+TEST_F(PulseTest, WhoIsBackAfterItLeftIsMissedAsOthersAre) {
+    pass(true, true);
+    pulses[1]->leave();
+    pass(true, true);
+    for (Pulse* pulse : {pulses[0].get(), pulses[1].get()}) pulse->begin();
+    pass(true, true);
+    for (int i = 0; i < 20 && losses.empty(); ++i) pass(true, false);
+    ASSERT_FALSE(losses.empty());
+    EXPECT_EQ(losses[0].find("PE 1: its host "), 0u) << losses[0];
+}
+
+TEST_F(PulseTest, ALossOfOneThatHasLeftIsPassedOn) {
+    pair[0].arrives({.position = 1 | kHasLeft, .kind = MessageKind::kPulse}, "a", 1);
+    ASSERT_EQ(losses.size(), 1u);
+    EXPECT_EQ(losses[0].find("PE 0: left, as PE "), 0u) << losses[0];
+}
+
 TEST_F(PulseTest, APulseThatNoneWouldSendEndsThePe) {
     const std::string long_name(64, 'a');
     EXPECT_DEATH(pair[0].arrives({.position = 3, .kind = MessageKind::kPulse}, "a", 1), "a pulse that is none");

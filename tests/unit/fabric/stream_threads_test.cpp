@@ -13,7 +13,7 @@
 namespace heddle::fabric {
 namespace {
 
-constexpr uint64_t kLostNs = 20ull * 1000000000;  // what takes so long was left behind
+constexpr uint64_t kLostNs = 300ull * 1000000000;  // what takes so long was left behind
 
 uint64_t load(const uint64_t& word) {
     return __atomic_load_n(&word, __ATOMIC_ACQUIRE);

@@ -209,19 +209,34 @@ TEST(Allocator, WholeHeapAtOnceWhateverItsSize) {
     }
 }
 
-// Offset 0 is a multiple of everything, but find_aligned asks for room to align in. Enable with the fix.
 TEST(Allocator, WholeHeapAlignedAtOnce) {
-    Allocator heap(kMiB);
-    EXPECT_EQ(heap.allocate(kMiB, 4096), 0u);
+    for (size_t alignment : {size_t{4096}, kMiB, 2 * kMiB, size_t{1} << 63}) {
+        Allocator heap(kMiB);
+        EXPECT_EQ(heap.allocate(kMiB, alignment), 0u) << "0 is a multiple of " << alignment;
+    }
+}
+
+// Blocks without room to spare for the alignment, in which an aligned place lies all the same.
+TEST(Allocator, FindsTheLastAlignedPlace) {
+    Allocator heap(4 * kMiB);
+    ASSERT_EQ(heap.allocate(64), 0u);
+    for (size_t offset : {kMiB, 2 * kMiB, 3 * kMiB}) EXPECT_EQ(heap.allocate(kMiB, kMiB), offset);
+    EXPECT_EQ(heap.allocate(64, kMiB), kNone);
+    EXPECT_TRUE(heap.release(2 * kMiB));
+    EXPECT_EQ(heap.allocate(kMiB, 2 * kMiB), 2 * kMiB);
+    EXPECT_EQ(heap.allocate(kMiB - 64), 64u);
+    EXPECT_EQ(heap.free_bytes(), 0u);
+    EXPECT_TRUE(heap.release(0));
+    EXPECT_EQ(heap.allocate(64, size_t{1} << 40), 0u);
 }
 
 TEST(Allocator, RefusesSizesThatOverflow) {
     Allocator heap(kMiB);
     for (size_t bytes : {size_t{0}, SIZE_MAX, SIZE_MAX - 62, SIZE_MAX - 63, SIZE_MAX - 64, SIZE_MAX / 2, kMiB + 1})
         EXPECT_EQ(heap.allocate(bytes), kNone) << bytes;
+    const size_t offset = heap.allocate(64);
     EXPECT_EQ(heap.allocate(kMiB, size_t{1} << 63), kNone);
     EXPECT_EQ(heap.allocate(64, size_t{1} << 63), kNone);
-    const size_t offset = heap.allocate(64);
     EXPECT_FALSE(heap.resize(offset, SIZE_MAX));
     EXPECT_FALSE(heap.resize(offset, 0));
     EXPECT_EQ(heap.free_bytes(), kMiB - 64);

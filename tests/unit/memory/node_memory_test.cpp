@@ -8,24 +8,25 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <bit>
 #include <string>
 #include <thread>
 
 namespace heddle::memory {
 namespace {
 
-constexpr size_t kPage = os::kPageBytes, kHuge = 2u << 20;
+constexpr size_t kPage = 4096, kHuge = 2u << 20;
 
-void check_layout(const Layout& layout, size_t first_free, size_t shared, size_t heap, size_t data) {
+void check_layout(const Layout& layout, size_t first_free, size_t shared, size_t heap, size_t data, size_t page) {
     EXPECT_GE(layout.shared_offset, first_free);
-    EXPECT_EQ(layout.shared_offset % kPage, 0u);
+    EXPECT_EQ(layout.shared_offset % page, 0u);
     EXPECT_GE(layout.shared_bytes, shared);
     EXPECT_GE(layout.slots_offset, layout.shared_offset + layout.shared_bytes);
     EXPECT_EQ(layout.slots_offset % kHuge, 0u);
     EXPECT_GE(layout.heap_bytes, heap);
-    EXPECT_EQ(layout.heap_bytes % kPage, 0u);
+    EXPECT_EQ(layout.heap_bytes % page, 0u);
     EXPECT_GE(layout.data_offset, layout.heap_bytes + HEDDLE_GAP_BYTES) << "no gap behind the heap";
-    EXPECT_EQ(layout.data_offset % kPage, 0u);
+    EXPECT_EQ(layout.data_offset % page, 0u);
     EXPECT_GE(layout.data_bytes, data);
     EXPECT_GE(layout.stride, layout.data_offset + layout.data_bytes + HEDDLE_GAP_BYTES) << "no gap behind the data";
     EXPECT_EQ(layout.stride % kHuge, 0u);
@@ -37,7 +38,9 @@ TEST(Plan, LeavesGapsAndOneStride) {
         for (size_t heap : {size_t{0}, size_t{1}, kPage, kHuge - kPage, kHuge, size_t{1} << 30, (size_t{1} << 30) + 1})
             for (size_t data : {size_t{0}, size_t{1}, kPage, 3 * kHuge})
                 for (size_t shared : {size_t{1}, kHuge - kPage, kHuge + 1})
-                    check_layout(plan(n_pes, 4097, shared, heap, data), 4097, shared, heap, data);
+                    for (size_t page :
+                         {kPage, 4 * kPage, 16 * kPage})  // 16 and 64 KiB are those of some aarch64 kernels
+                        check_layout(plan(n_pes, 4097, shared, heap, data, page), 4097, shared, heap, data, page);
 }
 
 TEST(Plan, SaysZeroWhenItDoesNotFit) {
@@ -51,9 +54,9 @@ TEST(Plan, SaysZeroWhenItDoesNotFit) {
 
 TEST(MapNode, RefusesWhatDoesNotFit) {
     std::thread([] {
-        const int fd = os::create_memory("heddle-unit", kPage);
+        const int fd = os::create_memory("heddle-unit", os::page_bytes());
         errno = 0;
-        EXPECT_FALSE(map_node(fd, plan(1, kPage, kPage, size_t{1} << 56, 0)));
+        EXPECT_FALSE(map_node(fd, plan(1, os::page_bytes(), os::page_bytes(), size_t{1} << 56, 0), 0));
         EXPECT_EQ(errno, ENOMEM);
         close(fd);
     }).join();
@@ -61,9 +64,9 @@ TEST(MapNode, RefusesWhatDoesNotFit) {
 
 TEST(MapNode, SlotsAreApartAlignedAndDiscardable) {
     std::thread([] {
-        const int fd = os::create_memory("heddle-unit", kPage);
-        const Layout layout = plan(3, kPage, 100, 10 * kPage, 2 * kPage);
-        ASSERT_TRUE(map_node(fd, layout));
+        const int fd = os::create_memory("heddle-unit", os::page_bytes());
+        const Layout layout = plan(3, os::page_bytes(), 100, 10 * os::page_bytes(), 2 * os::page_bytes());
+        ASSERT_TRUE(map_node(fd, layout, 1));
         struct stat status;
         ASSERT_EQ(fstat(fd, &status), 0);
         EXPECT_EQ(static_cast<size_t>(status.st_size), layout.total_bytes);
@@ -81,6 +84,23 @@ TEST(MapNode, SlotsAreApartAlignedAndDiscardable) {
         prepare_heap(0, true, true);
         EXPECT_EQ(node_memory.heap(0)[5], 1);
     }).join();
+}
+
+// Whatever lies where the kernel would put it: a slot's heap begins at a multiple of its size in the PE whose it is.
+TEST(MapNode, OwnHeapIsAlignedToItsSize) {
+    for (const size_t heap :
+         {size_t{1} << 21, size_t{1} << 24, size_t{3} << 28, size_t{1} << 30, (size_t{1} << 30) + 1}) {
+        for (int slot = 0; slot < 5; ++slot) {
+            std::thread([heap, slot] {
+                const int fd = os::create_memory("heddle-unit", kPage);  // stays open: map_node knows it by its number
+                const Layout layout = plan(5, kPage, 12345, heap, 3 * kPage);
+                ASSERT_TRUE(map_node(fd, layout, slot));
+                EXPECT_EQ(reinterpret_cast<size_t>(node_memory.heap(slot)) % std::bit_ceil(heap), 0u);
+                node_memory.heap(slot)[0] = 1;
+                node_memory.data(4)[0] = 1;
+            }).join();
+        }
+    }
 }
 
 TEST(Symmetric, TellsHeapDataAndNeither) {

@@ -14,7 +14,9 @@ namespace {
 class PeerTableTest : public testing::Test {
   protected:
     static constexpr int kPes = 300;
-    static constexpr int kWritable = 384;  // three pages of 128 entries
+    // The entries of whole pages.
+    const int n_writable_ =
+        static_cast<int>(os::round_up(kPes * sizeof(heddle_peer), os::page_bytes()) / sizeof(heddle_peer));
 
     void SetUp() override {
         peers_ = make_peer_table(kPes);
@@ -38,15 +40,15 @@ void expect_nobody(const heddle_peer& peer, int pe) {
 bool limit_address_space(size_t bytes) {
     size_t pages = 0;
     std::ifstream("/proc/self/statm") >> pages;
-    const size_t most = pages * os::kPageBytes + bytes;
+    const size_t most = pages * os::page_bytes() + bytes;
     const rlimit limit = {most, most};
     return setrlimit(RLIMIT_AS, &limit) == 0;
 }
 
 TEST_F(PeerTableTest, AnswersForEveryInt) {
-    for (int pe : {INT_MIN, INT_MIN + 1, -1000000000, -257, -256, -1, kWritable, 1000000000, INT_MAX - 1, INT_MAX})
+    for (int pe : {INT_MIN, INT_MIN + 1, -1000000000, -257, -256, -1, n_writable_, 1000000000, INT_MAX - 1, INT_MAX})
         expect_nobody(peers_[pe], pe);
-    for (int pe = kPes; pe < kWritable; ++pe) expect_nobody(peers_[pe], pe);
+    for (int pe = kPes; pe < n_writable_; ++pe) expect_nobody(peers_[pe], pe);
     for (int pe = 0; pe < kPes; ++pe) EXPECT_EQ(peers_[pe].heap, names_ + pe);
 }
 
@@ -62,7 +64,7 @@ TEST_F(PeerTableTest, OfFewerBitsAnswersForFewerNumbers) {
         heddle_peer* peers = make_peer_table(kPes, bits);
         ASSERT_NE(peers, nullptr) << bits;
         const int64_t most = (int64_t{1} << bits) - 1, least = -(int64_t{1} << bits);
-        for (const int64_t pe : {least, least + 1, int64_t{-1}, int64_t{0}, int64_t{kWritable}, most - 1, most})
+        for (const int64_t pe : {least, least + 1, int64_t{-1}, int64_t{0}, int64_t{n_writable_}, most - 1, most})
             expect_nobody(peers[pe], static_cast<int>(pe));
         for (int pe = 0; pe < kPes; ++pe) peers[pe] = {names_ + pe, 3, nullptr, 0};
         EXPECT_EQ(peers[kPes - 1].heap, names_ + kPes - 1);
@@ -97,7 +99,8 @@ TEST_F(PeerTableTest, HasRoomForAllItsPes) {
 }
 
 TEST_F(PeerTableDeathTest, IsReadOnlyOutsideItsPages) {
-    static volatile int below = -1, above = kWritable;
+    static volatile int below = -1;
+    static volatile int above = n_writable_;
     EXPECT_DEATH(peers_[below].heap = names_, "");
     EXPECT_DEATH(peers_[above].heap = names_, "");
 }

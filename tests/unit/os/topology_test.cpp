@@ -124,6 +124,105 @@ TEST(CoresOfQuota, Table) {
     for (const auto& one : kCases) EXPECT_EQ(cores_of_quota(one.text), one.cores) << '"' << one.text << '"';
 }
 
+// Made-up control groups, as long as the object lives.
+class Groups {
+  public:
+    explicit Groups(const std::string& own) {
+        std::string name = testing::TempDir() + "heddle_groups_XXXXXX";
+        path_ = mkdtemp(name.data()) ? name : "";
+        write("own", own);
+    }
+    ~Groups() { std::filesystem::remove_all(path_); }
+    Groups(const Groups&) = delete;
+    Groups& operator=(const Groups&) = delete;
+
+    void write(const std::string& file, const std::string& text) const {
+        const std::filesystem::path path = path_ + "/" + file;
+        std::filesystem::create_directories(path.parent_path());
+        std::ofstream(path) << text;
+    }
+    void write_version_1(const std::string& folder, long quota_us, long period_us) const {
+        write(folder + "/cpu.cfs_quota_us", std::to_string(quota_us) + "\n");
+        write(folder + "/cpu.cfs_period_us", std::to_string(period_us) + "\n");
+    }
+    int cores() const { return quota_cores((path_ + "/own").c_str(), path_.c_str()); }
+
+  private:
+    std::string path_;
+};
+
+const char* const kVersion1 = "12:memory:/docker/a1\n4:cpu,cpuacct:/docker/a1\n3:cpuset:/docker/a1\n";
+
+TEST(QuotaCores, OfVersion2IsTheLeastUpToTheMountedGroup) {
+    const Groups groups("0::/slice/job\n");
+    EXPECT_EQ(groups.cores(), 0);
+    groups.write("slice/job/cpu.max", "max 100000\n");
+    EXPECT_EQ(groups.cores(), 0);
+    groups.write("slice/cpu.max", "700000 100000\n");
+    EXPECT_EQ(groups.cores(), 7);
+    groups.write("slice/job/cpu.max", "800000 100000\n");
+    EXPECT_EQ(groups.cores(), 7);
+    groups.write("cpu.max", "250000 100000\n");
+    EXPECT_EQ(groups.cores(), 3);
+    groups.write("slice/job/cpu.max", "50000 100000\n");
+    EXPECT_EQ(groups.cores(), 1);
+}
+
+TEST(QuotaCores, OfVersion2AreThoseOfTheRootOfAContainer) {
+    const Groups groups("0::/\n");
+    groups.write("cpu.max", "400000 100000\n");
+    EXPECT_EQ(groups.cores(), 4);
+}
+
+TEST(QuotaCores, OfVersion1AreSeen) {
+    for (const std::string mounted : {"cpu", "cpu,cpuacct"}) {
+        const Groups groups(kVersion1);
+        EXPECT_EQ(groups.cores(), 0);
+        groups.write_version_1(mounted + "/docker/a1", -1, 100000);
+        EXPECT_EQ(groups.cores(), 0) << "no limit";
+        groups.write_version_1(mounted + "/docker/a1", 350000, 100000);
+        EXPECT_EQ(groups.cores(), 4);
+        groups.write_version_1(mounted + "/docker", 400000, 200000);
+        EXPECT_EQ(groups.cores(), 2);
+    }
+}
+
+TEST(QuotaCores, OfVersion1AreSeenInAContainer) {
+    const Groups groups(kVersion1);  // the host's path, which is not there
+    groups.write_version_1("cpu,cpuacct", 200000, 100000);
+    EXPECT_EQ(groups.cores(), 2);
+}
+
+TEST(QuotaCores, OfOtherControllersAreNone) {
+    const Groups groups("2:cpuset:/a\n1:cpuacct:/a\n");
+    groups.write_version_1("cpuset/a", 100000, 100000);
+    groups.write_version_1("cpuacct/a", 100000, 100000);
+    groups.write_version_1("cpu/a", 100000, 100000);
+    EXPECT_EQ(groups.cores(), 0);
+}
+
+TEST(QuotaCores, OfBothVersionsAreTheLeast) {
+    const Groups groups(std::string(kVersion1) + "0::/slice\n");
+    groups.write("slice/cpu.max", "300000 100000\n");
+    groups.write_version_1("cpu/docker/a1", 500000, 100000);
+    EXPECT_EQ(groups.cores(), 3);
+    groups.write_version_1("cpu/docker/a1", 200000, 100000);
+    EXPECT_EQ(groups.cores(), 2);
+}
+
+TEST(QuotaCores, WhatIsMissingOrMalformedIsNoLimit) {
+    EXPECT_EQ(quota_cores("/nowhere", "/nowhere"), 0);
+    for (const char* own : {"", "\n", "garbage\n", ":\n", "0:\n", "0::", "4:cpu:\n", "::::\n"}) {
+        const Groups groups(own);
+        EXPECT_EQ(groups.cores(), 0) << own;
+    }
+    const Groups groups("4:cpu:/a\n");
+    groups.write("cpu/a/cpu.cfs_quota_us", "100000\n");
+    EXPECT_EQ(groups.cores(), 0) << "no period";
+    groups.write("cpu/a/cpu.cfs_period_us", "0\n");
+    EXPECT_EQ(groups.cores(), 0);
+}
+
 TEST(UsableCores, AreThoseOfTheAffinityMask) {
     const int all = usable_cores();
     EXPECT_GE(all, 1);

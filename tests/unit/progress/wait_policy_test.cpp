@@ -3,9 +3,14 @@
 #include "progress/wait_policy.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#include <csignal>
+#include <cstdlib>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -333,6 +338,33 @@ TEST(CountThisThread, CountsOnceAndUntilTheThreadEnds) {
     }).join();
     EXPECT_EQ(threads.load(), 0u);
     EXPECT_EQ(policy.own_threads.load(), 0u);
+}
+
+// The counts of the node are shared memory: a child of this thread, whatever made it, is not the thread that was
+// counted.
+TEST(CountThisThread, ChildrenOfAForkAreNotCountedOut) {
+    void* const shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(shared, MAP_FAILED);
+    auto* const threads = new (shared) std::atomic<uint32_t>(0);
+    WaitPolicy policy;
+    policy.node_threads = threads;
+    fflush(nullptr);  // exit writes what is buffered
+    std::thread([&] {
+        wait_policy = &policy;
+        count_this_thread();
+        for (const bool plain : {true, false}) {
+            const pid_t child =
+                plain ? fork() : static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
+            if (child == 0)
+                exit(7);  // its thread-local objects are destroyed
+            int status = 0;
+            EXPECT_EQ(waitpid(child, &status, 0), child);
+            EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+            EXPECT_EQ(threads->load(), 1u);
+        }
+    }).join();
+    EXPECT_EQ(threads->load(), 0u);
+    munmap(shared, 4096);
 }
 
 TEST(CountThisThread, DoesNothingWithoutAPolicyOrANode) {

@@ -13,7 +13,7 @@
 namespace heddle::sync {
 namespace {
 
-constexpr uint64_t kLostNs = 10ull * 1000000000;  // a sleep this long means that the wake was lost
+constexpr uint64_t kLostNs = 300ull * 1000000000;  // a sleep this long means that the wake was lost
 
 // Sleeps, without spinning, until gate reaches target; false when no wake came.
 bool sleep_until(Gate& gate, uint32_t target) {

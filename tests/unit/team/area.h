@@ -17,7 +17,7 @@ namespace heddle::team {
 
 class Area {
   public:
-    explicit Area(int n_pes) : n_pes_(n_pes), bytes_(os::round_up(rooms_bytes(n_pes), os::kPageBytes)) {
+    explicit Area(int n_pes) : n_pes_(n_pes), bytes_(os::round_up(rooms_bytes(n_pes), os::page_bytes())) {
         shared_ = static_cast<char*>(os::reserve_zeroes(bytes_));
         if (!shared_ || !os::make_writable(shared_, bytes_))
             ADD_FAILURE() << "no memory";

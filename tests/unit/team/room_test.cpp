@@ -146,7 +146,7 @@ class RoomTest : public testing::TestWithParam<std::tuple<Way, int>> {
         const uint64_t seed = static_cast<uint64_t>(n_pes) * 10 + static_cast<uint64_t>(way);
         Area area(n_pes);
         const Members members = {0, 1, n_pes};
-        const int index = take_room(members);
+        const int index = n_pes > 1 ? take_room(members) : kWorldRoom;  // of the area, as all have it
         ASSERT_GE(index, 0);
         age(room_at(index), n_pes, first_count);
         std::array<std::atomic<uint32_t>, 16> arrived = {};
@@ -240,8 +240,14 @@ TEST(Telling, NobodyWaitsForTheSlow) {
 TEST(Telling, AMemberOfOneNeverWaits) {
     Area area(1);
     const Members one = {0, 1, 1};
+    ASSERT_EQ(take_room(one), kOwnRoom);
+    const auto memory = std::make_unique<OwnRoom>();
     for (Way way : kWays) {
-        Place place = place_in(take_room(one), one, 0, way);
+        memory->clear();
+        Place place;
+        place.room = memory->room();
+        place.members = one;
+        place.way = way;
         for (int i = 0; i < 200; ++i) {
             const uint32_t step = begin_telling(kTestCall, place);
             tell(place, step);

@@ -146,7 +146,7 @@ TEST(TeamPool, TeamsEndWithFinalize) {
         for (int life = 0; life < 3; ++life) {
             shmem_init();
             shmem_team_t team;
-            for (int i = 0; i < 500; ++i)  // more than there are rooms, were they not free again after each life
+            for (int i = 0; i < 700; ++i)  // more than there are rooms, were they not free again after each life
                 ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, nullptr, 0, &team), 0);
             EXPECT_NE(find(team), nullptr);
             shmem_finalize();
@@ -156,17 +156,27 @@ TEST(TeamPool, TeamsEndWithFinalize) {
 }
 
 TEST(TeamPool, ASplitWithoutRoomSaysSo) {
-    alone([] {
+    setenv("SHMEM_SYMMETRIC_SIZE", "1M", 1);
+    test::run_pes(2, [](int pe) {
+        shmem_init();
+        const Members both = {0, 1, 2};
         std::vector<int> taken;
-        for (int room = take_room(kOne); room >= 0; room = take_room(kOne)) taken.push_back(room);
+        for (int room; pe == 0 && (room = take_room(both)) != kNoRoom;) taken.push_back(room);
+        shmem_barrier_all();
         shmem_team_t row = SHMEM_TEAM_WORLD, column = SHMEM_TEAM_WORLD;
-        EXPECT_NE(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, nullptr, 0, &row), 0);
+        EXPECT_NE(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, nullptr, 0, &row), 0);
         EXPECT_EQ(row, SHMEM_TEAM_INVALID);
-        leave_room(taken[9], 1);  // room for one team: the split makes two
         EXPECT_NE(shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, nullptr, 0, &row, nullptr, 0, &column), 0);
-        shmem_team_destroy(row);
-        shmem_team_destroy(column);
-        EXPECT_EQ(take_room(kOne), taken[9]) << "a room was lost";
+        EXPECT_EQ(row, SHMEM_TEAM_INVALID) << "a row of one needs no room, but there is no column";
+        EXPECT_EQ(column, SHMEM_TEAM_INVALID);
+        EXPECT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 1, 1, 1, nullptr, 0, &row), 0) << "one needs no room";
+        for (int room : taken) {
+            leave_room(room, 2);
+            leave_room(room, 2);
+        }
+        shmem_barrier_all();
+        EXPECT_EQ(shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, nullptr, 0, &row, nullptr, 0, &column), 0);
+        shmem_finalize();
     });
 }
 
@@ -179,9 +189,9 @@ TEST(ActiveSetTeams, AreFoundAgain) {
                 const Members members = {start, 1 << log_stride, 2};
                 if (members.rank(pe) < 0)
                     continue;
-                Team* team = find_active_set(start, log_stride, 2);
+                Team* team = find_active_set("test", start, log_stride, 2);
                 ASSERT_NE(team, nullptr);
-                EXPECT_EQ(find_active_set(start, log_stride, 2), team);
+                EXPECT_EQ(find_active_set("test", start, log_stride, 2), team);
                 EXPECT_EQ(team->rank, members.rank(pe));
                 EXPECT_EQ(team->members.stride, 1 << log_stride);
                 EXPECT_EQ(team->handle, SHMEM_TEAM_INVALID);
@@ -193,9 +203,9 @@ TEST(ActiveSetTeams, AreFoundAgain) {
 
 TEST(ActiveSetTeams, OfOneKeepTheirStride) {
     alone([] {
-        Team* first = find_active_set(0, 0, 1);
-        EXPECT_NE(find_active_set(0, 3, 1), first);
-        EXPECT_EQ(find_active_set(0, 0, 1), first);
+        Team* first = find_active_set("test", 0, 0, 1);
+        EXPECT_NE(find_active_set("test", 0, 3, 1), first);
+        EXPECT_EQ(find_active_set("test", 0, 0, 1), first);
     });
 }
 
