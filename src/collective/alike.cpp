@@ -50,10 +50,13 @@ Alike::Alike(const base::Call& call, const Shape& shape, Place place) : call_(ca
 
 void Alike::show(team::Place& room) {
     mine_.step = room.count + 1;
-    memcpy(team::next_note(room), &mine_, sizeof mine_);
+    if (room.size() > 1)
+        memcpy(team::next_note(room), &mine_, sizeof mine_);
 }
 
 void Alike::compare_with(const team::Place& room, int rank) const {
+    if (rank == room.rank)
+        return;
     Shown theirs;
     memcpy(&theirs, room.note(rank, mine_.step), sizeof theirs);
     compare(theirs, theirs.step == mine_.step ? sizeof theirs : 0, room.members.pe(rank));

@@ -12,7 +12,7 @@ namespace heddle::collective {
 
 using base::fatal;
 
-HEDDLE_PE_LOCAL std::atomic<uint8_t> watched{0};
+HEDDLE_PE_LOCAL uint8_t watched = 0;
 
 namespace {
 
@@ -77,10 +77,8 @@ team::Team& team_of(const Call& call, const Group& group) {
 }
 
 void watch(bool several_threads) {
-    const auto also = static_cast<uint8_t>((base::settings.check ? kWatchCalls | kWatchThreads : 0) |
-                                           (several_threads ? kWatchThreads : 0) | (tsan::is_on() ? kWatchOrder : 0));
-    // Relaxed: a call that another thread is in now is watched from the next one on.
-    watched.store(also, std::memory_order_relaxed);
+    watched = static_cast<uint8_t>((base::settings.check ? kWatchCalls | kWatchThreads : 0) |
+                                   (several_threads ? kWatchThreads : 0) | (tsan::is_on() ? kWatchOrder : 0));
 }
 
 void Entered::begin(const Shape& shape) {

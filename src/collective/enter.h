@@ -62,10 +62,10 @@ int by_one_thread(const Call& call, const Group& group, Body body) {
 void meet_across(Entered& entered, Alike* alike = nullptr);
 
 // What is watched at the start and the end of each collective of this PE; a bit each. No bit, no cost but the look.
-constexpr uint8_t kWatchCalls = 1;    // a checked run: the members compare their calls
-constexpr uint8_t kWatchThreads = 2;  // two threads of the PE in collectives of one team are told so
-constexpr uint8_t kWatchOrder = 4;    // ThreadSanitizer is told of it (base/tsan.h)
-extern HEDDLE_PE_LOCAL std::atomic<uint8_t> watched;
+constexpr uint8_t kWatchCalls = 1;       // a checked run: the members compare their calls
+constexpr uint8_t kWatchThreads = 2;     // two threads of the PE in collectives of one team are told so
+constexpr uint8_t kWatchOrder = 4;       // ThreadSanitizer is told of it (base/tsan.h)
+extern HEDDLE_PE_LOCAL uint8_t watched;  // written by init
 // Sets it. several_threads: the program has asked for them.
 void watch(bool several_threads);
 
@@ -115,7 +115,7 @@ class Entered {
         if (of_group.sequence)  // what was posted before comes first
             of_group.sequence->wait(called.function);
     }
-    static bool is_watched(uint8_t what = UINT8_MAX) { return (watched.load(std::memory_order_relaxed) & what) != 0; }
+    static bool is_watched(uint8_t what = UINT8_MAX) { return (watched & what) != 0; }
     void begin(const Shape& shape);
     void end();
     void take_team();

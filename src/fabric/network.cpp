@@ -1,6 +1,7 @@
 #include "fabric/network.h"
 
 #include "base/error.h"
+#include "base/tsan.h"
 #include "fabric/card.h"
 #include "os/asymmetric_fence.h"
 #include "os/clock.h"
@@ -255,6 +256,7 @@ Lane* Network::make_lane(std::atomic<Lane*>& list, const void* thread, Spread sp
         lanes_.give(lane);
         return nullptr;
     }
+    tsan::acquire(lane);
     lane->spread = spread;
     lane->producer.thread.store(thread, std::memory_order_relaxed);
     // Its last thread may be about to set a stream of it idle, and take it for its own (Stream::go_idle): from here on
@@ -272,6 +274,7 @@ void Network::give_lanes(std::atomic<Lane*>& list) {
     Lane* lane = list.exchange(nullptr, std::memory_order_acquire);
     while (lane) {
         Lane* const next = lane->next;
+        tsan::release(lane);
         lanes_.give(lane);
         lane = next;
     }

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from conftest import BUILD, OSHRUN, PROGRAMS, execute
+from conftest import BUILD, OSHRUN, PLACE, PROGRAMS, execute
 
 PES = 4
 NODES = [0, 1, 2] if (BUILD / "lib" / "libheddle_ucx.so").exists() else [0]  # HEDDLE_NODE_PES; 0: one node
-CALL = r"(\w+) \(called at differ\+0x[0-9a-f]+\)"
+CALL = r"(\w+) \(called at differ\+0x[0-9a-f]+(?:, [\w.]+:\d+)?\)"
 nodes = pytest.mark.parametrize("node_pes", NODES)
 
 
@@ -26,9 +26,9 @@ def named(result, pattern):
     assert result.status == 1, result
     own = [line for line in result.err.splitlines() if not line.startswith(("oshrun: ", "[")) and
            not re.match(r"heddle \[pe \d\] network: PE \d does not answer any more: ", line)]
-    matches = [re.fullmatch(pattern, line) for line in own]
+    matches = [re.fullmatch(f"(?:{pattern})(?:{PLACE})?", line) for line in own]
     assert own and all(matches), f"{pattern}\n{result}"
-    return [match.groups() for match in matches]
+    return [match.groups()[:match.re.groups - 1] for match in matches]
 
 
 # What PE 2 calls, and what the others call.

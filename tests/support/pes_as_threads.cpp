@@ -47,7 +47,7 @@ struct PeState {
     team::Rooms rooms = team::rooms;
     team::Teams* teams = team::teams;
     collective::Machine machine = collective::machine;
-    uint8_t watched = collective::watched.load(std::memory_order_relaxed);
+    uint8_t watched = collective::watched;
     sync::Bells bells = sync::bells;
 
     // Makes it the calling thread's.
@@ -68,7 +68,7 @@ struct PeState {
         team::rooms = rooms;
         team::teams = teams;
         collective::machine = machine;
-        collective::watched.store(watched, std::memory_order_relaxed);
+        collective::watched = watched;
         sync::bells = bells;
     }
 };
