@@ -91,6 +91,22 @@ def test_other_compiler(prefix, program):
     check_runs(prefix, program / "hello")
 
 
+def test_a_compiler_of_several_words(prefix, program):
+    """As `ccache gcc`; and one whose name has a blank in it."""
+    run(prefix / "bin/oshcc", "hello.c", "-o", "hello", cwd=program, env={"HEDDLE_CC": "env  WORD=1 cc -O2"})
+    check_runs(prefix, program / "hello")
+    (program / "my cc").symlink_to(shutil.which("cc"))
+    run(prefix / "bin/oshcc", "hello.c", "-o", "hello", cwd=program, env={"HEDDLE_CC": str(program / "my cc")})
+    check_runs(prefix, program / "hello")
+
+
+def test_verbose(prefix, program):
+    """-v by itself asks for the version; beside files it shows the steps, and links all the same."""
+    run(prefix / "bin/oshcc", "-v")
+    run(prefix / "bin/oshcc", "-v", "hello.c", "-o", "hello", cwd=program)
+    check_runs(prefix, program / "hello")
+
+
 def test_missing_compiler(prefix):
     done = subprocess.run([prefix / "bin/oshcc", "hello.c"], capture_output=True, text=True,
                           env={**os.environ, "HEDDLE_CC": "no-such-compiler"})
@@ -120,6 +136,9 @@ def test_info(prefix):
     row = next(line for line in text.splitlines() if "SHMEM_SYMMETRIC_SIZE" in line)
     assert "64m" in row and "(SMA_SYMMETRIC_SIZE)" in row
     assert "checked: every operation through the slow path" in text
+    for row, plugin, words in (("between nodes", "libheddle_ucx.so", "UCX 1."), ("other launchers", "libheddle_pmix.so", "PMIx")):
+        told = next(line for line in text.splitlines() if row in line)
+        assert words in told if (BUILD / "lib" / plugin).exists() else "none: " in told and plugin in told, told
 
 
 def test_info_names_a_malformed_setting(prefix):

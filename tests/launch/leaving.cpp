@@ -103,7 +103,7 @@ void half_a_line() {
     printf("half a line of PE %d", me);
 }
 void abort_later() {
-    usleep(300000);
+    usleep(1000 * static_cast<useconds_t>(atoi(what + strlen("abort_after_"))));
     abort();
 }
 void barrier() {
@@ -192,7 +192,9 @@ const struct {
               {"until_own_thread", until_own_thread},
               {"children", children},
               {"half_a_line", half_a_line},
-              {"abort_later", abort_later},
+              {"abort_after_300", abort_later},
+              {"abort_after_3000", abort_later},
+              {"abort_after_10000", abort_later},
               {"barrier", barrier},
               {"barrier_beside_a_thread", barrier_beside_a_thread},
               {"until", until},

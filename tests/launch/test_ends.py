@@ -200,7 +200,8 @@ def test_stop_and_continue(oshrun, python):
 @pytest.mark.parametrize("grace,cleaned", [("30", True), ("0", False)])
 def test_grace(oshrun, python, grace, cleaned):
     """Of PEs that take their time to end: with enough of it they do; without any they are killed at once."""
-    program = python("prog", SELF + "def clean(*_):\n    time.sleep(1.5)\n    print('clean', flush=True)\n    os._exit(0)\n"
+    takes_s = 1.5 if cleaned else 600
+    program = python("prog", SELF + f"def clean(*_):\n    time.sleep({takes_s})\n    print('clean', flush=True)\n    os._exit(0)\n"
                      "signal.signal(15, clean)\nup()\ntime.sleep(600)\n")
     process = oshrun.start("-n", 2, "--grace", grace, program)
     oshrun.pids(2)

@@ -132,8 +132,12 @@ def test_loaded_by_a_program_that_knows_nothing_of_it(oshrun, python):
 
 
 def test_what_was_printed_is_shown_when_another_fails_later(on_node):
-    result = on_node(2, "start_pes", "half_a_line", "abort_later")
-    assert result.status == 134 and "half a line of PE 0" in result.out, result
+    for delay_ms in (300, 3000, 10000):  # for a machine on which PE 0 does not get to its end meanwhile
+        result = on_node(2, "start_pes", "half_a_line", f"abort_after_{delay_ms}")
+        assert result.status == 134, result
+        if "half a line of PE 0" in result.out:
+            return
+    assert False, result
 
 
 # ---- It cannot be.
@@ -182,9 +186,11 @@ def test_a_nonzero_status_ends_the_job_and_waits_for_nobody(run):
 
 @pytest.mark.parametrize("word", ["past_exit", "quickly", "by_signal"])
 def test_ends_that_are_none(on_node, word):
-    result = on_node(2, "start_pes", "late", word)
-    if word == "by_signal" and "nobody can end" in result.err:  # on a machine that is slow to send the signal
-        return
+    for _ in range(5):
+        result = on_node(2, "start_pes", "late", word)
+        # Where the machine is slow the signal comes before the wait, or after it has been named.
+        if word != "by_signal" or (result.status != 0 and "nobody can end" not in result.err):
+            break
     assert result.status == 1 and len(result.messages) == 1, result
     assert "PE 1 (" in result.messages[0] and "did not call shmem_finalize" in result.messages[0], result
 

@@ -39,6 +39,8 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(JobPage, exit), 152u);
     EXPECT_EQ(offsetof(JobPage, token), 160u);
     EXPECT_EQ(offsetof(JobPage, lost_rails), 168u);
+    EXPECT_EQ(offsetof(JobPage, leaving), 172u);
+    EXPECT_EQ(offsetof(JobPage, told), 176u);
     EXPECT_EQ(offsetof(JobPage, meeting), 256u);
     EXPECT_EQ(sizeof(JobPage), 512u);
     EXPECT_EQ(offsetof(PeRecord, state), 0u);
@@ -47,11 +49,14 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(PeRecord, wait_since_ns), 40u);
     EXPECT_EQ(offsetof(PeRecord, wait_address), 48u);
     EXPECT_EQ(offsetof(PeRecord, wait_name), 56u);
+    EXPECT_EQ(offsetof(PeRecord, looks), 104u);
+    EXPECT_EQ(offsetof(PeRecord, wait_step), 112u);
+    EXPECT_EQ(offsetof(PeRecord, left), 120u);
     EXPECT_EQ(sizeof(PeRecord), 128u);
     EXPECT_EQ(offsetof(PeCard, data), 8u);
     EXPECT_EQ(sizeof(PeCard), 2048u);
-    EXPECT_EQ(kJobPageMagic, 0x33656c6464656800u);
-    EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle3", 7), 0);
+    EXPECT_EQ(kJobPageMagic, 0x34656c6464656800u);
+    EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle4", 7), 0);
 }
 
 TEST(JobPage, RecordsAndCardsFollowThePageAndHaveLinesOfTheirOwn) {
