@@ -9,8 +9,8 @@
 // thread puts there, and what that PE puts here another thread waits for. So an order may be seen where there is none,
 // and a race be missed; none is reported that is not.
 //
-//     look_away()       from here to look_back() what this thread does is not looked at: what comes from the network (as
-//                       what other PEs of the node store is not), and the network's own libraries
+//     look_away()       from here to look_back() what this thread does is not looked at: what comes from the network,
+//                       and the network's own libraries; what other PEs of the node store is not looked at either
 //
 // Cost without ThreadSanitizer: a load and a branch that is never taken; nothing in a library that is compiled with it,
 // which it sees through.

@@ -168,6 +168,13 @@ bool Engine::drive() {
     return moved;
 }
 
+uint64_t Engine::step_of_posted() const {
+    uint64_t step = 0;
+    for (const Sequence* it = sequences_.load(std::memory_order_acquire); it && step == 0; it = it->next_of_engine)
+        step = it->step();
+    return step;
+}
+
 void Engine::count_posted() {
     policy_.posted.fetch_add(1, std::memory_order_seq_cst);  // pairs with open
 }

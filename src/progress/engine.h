@@ -136,6 +136,8 @@ class Engine {
 
     // Lets all sequences go on that can; true when one did. Not within a fiber, where it does nothing.
     bool drive();
+    // The step of a collective that a posted one waits in, of any sequence; 0: none. Any thread.
+    uint64_t step_of_posted() const;
     // The sequence is one of those that drive looks after.
     void add(Sequence& sequence);
     // For sequences: an operation is about to be posted, or is over.

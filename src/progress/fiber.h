@@ -7,6 +7,7 @@
 // touched; one that overflows ends the PE at its guard page.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -46,6 +47,14 @@ class Fiber {
             leave([](void* it) { return (*static_cast<Condition*>(it))(); }, &ready);
     }
 
+    // The step of a collective that it waits in (AtStep); 0: none. Relaxed: whoever reads another's looks again.
+    uint64_t step() const { return step_.load(std::memory_order_relaxed); }
+    uint64_t exchange_step(uint64_t step) {
+        const uint64_t before = step_.load(std::memory_order_relaxed);  // the fiber alone writes
+        step_.store(step, std::memory_order_relaxed);
+        return before;
+    }
+
   private:
     void leave(Ready ready, void* condition);
     void run();
@@ -60,6 +69,7 @@ class Fiber {
     void* argument_ = nullptr;
     Ready ready_ = nullptr;  // null: it can go on
     void* condition_ = nullptr;
+    std::atomic<uint64_t> step_{0};
     // What a sanitizer knows the stacks by.
     void* own_mark_ = nullptr;
     void* resumer_mark_ = nullptr;

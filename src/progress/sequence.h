@@ -65,6 +65,9 @@ class Sequence {
     // Carries on what can go on; true when something did. For Engine::drive.
     bool drive();
 
+    // The step of a collective that its operation waits in; 0: none. Any thread.
+    uint64_t step() const { return fiber_.step(); }
+
     Sequence* next_of_engine = nullptr;
 
   private:

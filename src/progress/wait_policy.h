@@ -28,6 +28,7 @@
 #include <sched.h>
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 namespace heddle::progress {
 
@@ -88,22 +89,22 @@ void count_this_thread();
 // True while the calling thread waits in the library: so in what interrupts it there.
 bool is_waiting();
 
-// The step of a collective that the calling thread waits in, as a word (team/team.h); 0: none. Not of a fiber.
+// The step of a collective that the calling thread, or the fiber that it runs, waits in, as a word (team/team.h); 0:
+// none.
 class AtStep {
   public:
-    explicit AtStep(uint64_t step) : before_(current_) {
-        if (!Fiber::current())
-            current_ = step;
-    }
-    ~AtStep() {
-        if (!Fiber::current())
-            current_ = before_;
-    }
+    explicit AtStep(uint64_t step) : before_(set(step)) {}
+    ~AtStep() { set(before_); }
     AtStep(const AtStep&) = delete;
     AtStep& operator=(const AtStep&) = delete;
-    static uint64_t current() { return current_; }
+    static uint64_t current() { return current_; }  // of the thread
 
   private:
+    static uint64_t set(uint64_t step) {
+        if (Fiber* const fiber = Fiber::current())
+            return fiber->exchange_step(step);
+        return std::exchange(current_, step);
+    }
     static constinit thread_local uint64_t current_;
     const uint64_t before_;
 };

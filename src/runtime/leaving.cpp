@@ -256,7 +256,10 @@ bool is_only_thread() {
 
 void show_look() {
     PeRecord& mine = job.own_record();
-    mine.wait_step.store(progress::AtStep::current(), std::memory_order_release);  // pairs with look
+    uint64_t step = progress::AtStep::current();
+    if (step == 0)
+        step = progress::engine->step_of_posted();
+    mine.wait_step.store(step, std::memory_order_release);  // pairs with look
     if (is_only_thread() && nothing_is_under_way())
         mine.looks.fetch_add(1, std::memory_order_release);  // pairs with look_for_circle
 }

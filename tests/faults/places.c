@@ -67,7 +67,7 @@ static void go_wrong(long* heap, int n) {
     when("realloc") heap = shmem_realloc(heap + 1, 8);
     when("reduce") shmem_long_sum_reduce(SHMEM_TEAM_WORLD, &local, &word, 1);
     when("addr") local = shmem_pe_accessible(0) + (shmem_ptr(&word, 0) != NULL), shmem_info_get_name(NULL);
-    when("session") shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
+    when("session") shmem_ctx_session_start(SHMEM_CTX_DEFAULT, 0, NULL, 8);
     when("progress") shmemx_request_end(&request);
     when("finalized") shmem_finalize(), shmem_quiet();
     (void)ctx;

@@ -38,12 +38,25 @@ FUNCTIONS = {"functions": ("shmem_long_broadcast", "shmem_long_sum_reduce"),
              "order": ("shmem_team_sync", "shmem_long_sum_reduce"),
              "split_alone": ("shmem_team_split_2d", "shmem_sync_all"),
              "posted": ("shmemx_long_max_reduce_nbe", "shmemx_long_sum_reduce_nbe"),
-             "posted_alone": ("shmemx_team_barrier_nbe", "shmem_finalize"),
              "active_sets": ("shmem_long_max_to_all", "shmem_long_sum_to_all"),
-             "barrier_missed": ("shmem_finalize", "shmem_barrier_all"),
-             "malloc_alone": ("shmem_malloc", "shmem_finalize"),
              "malloc_and_free": ("shmem_free", "shmem_malloc"),
              "malloc_and_barrier": ("shmem_barrier_all", "shmem_malloc")}
+
+
+# Of a PE that waits for one that is in shmem_finalize: where it waits. A posted collective waits in finalize.
+LEFT = {"posted_alone": "shmem_finalize", "barrier_missed": "shmem_barrier_all", "malloc_alone": "shmem_malloc"}
+
+
+@nodes
+@pytest.mark.parametrize("scenario", LEFT)
+def test_one_that_finalizes_is_not_waited_for(scenario, node_pes):
+    result = run(scenario, node_pes, True)
+    assert result.status == 1, result
+    waits = rf"heddle \[pe \d\] shmem_finalize: PE \d is in {LEFT[scenario]} and waits for this PE, which is in shmem_finalize"
+    over_network = rf"heddle \[pe \d\] {LEFT[scenario]}: PE \d is in another collective while this PE is in {LEFT[scenario]}"
+    parting = r"heddle \[pe \d\] shmem_finalize: PEs of other nodes are in another collective"
+    found = [line for line in result.err.splitlines() if re.match(f"{waits}|{over_network}|{parting}", line)]
+    assert found, result
 
 
 @nodes
@@ -95,10 +108,11 @@ def test_memory_and_something_else(node_pes):
                                        r"heddle \[pe \d\] (\w+): PE \d is in (\w+) while this PE is in (\w+): right "
                                        "would be the same collective on all members"):
         assert function == own and {theirs, own} == {"shmem_malloc", "shmem_free"}
+    met = r"\w+: PE \d is in another collective while this PE is in \w+: right would be the same collective on all members; .*"
+    left = r"\w+: (?:PE \d is|PEs of other nodes are) in .*, which is in shmem_finalize: right would be the same .*"
+    parted = r"\w+: PEs of (?:an)?other nodes? (?:leave|are in another) .*"
     for scenario in ("malloc_nothing", "malloc_and_barrier", "malloc_alone"):
-        named(run(scenario, node_pes, False),
-              r"heddle \[pe \d\] shmem_malloc: PE \d is in another collective while this PE is in shmem_malloc: right "
-              "would be the same collective on all members; HEDDLE_CHECK=1 names both")
+        named(run(scenario, node_pes, False), rf"heddle \[pe \d\] (?:{met}|{left}|{parted})")
 
 
 TWO = {"two_in_barrier": ({"shmem_barrier_all"}, "SHMEM_TEAM_WORLD"),
@@ -127,5 +141,5 @@ def test_threads_that_keep_apart_are_fine(node_pes, check):
 
 def test_scenarios_are_all_run():
     source = pathlib.Path(__file__).with_name("differ.cpp").read_text()
-    assert set(re.findall(r'\{"(\w+)", \w+\}', source)) == {*FUNCTIONS, *ARGUMENTS, *OF_MEMORY, *TWO, "malloc_nothing",
+    assert set(re.findall(r'\{"(\w+)", \w+\}', source)) == {*FUNCTIONS, *LEFT, *ARGUMENTS, *OF_MEMORY, *TWO, "malloc_nothing",
                                                               "right"}
