@@ -72,7 +72,7 @@ test: require-test $(VENV)/ready
 # What make test leaves out of the same build: further products of settings, and kinds of tests (tests/CMakeLists.txt).
 test-rest: require-test $(VENV)/ready
 	$(call build_tests,ON)
-	ctest --preset $(PRESET) -j $(JOBS) -L '^(rest|concurrency|apps|python|network|install|fuzz)$$'
+	ctest --preset $(PRESET) -j $(JOBS) -C all -L '^(rest|concurrency|apps|python|network|install|fuzz)$$'
 
 test-all: test test-rest sanitize test-apps test-cross test-hosts
 	$(MAKE) fuzz FUZZ_RUNS=-1 FUZZ_SECONDS=60

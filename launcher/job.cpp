@@ -186,7 +186,9 @@ void Job::forward(int signal, bool already_sent) {
         if (child == 0 || pes_[pe].ended)
             continue;
         // Below a script, that which called shmem_init; in a space of numbers of its own it is not to be found by its.
-        kill(caller != 0 && is_descendant(caller, child) ? caller : child, signal);
+        // SIGTSTP would stop no PE in an orphaned process group, as of a job in the background of a shell that has
+        // ended.
+        kill(caller != 0 && is_descendant(caller, child) ? caller : child, signal == SIGTSTP ? SIGSTOP : signal);
     }
     if (signal == SIGTSTP && phase_ == Phase::kRunning)
         raise(SIGSTOP);

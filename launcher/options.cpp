@@ -47,9 +47,8 @@ constexpr const char* kHelp =
     "The job ends when all PEs have ended, when one fails (nonzero status, signal, _exit ahead of shmem_finalize), "
     "with\n"
     "shmem_global_exit, and with SIGINT, SIGTERM, SIGHUP or SIGQUIT to oshrun: whatever the PEs started and left ends\n"
-    "too, by that signal or SIGTERM, and after --grace by SIGKILL. SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP and SIGCONT go "
-    "on\n"
-    "to the PEs.\n"
+    "too, by that signal or SIGTERM, and after --grace by SIGKILL. SIGUSR1, SIGUSR2, SIGWINCH and SIGCONT go on to\n"
+    "the PEs; SIGTSTP stops the whole job.\n"
     "Status: 0; or that of the first PE that failed (128 + signal when a signal ended it); 1 when Heddle found an "
     "error;\n"
     "2 bad input; 124 timeout; 126 the program cannot be run; 127 no such program; 128 + signal when oshrun got one.\n";

@@ -8,7 +8,8 @@
 //     wakes      calls that wake, from when the late ones come
 //     woken      sleepers that these woke
 //     all_wakes  the same calls from the beginning on
-//     waits      calls that sleep, from the beginning on
+//     waits      calls that sleep, from the beginning on, but for those that their time limit has ended (a sleeper
+//                looks twice a second whether another PE leaves the job)
 //     lines      cache lines of the shared area that the collective has changed
 #include "memory/node_memory.h"
 #include "support/pes_as_threads.h"
@@ -24,6 +25,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -73,14 +75,14 @@ extern "C" long syscall(long number, ...) noexcept {
     Pe* const pe = operation == FUTEX_WAIT_BITSET && this_pe != kNobody ? &pes[static_cast<size_t>(this_pe)] : nullptr;
     if (operation == FUTEX_WAKE)
         counts.wakes.fetch_add(1);
-    if (operation == FUTEX_WAIT_BITSET)
-        counts.waits.fetch_add(1);
     if (pe) {
         pe->was = static_cast<uint32_t>(given[2]);
         pe->word = reinterpret_cast<const std::atomic<uint32_t>*>(given[0]);
     }
     static const auto next = reinterpret_cast<long (*)(long, ...)>(dlsym(RTLD_NEXT, "syscall"));
     const long result = next(number, given[0], given[1], given[2], given[3], given[4], given[5]);
+    if (operation == FUTEX_WAIT_BITSET && !(result == -1 && errno == ETIMEDOUT))
+        counts.waits.fetch_add(1);
     if (pe)
         pe->word = nullptr;
     if (operation == FUTEX_WAKE && result > 0)

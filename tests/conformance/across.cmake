@@ -93,9 +93,9 @@ foreach(order rail reorder)
 endforeach()
 
 conformance_program(conformance_letters letters.cpp)
-if(NOT HEDDLE_SANITIZER)
+if(HEDDLE_ALL_TESTS AND NOT HEDDLE_SANITIZER)
     add_test(NAME conformance.letters COMMAND ${Python3_EXECUTABLE} -B -m pytest -q -p no:cacheprovider
         ${CMAKE_CURRENT_SOURCE_DIR}/test_letters.py)
-    set_tests_properties(conformance.letters PROPERTIES LABELS conformance SKIP_RETURN_CODE 77
+    set_tests_properties(conformance.letters PROPERTIES LABELS "conformance;rest" SKIP_RETURN_CODE 77
         ENVIRONMENT "HEDDLE_BUILD=${CMAKE_BINARY_DIR}")
 endif()
