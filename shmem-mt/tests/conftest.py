@@ -17,6 +17,21 @@ from shmem_mt.cli import main
 from shmem_mt.runner import run_program
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: a whole run or report, ten seconds and more: not in make test")
+
+
+def pytest_collection_modifyitems(items):
+    """SHMEM_MT_TEST_SAMPLE=N: of the parameters that a test is run with, one in N; those that take long not at all."""
+    one_in, seen = int(os.environ.get("SHMEM_MT_TEST_SAMPLE", "1")), {}
+    if one_in > 1:
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+    for item in items:
+        seen[item.nodeid.split("[")[0]] = place = seen.get(item.nodeid.split("[")[0], -1) + 1
+        item.is_in_sample = place % one_in == 0
+    items[:] = [item for item in items if item.is_in_sample]
+
+
 @pytest.fixture(scope="session")
 def wrappers():
     """(oshcc, oshrun command) of the implementation under test."""

@@ -106,6 +106,7 @@ def test_calibration_finds_the_model_again(shmem_mt, engine, tmp_path):
     assert (tmp_path / "out" / "simulated-validation.svg").exists()
 
 
+@pytest.mark.long
 def test_calibration_says_when_the_model_misses(shmem_mt, engine, tmp_path):
     """Rates that no network has: each the inverse of what it was."""
     lines = study(engine, tmp_path / "study")

@@ -97,6 +97,7 @@ def test_plan():
         assert start.arguments[start.arguments.index("--sizes") + 1] == "64,128"
 
 
+@pytest.mark.long
 def test_the_driver_measures_mpi_beside(shmem_mt, wrappers, mpi_reference, tmp_path):
     arguments = ["--only", "collectives", "--pes", "2", "--sizes", "64", "--rounds", "1", "--out", tmp_path / "run"]
     status, _, stderr = shmem_mt("run", "--oshcc", wrappers[0], "--oshrun", wrappers[1], "--label", "A", *arguments)

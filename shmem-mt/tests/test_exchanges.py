@@ -95,6 +95,7 @@ def test_faults_are_caught(implementation, tmp_path, program, fault, pes):
     assert {p["valid"] for p in points} == {False}
 
 
+@pytest.mark.long
 def test_what_cannot_be_measured_is_skipped_by_name(implementation, tmp_path):
     without = compiled_without(implementation, tmp_path, "halo", "SHMEM_MT_HAVE_PUT_SIGNAL")
     points, skipped = run_points(without, tmp_path, "halo", 2, 1, "--sizes", "8", "--contexts", "default")

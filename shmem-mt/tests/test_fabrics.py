@@ -262,6 +262,7 @@ def test_a_report_of_on_node_alone_has_the_places_it_had(tmp_path):
     assert "<h2>Summary, on-node</h2>" in text
 
 
+@pytest.mark.long
 def test_a_short_run_over_tcp(heddle, shmem_mt, tmp_path):
     (tmp_path / "run" / "build").mkdir(parents=True)
     (tmp_path / "run" / "build" / "Heddle").symlink_to(os.path.dirname(heddle.binaries["message_rate"]))

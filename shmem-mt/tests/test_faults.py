@@ -96,6 +96,7 @@ def test_get_named_put(implementation, tmp_path, program, benchmark, op):
     assert measure(implementation, tmp_path, program, "get-named-put")[benchmark, op] is False
 
 
+@pytest.mark.long
 def test_the_driver_reports_it_and_fails(shmem_mt, wrappers, tmp_path):
     out = tmp_path / "run"
     status, _, stderr = shmem_mt(

@@ -343,6 +343,7 @@ def test_hosts_have_the_links_that_are_asked_for():
 
 
 @pytest.mark.parametrize("fabric", ["on-node", "tcp"])
+@pytest.mark.long
 def test_a_short_run_and_its_report(heddle, shmem_mt, tmp_path, fabric):
     arguments = ["--only", "ordering", "--sizes", "8,65536", "--threads", "1", "--outstanding", "1,8", "--rounds", "1"]
     arguments += ["--oshcc", heddle.oshcc, "--oshrun", heddle.oshrun[0], "--fabric", fabric, "--out", tmp_path / "run"]

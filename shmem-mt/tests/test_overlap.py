@@ -159,6 +159,7 @@ def test_get_named_put_is_caught(implementation, tmp_path):
     assert {(p["params"]["op"], p["valid"]) for p in points} == {("put", False), ("get", True)}
 
 
+@pytest.mark.long
 def test_what_cannot_be_measured_is_skipped_by_name(implementation, tmp_path):
     features = ("SHMEM_MT_HAVE_SHMEMX", "SHMEM_MT_HAVE_PROGRESS")
     without = compiled_without(implementation, tmp_path, "overlap", *features)
@@ -213,6 +214,7 @@ def test_points_of_older_folders_are_drawn_as_auto(tmp_path):
     assert [series.name for panel in chart.panels for series in panel.series] == ["A, auto"]
 
 
+@pytest.mark.long
 def test_the_driver_measures_with_one_pe(shmem_mt, wrappers, tmp_path):
     arguments = ["--only", "overlap", "--pes", "1", "--sizes", "65536", "--rounds", "1", "--compute-ratio", "2"]
     arguments += ["--policies", "auto"]

@@ -42,6 +42,7 @@ def chromium(tmp_path, *arguments):
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH")
+@pytest.mark.long
 def test_charts_are_drawn_without_script_errors(report, tmp_path):
     dom = chromium(tmp_path, "--dump-dom", report.as_uri())
     body = re.search(r"<body[^>]*>", dom).group(0)
@@ -54,6 +55,7 @@ def test_charts_are_drawn_without_script_errors(report, tmp_path):
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH")
+@pytest.mark.long
 def test_a_script_error_would_be_seen(report, tmp_path):
     """The check above can fail: a page with a broken chart is told apart."""
     text = report.read_text(encoding="utf-8")
@@ -82,6 +84,7 @@ def test_summary_has_ratios_and_shares(report):
     assert "Test CPU &lt;1&gt;" in text
 
 
+@pytest.mark.long
 def test_collectives_have_a_table_with_the_ratio_to_the_floor(report):
     text = report.read_text(encoding="utf-8")
     rows = re.search(r'<section id="collectives">.*?</section>', text, re.DOTALL).group(0)
@@ -111,6 +114,7 @@ def test_a_label_with_collectives_alone_has_no_column_in_the_summary(shmem_mt, t
     assert "MPI (X 1.0)" not in summary and "MPI (X 1.0)" in collectives
 
 
+@pytest.mark.long
 def test_pictures(report):
     folder = str(report)[: -len(".html")] + "-pictures"
     names = sorted(os.listdir(folder))
@@ -121,6 +125,7 @@ def test_pictures(report):
         assert start.startswith(b"\x89PNG") if name.endswith(".png") else b"<svg" in start or b"<?xml" in start
 
 
+@pytest.mark.long
 def test_two_runs_with_the_same_label_are_told_apart(shmem_mt, run_folder, tmp_path):
     out = tmp_path / "both.html"
     status, _, _ = shmem_mt("report", run_folder("monday", {"A": 1.0}), run_folder("tuesday", {"A": 2.0}), "--out", out)

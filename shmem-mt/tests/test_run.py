@@ -66,6 +66,7 @@ def test_results_have_all_keys_and_resume_measures_nothing_again(run, tmp_path):
     assert (tmp_path / "run" / "command.txt").read_text().count("shmem-mt run") == 2
 
 
+@pytest.mark.long
 def test_more_rounds_add_samples(run, tmp_path):
     run()
     before = {json.dumps(r["params"]): len(r["samples"]) for r in read_results(tmp_path / "run")}
@@ -75,6 +76,7 @@ def test_more_rounds_add_samples(run, tmp_path):
         assert len(result["round_sizes"]) == 2
 
 
+@pytest.mark.long
 def test_two_implementations_are_interleaved(shmem_mt, wrappers, tmp_path):
     pair = ["--oshcc", wrappers[0], "--oshrun", wrappers[1]]
     status, _, _ = shmem_mt(
@@ -101,6 +103,7 @@ def test_two_implementations_are_interleaved(shmem_mt, wrappers, tmp_path):
     assert [json.loads(job)[0] for job in jobs] == ["A", "B", "B", "A"]
 
 
+@pytest.mark.long
 def test_sync_selects(shmem_mt, wrappers, tmp_path):
     status, _, _ = shmem_mt(
         "run",
@@ -125,6 +128,7 @@ def test_sync_selects(shmem_mt, wrappers, tmp_path):
     assert {r["params"]["op"] for r in read_results(tmp_path / "run")} == {"get"}
 
 
+@pytest.mark.long
 def test_a_failing_program_is_named_with_its_last_words(shmem_mt, wrappers, tmp_path):
     broken = script(tmp_path, "broken-oshrun", "echo first >&2; echo it broke here >&2; exit 7\n")
     status, _, stderr = shmem_mt(
@@ -150,6 +154,7 @@ def test_a_failing_program_is_named_with_its_last_words(shmem_mt, wrappers, tmp_
     assert "(2 times)" in stderr  # and not a third time
 
 
+@pytest.mark.long
 def test_one_bad_implementation_does_not_stop_the_other(shmem_mt, wrappers, tmp_path):
     broken = script(tmp_path, "broken-oshrun", "exit 3\n")
     status, _, _ = shmem_mt(

@@ -391,6 +391,7 @@ def test_nothing_runs_on_the_simulated_fabric(shmem_mt, tmp_path):
     assert status == 2 and "no fabric is called simulated" in stderr
 
 
+@pytest.mark.long
 def test_the_command_leaves_results_charts_and_a_report(shmem_mt, tmp_path):
     out = tmp_path / "out"
     told = ("--nodes", "2,8", "--cores", "1,2,8", "--sizes", "8,8192", "--messages", "40", "--seed", "5")

@@ -120,6 +120,7 @@ def test_describe_tells_lengths_and_settings_apart():
     assert describe("wait", params) == "wait, wait_until, 8 B, 0.1 s, tcp, setting spin, 2 PEs"
 
 
+@pytest.mark.long
 def test_the_driver_measures_it(shmem_mt, wrappers, tmp_path):
     arguments = ["--only", "wait", "--pes", "2", "--sync", "wait_until", "--rounds", "1"]
     status, _, stderr = shmem_mt(

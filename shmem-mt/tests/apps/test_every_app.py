@@ -57,6 +57,7 @@ def test_plan_takes_any_number_of_pes_and_names_a_size(app):
             assert spins == (name == "full" and "thread:spin" in APPS[app].ops)
 
 
+@pytest.mark.long
 def test_the_driver_measures_them_all(shmem_mt, wrappers, tmp_path):
     out = tmp_path / "run"
     named = ("--oshcc", wrappers[0], "--oshrun", wrappers[1], "--only", ",".join(APPS), "--out", out)
