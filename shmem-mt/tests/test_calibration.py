@@ -85,6 +85,7 @@ def study(engine, folder, link_rate="100mbit"):
     return lines
 
 
+@pytest.mark.long
 def test_calibration_finds_the_model_again(shmem_mt, engine, tmp_path):
     """The parameters that bound some of the points, and the held-back points."""
     study(engine, tmp_path / "study")

@@ -74,6 +74,7 @@ def test_the_page_needs_no_network(report):
     assert not re.findall(r'<(?:script|link|img|iframe)[^>]+(?:src|href)="?(?:https?:)?//', text)
 
 
+@pytest.mark.long
 def test_summary_has_ratios_and_shares(report):
     text = report.read_text(encoding="utf-8")
     rows = re.search(r"<table>.*?</table>", text, re.DOTALL).group(0)

@@ -52,7 +52,7 @@ def test_global_exit_flushes_and_runs_exit_handlers(tmp_path, pes, network):
     if network and not (BUILD / "lib" / "libheddle_ucx.so").exists():
         pytest.skip("needs UCX")
     file = tmp_path / "words"
-    result = run(OSHRUN, "-n", pes, program("global_exit_inline"), 3, status=3, HEDDLE_TEST_FILE=str(file),
+    result = run(OSHRUN, "-n", pes, "--grace", 300, program("global_exit_inline"), 3, status=3, HEDDLE_TEST_FILE=str(file),
                  HEDDLE_TEST_THREADS="4", **network, **ENDED)
     assert file.read_text() == "unflushed\nhandler\ndestructor\n"
     assert "heddle" not in result.stderr, result.stderr

@@ -12,7 +12,6 @@ import pytest
 
 PYTHON = sys.executable
 PROMPT_S = 120.0  # far less than the programs would take by themselves, and more than a busy machine needs
-GRACE_S = 0.5    # between the first signal and SIGKILL
 
 
 def build():
