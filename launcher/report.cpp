@@ -13,16 +13,12 @@ namespace {
 using bootstrap::PeRecord;
 using bootstrap::PeState;
 
-// The PE may be changing the words: mixed letters are possible, anything unprintable ends the name.
+// Anything unprintable ends the name.
 std::string wait_name(const PeRecord& record) {
-    char text[PeRecord::kNameWords * sizeof(uint64_t)];
-    for (size_t i = 0; i < PeRecord::kNameWords; ++i) {
-        const uint64_t word = record.wait_name[i].load(std::memory_order_relaxed);
-        memcpy(text + i * sizeof word, &word, sizeof word);
-    }
+    const bootstrap::WaitName name = bootstrap::wait_name_of(record);
     size_t length = 0;
-    while (length < sizeof text && isgraph(static_cast<unsigned char>(text[length]))) ++length;
-    return length ? std::string(text, length) : "Heddle";
+    while (isgraph(static_cast<unsigned char>(name[length]))) ++length;
+    return length ? std::string(name.data(), length) : "Heddle";
 }
 
 std::string where(const PeRecord& record, uint64_t now_ns) {

@@ -138,7 +138,8 @@ bool join_launcher(int fd, char* error, size_t error_bytes) {
         snprintf(error, error_bytes, "process %d is PE %d already: one process per PE may call shmem_init", nobody, pe);
         return false;
     }
-    const os::Lifeline lifeline = die_with_launcher(env_number(kEnvLifelineFd), launcher.pid);
+    job.lifeline = env_number(kEnvLifelineFd);
+    const os::Lifeline lifeline = die_with_launcher(job.lifeline, launcher.pid);
     if (lifeline != os::Lifeline::kHeld) {
         snprintf(error, error_bytes,
                  lifeline == os::Lifeline::kGone
@@ -149,7 +150,6 @@ bool join_launcher(int fd, char* error, size_t error_bytes) {
         return false;
     }
     job.launcher_pid = launcher.pid;
-    job.lifeline = env_number(kEnvLifelineFd);
     job.lifeline_file = os::identify(job.lifeline);
     unsetenv(kEnvJobFd);
     job.pe = job.slot = pe;
@@ -368,15 +368,9 @@ void show_wait(const char* function, const void* address) {
 }
 
 WaitName own_wait() {
-    WaitName name = {};
     const PeRecord& record = job.own_record();
-    if (record.wait_since_ns.load(std::memory_order_relaxed) == 0)  // as in show_wait
-        return name;
-    for (size_t i = 0; i < PeRecord::kNameWords; ++i) {
-        const uint64_t word = record.wait_name[i].load(std::memory_order_relaxed);
-        memcpy(name.data() + i * sizeof word, &word, sizeof word);
-    }
-    return name;
+    return record.wait_since_ns.load(std::memory_order_relaxed) == 0 ? WaitName{}
+                                                                     : wait_name_of(record);  // see show_wait
 }
 
 }  // namespace heddle::bootstrap

@@ -93,7 +93,6 @@ void end_launched_job(int status);
 // Shows where this PE waits; see PeRecord.
 void show_wait(const char* function, const void* address);
 // The function in which this PE shows that it waits, as another thread of it sees it; empty when it does not.
-using WaitName = std::array<char, PeRecord::kNameWords * sizeof(uint64_t) + 1>;
 WaitName own_wait();
 
 }  // namespace heddle::bootstrap

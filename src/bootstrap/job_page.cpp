@@ -5,8 +5,18 @@
 
 #include <unistd.h>
 #include <cerrno>
+#include <cstring>
 
 namespace heddle::bootstrap {
+
+WaitName wait_name_of(const PeRecord& record) {
+    WaitName name = {};
+    for (size_t i = 0; i < PeRecord::kNameWords; ++i) {
+        const uint64_t word = record.wait_name[i].load(std::memory_order_relaxed);  // see PeRecord
+        memcpy(name.data() + i * sizeof word, &word, sizeof word);
+    }
+    return name;
+}
 
 JobPage* create_job_page(int n_pes, int* fd) {
     const size_t bytes = job_page_bytes(n_pes);

@@ -10,6 +10,7 @@
 #include "os/memfd.h"
 #include "sync/meeting.h"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -84,6 +85,11 @@ struct alignas(64) PeRecord {
     // shmem_finalize.
     std::atomic<uint64_t> left;
 };
+
+// Where the PE shows that it waits: the function's name, with its end. The PE may be changing the words: mixed letters
+// are possible, and of a broken PE anything.
+using WaitName = std::array<char, PeRecord::kNameWords * sizeof(uint64_t) + 1>;
+WaitName wait_name_of(const PeRecord& record);
 
 // How a PE is reached over the network. Written by its PE once, ahead of a barrier; no memory until then.
 struct alignas(64) PeCard {

@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
@@ -45,18 +44,6 @@ void drop_snapshot() {
     snapshot = nullptr;
 }
 
-bool read_all(char* memory, size_t bytes, size_t offset) {
-    while (bytes > 0) {
-        const long done = syscall(SYS_pread64, memory_fd, memory, bytes, offset);
-        if (done <= 0)
-            return false;
-        memory += done;
-        bytes -= static_cast<size_t>(done);
-        offset += static_cast<size_t>(done);
-    }
-    return true;
-}
-
 // Copies what has been written to, and skips the holes, from the file that holds the data.
 bool copy_from_file(const StaticRange::Part& part, char* copy) {
     const size_t begin = file_offset + (part.begin - shared->begin), end = begin + part.bytes();
@@ -69,7 +56,7 @@ bool copy_from_file(const StaticRange::Part& part, char* copy) {
             return false;
         at = std::min(static_cast<size_t>(hole), end);
         const size_t from = static_cast<size_t>(data);
-        if (!read_all(copy + (from - begin), at - from, from))
+        if (!os::read_all(memory_fd, copy + (from - begin), at - from, from))
             return false;
     }
     return true;

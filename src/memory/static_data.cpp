@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <algorithm>
 #include <csignal>
@@ -35,20 +34,6 @@ void add_part(StaticRange* range, uintptr_t begin, uintptr_t end) {
     range->end = end;
 }
 
-// What is in a piece is written to the file, at its place. As a system call: sanitizers would object to what lies
-// between the program's variables.
-bool write_all(int fd, const char* memory, size_t bytes, size_t offset) {
-    while (bytes > 0) {
-        const long done = syscall(SYS_pwrite64, fd, memory, bytes, offset);
-        if (done <= 0)
-            return false;
-        memory += done;
-        bytes -= static_cast<size_t>(done);
-        offset += static_cast<size_t>(done);
-    }
-    return true;
-}
-
 __attribute__((no_sanitize("address", "thread"))) bool is_zero_page(uintptr_t page, size_t page_bytes) {
     const auto* words = reinterpret_cast<const uint64_t*>(page);
     uint64_t any = 0;
@@ -63,7 +48,9 @@ bool copy_piece(const os::Mapping& piece, const os::TouchedPages& touched, int f
         return false;
     const size_t page_bytes = os::page_bytes();
     uintptr_t run = 0, run_end = 0;  // pages to write
-    const auto write_run = [&] { return write_all(fd, reinterpret_cast<char*>(run), run_end - run, file_base + run); };
+    const auto write_run = [&] {
+        return os::write_all(fd, reinterpret_cast<char*>(run), run_end - run, file_base + run);
+    };
     for (uintptr_t at = piece.begin; at < piece.end;) {
         unsigned char flags[os::kPagesAtOnce];
         const size_t pages = std::min((piece.end - at) / page_bytes, os::kPagesAtOnce);

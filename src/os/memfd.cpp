@@ -60,6 +60,19 @@ void* map_unlocked(void* address, size_t bytes, int protection, int flags, int f
     return mapped;
 }
 
+template <long kCall, class Byte>
+bool transfer_all(int fd, Byte* memory, size_t bytes, size_t offset) {
+    while (bytes > 0) {
+        const long done = syscall(kCall, fd, memory, bytes, offset);
+        if (done <= 0)
+            return false;
+        memory += done;
+        bytes -= static_cast<size_t>(done);
+        offset += static_cast<size_t>(done);
+    }
+    return true;
+}
+
 constexpr int kPrivate = MAP_PRIVATE | MAP_ANONYMOUS;
 
 // Core files would try to read it all; and a stray read must not commit 2 MiB.
@@ -150,6 +163,14 @@ void* map_twice(size_t bytes) {
     if (room && !mapped)
         unmap(room, 2 * bytes);
     return mapped ? room : nullptr;
+}
+
+bool read_all(int fd, char* memory, size_t bytes, size_t offset) {
+    return transfer_all<SYS_pread64>(fd, memory, bytes, offset);
+}
+
+bool write_all(int fd, const char* memory, size_t bytes, size_t offset) {
+    return transfer_all<SYS_pwrite64>(fd, memory, bytes, offset);
 }
 
 void unmap(void* address, size_t bytes) {

@@ -44,6 +44,11 @@ bool make_writable(void* address, size_t bytes);
 // same memory. Null when refused; unmap(address, 2 * bytes) gives it back.
 void* map_twice(size_t bytes);
 
+// Moves all bytes between memory and fd at offset, or returns false. As system calls: sanitizers would object to what
+// lies between a program's variables.
+bool read_all(int fd, char* memory, size_t bytes, size_t offset);
+bool write_all(int fd, const char* memory, size_t bytes, size_t offset);
+
 // Gives [address, address + bytes), whole pages of a reservation or mapping, back to the system.
 void unmap(void* address, size_t bytes);
 

@@ -16,7 +16,6 @@
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
-#include <cstring>
 #include <vector>
 
 namespace heddle::runtime {
@@ -39,19 +38,6 @@ constexpr uint64_t kIsUntold = uint64_t{1} << 63;
 
 uint64_t word_of(const team::Begun& begun) {
     return (begun.in_room & kCount) | (begun.across & kCount) << kCountBits;
-}
-
-struct FunctionName {
-    char text[PeRecord::kNameWords * sizeof(uint64_t) + 1] = {};
-};
-
-FunctionName where_it_waits(const PeRecord& record) {
-    FunctionName name;
-    for (size_t i = 0; i < PeRecord::kNameWords; ++i) {
-        const uint64_t word = record.wait_name[i].load(std::memory_order_relaxed);  // see show_wait
-        memcpy(name.text + i * sizeof word, &word, sizeof word);
-    }
-    return name;
 }
 
 class Leaving {
@@ -183,7 +169,7 @@ void Leaving::name_one_that_is_ahead() const {
         const team::Team* const team = team::team_of_step(step, job.node_of(pe) == job.node);
         if (team && team::steps_ahead(step, team == &world() ? begun_ : team::begun(*team)) > 0)
             give_up("PE %d is in %s and waits for this PE, which %s: right would be the same collectives on all PEs",
-                    pe, where_it_waits(record).text, what_it_did());
+                    pe, bootstrap::wait_name_of(record).data(), what_it_did());
     });
 }
 
@@ -219,7 +205,7 @@ void Leaving::look_for_circle(int waiting) {
     if (rounds_ == kRounds && none_moved) {
         const PeRecord& record = job.record(job.slot_of(waiting));
         give_up("PE %d is in %s, which nobody can end: this PE %s, and all others leave, too, or wait likewise",
-                waiting, where_it_waits(record).text, what_it_did());
+                waiting, bootstrap::wait_name_of(record).data(), what_it_did());
     }
     rounds_ = none_moved ? rounds_ + 1 : 1;
     for_each_here([&](int pe, const PeRecord& record) {
@@ -233,7 +219,7 @@ void Leaving::tell_if_it_lasts(int waiting) {
         return;
     told_ = true;
     base::complain(function(), "this PE %s and waits for PE %d, which is in %s", what_it_did(), waiting,
-                   where_it_waits(job.record(job.slot_of(waiting))).text);
+                   bootstrap::wait_name_of(job.record(job.slot_of(waiting))).data());
 }
 
 // True when nothing that this PE has begun goes on without it.
