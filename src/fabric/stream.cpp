@@ -224,7 +224,7 @@ void Stream::send() {
         if (is_holding()) {
             published = std::min(published, hold_at_.load(std::memory_order_relaxed));
             if (published == departed_)
-                return;  // on_native_done comes back here
+                return;  // advance_returned comes back here
         }
         if (published == departed_) {
             if (acked == departed_ && !idle_.load(std::memory_order_relaxed))
@@ -411,6 +411,7 @@ void Stream::on_large_reply(uint64_t number) {
 
 void Stream::advance_returned() {
     const uint64_t known = published_returns_.load(std::memory_order_acquire);  // pairs with expect_return
+    const bool was_holding = is_holding();
     uint64_t returned = returned_.load(std::memory_order_relaxed),
              bytes = returned_bytes_.load(std::memory_order_relaxed);
     for (; returned != known; ++returned) {
@@ -422,6 +423,8 @@ void Stream::advance_returned() {
     }
     returned_bytes_.store(bytes, std::memory_order_release);  // pairs with expect_return
     returned_.store(returned, std::memory_order_release);     // pairs with has_returned: the values are there
+    if (was_holding && !is_holding())
+        wire_.queue(this);  // what was held leaves, or the stream goes idle: nothing else may be in flight
 }
 
 }  // namespace heddle::fabric

@@ -22,7 +22,12 @@
  * A variant: the lane has just come to its producer from the thread that polls, which may still be acknowledging for it
  * (Network::make_lane), and its mutant:
  *   -DNEW_OWNER
- *   -DNEW_OWNER=2     make_lane does not fence */
+ *   -DNEW_OWNER=2     make_lane does not fence
+ * A variant: behind its first record the producer posts a native put and a fence (Stream::put_native, hold), which holds
+ * back the next record until the put has returned, and its mutants:
+ *   -DHOLD
+ *   -DHOLD=2          the end of the fence sends what has been published, and does not look whether to go idle
+ *   -DHOLD=3          the end of the fence sends nothing, as if every return came with more to do */
 
 #define RECORDS 2
 #define PRODUCER 0
@@ -32,6 +37,8 @@
 #define PUBLISHED 0
 #define IDLE 1
 #define QUEUED 2
+#define POSTED 3
+#define HOLD_AT 4
 chan buffer[3] = [4] of { byte, byte };
 
 /* As memory holds it. */
@@ -48,6 +55,12 @@ byte acked = 0;
 bool queued = false, stacked = false, locked = false;
 byte own_published = published;  /* as the producer has stored it; idle_stored: as the holder of the lock has */
 byte ended = 0;
+#ifdef HOLD
+bool posted = false, returned = false;  /* the native put */
+byte hold_at = 0, own_hold_at = 0;      /* 0: no fence */
+#else
+#define returned true
+#endif
 
 active [3] proctype store_buffer() {
     byte what, value;
@@ -59,6 +72,10 @@ end_idle:
            :: what == PUBLISHED -> published = value
            :: what == IDLE -> idle = value
            :: what == QUEUED -> queued = value
+#ifdef HOLD
+           :: what == POSTED -> posted = value
+           :: what == HOLD_AT -> hold_at = value
+#endif
            fi
        }
     od
@@ -80,10 +97,31 @@ inline look() {
     fi
 }
 
+#ifdef HOLD
+/* Stream::is_holding. */
+inline look_at_hold() {
+    if
+    :: returned -> at = 0
+    :: else -> if
+               :: me == PRODUCER -> at = own_hold_at
+               :: else -> at = hold_at
+               fi
+    fi
+}
+#endif
+
 /* Stream::send, under the lock. */
 inline send() {
     do
     :: look();
+#ifdef HOLD
+       look_at_hold();
+       if
+       :: at != 0 && seen >= at && departed == at -> break  /* the end of the fence comes back here */
+       :: at != 0 && seen > at -> seen = at
+       :: else
+       fi;
+#endif
        if
        :: seen == departed ->
           if
@@ -155,6 +193,26 @@ inline poll() {
        :: acked != departed -> acked = departed; send()
        :: true
        fi;
+#ifdef HOLD
+       if
+       :: posted && !returned && acked > 0 ->  /* Stream::on_native_done, advance_returned */
+          look_at_hold();
+          returned = true;
+#if HOLD == 2
+          look();
+          if
+          :: seen != departed -> queue()
+          :: else
+          fi
+#elif HOLD != 3
+          if
+          :: at != 0 -> queue()
+          :: else
+          fi
+#endif
+       :: true
+       fi;
+#endif
        drained();
        locked = false;
 #ifdef NO_LOOK_BEHIND
@@ -169,7 +227,7 @@ inline poll() {
 }
 
 active proctype producer() {
-    byte me = PRODUCER, seen;
+    byte me = PRODUCER, seen, at;
     bool was;
 #ifdef NEW_OWNER
     acked == departed;  /* its streams are quiet */
@@ -184,14 +242,27 @@ active proctype producer() {
        if
        :: idle -> queue(); poll()
        :: else
+       fi;
+#ifdef HOLD
+       if
+       :: own_published == 1 ->
+          buffer[me] ! POSTED, true;
+          queue();
+          poll();
+          if
+          :: !returned -> atomic { own_hold_at = 1; buffer[me] ! HOLD_AT, 1 }
+          :: else
+          fi
+       :: else
        fi
+#endif
     :: else -> break
     od;
     ended++
 }
 
 active proctype poller() {
-    byte me = POLLER, seen, polls;
+    byte me = POLLER, seen, polls, at;
     bool was;
     do
     :: polls < 2 -> poll(); polls++
@@ -200,8 +271,8 @@ active proctype poller() {
     ended++;
     /* What the network still brings wakes it. */
     do
-    :: acked != departed -> poll()
-    :: ended == 3 && acked == departed && empty(buffer[PRODUCER]) && empty(buffer[POLLER]) && empty(buffer[OTHER]) ->
+    :: acked != departed || !returned -> poll()
+    :: ended == 3 && acked == departed && returned && empty(buffer[PRODUCER]) && empty(buffer[POLLER]) && empty(buffer[OTHER]) ->
        break
     od;
     assert(!stacked);
@@ -209,7 +280,7 @@ active proctype poller() {
 }
 
 active proctype other() {
-    byte me = OTHER, seen;
+    byte me = OTHER, seen, at;
     bool was;
     queue();
     poll();

@@ -69,6 +69,32 @@ TEST_F(NativeTest, RecordsBehindAFenceWaitForPutsBeforeIt) {
     EXPECT_TRUE(stream.is_quiet());
 }
 
+TEST_F(NativeTest, ARecordLeavesAtOnceWhenTheFenceBeforeItHasEndedAndNothingIsInFlight) {
+    put_word(stream, behind, 1);
+    put_large(0);  // waits for the acknowledgement of the word
+    stream.order("test");
+    poll(20);
+    EXPECT_TRUE(stream.is_quiet());
+    put_word(stream, behind + 8, 2);  // and nobody hurries
+    poll(20);
+    EXPECT_EQ(pair[1].word(behind / 8 + 1), 2u);
+}
+
+TEST_F(NativeTest, ARecordThatAFenceHoldsLeavesWithTheReplyThatEndsTheFence) {
+    std::string gotten(kLargeBytes, '#');
+    cable.keeps_large = true;
+    get(stream, gotten.data(), 0, kLargeBytes);
+    put_large(kLargeBytes);
+    stream.order("test");
+    put_word(stream, behind + 8, 2);
+    poll(20);
+    EXPECT_EQ(there(kLargeBytes), data);  // complete, but not told before the reply
+    EXPECT_EQ(pair[1].word(behind / 8 + 1), 0u);
+    cable.keeps_large = false;
+    poll(20);
+    EXPECT_EQ(pair[1].word(behind / 8 + 1), 2u);
+}
+
 TEST_F(NativeTest, PutsAndGetsBehindAFenceWaitForPutsBeforeIt) {
     cable.native_moves = 0;
     put_large(0);
