@@ -14,7 +14,7 @@ OTHER := $(if $(and $(OTHER_OSHCC),$(OTHER_OSHRUN)),--oshcc $(OTHER_OSHCC) --osh
 REPORT := report
 FUZZ_RUNS ?= 10000000
 FUZZ_SECONDS ?= 0
-JOBS ?= $(shell expr $$(nproc) + 1) # tests at once, for many sleep; those that measure time run alone
+JOBS ?= $(shell expr $$(nproc) \* 2) # tests at once, for many sleep; those that measure time run alone
 
 .PHONY: help build report test test-rest test-many test-all test-hosts test-apps test-cross sanitize fuzz install require-build require-test clean format
 
