@@ -269,10 +269,10 @@ void begin_child() {
 }
 
 void barrier(const char* function) {
-    sync::Meeting& meeting = job.page->meeting;
+    sync::CentralBarrier& central_barrier = job.page->central_barrier;
     const uint32_t count = ++job.barriers;
-    meeting.arrive(static_cast<uint32_t>(job.n_slots), count);
-    progress::wait_for_gate_of_job(function, meeting.released, count);
+    central_barrier.arrive(static_cast<uint32_t>(job.n_slots), count);
+    progress::wait_for_event_count_of_job(function, central_barrier.released, count);
 }
 
 void barrier_of_world(const char* function) {

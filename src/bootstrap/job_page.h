@@ -8,7 +8,7 @@
 #pragma once
 
 #include "os/memfd.h"
-#include "sync/meeting.h"
+#include "sync/central_barrier.h"
 
 #include <array>
 #include <atomic>
@@ -103,16 +103,16 @@ static_assert(sizeof(PeCard) == 2048);
 struct JobPage {
     uint64_t magic;
     uint32_t n_pes;
-    uint32_t cores;                    // that the job may use on this node
-    uint64_t cpus[kCpuWords];          // those cores, a bit each; empty on machines with more than they hold
-    std::atomic<uint32_t> threads;     // known to run in the job's PEs on this node
-    std::atomic<uint32_t> sleepers;    // those of them that sleep in the library
-    std::atomic<uint64_t> exit;        // an Exit, packed; the first to change it from 0 wins
-    uint64_t token;                    // of this job, drawn at random
-    std::atomic<uint32_t> lost_rails;  // of the network, a bit each (HEDDLE_RAIL_LOSS)
-    std::atomic<uint32_t> leaving;     // PEs that wait for the others to leave, too (team/leaving.h)
-    std::atomic<uint32_t> told;        // one of them has said why the job cannot end well
-    sync::Meeting meeting;             // the bootstrap's barrier
+    uint32_t cores;                        // that the job may use on this node
+    uint64_t cpus[kCpuWords];              // those cores, a bit each; empty on machines with more than they hold
+    std::atomic<uint32_t> threads;         // known to run in the job's PEs on this node
+    std::atomic<uint32_t> sleepers;        // those of them that sleep in the library
+    std::atomic<uint64_t> exit;            // an Exit, packed; the first to change it from 0 wins
+    uint64_t token;                        // of this job, drawn at random
+    std::atomic<uint32_t> lost_rails;      // of the network, a bit each (HEDDLE_RAIL_LOSS)
+    std::atomic<uint32_t> leaving;         // PEs that wait for the others to leave, too (team/leaving.h)
+    std::atomic<uint32_t> told;            // one of them has said why the job cannot end well
+    sync::CentralBarrier central_barrier;  // the bootstrap's barrier
 
     PeRecord* records() { return reinterpret_cast<PeRecord*>(this + 1); }
     PeCard* cards() { return reinterpret_cast<PeCard*>(records() + n_pes); }

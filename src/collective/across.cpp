@@ -11,7 +11,7 @@ namespace heddle::collective {
 
 namespace {
 
-// What a leader tells another in a meeting: what all have, of whom it has heard.
+// What a leader tells another in a barrier: what all have, of whom it has heard.
 struct Word {
     // What they met in; nothing when not all are in the same. The data of another collective, read as a word, has
     // neither of these numbers.
@@ -55,7 +55,7 @@ void meet_across(Entered& entered, Alike* alike) {
     const Step step(entered);
     meet_here(entered);
     if (alike)
-        alike->compare_with_next(entered.place);
+        alike->compare_with_next(entered.state);
     if (is_leader(entered) && leaders_meet(*entered.team.span, step, {}, alike).kind != Word::kMeeting)
         base::fatal(
             entered.call.function,
@@ -77,11 +77,11 @@ bool all_agree(Entered& entered, bool mine) {
     bool all = mine;
     if (is_leader(entered)) {
         all = leaders_meet(*entered.team.span, step, {Word::kMeeting, mine, INT32_MAX}).agree != 0;
-        memcpy(team::next_note(entered.place), &all, sizeof all);
+        memcpy(team::next_inline_data(entered.state), &all, sizeof all);
     }
-    const uint32_t told = entered.place.count + 1;
+    const uint32_t told = entered.state.count + 1;
     meet_here(entered);
-    memcpy(&all, entered.place.note(0, told), sizeof all);
+    memcpy(&all, entered.state.inline_data(0, told), sizeof all);
     return all;
 }
 
@@ -93,24 +93,24 @@ bool part(const Call& call, int32_t* first) {
     Word word = {Word::kParting, true, *first};
     if (is_leader(entered)) {
         word = leaders_meet(*entered.team.span, step, word);
-        memcpy(team::next_note(entered.place), &word, sizeof word);
+        memcpy(team::next_inline_data(entered.state), &word, sizeof word);
     }
-    const uint32_t told = entered.place.count + 1;
+    const uint32_t told = entered.state.count + 1;
     meet_here(entered);
-    memcpy(&word, entered.place.note(0, told), sizeof word);
+    memcpy(&word, entered.state.inline_data(0, told), sizeof word);
     *first = word.first;
     return word.kind == Word::kParting;
 }
 
 bool is_unanimous(Entered& entered, bool mine) {
-    Place& place = entered.place;
-    memcpy(team::next_note(place), &mine, sizeof mine);
-    const uint32_t step = place.count + 1;
-    team::meet(entered.call, place);
+    MemberState& state = entered.state;
+    memcpy(team::next_inline_data(state), &mine, sizeof mine);
+    const uint32_t step = state.count + 1;
+    team::barrier(entered.call, state);
     bool all = true;
-    for (int rank = 0; rank < place.size(); ++rank) {
+    for (int rank = 0; rank < state.size(); ++rank) {
         bool theirs;
-        memcpy(&theirs, place.note(rank, step), sizeof theirs);
+        memcpy(&theirs, state.inline_data(rank, step), sizeof theirs);
         all = all && theirs;
     }
     return all_agree(entered, all);

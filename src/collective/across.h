@@ -1,9 +1,9 @@
-// Collectives of teams whose members are on several nodes. Within a node the members meet in their room and share
-// memory; between nodes one of them speaks for all where data is short, and every member puts its own where it is long
-// (step.h; docs/decisions/0014). A reduction combines in the order of the members' numbers, as on one node: the bits
-// are the same wherever the members are.
+// Collectives of teams whose members are on several nodes. Within a node the members meet in their team segment and
+// share memory; between nodes one of them speaks for all where data is short, and every member puts its own where it is
+// long (step.h; docs/decisions/0014). A reduction combines in the order of the members' numbers, as on one node: the
+// bits are the same wherever the members are.
 //
-// One thread of each member, which the others of its crew wait for. Conditions as in move.h and reduce.h.
+// One thread of each member, which the others of its thread group wait for. Conditions as in move.h and reduce.h.
 #pragma once
 
 #include "collective/enter.h"

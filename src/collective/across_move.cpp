@@ -26,23 +26,23 @@ struct Route {
 Route find_route(const team::Span& span, int root, size_t bytes) {
     constexpr size_t kPieceBytes = 256 * 1024;
     const int n_nodes = span.n_nodes, root_node = span.node_of[root];
-    const int place = (span.node - root_node + n_nodes) % n_nodes;
+    const int state = (span.node - root_node + n_nodes) % n_nodes;
     const auto speaker = [&](int of) { return of == 0 ? root : span.leader((root_node + of) % n_nodes); };
     Route route;
     const bool chain = n_nodes > 2 && bytes / kPieceBytes >= static_cast<size_t>(n_nodes);
     route.piece = chain ? kPieceBytes : bytes;
-    if (place != 0)
-        route.parent = speaker(chain ? place - 1 : place & (place - 1));
+    if (state != 0)
+        route.parent = speaker(chain ? state - 1 : state & (state - 1));
     if (chain) {
-        if (place + 1 < n_nodes)
-            route.children.push_back(speaker(place + 1));
+        if (state + 1 < n_nodes)
+            route.children.push_back(speaker(state + 1));
         return route;
     }
     int reach = 1;  // the lowest bit of place; beyond all nodes for 0
-    while (reach < n_nodes && (place & reach) == 0) reach *= 2;
+    while (reach < n_nodes && (state & reach) == 0) reach *= 2;
     for (reach /= 2; reach > 0; reach /= 2)
-        if (place + reach < n_nodes)
-            route.children.push_back(speaker(place + reach));
+        if (state + reach < n_nodes)
+            route.children.push_back(speaker(state + reach));
     return route;
 }
 
@@ -63,7 +63,7 @@ void broadcast(Entered& entered, void* dest, const void* source, size_t bytes, i
         uint32_t round = 0;
         for (size_t at = 0; at < bytes; at += route.piece, ++round) {
             if (route.parent >= 0)
-                step.await(route.parent, round);
+                step.wait_at(route.parent, round);
             for (const int child : route.children)
                 step.deliver(child, round, static_cast<char*>(dest) + at, from + at, std::min(route.piece, bytes - at));
         }
@@ -144,11 +144,11 @@ class Collecting {
 
     // What a leader tells the members here, in their order.
     template <class Tell>
-    void tell(Tell tell) const {
+    void publish(Tell publish) const {
         Told told = {parts_.offset.back(), 0, long_nodes() > 0, parts_.is_long(span_, span_.node)};
         for_members(span_, span_.node, [&](int rank) {
             told.offset = parts_.at(rank);
-            tell(told);
+            publish(told);
         });
     }
 
@@ -172,12 +172,12 @@ class Collecting {
         for_other_nodes(span_, [&](int node) { step_.done(span_.leader(node)); });
     }
     // Leaders wait for what is delivered to them.
-    void await() const {
+    void wait_at() const {
         for_other_nodes(span_, [&](int node) {
             if (parts_.is_long(span_, node))
                 for_members(span_, node, [&](int rank) {
                     if (parts_.goes_alone(span_, rank))
-                        step_.await(rank, kDelivered);
+                        step_.wait_at(rank, kDelivered);
                 });
         });
     }
@@ -228,27 +228,28 @@ void collect(Entered& entered, void* dest, const void* source, size_t bytes, boo
     Collecting collecting(entered, dest, source);
     if (alike && bytes == 0)
         return;
-    team::Place& room = entered.place;
-    const uint32_t sizes = room.count + 1, telling = room.count + 2;
-    memcpy(team::next_note(room), &bytes, sizeof bytes);
+    team::MemberState& segment = entered.state;
+    const uint32_t sizes = segment.count + 1, published = segment.count + 2;
+    memcpy(team::next_inline_data(segment), &bytes, sizeof bytes);
     meet_here(entered);  // the sources are ready
     if (is_leader(entered)) {
-        std::vector<size_t> here(static_cast<size_t>(room.size()));
+        std::vector<size_t> here(static_cast<size_t>(segment.size()));
         for (size_t i = 0; i < here.size(); ++i)
-            memcpy(&here[i], room.note(static_cast<int>(i), sizes), sizeof here[i]);
+            memcpy(&here[i], segment.inline_data(static_cast<int>(i), sizes), sizeof here[i]);
         collecting.learn(here, alike);
-        // Nobody uses the notes of the step that comes: all have come to the one before it.
+        // Nobody uses the inline data of the step that comes: all have come to the one before it.
         int member = 0;
-        collecting.tell([&](const Told& told) { memcpy(room.note(member++, telling), &told, sizeof told); });
+        collecting.publish(
+            [&](const Told& told) { memcpy(segment.inline_data(member++, published), &told, sizeof told); });
     }
     meet_here(entered);
     Told told;
-    memcpy(&told, room.note(room.rank, telling), sizeof told);
+    memcpy(&told, segment.inline_data(segment.rank, published), sizeof told);
     if (told.any_long) {
         if (told.here_long)
             collecting.deliver(told, bytes);
         if (is_leader(entered))
-            collecting.await();
+            collecting.wait_at();
         meet_here(entered);
     }
     if (!is_leader(entered) && told.total != 0)
@@ -303,7 +304,7 @@ class Alltoall {
         });
         copy_here();
         for_other_members([&](int rank) { step_.done(rank); });
-        for_other_members([&](int rank) { step_.await(rank, 0); });
+        for_other_members([&](int rank) { step_.wait_at(rank, 0); });
     }
 
   private:

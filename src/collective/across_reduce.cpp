@@ -1,6 +1,6 @@
 // Reductions and scans of teams that span nodes (across.h).
 //
-// The one thread of each member; but for meeting, only leaders do anything, and they write the dest of the others here.
+// The one thread of each member; but for barrier, only leaders do anything, and they write the dest of the others here.
 #include "collective/across.h"
 #include "collective/step.h"
 
@@ -71,7 +71,7 @@ class Fold {
 };
 
 // Short ones: all leaders tell each other the sources of their members, and combine what there is.
-void by_telling(const Reduction& work) {
+void by_publishing(const Reduction& work) {
     const size_t bytes = work.nelems * work.element_bytes;
     const team::Span& span = work.span();
     std::vector<char> mine;
@@ -175,7 +175,7 @@ void run(Entered& entered, Kernel kernel, Kept kept, void* dest, const void* sou
     meet_here(entered);  // the sources are ready
     if (is_leader(entered)) {
         if (told)
-            by_telling(work);
+            by_publishing(work);
         else
             Chain(work).run();
     }

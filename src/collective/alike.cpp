@@ -35,39 +35,39 @@ base::CallText name_of(const base::Call& call) {
 
 }  // namespace
 
-Alike::Alike(const base::Call& call, const Shape& shape, Place place) : call_(call) {
+Alike::Alike(const base::Call& call, const Shape& shape, ShowPlace state) : call_(call) {
     const Shape::Argument shown[] = {shape.arguments[0],
                                      shape.arguments[1],
                                      shape.arguments[2],
                                      {"dest, from the start of its region,", symmetric_offset(shape.dest)},
                                      {"source, from the start of its region,", symmetric_offset(shape.source)}};
-    mine_ = {0, hash(call.function), place == Place::kShown ? base::describe(call) : name_of(call), {}};
+    mine_ = {0, hash(call.function), state == ShowPlace::kShown ? base::describe(call) : name_of(call), {}};
     for (size_t i = 0; i < std::size(shown); ++i) {
         names_[i] = shown[i].name;
         mine_.values[i] = shown[i].value;
     }
 }
 
-void Alike::show(team::Place& room) {
-    mine_.step = room.count + 1;
-    if (room.size() > 1)
-        memcpy(team::next_note(room), &mine_, sizeof mine_);
+void Alike::show(team::MemberState& state) {
+    mine_.step = state.count + 1;
+    if (state.size() > 1)
+        memcpy(team::next_inline_data(state), &mine_, sizeof mine_);
 }
 
-void Alike::compare_with(const team::Place& room, int rank) const {
-    if (rank == room.rank)
+void Alike::compare_with(const team::MemberState& state, int rank) const {
+    if (rank == state.rank)
         return;
     Shown theirs;
-    memcpy(&theirs, room.note(rank, mine_.step), sizeof theirs);
-    compare(theirs, theirs.step == mine_.step ? sizeof theirs : 0, room.members.pe(rank));
+    memcpy(&theirs, state.inline_data(rank, mine_.step), sizeof theirs);
+    compare(theirs, theirs.step == mine_.step ? sizeof theirs : 0, state.members.pe(rank));
 }
 
-void Alike::compare_with_all(const team::Place& room) const {
-    for (int rank = 0; rank < room.size(); ++rank) compare_with(room, rank);
+void Alike::compare_with_all(const team::MemberState& state) const {
+    for (int rank = 0; rank < state.size(); ++rank) compare_with(state, rank);
 }
 
-void Alike::compare_with_next(const team::Place& room) const {
-    compare_with(room, (room.rank + 1) % room.size());
+void Alike::compare_with_next(const team::MemberState& state) const {
+    compare_with(state, (state.rank + 1) % state.size());
 }
 
 void Alike::compare(const Shown& theirs, size_t bytes, int pe) const {
@@ -88,21 +88,21 @@ void Alike::compare(const Shown& theirs, size_t bytes, int pe) const {
 }
 
 void compare(Entered& entered, const Shape& shape) {
-    Alike mine(entered.call, shape, Alike::Place::kShown);
-    mine.show(entered.place);
-    team::meet(entered.call, entered.place);
-    mine.compare_with_all(entered.place);
+    Alike mine(entered.call, shape, Alike::ShowPlace::kShown);
+    mine.show(entered.state);
+    team::barrier(entered.call, entered.state);
+    mine.compare_with_all(entered.state);
     if (entered.team.span)
         compare_across(entered, mine);
 }
 
 void meet_alike(Entered& entered, const Shape& shape) {
-    Alike mine(entered.call, shape, Alike::Place::kNot);
-    mine.show(entered.place);
+    Alike mine(entered.call, shape, Alike::ShowPlace::kNot);
+    mine.show(entered.state);
     if (entered.team.span)
         return meet_across(entered, &mine);
-    team::meet(entered.call, entered.place);
-    mine.compare_with_next(entered.place);
+    team::barrier(entered.call, entered.state);
+    mine.compare_with_next(entered.state);
 }
 
 }  // namespace heddle::collective

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/tsan.h"
 #include "operations/check.h"
-#include "team/whereabouts.h"
+#include "team/deadlock.h"
 
 #include <array>
 #include <cstdio>
@@ -46,7 +46,8 @@ team::Team& require_active_set(const Call& call, const Group& group) {
         operations::require_symmetric(call.function, "pSync", group.psync, sizeof *group.psync, pe);
     team::Team* team = team::find_active_set(call.function, start, log_stride, size);
     if (!team) {
-        const team::RoomLimit limit = team::room_limit(team::part_on_this_node({start, 1 << log_stride, size}).count);
+        const team::SegmentLimit limit =
+            team::segment_limit(team::part_on_this_node({start, 1 << log_stride, size}).count);
         fatal(
             call.function,
             "no room for the active set PE_start %d, logPE_stride %d, PE_size %d: as many teams and active sets of %d "
@@ -83,24 +84,24 @@ void watch(bool several_threads) {
 
 void Entered::begin(const Shape& shape) {
     tsan::release();
-    if (crew.thread() == 0 &&
-        is_watched(kWatchThreads))  // one for all of a crew: it is here while any of them goes through a step
+    if (thread_group.thread() == 0 &&
+        is_watched(kWatchThreads))  // one for all of a thread group: it is here while any of them goes through a step
         take_team();
     if (base::settings.check)
-        crew.by_one([&] {
+        thread_group.by_one([&] {
             if (!progress::Fiber::current())  // this PE is elsewhere
-                team::enter_collective(call, place.room.index);
+                team::enter_collective(call, state.segment.index);
             compare(*this, shape);
         });
 }
 
 void Entered::end() {
     if (base::settings.check)
-        crew.by_one([] {
+        thread_group.by_one([] {
             if (!progress::Fiber::current())
                 team::leave_collective();
         });
-    if (crew.thread() == 0 && is_watched(kWatchThreads))
+    if (thread_group.thread() == 0 && is_watched(kWatchThreads))
         leave_team();
     tsan::acquire();
 }

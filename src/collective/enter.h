@@ -1,10 +1,10 @@
 // What every collective begins with: the team behind the handle, the threads of this PE that take part, and in a
-// checked run the comparison of what the members called with what. One thread per PE and team, or one crew.
+// checked run the comparison of what the members called with what. One thread per PE and team, or one thread group.
 #pragma once
 
 #include "base/settings.h"
 #include "collective/alike.h"
-#include "collective/crew.h"
+#include "collective/thread_group.h"
 #include "memory/symmetric.h"
 #include "team/team.h"
 
@@ -16,7 +16,7 @@ namespace heddle::collective {
 
 using base::Call;
 using team::Members;
-using team::Place;
+using team::MemberState;
 
 // Who takes part: a team, or the PEs of an active set (deprecated).
 struct Group {
@@ -26,7 +26,7 @@ struct Group {
         : is_active_set(true), start(from), log_stride(log), size(count), psync(sync_array) {}
 
     // The same with one thread.
-    Group alone() const {
+    Group single_threaded() const {
         Group group = *this;
         group.thread = 0;
         group.threads = 1;
@@ -54,11 +54,13 @@ inline bool spans_nodes(const Call& call, const Group& group) {
 // One thread of the group runs body(group of one thread), which is a collective, for all of its threads.
 template <class Body>
 int by_one_thread(const Call& call, const Group& group, Body body) {
-    Crew(call, team_of(call, group).crew, group.thread, group.threads).by_one([&] { body(group.alone()); });
+    ThreadGroup(call, team_of(call, group).thread_group, group.thread, group.threads).by_one([&] {
+        body(group.single_threaded());
+    });
     return 0;
 }
 
-// The meeting of a team that spans nodes (collective/across.h); alike: they compare, too.
+// The barrier of a team that spans nodes (collective/across.h); alike: they compare, too.
 void meet_across(Entered& entered, Alike* alike = nullptr);
 
 // What is watched at the start and the end of each collective of this PE; a bit each. No bit, no cost but the look.
@@ -87,22 +89,22 @@ class Entered {
 
     const Call& call;
     team::Team& team;
-    Place& place;  // among the members on this node, which are all where the team does not span nodes
-    const Crew crew;
+    MemberState& state;  // among the members on this node, which are all where the team does not span nodes
+    const ThreadGroup thread_group;
 
     int size() const { return team.members.size; }
     int rank() const { return team.rank; }
     int pe(int of_rank) const { return team.members.pe(of_rank); }
     // All members meet, with all their threads.
-    void meet() {
-        crew.by_one([&] { team.span ? meet_across(*this) : team::meet(call, place); });
+    void barrier() {
+        thread_group.by_one([&] { team.span ? meet_across(*this) : team::barrier(call, state); });
     }
-    // The same; prepare(), by one thread of each member, fills its note or letter before.
+    // The same; prepare(), by one thread of each member, fills its inline data or letter before.
     template <class Prepare>
     void meet_with(Prepare prepare) {
-        crew.by_one([&] {
+        thread_group.by_one([&] {
             prepare();
-            team::meet(call, place);
+            team::barrier(call, state);
         });
     }
 
@@ -110,8 +112,8 @@ class Entered {
     Entered(const Call& called, const Group& group, team::Team& of_group)
         : call(called),
           team(of_group),
-          place(of_group.place),
-          crew(called, of_group.crew, group.thread, group.threads) {
+          state(of_group.state),
+          thread_group(called, of_group.thread_group, group.thread, group.threads) {
         if (of_group.sequence)  // what was posted before comes first
             of_group.sequence->wait(called.function);
     }

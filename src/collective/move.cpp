@@ -20,7 +20,7 @@ Shape shape_of(size_t nelems, const void* dest, const void* source) {
     return {{{"nelems", static_cast<int64_t>(nelems)}}, dest, source};
 }
 
-// Each member's part, of the same size, in a note or a letter, to all: reads them into dest in order of rank.
+// Each member's part, of the same size, in an inline data or a letter, to all: reads them into dest in order of rank.
 template <class PartOf>
 void read_parts(const Entered& entered, const Copier& copy, char* dest, size_t bytes, PartOf part_of) {
     for (int rank = 0; rank < entered.size(); ++rank)
@@ -36,7 +36,7 @@ void from_next(const Entered& entered, Visit visit) {
 // dest of all, at offset, receives this member's part; each thread moves its share.
 void push_to_all(const Entered& entered, const Copier& copy, const Buffer& dest, size_t offset, const char* from,
                  size_t bytes) {
-    const Crew::Share share = entered.crew.share_of(bytes, kLineBytes);
+    const ThreadGroup::Share share = entered.thread_group.share_of(bytes, kLineBytes);
     from_next(entered, [&](int rank) {
         copy(dest.on(entered.pe(rank)) + offset + share.begin, from + share.begin, share.size());
     });
@@ -61,7 +61,7 @@ int broadcast(const Call& call, const Group& group, void* dest, const void* sour
     Shape shape = shape_of(nelems, dest, source);
     shape.arguments[1] = {"PE_root", root};
     Entered entered(call, group, shape);
-    Place& place = entered.place;
+    MemberState& state = entered.state;
     if (root < 0 || root >= entered.size())
         base::fatal(call.function, "PE_root %d is out of range: the team has PEs 0 to %d", root, entered.size() - 1);
     const Buffer to(call, "dest", dest, bytes), from(call, "source", source, bytes);
@@ -72,34 +72,34 @@ int broadcast(const Call& call, const Group& group, void* dest, const void* sour
     }
     const bool is_root = entered.rank() == root;
     const Algorithm algorithm = select(Operation::kBroadcast, bytes, entered.size());
-    const Crew::Share share = entered.crew.share_of(bytes, kLineBytes);
+    const ThreadGroup::Share share = entered.thread_group.share_of(bytes, kLineBytes);
     char* const mine = static_cast<char*>(dest) + share.begin;
     const Copier copy(bytes * (static_cast<size_t>(entered.size()) + 1));
 
     uint32_t step = 0;
-    entered.crew.by_one([&] {
-        step = team::begin_telling(call, place);
+    entered.thread_group.by_one([&] {
+        step = team::begin_publish(call, state);
         if (!is_root)
-            return team::hear(call, place, root, step);
-        if (algorithm == Algorithm::kNote)
-            copy(place.note(root, step), static_cast<const char*>(source), bytes);
+            return team::await(call, state, root, step);
+        if (algorithm == Algorithm::kInline)
+            copy(state.inline_data(root, step), static_cast<const char*>(source), bytes);
         else if (algorithm == Algorithm::kPush)
             from_next(entered, [&](int rank) {
                 if (rank != root)
                     copy(to.on(entered.pe(rank)), static_cast<const char*>(source), bytes);
             });
-        team::tell(place, step);
+        team::publish(state, step);
     });
     if (is_root) {
         if (!group.is_active_set)
             copy(mine, static_cast<const char*>(source) + share.begin, share.size());
-    } else if (algorithm == Algorithm::kNote) {
-        copy(mine, place.note(root, step), bytes);
+    } else if (algorithm == Algorithm::kInline) {
+        copy(mine, state.inline_data(root, step), bytes);
     } else if (algorithm == Algorithm::kPull) {
         copy(mine, from.on(entered.pe(root)) + share.begin, share.size());
     }
     if (algorithm == Algorithm::kPull)
-        entered.meet();  // the root's source has been read
+        entered.barrier();  // the root's source has been read
     return 0;
 }
 
@@ -108,50 +108,50 @@ int collect(const Call& call, const Group& group, void* dest, const void* source
         return by_one_thread(
             call, group, [=, &call](const Group& alone) { collect(call, alone, dest, source, nelems, element_bytes); });
     Entered entered(call, group, Shape{{}, dest, source});
-    Place& place = entered.place;
+    MemberState& state = entered.state;
     const size_t bytes = extent(call.function, nelems, element_bytes);
     const Buffer from(call, "source", source, bytes);
     if (entered.team.span) {
         across::collect(entered, dest, source, bytes, false);
         return 0;
     }
-    const auto by_mail = [&](size_t part) {
-        return select(Operation::kCollect, part, entered.size()) == Algorithm::kMail;
+    const auto by_bounce = [&](size_t part) {
+        return select(Operation::kCollect, part, entered.size()) == Algorithm::kBounce;
     };
 
-    const uint32_t step = place.count + 1;
+    const uint32_t step = state.count + 1;
     entered.meet_with([&] {
-        memcpy(team::next_note(place), &bytes, sizeof bytes);
-        char* const letter = team::next_letter(place);
-        if (by_mail(bytes) && bytes != 0)
-            memcpy(letter, source, bytes);
+        memcpy(team::next_inline_data(state), &bytes, sizeof bytes);
+        char* const bounced = team::next_bounce(state);
+        if (by_bounce(bytes) && bytes != 0)
+            memcpy(bounced, source, bytes);
     });
 
     size_t total = 0, before_me = 0;
-    bool all_by_mail = true;
+    bool all_by_bounce = true;
     const auto part_bytes = [&](int rank) {
         size_t part;
-        memcpy(&part, place.note(rank, step), sizeof part);
+        memcpy(&part, state.inline_data(rank, step), sizeof part);
         return part;
     };
     for (int rank = 0; rank < entered.size(); ++rank) {
         if (rank == entered.rank())
             before_me = total;
         total += part_bytes(rank);
-        all_by_mail &= by_mail(part_bytes(rank));
+        all_by_bounce &= by_bounce(part_bytes(rank));
     }
     const Buffer to(call, "dest", dest, total);
     const Copier copy(total * (static_cast<size_t>(entered.size()) + 1));
-    entered.crew.by_one([&] {
+    entered.thread_group.by_one([&] {
         char* at = static_cast<char*>(dest);
         for (int rank = 0; rank < entered.size(); at += part_bytes(rank), ++rank)
-            if (by_mail(part_bytes(rank)))
-                copy(at, place.letter(rank), part_bytes(rank));
+            if (by_bounce(part_bytes(rank)))
+                copy(at, state.bounced(rank), part_bytes(rank));
     });
-    if (!by_mail(bytes))
+    if (!by_bounce(bytes))
         push_to_all(entered, copy, to, before_me, static_cast<const char*>(source), bytes);
-    if (!all_by_mail)
-        entered.meet();
+    if (!all_by_bounce)
+        entered.barrier();
     return 0;
 }
 
@@ -163,7 +163,7 @@ int fcollect(const Call& call, const Group& group, void* dest, const void* sourc
             fcollect(call, alone, dest, source, nelems, element_bytes);
         });
     Entered entered(call, group, shape_of(nelems, dest, source));
-    Place& place = entered.place;
+    MemberState& state = entered.state;
     const size_t total = extent(call.function, bytes, static_cast<size_t>(entered.size()));
     const Buffer to(call, "dest", dest, total), from(call, "source", source, bytes);
     if (entered.team.span) {
@@ -173,22 +173,22 @@ int fcollect(const Call& call, const Group& group, void* dest, const void* sourc
     const Copier copy((total + bytes) * static_cast<size_t>(entered.size()));
     const char* const mine = static_cast<const char*>(source);
     char* const all = static_cast<char*>(dest);
-    const uint32_t step = place.count + 1;
+    const uint32_t step = state.count + 1;
     switch (select(Operation::kFcollect, bytes, entered.size())) {
-        case Algorithm::kNote:
-            copy(team::next_note(place), mine, bytes);
-            entered.meet();
-            read_parts(entered, copy, all, bytes, [&](int rank) { return place.note(rank, step); });
+        case Algorithm::kInline:
+            copy(team::next_inline_data(state), mine, bytes);
+            entered.barrier();
+            read_parts(entered, copy, all, bytes, [&](int rank) { return state.inline_data(rank, step); });
             break;
-        case Algorithm::kMail:
-            copy(team::next_letter(place), mine, bytes);
-            entered.meet();
-            read_parts(entered, copy, all, bytes, [&](int rank) { return place.letter(rank); });
+        case Algorithm::kBounce:
+            copy(team::next_bounce(state), mine, bytes);
+            entered.barrier();
+            read_parts(entered, copy, all, bytes, [&](int rank) { return state.bounced(rank); });
             break;
         default:
-            entered.crew.gather();  // the source is ready
+            entered.thread_group.gather();  // the source is ready
             push_to_all(entered, copy, to, static_cast<size_t>(entered.rank()) * bytes, mine, bytes);
-            entered.meet();
+            entered.barrier();
     }
     return 0;
 }
@@ -203,7 +203,7 @@ int alltoall(const Call& call, const Group& group, void* dest, const void* sourc
             alltoall(call, alone, dest, source, nelems, element_bytes);
         });
     Entered entered(call, group, shape_of(nelems, dest, source));
-    Place& place = entered.place;
+    MemberState& state = entered.state;
     const size_t total = all_blocks(entered.size());
     const Buffer to(call, "dest", dest, total), from(call, "source", source, total);
     if (entered.team.span) {
@@ -214,26 +214,26 @@ int alltoall(const Call& call, const Group& group, void* dest, const void* sourc
     const char* const mine = static_cast<const char*>(source);
     char* const all = static_cast<char*>(dest);
     const size_t my_block = static_cast<size_t>(entered.rank()) * bytes;
-    const Crew::Share share = entered.crew.share_of(bytes, kLineBytes);
-    const uint32_t step = place.count + 1;
+    const ThreadGroup::Share share = entered.thread_group.share_of(bytes, kLineBytes);
+    const uint32_t step = state.count + 1;
     switch (select(Operation::kAlltoall, total, entered.size())) {
-        case Algorithm::kNote:
-            copy(team::next_note(place), mine, total);
-            entered.meet();
-            read_parts(entered, copy, all, bytes, [&](int rank) { return place.note(rank, step) + my_block; });
+        case Algorithm::kInline:
+            copy(team::next_inline_data(state), mine, total);
+            entered.barrier();
+            read_parts(entered, copy, all, bytes, [&](int rank) { return state.inline_data(rank, step) + my_block; });
             break;
-        case Algorithm::kMail:
-            copy(team::next_letter(place), mine, total);
-            entered.meet();
-            read_parts(entered, copy, all, bytes, [&](int rank) { return place.letter(rank) + my_block; });
+        case Algorithm::kBounce:
+            copy(team::next_bounce(state), mine, total);
+            entered.barrier();
+            read_parts(entered, copy, all, bytes, [&](int rank) { return state.bounced(rank) + my_block; });
             break;
         default:
-            entered.crew.gather();  // the source is ready
+            entered.thread_group.gather();  // the source is ready
             from_next(entered, [&](int rank) {
                 copy(to.on(entered.pe(rank)) + my_block + share.begin,
                      mine + static_cast<size_t>(rank) * bytes + share.begin, share.size());
             });
-            entered.meet();
+            entered.barrier();
     }
     return 0;
 }
@@ -265,7 +265,7 @@ int alltoalls(const Call& call, const Group& group, void* dest, const void* sour
                          static_cast<const char*>(source) + static_cast<size_t>(rank) * nelems * from_step, to_step,
                          from_step, nelems, element_bytes);
     });
-    entered.meet();
+    entered.barrier();
     return 0;
 }
 

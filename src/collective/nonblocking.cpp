@@ -21,9 +21,10 @@ progress::Sequence& sequence_of(team::Team& team) {
 // of its own thread: waking another would cost more.
 void leave_to_background(const team::Team& team, size_t bytes) {
     constexpr size_t kShortBytes = 16 * 1024;
-    if (team.place.size() == 1)
+    if (team.state.size() == 1)
         return;
-    const bool is_short = bytes <= kShortBytes && team.place.way != team::Way::kDissemination &&
+    const bool is_short = bytes <= kShortBytes &&
+                          team.state.barrier_algorithm != team::BarrierAlgorithm::kDissemination &&
                           team.sequence->under_way() == 1 && !team.span && !base::settings.check;
     if (!is_short)
         progress::engine->engage(!team.span);

@@ -38,36 +38,36 @@ size_t line_of(const Work& work) {
 
 // The elements of the slice that this thread of this member does for all: whole cache lines, so that no two write to
 // one.
-Crew::Share slice_of(const Work& work) {
+ThreadGroup::Share slice_of(const Work& work) {
     const size_t line = line_of(work);
     const size_t size = static_cast<size_t>(work.entered.size()), rank = static_cast<size_t>(work.entered.rank());
     const size_t each = (work.nelems / size + line) / line * line;
     const size_t begin = std::min(work.nelems, rank * each), end = std::min(work.nelems, (rank + 1) * each);
-    const Crew::Share share = work.entered.crew.share_of(end - begin, line);
+    const ThreadGroup::Share share = work.entered.thread_group.share_of(end - begin, line);
     return {begin + share.begin, begin + share.end};
 }
 
 // Calls body(first element, number of elements) for each block of this member's slice.
 template <class Body>
 void for_blocks(const Work& work, Body body) {
-    const Crew::Share slice = slice_of(work);
+    const ThreadGroup::Share slice = slice_of(work);
     const size_t block = kBlockBytes / work.element_bytes;
     for (size_t at = slice.begin; at < slice.end; at += block) body(at, std::min(block, slice.end - at));
 }
 
-// This member's source, in a note or a letter for all; behind it parts(rank) is each member's.
+// This member's source, in an inline data or a letter for all; behind it parts(rank) is each member's.
 template <class Finish>
-void by_mail(const Work& work, const void* source, Finish finish) {
+void by_bounce(const Work& work, const void* source, Finish finish) {
     Entered& entered = work.entered;
-    Place& place = entered.place;
+    MemberState& state = entered.state;
     const size_t bytes = work.bytes();
-    const bool short_enough = bytes <= team::kNoteBytes;
-    char* const mine = short_enough ? team::next_note(place) : team::next_letter(place);
+    const bool short_enough = bytes <= team::kInlineBytes;
+    char* const mine = short_enough ? team::next_inline_data(state) : team::next_bounce(state);
     if (bytes != 0)
         memcpy(mine, source, bytes);
-    const uint32_t step = place.count + 1;
-    entered.meet();
-    finish([&](int rank) -> const char* { return short_enough ? place.note(rank, step) : place.letter(rank); });
+    const uint32_t step = state.count + 1;
+    entered.barrier();
+    finish([&](int rank) -> const char* { return short_enough ? state.inline_data(rank, step) : state.bounced(rank); });
 }
 
 // dest = the parts of members 0 to last, combined in that order.
@@ -81,15 +81,16 @@ void combine_parts(const Work& work, char* dest, int last, Parts parts) {
     for (int rank = 2; rank <= last; ++rank) work.kernel(dest, dest, parts(rank), work.nelems);
 }
 
-// sum = sum and the notes of members first to last, in that order; the notes alone where sum begins with them.
+// sum = sum and the inline data of members first to last, in that order; the inline data alone where sum begins with
+// them.
 void add_notes(const Work& work, char* sum, bool begins, int first, int last, uint32_t step) {
-    Place& place = work.entered.place;
+    MemberState& state = work.entered.state;
     for (int rank = first; rank <= last; ++rank) {
-        team::hear(work.entered.call, place, rank, step);
+        team::await(work.entered.call, state, rank, step);
         if (begins && rank == first)
-            memcpy(sum, place.note(rank, step), work.bytes());
+            memcpy(sum, state.inline_data(rank, step), work.bytes());
         else
-            work.kernel(sum, sum, place.note(rank, step), work.nelems);
+            work.kernel(sum, sum, state.inline_data(rank, step), work.nelems);
     }
 }
 
@@ -100,53 +101,53 @@ constexpr int kBlock = 16;
 // block, behind the sum that the block's first member tells, which has it from the block before. The order is that of
 // the members, and each hears at most kBlock + 1 others.
 void sum_before(const Work& work, char* before, uint32_t step) {
-    Place& place = work.entered.place;
-    const int me = place.rank, first = me / kBlock * kBlock;
-    if (place.size() <= kBlock)
+    MemberState& state = work.entered.state;
+    const int me = state.rank, first = me / kBlock * kBlock;
+    if (state.size() <= kBlock)
         return add_notes(work, before, true, 0, me - 1, step);
-    const uint32_t sums = team::begin_telling(work.entered.call, place);
-    const auto hear_sum = [&](int rank) {
-        team::hear(work.entered.call, place, rank, sums);
-        memcpy(before, place.note(rank, sums), work.bytes());
+    const uint32_t sums = team::begin_publish(work.entered.call, state);
+    const auto await_sum = [&](int rank) {
+        team::await(work.entered.call, state, rank, sums);
+        memcpy(before, state.inline_data(rank, sums), work.bytes());
     };
     if (me != first) {
         if (first != 0)
-            hear_sum(first);
+            await_sum(first);
         add_notes(work, before, first == 0, first, me - 1, step);
     } else if (me != 0) {
         const int last_first = first - kBlock;
         if (last_first != 0)
-            hear_sum(last_first);
+            await_sum(last_first);
         add_notes(work, before, last_first == 0, last_first, me - 1, step);
-        memcpy(place.note(me, sums), before, work.bytes());
-        team::tell(place, sums);
+        memcpy(state.inline_data(me, sums), before, work.bytes());
+        team::publish(state, sums);
     }
 }
 
-// A prefix sum of at most kNoteBytes, in tellings: nobody waits for the members behind it. Where PEs share cores each
-// adds to the sum that the member before it tells, which is the least work; where the chain would be the delay, each
-// tells its source, and adds up those before it in the same order.
-void scan_by_telling(const Work& work, Prefix prefix, char* dest, const void* source) {
+// A prefix sum of at most kInlineBytes, in publish steps: nobody waits for the members behind it. Where PEs share cores
+// each adds to the sum that the member before it tells, which is the least work; where the chain would be the delay,
+// each tells its source, and adds up those before it in the same order.
+void scan_by_publishing(const Work& work, Prefix prefix, char* dest, const void* source) {
     const Call& call = work.entered.call;
-    Place& place = work.entered.place;
-    const uint32_t step = team::begin_telling(call, place, !team::is_crowded() && place.size() > kBlock ? 1 : 0);
-    char* const mine = place.note(place.rank, step);
-    alignas(16) char before[team::kNoteBytes];  // the sum of the members before this one
+    MemberState& state = work.entered.state;
+    const uint32_t step = team::begin_publish(call, state, !team::is_oversubscribed() && state.size() > kBlock ? 1 : 0);
+    char* const mine = state.inline_data(state.rank, step);
+    alignas(16) char before[team::kInlineBytes];  // the sum of the members before this one
     memset(before, 0, work.bytes());
-    if (team::is_crowded() && place.rank > 0) {
-        team::hear(call, place, place.rank - 1, step);
-        memcpy(before, place.note(place.rank - 1, step), work.bytes());
+    if (team::is_oversubscribed() && state.rank > 0) {
+        team::await(call, state, state.rank - 1, step);
+        memcpy(before, state.inline_data(state.rank - 1, step), work.bytes());
         work.kernel(mine, before, source, work.nelems);
-        team::tell(place, step);
+        team::publish(state, step);
     } else {
         memcpy(mine, source, work.bytes());
-        team::tell(place, step);
-        if (!team::is_crowded())
+        team::publish(state, step);
+        if (!team::is_oversubscribed())
             sum_before(work, before, step);
     }
     if (prefix == Prefix::kExclusive)
         memcpy(dest, before, work.bytes());
-    else if (place.rank == 0)
+    else if (state.rank == 0)
         memmove(dest, source, work.bytes());
     else
         work.kernel(dest, before, source, work.nelems);
@@ -191,24 +192,24 @@ void scan_slice(const Work& work, Prefix prefix) {
 
 // The result of a team of one. In place there is nothing to do; otherwise no thread's share overlaps another's.
 void copy_share(const Work& work) {
-    const Crew::Share share = work.entered.crew.share_of(work.nelems, line_of(work));
+    const ThreadGroup::Share share = work.entered.thread_group.share_of(work.nelems, line_of(work));
     if (!work.in_place)
         memmove(work.dest(0, share.begin), work.source(0, share.begin), share.size() * work.element_bytes);
 }
 
 // The algorithm for what `bytes` among `size` members are to be reduced.
 Algorithm algorithm_for(Operation operation, size_t bytes, int size) {
-    return bytes == 0 ? Algorithm::kMail : select(operation, bytes, size);
+    return bytes == 0 ? Algorithm::kBounce : select(operation, bytes, size);
 }
 
 // True for several threads whom one had better do it for: where there are no slices to share.
 bool is_for_one_thread(const Call& call, const Group& group, Operation operation, size_t nelems, size_t element_bytes) {
     return group.threads > 1 && (spans_nodes(call, group) ||
                                  algorithm_for(operation, operations::extent(call.function, nelems, element_bytes),
-                                               team_of(call, group).members.size) != Algorithm::kSlices);
+                                               team_of(call, group).members.size) != Algorithm::kSliced);
 }
 
-// Enters, and runs alone(work) for a team of one, slices(work) between two meetings, or short_way(work, algorithm),
+// Enters, and runs alone(work) for a team of one, slices(work) between two barriers, or short_way(work, algorithm),
 // which one thread does; or far_way(work), by one thread too, for a team that spans nodes.
 template <class Alone, class FarWay, class ShortWay, class Slices>
 int run(const Call& call, const Group& group, Operation operation, const char* count_name, Op op, Kind kind, void* dest,
@@ -229,19 +230,19 @@ int run(const Call& call, const Group& group, Operation operation, const char* c
         return 0;
     }
     if (entered.size() == 1) {
-        entered.crew.gather();  // the source is ready
+        entered.thread_group.gather();  // the source is ready
         if (bytes != 0)
             alone(work);
-        entered.crew.gather();  // all shares are done
+        entered.thread_group.gather();  // all shares are done
         return 0;
     }
     const Algorithm algorithm = algorithm_for(operation, bytes, entered.size());
-    if (algorithm != Algorithm::kSlices) {
+    if (algorithm != Algorithm::kSliced) {
         short_way(work, algorithm);
     } else {
-        entered.meet();  // all sources are ready
+        entered.barrier();  // all sources are ready
         slices(work);
-        entered.meet();  // all slices are done
+        entered.barrier();  // all slices are done
     }
     return 0;
 }
@@ -258,7 +259,7 @@ int reduce(const Call& call, const Group& group, Op op, Kind kind, void* dest, c
         call, group, Operation::kReduce, "nreduce", op, kind, dest, source, nelems, element_bytes, copy_share,
         [&](const Work& work) { across::reduce(work.entered, work.kernel, dest, source, nelems, element_bytes); },
         [&](const Work& work, Algorithm) {
-            by_mail(work, source, [&](auto parts) {
+            by_bounce(work, source, [&](auto parts) {
                 if (nelems != 0)
                     combine_parts(work, static_cast<char*>(dest), work.entered.size() - 1, parts);
             });
@@ -281,9 +282,9 @@ int scan(const Call& call, const Group& group, Prefix prefix, Kind kind, void* d
             across::scan(work.entered, work.kernel, prefix == Prefix::kInclusive, dest, source, nelems, element_bytes);
         },
         [&](const Work& work, Algorithm algorithm) {
-            if (algorithm == Algorithm::kNote)
-                return scan_by_telling(work, prefix, static_cast<char*>(dest), source);
-            by_mail(work, source, [&](auto parts) {
+            if (algorithm == Algorithm::kInline)
+                return scan_by_publishing(work, prefix, static_cast<char*>(dest), source);
+            by_bounce(work, source, [&](auto parts) {
                 const int last = work.entered.rank() - (prefix == Prefix::kExclusive);
                 if (nelems == 0)
                     return;

@@ -1,7 +1,7 @@
 #include "collective/select.h"
 
 #include "base/settings.h"
-#include "team/room.h"
+#include "team/team_segment.h"
 
 #include <climits>
 #include <cstdint>
@@ -21,30 +21,30 @@ struct Row {
 };
 constexpr size_t kAny = SIZE_MAX;
 constexpr int kAll = INT_MAX;
-constexpr size_t kNoteSize = team::kNoteBytes, kMailSize = team::kMailBytes;
+constexpr size_t kInlineSize = team::kInlineBytes, kBounceSize = team::kBounceBytes;
 constexpr int kMostRows = 4;
 
-// For members that have a core each, and for members that share cores (where a meeting costs context switches, and
-// copying twice is cheaper than meeting twice). Measured on a 2-core Zen 5 machine with 2 and 8 PEs.
+// For members that have a core each, and for members that share cores (where a barrier costs context switches, and
+// copying twice is cheaper than barrier twice). Measured on a 2-core Zen 5 machine with 2 and 8 PEs.
 struct Choice {
     Row alone[kMostRows];
-    Row crowded[kMostRows];
+    Row oversubscribed[kMostRows];
 };
 constexpr Choice kTable[] = {
     // kBroadcast
-    {{{kAll, kNoteSize, kNote}, {2, 16384, kPush}, {kAll, 4096, kPush}, {kAll, kAny, kPull}},
+    {{{kAll, kInlineSize, kInline}, {2, 16384, kPush}, {kAll, 4096, kPush}, {kAll, kAny, kPull}},
      {{kAll, 524288, kPush}, {kAll, kAny, kPull}}},
     // kCollect
-    {{{kAll, 1024, kMail}, {kAll, kAny, kPush}}, {{kAll, kMailSize, kMail}, {kAll, kAny, kPush}}},
+    {{{kAll, 1024, kBounce}, {kAll, kAny, kPush}}, {{kAll, kBounceSize, kBounce}, {kAll, kAny, kPush}}},
     // kFcollect
-    {{{kAll, kNoteSize, kNote}, {kAll, kAny, kPush}}, {{kAll, kNoteSize, kNote}, {kAll, kAny, kPush}}},
+    {{{kAll, kInlineSize, kInline}, {kAll, kAny, kPush}}, {{kAll, kInlineSize, kInline}, {kAll, kAny, kPush}}},
     // kAlltoall
-    {{{kAll, kNoteSize, kNote}, {kAll, kAny, kPush}}, {{kAll, kNoteSize, kNote}, {kAll, kAny, kPush}}},
+    {{{kAll, kInlineSize, kInline}, {kAll, kAny, kPush}}, {{kAll, kInlineSize, kInline}, {kAll, kAny, kPush}}},
     // kReduce
-    {{{kAll, 2048, kMail}, {kAll, kAny, kSlices}}, {{kAll, 4096, kMail}, {kAll, kAny, kSlices}}},
+    {{{kAll, 2048, kBounce}, {kAll, kAny, kSliced}}, {{kAll, 4096, kBounce}, {kAll, kAny, kSliced}}},
     // kScan
-    {{{kAll, kNoteSize, kNote}, {kAll, 2048, kMail}, {kAll, kAny, kSlices}},
-     {{kAll, kNoteSize, kNote}, {kAll, kMailSize, kMail}, {kAll, kAny, kSlices}}},
+    {{{kAll, kInlineSize, kInline}, {kAll, 2048, kBounce}, {kAll, kAny, kSliced}},
+     {{kAll, kInlineSize, kInline}, {kAll, kBounceSize, kBounce}, {kAll, kAny, kSliced}}},
 };
 static_assert(sizeof kTable / sizeof kTable[0] == static_cast<size_t>(Operation::kScan) + 1);
 
@@ -59,23 +59,23 @@ bool forced(Operation operation, Algorithm* algorithm) {
     const base::Settings& settings = base::settings;
     switch (operation) {
         case Operation::kBroadcast:
-            return pick(settings.broadcast, {kNote, kPush, kPull});
+            return pick(settings.broadcast, {kInline, kPush, kPull});
         case Operation::kCollect:
-            return pick(settings.collect, {kMail, kPush});
+            return pick(settings.collect, {kBounce, kPush});
         case Operation::kFcollect:
-            return pick(settings.fcollect, {kNote, kMail, kPush});
+            return pick(settings.fcollect, {kInline, kBounce, kPush});
         case Operation::kAlltoall:
-            return pick(settings.alltoall, {kNote, kMail, kPush});
+            return pick(settings.alltoall, {kInline, kBounce, kPush});
         case Operation::kReduce:
-            return pick(settings.reduce, {kMail, kSlices});
+            return pick(settings.reduce, {kBounce, kSliced});
         case Operation::kScan:
-            return pick(settings.scan, {kNote, kMail, kSlices});
+            return pick(settings.scan, {kInline, kBounce, kSliced});
     }
     return false;
 }
 
 bool fits(Algorithm algorithm, size_t bytes) {
-    return algorithm == kNote ? bytes <= team::kNoteBytes : algorithm != kMail || bytes <= team::kMailBytes;
+    return algorithm == kInline ? bytes <= team::kInlineBytes : algorithm != kBounce || bytes <= team::kBounceBytes;
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ Algorithm select(Operation operation, size_t bytes, int size) {
     if (forced(operation, &algorithm) && fits(algorithm, bytes))
         return algorithm;
     const Choice& choice = kTable[static_cast<size_t>(operation)];
-    const Row* row = team::is_crowded() ? choice.crowded : choice.alone;
+    const Row* row = team::is_oversubscribed() ? choice.oversubscribed : choice.alone;
     while (size > row->members || bytes > row->bytes) ++row;  // the last row of each holds for all
     return row->algorithm;
 }

@@ -40,7 +40,7 @@ class Step {
     void put(int to_rank, void* dest, const void* source, size_t bytes) const;
     void deliver(int to_rank, uint32_t round, void* dest, const void* source, size_t bytes) const;
     // Waits for what a member delivers.
-    void await(int from_rank, uint32_t round) const { read(from_rank, round, nullptr, 0); }
+    void wait_at(int from_rank, uint32_t round) const { read(from_rank, round, nullptr, 0); }
     // What was put or delivered may be overwritten here.
     void done(int to_rank) const;
 
@@ -59,7 +59,7 @@ class Step {
 };
 
 inline bool is_leader(const Entered& entered) {
-    return entered.place.rank == 0;
+    return entered.state.rank == 0;
 }
 
 inline int leader_here(const Entered& entered) {
@@ -68,7 +68,7 @@ inline int leader_here(const Entered& entered) {
 }
 
 inline void meet_here(Entered& entered) {
-    team::meet(entered.call, entered.place);
+    team::barrier(entered.call, entered.state);
 }
 
 // The same object on another member of this node.

@@ -6,11 +6,11 @@
 namespace heddle::collective {
 
 void sync_all(const Call& call) {
-    Entered(call, SHMEM_TEAM_WORLD, {}).meet();
+    Entered(call, SHMEM_TEAM_WORLD, {}).barrier();
 }
 
 void barrier_all(const Call& call) {
-    // The quiet: on-node operations are stores, and all PEs see behind a meeting what each had stored before it; only
+    // The quiet: on-node operations are stores, and all PEs see behind a barrier what each had stored before it; only
     // transfers that another thread carries out are to be waited for.
     operations::require_running(call.function);
     operations::settle_if_any(call.function, SHMEM_CTX_DEFAULT);
@@ -25,7 +25,7 @@ void barrier_all_alike(const Call& call, const Shape& shape) {
 }
 
 int sync(const Call& call, const Group& group) {
-    Entered(call, group, {}).meet();
+    Entered(call, group, {}).barrier();
     return 0;
 }
 

@@ -13,7 +13,7 @@ void barrier_all(const Call& call);
 // same number of steps.
 void barrier_all_alike(const Call& call, const Shape& shape);
 
-// The last meeting of a world that spans nodes, none of whose PEs on this one is in anything else any more. *first: the
+// The last barrier of a world that spans nodes, none of whose PEs on this one is in anything else any more. *first: the
 // lowest of the numbers that PEs bring along. False when another node's PEs met in another collective.
 bool part(const Call& call, int32_t* first);
 

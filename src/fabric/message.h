@@ -17,8 +17,8 @@ enum class MessageKind : uint32_t {
     kLargeData,   // large, but for those that are kept. position: of the kLarge record
     kLargeReply,  // likewise. position: number of the return
     kPulse,       // position: 0, or 1 more than the number of a PE that is lost, with kHasLeft when that has left by
-             // shmem_finalize, which the sender itself may be; count: milliseconds for which the sender may be silent;
-             // complete: the rails that are lost, a bit each; body: name of its host
+    // shmem_finalize, which the sender itself may be; count: milliseconds for which the sender may be silent;
+    // complete: the rails that are lost, a bit each; body: name of its host
 };
 constexpr uint64_t kHasLeft = uint64_t{1} << 63;
 constexpr uint32_t kMessageKinds = 7;

@@ -152,14 +152,14 @@ void Network::open_wires(Rail& rail, int count) {
 
 bool Network::prepare_service(char* error, size_t error_bytes) {
     lane_table_ = make_table<Lane>(kMostLanes);
-    wakeup_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    wakeup_descriptor_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     descriptors_ = epoll_create1(EPOLL_CLOEXEC);
-    if (!lane_table_ || wakeup_ < 0 || descriptors_ < 0) {
+    if (!lane_table_ || wakeup_descriptor_ < 0 || descriptors_ < 0) {
         snprintf(error, error_bytes, "cannot prepare the service thread: %s", strerror(errno));
         return false;
     }
     epoll_event event = {EPOLLIN, {.u32 = kWakeup}};
-    epoll_ctl(descriptors_, EPOLL_CTL_ADD, wakeup_, &event);
+    epoll_ctl(descriptors_, EPOLL_CTL_ADD, wakeup_descriptor_, &event);
     return true;
 }
 
@@ -219,8 +219,8 @@ Network::~Network() {
     if (lane_table_)
         os::unmap(lane_table_, table_bytes(kMostLanes));
     rails_.clear();
-    if (wakeup_ >= 0)
-        ::close(wakeup_);
+    if (wakeup_descriptor_ >= 0)
+        ::close(wakeup_descriptor_);
     if (descriptors_ >= 0)
         ::close(descriptors_);
 }
@@ -357,7 +357,7 @@ void Network::stop() {
     stopping_.store(true, std::memory_order_release);  // pairs with serve
     wake_up();
     pthread_join(service_, nullptr);
-    clear_wakeup();
+    clear_wakeup_descriptor();
     serving_ = false;
 }
 
@@ -373,7 +373,7 @@ void Network::set_service(Service service) {
 
 void Network::wake_up() {
     const uint64_t one = 1;
-    if (write(wakeup_, &one, sizeof one) < 0 && errno != EAGAIN)
+    if (write(wakeup_descriptor_, &one, sizeof one) < 0 && errno != EAGAIN)
         base::report("network", "the service thread's descriptor: %s", strerror(errno));
 }
 
@@ -396,18 +396,18 @@ bool Network::keeps_away(uint32_t* seen, uint64_t* nap_ns) {
 }
 
 void Network::wait_for_pulses() {
-    pollfd sources[1 + kMostRails] = {{wakeup_, POLLIN, 0}};
+    pollfd sources[1 + kMostRails] = {{wakeup_descriptor_, POLLIN, 0}};
     nfds_t count = 1;
     for (const auto& rail : rails_)
         if (rail->pulse_wire && rail->pulse_wire->arm())
             sources[count++] = {api_->descriptor(rail->surroundings.transport, rail->pulse_wire->number()), POLLIN, 0};
     if (::poll(sources, count, longest_sleep()) > 0 && sources[0].revents != 0)
-        clear_wakeup();
+        clear_wakeup_descriptor();
 }
 
-void Network::clear_wakeup() {
+void Network::clear_wakeup_descriptor() {
     uint64_t count;
-    if (read(wakeup_, &count, sizeof count) < 0 && errno != EAGAIN)
+    if (read(wakeup_descriptor_, &count, sizeof count) < 0 && errno != EAGAIN)
         base::report("network", "the service thread's descriptor: %s", strerror(errno));
 }
 
@@ -443,7 +443,7 @@ void Network::serve() {
         } else if (!arm()) {
             os::sleep_ns(kServiceNapNs);  // another thread polls, or something has come
         } else if (epoll_wait(descriptors_, &event, 1, longest_sleep()) == 1 && event.data.u32 == kWakeup) {
-            clear_wakeup();
+            clear_wakeup_descriptor();
         }
     }
 }

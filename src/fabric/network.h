@@ -107,7 +107,7 @@ class Network {
     void wait_for_pulses();
     int longest_sleep() const;
     void wake_up();
-    void clear_wakeup();
+    void clear_wakeup_descriptor();
     bool arm();
     bool has_pulses() const { return rails_.front()->pulse != nullptr; }
     void beat(bool woken);
@@ -128,11 +128,11 @@ class Network {
     bool serving_ = false;
     uint64_t beat_ns_ = 0;
     std::atomic<Service> service_kind_{Service::kSleeps};
-    sync::Gate away_{};  // moves when the service thread is to end its nap
+    sync::EventCount away_{};  // moves when the service thread is to end its nap
     std::atomic<bool> stopping_{false};
     std::atomic<bool> parting_{false};
-    int wakeup_ = -1;       // an eventfd: stop, or another kind of service
-    int descriptors_ = -1;  // an epoll of it and of those of the wires
+    int wakeup_descriptor_ = -1;  // an eventfd: stop, or another kind of service
+    int descriptors_ = -1;        // an epoll of it and of those of the wires
 
     friend struct NetworkEvents;
 };

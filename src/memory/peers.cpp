@@ -19,7 +19,7 @@ struct Room {
     char* middle() const { return begin + half; }
 };
 
-Room nobody_room;
+Room nobody_segment;
 
 constexpr size_t half_bytes(int bits) {
     return (size_t{1} << bits) * sizeof(heddle_peer);
@@ -50,17 +50,17 @@ heddle_peer* make_peer_table(int n_pes, int bits) {
 
 const heddle_peer* reserve_nobody() {
     // Memcheck takes a quarter of what changes from no access to some.
-    nobody_room = find_room(0, kEveryInt, os::runs_under_valgrind() ? os::reserve_zeroes : os::reserve);
-    const size_t half = std::min(nobody_room.half, half_bytes(kPlausibleBits));
-    if (!nobody_room.begin || !os::make_readable(nobody_room.middle() - half, 2 * half))
+    nobody_segment = find_room(0, kEveryInt, os::runs_under_valgrind() ? os::reserve_zeroes : os::reserve);
+    const size_t half = std::min(nobody_segment.half, half_bytes(kPlausibleBits));
+    if (!nobody_segment.begin || !os::make_readable(nobody_segment.middle() - half, 2 * half))
         return nullptr;
-    return reinterpret_cast<const heddle_peer*>(nobody_room.middle());
+    return reinterpret_cast<const heddle_peer*>(nobody_segment.middle());
 }
 
 const heddle_peer* nobody() {
-    if (!nobody_room.begin || !os::make_readable(nobody_room.begin, 2 * nobody_room.half))
+    if (!nobody_segment.begin || !os::make_readable(nobody_segment.begin, 2 * nobody_segment.half))
         return nullptr;
-    return reinterpret_cast<const heddle_peer*>(nobody_room.middle());
+    return reinterpret_cast<const heddle_peer*>(nobody_segment.middle());
 }
 
 }  // namespace heddle::memory

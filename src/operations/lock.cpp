@@ -10,7 +10,7 @@
 #include "os/futex.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
-#include "team/whereabouts.h"
+#include "team/deadlock.h"
 
 #include <pthread.h>
 #include <algorithm>
@@ -111,7 +111,7 @@ __attribute__((noinline)) void await_turn(Call call, Word& node, int ahead) {
         return;
     if (base::settings.check) {
         const team::WaitForPe wait(call, ahead);
-        team::CircleWatch circle(call);
+        team::DeadlockDetector circle(call);
         return progress::wait_for_store(call.function, &node, [&] {
             if (my_turn())
                 return true;

@@ -11,7 +11,7 @@
 // stands in no queue meanwhile.
 //
 // A checked run names a lock that its own thread takes again, and circles of PEs that wait for locks, or in collectives
-// (team/whereabouts.h).
+// (team/deadlock.h).
 #pragma once
 
 #include "base/call.h"

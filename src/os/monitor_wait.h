@@ -3,8 +3,8 @@
 // Use, in this order: arm(line); look at the line again; if it has not changed, wait(limit). What changes the line
 // after arm ends the wait, also when that comes before wait. Waking early is allowed and usual (interrupts, neighbours
 // in the line, longest_ns), so look again; waking late too where there is WFE without WFET, which takes no limit. A
-// thread watches one line at a time; who waits for several things has each of them ring one bell (sync/bell.h), watches
-// that line, and looks at all when it has changed.
+// thread watches one line at a time; who waits for several things has each of them ring one wake-up (sync/wakeup.h),
+// watches that line, and looks at all when it has changed.
 //
 // How deep the core rests follows the limit. Up to 10 us: C0.1, or C0 with MWAITX, which wake fastest. Beyond: C0.2, or
 // C1, which wake slower, save more, and leave the sibling hyper-thread more of the core. So a caller that does not know

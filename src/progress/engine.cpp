@@ -49,8 +49,12 @@ bool has_sibling(const uint64_t* cpus, size_t words) {
 }  // namespace
 
 Engine::Engine(WaitPolicy& policy, Overlap choice, const uint64_t* cpus, size_t cpu_words)
-    : policy_(policy), choice_(choice), cpus_(cpus), cpu_words_(std::min(cpu_words, kMostCpuWords)), bell_(&own_bell_) {
-    policy.landed = bell_;
+    : policy_(policy),
+      choice_(choice),
+      cpus_(cpus),
+      cpu_words_(std::min(cpu_words, kMostCpuWords)),
+      wakeup_(&own_wakeup_) {
+    policy.landed = wakeup_;
 }
 
 const char* Engine::set_progress(Progress progress) {
@@ -113,7 +117,7 @@ void Engine::open(Task* task, const Owners& owners, uint32_t slices) {
                        std::memory_order_release);                              // pairs with do_slice
     open_.fetch_or(uint64_t{1} << (task - tasks_), std::memory_order_release);  // pairs with help
     work_.advance();
-    if (policy_.posted.load(std::memory_order_seq_cst) != 0)  // pairs with rest: the thread may rest at the bell
+    if (policy_.posted.load(std::memory_order_seq_cst) != 0)  // pairs with rest: the thread may rest at the wake-up
         look_again();
 }
 
@@ -161,10 +165,10 @@ bool Engine::drive() {
     bool moved = false;
     uint32_t heard;
     do {
-        heard = bell_->value.load(std::memory_order_seq_cst);
+        heard = wakeup_->value.load(std::memory_order_seq_cst);
         for (Sequence* it = sequences_.load(std::memory_order_acquire); it; it = it->next_of_engine)
             moved |= it->drive();
-    } while (bell_->value.load(std::memory_order_seq_cst) != heard);  // see Sequence::drive
+    } while (wakeup_->value.load(std::memory_order_seq_cst) != heard);  // see Sequence::drive
     return moved;
 }
 
@@ -220,8 +224,8 @@ void Engine::run() {
     for (;;) {
         move_beside(caller_cpu_.load(std::memory_order_relaxed));
         be_polite();
-        const uint32_t seen = work_.value.load(std::memory_order_acquire);    // pairs with the advance in open
-        const uint32_t heard = bell_->value.load(std::memory_order_acquire);  // and with whoever rings
+        const uint32_t seen = work_.value.load(std::memory_order_acquire);      // pairs with the advance in open
+        const uint32_t heard = wakeup_->value.load(std::memory_order_acquire);  // and with whoever rings
         if (help([](const Owners&) { return true; }) || drive())
             continue;
         if (stopping_.load(std::memory_order_acquire)) {  // pairs with stop
@@ -235,13 +239,13 @@ void Engine::run() {
     }
 }
 
-// Until the bell has rung since it was heard, or something has been submitted since it was seen; or a little while.
+// Until the wake-up has rung since it was heard, or something has been submitted since it was seen; or a little while.
 void Engine::rest(uint32_t heard, uint32_t seen) {
     constexpr int kLooks = 64;
     constexpr uint64_t kWatchNs = 100000;
-    sync::Gate& bell = *bell_;
+    sync::EventCount& wakeup = *wakeup_;
     const auto is_over = [&] {
-        return bell.value.load(std::memory_order_acquire) != heard ||
+        return wakeup.value.load(std::memory_order_acquire) != heard ||
                work_.value.load(std::memory_order_seq_cst) != seen;  // pairs with open
     };
     switch (rest_.load(std::memory_order_relaxed)) {
@@ -251,7 +255,7 @@ void Engine::rest(uint32_t heard, uint32_t seen) {
                 sched_yield();
             break;
         case Rest::kMonitor:
-            policy_.monitor->arm(&bell.value);
+            policy_.monitor->arm(&wakeup.value);
             if (!is_over())
                 policy_.monitor->wait(kWatchNs);
             break;
@@ -259,7 +263,7 @@ void Engine::rest(uint32_t heard, uint32_t seen) {
             if (is_over())
                 return;
             count(false);
-            bell.sleep(heard + 1, nullptr);
+            wakeup.sleep(heard + 1, nullptr);
             count(true);
     }
 }

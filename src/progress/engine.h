@@ -9,8 +9,8 @@
 //
 // Who makes progress: threads that wait for something (wait_for, and any other wait while it is awake), programs that
 // poll, and one background thread, as the policy says (Progress). It starts with the first work that is left to it,
-// sleeps while there is none, and while there is, rests at the PE's bell (sync/bell.h): spinning, watching the line, or
-// asleep.
+// sleeps while there is none, and while there is, rests at the PE's wake-up (sync/wakeup.h): spinning, watching the
+// line, or asleep.
 //
 // No lock. A task's claim word holds its generation, its slices and the next one to claim: a claim is one
 // compare-and-swap, which fails when the task has become another one meanwhile; once a slice is claimed, the task stays
@@ -23,8 +23,8 @@
 #include "base/tsan.h"
 #include "progress/sequence.h"
 #include "progress/wait_policy.h"
-#include "sync/bell.h"
-#include "sync/gate.h"
+#include "sync/event_count.h"
+#include "sync/wakeup.h"
 
 #include <pthread.h>
 #include <algorithm>
@@ -81,11 +81,11 @@ class Engine {
     bool is_manual() const { return rest_.load(std::memory_order_relaxed) == Rest::kNever; }
     bool spins() const { return rest_.load(std::memory_order_relaxed) == Rest::kSpin; }
 
-    // The PE's bell, once there is shared memory; before, one of the engine's own.
-    void set_bell(sync::Gate& bell) { bell_ = policy_.landed = &bell; }
-    sync::Gate& bell() { return *bell_; }
-    // What waits for the bell looks again.
-    void look_again() { bell_->advance(); }
+    // The PE's wake-up, once there is shared memory; before, one of the engine's own.
+    void set_wakeup(sync::EventCount& wakeup) { wakeup_ = policy_.landed = &wakeup; }
+    sync::EventCount& wakeup() { return *wakeup_; }
+    // What waits for the wake-up looks again.
+    void look_again() { wakeup_->advance(); }
 
     // --- Tasks
 
@@ -148,7 +148,7 @@ class Engine {
 
     // --- Waiting
 
-    // Returns when done(), which tasks that is_mine accepts may bring about, or whatever else rings the bell.
+    // Returns when done(), which tasks that is_mine accepts may bring about, or whatever else rings the wake-up.
     template <class IsMine, class Done>
     void wait_for(const char* function, IsMine is_mine, Done done) {
         if (Fiber* const fiber = Fiber::current()) {
@@ -157,11 +157,11 @@ class Engine {
             return tsan::acquire(this);
         }
         for (;;) {
-            const uint32_t seen = bell_->value.load(std::memory_order_acquire);  // pairs with whoever advances it
+            const uint32_t seen = wakeup_->value.load(std::memory_order_acquire);  // pairs with whoever advances it
             if (done())
                 return tsan::acquire(this);
             if (!help(is_mine) && !drive())
-                wait_for_gate(function, *bell_, seen + 1);
+                wait_for_event_count(function, *wakeup_, seen + 1);
         }
     }
     template <class Done>
@@ -204,9 +204,9 @@ class Engine {
     std::atomic<Sequence*> sequences_{nullptr};
     std::atomic<Rest> rest_{Rest::kBlock};
     std::atomic<bool> only_free_cores_{true};  // kAuto
-    alignas(128) sync::Gate work_{};           // moves when the background thread is to do something
-    sync::Gate* bell_;                         // moves when something has happened that work may wait for
-    sync::Gate own_bell_{};
+    alignas(128) sync::EventCount work_{};     // moves when the background thread is to do something
+    sync::EventCount* wakeup_;                 // moves when something has happened that work may wait for
+    sync::EventCount own_wakeup_{};
     std::atomic<bool> started_{false};  // the background thread runs, or is about to
     std::atomic<bool> stopping_{false};
     std::atomic<bool> awake_{false};  // the background thread has something to do

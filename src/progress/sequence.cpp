@@ -34,7 +34,7 @@ bool Sequence::drive() {
         if (is_empty())
             return moved;
         // seq_cst, with the store below and the loads behind it, here and in Engine::drive: a thread that is turned
-        // away here has posted, or heard the bell, before this one looks at them again.
+        // away here has posted, or heard the wake-up, before this one looks at them again.
         if (driven_.exchange(true, std::memory_order_seq_cst))
             return moved;
         tsan::acquire(this);

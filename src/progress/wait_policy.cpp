@@ -112,7 +112,8 @@ void WaitSteps::advance() {
     if (phase_ != Phase::kYield && waited >= policy_.spin_ns) {
         phase_ = Phase::kYield;
         if (os::yield_to_another())  // relaxed: see WaitPolicy::oversubscribed
-            policy_.crowded_until_ns.store(start_ns_ + waited + policy_.crowded_ns, std::memory_order_relaxed);
+            policy_.oversubscribed_until_ns.store(start_ns_ + waited + policy_.oversubscribed_ns,
+                                                  std::memory_order_relaxed);
     }
     if (phase_ == Phase::kYield && waited >= policy_.spin_ns + policy_.yield_ns)
         fall_asleep();
@@ -159,7 +160,7 @@ void WaitSteps::nap() {
 }
 
 // Where nobody else polls a network, nothing rings for what it brings: then the sleep is a nap.
-void WaitSteps::rest_at_bell(uint32_t heard) {
+void WaitSteps::rest_at_wakeup(uint32_t heard) {
     const uint64_t now = os::now_ns();
     const bool naps = policy_.has_network && policy_.alone.load(std::memory_order_relaxed);
     const timespec deadline = os::to_timespec(now + (naps ? length_of_nap(now - start_ns_) : look_in_ns_));

@@ -2,17 +2,17 @@
 //
 //     look, pause, look ...   ->   watch the line (os/monitor_wait.h)   ->   yield the core   ->   sleep
 //
-// Spinning and watching last spin_us, yielding yield_us after that; then the wait sleeps: on a gate's futex when the
-// event comes from the library, in short naps that grow with the time waited (at most 1/16 of it, at most 2 ms) when it
-// is a peer's plain store, which wakes nobody. Where more threads run on the node, or in this PE, than there are cores,
-// the first two phases fall away: a thread that spins keeps the one it waits for from running. Threads that never
-// waited in the library are not among those it counts, nor are other processes: a wait whose first yield lets another
-// thread run tells the PE's waits of the next crowded_ns the same. Each wait starts anew, so a busy exchange never
-// sleeps and an idle one always does.
+// Spinning and watching last spin_us, yielding yield_us after that; then the wait sleeps: on an event count's futex
+// when the event comes from the library, in short naps that grow with the time waited (at most 1/16 of it, at most 2
+// ms) when it is a peer's plain store, which wakes nobody. Where more threads run on the node, or in this PE, than
+// there are cores, the first two phases fall away: a thread that spins keeps the one it waits for from running. Threads
+// that never waited in the library are not among those it counts, nor are other processes: a wait whose first yield
+// lets another thread run tells the PE's waits of the next oversubscribed_ns the same. Each wait starts anew, so a busy
+// exchange never sleeps and an idle one always does.
 //
 // While the PE has a network, or non-blocking collectives under way, a wait makes progress while it is awake; and where
-// nobody else would meanwhile, it does not sleep on its own event alone, but at the PE's bell (sync/bell.h), and makes
-// progress when that rings. A wait in a fiber (progress/fiber.h) has no phases: it leaves the thread.
+// nobody else would meanwhile, it does not sleep on its own event alone, but at the PE's wake-up (sync/wakeup.h), and
+// makes progress when that rings. A wait in a fiber (progress/fiber.h) has no phases: it leaves the thread.
 //
 // Any thread. Costs nothing while the condition already holds, and about 20 ns to begin a wait that does not.
 #pragma once
@@ -22,8 +22,8 @@
 #include "os/monitor_wait.h"
 #include "os/pause.h"
 #include "progress/fiber.h"
-#include "sync/bell.h"
-#include "sync/gate.h"
+#include "sync/event_count.h"
+#include "sync/wakeup.h"
 
 #include <sched.h>
 #include <atomic>
@@ -35,16 +35,17 @@ namespace heddle::progress {
 struct WaitPolicy {
     uint64_t spin_ns = 50000;
     uint64_t yield_ns = 1000000;
-    uint64_t crowded_ns = 10000000;  // 1 of 200 waits of 50 us learns anew whether cores are shared
+    uint64_t oversubscribed_ns = 10000000;  // 1 of 200 waits of 50 us learns anew whether cores are shared
     const os::Monitor* monitor = nullptr;
     std::atomic<uint32_t>* node_threads = nullptr;   // threads of all PEs of the node; null before init
     std::atomic<uint32_t>* node_sleepers = nullptr;  // those of them that sleep in a wait
     uint32_t node_cores = 1;
-    std::atomic<uint32_t> own_threads{0};       // of this PE, that the library has seen
-    uint32_t own_cores = 1;                     // in this PE's affinity mask
-    std::atomic<uint64_t> crowded_until_ns{0};  // some thread of this PE found another one ready to run on its core
-    bool (*poll)() = nullptr;                   // makes progress; true when something was moved
-    sync::Gate* landed = nullptr;               // the PE's bell
+    std::atomic<uint32_t> own_threads{0};  // of this PE, that the library has seen
+    uint32_t own_cores = 1;                // in this PE's affinity mask
+    // some thread of this PE found another one ready to run on its core
+    std::atomic<uint64_t> oversubscribed_until_ns{0};
+    bool (*poll)() = nullptr;            // makes progress; true when something was moved
+    sync::EventCount* landed = nullptr;  // the PE's wake-up
     bool has_network = false;
     std::atomic<uint32_t> posted{0};   // non-blocking collectives under way
     std::atomic<bool> alone{false};    // there is no background thread, nor may there be
@@ -71,7 +72,7 @@ struct WaitPolicy {
         // Relaxed: what is a moment old only makes a wait spin a little too long or too short.
         return (node_threads && node_threads->load(std::memory_order_relaxed) > node_cores) ||
                own_threads.load(std::memory_order_relaxed) > own_cores ||
-               crowded_until_ns.load(std::memory_order_relaxed) > now_ns;
+               oversubscribed_until_ns.load(std::memory_order_relaxed) > now_ns;
     }
 };
 
@@ -151,15 +152,16 @@ class WaitSteps {
     timespec next_look() const { return os::to_timespec(os::now_ns() + look_in_ns_); }
     // One nap of a wait for a plain store, or for what the network brings.
     void nap();
-    // The sleep of a wait for gate; false when it had better sleep on the gate, because nothing else can concern it.
+    // The sleep of a wait for event count; false when it had better sleep on the event count, because nothing else can
+    // concern it.
     template <class Ready>
-    bool sleep_at_bell(sync::Gate& gate, Ready& ready) {
-        if (!function_ || !sync::bells.own || !(policy_.polls_asleep() || policy_.has_several_threads()))
+    bool sleep_at_wakeup(sync::EventCount& event_count, Ready& ready) {
+        if (!function_ || !sync::wakeups.own || !(policy_.polls_asleep() || policy_.has_several_threads()))
             return false;
-        const sync::Watch watch(gate);
-        const uint32_t heard = policy_.landed->value.load(std::memory_order_seq_cst);  // see sync/bell.h
+        const sync::Watch watch(event_count);
+        const uint32_t heard = policy_.landed->value.load(std::memory_order_seq_cst);  // see sync/wakeup.h
         if (!ready() && !(policy_.polls() && policy_.poll()))
-            rest_at_bell(heard);
+            rest_at_wakeup(heard);
         return true;
     }
 
@@ -170,7 +172,7 @@ class WaitSteps {
 
     Phase first_phase(bool one_line) const;
     bool polls() const { return function_ && policy_.polls(); }
-    void rest_at_bell(uint32_t heard);
+    void rest_at_wakeup(uint32_t heard);
     void count_as_poller(bool polls);
     // Polls the network; where that moved something, the wait is as if it had just begun.
     bool poll_and_begin_anew();
@@ -185,35 +187,36 @@ class WaitSteps {
     Phase phase_;
     uint64_t watch_ns_ = 1000;  // how long to watch the line at once: as long as it has waited, up to the phase's end
     uint64_t look_in_ns_ = kLookNs;
-    uint32_t landed_ = 0;  // the bell, as last heard
+    uint32_t landed_ = 0;  // the wake-up, as last heard
     bool is_poller_ = false;
 };
 
-// Returns when ready(), which reads gate alone, is true; sleep(until) sleeps on the gate, until then at the latest.
+// Returns when ready(), which reads event count alone, is true; sleep(until) sleeps on the event count, until then at
+// the latest.
 template <class Ready, class Sleep>
-void wait_at_gate(const char* function, sync::Gate& gate, Ready ready, Sleep sleep) {
+void wait_at_event_count(const char* function, sync::EventCount& event_count, Ready ready, Sleep sleep) {
     if (ready())
         return;
     if (Fiber* const fiber = Fiber::current()) {
-        const sync::Watch watch(gate);
+        const sync::Watch watch(event_count);
         return fiber->wait(ready);
     }
-    WaitSteps steps(function, &gate, true);
+    WaitSteps steps(function, &event_count, true);
     while (!ready()) {
-        if (steps.step(ready) && !steps.sleep_at_bell(gate, ready))
+        if (steps.step(ready) && !steps.sleep_at_wakeup(event_count, ready))
             sleep(steps.next_look());
     }
 }
 
 // The same for the library's own thread, which counts as one that runs while it does not sleep here: awake(false) is
 // called before it first sleeps, and awake(true) behind. For a while it sleeps in naps, and looks: whoever opens the
-// gate in that time need not wake it, which would cost the opener more than 10 us.
+// event count in that time need not wake it, which would cost the opener more than 10 us.
 template <class Awake>
-void wait_in_background(WaitPolicy& policy, sync::Gate& gate, uint32_t target, Awake awake) {
+void wait_in_background(WaitPolicy& policy, sync::EventCount& event_count, uint32_t target, Awake awake) {
     constexpr uint64_t kNapNs = 50000;
     constexpr int kNaps = 200;
-    WaitSteps steps(policy, &gate);
-    const auto ready = [&] { return gate.reached(target); };
+    WaitSteps steps(policy, &event_count);
+    const auto ready = [&] { return event_count.reached(target); };
     int naps = 0;
     while (!ready()) {
         if (!steps.step(ready))
@@ -223,48 +226,48 @@ void wait_in_background(WaitPolicy& policy, sync::Gate& gate, uint32_t target, A
         if (naps++ < kNaps)
             os::sleep_ns(kNapNs);
         else
-            gate.sleep(target, nullptr);
+            event_count.sleep(target, nullptr);
     }
     if (naps > 0)
         awake(true);
 }
 
-// Returns when another thread or PE has opened gate to target or further.
-inline void wait_for_gate(const char* function, sync::Gate& gate, uint32_t target) {
-    wait_at_gate(
-        function, gate, [&] { return gate.reached(target); },
-        [&](const timespec& until) { gate.sleep(target, &until); });
+// Returns when another thread or PE has opened event count to target or further.
+inline void wait_for_event_count(const char* function, sync::EventCount& event_count, uint32_t target) {
+    wait_at_event_count(
+        function, event_count, [&] { return event_count.reached(target); },
+        [&](const timespec& until) { event_count.sleep(target, &until); });
 }
 
-// The same for a gate of the whole job, which whoever opens it may share no bells with this PE.
-inline void wait_for_gate_of_job(const char* function, sync::Gate& gate, uint32_t target) {
+// The same for an event count of the whole job, which whoever opens it may share no wake-ups with this PE.
+inline void wait_for_event_count_of_job(const char* function, sync::EventCount& event_count, uint32_t target) {
     constexpr uint64_t kPollNs = 1000000;
-    const auto ready = [&] { return gate.reached(target); };
+    const auto ready = [&] { return event_count.reached(target); };
     if (ready())
         return;
-    WaitSteps steps(function, &gate, true);
+    WaitSteps steps(function, &event_count, true);
     while (!ready()) {
         if (!steps.step(ready))
             continue;
         if (!wait_policy || !wait_policy->polls_asleep()) {
             const timespec until = steps.next_look();
-            gate.sleep(target, &until);
+            event_count.sleep(target, &until);
             continue;
         }
         const timespec deadline = os::to_timespec(os::now_ns() + kPollNs);
-        gate.sleep(target, &deadline);
+        event_count.sleep(target, &deadline);
         wait_policy->poll();
     }
 }
 
-// Returns when gate is open to target, which it stays until this thread has seen it.
-inline void wait_until_gate_holds(const char* function, sync::Gate& gate, uint32_t target) {
-    wait_at_gate(
-        function, gate, [&] { return gate.holds(target); },
-        [&](const timespec& until) { gate.sleep_unless_holds(target, &until); });
+// Returns when event count is open to target, which it stays until this thread has seen it.
+inline void wait_until_event_count_holds(const char* function, sync::EventCount& event_count, uint32_t target) {
+    wait_at_event_count(
+        function, event_count, [&] { return event_count.holds(target); },
+        [&](const timespec& until) { event_count.sleep_unless_holds(target, &until); });
 }
 
-// Returns when ready() does, which a peer brings about by a plain store to line. In a fiber: which rings the bell.
+// Returns when ready() does, which a peer brings about by a plain store to line. In a fiber: which rings the wake-up.
 template <class Ready>
 void wait_for_store(const char* function, const void* line, Ready ready, bool one_line = true) {
     if (ready())

@@ -187,9 +187,9 @@ bool map_memory(const char* function, const memory::StaticRange& data, char* err
         }
         data_bytes = std::max(data_bytes, static_cast<size_t>(post[1]));
     }
-    const memory::Layout layout =
-        memory::plan(job.n_slots, bootstrap::job_page_bytes(static_cast<int>(job.page->n_pes)),
-                     team::rooms_bytes(job.n_slots) * static_cast<size_t>(job.n_page_nodes), heap_bytes, data_bytes);
+    const memory::Layout layout = memory::plan(
+        job.n_slots, bootstrap::job_page_bytes(static_cast<int>(job.page->n_pes)),
+        team::team_segments_bytes(job.n_slots) * static_cast<size_t>(job.n_page_nodes), heap_bytes, data_bytes);
     if (!memory::map_node(job.memory_fd, layout, job.slot)) {
         snprintf(error, kErrorBytes,
                  "cannot map the memory of %d PEs, %zu bytes of heap each: %s; right would be a smaller "
@@ -280,10 +280,11 @@ bool start(const char* function, char* error) {
     const memory::NodeMemory& node = memory::node_memory;
     memory::symmetric->allocator = new memory::Allocator(node.layout.heap_bytes);
     memory::prepare_heap(job.slot, base::settings.huge_pages, base::settings.first_touch);
-    char* const rooms = node.shared() + team::rooms_bytes(job.n_slots) * static_cast<size_t>(job.page_node);
-    team::start_rooms(rooms, job.slot, job.n_slots, static_cast<uint32_t>(job.n_slots) > job.cores, job.n_nodes > 1,
-                      job.slots);
-    progress::engine->set_bell(sync::bells.own->gate);
+    char* const team_segments =
+        node.shared() + team::team_segments_bytes(job.n_slots) * static_cast<size_t>(job.page_node);
+    team::start_team_segments(team_segments, job.slot, job.n_slots, static_cast<uint32_t>(job.n_slots) > job.cores,
+                              job.n_nodes > 1, job.slots);
+    progress::engine->set_wakeup(sync::wakeups.own->event_count);
     team::start_teams(job.pe, job.n_pes, job.nodes);
     collective::machine = {&collective::kernels_for(static_cast<collective::VectorUnit>(base::settings.vector)),
                            os::last_level_cache_bytes()};

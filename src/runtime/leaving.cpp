@@ -37,7 +37,7 @@ constexpr uint64_t kCount = (uint64_t{1} << kCountBits) - 1;
 constexpr uint64_t kIsUntold = uint64_t{1} << 63;
 
 uint64_t word_of(const team::Begun& begun) {
-    return (begun.in_room & kCount) | (begun.across & kCount) << kCountBits;
+    return (begun.in_segment & kCount) | (begun.across & kCount) << kCountBits;
 }
 
 class Leaving {
@@ -67,7 +67,7 @@ class Leaving {
 
     void name_one_that_is_ahead() const;
     bool all_others_wait(int* waiting) const;
-    void look_for_circle(int waiting);
+    void look_for_cycle(int waiting);
     void tell_if_it_lasts(int waiting);
     const char* function() const { return how_ == Leave::kFinalize ? call_.function : "exit"; }
 
@@ -157,7 +157,7 @@ void Leaving::look() {
         return;
     }
     if (job.n_slots == job.n_pes)
-        look_for_circle(waiting);
+        look_for_cycle(waiting);
     tell_if_it_lasts(waiting);
 }
 
@@ -191,7 +191,7 @@ bool Leaving::all_others_wait(int* waiting) const {
     return all && first && *waiting >= 0;
 }
 
-void Leaving::look_for_circle(int waiting) {
+void Leaving::look_for_cycle(int waiting) {
     bool all_looked = rounds_ > 0, none_moved = true;
     for_each_here([&](int pe, const PeRecord& record) {
         const Seen& seen = seen_[static_cast<size_t>(job.slot_of(pe))];
@@ -247,7 +247,7 @@ void show_look() {
         step = progress::engine->step_of_posted();
     mine.wait_step.store(step, std::memory_order_release);  // pairs with look
     if (is_only_thread() && nothing_is_under_way())
-        mine.looks.fetch_add(1, std::memory_order_release);  // pairs with look_for_circle
+        mine.looks.fetch_add(1, std::memory_order_release);  // pairs with look_for_cycle
 }
 
 }  // namespace

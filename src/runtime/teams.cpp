@@ -60,54 +60,55 @@ struct Split {
 // Makes the teams of a split; each parent member passes the one that it is in, or one that it is not in. False on every
 // member of the parent when a team of any of them cannot be made. *made: null where the caller is not in its team.
 bool make(Entered& parent, const Split& split, Team** made) {
-    team::Place& place = parent.place;
+    team::MemberState& state = parent.state;
     const team::Part part = team::part_on_this_node(split.members);  // empty where the caller is not in its team
-    const int first_rank = place.members.rank(part.first);
-    // What a member tells the others on its node in each of the two meetings.
+    const int first_rank = state.members.rank(part.first);
+    // What a member tells the others on its node in each of the two barriers.
     struct Note {
         bool is_right = true;
-        int room = team::kNoRoom;
+        int segment = team::kNoSegment;
     };
-    const auto meet = [&](const Note& mine) {
-        memcpy(team::next_note(place), &mine, sizeof mine);
-        const uint32_t step = place.count + 1;
-        team::meet(parent.call, place);
+    const auto barrier = [&](const Note& mine) {
+        memcpy(team::next_inline_data(state), &mine, sizeof mine);
+        const uint32_t step = state.count + 1;
+        team::barrier(parent.call, state);
         bool all_right = true;
         Note of_first;
-        for (int rank = 0; rank < place.size(); ++rank) {
-            Note note;
-            memcpy(&note, place.note(rank, step), sizeof note);
-            all_right &= note.is_right;
+        for (int rank = 0; rank < state.size(); ++rank) {
+            Note inline_data;
+            memcpy(&inline_data, state.inline_data(rank, step), sizeof inline_data);
+            all_right &= inline_data.is_right;
             if (rank == first_rank)
-                of_first = note;
+                of_first = inline_data;
         }
-        return Note{collective::all_agree(parent, all_right), of_first.room};
+        return Note{collective::all_agree(parent, all_right), of_first.segment};
     };
     *made = nullptr;
-    if (!meet({split.num_contexts >= 0, team::kNoRoom}).is_right)
+    if (!barrier({split.num_contexts >= 0, team::kNoSegment}).is_right)
         return false;
-    // Behind the first meeting every member has left the teams that it destroyed before, so their rooms are free.
+    // Behind the first barrier every member has left the teams that it destroyed before, so their team segments are
+    // free.
     Note mine;
-    if (first_rank >= 0 && first_rank == place.rank) {
-        mine.room = team::take_room(split.members, part.count);
-        mine.is_right = mine.room != team::kNoRoom;
+    if (first_rank >= 0 && first_rank == state.rank) {
+        mine.segment = team::take_segment(split.members, part.count);
+        mine.is_right = mine.segment != team::kNoSegment;
         if (!mine.is_right) {
-            const team::RoomLimit limit = team::room_limit(part.count);
+            const team::SegmentLimit limit = team::segment_limit(part.count);
             base::complain(parent.call.function,
                            "as many teams and active sets of %d to %d PEs are there on this node as there can be, %d: "
                            "right would be to destroy teams that are not used any more",
                            limit.from, limit.to, limit.number);
         }
     }
-    const Note told = meet(mine);
+    const Note told = barrier(mine);
     const bool member = split.members.rank(parent.pe(parent.rank())) >= 0;
     if (member && told.is_right) {
-        *made =
-            team::create(split.members, told.room, split.num_contexts, team::id_of_split(parent.team, split.members));
+        *made = team::create(split.members, told.segment, split.num_contexts,
+                             team::id_of_split(parent.team, split.members));
         if (!*made)
             fatal(parent.call.function, "no memory for a team");
-    } else if (member && told.room != team::kNoRoom) {
-        team::leave_room(told.room, part.count);  // another team of the split could not be made
+    } else if (member && told.segment != team::kNoSegment) {
+        team::leave_segment(told.segment, part.count);  // another team of the split could not be made
     }
     if (parent.team.span)
         ++parent.team.span->splits;

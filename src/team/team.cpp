@@ -129,33 +129,34 @@ void make_span(Team* team, uint64_t id) {
     for (int rank = 0; rank < members.size; ++rank)
         span->members[next[static_cast<size_t>(span->node_of[rank])]++] = rank;
     team->span = span;
-    team->place.members = members_of(span->locals, n_locals);
+    team->state.members = members_of(span->locals, n_locals);
 }
 
-// The room of a member that is alone on its node, as new; false when there is no memory.
-bool make_own_room(Team* team) {
-    if (!team->own_room)
-        team->own_room = static_cast<OwnRoom*>(std::aligned_alloc(alignof(OwnRoom), sizeof(OwnRoom)));
-    if (team->own_room)
-        team->own_room->clear();
-    return team->own_room;
+// The team segment of a member that is alone on its node, as new; false when there is no memory.
+bool make_own_segment(Team* team) {
+    if (!team->own_segment)
+        team->own_segment = static_cast<OwnSegment*>(std::aligned_alloc(alignof(OwnSegment), sizeof(OwnSegment)));
+    if (team->own_segment)
+        team->own_segment->clear();
+    return team->own_segment;
 }
 
-// Gives the team its members and its place in the room. `place` keeps its counts where the room keeps its own.
-void settle(Team* team, shmem_team_t handle, const Members& members, int room, uint64_t id) {
+// Gives the team its members and its place in the team segment. `place` keeps its counts where the team segment keeps
+// its own.
+void settle(Team* team, shmem_team_t handle, const Members& members, int segment, uint64_t id) {
     team->alive = true;
     team->handle = handle;
     team->members = members;
     team->rank = members.rank(teams->pe);
     team->num_contexts = 0;
     team->peers = nullptr;
-    team->place.members = members;
+    team->state.members = members;
     drop_span(team);
     if (!is_on_one_node(members))
         make_span(team, id);
-    team->place.room = room == kOwnRoom ? team->own_room->room() : room_at(room);
-    team->place.rank = team->place.members.rank(teams->pe);
-    team->place.way = way_for(team->place.members.size);
+    team->state.segment = segment == kOwnSegment ? team->own_segment->segment() : segment_at(segment);
+    team->state.rank = team->state.members.rank(teams->pe);
+    team->state.barrier_algorithm = barrier_algorithm_for(team->state.members.size);
 }
 
 void close_table(Team* team) {
@@ -167,7 +168,7 @@ void close_table(Team* team) {
 
 void retire(Team* team) {
     if (team->alive)
-        leave_room(team->place.room.index, team->place.members.size);
+        leave_segment(team->state.segment.index, team->state.members.size);
     close_table(team);
     drop_span(team);
     if (team->lanes.load(std::memory_order_relaxed))
@@ -223,10 +224,10 @@ void start_teams(int pe, int n_pes, const int* nodes) {
         if (!teams->on_node.list)
             delete[] pes;
     }
-    settle(&teams->world, &heddle_team_world, all, kWorldRoom, id_of(all));
-    settle(&teams->shared, &heddle_team_shared, teams->on_node, kSharedRoom, 0);
-    claim_room(kWorldRoom, teams->world.place.members);
-    claim_room(kSharedRoom, teams->on_node);
+    settle(&teams->world, &heddle_team_world, all, kWorldSegment, id_of(all));
+    settle(&teams->shared, &heddle_team_shared, teams->on_node, kSharedSegment, 0);
+    claim_segment(kWorldSegment, teams->world.state.members);
+    claim_segment(kSharedSegment, teams->on_node);
 }
 
 Part part_on_this_node(const Members& members) {
@@ -286,27 +287,27 @@ Team* find_active_set(const char* function, int start, int log_stride, int size)
     TeamsLock lock;
     if (Team* known = find_known())
         return known;
-    const int room = active_set_room(function, members, log_stride, part_on_this_node(members).count);
-    auto* set = room != kNoRoom ? new (std::nothrow) ActiveSet : nullptr;
-    if (!set || (room == kOwnRoom && !make_own_room(&set->team)))
+    const int segment = active_set_segment(function, members, log_stride, part_on_this_node(members).count);
+    auto* set = segment != kNoSegment ? new (std::nothrow) ActiveSet : nullptr;
+    if (!set || (segment == kOwnSegment && !make_own_segment(&set->team)))
         return nullptr;
     set->log_stride = log_stride;
-    settle(&set->team, SHMEM_TEAM_INVALID, members, room, mix(id_of(members), 1));
+    settle(&set->team, SHMEM_TEAM_INVALID, members, segment, mix(id_of(members), 1));
     set->next = bucket.load(std::memory_order_relaxed);
     bucket.store(set, std::memory_order_release);  // pairs with find_known
     return &set->team;
 }
 
-Team* create(const Members& members, int room, int num_contexts, uint64_t id) {
+Team* create(const Members& members, int segment, int num_contexts, uint64_t id) {
     TeamsLock lock;
     if (!teams->free && !grow())
         return nullptr;
     Team* team = teams->free;
-    if (room == kOwnRoom && !make_own_room(team))
+    if (segment == kOwnSegment && !make_own_segment(team))
         return nullptr;
     teams->free = team->next_free;
-    team->place = Place();
-    settle(team, &team->abi, members, room, id);
+    team->state = MemberState();
+    settle(team, &team->abi, members, segment, id);
     team->num_contexts = num_contexts;
     return team;
 }
@@ -318,8 +319,8 @@ void destroy(Team* team) {
 
 const Team* team_of_step(uint64_t word, bool on_this_node) {
     const auto is_of = [&](const Team& team) {
-        if (word & kStepOfRoom)
-            return on_this_node && word_of(team.place, static_cast<uint32_t>(word)) == word;
+        if (word & kStepOfSegment)
+            return on_this_node && word_of(team.state, static_cast<uint32_t>(word)) == word;
         return team.span && team.span->word_of(word) == word;
     };
     TeamsLock lock;
@@ -339,12 +340,12 @@ const Team* team_of_step(uint64_t word, bool on_this_node) {
 }
 
 Begun begun(const Team& team) {
-    return {team.place.count, team.span ? team.span->steps : 0};
+    return {team.state.count, team.span ? team.span->steps : 0};
 }
 
 int32_t steps_ahead(uint64_t word, const Begun& begun) {
-    if (word & kStepOfRoom)
-        return static_cast<int32_t>(static_cast<uint32_t>(word) - begun.in_room);
+    if (word & kStepOfSegment)
+        return static_cast<int32_t>(static_cast<uint32_t>(word) - begun.in_segment);
     constexpr int kOthers = 32 - Span::kStepBits;  // shifted out and back, the difference gets its sign
     return static_cast<int32_t>(static_cast<uint32_t>(word - begun.across) << kOthers) >> kOthers;
 }

@@ -1,5 +1,6 @@
-// Teams (section 9.4): who is in one, its place in a room, the table of peers of its contexts. The predefined ones live
-// as long as the library; the others are pooled objects, so that a handle of a destroyed team can still be named.
+// Teams (section 9.4): who is in one, its place in a team segment, the table of peers of its contexts. The predefined
+// ones live as long as the library; the others are pooled objects, so that a handle of a destroyed team can still be
+// named.
 //
 // Threads: create and destroy under one lock; the rest reads what does not change while the team is alive, but `place`,
 // which belongs to the one thread that is in a collective of the team.
@@ -7,8 +8,8 @@
 
 #include "fabric/lane.h"
 #include "progress/sequence.h"
-#include "sync/meeting.h"
-#include "team/room.h"
+#include "sync/central_barrier.h"
+#include "team/team_segment.h"
 
 #include <heddle/abi.h>
 #include <heddle/constants.h>
@@ -16,9 +17,9 @@
 
 namespace heddle::team {
 
-// Where the threads of this PE meet that carry out one collective together (collective/crew.h).
-struct CrewRoom {
-    sync::Meeting meeting;
+// Where the threads of this PE meet that carry out one collective together (collective/thread_group.h).
+struct ThreadGroupState {
+    sync::CentralBarrier central_barrier;
     // In a checked run: what the first of them is in, and how many it said there are; null and 0 when none has come.
     // And where those that have come were called, by their numbers.
     static constexpr int kWatched = 64;
@@ -27,8 +28,9 @@ struct CrewRoom {
     std::atomic<const void*> callers[kWatched];
 };
 
-// The nodes of a team whose members are on several. Its place is then in a room of those on this node; across nodes
-// they meet by letters (collective/across.h), whose keys are the id and the number of the step: alike on all members.
+// The nodes of a team whose members are on several. Its place is then in a team segment of those on this node; across
+// nodes they meet by letters (collective/across.h), whose keys are the id and the number of the step: alike on all
+// members.
 struct Span {
     int n_nodes = 0;
     int node = 0;            // this PE's, of these
@@ -57,9 +59,9 @@ struct Team {
     Members members;
     int rank = 0;  // this PE's number in it
     int num_contexts = 0;
-    Place place;
+    MemberState state;
     Span* span = nullptr;  // null: all members are on this node
-    CrewRoom crew = {};
+    ThreadGroupState thread_group = {};
     // The function that a thread of this PE is in on this team, and where it was called, where that is watched
     // (collective/enter.h); null: none.
     std::atomic<const char*> inside{nullptr};
@@ -67,7 +69,7 @@ struct Team {
     // Of its non-blocking collectives, once there was one: their order, and their way to the network.
     progress::Sequence* sequence = nullptr;
     std::atomic<fabric::Lane*> lanes{nullptr};
-    OwnRoom* own_room = nullptr;         // where no other member is on this node; kept for the next team
+    OwnSegment* own_segment = nullptr;   // where no other member is on this node; kept for the next team
     heddle_peer* own_peers = nullptr;    // a table of its own, made for its first context, kept for the next team
     const heddle_peer* peers = nullptr;  // the table of its contexts; null: none yet
     Team* next_free = nullptr;
@@ -77,8 +79,8 @@ static_assert(std::is_standard_layout_v<Team>);
 struct Teams;
 extern HEDDLE_PE_LOCAL Teams* teams;  // this PE's; lives as long as the process
 
-// Sets up the predefined teams; the rooms are started already. Those created before an earlier finalize are gone.
-// nodes: the node of each PE, null when there is one.
+// Sets up the predefined teams; the team segments are started already. Those created before an earlier finalize are
+// gone. nodes: the node of each PE, null when there is one.
 void start_teams(int pe, int n_pes, const int* nodes = nullptr);
 
 // Those of the members that are on this PE's node: how many, and the first, a PE of the world.
@@ -90,7 +92,7 @@ Part part_on_this_node(const Members& members);
 // The id of the team that a split of parent makes for members.
 uint64_t id_of_split(const Team& parent, const Members& members);
 
-// Every team created is gone, and its room free when all have called this; tables of peers are closed.
+// Every team created is gone, and its team segment free when all have called this; tables of peers are closed.
 void stop_teams();
 
 // All tables of peers of teams become empty, so that operations take the slow path.
@@ -100,12 +102,13 @@ void close_peer_tables();
 // noticed in checked runs.
 Team* find(shmem_team_t handle);
 
-// The team of an active set, made when it is first used; null when there is no room for it (room_limit) or no memory.
+// The team of an active set, made when it is first used; null when there is no room for it (segment_limit) or no
+// memory.
 Team* find_active_set(const char* function, int start, int log_stride, int size);
 
-// A team in a room that its first member on this node has taken; this PE is one of the members. Null when there is no
-// memory. id: as id_of_split has it.
-Team* create(const Members& members, int room, int num_contexts, uint64_t id = 0);
+// A team in a team segment that its first member on this node has taken; this PE is one of the members. Null when there
+// is no memory. id: as id_of_split has it.
+Team* create(const Members& members, int segment, int num_contexts, uint64_t id = 0);
 
 // This PE leaves the team for good.
 void destroy(Team* team);
@@ -114,7 +117,7 @@ void destroy(Team* team);
 const Team* team_of_step(uint64_t word, bool on_this_node);
 // How many steps a PE has begun in a team; and how far the step of a word is ahead of them.
 struct Begun {
-    uint32_t in_room = 0;
+    uint32_t in_segment = 0;
     uint64_t across = 0;
 };
 Begun begun(const Team& team);

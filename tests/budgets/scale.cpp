@@ -1,7 +1,7 @@
 // What a collective costs as its members grow in number: counted, not timed. All PEs are threads of this process, each
-// as if with a core of its own, but for `crowded`. Some come late: when all others sleep in the kernel.
+// as if with a core of its own, but for `oversubscribed`. Some come late: when all others sleep in the kernel.
 //
-//     scale PES WAY LEVEL     WAY: flat, central, dissemination, or crowded: more PEs than cores; LEVEL: single,
+//     scale PES WAY LEVEL     WAY: flat, central, dissemination, or oversubscribed: more PEs than cores; LEVEL: single,
 //     multiple
 //
 // prints for each collective its name and, of all PEs together,

@@ -12,7 +12,7 @@ namespace heddle::test {
 namespace {
 
 struct Way {
-    const char* meeting;
+    const char* central_barrier;
     const char* algorithms;  // "short" or "long" ways to move the data
     bool checked = false;    // a checked run: members compare what they call, and tell where they are
 };
@@ -24,7 +24,7 @@ class CollectivesTest : public testing::TestWithParam<std::tuple<int, Way>> {
         const auto [n_pes, way] = GetParam();
         const bool as_short = std::string(way.algorithms) == "short";
         setenv("SHMEM_SYMMETRIC_SIZE", "8M", 1);
-        setenv("HEDDLE_BARRIER", way.meeting, 1);
+        setenv("HEDDLE_BARRIER", way.central_barrier, 1);
         setenv("HEDDLE_CHECK", way.checked ? "1" : "0", 1);
         setenv("HEDDLE_BROADCAST", as_short ? "note" : "pull", 1);
         for (const char* name : {"HEDDLE_COLLECT", "HEDDLE_FCOLLECT", "HEDDLE_ALLTOALL"})
@@ -157,7 +157,7 @@ TEST_P(CollectivesTest, FollowEachOther) {
 
 std::string name_of(const testing::TestParamInfo<std::tuple<int, Way>>& info) {
     const Way& way = std::get<1>(info.param);
-    return std::string(way.meeting) + "_" + way.algorithms + (way.checked ? "_checked_" : "_") +
+    return std::string(way.central_barrier) + "_" + way.algorithms + (way.checked ? "_checked_" : "_") +
            std::to_string(std::get<0>(info.param));
 }
 

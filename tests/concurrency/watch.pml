@@ -1,4 +1,4 @@
-/* Who is rung when a watched gate opens (src/sync/bell.h): every interleaving of
+/* Who is rung when a watched gate opens (src/sync/wakeup.h): every interleaving of
  *   - an opener, which opens the gate once, and rings;
  *   - two watchers, each of a PE of its own, whose PEs share a bit of the gate's `watchers`: each watches the gate and
  *     sleeps at its bell until it is open;
@@ -7,7 +7,7 @@
  * The watcher's increment of `sleepers` is a release and the opener's load of it an acquire, so an opener that sees the
  * count sees what the watcher has written before; value and count are seq_cst. So memory is one, but for what a mutant
  * writes behind the count: that may reach memory later than what the watcher reads then. The kernel's queue is that of
- * gate.pml.
+ * event_count.pml.
  *
  * Proven: no state in which all have stopped and a watcher still sleeps; nobody is left counted, and no bell says that
  * its PE watches anything. A PE that watches nothing is never rung.
@@ -51,7 +51,7 @@ inline take(pe, name) {
 
 active proctype opener() {
     byte pe = 0, sum;
-    open = true;                                         /* Gate::open */
+    open = true;                                         /* EventCount::advance_to */
     if
     :: counted != 0 ->                                   /* ring_watchers */
         if

@@ -21,7 +21,7 @@ TRIPLE = "aarch64-linux-gnu"
 FLAGS = ["-O2", "-march=armv8-a", "-Wall", "-Wextra"]
 GOOGLETEST = Path("/usr/src/googletest/googletest")  # Debian's googletest, which libgtest-dev brings
 SUPPORT = ["every_monitor.cpp", "monitor_emulation.cpp"]
-MONITORS = ["os/monitor_wait.cpp", "os/ticks.cpp", "os/memfd.cpp", "sync/bell.cpp", "progress/fiber.cpp",
+MONITORS = ["os/monitor_wait.cpp", "os/ticks.cpp", "os/memfd.cpp", "sync/wakeup.cpp", "progress/fiber.cpp",
             "progress/wait_policy.cpp", "base/pe_local.cpp"]
 
 

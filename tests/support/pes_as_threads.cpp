@@ -17,8 +17,8 @@
 #include "os/topology.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
-#include "sync/bell.h"
-#include "team/rooms.h"
+#include "sync/wakeup.h"
+#include "team/segment_table.h"
 #include "team/team.h"
 
 namespace heddle::test {
@@ -44,11 +44,11 @@ struct PeState {
     progress::Engine* engine = progress::engine;
     context::Contexts* contexts = context::contexts;
     context::RequestPool* request_pool = context::request_pool;
-    team::Rooms rooms = team::rooms;
+    team::TeamSegments team_segments = team::team_segments;
     team::Teams* teams = team::teams;
     collective::Machine machine = collective::machine;
     uint8_t watched = collective::watched;
-    sync::Bells bells = sync::bells;
+    sync::PeWakeups wakeups = sync::wakeups;
 
     // Makes it the calling thread's.
     void adopt() const {
@@ -65,11 +65,11 @@ struct PeState {
         progress::engine = engine;
         context::contexts = contexts;
         context::request_pool = request_pool;
-        team::rooms = rooms;
+        team::team_segments = team_segments;
         team::teams = teams;
         collective::machine = machine;
         collective::watched = watched;
-        sync::bells = bells;
+        sync::wakeups = wakeups;
     }
 };
 

@@ -41,7 +41,7 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(JobPage, lost_rails), 168u);
     EXPECT_EQ(offsetof(JobPage, leaving), 172u);
     EXPECT_EQ(offsetof(JobPage, told), 176u);
-    EXPECT_EQ(offsetof(JobPage, meeting), 256u);
+    EXPECT_EQ(offsetof(JobPage, central_barrier), 256u);
     EXPECT_EQ(sizeof(JobPage), 512u);
     EXPECT_EQ(offsetof(PeRecord, state), 0u);
     EXPECT_EQ(offsetof(PeRecord, pid), 4u);

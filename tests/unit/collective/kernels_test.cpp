@@ -210,15 +210,15 @@ TYPED_TEST(KernelsTest, AreRightAtEveryLengthAndPlace) {
     using T = TypeParam;
     this->for_all_kernels([&](Op op, Kernel kernel) {
         for (size_t count = 0; count <= kMost; ++count) {
-            for (size_t place = 0; place < kPlaces; ++place) {
+            for (size_t state = 0; state < kPlaces; ++state) {
                 // Three different places within a vector.
-                const size_t at_a = place, at_b = place * 5 % kPlaces, at_dest = place * 11 % kPlaces;
+                const size_t at_a = state, at_b = state * 5 % kPlaces, at_dest = state * 11 % kPlaces;
                 const T filler = this->a_[0];
                 std::vector<T> dest(count + kPlaces + 1, filler);
                 kernel(dest.data() + at_dest, this->a_.data() + at_a, this->b_.data() + at_b, count);
                 for (size_t i = 0; i < count; ++i)
                     ASSERT_TRUE(same(dest[at_dest + i], reference<T>(op, this->a_[at_a + i], this->b_[at_b + i]), true))
-                        << "count " << count << " place " << place << " i " << i << " seed " << kSeed;
+                        << "count " << count << " place " << state << " i " << i << " seed " << kSeed;
                 ASSERT_TRUE(same(dest[at_dest + count], filler)) << "wrote behind the end";
                 ASSERT_TRUE(at_dest == 0 || same(dest[at_dest - 1], filler)) << "wrote ahead of the start";
             }

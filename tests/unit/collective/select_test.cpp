@@ -3,7 +3,7 @@
 #include "collective/select.h"
 
 #include "base/settings.h"
-#include "team/rooms.h"
+#include "team/segment_table.h"
 
 #include <gtest/gtest.h>
 #include <algorithm>
@@ -23,23 +23,23 @@ struct Known {
     std::vector<std::pair<const char*, Algorithm>> words;
 };
 const Known kKnown[] = {
-    {Operation::kBroadcast, "HEDDLE_BROADCAST", {{"note", kNote}, {"push", kPush}, {"pull", kPull}}},
-    {Operation::kCollect, "HEDDLE_COLLECT", {{"mail", kMail}, {"push", kPush}}},
-    {Operation::kFcollect, "HEDDLE_FCOLLECT", {{"note", kNote}, {"mail", kMail}, {"push", kPush}}},
-    {Operation::kAlltoall, "HEDDLE_ALLTOALL", {{"note", kNote}, {"mail", kMail}, {"push", kPush}}},
-    {Operation::kReduce, "HEDDLE_REDUCE", {{"mail", kMail}, {"slices", kSlices}}},
-    {Operation::kScan, "HEDDLE_SCAN", {{"note", kNote}, {"mail", kMail}, {"slices", kSlices}}},
+    {Operation::kBroadcast, "HEDDLE_BROADCAST", {{"note", kInline}, {"push", kPush}, {"pull", kPull}}},
+    {Operation::kCollect, "HEDDLE_COLLECT", {{"mail", kBounce}, {"push", kPush}}},
+    {Operation::kFcollect, "HEDDLE_FCOLLECT", {{"note", kInline}, {"mail", kBounce}, {"push", kPush}}},
+    {Operation::kAlltoall, "HEDDLE_ALLTOALL", {{"note", kInline}, {"mail", kBounce}, {"push", kPush}}},
+    {Operation::kReduce, "HEDDLE_REDUCE", {{"mail", kBounce}, {"slices", kSliced}}},
+    {Operation::kScan, "HEDDLE_SCAN", {{"note", kInline}, {"mail", kBounce}, {"slices", kSliced}}},
 };
 constexpr int kSizes[] = {1, 2, 3, 8, 9, 4096, INT_MAX};
 
 size_t most_bytes(Algorithm algorithm) {
-    return algorithm == kNote ? team::kNoteBytes : algorithm == kMail ? team::kMailBytes : SIZE_MAX;
+    return algorithm == kInline ? team::kInlineBytes : algorithm == kBounce ? team::kBounceBytes : SIZE_MAX;
 }
 
-// Every power of two, what notes and mail hold, and the neighbours of all of them.
+// Every power of two, what inline data and bounce buffers hold, and the neighbours of all of them.
 std::vector<size_t> boundaries() {
     std::vector<size_t> all = {0, SIZE_MAX - 1, SIZE_MAX};
-    for (size_t at : {team::kNoteBytes, team::kMailBytes}) all.insert(all.end(), {at - 1, at, at + 1});
+    for (size_t at : {team::kInlineBytes, team::kBounceBytes}) all.insert(all.end(), {at - 1, at, at + 1});
     for (int bit = 0; bit < 63; ++bit)
         for (size_t around : {0, 1, 2}) all.push_back((size_t{1} << bit) - 1 + around);
     std::sort(all.begin(), all.end());
@@ -48,9 +48,9 @@ std::vector<size_t> boundaries() {
 
 class SelectTest : public testing::TestWithParam<bool> {
   protected:
-    void SetUp() override { team::rooms.crowded = GetParam(); }
+    void SetUp() override { team::team_segments.oversubscribed = GetParam(); }
     void TearDown() override {
-        team::rooms.crowded = false;
+        team::team_segments.oversubscribed = false;
         base::settings = {};
         for (const Known& known : kKnown) unsetenv(known.setting);
     }
@@ -80,7 +80,7 @@ TEST_P(SelectTest, EverySizeHasAWayThatFits) {
 TEST_P(SelectTest, LargerDataNeverGoesBackToAWayForSmaller) {
     for (const Known& known : kKnown) {
         for (int size : kSizes) {
-            Algorithm last = kNote;
+            Algorithm last = kInline;
             for (size_t bytes : boundaries()) {
                 const Algorithm algorithm = select(known.operation, bytes, size);
                 EXPECT_GE(algorithm, last) << known.setting << " " << size << " members, " << bytes << " bytes";

@@ -199,27 +199,27 @@ TEST_P(MonitorTest, TellsWhenTheKernelOrTheTimerEndsAWait) {
 }
 
 // Two threads that wait for each other by turns, so that stores come at all points between arm and wait. Returns the
-// gate that this thread waited at.
-const sync::Gate* take_turns(progress::WaitPolicy& policy, uint32_t turns) {
+// event count that this thread waited at.
+const sync::EventCount* take_turns(progress::WaitPolicy& policy, uint32_t turns) {
     struct alignas(64) OnItsLine {
-        sync::Gate gate = {};
+        sync::EventCount event_count = {};
     };
     static OnItsLine there, back;
-    there.gate.value = back.gate.value = 0;
+    there.event_count.value = back.event_count.value = 0;
     std::thread other([&] {
         progress::wait_policy = &policy;
         for (uint32_t turn = 1; turn <= turns; ++turn) {
-            progress::wait_for_gate("unit", there.gate, turn);
-            back.gate.open(turn);
+            progress::wait_for_event_count("unit", there.event_count, turn);
+            back.event_count.advance_to(turn);
         }
         progress::wait_policy = nullptr;
     });
     for (uint32_t turn = 1; turn <= turns; ++turn) {
-        there.gate.open(turn);
-        progress::wait_for_gate("unit", back.gate, turn);
+        there.event_count.advance_to(turn);
+        progress::wait_for_event_count("unit", back.event_count, turn);
     }
     other.join();
-    return &back.gate;
+    return &back.event_count;
 }
 
 // The policy above: WaitSteps on the thread that calls.
@@ -230,7 +230,7 @@ class WatchingTest : public MonitorTest {
         test::cap_ticks = test::kKernelsCapTicks;  // of the virtual counter, too, a short time or a long one
         policy.monitor = monitor;
         policy.own_cores = 1000;
-        policy.crowded_ns = 0;
+        policy.oversubscribed_ns = 0;
         progress::wait_policy = &policy;
     }
     void TearDown() override { progress::wait_policy = nullptr; }
@@ -251,9 +251,9 @@ TEST_P(WatchingTest, AStoreIsSeen) {
     EXPECT_EQ(test::waits_of_this_thread().last.address, reinterpret_cast<uintptr_t>(&line.words[3]));
 }
 
-TEST_P(WatchingTest, GatesAreWatchedByTurns) {
+TEST_P(WatchingTest, EventCountsAreWatchedByTurns) {
     policy.spin_ns = 100 * kS;
-    const sync::Gate* last = take_turns(policy, 2000);
+    const sync::EventCount* last = take_turns(policy, 2000);
     EXPECT_GT(test::waits_of_this_thread().count, 0u);
     EXPECT_EQ(test::waits_of_this_thread().last.address, reinterpret_cast<uintptr_t>(last));
 }

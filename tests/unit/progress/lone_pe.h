@@ -1,4 +1,4 @@
-// A PE without a job, for the tests of the engine and of sequences: a policy, a bell, an engine, and threads that
+// A PE without a job, for the tests of the engine and of sequences: a policy, a wake-up, an engine, and threads that
 // belong to it.
 #pragma once
 
@@ -41,7 +41,7 @@ class LonePe {
         policy.node_sleepers = &sleepers;
         policy.node_cores = policy.own_cores = 1000;
         policy.poll = [] { return progress::engine->drive(); };
-        engine.set_bell(bell.gate);
+        engine.set_wakeup(wakeup.event_count);
         pe_of_thread = []() -> void* { return mine; };
         become_thread_of = [](void* pe) {
             static_cast<LonePe*>(pe)->adopt();
@@ -68,7 +68,7 @@ class LonePe {
             engine.stop("test");
         }).join();
         EXPECT_EQ(policy.posted, 0u);
-        for (const std::atomic<uint64_t>& watched : bell.watched) EXPECT_EQ(watched, 0u);
+        for (const std::atomic<uint64_t>& watched : wakeup.watched) EXPECT_EQ(watched, 0u);
     }
 
     Sequence& make_sequence() {
@@ -79,7 +79,7 @@ class LonePe {
 
     std::atomic<uint32_t> threads{0}, sleepers{0};
     WaitPolicy policy;
-    sync::Bell bell = {};
+    sync::PeWakeup wakeup = {};
     std::atomic<long> background{0};  // the system's number of the engine's thread, once there is one
     Engine engine;
 
@@ -88,7 +88,7 @@ class LonePe {
         mine = this;
         wait_policy = &policy;
         progress::engine = &engine;
-        sync::bells = {&bell, 1, &bell};
+        sync::wakeups = {&wakeup, 1, &wakeup};
     }
 
     static inline thread_local LonePe* mine = nullptr;

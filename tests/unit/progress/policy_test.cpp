@@ -18,10 +18,10 @@ constexpr uint64_t kAWhileNs = 50 * kMs;  // in which a thread that may would ha
 
 class PolicyTest : public testing::Test {
   protected:
-    // An operation that ends when the gate is open to target, left to the background thread.
+    // An operation that ends when the event count is open to target, left to the background thread.
     void post(uint32_t target, bool seldom = false) {
         sequence->post([this, target] {
-            wait_for_gate("test", gate, target);
+            wait_for_event_count("test", event_count, target);
             done.store(target, std::memory_order_release);
         });
         pe.engine.engage(seldom);
@@ -66,7 +66,7 @@ class PolicyTest : public testing::Test {
 
     LonePe pe;
     Sequence* sequence = nullptr;
-    sync::Gate gate = {};
+    sync::EventCount event_count = {};
     std::atomic<uint32_t> done{0};
 };
 
@@ -78,7 +78,7 @@ TEST_F(PolicyTest, ManualLeavesAllToTheProgram) {
         EXPECT_FALSE(pe.engine.has_free_core()) << "nothing is to be left to a thread";
         post(1);
         EXPECT_EQ(pe.engine.threads(), 0u);
-        gate.open(1);
+        event_count.advance_to(1);
         EXPECT_TRUE(stays_undone(1));
         EXPECT_TRUE(poll());
         EXPECT_EQ(done, 1u);
@@ -92,13 +92,13 @@ TEST_F(PolicyTest, ManualHoldsForAThreadThatIsThereAndOthersForWhatIsUnderWay) {
         EXPECT_FALSE(pe.policy.alone);
         post(1);
         EXPECT_EQ(pe.engine.threads(), 1u);
-        gate.open(1);
+        event_count.advance_to(1);
         EXPECT_TRUE(is_done_in_background(1));
 
         ASSERT_EQ(pe.engine.set_progress(Progress::kManual), nullptr);
         os::sleep_ns(kAWhileNs);  // it may be having a last look
         post(2);
-        gate.open(2);
+        event_count.advance_to(2);
         EXPECT_TRUE(stays_undone(2));
 
         ASSERT_EQ(pe.engine.set_progress(Progress::kBlock), nullptr);
@@ -111,7 +111,7 @@ TEST_F(PolicyTest, WhatWasPostedWithoutAThreadGoesOnWithOne) {
         ASSERT_EQ(pe.engine.set_progress(Progress::kManual), nullptr);
         post(1);
         ASSERT_EQ(pe.engine.set_progress(Progress::kThread), nullptr);
-        gate.open(1);
+        event_count.advance_to(1);
         EXPECT_TRUE(is_done_in_background(1));
     });
 }
@@ -128,14 +128,14 @@ TEST_F(PolicyTest, EachOtherWayCarriesOnWhileTheProgramComputes) {
             for (int i = 0; i < 3; ++i) {
                 post(++target);
                 os::sleep_ns(kMs);
-                gate.open(target);
+                event_count.advance_to(target);
                 ASSERT_TRUE(is_done_in_background(target)) << testing::PrintToString(progress);
             }
         }
     });
 }
 
-TEST_F(PolicyTest, TheMonitorWatchesTheBellAlone) {
+TEST_F(PolicyTest, TheMonitorWatchesTheWakeupAlone) {
     pe.policy.monitor = os::find_monitor(os::MonitorChoice::kFake);
     run([&] {
         const auto arms_while_resting = [&](Progress progress) {
@@ -151,7 +151,7 @@ TEST_F(PolicyTest, TheMonitorWatchesTheBellAlone) {
         EXPECT_TRUE(becomes([&] { return arms_while_resting(Progress::kMonitor) > 0; }));
         EXPECT_GT(os::fake_monitor_calls().waits, waits);
         EXPECT_EQ(arms_while_resting(Progress::kBlock), 0u);
-        gate.open(1);
+        event_count.advance_to(1);
         EXPECT_TRUE(is_done_in_background(1));
     });
 }
@@ -173,7 +173,7 @@ TEST_F(PolicyTest, OnOneCoreNothingSpins) {
         EXPECT_FALSE(pe.engine.spins());
         EXPECT_FALSE(pe.engine.is_manual());
         post(1);
-        gate.open(1);
+        event_count.advance_to(1);
         EXPECT_TRUE(is_done_in_background(1));
     });
 }
@@ -204,7 +204,7 @@ TEST_F(PolicyTest, AThreadThatSpinsGivesWayAndOneThatSleepsDoesNot) {
             ASSERT_EQ(pe.engine.set_progress(Progress::kBlock), nullptr);
             EXPECT_TRUE(becomes_of_class(SCHED_OTHER));
             EXPECT_EQ(pe.engine.threads(), 1u);
-            gate.open(target);
+            event_count.advance_to(target);
             EXPECT_TRUE(is_done_in_background(target));
         }
     });
@@ -220,7 +220,7 @@ TEST_F(PolicyTest, ANewThreadIntroducesItselfAnew) {
             EXPECT_TRUE(becomes([&] {
                 return pe.background != 0 && sched_getscheduler(static_cast<pid_t>(pe.background)) == SCHED_BATCH;
             }));
-            gate.open(target);
+            event_count.advance_to(target);
         });
 }
 
@@ -242,14 +242,14 @@ TEST_F(PolicyTest, ThePolicyChangesWhileOthersPost) {
         uint32_t target = 0;
         for (const uint64_t end = os::now_ns() + 500 * kMs; os::now_ns() < end;) {
             post(++target);
-            gate.open(target);
+            event_count.advance_to(target);
             pe.engine.wait_until("test", [&] { return done.load(std::memory_order_acquire) == target; });
         }
         over = true;
         for (std::thread& changer : changers) changer.join();
         ASSERT_EQ(pe.engine.set_progress(Progress::kThread), nullptr);
         post(++target);
-        gate.open(target);
+        event_count.advance_to(target);
         EXPECT_TRUE(is_done_in_background(target));
     });
 }
@@ -261,12 +261,12 @@ TEST_F(PolicyTest, AutoStartsNoThreadSeldomUnlessACoreIsFree) {
         ASSERT_EQ(pe.engine.set_progress(Progress::kAuto), nullptr);
         post(1, true);
         EXPECT_EQ(pe.engine.threads(), 0u);
-        gate.open(1);
+        event_count.advance_to(1);
         EXPECT_TRUE(stays_undone(1));
         pe.sleepers = 8;
         post(2, true);
         EXPECT_EQ(pe.engine.threads(), 1u);
-        gate.open(2);
+        event_count.advance_to(2);
         EXPECT_TRUE(is_done_in_background(2));
         pe.sleepers = 0;
     });
@@ -279,7 +279,7 @@ TEST_F(PolicyTest, AThreadThatWasAskedForIsStartedWithoutAFreeCore) {
         ASSERT_EQ(pe.engine.set_progress(Progress::kThread), nullptr);
         post(1, true);
         EXPECT_EQ(pe.engine.threads(), 1u);
-        gate.open(1);
+        event_count.advance_to(1);
         EXPECT_TRUE(is_done_in_background(1));
     });
 }
@@ -288,7 +288,7 @@ TEST_F(PolicyTest, NothingOutstandingNoWakeUps) {
     run([&] {
         ASSERT_EQ(pe.engine.set_progress(Progress::kThread), nullptr);
         post(1);
-        gate.open(1);
+        event_count.advance_to(1);
         ASSERT_TRUE(is_done_in_background(1));
         expect_no_wake_ups();
         EXPECT_EQ(pe.threads, 0u) << "one that sleeps is not counted";
@@ -300,41 +300,41 @@ TEST_F(PolicyTest, WhatCannotGoOnWakesNobody) {
         ASSERT_EQ(pe.engine.set_progress(Progress::kBlock), nullptr);
         post(1);
         expect_no_wake_ups();
-        gate.open(1);
+        event_count.advance_to(1);
         EXPECT_TRUE(is_done_in_background(1));
     });
 }
 
 // --- Waits and the end
 
-TEST_F(PolicyTest, AWaitCarriesOnWhatIsUnderWayAndSleepsAtTheBell) {
+TEST_F(PolicyTest, AWaitCarriesOnWhatIsUnderWayAndSleepsAtTheWakeup) {
     pe.policy.spin_ns = pe.policy.yield_ns = 0;
     run([&] {
         ASSERT_EQ(pe.engine.set_progress(Progress::kManual), nullptr);
         for (uint32_t target = 1; target <= 200; ++target) {
             post(target);
-            std::thread opener = pe.thread([&] { gate.open(target); });
+            std::thread opener = pe.thread([&] { event_count.advance_to(target); });
             pe.engine.wait_until("test", [&] { return done.load(std::memory_order_acquire) == target; });
             opener.join();
         }
-        EXPECT_EQ(gate.sleepers, 0u);
+        EXPECT_EQ(event_count.sleepers, 0u);
     });
 }
 
-// A thread that waits for a gate of its own goes on with the others' work meanwhile.
-TEST_F(PolicyTest, AWaitForAGateCarriesOnWhatIsUnderWay) {
+// A thread that waits for an event count of its own goes on with the others' work meanwhile.
+TEST_F(PolicyTest, AWaitForAEventCountCarriesOnWhatIsUnderWay) {
     pe.policy.spin_ns = pe.policy.yield_ns = 0;
     run([&] {
         ASSERT_EQ(pe.engine.set_progress(Progress::kManual), nullptr);
-        sync::Gate other = {};
+        sync::EventCount other = {};
         post(1);
         std::thread opener = pe.thread([&] {
             os::sleep_ns(5 * kMs);
-            gate.open(1);
+            event_count.advance_to(1);
             EXPECT_TRUE(is_done_in_background(1)) << "by the thread that waits for the other gate";
-            other.open(1);
+            other.advance_to(1);
         });
-        wait_for_gate("test", other, 1);
+        wait_for_event_count("test", other, 1);
         opener.join();
         EXPECT_EQ(other.sleepers, 0u);
     });
@@ -357,7 +357,7 @@ TEST_F(PolicyTest, AnOperationWaitsForAConditionWithoutHoldingUpItsThread) {
 
 TEST_F(PolicyTest, TheEndWaitsForWhatIsUnderWay) {
     for (Progress progress : {Progress::kManual, Progress::kBlock, Progress::kSpin}) {
-        gate.value = 0;
+        event_count.value = 0;
         std::thread opener;
         run([&] {
             ASSERT_EQ(pe.engine.set_progress(progress), nullptr);
@@ -365,7 +365,7 @@ TEST_F(PolicyTest, TheEndWaitsForWhatIsUnderWay) {
             opener = pe.thread([&] {
                 for (uint32_t target = 1; target <= 20; ++target) {
                     os::sleep_ns(kMs);
-                    gate.open(target);
+                    event_count.advance_to(target);
                 }
             });
         });

@@ -1,5 +1,5 @@
 // Sequence: operations in the order of their posting, each as if it blocked; and that nothing they wait for is missed.
-// What every interleaving does is the subject of tests/concurrency/bell.pml; this runs the real thing.
+// What every interleaving does is the subject of tests/concurrency/wakeup.pml; this runs the real thing.
 #include "unit/progress/lone_pe.h"
 
 #include <gtest/gtest.h>
@@ -34,16 +34,16 @@ TEST_F(SequenceTest, WhatDoesNotWaitIsDoneWhenItIsPosted) {
 TEST_F(SequenceTest, EachBeginsWhenTheOneBeforeItIsOver) {
     pe.run([&] {
         Sequence& sequence = pe.make_sequence();
-        sync::Gate first = {}, second = {};
+        sync::EventCount first = {}, second = {};
         std::string steps;
         sequence.post([&] {
             steps += 'a';
-            wait_for_gate("test", first, 1);
+            wait_for_event_count("test", first, 1);
             steps += 'b';
         });
         sequence.post([&] {
             steps += 'c';
-            wait_for_gate("test", second, 1);
+            wait_for_event_count("test", second, 1);
             steps += 'd';
         });
         sequence.post([&] { steps += 'e'; });
@@ -51,9 +51,9 @@ TEST_F(SequenceTest, EachBeginsWhenTheOneBeforeItIsOver) {
         EXPECT_EQ(sequence.under_way(), 3u);
         EXPECT_EQ(pe.policy.posted, 3u);
         EXPECT_FALSE(pe.engine.drive());
-        second.open(1);
+        second.advance_to(1);
         EXPECT_FALSE(pe.engine.drive()) << "it is not its turn";
-        first.open(1);
+        first.advance_to(1);
         EXPECT_TRUE(pe.engine.drive());
         EXPECT_EQ(steps, "abcde");
         EXPECT_TRUE(sequence.is_empty());
@@ -64,14 +64,14 @@ TEST_F(SequenceTest, EachBeginsWhenTheOneBeforeItIsOver) {
 TEST_F(SequenceTest, SequencesDoNotWaitForEachOther) {
     pe.run([&] {
         Sequence &one = pe.make_sequence(), &other = pe.make_sequence();
-        sync::Gate gate = {};
+        sync::EventCount event_count = {};
         int done = 0;
-        one.post([&] { wait_for_gate("test", gate, 1); });
+        one.post([&] { wait_for_event_count("test", event_count, 1); });
         other.post([&] { ++done; });
         EXPECT_EQ(done, 1);
         EXPECT_TRUE(other.is_empty());
         EXPECT_FALSE(one.is_empty());
-        gate.open(1);
+        event_count.advance_to(1);
         pe.engine.drive();
         EXPECT_TRUE(one.is_empty());
     });
@@ -81,15 +81,15 @@ TEST_F(SequenceTest, SequencesDoNotWaitForEachOther) {
 TEST_F(SequenceTest, AnyNumberIsPostedWithoutWaiting) {
     pe.run([&] {
         Sequence& sequence = pe.make_sequence();
-        sync::Gate gate = {};
+        sync::EventCount event_count = {};
         std::vector<uint32_t> order;
         uint32_t posted = 0;
         for (uint32_t round = 1; round <= 3; ++round) {
-            sequence.post([&gate, round] { wait_for_gate("test", gate, round); });
+            sequence.post([&event_count, round] { wait_for_event_count("test", event_count, round); });
             for (uint32_t i = 0; i < 1000 * round; ++i, ++posted)
                 ASSERT_TRUE(sequence.post([&order, posted] { order.push_back(posted); }));
             EXPECT_EQ(sequence.under_way(), 1000 * round + 1);
-            gate.open(round);
+            event_count.advance_to(round);
             pe.engine.drive();
             EXPECT_TRUE(sequence.is_empty());
             ASSERT_EQ(order.size(), posted);
@@ -104,18 +104,18 @@ TEST_F(SequenceTest, WorkIsCopiedWhole) {
     };
     pe.run([&] {
         Sequence& sequence = pe.make_sequence();
-        sync::Gate gate = {};
+        sync::EventCount event_count = {};
         uint64_t sum = 0;
         {
             Large large;
             for (uint64_t i = 0; i < 16; ++i) large.words[i] = i;
-            sequence.post([large, &gate, &sum] {
-                wait_for_gate("test", gate, 1);
+            sequence.post([large, &event_count, &sum] {
+                wait_for_event_count("test", event_count, 1);
                 for (uint64_t word : large.words) sum += word;
             });
             for (uint64_t& word : large.words) word = 1000;
         }
-        gate.open(1);
+        event_count.advance_to(1);
         pe.engine.drive();
         EXPECT_EQ(sum, 120u);
     });
@@ -124,18 +124,18 @@ TEST_F(SequenceTest, WorkIsCopiedWhole) {
 TEST_F(SequenceTest, AWaitCarriesOnAndAnOperationsOwnReturnsAtOnce) {
     pe.run([&] {
         Sequence& sequence = pe.make_sequence();
-        sync::Gate gate = {};
+        sync::EventCount event_count = {};
         bool by_itself = false;
         sequence.post([&] {
             sequence.wait("test");
             by_itself = true;
-            wait_for_gate("test", gate, 1);
+            wait_for_event_count("test", event_count, 1);
         });
         EXPECT_TRUE(by_itself);
         EXPECT_FALSE(sequence.is_empty());
         std::thread opener = pe.thread([&] {
             os::sleep_ns(5 * kMs);
-            gate.open(1);
+            event_count.advance_to(1);
         });
         sequence.wait("test");
         EXPECT_TRUE(sequence.is_empty());
@@ -146,11 +146,11 @@ TEST_F(SequenceTest, AWaitCarriesOnAndAnOperationsOwnReturnsAtOnce) {
 TEST_F(SequenceTest, AnOperationDrivesNothing) {
     pe.run([&] {
         Sequence &one = pe.make_sequence(), &other = pe.make_sequence();
-        sync::Gate gate = {};
-        other.post([&] { wait_for_gate("test", gate, 1); });
+        sync::EventCount event_count = {};
+        other.post([&] { wait_for_event_count("test", event_count, 1); });
         bool drove = true, done_meanwhile = true;
         one.post([&] {
-            gate.open(1);
+            event_count.advance_to(1);
             drove = pe.engine.drive();
             done_meanwhile = other.is_empty();
         });
@@ -164,19 +164,19 @@ TEST_F(SequenceTest, AnOperationDrivesNothing) {
 TEST_F(SequenceTest, AnOperationComputesInTheModesOfItsPoster) {
     pe.run([&] {
         Sequence& sequence = pe.make_sequence();
-        sync::Gate gate = {};
+        sync::EventCount event_count = {};
         std::vector<int> modes;
         const int posted[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO, FE_UPWARD};
         for (int mode : posted) {
             fesetround(mode);
             sequence.post([&] {
-                wait_for_gate("test", gate, 1);
+                wait_for_event_count("test", event_count, 1);
                 modes.push_back(fegetround());
                 fesetround(FE_TONEAREST);
             });
         }
         fesetround(FE_TONEAREST);
-        gate.open(1);
+        event_count.advance_to(1);
         pe.thread([&] {
               fesetround(FE_DOWNWARD);
               pe.engine.drive();
@@ -186,7 +186,7 @@ TEST_F(SequenceTest, AnOperationComputesInTheModesOfItsPoster) {
     });
 }
 
-// A thread that comes because of the bell finds another one that drives, and has just looked: that one looks again.
+// A thread that comes because of the wake-up finds another one that drives, and has just looked: that one looks again.
 TEST_F(SequenceTest, WhoDrivesSeesWhatAThreadThatWasTurnedAwayCameFor) {
     pe.run([&] {
         Sequence& sequence = pe.make_sequence();
@@ -213,7 +213,7 @@ TEST_F(SequenceTest, SeveralDriveWhileOnePosts) {
     constexpr uint32_t kOperations = 20000, kDrivers = 3;
     pe.run([&] {
         Sequence& sequence = pe.make_sequence();
-        sync::Gate gate = {};
+        sync::EventCount event_count = {};
         std::vector<uint32_t> order;  // plain: an operation sees what those before it did
         std::atomic<bool> stopping{false};
         std::vector<std::thread> drivers;
@@ -231,7 +231,7 @@ TEST_F(SequenceTest, SeveralDriveWhileOnePosts) {
                 if (now == seen)
                     std::this_thread::yield();
                 else
-                    gate.open(seen = now);
+                    event_count.advance_to(seen = now);
             }
         });
         for (uint32_t i = 0; i < kOperations; ++i)
@@ -239,7 +239,7 @@ TEST_F(SequenceTest, SeveralDriveWhileOnePosts) {
                 order.push_back(i);
                 begun.store(i + 1, std::memory_order_release);
                 if (i % 3 == 0)
-                    wait_for_gate("test", gate, i + 1);
+                    wait_for_event_count("test", event_count, i + 1);
             }));
         EXPECT_TRUE(becomes([&] { return sequence.is_empty(); }));
         stopping.store(true, std::memory_order_relaxed);
@@ -254,7 +254,7 @@ TEST_F(SequenceTest, SeveralDriveWhileOnePosts) {
 // turned away, late or asleep, all goes on.
 class NothingIsMissed : public SequenceTest, public testing::WithParamInterface<Progress> {
   protected:
-    static constexpr uint32_t kOperations = 3000, kGates = 2, kWaiters = 2;
+    static constexpr uint32_t kOperations = 3000, kEventCounts = 2, kWaiters = 2;
 
     NothingIsMissed() {
         printf("seed %u\n", seed);
@@ -267,29 +267,29 @@ class NothingIsMissed : public SequenceTest, public testing::WithParamInterface<
         if (random() % 16 == 0)
             std::this_thread::yield();
     }
-    // Opens the gate to each operation some time after that has come there.
+    // Opens the event count to each operation some time after that has come there.
     void open_all(uint32_t g) {
         std::mt19937 random(seed + g);
         for (uint32_t i = 1; i <= kOperations; ++i) {
             while (arrived[g].load(std::memory_order_relaxed) < i) std::this_thread::yield();
             pause_a_little(random);
-            gates[g].open(i);
+            event_counts[g].advance_to(i);
         }
     }
     void wait_often(uint32_t waiter) {
-        std::mt19937 random(seed + kGates + waiter);
+        std::mt19937 random(seed + kEventCounts + waiter);
         for (uint32_t i = 1; i <= kOperations; i += random() % 3) {
             pause_a_little(random);
             pe.engine.wait_until("test", [&] { return done.load(std::memory_order_acquire) >= i; });
         }
     }
     void post_all(Sequence& sequence) {
-        std::mt19937 random(seed + kGates + kWaiters);
+        std::mt19937 random(seed + kEventCounts + kWaiters);
         for (uint32_t i = 1; i <= kOperations; ++i) {
             sequence.post([this, i] {
-                for (uint32_t g = 0; g < kGates; ++g) {
+                for (uint32_t g = 0; g < kEventCounts; ++g) {
                     arrived[g].store(i, std::memory_order_relaxed);
-                    wait_for_gate("test", gates[g], i);
+                    wait_for_event_count("test", event_counts[g], i);
                 }
                 done.store(i, std::memory_order_release);
             });
@@ -303,7 +303,7 @@ class NothingIsMissed : public SequenceTest, public testing::WithParamInterface<
     void play() {
         ASSERT_EQ(pe.engine.set_progress(GetParam()), nullptr);
         std::vector<std::thread> others;
-        for (uint32_t g = 0; g < kGates; ++g) others.push_back(pe.thread([this, g] { open_all(g); }));
+        for (uint32_t g = 0; g < kEventCounts; ++g) others.push_back(pe.thread([this, g] { open_all(g); }));
         for (uint32_t w = 0; w < kWaiters; ++w) others.push_back(pe.thread([this, w] { wait_often(w); }));
         post_all(pe.make_sequence());
         for (std::thread& other : others) other.join();
@@ -329,8 +329,8 @@ class NothingIsMissed : public SequenceTest, public testing::WithParamInterface<
     }
 
     const uint32_t seed = std::random_device{}();
-    std::atomic<uint32_t> done{0}, arrived[kGates] = {};
-    sync::Gate gates[kGates] = {};
+    std::atomic<uint32_t> done{0}, arrived[kEventCounts] = {};
+    sync::EventCount event_counts[kEventCounts] = {};
     std::atomic<bool> over{false};
 };
 

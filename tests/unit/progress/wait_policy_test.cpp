@@ -237,7 +237,7 @@ TEST(WaitPolicy, OversubscribedPeNeitherSpinsNorWatches) {
 TEST(WaitPolicy, AYieldThatLetsAnotherThreadRunKeepsTheNextWaitsFromSpinning) {
     WaitPolicy policy;
     policy.own_cores = 1000;
-    policy.crowded_ns = 3000 * kMs;
+    policy.oversubscribed_ns = 3000 * kMs;
     for (bool shared : {false, true}) {
         policy.spin_ns = 10 * kMs;
         const auto wait = [&](uint64_t duration_ns) {
@@ -254,8 +254,8 @@ TEST(WaitPolicy, AYieldThatLetsAnotherThreadRunKeepsTheNextWaitsFromSpinning) {
         const uint64_t begin = os::now_ns();
         EXPECT_GE(count(wait(11 * kMs), 'y'), 1u);
         EXPECT_EQ(policy.oversubscribed(begin), shared);
-        EXPECT_EQ(policy.oversubscribed(begin + policy.crowded_ns), shared);
-        EXPECT_FALSE(policy.oversubscribed(os::now_ns() + policy.crowded_ns)) << "for ever";
+        EXPECT_EQ(policy.oversubscribed(begin + policy.oversubscribed_ns), shared);
+        EXPECT_FALSE(policy.oversubscribed(os::now_ns() + policy.oversubscribed_ns)) << "for ever";
         policy.spin_ns = 3000 * kMs;
         EXPECT_EQ(count(wait(kMs), 'y') > 0, shared);
     }
@@ -273,7 +273,7 @@ uint64_t cpu_ns_of_thread() {
 TEST(WaitPolicy, ALongWaitBurnsLittle) {
     WaitPolicy policy;  // the defaults of settings.def
     policy.own_cores = 1000;
-    sync::Gate gate = {};
+    sync::EventCount event_count = {};
     const uint64_t second = 1000 * kMs;
     with_policy(policy, [&] {
         const uint64_t burned = cpu_ns_of_thread(), end = os::now_ns() + second;
@@ -282,35 +282,35 @@ TEST(WaitPolicy, ALongWaitBurnsLittle) {
     });
     std::thread opener([&] {
         os::sleep_ns(second);
-        gate.open(1);
+        event_count.advance_to(1);
     });
     with_policy(policy, [&] {
         const uint64_t burned = cpu_ns_of_thread();
-        wait_for_gate("unit", gate, 1);
+        wait_for_event_count("unit", event_count, 1);
         EXPECT_LT(cpu_ns_of_thread() - burned, second / 20);
     });
     opener.join();
 }
 
-TEST(WaitPolicy, AGateIsSleptOnNotNappedOn) {
+TEST(WaitPolicy, AEventCountIsSleptOnNotNappedOn) {
     WaitPolicy policy;
     policy.spin_ns = policy.yield_ns = 0;
     policy.show = record_show;
-    sync::Gate gate = {};
+    sync::EventCount event_count = {};
     std::vector<Event> events;
     std::thread opener([&] {
         os::sleep_ns(20 * kMs);
-        gate.open(1);
+        event_count.advance_to(1);
     });
     with_policy(policy, [&] {
         recorded = &events;
-        wait_for_gate("unit", gate, 1);
+        wait_for_event_count("unit", event_count, 1);
         recorded = nullptr;
     });
     opener.join();
     EXPECT_EQ(count(letters(events), 'n'), 0u);
     EXPECT_EQ(letters(events).substr(letters(events).size() - 1), "C");
-    EXPECT_EQ(shown_address, &gate);
+    EXPECT_EQ(shown_address, &event_count);
 }
 
 TEST(WaitPolicy, WaitsBeforeInitToo) {

@@ -1,11 +1,11 @@
-// The shared memory of a job's rooms, without a job: for the tests of this folder. The PEs are threads, or one thread
-// plays them in turn.
+// The shared memory of a job's team segments, without a job: for the tests of this folder. The PEs are threads, or one
+// thread plays them in turn.
 #pragma once
 
 #include "base/settings.h"
 #include "os/memfd.h"
 #include "progress/wait_policy.h"
-#include "team/rooms.h"
+#include "team/segment_table.h"
 
 #include <gtest/gtest.h>
 #include <functional>
@@ -17,7 +17,7 @@ namespace heddle::team {
 
 class Area {
   public:
-    explicit Area(int n_pes) : n_pes_(n_pes), bytes_(os::round_up(rooms_bytes(n_pes), os::page_bytes())) {
+    explicit Area(int n_pes) : n_pes_(n_pes), bytes_(os::round_up(team_segments_bytes(n_pes), os::page_bytes())) {
         shared_ = static_cast<char*>(os::reserve_zeroes(bytes_));
         if (!shared_ || !os::make_writable(shared_, bytes_))
             ADD_FAILURE() << "no memory";
@@ -27,7 +27,7 @@ class Area {
     }
     ~Area() {
         os::unmap(shared_, bytes_);
-        rooms = {};
+        team_segments = {};
         progress::wait_policy = nullptr;
         base::settings = {};
     }
@@ -35,8 +35,8 @@ class Area {
     Area& operator=(const Area&) = delete;
 
     // The calling thread is this PE from now on.
-    void play(int pe, bool crowded = false) {
-        start_rooms(shared_, pe, n_pes_, crowded);
+    void play(int pe, bool oversubscribed = false) {
+        start_team_segments(shared_, pe, n_pes_, oversubscribed);
         progress::wait_policy = &policy_;
     }
 
@@ -60,20 +60,21 @@ class Area {
 
 constexpr Call kTestCall = {"test", nullptr};
 
-// The place of a member in a room. Steps go on behind `count`, to which the gates are open then.
-inline Place place_in(int room, const Members& members, int rank, Way way, uint32_t count = 0) {
-    Place place;
-    place.room = room_at(room);
-    place.members = members;
-    place.rank = rank;
-    place.way = way;
-    place.count = place.all_done = count;
-    return place;
+// The place of a member in a team segment. Steps go on behind `count`, to which the event counts are open then.
+inline MemberState place_in(int segment, const Members& members, int rank, BarrierAlgorithm barrier_algorithm,
+                            uint32_t count = 0) {
+    MemberState state;
+    state.segment = segment_at(segment);
+    state.members = members;
+    state.rank = rank;
+    state.barrier_algorithm = barrier_algorithm;
+    state.count = state.all_done = count;
+    return state;
 }
 
-inline void PrintTo(Way way, std::ostream* out) {
+inline void PrintTo(BarrierAlgorithm barrier_algorithm, std::ostream* out) {
     constexpr const char* kWords[] = {"auto", "central", "dissemination", "flat"};
-    *out << kWords[static_cast<int>(way)];
+    *out << kWords[static_cast<int>(barrier_algorithm)];
 }
 
 }  // namespace heddle::team

@@ -74,13 +74,13 @@ TEST(TeamPool, FindsPredefinedTeamsAndNoInvalidOne) {
             EXPECT_EQ(team->rank, 0);
         }
         EXPECT_NE(find(SHMEM_TEAM_WORLD), find(SHMEM_TEAM_SHARED));
-        EXPECT_NE(find(SHMEM_TEAM_WORLD)->place.room.index, find(SHMEM_TEAM_SHARED)->place.room.index);
+        EXPECT_NE(find(SHMEM_TEAM_WORLD)->state.segment.index, find(SHMEM_TEAM_SHARED)->state.segment.index);
     });
 }
 
 TEST(TeamPool, HandlesOfDestroyedTeamsAreNone) {
     alone([] {
-        Team* team = create(kOne, take_room(kOne), 4);
+        Team* team = create(kOne, take_segment(kOne), 4);
         const shmem_team_t handle = team->handle;
         EXPECT_EQ(find(handle), team);
         EXPECT_EQ(team->num_contexts, 4);
@@ -91,17 +91,17 @@ TEST(TeamPool, HandlesOfDestroyedTeamsAreNone) {
 
 TEST(TeamPool, ARecycledTeamIsAsNew) {
     alone([] {
-        Team* team = create(kOne, take_room(kOne), 4);
+        Team* team = create(kOne, take_segment(kOne), 4);
         const shmem_team_t handle = team->handle;
-        for (int i = 0; i < 40; ++i) meet({"test", nullptr}, team->place);
-        next_letter(team->place);
+        for (int i = 0; i < 40; ++i) barrier({"test", nullptr}, team->state);
+        next_bounce(team->state);
         ASSERT_NE(peers_of(team, true), nullptr);
         destroy(team);
-        Team* next = create(kOne, take_room(kOne), 0);
+        Team* next = create(kOne, take_segment(kOne), 0);
         EXPECT_EQ(next->handle, handle) << "pooled objects are used again";
-        EXPECT_EQ(next->place.count, 0u);
-        EXPECT_EQ(next->place.all_done, 0u);
-        EXPECT_EQ(next->place.letters, 0u);
+        EXPECT_EQ(next->state.count, 0u);
+        EXPECT_EQ(next->state.all_done, 0u);
+        EXPECT_EQ(next->state.bounces, 0u);
         EXPECT_EQ(next->num_contexts, 0);
         EXPECT_EQ(next->peers, nullptr);
     });
@@ -112,7 +112,7 @@ TEST(TeamPool, GrowsAndKeepsHandlesApart) {
         std::set<shmem_team_t> handles;
         std::vector<Team*> made;
         for (int i = 0; i < 200; ++i) {
-            made.push_back(create(kOne, take_room(kOne), i));
+            made.push_back(create(kOne, take_segment(kOne), i));
             EXPECT_TRUE(handles.insert(made.back()->handle).second);
         }
         for (int i = 0; i < 200; ++i) {
@@ -129,7 +129,7 @@ TEST(TeamPool, GrowsAndKeepsHandlesApart) {
 TEST(TeamPool, CheckedRunsKnowForeignHandles) {
     setenv("HEDDLE_CHECK", "1", 1);
     alone([] {
-        Team* team = create(kOne, take_room(kOne), 0);
+        Team* team = create(kOne, take_segment(kOne), 0);
         static const heddle_team foreign = {};
         const char* inside = reinterpret_cast<const char*>(team->handle) + 8;
         EXPECT_EQ(find(&foreign), nullptr);
@@ -146,7 +146,8 @@ TEST(TeamPool, TeamsEndWithFinalize) {
         for (int life = 0; life < 3; ++life) {
             shmem_init();
             shmem_team_t team;
-            for (int i = 0; i < 700; ++i)  // more than there are rooms, were they not free again after each life
+            // more than there are team segments, were they not free again after each life
+            for (int i = 0; i < 700; ++i)
                 ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, nullptr, 0, &team), 0);
             EXPECT_NE(find(team), nullptr);
             shmem_finalize();
@@ -161,7 +162,7 @@ TEST(TeamPool, ASplitWithoutRoomSaysSo) {
         shmem_init();
         const Members both = {0, 1, 2};
         std::vector<int> taken;
-        for (int room; pe == 0 && (room = take_room(both)) != kNoRoom;) taken.push_back(room);
+        for (int segment; pe == 0 && (segment = take_segment(both)) != kNoSegment;) taken.push_back(segment);
         shmem_barrier_all();
         shmem_team_t row = SHMEM_TEAM_WORLD, column = SHMEM_TEAM_WORLD;
         EXPECT_NE(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, nullptr, 0, &row), 0);
@@ -170,9 +171,9 @@ TEST(TeamPool, ASplitWithoutRoomSaysSo) {
         EXPECT_EQ(row, SHMEM_TEAM_INVALID) << "a row of one needs no room, but there is no column";
         EXPECT_EQ(column, SHMEM_TEAM_INVALID);
         EXPECT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 1, 1, 1, nullptr, 0, &row), 0) << "one needs no room";
-        for (int room : taken) {
-            leave_room(room, 2);
-            leave_room(room, 2);
+        for (int segment : taken) {
+            leave_segment(segment, 2);
+            leave_segment(segment, 2);
         }
         shmem_barrier_all();
         EXPECT_EQ(shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, nullptr, 0, &row, nullptr, 0, &column), 0);
@@ -255,7 +256,7 @@ TEST(PeersOfTeams, AreKeptForTheNextTeamAndHoldNothingOfTheLast) {
 TEST(PeersOfTeams, InCheckedRunsHoldNothing) {
     setenv("HEDDLE_CHECK", "1", 1);
     alone([] {
-        Team* team = create(kOne, take_room(kOne), 0);
+        Team* team = create(kOne, take_segment(kOne), 0);
         EXPECT_EQ(peers_of(team, false)[0].heap_size, 0u);
     });
     unsetenv("HEDDLE_CHECK");
@@ -273,7 +274,7 @@ TEST(PeersOfTeams, AreManyAtOnce) {
         const heddle_peer* world = peers_of(find(SHMEM_TEAM_WORLD), true);
         std::set<const heddle_peer*> tables;
         for (int i = 0; i < kTables; ++i) {
-            const heddle_peer* peers = peers_of(create(kOne, take_room(kOne), 0), true);
+            const heddle_peer* peers = peers_of(create(kOne, take_segment(kOne), 0), true);
             ASSERT_NE(peers, nullptr) << i;
             EXPECT_TRUE(tables.insert(peers).second);
             EXPECT_EQ(peers[0].heap, world[0].heap);

@@ -1,21 +1,20 @@
 // In checked runs: which collective each PE is in, or which lock it waits for, so that a wait which cannot end is named
 // instead of hanging.
 //
-// PE p, in a collective of room R, waits for the members of R that have not come to p's step; in set_lock, for the PE
-// ahead of it in the lock's queue. When following "waits
-// for" from a PE leads back to it, nobody on that circle can ever go on: the two call sites are the message. A circle
-// must be seen twice, a second apart. Where PEs have several threads another thread may still come, so then it is only
-// told.
+// PE p, in a collective of team segment R, waits for the members of R that have not come to p's step; in set_lock, for
+// the PE ahead of it in the lock's queue. When following "waits for" from a PE leads back to it, nobody on that circle
+// can ever go on: the two call sites are the message. A circle must be seen twice, a second apart. Where PEs have
+// several threads another thread may still come, so then it is only told.
 #pragma once
 
-#include "team/room.h"
+#include "team/team_segment.h"
 
 #include <array>
 
 namespace heddle::team {
 
 // This PE enters a collective, and leaves it. Checked runs only.
-void enter_collective(const Call& call, int room_index);
+void enter_collective(const Call& call, int segment_index);
 void leave_collective();
 // While it lives, this PE waits for another one, outside collectives. Checked runs only.
 class WaitForPe {
@@ -26,21 +25,21 @@ class WaitForPe {
     WaitForPe& operator=(const WaitForPe&) = delete;
 };
 // It has come to a step of the collective that it is in.
-void come_to(const Place& place, uint32_t step);
+void come_to(const MemberState& state, uint32_t step);
 
 // The call of a PE on this node, as it told when it entered its collective.
-base::CallText whereabouts_of(int pe);
+base::CallText awaited_call_of(int pe);
 
 // Looks, while this PE waits, whether the wait can end. Cheap: does something once a second.
-class CircleWatch {
+class DeadlockDetector {
   public:
-    explicit CircleWatch(const Call& call) : call_(call) {}
+    explicit DeadlockDetector(const Call& call) : call_(call) {}
     void look();
 
   private:
     const Call& call_;
     uint64_t next_look_ns_ = 0;
-    uint64_t last_circle_ = 0;  // what was found, as one number
+    uint64_t last_cycle_ = 0;  // what was found, as one number
     bool told_ = false;
 };
 

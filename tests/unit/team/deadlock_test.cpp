@@ -3,7 +3,7 @@
 #include "support/pes_as_threads.h"
 #include "unit/team/area.h"
 
-#include "team/whereabouts.h"
+#include "team/deadlock.h"
 
 #include <shmem.h>
 
@@ -21,18 +21,18 @@ constexpr Call kMine = {"shmem_mine", nullptr};
 
 class CircleTest : public testing::Test {
   protected:
-    // PE `pe` calls `function` in a room of these members, and comes to step 1.
-    void enter(int pe, const char* function, int room, const Members& members) {
+    // PE `pe` calls `function` in a team segment of these members, and comes to step 1.
+    void enter(int pe, const char* function, int segment, const Members& members) {
         area_.play(pe);
-        enter_collective({function, nullptr}, room);
-        come_to(place_in(room, members, members.rank(pe), Way::kCentral), 1);
+        enter_collective({function, nullptr}, segment);
+        come_to(place_in(segment, members, members.rank(pe), BarrierAlgorithm::kCentral), 1);
     }
 
     // What PE 0 sees when it looks three times, a second apart; between(i) happens before look i.
     template <class Between>
     void look(Between between) {
         area_.play(0);
-        CircleWatch watch(kMine);
+        DeadlockDetector watch(kMine);
         for (int i = 0; i < 4; ++i) {
             between(i);
             area_.play(0);
@@ -50,7 +50,7 @@ class CircleTest : public testing::Test {
 using CircleDeathTest = CircleTest;
 
 TEST_F(CircleDeathTest, OfTwoIsNamed) {
-    const int a = take_room(first_two_), b = take_room(first_two_);
+    const int a = take_segment(first_two_), b = take_segment(first_two_);
     enter(1, "shmem_theirs", b, first_two_);
     enter(0, "shmem_mine", a, first_two_);
     EXPECT_EXIT(look(), testing::ExitedWithCode(1),
@@ -60,7 +60,7 @@ TEST_F(CircleDeathTest, OfTwoIsNamed) {
 
 TEST_F(CircleDeathTest, OfThreeIsNamedToo) {
     const Members zero_one = {0, 1, 2}, one_two = {1, 1, 2}, two_zero = {2, -2, 2};
-    const int a = take_room(zero_one), b = take_room(one_two), c = take_room(two_zero);
+    const int a = take_segment(zero_one), b = take_segment(one_two), c = take_segment(two_zero);
     enter(2, "shmem_third", c, two_zero);
     enter(1, "shmem_second", b, one_two);
     enter(0, "shmem_mine", a, zero_one);
@@ -71,7 +71,7 @@ TEST_F(CircleDeathTest, OfThreeIsNamedToo) {
 // PE 1 waits for PE 2, which runs; so does everything.
 TEST_F(CircleTest, WaitingForOneThatRunsIsNone) {
     const Members first_three = {0, 1, 3}, one_two = {1, 1, 2};
-    const int a = take_room(first_three), b = take_room(one_two);
+    const int a = take_segment(first_three), b = take_segment(one_two);
     enter(1, "shmem_theirs", b, one_two);
     enter(0, "shmem_mine", a, first_three);
     testing::internal::CaptureStderr();
@@ -80,7 +80,7 @@ TEST_F(CircleTest, WaitingForOneThatRunsIsNone) {
 }
 
 TEST_F(CircleTest, OfOneRoomIsNone) {
-    const int a = take_room(first_two_);
+    const int a = take_segment(first_two_);
     enter(1, "shmem_mine", a, first_two_);
     enter(0, "shmem_mine", a, first_two_);
     testing::internal::CaptureStderr();
@@ -90,19 +90,19 @@ TEST_F(CircleTest, OfOneRoomIsNone) {
 
 // Every look sees a circle, but another each time: PE 1 goes on.
 TEST_F(CircleTest, ThatMovesIsNone) {
-    const int a = take_room(first_two_), b = take_room(first_two_);
+    const int a = take_segment(first_two_), b = take_segment(first_two_);
     enter(0, "shmem_mine", a, first_two_);
     testing::internal::CaptureStderr();
     look([&](int i) {
         area_.play(1);
         enter_collective({"shmem_theirs", nullptr}, b);
-        come_to(place_in(b, first_two_, 1, Way::kCentral), static_cast<uint32_t>(i + 1));
+        come_to(place_in(b, first_two_, 1, BarrierAlgorithm::kCentral), static_cast<uint32_t>(i + 1));
     });
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST_F(CircleTest, IsGoneWhenOneLeaves) {
-    const int a = take_room(first_two_), b = take_room(first_two_);
+    const int a = take_segment(first_two_), b = take_segment(first_two_);
     enter(1, "shmem_theirs", b, first_two_);
     enter(0, "shmem_mine", a, first_two_);
     testing::internal::CaptureStderr();
@@ -120,7 +120,7 @@ TEST_F(CircleTest, OfPesWithThreadsIsToldOnce) {
     std::thread other([&] {
         while (!ends.load()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     });
-    const int a = take_room(first_two_), b = take_room(first_two_);
+    const int a = take_segment(first_two_), b = take_segment(first_two_);
     enter(1, "shmem_theirs", b, first_two_);
     enter(0, "shmem_mine", a, first_two_);
     testing::internal::CaptureStderr();
@@ -133,20 +133,20 @@ TEST_F(CircleTest, OfPesWithThreadsIsToldOnce) {
     EXPECT_EQ(told.find("waits for", told.find('\n', first)), std::string::npos) << told;
 }
 
-TEST(Whereabouts, NameTheFunctionAndThePlaceOfTheCall) {
+TEST(WaitRecord, NameTheFunctionAndThePlaceOfTheCall) {
     Area area(2);
     area.play(1);
-    enter_collective({"shmem_barrier_all", __builtin_return_address(0)}, kWorldRoom);
+    enter_collective({"shmem_barrier_all", __builtin_return_address(0)}, kWorldSegment);
     area.play(0);
-    const std::string text = whereabouts_of(1).data();
+    const std::string text = awaited_call_of(1).data();
     EXPECT_EQ(text.rfind("shmem_barrier_all (called at ", 0), 0u) << text;
     EXPECT_NE(text.find("+0x"), std::string::npos) << text;
     area.play(1);
-    enter_collective({"shmem_sync", nullptr}, kWorldRoom);
-    EXPECT_STREQ(whereabouts_of(1).data(), "shmem_sync");
+    enter_collective({"shmem_sync", nullptr}, kWorldSegment);
+    EXPECT_STREQ(awaited_call_of(1).data(), "shmem_sync");
     const std::string endless(1000, 'x');
-    enter_collective({endless.c_str(), nullptr}, kWorldRoom);
-    EXPECT_EQ(strlen(whereabouts_of(1).data()), base::CallText().size() - 1) << "cut, with an end";
+    enter_collective({endless.c_str(), nullptr}, kWorldSegment);
+    EXPECT_EQ(strlen(awaited_call_of(1).data()), base::CallText().size() - 1) << "cut, with an end";
 }
 
 // The whole of it: two PEs, as threads, in two teams in opposite orders. Told, not ended, because there are threads;

@@ -1,6 +1,6 @@
-// How members of a room go through their steps: in every way to meet and at several numbers of PEs nobody leaves a
-// meeting before all have come, what was stored before it is seen behind it, and every note and letter is read as it
-// was written, however far the others are ahead or behind.
+// How members of a team segment go through their steps: in every way to meet and at several numbers of PEs nobody
+// leaves a barrier before all have come, what was stored before it is seen behind it, and every inline data and letter
+// is read as it was written, however far the others are ahead or behind.
 #include "support/pes_as_threads.h"
 #include "unit/team/area.h"
 
@@ -18,11 +18,12 @@
 namespace heddle::team {
 namespace {
 
-constexpr Way kWays[] = {Way::kCentral, Way::kDissemination, Way::kFlat};
+constexpr BarrierAlgorithm kWays[] = {BarrierAlgorithm::kCentral, BarrierAlgorithm::kDissemination,
+                                      BarrierAlgorithm::kFlat};
 constexpr const char* kWords[] = {"auto", "central", "dissemination", "flat"};  // as HEDDLE_BARRIER has them
 const auto kAllWays = testing::Combine(testing::ValuesIn(kWays), testing::Values(1, 2, 3, 4, 7, 8, 16));
 
-std::string name_of(const testing::TestParamInfo<std::tuple<Way, int>>& info) {
+std::string name_of(const testing::TestParamInfo<std::tuple<BarrierAlgorithm, int>>& info) {
     return std::string(kWords[static_cast<int>(std::get<0>(info.param))]) + std::to_string(std::get<1>(info.param));
 }
 
@@ -33,25 +34,26 @@ uint64_t mix(uint64_t a, uint64_t b, uint64_t c) {
     return x ^ x >> 32;
 }
 
-// What a member of a room does, step by step: which step comes is the same for all members, the rest their own affair.
+// What a member of a team segment does, step by step: which step comes is the same for all members, the rest their own
+// affair.
 class Walk {
   public:
-    Walk(Place& place, uint64_t seed, std::atomic<uint32_t>* arrived)
-        : place_(place), seed_(seed), arrived_(arrived), me_(static_cast<uint64_t>(place.rank)) {}
+    Walk(MemberState& state, uint64_t seed, std::atomic<uint32_t>* arrived)
+        : place_(state), seed_(seed), arrived_(arrived), me_(static_cast<uint64_t>(state.rank)) {}
 
     void steps(uint32_t number) {
         for (uint32_t i = 0; i < number; ++i) {
-            // Long rows of tellings, so that posts come round again, between meetings of three kinds.
+            // Long rows of publish steps, so that inline slots come round again, between barriers of three kinds.
             const uint64_t kind = mix(seed_, i, 1) % 64;
             lag(i);
             if (kind == 0)
-                meeting(i);
+                central_barrier(i);
             else if (kind <= 2)
                 meeting_with_notes(i);
             else if (kind <= 4)
                 meeting_with_letters(i);
             else
-                telling(i);
+                published(i);
         }
     }
 
@@ -82,77 +84,77 @@ class Walk {
     }
 
     void arrive(uint32_t i) {
-        // Relaxed, so that the meeting alone orders it.
+        // Relaxed, so that the barrier alone orders it.
         arrived_[me_].store(i + 1, std::memory_order_relaxed);
-        meet(kTestCall, place_);
+        barrier(kTestCall, place_);
         for (int member = 0; member < place_.size(); ++member)
             ASSERT_GE(arrived_[member].load(std::memory_order_relaxed), i + 1) << "rank " << member << " had not come";
         ASSERT_EQ(place_.all_done, place_.count - 1);
     }
 
-    void meeting(uint32_t i) { arrive(i); }
+    void central_barrier(uint32_t i) { arrive(i); }
 
     void meeting_with_notes(uint32_t i) {
-        write(next_note(place_), kNoteBytes, i);
+        write(next_inline_data(place_), kInlineBytes, i);
         const uint32_t step = place_.count + 1;
         arrive(i);
         for (int member = 0; member < place_.size(); ++member)
-            expect_written(place_.note(member, step), kNoteBytes, i, member);
+            expect_written(place_.inline_data(member, step), kInlineBytes, i, member);
     }
 
     void meeting_with_letters(uint32_t i) {
-        const size_t bytes = of(i, 0, 300) % 16 == 0 ? kMailBytes : 512;
-        write(next_letter(place_), bytes, i);
+        const size_t bytes = of(i, 0, 300) % 16 == 0 ? kBounceBytes : 512;
+        write(next_bounce(place_), bytes, i);
         arrive(i);
-        for (int member = 0; member < place_.size(); ++member) expect_written(place_.letter(member), bytes, i, member);
+        for (int member = 0; member < place_.size(); ++member) expect_written(place_.bounced(member), bytes, i, member);
     }
 
     // Some tell, and each hears some of these.
-    void telling(uint32_t i) {
+    void published(uint32_t i) {
         const auto tells = [&](uint64_t member) { return of(i, member, 400) % 3 != 0; };
-        const uint32_t step = begin_telling(kTestCall, place_);
+        const uint32_t step = begin_publish(kTestCall, place_);
         ASSERT_LT(step - place_.all_done, kDepth) << "the post may still be read";
         if (tells(me_)) {
-            write(place_.note(place_.rank, step), kNoteBytes, i);
-            tell(place_, step);
+            write(place_.inline_data(place_.rank, step), kInlineBytes, i);
+            publish(place_, step);
         }
         for (int member = 0; member < place_.size(); ++member) {
             if (!tells(static_cast<uint64_t>(member)) || of(i, me_, 500 + static_cast<uint64_t>(member)) % 2 == 0)
                 continue;
-            hear(kTestCall, place_, member, step);
-            expect_written(place_.note(member, step), kNoteBytes, i, member);
+            await(kTestCall, place_, member, step);
+            expect_written(place_.inline_data(member, step), kInlineBytes, i, member);
         }
     }
 
-    Place& place_;
+    MemberState& place_;
     uint64_t seed_;
     std::atomic<uint32_t>* arrived_;
     uint64_t me_;
 };
 
-// Opens all gates of a room to count, as if that many steps had gone by.
-void age(const Room& room, int members, uint32_t count) {
-    room.meeting->released.open(count);
+// Opens all event counts of a team segment to count, as if that many steps had gone by.
+void age(const TeamSegment& segment, int members, uint32_t count) {
+    segment.central_barrier->released.advance_to(count);
     for (int rank = 0; rank < members; ++rank) {
-        for (Post& post : room.seats[rank].posts) post.gate.open(count);
-        for (PaddedGate& round : room.seats[rank].rounds) round.gate.open(count);
+        for (InlineSlot& post : segment.member_slots[rank].inline_slots) post.event_count.advance_to(count);
+        for (PaddedEventCount& round : segment.member_slots[rank].rounds) round.event_count.advance_to(count);
     }
 }
 
-class RoomTest : public testing::TestWithParam<std::tuple<Way, int>> {
+class RoomTest : public testing::TestWithParam<std::tuple<BarrierAlgorithm, int>> {
   protected:
     void walk(uint32_t number, uint32_t first_count) {
-        const auto [way, n_pes] = GetParam();
-        const uint64_t seed = static_cast<uint64_t>(n_pes) * 10 + static_cast<uint64_t>(way);
+        const auto [barrier_algorithm, n_pes] = GetParam();
+        const uint64_t seed = static_cast<uint64_t>(n_pes) * 10 + static_cast<uint64_t>(barrier_algorithm);
         Area area(n_pes);
         const Members members = {0, 1, n_pes};
-        const int index = n_pes > 1 ? take_room(members) : kWorldRoom;  // of the area, as all have it
+        const int index = n_pes > 1 ? take_segment(members) : kWorldSegment;  // of the area, as all have it
         ASSERT_GE(index, 0);
-        age(room_at(index), n_pes, first_count);
+        age(segment_at(index), n_pes, first_count);
         std::array<std::atomic<uint32_t>, 16> arrived = {};
-        area.run([&, of_way = way](int pe) {
-            Place place = place_in(index, members, members.rank(pe), of_way, first_count);
-            Walk(place, seed, arrived.data()).steps(number);
+        area.run([&, of_way = barrier_algorithm](int pe) {
+            MemberState state = place_in(index, members, members.rank(pe), of_way, first_count);
+            Walk(state, seed, arrived.data()).steps(number);
         });
     }
 };
@@ -168,12 +170,12 @@ TEST_P(RoomTest, StepsMayWrapAround) {
 INSTANTIATE_TEST_SUITE_P(All, RoomTest, kAllWays, name_of);
 
 // The same seen by a program: plain stores, barrier_all and sync_all.
-class ProgramTest : public testing::TestWithParam<std::tuple<Way, int>> {};
+class ProgramTest : public testing::TestWithParam<std::tuple<BarrierAlgorithm, int>> {};
 
 TEST_P(ProgramTest, NoPePassesEarly) {
-    const auto [way, n_pes] = GetParam();
+    const auto [barrier_algorithm, n_pes] = GetParam();
     const int rounds = n_pes > 4 ? 100 : 400;
-    setenv("HEDDLE_BARRIER", kWords[static_cast<int>(way)], 1);
+    setenv("HEDDLE_BARRIER", kWords[static_cast<int>(barrier_algorithm)], 1);
     setenv("SHMEM_SYMMETRIC_SIZE", "1M", 1);
     const auto arrived = std::make_unique<std::atomic<int>[]>(static_cast<size_t>(n_pes));
     std::atomic<int> early{0}, stale{0};
@@ -203,8 +205,8 @@ INSTANTIATE_TEST_SUITE_P(All, ProgramTest, kAllWays, name_of);
 
 TEST(Program, GoesOnAfterFinalizeAndInit) {
     setenv("SHMEM_SYMMETRIC_SIZE", "1M", 1);
-    for (Way way : kWays) {
-        setenv("HEDDLE_BARRIER", kWords[static_cast<int>(way)], 1);
+    for (BarrierAlgorithm barrier_algorithm : kWays) {
+        setenv("HEDDLE_BARRIER", kWords[static_cast<int>(barrier_algorithm)], 1);
         test::run_pes(3, [](int) {
             for (int life = 0; life < 3; ++life) {
                 shmem_init();
@@ -219,20 +221,21 @@ TEST(Program, GoesOnAfterFinalizeAndInit) {
 TEST(Telling, NobodyWaitsForTheSlow) {
     Area area(2);
     const Members both = {0, 1, 2};
-    const int index = take_room(both);
-    Place fast = place_in(index, both, 0, Way::kFlat), slow = place_in(index, both, 1, Way::kFlat);
+    const int index = take_segment(both);
+    MemberState fast = place_in(index, both, 0, BarrierAlgorithm::kFlat),
+                slow = place_in(index, both, 1, BarrierAlgorithm::kFlat);
     for (uint32_t i = 1; i < kDepth; ++i) {
-        const uint32_t step = begin_telling(kTestCall, fast);
+        const uint32_t step = begin_publish(kTestCall, fast);
         EXPECT_EQ(step, i);
-        memcpy(fast.note(0, step), &i, sizeof i);
-        tell(fast, step);
+        memcpy(fast.inline_data(0, step), &i, sizeof i);
+        publish(fast, step);
     }
     EXPECT_EQ(fast.count + 1 - fast.all_done, kDepth) << "the next one would meet first";
     for (uint32_t i = 1; i < kDepth; ++i) {
-        const uint32_t step = begin_telling(kTestCall, slow);
-        hear(kTestCall, slow, 0, step);
+        const uint32_t step = begin_publish(kTestCall, slow);
+        await(kTestCall, slow, 0, step);
         uint32_t heard;
-        memcpy(&heard, slow.note(0, step), sizeof heard);
+        memcpy(&heard, slow.inline_data(0, step), sizeof heard);
         EXPECT_EQ(heard, i);
     }
 }
@@ -240,41 +243,41 @@ TEST(Telling, NobodyWaitsForTheSlow) {
 TEST(Telling, AMemberOfOneNeverWaits) {
     Area area(1);
     const Members one = {0, 1, 1};
-    ASSERT_EQ(take_room(one), kOwnRoom);
-    const auto memory = std::make_unique<OwnRoom>();
-    for (Way way : kWays) {
+    ASSERT_EQ(take_segment(one), kOwnSegment);
+    const auto memory = std::make_unique<OwnSegment>();
+    for (BarrierAlgorithm barrier_algorithm : kWays) {
         memory->clear();
-        Place place;
-        place.room = memory->room();
-        place.members = one;
-        place.way = way;
+        MemberState state;
+        state.segment = memory->segment();
+        state.members = one;
+        state.barrier_algorithm = barrier_algorithm;
         for (int i = 0; i < 200; ++i) {
-            const uint32_t step = begin_telling(kTestCall, place);
-            tell(place, step);
-            hear(kTestCall, place, 0, step);
-            meet(kTestCall, place);
+            const uint32_t step = begin_publish(kTestCall, state);
+            publish(state, step);
+            await(kTestCall, state, 0, step);
+            barrier(kTestCall, state);
         }
-        EXPECT_GE(place.count, 400u);
+        EXPECT_GE(state.count, 400u);
     }
 }
 
-// A member that never told anything has posts from the beginning of time. Whatever number the step has, its posts are
-// not open before it tells.
+// A member that never told anything has inline slots from the beginning of time. Whatever number the step has, its
+// inline slots are not open before it tells.
 TEST(Telling, AnOldPostIsNotTakenForANewOne) {
     Area area(2);
     const Members both = {0, 1, 2};
     for (const uint32_t count : {0x100u, 0x7fffff00u, 0x80000100u, 0xc0000000u, 0xffffff00u}) {
-        const int index = take_room(both);
+        const int index = take_segment(both);
         std::atomic<bool> told{false}, early{false};
         area.run([&](int pe) {
-            Place place = place_in(index, both, pe, Way::kCentral, count);
-            const uint32_t step = begin_telling(kTestCall, place);
+            MemberState state = place_in(index, both, pe, BarrierAlgorithm::kCentral, count);
+            const uint32_t step = begin_publish(kTestCall, state);
             if (pe == 0) {
                 std::this_thread::sleep_for(std::chrono::milliseconds(5));
                 told.store(true);
-                tell(place, step);
+                publish(state, step);
             } else {
-                hear(kTestCall, place, 0, step);
+                await(kTestCall, state, 0, step);
                 early.store(!told.load());
             }
         });
@@ -284,21 +287,21 @@ TEST(Telling, AnOldPostIsNotTakenForANewOne) {
 
 TEST(WayFor, FollowsTheSettingThenTheMachine) {
     Area area(4);
-    EXPECT_EQ(way_for(2), Way::kFlat);
-    EXPECT_EQ(way_for(8), Way::kFlat);
-    EXPECT_EQ(way_for(9), Way::kDissemination);
+    EXPECT_EQ(barrier_algorithm_for(2), BarrierAlgorithm::kFlat);
+    EXPECT_EQ(barrier_algorithm_for(8), BarrierAlgorithm::kFlat);
+    EXPECT_EQ(barrier_algorithm_for(9), BarrierAlgorithm::kDissemination);
     area.play(0, true);
-    EXPECT_TRUE(is_crowded());
-    for (int size : {1, 2, 8, 9, 4096}) EXPECT_EQ(way_for(size), Way::kCentral);
-    for (Way way : kWays) {
-        base::settings.barrier = static_cast<int>(way);
-        for (int size : {1, 8, 9}) EXPECT_EQ(way_for(size), way);
+    EXPECT_TRUE(is_oversubscribed());
+    for (int size : {1, 2, 8, 9, 4096}) EXPECT_EQ(barrier_algorithm_for(size), BarrierAlgorithm::kCentral);
+    for (BarrierAlgorithm barrier_algorithm : kWays) {
+        base::settings.barrier = static_cast<int>(barrier_algorithm);
+        for (int size : {1, 8, 9}) EXPECT_EQ(barrier_algorithm_for(size), barrier_algorithm);
     }
-    for (Way way : kWays) {
-        setenv("HEDDLE_BARRIER", kWords[static_cast<int>(way)], 1);
+    for (BarrierAlgorithm barrier_algorithm : kWays) {
+        setenv("HEDDLE_BARRIER", kWords[static_cast<int>(barrier_algorithm)], 1);
         char error[256];
         ASSERT_TRUE(base::read_settings(&base::settings, error, sizeof error)) << error;
-        EXPECT_EQ(way_for(3), way);
+        EXPECT_EQ(barrier_algorithm_for(3), barrier_algorithm);
     }
 }
 

@@ -1,4 +1,4 @@
-/* The wake protocol of src/sync/gate.h: one opener, two sleepers, every interleaving.
+/* The wake protocol of src/sync/event_count.h: one opener, two sleepers, every interleaving.
  *
  * Memory is x86's: a plain store waits in the opener's store buffer and reaches memory later, in order; a seq_cst store
  * (exchange), a locked add and the kernel's futex call empty the buffer first. So open in its two halves, set and wake,

@@ -1,5 +1,5 @@
-// Crew: the threads of one PE that carry out a collective together, `threads` of them, each with its number. They meet
-// in their team's CrewRoom; one of them goes through the team's steps for all.
+// Thread group: the threads of one PE that carry out a collective together, `threads` of them, each with its number.
+// They meet in their team's ThreadGroupState; one of them goes through the team's steps for all.
 #pragma once
 
 #include "base/tsan.h"
@@ -10,11 +10,11 @@
 
 namespace heddle::collective {
 
-class Crew {
+class ThreadGroup {
   public:
     // Ends the PE when thread is not 0 to threads - 1.
-    Crew(const base::Call& call, team::CrewRoom& room, int thread, int threads)
-        : call_(call), room_(room), thread_(thread), threads_(threads) {
+    ThreadGroup(const base::Call& call, team::ThreadGroupState& segment, int thread, int threads)
+        : call_(call), segment_(segment), thread_(thread), threads_(threads) {
         if (threads != 1 || thread != 0)
             check_number();
     }
@@ -46,25 +46,26 @@ class Crew {
     }
 
   private:
-    // by_one with several threads; out of line, so that the collectives of one thread are as short as without crews.
+    // by_one with several threads; out of line, so that the collectives of one thread are as short as without thread
+    // groups.
     template <class Work>
     __attribute__((noinline)) void by_the_last(Work work) const {
-        sync::Meeting& meeting = room_.meeting;
-        // Relaxed: the gate cannot move before this thread has come, and it has passed the last one.
-        const uint32_t next = meeting.released.value.load(std::memory_order_relaxed) + 1;
+        sync::CentralBarrier& central_barrier = segment_.central_barrier;
+        // Relaxed: the event count cannot move before this thread has come, and it has passed the last one.
+        const uint32_t next = central_barrier.released.value.load(std::memory_order_relaxed) + 1;
         check();
-        tsan::release(&meeting);
+        tsan::release(&central_barrier);
         // acq_rel: the last to come sees what all others wrote before.
-        if (meeting.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 < static_cast<uint32_t>(threads_)) {
-            progress::wait_for_gate(call_.function, meeting.released, next);
-            return tsan::acquire(&meeting);
+        if (central_barrier.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 < static_cast<uint32_t>(threads_)) {
+            progress::wait_for_event_count(call_.function, central_barrier.released, next);
+            return tsan::acquire(&central_barrier);
         }
         forget();
-        tsan::acquire(&meeting);
+        tsan::acquire(&central_barrier);
         work();
-        tsan::release(&meeting);
-        meeting.arrived.store(0, std::memory_order_relaxed);  // nobody comes again before the gate opens
-        meeting.released.open(next);
+        tsan::release(&central_barrier);
+        central_barrier.arrived.store(0, std::memory_order_relaxed);  // nobody comes again before the event count opens
+        central_barrier.released.advance_to(next);
     }
 
     Share one_of_many(size_t count, size_t unit) const;
@@ -76,7 +77,7 @@ class Crew {
     void forget() const;
 
     const base::Call& call_;
-    team::CrewRoom& room_;
+    team::ThreadGroupState& segment_;
     const int thread_, threads_;
 };
 

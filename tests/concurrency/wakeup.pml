@@ -1,10 +1,10 @@
-/* How nothing is missed at a bell (src/sync/bell.h, src/progress/sequence.h, Engine::drive): every interleaving of
+/* How nothing is missed at a bell (src/sync/wakeup.h, src/progress/sequence.h, Engine::drive): every interleaving of
  *   - a thread that posts operations, drives each as far as it gets, and goes away to compute;
  *   - one that polls (shmemx_progress) and goes away;
  *   - one that waits until all are done: it drives, and sleeps at the bell;
  *   - an opener, of another PE, of the gate that operations wait for.
  * All accesses here are seq_cst or read-modify-writes, but for a mutant's, so memory is one. The opener's own order, and
- * the sleeper's, are those of gate.pml. A count that is only compared with what it was before is modelled by that:
+ * the sleeper's, are those of event_count.pml. A count that is only compared with what it was before is modelled by that:
  * whether it has moved since the thread read it.
  *
  * Proven: no state in which all have stopped and the waiting thread still sleeps, or an operation is not done; nobody
@@ -181,7 +181,7 @@ active proctype waiter() {
     ended++
 }
 
-/* Gate::open, and wake_all_of */
+/* EventCount::advance_to, and wake_all_of */
 active proctype opener() {
     do
     :: gate < OPERATIONS ->

@@ -1,6 +1,6 @@
-// Gate: no wake is lost, between threads and between processes, and the count may wrap. What every interleaving does is
-// the subject of tests/concurrency/gate.pml; this runs the real thing.
-#include "sync/gate.h"
+// Event count: no wake is lost, between threads and between processes, and the count may wrap. What every interleaving
+// does is the subject of tests/concurrency/event_count.pml; this runs the real thing.
+#include "sync/event_count.h"
 #include "os/clock.h"
 
 #include <gtest/gtest.h>
@@ -15,12 +15,12 @@ namespace {
 
 constexpr uint64_t kLostNs = 300ull * 1000000000;  // a sleep this long means that the wake was lost
 
-// Sleeps, without spinning, until gate reaches target; false when no wake came.
-bool sleep_until(Gate& gate, uint32_t target) {
+// Sleeps, without spinning, until event count reaches target; false when no wake came.
+bool sleep_until(EventCount& event_count, uint32_t target) {
     const timespec deadline = os::to_timespec(os::now_ns() + kLostNs);
-    while (!gate.reached(target)) {
+    while (!event_count.reached(target)) {
         const uint64_t begin = os::now_ns();
-        gate.sleep(target, &deadline);
+        event_count.sleep(target, &deadline);
         if (os::now_ns() - begin >= kLostNs)
             return false;
     }
@@ -28,48 +28,48 @@ bool sleep_until(Gate& gate, uint32_t target) {
 }
 
 // Two sides that hand each other the turn: mine says how far I am, theirs how far the other is.
-bool ping_pong(Gate& mine, Gate& theirs, uint32_t from, uint32_t rounds, bool first) {
+bool ping_pong(EventCount& mine, EventCount& theirs, uint32_t from, uint32_t rounds, bool first) {
     for (uint32_t i = 1; i <= rounds; ++i) {
         if (first)
-            mine.open(from + i);
+            mine.advance_to(from + i);
         if (!sleep_until(theirs, from + i))
             return false;
         if (!first)
-            mine.open(from + i);
+            mine.advance_to(from + i);
     }
     return true;
 }
 
-TEST(Gate, WrapsAround) {
-    Gate gate = {};
-    gate.open(0xfffffffe);
-    EXPECT_TRUE(gate.reached(0xfffffffe));
-    EXPECT_TRUE(gate.reached(0xfffffff0));
-    EXPECT_FALSE(gate.reached(0xffffffff));
-    EXPECT_FALSE(gate.reached(0));
-    EXPECT_FALSE(gate.reached(5));
-    gate.open(0);
-    EXPECT_TRUE(gate.reached(0xffffffff));
-    EXPECT_TRUE(gate.reached(0));
-    EXPECT_FALSE(gate.reached(1));
-    gate.sleep(0xffffffff, nullptr);  // reached: must not sleep
-    gate.sleep(0, nullptr);
-    EXPECT_EQ(gate.sleepers.load(), 0u);
+TEST(EventCount, WrapsAround) {
+    EventCount event_count = {};
+    event_count.advance_to(0xfffffffe);
+    EXPECT_TRUE(event_count.reached(0xfffffffe));
+    EXPECT_TRUE(event_count.reached(0xfffffff0));
+    EXPECT_FALSE(event_count.reached(0xffffffff));
+    EXPECT_FALSE(event_count.reached(0));
+    EXPECT_FALSE(event_count.reached(5));
+    event_count.advance_to(0);
+    EXPECT_TRUE(event_count.reached(0xffffffff));
+    EXPECT_TRUE(event_count.reached(0));
+    EXPECT_FALSE(event_count.reached(1));
+    event_count.sleep(0xffffffff, nullptr);  // reached: must not sleep
+    event_count.sleep(0, nullptr);
+    EXPECT_EQ(event_count.sleepers.load(), 0u);
 }
 
-TEST(Gate, SleepEndsAtTheDeadline) {
-    Gate gate = {};
+TEST(EventCount, SleepEndsAtTheDeadline) {
+    EventCount event_count = {};
     const uint64_t begin = os::now_ns();
     const timespec deadline = os::to_timespec(begin + 20000000);
-    gate.sleep(1, &deadline);
+    event_count.sleep(1, &deadline);
     EXPECT_GE(os::now_ns() - begin, 20000000u);
-    EXPECT_FALSE(gate.reached(1));
-    EXPECT_EQ(gate.sleepers.load(), 0u);
+    EXPECT_FALSE(event_count.reached(1));
+    EXPECT_EQ(event_count.sleepers.load(), 0u);
 }
 
-TEST(Gate, ThreadsNeverLoseAWake) {
+TEST(EventCount, ThreadsNeverLoseAWake) {
     constexpr uint32_t kFrom = 0xffffff00, kRounds = 20000;  // across the wrap
-    Gate left = {}, right = {};
+    EventCount left = {}, right = {};
     left.value.store(kFrom);
     right.value.store(kFrom);
     bool other_good = false;
@@ -81,10 +81,10 @@ TEST(Gate, ThreadsNeverLoseAWake) {
 }
 
 // The same with open in its two halves.
-TEST(Gate, SetAndWakeNeverLoseAWake) {
+TEST(EventCount, SetAndWakeNeverLoseAWake) {
     constexpr uint32_t kRounds = 20000;
-    Gate left = {}, right = {};
-    const auto play = [](Gate& mine, Gate& theirs, bool first) {
+    EventCount left = {}, right = {};
+    const auto play = [](EventCount& mine, EventCount& theirs, bool first) {
         for (uint32_t i = 1; i <= kRounds; ++i) {
             if (!first && !sleep_until(theirs, i))
                 return false;
@@ -105,24 +105,24 @@ TEST(Gate, SetAndWakeNeverLoseAWake) {
     EXPECT_EQ(left.sleepers.load() | right.sleepers.load(), 0u);
 }
 
-TEST(Gate, ManySleepersNeverLoseAWake) {
+TEST(EventCount, ManySleepersNeverLoseAWake) {
     constexpr int kSleepers = 4;
     constexpr uint32_t kRounds = 3000;
-    Gate gate = {}, answers[kSleepers] = {};
+    EventCount event_count = {}, answers[kSleepers] = {};
     std::vector<std::thread> sleepers;
     std::atomic<int> lost{0};
-    for (Gate& answer : answers) {
+    for (EventCount& answer : answers) {
         sleepers.emplace_back([&] {
             for (uint32_t i = 1; i <= kRounds; ++i) {
-                if (!sleep_until(gate, i))
+                if (!sleep_until(event_count, i))
                     lost.fetch_add(1);
-                answer.open(i);
+                answer.advance_to(i);
             }
         });
     }
     for (uint32_t i = 1; i <= kRounds; ++i) {
-        gate.open(i);
-        for (Gate& answer : answers)
+        event_count.advance_to(i);
+        for (EventCount& answer : answers)
             if (!sleep_until(answer, i))
                 lost.fetch_add(1);
     }
@@ -130,15 +130,15 @@ TEST(Gate, ManySleepersNeverLoseAWake) {
     EXPECT_EQ(lost.load(), 0);
 }
 
-TEST(Gate, ProcessesNeverLoseAWake) {
+TEST(EventCount, ProcessesNeverLoseAWake) {
     constexpr uint32_t kRounds = 20000;
     void* shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ASSERT_NE(shared, MAP_FAILED);
-    Gate* gates = static_cast<Gate*>(shared);
+    EventCount* event_counts = static_cast<EventCount*>(shared);
     const pid_t child = fork();
     if (child == 0)
-        _exit(ping_pong(gates[1], gates[0], 0, kRounds, false) ? 0 : 1);
-    EXPECT_TRUE(ping_pong(gates[0], gates[1], 0, kRounds, true));
+        _exit(ping_pong(event_counts[1], event_counts[0], 0, kRounds, false) ? 0 : 1);
+    EXPECT_TRUE(ping_pong(event_counts[0], event_counts[1], 0, kRounds, true));
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);

@@ -1,0 +1,27 @@
+// CentralBarrier: n parties of any process come together, again and again. The last to arrive lets all go; each party
+// runs once per meeting. Zeroed memory is a meeting that nobody has come to yet.
+#pragma once
+
+#include "sync/event_count.h"
+
+#include <atomic>
+#include <cstdint>
+
+namespace heddle::sync {
+
+struct CentralBarrier {
+    alignas(128) std::atomic<uint32_t> arrived;  // 128: no prefetcher joins this line with the event count's
+    alignas(128) EventCount released;            // reaches `count` when all have come for the count-th time
+
+    // Comes as one of n, for the count-th time (1, 2, ...); then wait for `released` to reach count. What a party wrote
+    // before is seen by all who have passed the event count.
+    void arrive(uint32_t n, uint32_t count) {
+        // acq_rel: the last to arrive sees what all others wrote before, and passes it on through the event count.
+        if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == n) {
+            arrived.store(0, std::memory_order_relaxed);  // nobody arrives again before the event count opens
+            released.advance_to(count);
+        }
+    }
+};
+
+}  // namespace heddle::sync
