@@ -108,7 +108,7 @@ fuzz: require-test $(VENV)/ready
 	cmake --preset fuzz -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python) >build/configure.log
 	cmake --build --preset fuzz
 	mkdir -p build/fuzz/corpus
-	build/fuzz/bin/fuzz_wire -runs=$(FUZZ_RUNS) -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 -artifact_prefix=build/fuzz/ \
+	build/fuzz/bin/fuzz_channel -runs=$(FUZZ_RUNS) -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -print_final_stats=1 -artifact_prefix=build/fuzz/ \
 	    build/fuzz/corpus tests/fuzz/corpus
 
 install: build

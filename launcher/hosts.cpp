@@ -106,8 +106,9 @@ Words words_for(const std::string& launcher, const Options& options) {
 }
 
 // Open MPI and PRRTE would wait for a host that is cut off for minutes: once they have told it to end its PEs, the
-// kernel asks it no more whether it is there. So they shall ask before the library gives it up (HEDDLE_NET_SILENCE_S):
-// after a second without a word, twice, a second apart; unless the user has said otherwise.
+// kernel asks it no more whether it is there. So they shall ask before the library gives it up
+// (HEDDLE_NET_HEARTBEAT_TIMEOUT_S): after a second without a word, twice, a second apart; unless the user has said
+// otherwise.
 void notice_silent_hosts() {
     for (const char* prefix : {"OMPI", "PRTE"})
         for (const auto& [name, value] : {std::pair{"time", "1"}, {"intvl", "1"}, {"probes", "2"}})

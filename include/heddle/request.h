@@ -9,8 +9,8 @@
  * only. In checked runs no handle has the bit, so that every operation tells, and is checked. */
 typedef struct heddle_request* shmemx_request_t;
 #define SHMEMX_REQUEST_NULL ((shmemx_request_t)0)
-#define HEDDLE_REQUEST_UNTOLD 1
-#define HEDDLE_REQUEST_COMPLETE ((shmemx_request_t)HEDDLE_REQUEST_UNTOLD)
+#define HEDDLE_REQUEST_SKIP_POST 1
+#define HEDDLE_REQUEST_COMPLETE ((shmemx_request_t)HEDDLE_REQUEST_SKIP_POST)
 
 /* Options of shmemx_request_allocate. */
 #define SHMEMX_REQUEST_PRIVATE 0L
@@ -33,13 +33,13 @@ typedef struct heddle_request* shmemx_request_t;
 
 /* What shmemx_ctx_info tells. */
 typedef struct {
-    long options; /* asked for when it was created */
-    long given;   /* the options that hold */
-    int lane;     /* the number of its way to the network; -1: it has none, and needs none on the node */
-    int lock;     /* 1: operations take a lock */
-    int rails;    /* network paths that its operations are spread over; 0 on the node */
-    size_t bytes; /* HEDDLE_CONTEXT_BYTES, and what its way to the network takes */
-    int order;    /* SHMEMX_ORDER_...: how deliveries to one PE keep program order */
+    long options;   /* asked for when it was created */
+    long given;     /* the options that hold */
+    int stream_set; /* the number of its way to the network; -1: it has none, and needs none on the node */
+    int lock;       /* 1: operations take a lock */
+    int rails;      /* network paths that its operations are spread over; 0 on the node */
+    size_t bytes;   /* HEDDLE_CONTEXT_BYTES, and what its way to the network takes */
+    int order;      /* SHMEMX_ORDER_...: how deliveries to one PE keep program order */
 } shmemx_ctx_info_t;
 
 #pragma GCC visibility push(default)

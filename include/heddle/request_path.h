@@ -13,7 +13,7 @@ extern "C" {
 
 /* A complete operation joins *req. */
 HEDDLE_LOCAL void heddle_join(const char* function, shmemx_request_t* req) {
-    if (HEDDLE_UNLIKELY(((uintptr_t)*req & HEDDLE_REQUEST_UNTOLD) == 0))
+    if (HEDDLE_UNLIKELY(((uintptr_t)*req & HEDDLE_REQUEST_SKIP_POST) == 0))
         heddle_slow_join(req, function);
 }
 

@@ -23,7 +23,7 @@ bool on_node(Job& job, TransferMemory& memory) {
 
 // What carries a message that the library copies.
 std::string copying_mechanism() {
-    const char* batch = std::getenv("HEDDLE_NET_BATCH");
+    const char* batch = std::getenv("HEDDLE_NET_COALESCE");
     return batch != nullptr && std::string(batch) == "0" ? "eager" : "batch";
 }
 

@@ -144,12 +144,12 @@ class Implementation:
         if self.is_heddle:
             settings = {"HEDDLE_NET_TRANSPORTS": fabric.transports}
             if hosts is None:
-                settings["HEDDLE_NODE_PES"] = "1"
+                settings["HEDDLE_TEST_PES_PER_NODE"] = "1"
             if fabric.rails:
                 settings["HEDDLE_NET_RAILS"] = str(fabric.rails)
                 settings["HEDDLE_NET_DEVICES"] = ",".join(f"eth{number}" for number in range(fabric.rails))
             if coalescing:
-                settings["HEDDLE_NET_BATCH"] = str(int(coalescing == "on"))
+                settings["HEDDLE_NET_COALESCE"] = str(int(coalescing == "on"))
             return _environment(settings) + (["--hosts", places] if hosts else [])
         names = fabric.transports.split(",")
         flags = ["-x", "UCX_TLS=" + ",".join(dict.fromkeys([*names, "self"]))]

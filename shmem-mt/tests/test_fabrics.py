@@ -151,10 +151,10 @@ def test_counts_suit_a_network(name):
 
 
 def test_what_heddle_is_told():
-    assert pairs(words("Heddle", fabrics.TCP), "--env") == ["HEDDLE_NET_TRANSPORTS=tcp", "HEDDLE_NODE_PES=1"]
+    assert pairs(words("Heddle", fabrics.TCP), "--env") == ["HEDDLE_NET_TRANSPORTS=tcp", "HEDDLE_TEST_PES_PER_NODE=1"]
     assert pairs(words("Heddle", SYSV), "--env")[0] == "HEDDLE_NET_TRANSPORTS=sysv,cma"
     for coalescing, value in (("on", "1"), ("off", "0")):
-        assert f"HEDDLE_NET_BATCH={value}" in pairs(words("Heddle", fabrics.TCP, coalescing), "--env")
+        assert f"HEDDLE_NET_COALESCE={value}" in pairs(words("Heddle", fabrics.TCP, coalescing), "--env")
 
 
 def test_what_open_mpi_is_told():
@@ -168,7 +168,7 @@ def test_between_namespaces(kind, option):
     command = words(kind, fabrics.NAMESPACES, hosts=TwoHosts, pes=3)
     assert command[:5] == ["within", "a", os.getcwd(), "env", "OMPI_MCA_plm_rsh_agent=AGENT"]
     assert command[5] == "oshrun" and pairs(command, option) == ["a:2,b:1"] and pairs(command, "-n") == ["3"]
-    assert not any("HEDDLE_NODE_PES" in word for word in command)  # the hosts are real ones
+    assert not any("HEDDLE_TEST_PES_PER_NODE" in word for word in command)  # the hosts are real ones
     alone = words(kind, fabrics.NAMESPACES, hosts=TwoHosts, pes=1)
     assert pairs(alone, option) == ["a:1"]
     assert "core" not in alone and pairs(alone, "--bind-to") == ["none"] * (kind == "Open MPI")  # hosts share cores

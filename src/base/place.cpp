@@ -10,7 +10,7 @@ namespace heddle::base {
 
 namespace {
 
-constexpr int kMostFrames = 256;  // looked at: a stack without end is a damaged one
+constexpr int kMaxFrames = 256;  // looked at: a stack without end is a damaged one
 
 thread_local const void* posted_at = nullptr;
 
@@ -76,7 +76,7 @@ _Unwind_Reason_Code look_at(_Unwind_Context* frame, void* it) {
     const auto address = static_cast<uintptr_t>(_Unwind_GetIPInfo(frame, &is_interrupted));
     const Place place = {address, is_interrupted == 0};
     Module module;
-    if (address == 0 || ++walk.frames > kMostFrames || !find_module(place.instruction(), &module))
+    if (address == 0 || ++walk.frames > kMaxFrames || !find_module(place.instruction(), &module))
         return _URC_END_OF_STACK;
     return walk.look(walk, place, module) ? _URC_NO_REASON : _URC_END_OF_STACK;
 }

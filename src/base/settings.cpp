@@ -99,6 +99,25 @@ constexpr const char* kOtherNames[] = {
     "HEDDLE_HOME",      "HEDDLE_ROOT",   "HEDDLE_PREFIX",      "HEDDLE_VERSION",
     "HEDDLE_LIB",       "HEDDLE_INC",
 };
+// Settings and words of theirs that had another name before 0.1: they are refused with the new one.
+struct Renamed {
+    const char *before, *now;
+};
+constexpr Renamed kRenamedSettings[] = {
+    {"HEDDLE_OVERLAP", "HEDDLE_ASYNC_COPY"},         {"HEDDLE_NET_WIRES", "HEDDLE_NET_CHANNELS"},
+    {"HEDDLE_NET_BATCH", "HEDDLE_NET_COALESCE"},     {"HEDDLE_NET_SILENCE_S", "HEDDLE_NET_HEARTBEAT_TIMEOUT_S"},
+    {"HEDDLE_NODE_PES", "HEDDLE_TEST_PES_PER_NODE"},
+};
+constexpr Renamed kRenamedWords[] = {
+    {"note", "inline"}, {"mail", "bounce"}, {"slices", "sliced"}, {"batch", "am"}, {"native", "rma"},
+};
+
+const char* new_name(const Renamed* begin, const Renamed* end, const char* name) {
+    const Renamed* const found =
+        std::find_if(begin, end, [&](const Renamed& one) { return strcmp(one.before, name) == 0; });
+    return found == end ? nullptr : found->now;
+}
+
 constexpr const char* kPrefixOfTests = "HEDDLE_TEST_";
 
 // The part behind "HEDDLE_", "SHMEM_" or "SMA_".
@@ -114,8 +133,8 @@ const char* meant_by(const char* name, bool* is_ours) {
     const size_t letters = strlen(stem(name));
     constexpr size_t kLong = 8;
     Nearest nearest(stem(name), own_prefix ? 1 + letters / 4 : letters < kLong ? 1 : 2);
-    SettingRow rows[kMostSettings];
-    const size_t count = setting_rows(rows, kMostSettings);
+    SettingRow rows[kMaxSettings];
+    const size_t count = setting_rows(rows, kMaxSettings);
     for (size_t i = 0; i < count; ++i)
         for (const char* row : {rows[i].name, rows[i].old_name})
             if (row && (own_prefix || strncmp(row, name, static_cast<size_t>(stem(name) - name)) == 0))
@@ -125,8 +144,8 @@ const char* meant_by(const char* name, bool* is_ours) {
 }
 
 bool is_known(const char* name) {
-    SettingRow rows[kMostSettings];
-    const size_t count = setting_rows(rows, kMostSettings);
+    SettingRow rows[kMaxSettings];
+    const size_t count = setting_rows(rows, kMaxSettings);
     return begins_with(name, kPrefixOfTests) ||
            std::any_of(std::begin(kOtherNames), std::end(kOtherNames),
                        [&](const char* other) { return strcmp(name, other) == 0; }) ||
@@ -146,10 +165,13 @@ bool check_names(char* error, size_t error_bytes) {
         bool is_ours = false;
         if (is_known(name))
             continue;
-        const char* const meant = meant_by(name, &is_ours);
-        if (!is_ours)
+        const char* const now = new_name(std::begin(kRenamedSettings), std::end(kRenamedSettings), name);
+        const char* const meant = now ? now : meant_by(name, &is_ours);
+        if (now)
+            snprintf(error, error_bytes, "%s has another name now: %s", name, now);
+        else if (!is_ours)
             continue;
-        if (meant)
+        else if (meant)
             snprintf(error, error_bytes, "%s is no setting of Heddle: did you mean %s?", name, meant);
         else
             snprintf(error, error_bytes, "%s is no setting of Heddle: heddle-info lists those that are", name);
@@ -164,10 +186,17 @@ void suggest(const char* text, const char* words, char* suggestion, size_t bytes
     const size_t letters = strlen(text);
     constexpr size_t kLong = 6;
     Nearest nearest(text, letters < kLong ? 1 : 2);
+    const char* const now = new_name(std::begin(kRenamedWords), std::end(kRenamedWords), text);
+    bool is_renamed = false;
     snprintf(all, sizeof all, "%s", words);
-    while (const char* const word = strtok_r(rest, "|", &rest)) nearest.offer(word, word);
+    while (const char* const word = strtok_r(rest, "|", &rest)) {
+        nearest.offer(word, word);
+        is_renamed |= now && strcmp(word, now) == 0;
+    }
     suggestion[0] = '\0';
-    if (nearest.full())
+    if (is_renamed)
+        snprintf(suggestion, bytes, "; %s is called %s now", text, now);
+    else if (nearest.full())
         snprintf(suggestion, bytes, "; did you mean %s?", nearest.full());
 }
 
@@ -234,8 +263,8 @@ bool is_set(const char* name) {
 }
 
 bool find_choice(const char* name, const char* text, int* choice, const char** words) {
-    SettingRow rows[kMostSettings];
-    const size_t count = setting_rows(rows, kMostSettings);
+    SettingRow rows[kMaxSettings];
+    const size_t count = setting_rows(rows, kMaxSettings);
     for (size_t i = 0; i < count; ++i)
         if (strcmp(rows[i].name, name) == 0)
             return parse(text, *words = rows[i].fallback, choice, words);

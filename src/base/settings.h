@@ -22,7 +22,7 @@ struct Settings {
 // Of this PE; set by init.
 extern HEDDLE_PE_LOCAL Settings settings;
 
-constexpr size_t kMostSettings = 64;
+constexpr size_t kMaxSettings = 64;
 
 // A row of the table as a program sees it.
 struct SettingRow {

@@ -7,12 +7,12 @@
 namespace heddle::base {
 
 size_t spelling_distance(const char* a, const char* b) {
-    constexpr size_t kMost = 63;
-    const size_t rows = std::min(strlen(a), kMost), columns = std::min(strlen(b), kMost);
+    constexpr size_t kMax = 63;
+    const size_t rows = std::min(strlen(a), kMax), columns = std::min(strlen(b), kMax);
     const auto same = [&](size_t i, size_t j) {
         return tolower(static_cast<unsigned char>(a[i])) == tolower(static_cast<unsigned char>(b[j]));
     };
-    size_t table[3][kMost + 1];  // of the first i letters of a, for i and the two before it
+    size_t table[3][kMax + 1];  // of the first i letters of a, for i and the two before it
     for (size_t i = 0; i <= rows; ++i) {
         size_t* const now = table[i % 3];
         const size_t* const before = table[(i + 2) % 3];

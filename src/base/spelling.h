@@ -5,8 +5,8 @@
 
 namespace heddle::base {
 
-// Letters to insert, leave out, replace, or swap with their neighbours, to make one of the other; case does not count.
-// Of words longer than 63 letters the rest is not looked at.
+// Control messages to insert, leave out, replace, or swap with their neighbours, to make one of the other; case does
+// not count. Of words longer than 63 letters the rest is not looked at.
 size_t spelling_distance(const char* a, const char* b);
 
 // The nearest of some words, as they are offered one by one; those further away than `most` do not count.

@@ -24,7 +24,7 @@ HEDDLE_PE_LOCAL Job job;
 namespace {
 
 constexpr size_t kErrorBytes = 256;
-constexpr const char* kCardKey = "heddle.card";
+constexpr const char* kAddressBlobKey = "heddle.card";
 constexpr const char* kEnvWasPe = "HEDDLE_WAS_PE";  // PID:PE:PES of the last PE in the line of processes
 
 // The number in an environment variable, or -1.
@@ -253,7 +253,7 @@ bool join(char* error, size_t error_bytes) {
             snprintf(text, sizeof text, "%d:%d:%d", getpid(), job.pe, job.n_pes);
             setenv(kEnvWasPe, text, 1);
         }
-        number_nodes(static_cast<int>(std::min<uint64_t>(base::settings.node_pes, kMaxPes)));
+        number_nodes(static_cast<int>(std::min<uint64_t>(base::settings.test_pes_per_node, kMaxPes)));
     }
     return true;
 }
@@ -297,32 +297,32 @@ Post posted(int slot) {
     return post;
 }
 
-bool publish_card(const void* card, size_t bytes, char* error, size_t error_bytes) {
-    const size_t most = job.launcher ? kMostCardBytes : PeCard::kBytes;
+bool publish_address_blob(const void* address_blob, size_t bytes, char* error, size_t error_bytes) {
+    const size_t most = job.launcher ? kMaxAddressBlobBytes : PeAddress::kBytes;
     if (bytes > most) {
         snprintf(error, error_bytes,
                  "the addresses of this PE take %zu bytes, more than %zu: right would be fewer wires or interfaces "
-                 "(HEDDLE_NET_WIRES, HEDDLE_NET_DEVICES)",
+                 "(HEDDLE_NET_CHANNELS, HEDDLE_NET_DEVICES)",
                  bytes, most);
         return false;
     }
     if (job.launcher)
-        return job.launcher->publish(kCardKey, card, bytes, Reach::kJob, error, error_bytes);
-    PeCard& mine = job.page->cards()[job.slot];
-    memcpy(mine.data, card, bytes);
+        return job.launcher->publish(kAddressBlobKey, address_blob, bytes, Reach::kJob, error, error_bytes);
+    PeAddress& mine = job.page->address_blobs()[job.slot];
+    memcpy(mine.data, address_blob, bytes);
     mine.bytes = bytes;
     return true;
 }
 
-size_t card_of(int pe, char* card, char* error, size_t error_bytes) {
+size_t address_blob_of(int pe, char* address_blob, char* error, size_t error_bytes) {
     if (job.launcher)
-        return job.launcher->get(pe, kCardKey, card, kMostCardBytes, error, error_bytes);
-    const PeCard& theirs = job.page->cards()[pe];  // the launcher's page has all PEs
-    if (theirs.bytes == 0 || theirs.bytes > PeCard::kBytes) {
+        return job.launcher->get(pe, kAddressBlobKey, address_blob, kMaxAddressBlobBytes, error, error_bytes);
+    const PeAddress& theirs = job.page->address_blobs()[pe];  // the launcher's page has all PEs
+    if (theirs.bytes == 0 || theirs.bytes > PeAddress::kBytes) {
         snprintf(error, error_bytes, "it has no network");
         return 0;
     }
-    memcpy(card, theirs.data, theirs.bytes);
+    memcpy(address_blob, theirs.data, theirs.bytes);
     return theirs.bytes;
 }
 

@@ -73,12 +73,12 @@ void barrier_of_world(const char* function);
 void exchange(const char* function, const Post& mine);
 Post posted(int slot);
 
-constexpr size_t kMostCardBytes = 4096;  // on the page PeCard::kBytes
+constexpr size_t kMaxAddressBlobBytes = 4096;  // on the page PeAddress::kBytes
 // Says how this PE is reached over the network; behind the world's barrier any PE may ask for it. False with the reason
 // in error when the card is too large.
-bool publish_card(const void* card, size_t bytes, char* error, size_t error_bytes);
+bool publish_address_blob(const void* address_blob, size_t bytes, char* error, size_t error_bytes);
 // The card of a PE, for which there is room for the largest: its size, or 0 with the reason in error. Any thread.
-size_t card_of(int pe, char* card, char* error, size_t error_bytes);
+size_t address_blob_of(int pe, char* address_blob, char* error, size_t error_bytes);
 
 // Asks the launcher to end the job. The first request of a job wins.
 void request_exit(ExitRequest request, int status);

@@ -2,7 +2,7 @@
 // PE, when the launcher is not oshrun), and the only thing that launcher and library share. It carries the bootstrap
 // (barrier, allgather), tells the launcher who asked to end the job, and shows where each PE waits.
 //
-// Layout: JobPage, then n_pes PeRecords, then n_pes PeCards, rounded up to whole pages (job_page_bytes). Created
+// Layout: JobPage, then n_pes PeRecords, then n_pes PeAddressBlobs, rounded up to whole pages (job_page_bytes). Created
 // zeroed; its maker fills magic to cpus and token, and the launcher may read all the rest at any time. Version:
 // kJobPageMagic changes with the layout.
 #pragma once
@@ -92,13 +92,13 @@ using WaitName = std::array<char, PeRecord::kNameWords * sizeof(uint64_t) + 1>;
 WaitName wait_name_of(const PeRecord& record);
 
 // How a PE is reached over the network. Written by its PE once, ahead of a barrier; no memory until then.
-struct alignas(64) PeCard {
+struct alignas(64) PeAddress {
     static constexpr size_t kBytes = 2048 - sizeof(uint64_t);
 
     uint64_t bytes;  // 0: none
     char data[kBytes];
 };
-static_assert(sizeof(PeCard) == 2048);
+static_assert(sizeof(PeAddress) == 2048);
 
 struct JobPage {
     uint64_t magic;
@@ -115,12 +115,13 @@ struct JobPage {
     sync::CentralBarrier central_barrier;  // the bootstrap's barrier
 
     PeRecord* records() { return reinterpret_cast<PeRecord*>(this + 1); }
-    PeCard* cards() { return reinterpret_cast<PeCard*>(records() + n_pes); }
+    PeAddress* address_blobs() { return reinterpret_cast<PeAddress*>(records() + n_pes); }
 };
 static_assert(sizeof(JobPage) % alignof(PeRecord) == 0);
 
 inline size_t job_page_bytes(int n_pes, size_t page_bytes = os::page_bytes()) {
-    return os::round_up(sizeof(JobPage) + static_cast<size_t>(n_pes) * (sizeof(PeRecord) + sizeof(PeCard)), page_bytes);
+    return os::round_up(sizeof(JobPage) + static_cast<size_t>(n_pes) * (sizeof(PeRecord) + sizeof(PeAddress)),
+                        page_bytes);
 }
 
 // A page for n_pes PEs in new memory, all filled in; *fd is the memory's descriptor. Null on failure, with errno set.

@@ -31,8 +31,8 @@ struct LauncherApi {
     bool (*init)(LauncherJob* job, void (*lost)(), char* error, size_t error_bytes);
     bool (*publish)(const char* key, const void* value, size_t bytes, Reach reach, char* error, size_t error_bytes);
     bool (*fence)(bool collect, char* error, size_t error_bytes);
-    // The bytes that pe published, at most most_bytes of them; 0 with the reason in error.
-    size_t (*get)(int pe, const char* key, void* value, size_t most_bytes, char* error, size_t error_bytes);
+    // The bytes that pe published, at most max_bytes of them; 0 with the reason in error.
+    size_t (*get)(int pe, const char* key, void* value, size_t max_bytes, char* error, size_t error_bytes);
     // The launcher ends all PEs, and returns this status.
     void (*abort)(int status, const char* message);
     // This PE needs the launcher no more: its end is a good one now. Waits for nobody.

@@ -11,12 +11,13 @@ progress::Sequence& sequence_of(team::Team& team) {
         team.sequence = new progress::Sequence(*progress::engine);  // lives as long as the team's object: for ever
         progress::engine->add(*team.sequence);
     }
-    if (team.span && !team.lanes.load(std::memory_order_relaxed) && !fabric::network->make_lane(team.lanes, nullptr))
+    if (team.span && !team.stream_sets.load(std::memory_order_relaxed) &&
+        !fabric::network->make_stream_set(team.stream_sets, nullptr))
         base::fatal("network", "no memory for a lane");
     return *team.sequence;
 }
 
-// Across nodes alone, the network's service thread goes on with them when something comes. On the node a short one has
+// Between nodes alone, the network's service thread goes on with them when something comes. On the node a short one has
 // done at once what others wait for (but in a checked run, where they first compare their calls), and ends with a look
 // of its own thread: waking another would cost more.
 void leave_to_background(const team::Team& team, size_t bytes) {
@@ -27,7 +28,7 @@ void leave_to_background(const team::Team& team, size_t bytes) {
                           team.state.barrier_algorithm != team::BarrierAlgorithm::kDissemination &&
                           team.sequence->under_way() == 1 && !team.span && !base::settings.check;
     if (!is_short)
-        progress::engine->engage(!team.span);
+        progress::engine->request_background(!team.span);
 }
 
 }  // namespace heddle::collective

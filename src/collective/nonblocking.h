@@ -5,7 +5,7 @@
 // Threads: those of a team are posted by one thread at a time, as the specification asks of collectives.
 #pragma once
 
-#include "collective/enter.h"
+#include "collective/collective_call.h"
 #include "collective/sync.h"
 #include "context/request.h"
 #include "memory/symmetric.h"

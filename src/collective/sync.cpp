@@ -1,12 +1,12 @@
 #include "collective/sync.h"
 
-#include "collective/enter.h"
+#include "collective/collective_call.h"
 #include "operations/order.h"
 
 namespace heddle::collective {
 
 void sync_all(const Call& call) {
-    Entered(call, SHMEM_TEAM_WORLD, {}).barrier();
+    CollectiveCall(call, SHMEM_TEAM_WORLD, {}).barrier();
 }
 
 void barrier_all(const Call& call) {
@@ -17,15 +17,15 @@ void barrier_all(const Call& call) {
     sync_all(call);
 }
 
-void barrier_all_alike(const Call& call, const Shape& shape) {
+void barrier_all_comparing(const Call& call, const Shape& shape) {
     operations::require_running(call.function);
     operations::settle_if_any(call.function, SHMEM_CTX_DEFAULT);
-    Entered entered(call, SHMEM_TEAM_WORLD, {});
-    meet_alike(entered, shape);
+    CollectiveCall coll(call, SHMEM_TEAM_WORLD, {});
+    comparing_barrier(coll, shape);
 }
 
 int sync(const Call& call, const Group& group) {
-    Entered(call, group, {}).barrier();
+    CollectiveCall(call, group, {}).barrier();
     return 0;
 }
 

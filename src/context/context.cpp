@@ -12,16 +12,17 @@ struct Contexts {
 };
 
 HEDDLE_PE_LOCAL Contexts* contexts = nullptr;
-HEDDLE_PE_LOCAL std::atomic<uint32_t> lanes_epoch{0};
+HEDDLE_PE_LOCAL std::atomic<uint32_t> stream_sets_epoch{0};
 
 namespace {
 
 void retire(Context& context) {
     context.alive.store(false, std::memory_order_relaxed);
     context.abi.peers = contexts->nobody;
-    if (context.lanes.load(std::memory_order_relaxed)) {
-        fabric::network->give_lanes(context.lanes);
-        lanes_epoch.fetch_add(1, std::memory_order_relaxed);  // who goes on using the context breaks the rules anyway
+    if (context.stream_sets.load(std::memory_order_relaxed)) {
+        fabric::network->return_stream_sets(context.stream_sets);
+        // who goes on using the context breaks the rules anyway
+        stream_sets_epoch.fetch_add(1, std::memory_order_relaxed);
     }
     contexts->pool.give(&context);
 }

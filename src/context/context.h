@@ -4,7 +4,7 @@
 #pragma once
 
 #include "base/pe_local.h"
-#include "fabric/lane.h"
+#include "fabric/endpoint/stream_set.h"
 #include "sync/pool.h"
 
 #include <heddle/abi.h>
@@ -39,15 +39,15 @@ struct alignas(128) Context {
     // Operations that have outlasted their call.
     std::atomic<uint32_t> outstanding{0};
     // Its ways to the network, made as they are needed.
-    std::atomic<fabric::Lane*> lanes{nullptr};
+    std::atomic<fabric::StreamSet*> stream_sets{nullptr};
 };
 static_assert(sizeof(Context) == HEDDLE_CONTEXT_BYTES);
 
 // How what is sent on it uses the rails of the network.
 fabric::Spread spread_of(const Context& context);
 
-// Moves when lanes change hands: what was remembered of a context's lanes is then void.
-extern HEDDLE_PE_LOCAL std::atomic<uint32_t> lanes_epoch;
+// Moves when stream sets change hands: what was remembered of a context's stream sets is then void.
+extern HEDDLE_PE_LOCAL std::atomic<uint32_t> stream_sets_epoch;
 
 struct Contexts;
 extern HEDDLE_PE_LOCAL Contexts* contexts;  // this PE's; lives as long as the process

@@ -23,7 +23,7 @@ constexpr uint32_t kGenerationMask = kLowBits >> kGenerationShift;
 
 shmemx_request_t handle_of(const Request* request) {
     const uintptr_t generation = request->generation.load(std::memory_order_relaxed) & kGenerationMask;
-    const uintptr_t untold = base::settings.check ? 0 : HEDDLE_REQUEST_UNTOLD;
+    const uintptr_t untold = base::settings.check ? 0 : HEDDLE_REQUEST_SKIP_POST;
     return reinterpret_cast<shmemx_request_t>(reinterpret_cast<uintptr_t>(request) | generation << kGenerationShift |
                                               untold);
 }
@@ -202,7 +202,7 @@ RequestWait::RequestWait(Request* request, For what)
         const uint64_t returns = claim->returns.load(std::memory_order_relaxed);
         if (is_complete(*claim, position, returns))
             continue;
-        claim->stream->hurry();
+        claim->stream->flush();
         if (n_seen_ == kSeen) {
             unseen_ = unseen_ ? unseen_ : claim;
             continue;

@@ -1,22 +1,22 @@
 // Requests (docs/decisions/0010): one handle for a group of operations. An operation that is complete when it returns
-// leaves no trace in one; what is left to other threads, or to a network, is counted here.
+// leaves no trace in a request; operations left to other threads or to a network are counted here.
 //
-// The books of a request:
-//   sides[2]  operations outstanding. New ones are counted on the side that `turn` names. A waiter turns, so that the
-//             other side gets no more, and is done when it has seen both sides empty once each: all that was posted
-//             before it began is then complete, and what others go on posting does not hold it up.
-//   holds     one for each outstanding operation, and one for the program's handle: who takes the last gives the object
-//             back, and tells the request that it was merged into.
-//   claims    for what goes to other nodes: up to which position of which stream (fabric/stream.h) it was posted. A
-//             stream tells what is complete by position, so that posting leaves two stores and completion nothing.
+// What a request counts:
+//   sides[2]  outstanding operations. New ones are counted on the side that `turn` names. A waiter turns, so that the
+//             other side gets no more, and is done when it has seen each side empty once: all operations posted before
+//             the wait began are then complete, and operations that others go on posting do not delay it.
+//   holds     references: one for each outstanding operation, and one for the program's handle. Whoever drops the last
+//             one returns the object, and notifies the request that it was merged into.
+//   claims    for operations on other nodes: up to which position of which stream (fabric/endpoint/stream.h) they were
+//             posted. A stream reports completion by position, so posting costs two stores and completion nothing.
 //
-// Threads: any number post to a SHARED one, wait and test; one at a time to a PRIVATE one. No lock. Checked runs make
-// sure of what they can: that the handle is one, and that no two threads post to a PRIVATE one at once.
+// Threads: any number may post to a SHARED request, wait and test; one at a time for a PRIVATE one. No lock. Checked
+// runs verify what they can: that the handle is valid, and that no two threads post to a PRIVATE request at once.
 #pragma once
 
 #include "base/call.h"
 #include "base/pe_local.h"
-#include "fabric/stream.h"
+#include "fabric/endpoint/stream.h"
 #include "sync/pool.h"
 
 #include <heddle/request.h>

@@ -1,9 +1,9 @@
 // What the generated shims call.
 #pragma once
 
-#include "collective/move.h"
+#include "collective/node/data_movement.h"
+#include "collective/node/reduce.h"
 #include "collective/nonblocking.h"
-#include "collective/reduce.h"
 #include "collective/sync.h"
 #include "entry/twin.h"
 #include "operations/amo.h"

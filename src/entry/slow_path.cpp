@@ -59,18 +59,18 @@ void heddle_slow_put_nbe(void* dest, const void* source, size_t nelems, int pe, 
     if (stream)
         heddle::context::claim(HEDDLE_CALL(function), req, *stream);
     else
-        operations::put_under(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
+        operations::issue_put(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
 }
 
 void heddle_slow_get_nbe(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                          const char* function, shmem_ctx_t ctx, shmemx_request_t* req) {
-    operations::get_under(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
+    operations::issue_get(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
 }
 
 void heddle_slow_amo_nbe(const void* dest, uint64_t operand, int pe, uint64_t compare, size_t bytes,
                          enum heddle_amo_op op, const char* function, shmem_ctx_t ctx, shmemx_request_t* req,
                          void* fetch) {
-    operations::amo_under(HEDDLE_CALL(function), ctx, op, fetch, dest, operand, compare, bytes, pe, req);
+    operations::issue_amo(HEDDLE_CALL(function), ctx, op, fetch, dest, operand, compare, bytes, pe, req);
 }
 
 void heddle_slow_join(shmemx_request_t* req, const char* function) {

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "base/tsan.h"
-#include "fabric/card.h"
+#include "fabric/transport/address_blob.h"
 #include "os/asymmetric_fence.h"
 #include "os/clock.h"
 #include "os/memfd.h"
@@ -27,7 +27,7 @@ HEDDLE_PE_LOCAL Network* network = nullptr;
 namespace {
 
 constexpr uint64_t kMillisecondNs = 1000000;
-constexpr uint64_t kServiceNapNs = kMillisecondNs / 10, kMostServiceNapNs = kMillisecondNs;
+constexpr uint64_t kServiceNapNs = kMillisecondNs / 10, kMaxServiceNapNs = kMillisecondNs;
 constexpr uint32_t kWakeup = UINT32_MAX;
 
 size_t table_bytes(size_t count) {
@@ -44,49 +44,51 @@ std::atomic<T*>* make_table(size_t count) {
 
 }  // namespace
 
-// What the wires and the transports call: their owner is a rail.
+// What the channels and the transports call: their owner is a rail.
 struct NetworkEvents {
-    static Wire& wire_of(void* owner, int number) {
+    static Channel& channel_of(void* owner, int number) {
         const auto& rail = *static_cast<Network::Rail*>(owner);
         const auto index = static_cast<size_t>(number);
-        return index < rail.wires.size() ? *rail.wires[index] : *rail.pulse_wire;
+        return index < rail.channels.size() ? *rail.channels[index] : *rail.heartbeat_channel;
     }
-    static void arrived(void* owner, int wire, const void* bytes, const char* body, size_t body_bytes) {
+    static void arrived(void* owner, int channel, const void* bytes, const char* body, size_t body_bytes) {
         Header header;
         memcpy(&header, bytes, sizeof header);
-        wire_of(owner, wire).arrived(header, body, body_bytes);
+        channel_of(owner, channel).arrived(header, body, body_bytes);
     }
-    static void announced(void* owner, int wire, const void* bytes, size_t body_bytes, Arrival* arrival) {
+    static void announced(void* owner, int channel, const void* bytes, size_t body_bytes, Arrival* arrival) {
         Header header;
         memcpy(&header, bytes, sizeof header);
-        wire_of(owner, wire).announced(header, body_bytes, arrival);
+        channel_of(owner, channel).announced(header, body_bytes, arrival);
     }
     static Stream* stream_of(void* owner, uint32_t number, int pe) {
         const auto& rail = *static_cast<Network::Rail*>(owner);
         // Acquire: pairs with prepare.
-        Lane* const lane =
-            number < kMostLanes ? rail.network->lane_table_[number].load(std::memory_order_acquire) : nullptr;
-        return lane ? lane->find(pe, rail.number) : nullptr;
+        StreamSet* const stream_set =
+            number < kMaxStreamSets ? rail.network->stream_set_table_[number].load(std::memory_order_acquire) : nullptr;
+        return stream_set ? stream_set->find(pe, rail.number) : nullptr;
     }
-    static Delivered* delivered_of(void* owner, uint32_t lane, int pe) {
+    static RailWatermarks* watermarks_of(void* owner, uint32_t stream_set, int pe) {
         Network& mine = *static_cast<Network::Rail*>(owner)->network;
-        const std::lock_guard lock(mine.delivered_lock_);
-        return &mine.delivered_[{pe, lane}];
+        const std::lock_guard lock(mine.watermarks_lock_);
+        return &mine.watermarks_[{pe, stream_set}];
     }
-    static size_t own_card(void* owner, char* card) { return static_cast<Network::Rail*>(owner)->network->card(card); }
-    static void heard(void* owner, const Header& header, const char* body, size_t bytes) {
+    static size_t own_address_blob(void* owner, char* address_blob) {
+        return static_cast<Network::Rail*>(owner)->network->address_blob(address_blob);
+    }
+    static void on_heartbeat(void* owner, const Header& header, const char* body, size_t bytes) {
         const auto& rail = *static_cast<Network::Rail*>(owner);
-        if (rail.pulse)
-            rail.pulse->heard(header, body, bytes);
+        if (rail.heartbeat)
+            rail.heartbeat->on_heartbeat(header, body, bytes);
     }
     static void failed(void* owner, int, int pe, const char* reason) {
         const auto& rail = *static_cast<Network::Rail*>(owner);
-        if (rail.network->parting_.load(std::memory_order_relaxed))
+        if (rail.network->leaving_.load(std::memory_order_relaxed))
             return;
         if (rail.network->rails() == 1)
-            rail.surroundings.lost(pe, Loss::kBroken, reason);
+            rail.config.lost(pe, Loss::kBroken, reason);
         else
-            rail.surroundings.rail_lost(rail.number, pe, Loss::kBroken, reason);
+            rail.config.rail_lost(rail.number, pe, Loss::kBroken, reason);
     }
 };
 
@@ -104,57 +106,57 @@ bool Network::load(const char* plugin, char* error, size_t error_bytes) {
     return api_ != nullptr;
 }
 
-bool Network::open_rail(const NetworkOptions& options, const Surroundings& given, char* error, size_t error_bytes) {
+bool Network::open_rail(const NetworkOptions& options, const ChannelConfig& given, char* error, size_t error_bytes) {
     rails_.push_back(std::make_unique<Rail>());
     Rail& rail = *rails_.back();
     rail.network = this;
     rail.number = rails() - 1;
-    Surroundings& surroundings = rail.surroundings;
-    surroundings = given;
-    surroundings.api = api_;
-    surroundings.owner = &rail;
-    surroundings.mailbox = &mailbox_;
-    surroundings.rail = rail.number;
-    surroundings.n_rails = static_cast<int>(options.rails.size());
-    surroundings.stream_of = NetworkEvents::stream_of;
-    surroundings.delivered_of = NetworkEvents::delivered_of;
-    surroundings.own_card = NetworkEvents::own_card;
-    surroundings.heard = NetworkEvents::heard;
+    ChannelConfig& config = rail.config;
+    config = given;
+    config.api = api_;
+    config.owner = &rail;
+    config.control_inbox = &control_inbox_;
+    config.rail = rail.number;
+    config.n_rails = static_cast<int>(options.rails.size());
+    config.stream_of = NetworkEvents::stream_of;
+    config.watermarks_of = NetworkEvents::watermarks_of;
+    config.own_address_blob = NetworkEvents::own_address_blob;
+    config.on_heartbeat = NetworkEvents::on_heartbeat;
     const bool in_ring = given.ring.before >= 0;
     Options wanted = options.transport;
     wanted.devices = options.rails[static_cast<size_t>(rail.number)].c_str();
-    wanted.wires += in_ring;
+    wanted.channels += in_ring;
     std::copy_n(given.regions.of, kRegions, wanted.regions);
     const Events events = {&rail, NetworkEvents::arrived, NetworkEvents::announced, NetworkEvents::failed};
-    if (!api_->open(wanted, events, &surroundings.transport, error, error_bytes))
+    if (!api_->open(wanted, events, &config.transport, error, error_bytes))
         return false;
-    surroundings.is_native = api_->is_native(surroundings.transport, nullptr);
-    rail.around_pulses = surroundings;
-    rail.around_pulses.landed = [](void*) {};
-    rail.around_pulses.go_on = nullptr;
-    open_wires(rail, wanted.wires);
+    config.is_native = api_->is_native(config.transport, nullptr);
+    rail.heartbeat_config = config;
+    rail.heartbeat_config.notify = [](void*) {};
+    rail.heartbeat_config.run_ready = nullptr;
+    open_channels(rail, wanted.channels);
     if (in_ring)
-        rail.pulse = std::make_unique<Pulse>(*rail.pulse_wire, options.silence_ns);
+        rail.heartbeat = std::make_unique<Heartbeat>(*rail.heartbeat_channel, options.heartbeat_timeout_ns);
     return true;
 }
 
-void Network::open_wires(Rail& rail, int count) {
-    const bool in_ring = rail.surroundings.ring.before >= 0;
+void Network::open_channels(Rail& rail, int count) {
+    const bool in_ring = rail.config.ring.before >= 0;
     for (int number = 0; number < count; ++number) {
         if (in_ring && number == count - 1)
-            rail.pulse_wire = std::make_unique<Wire>(rail.around_pulses, number);
+            rail.heartbeat_channel = std::make_unique<Channel>(rail.heartbeat_config, number);
         else
-            rail.wires.push_back(std::make_unique<Wire>(rail.surroundings, number));
+            rail.channels.push_back(std::make_unique<Channel>(rail.config, number));
         epoll_event event = {EPOLLIN, {.u32 = static_cast<uint32_t>(number)}};
-        epoll_ctl(descriptors_, EPOLL_CTL_ADD, api_->descriptor(rail.surroundings.transport, number), &event);
+        epoll_ctl(descriptors_, EPOLL_CTL_ADD, api_->descriptor(rail.config.transport, number), &event);
     }
 }
 
 bool Network::prepare_service(char* error, size_t error_bytes) {
-    lane_table_ = make_table<Lane>(kMostLanes);
+    stream_set_table_ = make_table<StreamSet>(kMaxStreamSets);
     wakeup_descriptor_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     descriptors_ = epoll_create1(EPOLL_CLOEXEC);
-    if (!lane_table_ || wakeup_descriptor_ < 0 || descriptors_ < 0) {
+    if (!stream_set_table_ || wakeup_descriptor_ < 0 || descriptors_ < 0) {
         snprintf(error, error_bytes, "cannot prepare the service thread: %s", strerror(errno));
         return false;
     }
@@ -163,11 +165,11 @@ bool Network::prepare_service(char* error, size_t error_bytes) {
     return true;
 }
 
-std::unique_ptr<Network> Network::open(const NetworkOptions& options, const Surroundings& surroundings, char* error,
+std::unique_ptr<Network> Network::open(const NetworkOptions& options, const ChannelConfig& config, char* error,
                                        size_t error_bytes) {
     std::unique_ptr<Network> made(new Network);
-    made->n_pes_ = surroundings.n_pes;
-    made->policy_ = surroundings.policy;
+    made->n_pes_ = config.n_pes;
+    made->policy_ = config.policy;
     if (!os::prepare_heavy_fence()) {
         snprintf(error, error_bytes, "this kernel has no membarrier(2): right would be Linux 4.14 or later");
         return nullptr;
@@ -175,21 +177,21 @@ std::unique_ptr<Network> Network::open(const NetworkOptions& options, const Surr
     if (!made->load(options.plugin, error, error_bytes) || !made->prepare_service(error, error_bytes))
         return nullptr;
     for (size_t rail = 0; rail < options.rails.size(); ++rail)
-        if (!made->open_rail(options, surroundings, error, error_bytes))
+        if (!made->open_rail(options, config, error, error_bytes))
             return nullptr;
-    made->wires_.resize(made->rails_.front()->wires.size());
-    for (size_t number = 0; number < made->wires_.size(); ++number) {
-        for (const auto& rail : made->rails_) made->wires_[number].push_back(rail->wires[number].get());
+    made->channels_.resize(made->rails_.front()->channels.size());
+    for (size_t number = 0; number < made->channels_.size(); ++number) {
+        for (const auto& rail : made->rails_) made->channels_[number].push_back(rail->channels[number].get());
         if (made->rails() > 1)
-            for (Wire* const wire : made->wires_[number]) wire->set_rails(made->wires_[number].data());
+            for (Channel* const channel : made->channels_[number]) channel->set_rails(made->channels_[number].data());
     }
     return made;
 }
 
-size_t Network::card(char* card) const {
+size_t Network::address_blob(char* address_blob) const {
     size_t bytes = 0;
     for (const auto& rail : rails_)
-        if (!add_card(*api_, rail->surroundings.transport, card, &bytes))
+        if (!add_rail_address(*api_, rail->config.transport, address_blob, &bytes))
             return 0;
     return bytes;
 }
@@ -197,27 +199,27 @@ size_t Network::card(char* card) const {
 Network::~Network() {
     stop();
     for (const auto& rail : rails_)
-        if (rail->surroundings.transport)
-            api_->close(rail->surroundings.transport);
-    lanes_.for_each([&](Lane& lane) {
-        for (Stream* stream = lane.used.load(std::memory_order_relaxed); stream;) {
-            Stream* const next = stream->next_of_lane;
+        if (rail->config.transport)
+            api_->close(rail->config.transport);
+    stream_sets_.for_each([&](StreamSet& stream_set) {
+        for (Stream* stream = stream_set.used.load(std::memory_order_relaxed); stream;) {
+            Stream* const next = stream->next_of_stream_set;
             delete stream;
             stream = next;
         }
-        for (Rails* rails = lane.all_rails; rails;) {
-            Rails* const next = rails->next;
+        for (RailScheduler* rails = stream_set.all_rails; rails;) {
+            RailScheduler* const next = rails->next;
             delete rails;
             rails = next;
         }
         const size_t bytes = table_bytes(static_cast<size_t>(n_pes_));
-        if (lane.streams)
-            os::unmap(lane.streams, bytes);
-        if (lane.rails)
-            os::unmap(lane.rails, bytes);
+        if (stream_set.streams)
+            os::unmap(stream_set.streams, bytes);
+        if (stream_set.rails)
+            os::unmap(stream_set.rails, bytes);
     });
-    if (lane_table_)
-        os::unmap(lane_table_, table_bytes(kMostLanes));
+    if (stream_set_table_)
+        os::unmap(stream_set_table_, table_bytes(kMaxStreamSets));
     rails_.clear();
     if (wakeup_descriptor_ >= 0)
         ::close(wakeup_descriptor_);
@@ -225,58 +227,58 @@ Network::~Network() {
         ::close(descriptors_);
 }
 
-// --- Lanes
+// --- Stream sets
 
-// A lane that is used for the first time.
-bool Network::prepare(Lane& lane) {
-    const uint32_t number = lane.link.index;
-    if (number >= kMostLanes)
+// A stream set that is used for the first time.
+bool Network::prepare(StreamSet& stream_set) {
+    const uint32_t number = stream_set.link.index;
+    if (number >= kMaxStreamSets)
         return false;
     const auto n_pes = static_cast<size_t>(n_pes_);
-    lane.n_rails = rails();
-    if (lane.n_rails > 1 && !lane.rails)
-        lane.rails = make_table<Rails>(n_pes);
-    if (lane.n_rails == 1 || lane.rails)
-        lane.streams = make_table<Stream>(n_pes);
-    if (!lane.streams)
+    stream_set.n_rails = rails();
+    if (stream_set.n_rails > 1 && !stream_set.rails)
+        stream_set.rails = make_table<RailScheduler>(n_pes);
+    if (stream_set.n_rails == 1 || stream_set.rails)
+        stream_set.streams = make_table<Stream>(n_pes);
+    if (!stream_set.streams)
         return false;
-    lane.producer.lane = number;
-    lane.home_rail = static_cast<int>(number / wires_.size()) % lane.n_rails;
-    const std::vector<Wire*>& wires = wires_[number % wires_.size()];
-    std::copy(wires.begin(), wires.end(), lane.wires);
-    lane_table_[number].store(&lane, std::memory_order_release);  // pairs with stream_of
+    stream_set.producer.stream_set = number;
+    stream_set.home_rail = static_cast<int>(number / channels_.size()) % stream_set.n_rails;
+    const std::vector<Channel*>& channels = channels_[number % channels_.size()];
+    std::copy(channels.begin(), channels.end(), stream_set.channels);
+    stream_set_table_[number].store(&stream_set, std::memory_order_release);  // pairs with stream_of
     return true;
 }
 
-Lane* Network::make_lane(std::atomic<Lane*>& list, const void* thread, Spread spread) {
-    Lane* const lane = lanes_.take();
-    if (!lane)
+StreamSet* Network::make_stream_set(std::atomic<StreamSet*>& list, const void* thread, Spread spread) {
+    StreamSet* const stream_set = stream_sets_.take();
+    if (!stream_set)
         return nullptr;
-    if (!lane->streams && !prepare(*lane)) {
-        lanes_.give(lane);
+    if (!stream_set->streams && !prepare(*stream_set)) {
+        stream_sets_.give(stream_set);
         return nullptr;
     }
-    tsan::acquire(lane);
-    lane->spread = spread;
-    lane->producer.thread.store(thread, std::memory_order_relaxed);
+    tsan::acquire(stream_set);
+    stream_set->spread = spread;
+    stream_set->producer.thread.store(thread, std::memory_order_relaxed);
     // Its last thread may be about to set a stream of it idle, and take it for its own (Stream::go_idle): from here on
     // it knows better, or has set it (tests/concurrency/idle.pml, NEW_OWNER).
-    if (lane->used.load(std::memory_order_relaxed))
+    if (stream_set->used.load(std::memory_order_relaxed))
         os::heavy_fence();
-    Lane* first = list.load(std::memory_order_relaxed);
+    StreamSet* first = list.load(std::memory_order_relaxed);
     do {
-        lane->next = first;
-    } while (!list.compare_exchange_weak(first, lane, std::memory_order_release, std::memory_order_relaxed));
-    return lane;
+        stream_set->next = first;
+    } while (!list.compare_exchange_weak(first, stream_set, std::memory_order_release, std::memory_order_relaxed));
+    return stream_set;
 }
 
-void Network::give_lanes(std::atomic<Lane*>& list) {
-    Lane* lane = list.exchange(nullptr, std::memory_order_acquire);
-    while (lane) {
-        Lane* const next = lane->next;
-        tsan::release(lane);
-        lanes_.give(lane);
-        lane = next;
+void Network::return_stream_sets(std::atomic<StreamSet*>& list) {
+    StreamSet* stream_set = list.exchange(nullptr, std::memory_order_acquire);
+    while (stream_set) {
+        StreamSet* const next = stream_set->next;
+        tsan::release(stream_set);
+        stream_sets_.give(stream_set);
+        stream_set = next;
     }
 }
 
@@ -285,47 +287,48 @@ void Network::give_lanes(std::atomic<Lane*>& list) {
 bool Network::poll() {
     // Not a read-modify-write: a count that loses some still changes while threads poll.
     polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    return poll_wires();
+    return poll_channels();
 }
 
-bool Network::poll_wires() {
+bool Network::poll_channels() {
     bool moved = false;
     for (const auto& rail : rails_)
-        for (const auto& wire : rail->wires) moved |= wire->poll();
+        for (const auto& channel : rail->channels) moved |= channel->poll();
     return moved;
 }
 
 bool Network::arm() {
     return std::all_of(rails_.begin(), rails_.end(), [](const auto& rail) {
-        return std::all_of(rail->wires.begin(), rail->wires.end(), [](const auto& wire) { return wire->arm(); }) &&
-               (!rail->pulse_wire || rail->pulse_wire->arm());
+        return std::all_of(rail->channels.begin(), rail->channels.end(),
+                           [](const auto& channel) { return channel->arm(); }) &&
+               (!rail->heartbeat_channel || rail->heartbeat_channel->arm());
     });
 }
 
 // Called at every turn of the service thread; woken: something may have come.
-void Network::beat(bool woken) {
-    if (!has_pulses())
+void Network::tick(bool woken) {
+    if (!has_heartbeats())
         return;
-    if (parting_.load(std::memory_order_relaxed)) {
-        for (const auto& rail : rails_) rail->pulse->leave();
+    if (leaving_.load(std::memory_order_relaxed)) {
+        for (const auto& rail : rails_) rail->heartbeat->leave();
         return;
     }
     const uint64_t now_ns = os::now_ns();
-    if (!woken && now_ns - beat_ns_ < Pulse::kPeriodNs / 4)
+    if (!woken && now_ns - tick_ns_ < Heartbeat::kPeriodNs / 4)
         return;
-    beat_ns_ = now_ns;
-    Pulse* silent = nullptr;
+    tick_ns_ = now_ns;
+    Heartbeat* silent = nullptr;
     int lost = 0;
     bool is_heard = false, all_are_silent = true;
     for (const auto& rail : rails_) {
-        Pulse& pulse = *rail->pulse;
-        pulse.beat(now_ns);
-        if (rail->wires.front()->is_lost())
+        Heartbeat& heartbeat = *rail->heartbeat;
+        heartbeat.tick(now_ns);
+        if (rail->channels.front()->is_lost())
             continue;
-        is_heard |= pulse.is_heard();
-        all_are_silent &= pulse.is_silent();
-        if (pulse.is_silent()) {
-            silent = &pulse;
+        is_heard |= heartbeat.is_heard();
+        all_are_silent &= heartbeat.is_silent();
+        if (heartbeat.is_silent()) {
+            silent = &heartbeat;
             lost = rail->number;
         }
     }
@@ -335,18 +338,18 @@ void Network::beat(bool woken) {
         return silent->lose_neighbour();
     if (!is_heard)
         return;  // it may be the node, and the other rails' time is not over
-    char reason[Pulse::kMostReason];
-    silent->say_silence(reason);
-    const Surroundings& surroundings = rails_.front()->surroundings;
-    surroundings.rail_lost(lost, surroundings.ring.behind, Loss::kSilent, reason);
+    char reason[Heartbeat::kMaxReason];
+    silent->describe_silence(reason);
+    const ChannelConfig& config = rails_.front()->config;
+    config.rail_lost(lost, config.ring.behind, Loss::kSilent, reason);
 }
 
 bool Network::start() {
     stopping_.store(false, std::memory_order_relaxed);
-    parting_.store(false, std::memory_order_relaxed);
+    leaving_.store(false, std::memory_order_relaxed);
     for (const auto& rail : rails_)
-        if (rail->pulse)
-            rail->pulse->begin();
+        if (rail->heartbeat)
+            rail->heartbeat->begin();
     serving_ = os::start_own_thread(&service_, run_service, this) == 0;
     return serving_;
 }
@@ -389,18 +392,19 @@ bool Network::keeps_away(uint32_t* seen, uint64_t* nap_ns) {
     *seen = polls;
     const timespec deadline = os::to_timespec(os::now_ns() + *nap_ns);
     away_.sleep(turn + 1, &deadline);
-    *nap_ns = std::min(2 * *nap_ns, kMostServiceNapNs);
+    *nap_ns = std::min(2 * *nap_ns, kMaxServiceNapNs);
     return std::none_of(rails_.begin(), rails_.end(), [](const auto& rail) {
-        return std::any_of(rail->wires.begin(), rail->wires.end(), [](const auto& wire) { return wire->owes(); });
+        return std::any_of(rail->channels.begin(), rail->channels.end(),
+                           [](const auto& channel) { return channel->ack_pending(); });
     });
 }
 
-void Network::wait_for_pulses() {
-    pollfd sources[1 + kMostRails] = {{wakeup_descriptor_, POLLIN, 0}};
+void Network::wait_for_heartbeats() {
+    pollfd sources[1 + kMaxRails] = {{wakeup_descriptor_, POLLIN, 0}};
     nfds_t count = 1;
     for (const auto& rail : rails_)
-        if (rail->pulse_wire && rail->pulse_wire->arm())
-            sources[count++] = {api_->descriptor(rail->surroundings.transport, rail->pulse_wire->number()), POLLIN, 0};
+        if (rail->heartbeat_channel && rail->heartbeat_channel->arm())
+            sources[count++] = {api_->descriptor(rail->config.transport, rail->heartbeat_channel->number()), POLLIN, 0};
     if (::poll(sources, count, longest_sleep()) > 0 && sources[0].revents != 0)
         clear_wakeup_descriptor();
 }
@@ -413,8 +417,8 @@ void Network::clear_wakeup_descriptor() {
 
 // Milliseconds that the service thread may sleep.
 int Network::longest_sleep() const {
-    return has_pulses() || rails_.front()->wires.front()->keeps()
-               ? static_cast<int>(Pulse::kPeriodNs / 2 / kMillisecondNs)
+    return has_heartbeats() || rails_.front()->channels.front()->retransmits()
+               ? static_cast<int>(Heartbeat::kPeriodNs / 2 / kMillisecondNs)
                : -1;
 }
 
@@ -423,14 +427,14 @@ void Network::serve() {
     bool woken = true;
     uint64_t nap_ns = kServiceNapNs;
     while (!stopping_.load(std::memory_order_acquire)) {  // pairs with stop
-        beat(woken);
+        tick(woken);
         woken = false;
         const Service kind = service_kind_.load(std::memory_order_acquire);  // pairs with set_service
         if (kind == Service::kSleeps && keeps_away(&seen, &nap_ns))
             continue;
         bool moved = false;
         if (kind != Service::kNone)
-            moved = poll_wires();
+            moved = poll_channels();
         seen = polls_.load(std::memory_order_relaxed);  // what goes on after a poll may poll itself
         if (kind == Service::kSpins && !moved)
             sched_yield();
@@ -439,7 +443,7 @@ void Network::serve() {
         woken = true;
         epoll_event event;
         if (kind == Service::kNone) {
-            wait_for_pulses();
+            wait_for_heartbeats();
         } else if (!arm()) {
             os::sleep_ns(kServiceNapNs);  // another thread polls, or something has come
         } else if (epoll_wait(descriptors_, &event, 1, longest_sleep()) == 1 && event.data.u32 == kWakeup) {

@@ -28,8 +28,8 @@ os::FileId memory_file;
 char* snapshot = nullptr;  // the parts, one behind the other
 const char* missing = nullptr;
 int missing_error = 0;
-constexpr size_t kMostProtected = 64;
-os::Mapping guarded[kMostProtected];  // what the program has protected; beyond so many, the last stay writable
+constexpr size_t kMaxProtected = 64;
+os::Mapping guarded[kMaxProtected];  // what the program has protected; beyond so many, the last stay writable
 size_t n_guarded = 0;
 
 size_t snapshot_bytes() {
@@ -89,7 +89,7 @@ void find_guarded() {
     n_guarded = 0;
     for (const StaticRange::Part& part : shared->parts) {
         os::Mapping* const mine = guarded + n_guarded;
-        const size_t room = kMostProtected - n_guarded;
+        const size_t room = kMaxProtected - n_guarded;
         const size_t told = os::read_mappings(part.begin, part.end, mine, room);
         const size_t count = told == os::kUntold ? 0 : std::min(told, room);
         const auto is_plain = [](const os::Mapping& mapping) { return mapping.protection == (PROT_READ | PROT_WRITE); };

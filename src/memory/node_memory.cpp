@@ -20,7 +20,7 @@ HEDDLE_PE_LOCAL NodeMemory node_memory;
 namespace {
 
 constexpr size_t kHugePageBytes = kSlotAlignment;  // huge pages need addresses aligned as their offsets are
-constexpr size_t kMostHeapAlignment = size_t{1} << 40;
+constexpr size_t kMaxHeapAlignment = size_t{1} << 40;
 constexpr size_t kLargestMapping = size_t{1} << 46;  // half of the 47 bits of user addresses
 
 // Address space of `bytes` at a multiple of kHugePageBytes; null when refused.
@@ -101,7 +101,7 @@ bool map_node(int fd, const Layout& layout, int slot) {
         errno = -error;
         return false;
     }
-    const size_t alignment = std::clamp(std::bit_ceil(layout.heap_bytes), kSlotAlignment, kMostHeapAlignment);
+    const size_t alignment = std::clamp(std::bit_ceil(layout.heap_bytes), kSlotAlignment, kMaxHeapAlignment);
     char* base =
         reserve_aligned(layout.total_bytes, layout.slots_offset + layout.stride * static_cast<size_t>(slot), alignment);
     if (!base)

@@ -27,10 +27,10 @@ constexpr size_t half_bytes(int bits) {
 
 // As large as `bits` and the system allow, or none; the half above the middle holds at least table_bytes.
 Room find_room(size_t table_bytes, int bits, void* (*map)(size_t)) {
-    constexpr int kLeastBits = 12;
+    constexpr int kMinBits = 12;
     if (os::runs_under_valgrind())
         bits = std::min(bits, kFewerBits);
-    while (bits >= kLeastBits && half_bytes(bits) >= table_bytes) {
+    while (bits >= kMinBits && half_bytes(bits) >= table_bytes) {
         if (void* begin = map(2 * half_bytes(bits)))
             return {static_cast<char*>(begin), half_bytes(bits)};
         bits = std::min(bits - 1, kFewerBits);

@@ -18,7 +18,7 @@ struct Region {
 
     bool holds(const void* address) const { return reinterpret_cast<uintptr_t>(address) - base < bytes; }
     // Bytes from address to the end of the region that holds it.
-    size_t room(const void* address) const { return bytes - (reinterpret_cast<uintptr_t>(address) - base); }
+    size_t bytes_from(const void* address) const { return bytes - (reinterpret_cast<uintptr_t>(address) - base); }
 };
 
 struct Symmetric {

@@ -19,19 +19,19 @@ inline char* reach_atomic(const char* function, shmem_ctx_t ctx, heddle_amo_op o
 }
 
 // Does it, or posts it. fetch: receives the old value, or null.
-inline void post_amo(const Under& under, heddle_amo_op op, void* fetch, const void* dest, uint64_t operand,
+inline void post_amo(const IssueParams& issue, heddle_amo_op op, void* fetch, const void* dest, uint64_t operand,
                      uint64_t compare, size_t bytes, int pe) {
-    char* const datum = reach_atomic(under.call.function, under.ctx, op, dest, bytes, &pe);
+    char* const datum = reach_atomic(issue.call.function, issue.ctx, op, dest, bytes, &pe);
     if (!datum)
-        return remote_amo(under, op, fetch, dest, operand, compare, bytes, pe);
-    keep_order(under.ctx);
+        return remote_amo(issue, op, fetch, dest, operand, compare, bytes, pe);
+    keep_order(issue.ctx);
     tsan::release(datum);
     const uint64_t old = heddle_amo_on(op, datum, operand, compare, bytes);
     tsan::acquire(datum);
     if (fetch)
         memcpy(fetch, &old, bytes);
-    if (under.req)
-        join(under.call, under.req);
+    if (issue.req)
+        join(issue.call, issue.req);
 }
 
 // The old value, of an operation that is not HEDDLE_AMO_UNFETCHED.
@@ -46,14 +46,14 @@ inline uint64_t slow_amo(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op 
     return old;
 }
 
-// Under the request that captures this thread's operations, if one does.
+// IssueParams the request that captures this thread's operations, if one does.
 inline void slow_amo_nbi(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op op, void* fetch, const void* dest,
                          uint64_t operand, uint64_t compare, size_t bytes, int pe) {
     post_amo({call, ctx, capturing}, op, fetch, dest, operand, compare, bytes, pe);
 }
 
-// Under *req.
-inline void amo_under(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op op, void* fetch, const void* dest,
+// IssueParams *req.
+inline void issue_amo(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op op, void* fetch, const void* dest,
                       uint64_t operand, uint64_t compare, size_t bytes, int pe, shmemx_request_t* req) {
     require_pointer(call.function, "req", req);
     const context::Posting posting(call, req);

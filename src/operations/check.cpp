@@ -97,7 +97,7 @@ char* require_symmetric(const char* function, const char* argument, const void* 
         fatal(function, "%s %p %s", argument, address, text);
     }
     const memory::Region& region = in_heap ? memory.heap : memory.data;
-    if (bytes > region.room(address))
+    if (bytes > region.bytes_from(address))
         fatal(function, "%s %p: %zu bytes from there cross the end of the %s [%#zx, %#zx)", argument, address, bytes,
               in_heap ? "heap" : "static data", region.base, region.base + region.bytes);
     if (base::settings.check && in_heap && bytes > 0)

@@ -1,5 +1,5 @@
 // Operations on PEs that load and store do not reach: each becomes a record in the calling thread's stream to the PE
-// (fabric/stream.h). What is checked has been checked (check.h); pe is of the world. Any thread.
+// (fabric/endpoint/stream.h). What is checked has been checked (check.h); pe is of the world. Any thread.
 #pragma once
 
 #include "context/context.h"
@@ -15,17 +15,17 @@ namespace heddle::operations {
 
 // What this thread last sent through, and all that the common case needs to know: valid while nothing of it has changed
 // hands, which the epoch tells.
-struct LastLane {
+struct LastStreamSet {
     shmem_ctx_t ctx = nullptr;
     uint32_t epoch = 0;
     int n_pes = 0;  // of the context, where its numbers are those of the world; otherwise 0
-    std::atomic<fabric::Stream*>* streams = nullptr;  // the lane's
+    std::atomic<fabric::Stream*>* streams = nullptr;  // the stream set's
     memory::Region heap, data;
     size_t heap_words = 0, data_words = 0;  // bytes at which a word may begin
     const context::Context* context = nullptr;
-    fabric::Lane* lane = nullptr;
+    fabric::StreamSet* stream_set = nullptr;
 };
-extern constinit thread_local LastLane last_lane __attribute__((tls_model("initial-exec")));
+extern constinit thread_local LastStreamSet last_stream_set __attribute__((tls_model("initial-exec")));
 
 // The region that address lies in, or else the static data, and in *to what it is on any PE.
 inline const memory::Region& find_region(const void* address, fabric::Address* to) {
@@ -39,8 +39,8 @@ inline const memory::Region& find_region(const void* address, fabric::Address* t
 
 // The stream to pe in the common case: the same context as before, a PE that has been sent to, no checks asked for.
 // Otherwise null, and all is to be checked.
-[[gnu::always_inline]] inline fabric::Stream* stream_at_once(const LastLane& last, shmem_ctx_t ctx, int pe) {
-    if (last.ctx != ctx || last.epoch != context::lanes_epoch.load(std::memory_order_relaxed) ||
+[[gnu::always_inline]] inline fabric::Stream* stream_at_once(const LastStreamSet& last, shmem_ctx_t ctx, int pe) {
+    if (last.ctx != ctx || last.epoch != context::stream_sets_epoch.load(std::memory_order_relaxed) ||
         static_cast<unsigned>(pe) >= static_cast<unsigned>(last.n_pes))
         return nullptr;
     return last.streams[pe].load(std::memory_order_relaxed);
@@ -49,7 +49,7 @@ inline const memory::Region& find_region(const void* address, fabric::Address* t
 // A put of a word in that case, to symmetric memory, where the stream takes it without further ado: that stream, or
 // null, and nothing has been done.
 [[gnu::always_inline]] inline fabric::Stream* put_word_at_once(shmem_ctx_t ctx, void* dest, uint64_t bits, int pe) {
-    const LastLane& last = last_lane;
+    const LastStreamSet& last = last_stream_set;
     fabric::Stream* const stream = stream_at_once(last, ctx, pe);
     if (!stream)
         return nullptr;
@@ -73,16 +73,16 @@ inline const memory::Region& find_region(const void* address, fabric::Address* t
 inline fabric::Stream* put_at_once(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                                    size_t element_bytes, int pe) {
     const size_t bytes = nelems * element_bytes;  // an overflow needs more elements than are let through
-    if (nelems > fabric::record::kMostSmallPut || bytes - 1 >= fabric::record::kMostSmallPut || !source)
+    if (nelems > fabric::record::kMaxSmallPut || bytes - 1 >= fabric::record::kMaxSmallPut || !source)
         return nullptr;
-    fabric::Stream* const stream = stream_at_once(last_lane, ctx, pe);
+    fabric::Stream* const stream = stream_at_once(last_stream_set, ctx, pe);
     if (!stream)  // maybe there is no memory yet, either
         return nullptr;
     fabric::Address to;
     const memory::Region& region = find_region(dest, &to);
     if (to.offset >= region.bytes || bytes > region.bytes - to.offset)
         return nullptr;
-    char* const at = stream->room(function, fabric::record::put_bytes(bytes));
+    char* const at = stream->reserve(function, fabric::record::put_bytes(bytes));
     stream->publish(fabric::record::put(at, to, source, bytes));
     return stream;
 }
@@ -91,31 +91,33 @@ inline fabric::Stream* put_at_once(const char* function, shmem_ctx_t ctx, void* 
 bool is_remote(int pe);
 
 // Who waits for an operation: its caller, a quiet, or a request.
-struct Under {
+struct IssueParams {
     base::Call call;
     shmem_ctx_t ctx;
     shmemx_request_t* req = nullptr;  // null: none
     bool blocking = false;            // the caller goes on when it is done: at its source for a put, here for a get
-    fabric::Lane* lane = nullptr;     // to be used instead of the thread's of ctx
+    fabric::StreamSet* stream_set = nullptr;  // to be used instead of the thread's of ctx
 };
 
-void remote_put(const Under& under, void* dest, const void* source, size_t bytes, int pe);
+void remote_put(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe);
 // The sources of what was put to pe without blocking may be used again when this returns.
-void remote_put_done(const Under& under, int pe);
-void remote_get(const Under& under, void* dest, const void* source, size_t bytes, int pe);
+void remote_put_done(const IssueParams& issue, int pe);
+void remote_get(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe);
 // The old value of those operations that have one goes to `fetch` (`bytes` of it; null: it is not wanted).
-void remote_amo(const Under& under, heddle_amo_op op, void* fetch, const void* dest, uint64_t operand, uint64_t compare,
-                size_t bytes, int pe);
+void remote_amo(const IssueParams& issue, heddle_amo_op op, void* fetch, const void* dest, uint64_t operand,
+                uint64_t compare, size_t bytes, int pe);
 // The signal is seen behind what was put before it on the same context by this thread.
-void remote_signal(const Under& under, uint64_t* sig_addr, uint64_t value, int sig_op, int pe);
+void remote_signal(const IssueParams& issue, uint64_t* sig_addr, uint64_t value, int sig_op, int pe);
 
-// A letter to pe (fabric/mailbox.h), behind what was put to it before on the same context by this thread.
-void remote_letter(const Under& under, int pe, uint64_t key, uint32_t from, const void* data, size_t bytes);
-// A put and an empty letter behind it, which comes when the data is there: in one message where the data is not large.
-void remote_put_letter(const Under& under, void* dest, const void* source, size_t bytes, int pe, uint64_t key,
-                       uint32_t from);
+// A control message to pe (fabric/endpoint/control_inbox.h), behind what was put to it before on the same context by
+// this thread.
+void remote_control(const IssueParams& issue, int pe, uint64_t key, uint32_t from, const void* data, size_t bytes);
+// A put and an empty control message behind it, which comes when the data is there: in one message where the data is
+// not large.
+void remote_put_control(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe, uint64_t key,
+                        uint32_t from);
 // What was posted to pe waits for no more.
-void remote_go(const Under& under, int pe);
+void remote_go(const IssueParams& issue, int pe);
 
 // What was put on ctx before is delivered before what comes behind.
 void remote_fence(const char* function, shmem_ctx_t ctx);

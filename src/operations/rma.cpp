@@ -57,18 +57,18 @@ void slow_get(const char* function, shmem_ctx_t ctx, void* dest, const void* sou
 
 void put_blocks_far(const char* function, shmem_ctx_t ctx, char* dest, const char* source, size_t dest_step,
                     size_t source_step, size_t block_bytes, size_t nblocks, int pe) {
-    const Under under = {.call = {function}, .ctx = ctx};
+    const IssueParams issue = {.call = {function}, .ctx = ctx};
     for (size_t i = 0; i < nblocks; ++i)
-        remote_put(under, dest + i * dest_step, source + i * source_step, block_bytes, pe);
-    remote_put_done(under, pe);
+        remote_put(issue, dest + i * dest_step, source + i * source_step, block_bytes, pe);
+    remote_put_done(issue, pe);
 }
 
 void get_blocks_far(const char* function, shmem_ctx_t ctx, char* dest, const char* source, size_t dest_step,
                     size_t source_step, size_t block_bytes, size_t nblocks, int pe) {
-    Under under = {.call = {function}, .ctx = ctx};
+    IssueParams issue = {.call = {function}, .ctx = ctx};
     for (size_t i = 0; i < nblocks; ++i) {
-        under.blocking = i + 1 == nblocks;  // returns come in order
-        remote_get(under, dest + i * dest_step, source + i * source_step, block_bytes, pe);
+        issue.blocking = i + 1 == nblocks;  // returns come in order
+        remote_get(issue, dest + i * dest_step, source + i * source_step, block_bytes, pe);
     }
 }
 

@@ -35,22 +35,22 @@ inline void put_signal(const char* function, shmem_ctx_t ctx, void* dest, const 
         heddle_put(function, ctx, dest, source, nelems, element_bytes, pe);
         return to.send();
     }
-    const Under under = {.call = {function}, .ctx = ctx};
+    const IssueParams issue = {.call = {function}, .ctx = ctx};
     slow_put(function, ctx, dest, source, nelems, element_bytes, pe, false);
-    to.send(under);
+    to.send(issue);
     if (blocking)
-        remote_put_done(under, to.pe);
+        remote_put_done(issue, to.pe);
 }
 
-// Under *req.
+// IssueParams *req.
 inline void put_signal_nbe(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                            size_t element_bytes, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe,
                            shmemx_request_t* req) {
-    put_under(call, ctx, dest, source, nelems, element_bytes, pe, req,
+    issue_put(call, ctx, dest, source, nelems, element_bytes, pe, req,
               signal_to(call.function, ctx, sig_addr, signal, sig_op, pe));
 }
 
-// Under the request that captures this thread's operations, if one does.
+// IssueParams the request that captures this thread's operations, if one does.
 inline void put_signal_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                            size_t element_bytes, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe) {
     if (shmemx_request_t* req = capturing)

@@ -59,7 +59,7 @@ bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const ch
         return false;
     context::Context& context = context::context_of(ctx);
     const size_t slice_bytes =
-        std::max(kSliceBytes, (bytes / progress::Task::kMostSlices / kSliceBytes + 1) * kSliceBytes);
+        std::max(kSliceBytes, (bytes / progress::Task::kMaxSlices / kSliceBytes + 1) * kSliceBytes);
     const auto slices = static_cast<uint32_t>((bytes + slice_bytes - 1) / slice_bytes);
     context.outstanding.fetch_add(1, std::memory_order_relaxed);  // whoever waits for it has been told of it
     const Transfer transfer = {to, from, bytes, slice_bytes, signal, request, request->post(), &context};
@@ -87,9 +87,9 @@ void SignalTo::send() const {
         __atomic_fetch_add(address, value, __ATOMIC_RELEASE);
 }
 
-void SignalTo::send(const Under& under) const {
+void SignalTo::send(const IssueParams& issue) const {
     if (sig_addr && !address)
-        remote_signal(under, sig_addr, value, op, pe);
+        remote_signal(issue, sig_addr, value, op, pe);
     else
         send();
 }
@@ -118,7 +118,7 @@ void end_capture(const base::Call& call, shmemx_request_t* req) {
 }
 
 void join(const base::Call& call, shmemx_request_t* req) {
-    if (reinterpret_cast<uintptr_t>(*req) & HEDDLE_REQUEST_UNTOLD)
+    if (reinterpret_cast<uintptr_t>(*req) & HEDDLE_REQUEST_SKIP_POST)
         return;
     if (*req == SHMEMX_REQUEST_NULL && !base::settings.check)
         *req = HEDDLE_REQUEST_COMPLETE;
@@ -129,7 +129,7 @@ void join(const base::Call& call, shmemx_request_t* req) {
 void put_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
              size_t element_bytes, int pe) {
     if (capturing)
-        put_under(call, ctx, dest, source, nelems, element_bytes, pe, capturing);
+        issue_put(call, ctx, dest, source, nelems, element_bytes, pe, capturing);
     else if (!put_at_once(call.function, ctx, dest, source, nelems, element_bytes, pe))
         slow_put(call.function, ctx, dest, source, nelems, element_bytes, pe, false);
 }
@@ -137,12 +137,12 @@ void put_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* so
 void get_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
              size_t element_bytes, int pe) {
     if (capturing)
-        get_under(call, ctx, dest, source, nelems, element_bytes, pe, capturing);
+        issue_get(call, ctx, dest, source, nelems, element_bytes, pe, capturing);
     else
         slow_get(call.function, ctx, dest, source, nelems, element_bytes, pe, false);
 }
 
-void put_under(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+void issue_put(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                size_t element_bytes, int pe, shmemx_request_t* req, const SignalTo& signal) {
     if (fabric::Stream* const stream = req && !signal.sig_addr
                                            ? put_at_once(call.function, ctx, dest, source, nelems, element_bytes, pe)
@@ -152,15 +152,15 @@ void put_under(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* 
     const context::Posting posting(call, req);
     const size_t bytes = extent(call.function, nelems, element_bytes);
     if (const int world_pe = require_target(call.function, ctx, pe); is_remote(world_pe)) {
-        const Under under = {call, ctx, req};
+        const IssueParams issue = {call, ctx, req};
         if (bytes != 0) {
             require_symmetric(call.function, "dest", dest, bytes, world_pe);
             require_pointer(call.function, "source", source);
-            remote_put(under, dest, source, bytes, world_pe);
+            remote_put(issue, dest, source, bytes, world_pe);
         } else {
             join(call, req);
         }
-        return signal.send(under);
+        return signal.send(issue);
     }
     if (bytes >= HEDDLE_LARGE_BYTES) {
         char* to = reach(call.function, ctx, "dest", dest, bytes, pe);
@@ -174,7 +174,7 @@ void put_under(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* 
     join(call, req);
 }
 
-void get_under(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+void issue_get(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                size_t element_bytes, int pe, shmemx_request_t* req) {
     require_pointer(call.function, "req", req);
     const context::Posting posting(call, req);

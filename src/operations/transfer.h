@@ -23,8 +23,8 @@ struct SignalTo {
     int op = 0;
     int pe = 0;  // of the world
 
-    void send() const;                    // on this node
-    void send(const Under& under) const;  // anywhere
+    void send() const;                          // on this node
+    void send(const IssueParams& issue) const;  // anywhere
 };
 
 // The thread's nbi operations join *req from begin_capture to end_capture. Each ends the PE when it does not fit the
@@ -41,9 +41,9 @@ void get_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* so
              size_t element_bytes, int pe);
 
 // Put and get under *req.
-void put_under(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+void issue_put(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                size_t element_bytes, int pe, shmemx_request_t* req, const SignalTo& signal = {});
-void get_under(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+void issue_get(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                size_t element_bytes, int pe, shmemx_request_t* req);
 
 // A complete operation joins *req.

@@ -35,7 +35,7 @@ uint32_t slices_of(uint64_t claims) {
 bool has_sibling(const uint64_t* cpus, size_t words) {
     constexpr int kWordBits = 64;
     for (size_t cpu = 0; cpu < words * kWordBits; ++cpu) {
-        uint64_t siblings[Engine::kMostCpuWords] = {};
+        uint64_t siblings[Engine::kMaxCpuWords] = {};
         if (cpus[cpu / kWordBits] >> (cpu % kWordBits) & 1) {
             os::smt_siblings(static_cast<int>(cpu), siblings, words);
             for (size_t i = 0; i < words; ++i)
@@ -48,13 +48,13 @@ bool has_sibling(const uint64_t* cpus, size_t words) {
 
 }  // namespace
 
-Engine::Engine(WaitPolicy& policy, Overlap choice, const uint64_t* cpus, size_t cpu_words)
+Engine::Engine(WaitPolicy& policy, AsyncCopy choice, const uint64_t* cpus, size_t cpu_words)
     : policy_(policy),
       choice_(choice),
       cpus_(cpus),
-      cpu_words_(std::min(cpu_words, kMostCpuWords)),
+      cpu_words_(std::min(cpu_words, kMaxCpuWords)),
       wakeup_(&own_wakeup_) {
-    policy.landed = wakeup_;
+    policy.wakeup = wakeup_;
 }
 
 const char* Engine::set_progress(Progress progress) {
@@ -73,17 +73,17 @@ const char* Engine::set_progress(Progress progress) {
     only_free_cores_.store(progress == Progress::kAuto, std::memory_order_relaxed);
     policy_.alone.store(rest == Rest::kNever, std::memory_order_relaxed);
     rest_.store(rest, std::memory_order_seq_cst);  // pairs with engage
-    look_again();
+    wake_waiters();
     if (policy_.posted.load(std::memory_order_seq_cst) != 0)  // pairs with count_posted; or its poster engages anew
-        engage(true);
+        request_background(true);
     return nullptr;
 }
 
 bool Engine::has_free_core() const {
     if (is_manual())
         return false;
-    if (choice_ != Overlap::kAuto)
-        return choice_ == Overlap::kAlways;
+    if (choice_ != AsyncCopy::kAuto)
+        return choice_ == AsyncCopy::kAlways;
     // Relaxed, both: counts that are a moment old make one transfer overlap that had better not, or the other way
     // round.
     if (awake_.load(std::memory_order_relaxed))
@@ -118,7 +118,7 @@ void Engine::open(Task* task, const Owners& owners, uint32_t slices) {
     open_.fetch_or(uint64_t{1} << (task - tasks_), std::memory_order_release);  // pairs with help
     work_.advance();
     if (policy_.posted.load(std::memory_order_seq_cst) != 0)  // pairs with rest: the thread may rest at the wake-up
-        look_again();
+        wake_waiters();
 }
 
 // Claims the next slice of the task as `claims` shows it, and does it. False when there is none any more.
@@ -146,7 +146,7 @@ void Engine::finish(Task& task) {
     task.finish(task.payload);
     used_.fetch_and(~(uint64_t{1} << (&task - tasks_)), std::memory_order_release);  // pairs with take
     outstanding_.fetch_sub(1, std::memory_order_release);                            // pairs with outstanding
-    look_again();
+    wake_waiters();
 }
 
 // --- Sequences
@@ -185,10 +185,10 @@ void Engine::count_posted() {
 
 void Engine::count_done() {
     policy_.posted.fetch_sub(1, std::memory_order_relaxed);
-    look_again();
+    wake_waiters();
 }
 
-void Engine::engage(bool seldom) {
+void Engine::request_background(bool seldom) {
     // seq_cst: pairs with set_progress; one of both sees what the other has done.
     if (rest_.load(std::memory_order_seq_cst) == Rest::kNever ||
         (seldom && only_free_cores_.load(std::memory_order_relaxed) && !has_free_core()))
@@ -204,8 +204,8 @@ bool Engine::start_thread() {
         return true;
     if (pe_of_thread)
         pe_ = pe_of_thread();
-    beside_ = -1;
-    polite_ = Rest::kBlock;
+    avoided_cpu_ = -1;
+    priority_ = Rest::kBlock;
     const bool failed = os::start_own_thread(&thread_, run_thread, this) != 0;
     if (failed)
         started_.store(false, std::memory_order_release);
@@ -222,8 +222,8 @@ void Engine::run() {
         become_thread_of(pe_);
     count(true);
     for (;;) {
-        move_beside(caller_cpu_.load(std::memory_order_relaxed));
-        be_polite();
+        avoid_cpu(caller_cpu_.load(std::memory_order_relaxed));
+        lower_priority();
         const uint32_t seen = work_.value.load(std::memory_order_acquire);      // pairs with the advance in open
         const uint32_t heard = wakeup_->value.load(std::memory_order_acquire);  // and with whoever rings
         if (help([](const Owners&) { return true; }) || drive())
@@ -272,11 +272,11 @@ void Engine::rest(uint32_t heard, uint32_t seen) {
 // caller computes there, and the kernel likes to wake a thread beside the one that woke it. Where it watches a line, it
 // runs on a sibling of this one, if there is one, which loses little by it; otherwise where the caller's cache is, if
 // that leaves a CPU. Where nothing leaves a CPU, or the kernel says no, it stays where it is.
-void Engine::move_beside(int cpu) {
-    if (cpu == beside_)
+void Engine::avoid_cpu(int cpu) {
+    if (cpu == avoided_cpu_)
         return;
-    beside_ = cpu;
-    uint64_t cpus[kMostCpuWords] = {}, near[kMostCpuWords];
+    avoided_cpu_ = cpu;
+    uint64_t cpus[kMaxCpuWords] = {}, near[kMaxCpuWords];
     std::copy_n(cpus_, cpu_words_, cpus);
     constexpr int kWordBits = 64;
     if (cpu >= 0 && static_cast<size_t>(cpu) < cpu_words_ * kWordBits) {
@@ -300,11 +300,11 @@ void Engine::move_beside(int cpu) {
 // A thread that spins takes its share of a core, and no more: SCHED_BATCH is never preferred for having waited. Less
 // than that (SCHED_IDLE) would leave others waiting for what it has begun. One that sleeps is short, and stays as it
 // is: it would be woken too late.
-void Engine::be_polite() {
+void Engine::lower_priority() {
     const Rest rest = rest_.load(std::memory_order_relaxed);
-    if (rest == polite_)
+    if (rest == priority_)
         return;
-    polite_ = rest;
+    priority_ = rest;
     const sched_param none = {};
     sched_setscheduler(0, rest == Rest::kSpin ? SCHED_BATCH : SCHED_OTHER, &none);
 }
@@ -323,7 +323,7 @@ void Engine::stop(const char* function) {
         return;
     stopping_.store(true, std::memory_order_release);  // pairs with run
     work_.advance();
-    look_again();
+    wake_waiters();
     pthread_join(thread_, nullptr);
     stopping_.store(false, std::memory_order_relaxed);
     started_.store(false, std::memory_order_relaxed);

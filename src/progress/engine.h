@@ -36,7 +36,7 @@
 
 namespace heddle::progress {
 
-enum class Overlap : int { kAuto, kAlways, kNever };  // as in settings.def
+enum class AsyncCopy : int { kAuto, kAlways, kNever };  // as in settings.def
 
 // What the background thread does, as in settings.def. Manual: there is none, and only calls of the program make
 // progress. The others say how it rests while there is something to wait for: kThread as the machine has it, kAuto so
@@ -51,7 +51,7 @@ struct Owners {
 
 struct alignas(128) Task {
     static constexpr size_t kPayloadBytes = 96;
-    static constexpr uint32_t kMostSlices = 0xffff;
+    static constexpr uint32_t kMaxSlices = 0xffff;
     using Slice = void (*)(const void* payload, uint32_t slice);
     using Finish = void (*)(const void* payload);
 
@@ -67,10 +67,10 @@ struct alignas(128) Task {
 class Engine {
   public:
     static constexpr int kTasks = 64;
-    static constexpr size_t kMostCpuWords = 16;
+    static constexpr size_t kMaxCpuWords = 16;
 
-    // choice: HEDDLE_OVERLAP. cpus: those of the job on this node, a bit each, where the background thread may run.
-    Engine(WaitPolicy& policy, Overlap choice, const uint64_t* cpus, size_t cpu_words);
+    // choice: HEDDLE_ASYNC_COPY. cpus: those of the job on this node, a bit each, where the background thread may run.
+    Engine(WaitPolicy& policy, AsyncCopy choice, const uint64_t* cpus, size_t cpu_words);
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
@@ -82,10 +82,10 @@ class Engine {
     bool spins() const { return rest_.load(std::memory_order_relaxed) == Rest::kSpin; }
 
     // The PE's wake-up, once there is shared memory; before, one of the engine's own.
-    void set_wakeup(sync::EventCount& wakeup) { wakeup_ = policy_.landed = &wakeup; }
+    void set_wakeup(sync::EventCount& wakeup) { wakeup_ = policy_.wakeup = &wakeup; }
     sync::EventCount& wakeup() { return *wakeup_; }
     // What waits for the wake-up looks again.
-    void look_again() { wakeup_->advance(); }
+    void wake_waiters() { wakeup_->advance(); }
 
     // --- Tasks
 
@@ -144,7 +144,7 @@ class Engine {
     void count_posted();
     void count_done();
     // The background thread is to look after what has been posted. seldom: it would better be left alone.
-    void engage(bool seldom);
+    void request_background(bool seldom);
 
     // --- Waiting
 
@@ -189,11 +189,11 @@ class Engine {
     void rest(uint32_t heard, uint32_t seen);
     void count(bool awake);
     static void* run_thread(void* it);
-    void move_beside(int cpu);
-    void be_polite();
+    void avoid_cpu(int cpu);
+    void lower_priority();
 
     WaitPolicy& policy_;
-    const Overlap choice_;
+    const AsyncCopy choice_;
     const uint64_t* const cpus_;
     const size_t cpu_words_;
     alignas(128) std::atomic<uint32_t> outstanding_{0};
@@ -212,8 +212,8 @@ class Engine {
     std::atomic<bool> awake_{false};  // the background thread has something to do
     pthread_t thread_{};
     std::atomic<int> caller_cpu_{-1};  // where work was last left to it
-    int beside_ = -1;                  // the background thread's: the CPU that it leaves alone
-    Rest polite_ = Rest::kBlock;       // and how it has introduced itself to the kernel
+    int avoided_cpu_ = -1;             // the background thread's: the CPU that it leaves alone
+    Rest priority_ = Rest::kBlock;     // and how it has introduced itself to the kernel
     void* pe_ = nullptr;               // see pe_of_thread
     Task tasks_[kTasks];
 };

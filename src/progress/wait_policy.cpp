@@ -121,8 +121,9 @@ void WaitSteps::advance() {
 
 void WaitSteps::fall_asleep() {
     phase_ = Phase::kSleep;
-    if (policy_.landed)
-        landed_ = policy_.landed->value.load(std::memory_order_acquire);  // before the next look at what is waited for
+    if (policy_.wakeup)
+        // before the next look at what is waited for
+        seen_wakeup_ = policy_.wakeup->value.load(std::memory_order_acquire);
     if (is_poller_)
         count_as_poller(false);
     if (!function_)
@@ -144,19 +145,19 @@ uint64_t length_of_nap(uint64_t waited_ns) {
 
 void WaitSteps::nap() {
     const uint64_t nap = length_of_nap(os::now_ns() - start_ns_);
-    if (!policy_.landed)
+    if (!policy_.wakeup)
         return os::sleep_ns(nap);
     const timespec deadline = os::to_timespec(os::now_ns() + nap);
-    policy_.landed->sleep(landed_ + 1, &deadline);
+    policy_.wakeup->sleep(seen_wakeup_ + 1, &deadline);
     if (policy_.polls_asleep())
         policy_.poll();
-    const uint32_t landed = policy_.landed->value.load(std::memory_order_acquire);
-    if (landed != landed_) {
+    const uint32_t wakeup = policy_.wakeup->value.load(std::memory_order_acquire);
+    if (wakeup != seen_wakeup_) {
         wake_up();
         start_ns_ = os::now_ns();
         phase_ = first_phase(false);
     }
-    landed_ = landed;
+    seen_wakeup_ = wakeup;
 }
 
 // Where nobody else polls a network, nothing rings for what it brings: then the sleep is a nap.
@@ -164,7 +165,7 @@ void WaitSteps::rest_at_wakeup(uint32_t heard) {
     const uint64_t now = os::now_ns();
     const bool naps = policy_.has_network && policy_.alone.load(std::memory_order_relaxed);
     const timespec deadline = os::to_timespec(now + (naps ? length_of_nap(now - start_ns_) : look_in_ns_));
-    policy_.landed->sleep(heard + 1, &deadline);
+    policy_.wakeup->sleep(heard + 1, &deadline);
 }
 
 }  // namespace heddle::progress

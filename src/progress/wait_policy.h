@@ -45,7 +45,7 @@ struct WaitPolicy {
     // some thread of this PE found another one ready to run on its core
     std::atomic<uint64_t> oversubscribed_until_ns{0};
     bool (*poll)() = nullptr;            // makes progress; true when something was moved
-    sync::EventCount* landed = nullptr;  // the PE's wake-up
+    sync::EventCount* wakeup = nullptr;  // the PE's wake-up
     bool has_network = false;
     std::atomic<uint32_t> posted{0};   // non-blocking collectives under way
     std::atomic<bool> alone{false};    // there is no background thread, nor may there be
@@ -159,7 +159,7 @@ class WaitSteps {
         if (!function_ || !sync::wakeups.own || !(policy_.polls_asleep() || policy_.has_several_threads()))
             return false;
         const sync::Watch watch(event_count);
-        const uint32_t heard = policy_.landed->value.load(std::memory_order_seq_cst);  // see sync/wakeup.h
+        const uint32_t heard = policy_.wakeup->value.load(std::memory_order_seq_cst);  // see sync/wakeup.h
         if (!ready() && !(policy_.polls() && policy_.poll()))
             rest_at_wakeup(heard);
         return true;
@@ -187,7 +187,7 @@ class WaitSteps {
     Phase phase_;
     uint64_t watch_ns_ = 1000;  // how long to watch the line at once: as long as it has waited, up to the phase's end
     uint64_t look_in_ns_ = kLookNs;
-    uint32_t landed_ = 0;  // the wake-up, as last heard
+    uint32_t seen_wakeup_ = 0;  // the wake-up, as last heard
     bool is_poller_ = false;
 };
 

@@ -91,8 +91,9 @@ int context_info(const char* function, shmem_ctx_t ctx, shmemx_ctx_info_t* info)
     const context::Context& context = context::context_of(ctx);
     info->options = context.options;
     info->given = context.options;
-    const fabric::Lane* const lane = context.lanes.load(std::memory_order_acquire);  // pairs with make_lane
-    info->lane = lane ? static_cast<int>(lane->producer.lane) : -1;
+    // pairs with make_stream_set
+    const fabric::StreamSet* const stream_set = context.stream_sets.load(std::memory_order_acquire);
+    info->stream_set = stream_set ? static_cast<int>(stream_set->producer.stream_set) : -1;
     info->bytes = HEDDLE_CONTEXT_BYTES;
     const fabric::Spread spread = context::spread_of(context);
     if (fabric::network)
@@ -114,7 +115,8 @@ int context_team(const char* function, shmem_ctx_t ctx, shmem_team_t* team) {
 }
 
 // A session is a hint, and Heddle needs none: on the node an operation is complete when it returns, and streams gather
-// small messages whatever the program says (fabric/stream.h). So there is nothing to keep, only arguments to check.
+// small messages whatever the program says (fabric/endpoint/stream.h). So there is nothing to keep, only arguments to
+// check.
 void start_session(const char* function, shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t* config,
                    long config_mask) {
     operations::require_running(function);

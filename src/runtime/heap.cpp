@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
-#include "collective/across.h"
-#include "collective/enter.h"
+#include "collective/collective_call.h"
+#include "collective/internode/internode.h"
 #include "collective/sync.h"
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
@@ -46,11 +46,11 @@ using collective::Shape;
 using Argument = Shape::Argument;
 
 // All PEs must be in the same call with the same arguments, or their heaps would grow apart: the barrier finds it where
-// they differ (barrier_all_alike), and in a checked run this does, before anything has changed, and where no PE comes
-// to a barrier.
-void check_alike(const Call& call, const Shape& shape) {
+// they differ (barrier_all_comparing), and in a checked run this does, before anything has changed, and where no PE
+// comes to a barrier.
+void check_comparison(const Call& call, const Shape& shape) {
     if (base::settings.check)
-        collective::Entered(call, SHMEM_TEAM_WORLD, shape);
+        collective::CollectiveCall(call, SHMEM_TEAM_WORLD, shape);
 }
 
 [[noreturn]] void not_allocated(const char* function, const void* ptr) {
@@ -78,10 +78,10 @@ void explain_exhaustion(const char* function, size_t size, size_t alignment) {
 
 // True when the heap of every PE begins at a multiple of alignment, so that aligned offsets are aligned addresses.
 bool all_heaps_begin_at(const Call& call, size_t size, size_t alignment) {
-    collective::Entered entered(
+    collective::CollectiveCall coll(
         call, SHMEM_TEAM_WORLD,
         {{{"size", static_cast<int64_t>(size)}, {"alignment", static_cast<int64_t>(alignment)}}});
-    return collective::is_unanimous(entered, symmetric->heap.base % alignment == 0);
+    return collective::is_unanimous(coll, symmetric->heap.base % alignment == 0);
 }
 
 void explain_alignment(const char* function, size_t alignment) {
@@ -114,11 +114,11 @@ void give(const char* function, void* ptr) {
 void* allocate_with_barrier(const Call& call, size_t size, size_t alignment) {
     operations::require_running(call.function);
     const Shape shape = {{{"size", static_cast<int64_t>(size)}, {"alignment", static_cast<int64_t>(alignment)}}};
-    check_alike(call, shape);
+    check_comparison(call, shape);
     if (size == 0)
         return nullptr;
     void* ptr = take(call.function, size, alignment);
-    collective::barrier_all_alike(call, shape);
+    collective::barrier_all_comparing(call, shape);
     return ptr;
 }
 
@@ -152,13 +152,13 @@ void* allocate_zeroed(const Call& call, size_t count, size_t size) {
     if (__builtin_mul_overflow(count, size, &bytes))
         bytes = SIZE_MAX;  // more than any heap: the same NULL and the same message
     const Shape shape = {{{"count * size", static_cast<int64_t>(bytes)}}};
-    check_alike(call, shape);
+    check_comparison(call, shape);
     if (bytes == 0)
         return nullptr;
     char* ptr = take(call.function, bytes, Allocator::kUnit);
     if (ptr)
         memset(ptr, 0, bytes);
-    collective::barrier_all_alike(call, shape);
+    collective::barrier_all_comparing(call, shape);
     return ptr;
 }
 
@@ -190,13 +190,13 @@ void* reallocate(const Call& call, void* ptr, size_t size) {
         return allocate(call, size);
     operations::require_running(call.function);
     const Shape shape = {{{"size", static_cast<int64_t>(size)}, pointer_argument(call.function, ptr)}};
-    check_alike(call, shape);
+    check_comparison(call, shape);
     if (size == 0) {
-        collective::barrier_all_alike(call, shape);
+        collective::barrier_all_comparing(call, shape);
         give(call.function, ptr);
         return nullptr;
     }
-    collective::barrier_all_alike(call, shape);  // no PE may still write to what is about to move
+    collective::barrier_all_comparing(call, shape);  // no PE may still write to what is about to move
     const size_t old_bytes = allocated_bytes(call.function, ptr);
     void* result = ptr;
     if (!resize_in_place(ptr, size)) {
@@ -214,8 +214,8 @@ void release(const Call& call, void* ptr) {
     if (!operations::may_give_back(call.function) || !ptr)
         return;
     const Shape shape = {{pointer_argument(call.function, ptr)}};
-    check_alike(call, shape);
-    collective::barrier_all_alike(call, shape);
+    check_comparison(call, shape);
+    collective::barrier_all_comparing(call, shape);
     give(call.function, ptr);
 }
 

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
-#include "collective/reduce.h"
+#include "collective/node/reduce.h"
 #include "collective/sync.h"
 #include "context/context.h"
 #include "context/request.h"
@@ -112,7 +112,7 @@ void publish(bool open) {
 
 // From here on every operation takes the slow path, also in code that kept heddle_abi_1 in registers.
 void close_hot_path() {
-    context::lanes_epoch.fetch_add(1, std::memory_order_relaxed);
+    context::stream_sets_epoch.fetch_add(1, std::memory_order_relaxed);
     publish(false);
     team::close_peer_tables();
 }
@@ -165,7 +165,7 @@ void start_waiting() {
     policy.poll = poll_all;
     progress::count_this_thread();
     if (!progress::engine)
-        progress::engine = new progress::Engine(policy, static_cast<progress::Overlap>(base::settings.overlap),
+        progress::engine = new progress::Engine(policy, static_cast<progress::AsyncCopy>(base::settings.async_copy),
                                                 job.page->cpus, bootstrap::kCpuWords);
     progress::engine->set_other_threads(job.launcher_threads + network_threads);
 }
@@ -317,7 +317,7 @@ bool stop(const base::Call& call, Leave how) {
     if (fabric::network) {
         operations::settle_all(call.function);
         HEDDLE_DEBUG("network", "letters: %llu",
-                     static_cast<unsigned long long>(fabric::network->mailbox().delivered()));
+                     static_cast<unsigned long long>(fabric::network->control_inbox().received()));
     }
     close_hot_path();
     team::stop_teams();

@@ -228,8 +228,8 @@ bool nothing_is_under_way() {
         return false;
     bool quiet = true;
     if (fabric::network)
-        fabric::network->for_each_lane([&](fabric::Lane& lane) {
-            quiet = quiet && lane.all([](fabric::Stream& stream) { return stream.is_quiet(); });
+        fabric::network->for_each_stream_set([&](fabric::StreamSet& stream_set) {
+            quiet = quiet && stream_set.all([](fabric::Stream& stream) { return stream.is_quiet(); });
         });
     return quiet;
 }

@@ -3,7 +3,7 @@
 // else: so it looks meanwhile whether the others can still come, and names the one that cannot.
 //
 // It meets the others apart from their collectives, so that nobody takes its end for the barrier that it should have
-// come to; between nodes, by a letter of its own kind.
+// come to; between nodes, by a control message of its own kind.
 //
 // What is found, and why it is certain. Times play no part: "looks" are counted, not waited for.
 //   a step     A PE waits in a step of a collective that this PE, a member, has never come to (PeRecord::wait_step); or

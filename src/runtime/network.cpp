@@ -5,8 +5,8 @@
 #include "base/settings.h"
 #include "base/tsan.h"
 #include "bootstrap/bootstrap.h"
+#include "fabric/multirail/rail_devices.h"
 #include "fabric/network.h"
-#include "fabric/rail_devices.h"
 #include "memory/symmetric.h"
 #include "os/clock.h"
 #include "os/process.h"
@@ -106,49 +106,48 @@ fabric::Region region_of(const memory::Region& region) {
     return {reinterpret_cast<char*>(region.base), region.bytes};
 }
 
-fabric::Surroundings surroundings_of_job() {
+fabric::ChannelConfig channel_config_of_job() {
     const memory::Symmetric& symmetric = *memory::symmetric;
-    fabric::Surroundings surroundings;
-    surroundings.regions.of[static_cast<int>(fabric::RegionName::kHeap)] = region_of(symmetric.heap);
-    surroundings.regions.of[static_cast<int>(fabric::RegionName::kData)] = region_of(symmetric.data);
-    surroundings.token = job.token;
-    surroundings.pe = job.pe;
-    surroundings.n_pes = job.n_pes;
-    surroundings.card_of = bootstrap::card_of;
-    surroundings.lost = lose;
-    surroundings.rail_lost = lose_rail;
-    surroundings.landed = [](void* engine) { static_cast<progress::Engine*>(engine)->look_again(); };
-    surroundings.go_on = [](void* engine) { static_cast<progress::Engine*>(engine)->drive(); };
-    surroundings.waiting = progress::engine;
-    surroundings.policy = progress::wait_policy;
-    surroundings.ring = ring_of_nodes();
-    if (!base::settings.net_batch)
-        surroundings.full_bytes = 1;
+    fabric::ChannelConfig config;
+    config.regions.of[static_cast<int>(fabric::RegionName::kHeap)] = region_of(symmetric.heap);
+    config.regions.of[static_cast<int>(fabric::RegionName::kData)] = region_of(symmetric.data);
+    config.token = job.token;
+    config.pe = job.pe;
+    config.n_pes = job.n_pes;
+    config.address_blob_of = bootstrap::address_blob_of;
+    config.lost = lose;
+    config.rail_lost = lose_rail;
+    config.notify = [](void* engine) { static_cast<progress::Engine*>(engine)->wake_waiters(); };
+    config.run_ready = [](void* engine) { static_cast<progress::Engine*>(engine)->drive(); };
+    config.waiting = progress::engine;
+    config.policy = progress::wait_policy;
+    config.ring = ring_of_nodes();
+    if (!base::settings.net_coalesce)
+        config.full_bytes = 1;
     if (goes_on_without_a_rail())
-        surroundings.lost_rails = &job.page->lost_rails;
-    return surroundings;
+        config.lost_rails = &job.page->lost_rails;
+    return config;
 }
 
 bool read_options(fabric::NetworkOptions* options, char* error, size_t error_bytes) {
     // Where PEs share cores, one that has much to do may be silent for its own turn and those of all others.
     const uint64_t turns = (static_cast<uint64_t>(job.n_slots) + job.cores - 1) / job.cores;
-    options->silence_ns = base::settings.net_silence_s * 1000000000 * turns;
+    options->heartbeat_timeout_ns = base::settings.net_heartbeat_timeout_s * 1000000000 * turns;
     options->plugin = "libheddle_ucx.so";
     if (!fabric::deal_devices(base::settings.net_devices, base::settings.net_rails, &options->rails, error,
                               error_bytes))
         return false;
     rails = new std::vector<std::string>(options->rails);
-    options->transport = {"", base::settings.net_transports, std::max(1, static_cast<int>(base::settings.net_wires)),
+    options->transport = {"", base::settings.net_transports, std::max(1, static_cast<int>(base::settings.net_channels)),
                           fabric::kMessageBytes, static_cast<fabric::Protocol>(base::settings.net_protocol)};
     if (!goes_on_without_a_rail())
         return true;
-    const bool is_asked_for = options->transport.protocol == fabric::Protocol::kNative;
+    const bool is_asked_for = options->transport.protocol == fabric::Protocol::kRma;
     if (is_asked_for)
-        snprintf(
-            error, error_bytes,
-            "HEDDLE_NET_PROTOCOL=native with HEDDLE_RAIL_LOSS=continue: right would be batch, for what does not go "
-            "as messages cannot be sent again");
-    options->transport.protocol = fabric::Protocol::kBatch;
+        snprintf(error, error_bytes,
+                 "HEDDLE_NET_PROTOCOL=rma with HEDDLE_RAIL_LOSS=continue: right would be am, for what does not go "
+                 "as messages cannot be sent again");
+    options->transport.protocol = fabric::Protocol::kAm;
     return !is_asked_for;
 }
 
@@ -159,18 +158,19 @@ bool open_network(char* error, size_t error_bytes) {
         fabric::NetworkOptions options;
         if (!read_options(&options, error, error_bytes))
             return false;
-        fabric::network = fabric::Network::open(options, surroundings_of_job(), error, error_bytes).release();
+        fabric::network = fabric::Network::open(options, channel_config_of_job(), error, error_bytes).release();
         if (!fabric::network)
             return false;
-        char card[fabric::kMostCardBytes];
-        static_assert(bootstrap::kMostCardBytes == fabric::kMostCardBytes);
-        const size_t card_bytes = fabric::network->card(card);
-        if (card_bytes == 0)
+        char address_blob[fabric::kMaxAddressBlobBytes];
+        static_assert(bootstrap::kMaxAddressBlobBytes == fabric::kMaxAddressBlobBytes);
+        const size_t address_blob_bytes = fabric::network->address_blob(address_blob);
+        if (address_blob_bytes == 0)
             snprintf(error, error_bytes,
                      "the addresses of this PE take more than %zu bytes: right would be fewer rails "
-                     "(HEDDLE_NET_RAILS) or wires (HEDDLE_NET_WIRES)",
-                     sizeof card);
-        if (card_bytes == 0 || !bootstrap::publish_card(card, card_bytes, error, error_bytes))
+                     "(HEDDLE_NET_RAILS) or wires (HEDDLE_NET_CHANNELS)",
+                     sizeof address_blob);
+        if (address_blob_bytes == 0 ||
+            !bootstrap::publish_address_blob(address_blob, address_blob_bytes, error, error_bytes))
             return false;
     }
     is_leaving.store(false, std::memory_order_relaxed);
@@ -188,7 +188,7 @@ bool serve_network(char* error, size_t error_bytes) {
 
 void part_from_network() {
     is_leaving.store(true, std::memory_order_relaxed);
-    fabric::network->part();
+    fabric::network->begin_leaving();
 }
 
 namespace {

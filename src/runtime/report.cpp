@@ -15,7 +15,7 @@ void report_start() {
         fprintf(stderr, "%s, OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
     if (!base::settings.info)
         return;
-    base::SettingRow rows[base::kMostSettings];
+    base::SettingRow rows[base::kMaxSettings];
     const size_t count = base::setting_rows(rows, sizeof rows / sizeof rows[0]);
     for (size_t i = 0; i < count; ++i)
         fprintf(stderr, "%s=%s (%s)\n    %s\n", rows[i].name, rows[i].value, rows[i].origin, rows[i].help);

@@ -32,9 +32,9 @@ void require_requests(const Call& call, size_t count, const shmemx_request_t* re
 // True when a task of `owner` is one of request, or of a request that was merged into it. An object is never freed, so
 // a chain that changes meanwhile can only mislead, and its length is bounded.
 bool is_part_of(const void* owner, const Request* request) {
-    constexpr int kMostMerges = 64;
+    constexpr int kMaxMerges = 64;
     const auto* part = static_cast<const Request*>(owner);
-    for (int i = 0; part && i < kMostMerges; ++i) {
+    for (int i = 0; part && i < kMaxMerges; ++i) {
         if (part == request)
             return true;
         part = part->parent.load(std::memory_order_relaxed);
@@ -162,7 +162,7 @@ void merge_requests(const Call& call, shmemx_request_t* req, size_t count, shmem
         }
         context::end_handle(call, part);
     }
-    progress::engine->look_again();  // a part may have ended here, under another thread's wait for the whole
+    progress::engine->wake_waiters();  // a part may have ended here, under another thread's wait for the whole
 }
 
 void wait_request(const Call& call, shmemx_request_t* req) {

@@ -1,8 +1,8 @@
 // Teams as programs call them (section 9.4): the checks, the splits, and src/team below.
 
 #include "base/error.h"
-#include "collective/across.h"
-#include "collective/enter.h"
+#include "collective/collective_call.h"
+#include "collective/internode/internode.h"
 #include "context/context.h"
 #include "operations/check.h"
 #include "operations/order.h"
@@ -16,7 +16,7 @@ namespace heddle::runtime {
 
 using base::Call;
 using base::fatal;
-using collective::Entered;
+using collective::CollectiveCall;
 using collective::Shape;
 using team::Members;
 using team::Team;
@@ -59,7 +59,7 @@ struct Split {
 
 // Makes the teams of a split; each parent member passes the one that it is in, or one that it is not in. False on every
 // member of the parent when a team of any of them cannot be made. *made: null where the caller is not in its team.
-bool make(Entered& parent, const Split& split, Team** made) {
+bool make(CollectiveCall& parent, const Split& split, Team** made) {
     team::MemberState& state = parent.state;
     const team::Part part = team::part_on_this_node(split.members);  // empty where the caller is not in its team
     const int first_rank = state.members.rank(part.first);
@@ -185,10 +185,10 @@ int team_split_strided(const Call& call, shmem_team_t parent_handle, int start, 
                        start, stride, size, parent_size - 1);
         return -1;
     }
-    Entered entered(call, parent_handle, {{{"start", start}, {"stride", stride}, {"size", size}}});
+    CollectiveCall coll(call, parent_handle, {{{"start", start}, {"stride", stride}, {"size", size}}});
     Team* made;
     const Members members = within(parent->members, start, size == 1 ? 1 : stride, size);
-    if (!make(entered, {members, read_config(call.function, config, config_mask)}, &made))
+    if (!make(coll, {members, read_config(call.function, config, config_mask)}, &made))
         return -1;
     *new_team = handle_of(made);
     return 0;
@@ -211,14 +211,14 @@ int team_split_2d(const Call& call, shmem_team_t parent_handle, int xrange, cons
     const int x = parent->rank % width, y = parent->rank / width;
     const int row_start = y * width, row_size = size - row_start < width ? size - row_start : width;
     const int column_size = (size - x + width - 1) / width;
-    Entered entered(call, parent_handle, {{{"xrange", xrange}}});
+    CollectiveCall coll(call, parent_handle, {{{"xrange", xrange}}});
     const Split row = {within(parent->members, row_start, 1, row_size),
                        read_config(call.function, xaxis_config, xaxis_mask)};
     const Split column = {within(parent->members, x, width, column_size),
                           read_config(call.function, yaxis_config, yaxis_mask)};
     Team *made_row, *made_column;
-    const bool has_rows = make(entered, row, &made_row);
-    if (!has_rows || !make(entered, column, &made_column)) {  // alike on all members: neither, or both
+    const bool has_rows = make(coll, row, &made_row);
+    if (!has_rows || !make(coll, column, &made_column)) {  // alike on all members: neither, or both
         if (has_rows)
             team::destroy(made_row);
         return -1;
@@ -238,7 +238,7 @@ void team_destroy(const Call& call, shmem_team_t handle) {
         fatal(call.function, "team is %s, which cannot be destroyed",
               handle == SHMEM_TEAM_WORLD ? "SHMEM_TEAM_WORLD" : "SHMEM_TEAM_SHARED");
     {
-        const Entered entered(call, handle, {});  // a checked run sees that all are here
+        const CollectiveCall coll(call, handle, {});  // a checked run sees that all are here
     }
     operations::settle_all(call.function);  // the team's contexts go
     operations::complete_stores();

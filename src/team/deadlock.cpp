@@ -67,7 +67,7 @@ bool leads_back(int pe, int goal, char* seen, int* path, int* length) {
     return false;
 }
 
-constexpr int kMostLooked = 1024;  // PEs of a job that circles are looked for in: the books fit on a stack
+constexpr int kMaxLooked = 1024;  // PEs of a job that circles are looked for in: the books fit on a stack
 
 }  // namespace
 
@@ -129,10 +129,10 @@ void DeadlockDetector::look() {
         return;
     const bool first = next_look_ns_ == 0;
     next_look_ns_ = now + kBetweenLooksNs;
-    if (first || told_ || team_segments.n_slots > kMostLooked)
+    if (first || told_ || team_segments.n_slots > kMaxLooked)
         return;
-    char seen[kMostLooked] = {};
-    int path[kMostLooked], length = 0;
+    char seen[kMaxLooked] = {};
+    int path[kMaxLooked], length = 0;
     uint64_t circle = 0;
     if (leads_back(team_segments.slot, team_segments.slot, seen, path, &length)) {
         circle = 1;

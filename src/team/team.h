@@ -6,7 +6,7 @@
 // which belongs to the one thread that is in a collective of the team.
 #pragma once
 
-#include "fabric/lane.h"
+#include "fabric/endpoint/stream_set.h"
 #include "progress/sequence.h"
 #include "sync/central_barrier.h"
 #include "team/team_segment.h"
@@ -29,8 +29,8 @@ struct ThreadGroupState {
 };
 
 // The nodes of a team whose members are on several. Its place is then in a team segment of those on this node; across
-// nodes they meet by letters (collective/across.h), whose keys are the id and the number of the step: alike on all
-// members.
+// nodes they meet by control messages (collective/internode/internode.h), whose keys are the id and the number of the
+// step: alike on all members.
 struct Span {
     int n_nodes = 0;
     int node = 0;            // this PE's, of these
@@ -63,12 +63,12 @@ struct Team {
     Span* span = nullptr;  // null: all members are on this node
     ThreadGroupState thread_group = {};
     // The function that a thread of this PE is in on this team, and where it was called, where that is watched
-    // (collective/enter.h); null: none.
+    // (collective/collective_call.h); null: none.
     std::atomic<const char*> inside{nullptr};
     std::atomic<const void*> inside_caller{nullptr};
     // Of its non-blocking collectives, once there was one: their order, and their way to the network.
     progress::Sequence* sequence = nullptr;
-    std::atomic<fabric::Lane*> lanes{nullptr};
+    std::atomic<fabric::StreamSet*> stream_sets{nullptr};
     OwnSegment* own_segment = nullptr;   // where no other member is on this node; kept for the next team
     heddle_peer* own_peers = nullptr;    // a table of its own, made for its first context, kept for the next team
     const heddle_peer* peers = nullptr;  // the table of its contexts; null: none yet

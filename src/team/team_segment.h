@@ -131,8 +131,8 @@ void barrier(const Call& call, MemberState& state);
 inline char* next_inline_data(const MemberState& state) {
     return state.inline_data(state.rank, state.count + 1);
 }
-// Where this member's bounce buffers for the coming barrier goes (kBounceBytes); letter(rank) is each member's behind
-// it.
+// Where this member's bounce buffers for the coming barrier goes (kBounceBytes); control message(rank) is each member's
+// behind it.
 inline char* next_bounce(MemberState& state) {
     ++state.bounces;
     return state.segment.bounce_of(state.rank, state.bounces);

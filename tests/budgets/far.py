@@ -20,7 +20,7 @@ from pathlib import Path
 
 from measure import callgrind_report, compile_operations
 
-NETWORK = {"HEDDLE_NODE_PES": "1", "HEDDLE_NET_TRANSPORTS": "tcp"}
+NETWORK = {"HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp"}
 
 
 def own_instructions(report: str) -> dict[str, float]:

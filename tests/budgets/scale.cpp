@@ -37,7 +37,7 @@
 
 namespace {
 
-constexpr int kMostPes = 256;
+constexpr int kMaxPes = 256;
 constexpr int kNobody = -1;
 
 struct Counts {
@@ -56,7 +56,7 @@ struct Pe {
         return at && at->load() == was.load();
     }
 };
-std::array<Pe, kMostPes> pes;
+std::array<Pe, kMaxPes> pes;
 thread_local int this_pe = kNobody;
 pthread_barrier_t all;         // PEs and main; the C library's, which does not call syscall
 std::atomic<int> may_come{0};  // of the late PEs those below this one
@@ -294,7 +294,7 @@ void run_pe(int pe, int n_pes, bool multiple) {
 
 int main(int argc, char** argv) {
     const int n_pes = argc == 4 ? atoi(argv[1]) : 0;
-    if (n_pes < 2 * kRow || n_pes > kMostPes || n_pes % kRow != 0)
+    if (n_pes < 2 * kRow || n_pes > kMaxPes || n_pes % kRow != 0)
         fail("scale PES WAY LEVEL, PES being 8, 12 ... 256");
     const std::string way = argv[2];
     setenv("HEDDLE_BARRIER", way == "crowded" ? "auto" : argv[2], 1);

@@ -147,7 +147,7 @@ def self_test() -> list[str]:
         "src/sync/a.h": "progress/wait_policy.h",
         "src/memory/a.cpp": "bootstrap/bootstrap.h",
         "src/operations/a.h": "collective/sync.h",
-        "src/team/a.h": "collective/enter.h",
+        "src/team/a.h": "collective/collective_call.h",
         "src/runtime/a.cpp": "entry/entry.h",
         "src/memory/b.cpp": "heddle/hot_path.h",
         "src/unheard_of/a.h": "base/error.h",

@@ -26,10 +26,10 @@ class CollectivesTest : public testing::TestWithParam<std::tuple<int, Way>> {
         setenv("SHMEM_SYMMETRIC_SIZE", "8M", 1);
         setenv("HEDDLE_BARRIER", way.central_barrier, 1);
         setenv("HEDDLE_CHECK", way.checked ? "1" : "0", 1);
-        setenv("HEDDLE_BROADCAST", as_short ? "note" : "pull", 1);
+        setenv("HEDDLE_BROADCAST", as_short ? "inline" : "pull", 1);
         for (const char* name : {"HEDDLE_COLLECT", "HEDDLE_FCOLLECT", "HEDDLE_ALLTOALL"})
-            setenv(name, as_short ? "mail" : "push", 1);
-        for (const char* name : {"HEDDLE_REDUCE", "HEDDLE_SCAN"}) setenv(name, as_short ? "mail" : "slices", 1);
+            setenv(name, as_short ? "bounce" : "push", 1);
+        for (const char* name : {"HEDDLE_REDUCE", "HEDDLE_SCAN"}) setenv(name, as_short ? "bounce" : "sliced", 1);
     }
 };
 
@@ -131,16 +131,16 @@ TEST_P(CollectivesTest, FollowEachOther) {
     const int n_pes = std::get<0>(GetParam());
     run_pes(n_pes, [&](int pe) {
         shmem_init();
-        constexpr size_t kMost = 1500;
-        const size_t all = kMost * static_cast<size_t>(n_pes);
-        const Buffers world = {symmetric<long>(kMost), symmetric<long>(all)};
-        const Buffers half = {symmetric<long>(kMost), symmetric<long>(all)};
+        constexpr size_t kMax = 1500;
+        const size_t all = kMax * static_cast<size_t>(n_pes);
+        const Buffers world = {symmetric<long>(kMax), symmetric<long>(all)};
+        const Buffers half = {symmetric<long>(kMax), symmetric<long>(all)};
         shmem_team_t every_second, reversed;
         ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 2, (n_pes + 1) / 2, nullptr, 0, &every_second), 0);
         ASSERT_EQ(every_second != SHMEM_TEAM_INVALID, pe % 2 == 0);
         ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, n_pes - 1, -1, n_pes, nullptr, 0, &reversed), 0);
         for (long round = 1; round <= 3; ++round) {
-            for (const size_t nelems : {size_t{8}, size_t{30}, kMost}) {
+            for (const size_t nelems : {size_t{8}, size_t{30}, kMax}) {
                 all_collectives(SHMEM_TEAM_WORLD, world, nelems, round);
                 if (every_second != SHMEM_TEAM_INVALID)
                     all_collectives(every_second, half, nelems, round + 10);
@@ -170,8 +170,8 @@ INSTANTIATE_TEST_SUITE_P(All, CollectivesTest,
 TEST(Tellings, MembersMayLagBehind) {
     setenv("SHMEM_SYMMETRIC_SIZE", "1M", 1);
     // As notes, so that nobody writes to a dest that its owner may still be looking at.
-    setenv("HEDDLE_BROADCAST", "note", 1);
-    setenv("HEDDLE_SCAN", "note", 1);
+    setenv("HEDDLE_BROADCAST", "inline", 1);
+    setenv("HEDDLE_SCAN", "inline", 1);
     for (const char* way : {"central", "flat"}) {
         setenv("HEDDLE_BARRIER", way, 1);
         run_pes(4, [](int pe) {
@@ -206,18 +206,18 @@ TEST_P(ThreadedTest, TeamsOfThreadsDoNotMeet) {
                              "HEDDLE_ALLTOALL", "HEDDLE_REDUCE", "HEDDLE_SCAN"})
         unsetenv(name);
     run_job([&](int) {
-        constexpr size_t kMost = 600;
+        constexpr size_t kMax = 600;
         std::vector<shmem_team_t> teams(static_cast<size_t>(n_threads()));
         std::vector<Buffers> buffers(teams.size());
         for (size_t i = 0; i < teams.size(); ++i) {
             const int n = n_pes(), start = i % 2 ? n - 1 : 0, stride = i % 2 ? -1 : 1;
             ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, start, stride, n, nullptr, 0, &teams[i]), 0);
-            buffers[i] = {symmetric<long>(kMost), symmetric<long>(kMost * static_cast<size_t>(n))};
+            buffers[i] = {symmetric<long>(kMax), symmetric<long>(kMax * static_cast<size_t>(n))};
         }
         run_threads([&](int thread) {
             const size_t mine = static_cast<size_t>(thread);
             for (long round = 1; round <= 3; ++round)
-                for (const size_t nelems : {size_t{8}, kMost})
+                for (const size_t nelems : {size_t{8}, kMax})
                     all_collectives(teams[mine], buffers[mine], nelems, round + thread);
         });
         for (size_t i = 0; i < teams.size(); ++i) {
@@ -285,20 +285,20 @@ class ScansOfMany : public testing::TestWithParam<int> {};
 
 TEST_P(ScansOfMany, AreSumsInTheOrderOfTheMembers) {
     setenv("SHMEM_SYMMETRIC_SIZE", "1M", 1);
-    constexpr size_t kMost = 30;  // doubles of a note
+    constexpr size_t kMax = 30;  // doubles of a note
     const int n_pes = GetParam();
     run_pes(
         n_pes,
         [&](int pe) {
             shmem_init();
-            double* const source = symmetric<double>(kMost);
-            double* const dest = symmetric<double>(kMost);
+            double* const source = symmetric<double>(kMax);
+            double* const dest = symmetric<double>(kMax);
             const auto value = [](int member, int round, size_t i) {
                 return 1.0 / (member + 3) + 1e9 * ((member * 7 + round) % 5) + static_cast<double>(i);
             };
             for (int round = 0; round < 70; ++round) {  // beyond the depth of tellings, twice
-                const size_t count = 1 + static_cast<size_t>(round) % kMost;
-                double before[kMost] = {}, upto[kMost];
+                const size_t count = 1 + static_cast<size_t>(round) % kMax;
+                double before[kMax] = {}, upto[kMax];
                 for (size_t i = 0; i < count; ++i) {
                     for (int member = 0; member < pe; ++member)
                         before[i] = member == 0 ? value(0, round, i) : before[i] + value(member, round, i);

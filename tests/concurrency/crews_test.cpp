@@ -7,8 +7,8 @@ namespace heddle::test {
 namespace {
 
 // Small, in the mail, and in slices, of no round size.
-constexpr size_t kMost = 12001;
-constexpr size_t kCounts[] = {0, 1, 30, 257, kMost};
+constexpr size_t kMax = 12001;
+constexpr size_t kCounts[] = {0, 1, 30, 257, kMax};
 
 class CrewsTest : public JobTest {
   protected:
@@ -65,9 +65,9 @@ void everything(shmem_team_t team, double* dest, double* source, int thread, int
 
 TEST_P(CrewsTest, GetWhatOneThreadGets) {
     run_job([&](int pe) {
-        double* dest = symmetric<double>(kMost * static_cast<size_t>(n_pes()));
-        double* source = symmetric<double>(kMost);
-        for (size_t i = 0; i < kMost; ++i) source[i] = given(pe, i);
+        double* dest = symmetric<double>(kMax * static_cast<size_t>(n_pes()));
+        double* source = symmetric<double>(kMax);
+        for (size_t i = 0; i < kMax; ++i) source[i] = given(pe, i);
         shmem_barrier_all();
         run_crew(pe, [=](int thread, int count) { everything(SHMEM_TEAM_WORLD, dest, source, thread, count); });
         shmem_free(source);
@@ -80,8 +80,8 @@ TEST_P(CrewsTest, GetWhatOneThreadGets) {
 TEST_P(CrewsTest, TakeTheSourceWhenAllHaveComeAndLetGoOfIt) {
     run_job([&](int pe) {
         const auto members = static_cast<size_t>(n_pes());
-        double* dest = symmetric<double>(kMost * members);
-        double* source = symmetric<double>(kMost);
+        double* dest = symmetric<double>(kMax * members);
+        double* source = symmetric<double>(kMax);
         shmem_team_t alone;
         ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, pe, 1, 1, nullptr, 0, &alone), 0);
         run_crew(pe, [=, this](int thread, int count) {
@@ -92,7 +92,7 @@ TEST_P(CrewsTest, TakeTheSourceWhenAllHaveComeAndLetGoOfIt) {
             const auto take = [&](size_t filled, auto collective, auto right) {
                 ++round;
                 const auto share = [&](double value) {
-                    for (size_t i = static_cast<size_t>(thread); i < kMost; i += static_cast<size_t>(count))
+                    for (size_t i = static_cast<size_t>(thread); i < kMax; i += static_cast<size_t>(count))
                         source[i] = value;
                 };
                 share(round + pe);
@@ -103,19 +103,19 @@ TEST_P(CrewsTest, TakeTheSourceWhenAllHaveComeAndLetGoOfIt) {
             };
             const auto last = [&](size_t) { return n_pes() - 1; };
             const auto own = [&](size_t) { return pe; };
-            const size_t block = kMost / members;
+            const size_t block = kMax / members;
             for (int i = 0; i < 4; ++i) {
-                take(kMost, [&] { shmemx_double_max_reduce_mt(world, dest, source, kMost, thread, count); }, last);
-                take(kMost, [&] { shmemx_double_max_reduce_mt(alone, dest, source, kMost, thread, count); }, own);
+                take(kMax, [&] { shmemx_double_max_reduce_mt(world, dest, source, kMax, thread, count); }, last);
+                take(kMax, [&] { shmemx_double_max_reduce_mt(alone, dest, source, kMax, thread, count); }, own);
                 take(
-                    kMost, [&] { shmemx_double_broadcast_mt(world, dest, source, kMost, n_pes() - 1, thread, count); },
+                    kMax, [&] { shmemx_double_broadcast_mt(world, dest, source, kMax, n_pes() - 1, thread, count); },
                     last);
                 take(
-                    kMost * members, [&] { shmemx_double_fcollect_mt(world, dest, source, kMost, thread, count); },
-                    [&](size_t e) { return static_cast<int>(e / kMost); });
+                    kMax * members, [&] { shmemx_double_fcollect_mt(world, dest, source, kMax, thread, count); },
+                    [&](size_t e) { return static_cast<int>(e / kMax); });
                 take(
-                    kMost * members, [&] { shmemx_double_collect_mt(world, dest, source, kMost, thread, count); },
-                    [&](size_t e) { return static_cast<int>(e / kMost); });
+                    kMax * members, [&] { shmemx_double_collect_mt(world, dest, source, kMax, thread, count); },
+                    [&](size_t e) { return static_cast<int>(e / kMax); });
                 take(
                     block * members, [&] { shmemx_double_alltoall_mt(world, dest, source, block, thread, count); },
                     [&](size_t e) { return static_cast<int>(e / block); });

@@ -1,5 +1,5 @@
-/* No record is left behind: Stream::publish, send and go_idle (src/fabric/stream.h), Wire::queue, poll and unlock
- * (src/fabric/wire.h), in every interleaving of three threads: the producer, which polls where publish says so; one that
+/* No record is left behind: Stream::publish, send and go_idle (src/fabric/endpoint/stream.h), Wire::queue, poll and unlock
+ * (src/fabric/endpoint/channel.h), in every interleaving of three threads: the producer, which polls where publish says so; one that
  * polls, as the service thread does; and one that queues the stream although nothing may be new, as a quiet does.
  *
  * Memory is x86's: a plain store waits in its thread's store buffer and reaches memory later, in order; a locked

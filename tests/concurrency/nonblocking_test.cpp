@@ -13,8 +13,8 @@
 namespace heddle::test {
 namespace {
 
-constexpr size_t kMost = 5001;  // longs of a source: in slices, of no round size
-constexpr size_t kCounts[] = {1, 30, 257, kMost};
+constexpr size_t kMax = 5001;  // longs of a source: in slices, of no round size
+constexpr size_t kCounts[] = {1, 30, 257, kMax};
 constexpr int kRounds = 3;
 
 class NonblockingTest : public testing::TestWithParam<std::tuple<Shape, const char*>> {
@@ -29,7 +29,7 @@ class NonblockingTest : public testing::TestWithParam<std::tuple<Shape, const ch
 
     // Runs body(thread, team, memory) on every thread of every PE; team: all PEs, of this thread alone; memory:
     // symmetric, kLongs longs of this thread.
-    static constexpr size_t kLongs = 48 * kMost;
+    static constexpr size_t kLongs = 48 * kMax;
     template <class Body>
     void run_job(Body body) {
         run_pes(n_pes(), [&](int pe) {
@@ -148,7 +148,7 @@ std::vector<Posted> all_kinds(shmem_team_t team, long round, long* memory) {
     for (size_t count : kCounts)
         for (int kind = 0; kind < Posted::kKinds; ++kind)
             posts.emplace_back(team, static_cast<Posted::Kind>(kind),
-                               count == kMost && kind % 3 != round % 3 ? 40 : count, round, memory, &used);
+                               count == kMax && kind % 3 != round % 3 ? 40 : count, round, memory, &used);
     shmem_team_sync(team);
     return posts;
 }
@@ -234,14 +234,14 @@ TEST_P(NonblockingTest, GoBeforeBlockingOnesOfTheirTeam) {
 TEST_P(NonblockingTest, OrderWhatABarrierOrders) {
     run_job([&](int, shmem_team_t team, long* memory) {
         const int next = (shmem_my_pe() + 1) % n_pes(), before = (shmem_my_pe() + n_pes() - 1) % n_pes();
-        std::vector<long> source(kMost);
+        std::vector<long> source(kMax);
         for (long round = 1; round <= 2 * kRounds; ++round) {
             std::fill(source.begin(), source.end(), round * 100 + shmem_my_pe());
-            shmem_long_put_nbi(memory, source.data(), kMost, next);
+            shmem_long_put_nbi(memory, source.data(), kMax, next);
             shmemx_request_t request = SHMEMX_REQUEST_NULL;
             ASSERT_EQ(shmemx_team_barrier_nbe(team, &request), 0);
             shmemx_request_wait(&request);
-            for (size_t i = 0; i < kMost; ++i) ASSERT_EQ(memory[i], round * 100 + before);
+            for (size_t i = 0; i < kMax; ++i) ASSERT_EQ(memory[i], round * 100 + before);
             ASSERT_EQ(shmemx_team_sync_nbe(team, &request), 0);  // it may be written again
             while (!shmemx_request_test(&request)) shmemx_progress();
         }

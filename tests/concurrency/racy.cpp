@@ -85,7 +85,7 @@ void count_under_locks(LockOf lock_of) {
 
 // PE 1 puts to PE 2; both hear PE 0's broadcast; PE 2 reads.
 void trust_a_broadcast() {
-    setenv("HEDDLE_BROADCAST", "note", 1);
+    setenv("HEDDLE_BROADCAST", "inline", 1);
     long sum = 0;
     heddle::test::run_pes(3, [&](int pe) {
         shmem_init();

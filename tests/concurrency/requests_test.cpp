@@ -20,7 +20,7 @@ class RequestsTest : public JobTest {
     // which only its namesake on the PE before writes; source is private; partner is the next PE.
     template <class Body>
     void with_arrays(Body body) {
-        setenv("HEDDLE_OVERLAP", "always", 1);
+        setenv("HEDDLE_ASYNC_COPY", "always", 1);
         run_job([&](int pe) {
             long* all = symmetric<long>(kLongs * static_cast<size_t>(n_threads()));
             prepare(pe);
@@ -32,7 +32,7 @@ class RequestsTest : public JobTest {
             finish(pe);
             shmem_free(all);
         });
-        unsetenv("HEDDLE_OVERLAP");
+        unsetenv("HEDDLE_ASYNC_COPY");
     }
 
     virtual void prepare(int) {}
@@ -168,7 +168,7 @@ TEST_P(RequestsTest, AreCompleteBehindAQuietOfTheirContext) {
 
 // The data are there when the target has seen the signal, whichever thread carried them.
 TEST_P(RequestsTest, SignalBehindTheirData) {
-    setenv("HEDDLE_OVERLAP", "always", 1);
+    setenv("HEDDLE_ASYNC_COPY", "always", 1);
     run_job([&](int pe) {
         const auto threads = static_cast<size_t>(n_threads());
         long* all = symmetric<long>(kLongs * threads);
@@ -194,7 +194,7 @@ TEST_P(RequestsTest, SignalBehindTheirData) {
         shmem_free(signals);
         shmem_free(all);
     });
-    unsetenv("HEDDLE_OVERLAP");
+    unsetenv("HEDDLE_ASYNC_COPY");
 }
 
 // Random posts, waits, tests and merges of each thread on its own requests and a shared one; what was posted last to a

@@ -1,4 +1,4 @@
-# The same programs on a job whose PEs are treated as several nodes (HEDDLE_NODE_PES): all that they do to each other
+# The same programs on a job whose PEs are treated as several nodes (HEDDLE_TEST_PES_PER_NODE): all that they do to each other
 # goes over UCX and TCP, as between machines. Shapes: each PE alone; two and two and the rest.
 if(NOT TARGET heddle_ucx)
     return()
@@ -33,7 +33,7 @@ foreach(program IN LISTS programs)
         if(program STREQUAL contention_inline) # thousands of round trips
             set(short)
         endif()
-        conformance_test_at("${short}" across.${program}.by_${node_pes} conformance_${program} ${pes} HEDDLE_NODE_PES=${node_pes}
+        conformance_test_at("${short}" across.${program}.by_${node_pes} conformance_${program} ${pes} HEDDLE_TEST_PES_PER_NODE=${node_pes}
             HEDDLE_NET_TRANSPORTS=tcp HEDDLE_TEST_CTX=${own_context} SHMEM_SYMMETRIC_SIZE=64M ${leaks})
     endforeach()
 endforeach()
@@ -50,29 +50,29 @@ foreach(program nonblocking nonblocking_requests nonblocking_schedules progress 
             list(GET counts 1 node_pes)
             string(REPLACE ":" "_" name ${policy})
             conformance_test_at("3;5" across.${program}.${name}.by_${node_pes} conformance_${program} ${pes}
-                HEDDLE_NODE_PES=${node_pes} HEDDLE_NET_TRANSPORTS=tcp HEDDLE_PROGRESS=${policy}
+                HEDDLE_TEST_PES_PER_NODE=${node_pes} HEDDLE_NET_TRANSPORTS=tcp HEDDLE_PROGRESS=${policy}
                 SHMEM_SYMMETRIC_SIZE=64M ${leaks})
         endforeach()
     endforeach()
-    conformance_test(across.${program}.checked.by_2 conformance_${program} 4 HEDDLE_NODE_PES=2
+    conformance_test(across.${program}.checked.by_2 conformance_${program} 4 HEDDLE_TEST_PES_PER_NODE=2
         HEDDLE_NET_TRANSPORTS=tcp HEDDLE_CHECK=1 SHMEM_SYMMETRIC_SIZE=64M ${leaks})
 endforeach()
 if(TARGET conformance_idle)
     foreach(policy manual auto thread:block)
         string(REPLACE ":" "_" name ${policy})
-        conformance_test_of_rest(across.idle.${name}.by_1 conformance_idle 2 HEDDLE_NODE_PES=1 HEDDLE_NET_TRANSPORTS=tcp
+        conformance_test_of_rest(across.idle.${name}.by_1 conformance_idle 2 HEDDLE_TEST_PES_PER_NODE=1 HEDDLE_NET_TRANSPORTS=tcp
             HEDDLE_PROGRESS=${policy})
     endforeach()
 endif()
 # Puts and gets straight into place, over UCX's shared memory; and over TCP, where UCX makes do with messages of its own.
 foreach(transport shm tcp)
     foreach(program large_inline rma_inline signals_inline requests_inline contexts_inline sequences)
-        conformance_test(across.native.${program}.${transport} conformance_${program} 3 HEDDLE_NODE_PES=1
-            HEDDLE_NET_PROTOCOL=native HEDDLE_NET_TRANSPORTS=${transport} HEDDLE_TEST_CTX=1 SHMEM_SYMMETRIC_SIZE=64M
+        conformance_test(across.native.${program}.${transport} conformance_${program} 3 HEDDLE_TEST_PES_PER_NODE=1
+            HEDDLE_NET_PROTOCOL=rma HEDDLE_NET_TRANSPORTS=${transport} HEDDLE_TEST_CTX=1 SHMEM_SYMMETRIC_SIZE=64M
             ${leaks})
     endforeach()
-    conformance_test(across.native.large_inline.by_2.${transport} conformance_large_inline 5 HEDDLE_NODE_PES=2
-        HEDDLE_NET_PROTOCOL=native HEDDLE_NET_TRANSPORTS=${transport} HEDDLE_NET_WIRES=2 HEDDLE_TEST_CTX=1
+    conformance_test(across.native.large_inline.by_2.${transport} conformance_large_inline 5 HEDDLE_TEST_PES_PER_NODE=2
+        HEDDLE_NET_PROTOCOL=rma HEDDLE_NET_TRANSPORTS=${transport} HEDDLE_NET_CHANNELS=2 HEDDLE_TEST_CTX=1
         SHMEM_SYMMETRIC_SIZE=64M ${leaks})
 endforeach()
 
@@ -83,16 +83,16 @@ if(NOT HEDDLE_SANITIZER)
         nonblocking_requests stress)
 endif()
 foreach(program IN LISTS programs_on_rails)
-    conformance_test(across.rails.${program} conformance_${program} 3 HEDDLE_NODE_PES=1 HEDDLE_NET_TRANSPORTS=tcp
+    conformance_test(across.rails.${program} conformance_${program} 3 HEDDLE_TEST_PES_PER_NODE=1 HEDDLE_NET_TRANSPORTS=tcp
         HEDDLE_NET_RAILS=2 HEDDLE_NET_DEVICES=lo,lo HEDDLE_ORDER=reorder HEDDLE_TEST_CTX=1 SHMEM_SYMMETRIC_SIZE=64M
         ${leaks})
 endforeach()
 foreach(order rail reorder)
-    conformance_test(across.rails.order_of_contexts.${order} conformance_order_of_contexts 4 HEDDLE_NODE_PES=2
+    conformance_test(across.rails.order_of_contexts.${order} conformance_order_of_contexts 4 HEDDLE_TEST_PES_PER_NODE=2
         HEDDLE_NET_TRANSPORTS=tcp HEDDLE_NET_RAILS=3 HEDDLE_NET_DEVICES=lo,lo,lo HEDDLE_ORDER=${order}
-        HEDDLE_NET_WIRES=2 SHMEM_SYMMETRIC_SIZE=64M ${leaks})
-    conformance_test(across.rails.native.${order} conformance_order_of_contexts 2 HEDDLE_NODE_PES=1
-        HEDDLE_NET_PROTOCOL=native HEDDLE_NET_TRANSPORTS=tcp HEDDLE_NET_RAILS=2 HEDDLE_NET_DEVICES=lo,lo
+        HEDDLE_NET_CHANNELS=2 SHMEM_SYMMETRIC_SIZE=64M ${leaks})
+    conformance_test(across.rails.native.${order} conformance_order_of_contexts 2 HEDDLE_TEST_PES_PER_NODE=1
+        HEDDLE_NET_PROTOCOL=rma HEDDLE_NET_TRANSPORTS=tcp HEDDLE_NET_RAILS=2 HEDDLE_NET_DEVICES=lo,lo
         HEDDLE_ORDER=${order} SHMEM_SYMMETRIC_SIZE=64M ${leaks})
 endforeach()
 

@@ -33,7 +33,7 @@ long mapped_pages() {
     long size = 0, resident = 0, shared = 0;
     CHECK(file && fscanf(file, "%ld %ld %ld", &size, &resident, &shared) == 3);
     fclose(file);
-    return getenv("HEDDLE_NODE_PES") ? resident - shared : size;
+    return getenv("HEDDLE_TEST_PES_PER_NODE") ? resident - shared : size;
 }
 
 uint64_t number(const char* name, uint64_t otherwise) {

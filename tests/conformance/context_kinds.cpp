@@ -33,7 +33,7 @@ const char* text(const char* name) {
 
 // Of the network; 0: there is none.
 int n_rails() {
-    const auto node_pes = static_cast<int>(number("HEDDLE_NODE_PES", 0));
+    const auto node_pes = static_cast<int>(number("HEDDLE_TEST_PES_PER_NODE", 0));
     return node_pes == 0 || node_pes >= n_pes ? 0 : static_cast<int>(number("HEDDLE_NET_RAILS", 1));
 }
 
@@ -84,7 +84,7 @@ void kinds() {
                 CHECK_EQ(shmemx_ctx_info(ctx, &info), 0);
                 CHECK_EQ(info.options, order | other);
                 CHECK_EQ(info.given & order, order);
-                CHECK_EQ(info.lane, -1);  // no network
+                CHECK_EQ(info.stream_set, -1);  // no network
                 CHECK_EQ(info.lock, 0);
                 const bool reorders = strcmp(text("HEDDLE_ORDER"), "reorder") == 0;
                 CHECK_EQ(info.rails, order == SHMEMX_CTX_ORDERED && !reorders ? std::min(n_rails(), 1) : n_rails());

@@ -221,7 +221,7 @@ int main() {
     child_may_not_call(call_malloc, "shmem_malloc");
     child_exits();
     other_programs();
-    if (!getenv("HEDDLE_NODE_PES")) {
+    if (!getenv("HEDDLE_TEST_PES_PER_NODE")) {
         close_descriptors();
         on_the_node("descriptors closed");
         reuse_descriptors();

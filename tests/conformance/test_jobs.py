@@ -47,7 +47,7 @@ def test_global_exit_ends_all_with_its_status(status, pes, check):
 
 
 @pytest.mark.parametrize("pes", [1, 3])
-@pytest.mark.parametrize("network", [{}, {"HEDDLE_NODE_PES": "1", "HEDDLE_NET_TRANSPORTS": "tcp"}], ids=["node", "nodes"])
+@pytest.mark.parametrize("network", [{}, {"HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp"}], ids=["node", "nodes"])
 def test_global_exit_flushes_and_runs_exit_handlers(tmp_path, pes, network):
     if network and not (BUILD / "lib" / "libheddle_ucx.so").exists():
         pytest.skip("needs UCX")

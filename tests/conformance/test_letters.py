@@ -21,7 +21,7 @@ if not (BUILD / "lib" / "libheddle_ucx.so").exists():
 
 def letters(operation, nbytes, times, pes, node_pes):
     """Those that have come to each PE."""
-    settings = {"HEDDLE_NODE_PES": str(node_pes), "HEDDLE_NET_TRANSPORTS": "tcp", "SHMEM_DEBUG": "1",
+    settings = {"HEDDLE_TEST_PES_PER_NODE": str(node_pes), "HEDDLE_NET_TRANSPORTS": "tcp", "SHMEM_DEBUG": "1",
                 "SHMEM_SYMMETRIC_SIZE": "64M"}
     command = [BUILD / "bin" / "oshrun", "-n", pes, BUILD / "tests" / "conformance" / "conformance_letters", operation,
                nbytes, times]

@@ -11,7 +11,7 @@ import pytest
 BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
 PROGRAM = BUILD / "tests" / "conformance" / "conformance_reductions_inline"
 SETTINGS = [{"HEDDLE_VECTOR": unit} for unit in ("avx2", "avx512", "auto")]
-SETTINGS += [{"HEDDLE_REDUCE": way, "HEDDLE_SCAN": way} for way in ("mail", "slices")]
+SETTINGS += [{"HEDDLE_REDUCE": way, "HEDDLE_SCAN": way} for way in ("bounce", "sliced")]
 SETTINGS += [{"HEDDLE_BARRIER": way, "HEDDLE_VECTOR": "avx2"} for way in ("central", "dissemination", "flat")]
 
 

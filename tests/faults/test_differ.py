@@ -9,14 +9,14 @@ import pytest
 from conftest import BUILD, OSHRUN, PLACE, PROGRAMS, execute
 
 PES = 4
-NODES = [0, 1, 2] if (BUILD / "lib" / "libheddle_ucx.so").exists() else [0]  # HEDDLE_NODE_PES; 0: one node
+NODES = [0, 1, 2] if (BUILD / "lib" / "libheddle_ucx.so").exists() else [0]  # HEDDLE_TEST_PES_PER_NODE; 0: one node
 CALL = r"(\w+) \(called at differ\+0x[0-9a-f]+(?:, [\w.]+:\d+)?\)"
 nodes = pytest.mark.parametrize("node_pes", NODES)
 
 
 def run(scenario, node_pes, check, other=2):
     return execute([OSHRUN, "-n", PES, PROGRAMS / "differ", scenario, other], HEDDLE_CHECK=str(int(check)),
-                   HEDDLE_NODE_PES=str(node_pes), HEDDLE_NET_TRANSPORTS="tcp", UCX_LOG_LEVEL="fatal")
+                   HEDDLE_TEST_PES_PER_NODE=str(node_pes), HEDDLE_NET_TRANSPORTS="tcp", UCX_LOG_LEVEL="fatal")
 
 
 def named(result, pattern):

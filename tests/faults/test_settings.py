@@ -16,9 +16,9 @@ MALFORMED = [("SHMEM_SYMMETRIC_SIZE", value, "a size such as 64M or 1.5G") for v
 MALFORMED += [("SMA_SYMMETRIC_SIZE", "huge", "a size such as 64M or 1.5G")]
 MALFORMED += [("HEDDLE_BARRIER", value, "auto|central|dissemination|flat")
               for value in ["fast", "", "auto|central", "Auto"]]
-MALFORMED += [("HEDDLE_BROADCAST", "mail", "auto|note|push|pull"), ("HEDDLE_COLLECT", "note", "auto|mail|push"),
-              ("HEDDLE_FCOLLECT", "pull", "auto|note|mail|push"), ("HEDDLE_ALLTOALL", "", "auto|note|mail|push"),
-              ("HEDDLE_REDUCE", "ring", "auto|mail|slices"), ("HEDDLE_SCAN", "push", "auto|note|mail|slices"),
+MALFORMED += [("HEDDLE_BROADCAST", "bounce", "auto|inline|push|pull"), ("HEDDLE_COLLECT", "inline", "auto|bounce|push"),
+              ("HEDDLE_FCOLLECT", "pull", "auto|inline|bounce|push"), ("HEDDLE_ALLTOALL", "", "auto|inline|bounce|push"),
+              ("HEDDLE_REDUCE", "ring", "auto|bounce|sliced"), ("HEDDLE_SCAN", "push", "auto|inline|bounce|sliced"),
               ("HEDDLE_VECTOR", "sse", "auto|baseline|avx2|avx512")]
 MALFORMED += [("HEDDLE_MONITOR", "quick", "auto|none|umwait|mwaitx|wfe|fake")]
 MALFORMED += [("HEDDLE_PROGRESS", value, "auto|manual|thread|thread:spin|thread:monitor|thread:block")
@@ -66,7 +66,7 @@ def test_setting_of_one_pe_is_said_by_it():
 
 
 MISSPELT = [("HEDDLE_CHEK", "HEDDLE_CHECK"), ("SHMEM_SYMETRIC_SIZE", "SHMEM_SYMMETRIC_SIZE"),
-            ("SMA_SYMMETRIC_SIZES", "SMA_SYMMETRIC_SIZE"), ("HEDDLE_NET_SILENCE", "HEDDLE_NET_SILENCE_S")]
+            ("SMA_SYMMETRIC_SIZES", "SMA_SYMMETRIC_SIZE"), ("HEDDLE_NET_CHANNEL", "HEDDLE_NET_CHANNELS")]
 
 
 @pytest.mark.parametrize("name,meant", MISSPELT)
@@ -193,3 +193,23 @@ def test_limit_of_file_sizes():
         rf"heddle shmem_init: cannot create shared memory: {TOO_LARGE}")
     result = execute(["sh", "-c", f'ulimit -f 0; exec "{OSHRUN}" -n 2 true'])
     assert result.status == 1 and re.fullmatch(rf"oshrun: cannot make the job's memory: {TOO_LARGE}\n", result.err), result
+
+
+RENAMED = [("HEDDLE_OVERLAP", "HEDDLE_ASYNC_COPY"), ("HEDDLE_NET_WIRES", "HEDDLE_NET_CHANNELS"),
+           ("HEDDLE_NET_BATCH", "HEDDLE_NET_COALESCE"), ("HEDDLE_NET_SILENCE_S", "HEDDLE_NET_HEARTBEAT_TIMEOUT_S"),
+           ("HEDDLE_NODE_PES", "HEDDLE_TEST_PES_PER_NODE")]
+
+
+@pytest.mark.parametrize("name,now", RENAMED)
+def test_a_name_of_before_is_refused_with_the_new_one(name, now):
+    result = execute([OSHRUN, "-n", 2, INIT, "init"], **{name: "1"})
+    assert result.status == 2 and result.err == f"oshrun: {name} has another name now: {now}\n", result
+    execute([INIT, "init"], **{name: "1"}).is_fatal(f"heddle shmem_init: {name} has another name now: {now}")
+
+
+@pytest.mark.parametrize("name,word,now", [
+    ("HEDDLE_BROADCAST", "note", "inline"), ("HEDDLE_COLLECT", "mail", "bounce"), ("HEDDLE_REDUCE", "slices", "sliced"),
+    ("HEDDLE_NET_PROTOCOL", "batch", "am"), ("HEDDLE_NET_PROTOCOL", "native", "rma")])
+def test_a_word_of_before_is_refused_with_the_new_one(name, word, now):
+    execute([INIT, "init"], **{name: word}).is_fatal(
+        f"heddle shmem_init: {name}={word} is malformed: right would be [a-z|]+; {word} is called {now} now")

@@ -37,7 +37,7 @@ def program(request, tmp_path_factory):
 
 
 def run(program, *scenarios, pes=2, **environment):
-    return execute([OSHRUN, "-n", pes, program, *scenarios], HEDDLE_OVERLAP="always", HEDDLE_PROGRESS="thread",
+    return execute([OSHRUN, "-n", pes, program, *scenarios], HEDDLE_ASYNC_COPY="always", HEDDLE_PROGRESS="thread",
                    HEDDLE_NET_TRANSPORTS="tcp", UCX_LOG_LEVEL="fatal", **environment)
 
 
@@ -49,7 +49,7 @@ def test_what_is_ordered_is_silent(program):
 
 @pytest.mark.skipif(not HAS_NETWORK, reason="no plugin for UCX")
 def test_and_over_a_network(program):
-    run(program, HEDDLE_NODE_PES="1").is_fine(2)
+    run(program, HEDDLE_TEST_PES_PER_NODE="1").is_fine(2)
 
 
 @pytest.mark.parametrize("scenario,lines", [("race", ["increment", "increment"]),

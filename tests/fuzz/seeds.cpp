@@ -1,8 +1,8 @@
-// Writes the seeds of the fuzzer: messages as PEs send them, of records from the writers of fabric/record.h.
+// Writes the seeds of the fuzzer: messages as PEs send them, of records from the writers of fabric/protocol/record.h.
 //
 //     fuzz_seeds FOLDER
-#include "fabric/message.h"
-#include "fabric/stream.h"
+#include "fabric/endpoint/stream.h"
+#include "fabric/protocol/message.h"
 #include "unit/fabric/records.h"
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace {
 constexpr int kOurs = 1, kLarge = 2, kLate = 32, kAsIs = 64, kSecond = 128;
 constexpr Address kHeap = {0, RegionName::kHeap}, kData = {0, RegionName::kData};
 
-// An input as tests/fuzz/wire_fuzz.cpp takes it apart.
+// An input as tests/fuzz/channel_fuzz.cpp takes it apart.
 class Input {
   public:
     explicit Input(int asks) { byte(asks); }
@@ -29,10 +29,10 @@ class Input {
     Input& records(const Records& records, int flags = kOurs, uint64_t position = 0) {
         return message(MessageKind::kRecords, flags, position, {records.data(), records.size()});
     }
-    // Of a wire that keeps its messages: the number, the receipt and the rail.
+    // Of a channel that keeps its messages: the number, the receipt and the rail.
     Input& kept(MessageKind kind, int flags, int number, int receipt, int rail, const std::string& body) {
         byte(flags | static_cast<int>(kind) << 2);
-        bytes_.append("\1\0\0\0\0\0\0\0\0\0\0\0", 12);  // sender, lane, position, count, complete
+        bytes_.append("\1\0\0\0\0\0\0\0\0\0\0\0", 12);  // sender, stream set, position, count, complete
         byte(number);
         byte(receipt);
         byte(rail);
@@ -55,7 +55,7 @@ class Input {
     void begin(MessageKind kind, int flags, uint64_t position, int count, int complete, size_t bytes) {
         byte(flags | static_cast<int>(kind) << 2);
         byte(1);  // sender
-        byte(0);  // lane
+        byte(0);  // stream set
         bytes_.append(reinterpret_cast<const char*>(&position), sizeof position);
         byte(count);
         byte(complete);
@@ -72,7 +72,7 @@ Records one_of_each() {
     for (int op = HEDDLE_AMO_FETCH; op <= HEDDLE_AMO_XOR; ++op)
         records.atomic({8}, static_cast<heddle_amo_op>(op), 5, 6, op % 2 ? 8 : 4, op % 3 == 0);
     records.signal({24, RegionName::kData}, 7, true).signal({32, RegionName::kData}, 7, false);
-    records.letter(77, 3, "letter").letter(78, 4, "").order().put_word({16}, 3);
+    records.control(77, 3, "letter").control(78, 4, "").order().put_word({16}, 3);
     return records;
 }
 
@@ -134,10 +134,10 @@ void write_all(const std::string& folder) {
         .message(kReply, kOurs, 7, "12345678", 1, 100)
         .write(folder, "large_reply");
     Input(8).message(kAck, kOurs, 16, "").write(folder, "large_put_acknowledged");
-    const std::string card("\1\0c\1\0c", 6);  // of two rails
+    const std::string address_blob("\1\0c\1\0c", 6);  // of two rails
     Input(31)
-        .message(kHello, kOurs, 0, card)
-        .message(kHello, kOurs, 0, card)
+        .message(kConnect, kOurs, 0, address_blob)
+        .message(kConnect, kOurs, 0, address_blob)
         .records(one_of_each())
         .message(kAck, kOurs, 0, "")
         .write(folder, "hello");

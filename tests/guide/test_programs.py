@@ -40,7 +40,7 @@ def test_all_are_there():
     assert sorted(PROGRAMS) == ["log.c", "pipeline.cpp", "reduction.c", "smooth.c", "stencil.c"]
 
 
-@pytest.mark.parametrize("settings", [{}, {"OMP_NUM_THREADS": "1", "HEDDLE_OVERLAP": "always"}, {"HEDDLE_CHECK": "1"}],
+@pytest.mark.parametrize("settings", [{}, {"OMP_NUM_THREADS": "1", "HEDDLE_ASYNC_COPY": "always"}, {"HEDDLE_CHECK": "1"}],
                          ids=["plain", "one_thread", "checked"])
 @pytest.mark.parametrize("pes", [1, 2, 3, 4, 7, 8])
 @pytest.mark.parametrize("name", PROGRAMS)

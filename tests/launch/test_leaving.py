@@ -35,7 +35,7 @@ class Runs:
         environment = dict(os.environ)
         if self.way != "mpirun":
             if self.way != "node":
-                environment["HEDDLE_NODE_PES"] = self.way.removeprefix("nodes of ")
+                environment["HEDDLE_TEST_PES_PER_NODE"] = self.way.removeprefix("nodes of ")
             return self.oshrun.run("-n", pes, self.program, *words, limit=limit, env=environment)
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         node = self.oshrun.path
@@ -245,5 +245,5 @@ def test_the_end_over_a_network_is_told_by_nobody_else(oshrun, compiled):
     if not (build() / "lib" / "libheddle_ucx.so").exists():
         pytest.skip("there is no network")
     result = oshrun.run("-n", 3, compiled, "init", "global_exit", "reach_the_first", env={
-        **os.environ, "HEDDLE_NODE_PES": "1", "HEDDLE_NET_TRANSPORTS": "tcp"})
+        **os.environ, "HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp"})
     assert result.status == 5 and "UCX" not in result.out + result.err, result  # it logs to stdout

@@ -27,7 +27,7 @@ def on_pretended_nodes(programs, *program):
     begin = time.monotonic()
     done = subprocess.run([str(BUILD / "bin" / "oshrun"), "-n", "3", *program], cwd=programs, capture_output=True, text=True,
                           timeout=LIMIT_S, check=False, stdin=subprocess.DEVNULL,
-                          env={**os.environ, "HEDDLE_NODE_PES": "1", "HEDDLE_NET_TRANSPORTS": "tcp"})
+                          env={**os.environ, "HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp"})
     return Result(done.returncode, done.stdout, done.stderr, time.monotonic() - begin)
 
 
@@ -57,7 +57,7 @@ def test_by_oshrun(programs, way):
 @ways
 def test_by_mpirun(here, way):
     """It takes a second and more to say what it knows; until then the others wait."""
-    result = first_sound(lambda: here.run("3", "./ends", way, "3", settings={"HEDDLE_NODE_PES": 1}))
+    result = first_sound(lambda: here.run("3", "./ends", way, "3", settings={"HEDDLE_TEST_PES_PER_NODE": 1}))
     assert result.status == WAYS[way][0] and not any(map(alive, result.pids())), result
     assert " network: " not in result.err, result
     for line in own_lines(result):

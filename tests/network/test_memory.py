@@ -5,7 +5,7 @@ import statistics
 
 def private_bytes(here, pes):
     """Of the median PE, each being a node of its own."""
-    result = here.run(str(pes), "./memory", settings={"HEDDLE_NODE_PES": "1", "SHMEM_SYMMETRIC_SIZE": "4M"}, limit=180)
+    result = here.run(str(pes), "./memory", settings={"HEDDLE_TEST_PES_PER_NODE": "1", "SHMEM_SYMMETRIC_SIZE": "4M"}, limit=180)
     assert result.status == 0, result
     told = [int(line.split()[1]) for line in result.lines if line.startswith("private ")]
     assert len(told) == pes and min(told) > 0, result

@@ -42,7 +42,7 @@ def test_a_program_that_a_pe_starts_is_a_job_of_its_own(here):
 
 @pytest.mark.parametrize("node_pes,near", [(1, [1, 1, 1, 1]), (2, [2, 2, 2, 2]), (3, [3, 3, 3, 1]), (4, [4, 4, 4, 4])])
 def test_pretended_nodes(here, node_pes, near):
-    result = here.run("4", "./data", settings={"HEDDLE_NODE_PES": node_pes})
+    result = here.run("4", "./data", settings={"HEDDLE_TEST_PES_PER_NODE": node_pes})
     assert result.status == 0, result
     assert sorted(result.lines) == [f"PE {pe} of 4: {near[pe]} on its node" for pe in range(4)], result
 
@@ -81,7 +81,7 @@ def hybrid(programs):
 
 
 @pytest.mark.parametrize("order", ["mm", "ms", "sm", "ss"])
-@pytest.mark.parametrize("settings", [{}, {"HEDDLE_NODE_PES": 1}], ids=["node", "nodes"])
+@pytest.mark.parametrize("settings", [{}, {"HEDDLE_TEST_PES_PER_NODE": 1}], ids=["node", "nodes"])
 def test_mpi_in_the_same_program(here, hybrid, order, settings):
     """Either may be initialized and finalized first."""
     result = here.run("3", hybrid, order, settings=settings)
@@ -107,7 +107,7 @@ def test_who_ends_first_brings_nobody_down(programs):
     """What one is still connecting to another one has closed: rarely, hence many short jobs."""
     for _ in range(40):
         result = subprocess.run([BUILD / "bin" / "oshrun", "-n", "7", programs / "brief"], capture_output=True, text=True,
-                                env={**os.environ, "HEDDLE_NODE_PES": "3", "HEDDLE_NET_TRANSPORTS": "tcp"}, timeout=LIMIT_S)
+                                env={**os.environ, "HEDDLE_TEST_PES_PER_NODE": "3", "HEDDLE_NET_TRANSPORTS": "tcp"}, timeout=LIMIT_S)
         assert result.returncode == 0, result.stderr
 
 

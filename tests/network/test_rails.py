@@ -41,11 +41,11 @@ def test_both_rails_carry_data(two_ways, shape, order):
     ({"HEDDLE_RAIL_LOSS": "perhaps"}, ["HEDDLE_RAIL_LOSS=perhaps", "end|continue"]),
     ({"HEDDLE_ORDER": "maybe"}, ["HEDDLE_ORDER=maybe", "rail|reorder"]),
     ({"HEDDLE_NET_RAILS": "2", "HEDDLE_NET_DEVICES": "lo,lo", "HEDDLE_RAIL_LOSS": "continue",
-      "HEDDLE_NET_PROTOCOL": "native"}, ["HEDDLE_RAIL_LOSS=continue", "batch"]),
+      "HEDDLE_NET_PROTOCOL": "rma"}, ["HEDDLE_RAIL_LOSS=continue", "right would be am"]),
 ])
 def test_rails_that_cannot_be_are_named(programs, settings, words):
     """On one machine, each PE as a node of its own."""
-    environment = {**os.environ, "HEDDLE_NODE_PES": "1", "HEDDLE_NET_TRANSPORTS": "tcp", **settings}
+    environment = {**os.environ, "HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp", **settings}
     result = finish(start([BUILD / "bin" / "oshrun", "-n", 2, programs / "rails"], environment))
     assert result.status != 0, result
     assert all(word in result.err for word in words), result

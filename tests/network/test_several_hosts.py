@@ -35,7 +35,7 @@ def test_pes_dealt_out_in_turn(apart):
 
 
 def test_nodes_pretended_on_each_host(apart):
-    result = apart.run("3+1", "./data", settings={"HEDDLE_NODE_PES": "2"})
+    result = apart.run("3+1", "./data", settings={"HEDDLE_TEST_PES_PER_NODE": "2"})
     assert result.status == 0, result
     near = [2, 2, 1, 1]  # PEs 2 and 3 would be one of the pretended nodes, but are on different hosts
     assert sorted(result.lines) == [f"PE {pe} of 4: {near[pe]} on its node" for pe in range(4)], result

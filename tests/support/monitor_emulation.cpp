@@ -22,15 +22,15 @@ std::atomic<uint64_t> cap_ticks{0};
 
 namespace {
 
-constexpr int kMostCodeBytes = 1000;  // of a function; sanitizers put much of their own in front
-constexpr int kMostTraps = 32;
+constexpr int kMaxCodeBytes = 1000;  // of a function; sanitizers put much of their own in front
+constexpr int kMaxTraps = 32;
 constexpr size_t kLineWords = 8;
 
 struct Trap {
     const unsigned char* at = nullptr;
     Decoded was = {};
 };
-constinit Trap traps[kMostTraps] = {};  // written by emulate alone, before anybody waits
+constinit Trap traps[kMaxTraps] = {};  // written by emulate alone, before anybody waits
 int n_traps = 0;
 
 // Of the thread; initial-exec, because the handler may not allocate it.
@@ -248,7 +248,7 @@ UNSANITIZED void on_trap(int, siginfo_t*, void* raw) {
 }
 
 void set_trap(unsigned char* at, const Decoded& was) {
-    if (n_traps == kMostTraps)
+    if (n_traps == kMaxTraps)
         die("emulated monitor: too many instructions\n");
     traps[n_traps++] = {at, was};
     const uintptr_t begin = reinterpret_cast<uintptr_t>(at) & ~(os::page_bytes() - 1);
@@ -264,7 +264,7 @@ void set_trap(unsigned char* at, const Decoded& was) {
 
 Decoded first_instruction(const void* code) {
     const auto* first = static_cast<const unsigned char*>(code);
-    for (int i = 0; i < kMostCodeBytes; i += kCodeStep) {
+    for (int i = 0; i < kMaxCodeBytes; i += kCodeStep) {
         const Trap* trap = trap_at(first + i);
         const Decoded found = trap ? trap->was : decode(first + i);
         if (found.what != Instruction::kNone)
@@ -283,7 +283,7 @@ void emulate(const os::Monitor& monitor) {
         if (first_instruction(function).what == Instruction::kNone)
             die("emulated monitor: no monitor instruction in its code\n");
         auto* code = static_cast<unsigned char*>(const_cast<void*>(function));
-        for (int i = 0; i < kMostCodeBytes; i += kCodeStep) {
+        for (int i = 0; i < kMaxCodeBytes; i += kCodeStep) {
             const Decoded found = decode(code + i);
             if (found.what != Instruction::kNone)
                 set_trap(code + i, found);

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
-#include "collective/reduce.h"
+#include "collective/node/reduce.h"
 #include "context/context.h"
 #include "context/request.h"
 #include "memory/node_memory.h"

@@ -61,7 +61,7 @@ def test_active_sets_and_flags_will_do(implementation, tmp_path):
 def test_it_sorts_over_a_network(implementation):
     if not implementation.is_heddle:
         pytest.skip("SHMEM-MT knows only how to tell Heddle to make each PE a node of its own")
-    environment = ["--env", "HEDDLE_NET_TRANSPORTS=tcp", "--env", "HEDDLE_NODE_PES=1"]
+    environment = ["--env", "HEDDLE_NET_TRANSPORTS=tcp", "--env", "HEDDLE_TEST_PES_PER_NODE=1"]
     command = implementation.launch_command("is", 3, 2, [*SHORT, "--threads", "2"])
     place = command.index("-n")
     command = [*command[:place], *environment, *command[place:]]

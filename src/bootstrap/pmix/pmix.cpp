@@ -108,15 +108,15 @@ bool fence(bool collect, char* error, size_t error_bytes) {
     return holds(status, "PMIx_Fence", error, error_bytes);
 }
 
-size_t get(int pe, const char* key, void* bytes, size_t most_bytes, char* error, size_t error_bytes) {
+size_t get(int pe, const char* key, void* bytes, size_t max_bytes, char* error, size_t error_bytes) {
     const pmix_proc_t it = process(static_cast<pmix_rank_t>(pe));
     pmix_value_t* value = nullptr;
     if (!holds(PMIx_Get(&it, key, nullptr, 0, &value), "PMIx_Get", error, error_bytes))
         return 0;
     size_t size = value->type == PMIX_BYTE_OBJECT ? value->data.bo.size : 0;
-    if (size == 0 || size > most_bytes) {
+    if (size == 0 || size > max_bytes) {
         snprintf(error, error_bytes, "PMIx_Get: %s of PE %d has %zu bytes: right would be 1 to %zu", key, pe, size,
-                 most_bytes);
+                 max_bytes);
         size = 0;
     } else {
         memcpy(bytes, value->data.bo.bytes, size);

@@ -39,7 +39,7 @@ const SizeCase kSizes[] = {
     {"0.0", true, 0},
     {"1.0000001k", true, 1025},
     {"65536T", true, size_t{1} << 56},
-    {"1KiB", true, kKiB},  // what follows the letter is ignored
+    {"1KiB", true, kKiB},  // what follows the control message is ignored
     {"1Megabyte", true, kMiB},
     {"1k!", true, kKiB},
     {"1e3", true, 1000},
@@ -246,8 +246,8 @@ TEST_F(SettingsTest, NamesOfOthersAreLeftAlone) {
 
 // What SETTING has, and what is read beside it, fits the room that callers have.
 TEST_F(SettingsTest, ThereIsRoomForAllRows) {
-    SettingRow rows[kMostSettings + 1];
-    EXPECT_LT(setting_rows(rows, kMostSettings + 1), kMostSettings);
+    SettingRow rows[kMaxSettings + 1];
+    EXPECT_LT(setting_rows(rows, kMaxSettings + 1), kMaxSettings);
 }
 
 TEST(Spelling, Distances) {

@@ -53,19 +53,19 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(PeRecord, wait_step), 112u);
     EXPECT_EQ(offsetof(PeRecord, left), 120u);
     EXPECT_EQ(sizeof(PeRecord), 128u);
-    EXPECT_EQ(offsetof(PeCard, data), 8u);
-    EXPECT_EQ(sizeof(PeCard), 2048u);
+    EXPECT_EQ(offsetof(PeAddress, data), 8u);
+    EXPECT_EQ(sizeof(PeAddress), 2048u);
     EXPECT_EQ(kJobPageMagic, 0x34656c6464656800u);
     EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle4", 7), 0);
 }
 
-TEST(JobPage, RecordsAndCardsFollowThePageAndHaveLinesOfTheirOwn) {
+TEST(JobPage, RecordsAndAddressBlobsFollowThePageAndHaveLinesOfTheirOwn) {
     auto page = std::make_unique<JobPage>();
     page->n_pes = 3;
     EXPECT_EQ(reinterpret_cast<char*>(page->records()) - reinterpret_cast<char*>(page.get()), 512);
-    EXPECT_EQ(reinterpret_cast<char*>(page->cards()) - reinterpret_cast<char*>(page.get()), 512 + 3 * 128);
+    EXPECT_EQ(reinterpret_cast<char*>(page->address_blobs()) - reinterpret_cast<char*>(page.get()), 512 + 3 * 128);
     EXPECT_EQ(alignof(PeRecord), 64u);
-    EXPECT_EQ(alignof(PeCard), 64u);
+    EXPECT_EQ(alignof(PeAddress), 64u);
 }
 
 TEST(JobPage, BytesAreWholePagesThatHoldAllRecords) {
@@ -77,7 +77,7 @@ TEST(JobPage, BytesAreWholePagesThatHoldAllRecords) {
         for (int n_pes = 1; n_pes <= kMaxPes; ++n_pes) {
             EXPECT_EQ(job_page_bytes(n_pes, page) % page, 0u);
             EXPECT_GE(job_page_bytes(n_pes, page),
-                      sizeof(JobPage) + static_cast<size_t>(n_pes) * (sizeof(PeRecord) + sizeof(PeCard)));
+                      sizeof(JobPage) + static_cast<size_t>(n_pes) * (sizeof(PeRecord) + sizeof(PeAddress)));
         }
 }
 

@@ -24,9 +24,9 @@ class RequestTest : public testing::Test {
 using RequestDeathTest = RequestTest;
 
 TEST_F(RequestTest, HandlesTellWhetherCompleteOperationsCount) {
-    EXPECT_TRUE(reinterpret_cast<uintptr_t>(make_request(true)) & HEDDLE_REQUEST_UNTOLD);
+    EXPECT_TRUE(reinterpret_cast<uintptr_t>(make_request(true)) & HEDDLE_REQUEST_SKIP_POST);
     base::settings.check = true;
-    EXPECT_FALSE(reinterpret_cast<uintptr_t>(make_request(true)) & HEDDLE_REQUEST_UNTOLD);
+    EXPECT_FALSE(reinterpret_cast<uintptr_t>(make_request(true)) & HEDDLE_REQUEST_SKIP_POST);
 }
 
 TEST_F(RequestTest, NothingStandsBehindTheTwoConstants) {

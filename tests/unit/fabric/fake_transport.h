@@ -1,12 +1,12 @@
 // A network in memory, between PEs that are objects of one process: as slow, as late and as much out of order as its
-// seed has it, within what fabric/transport.h promises. Bodies are read where they lie until the sender is told that
-// they are sent, so that one that is overwritten too early is seen.
+// seed has it, within what fabric/transport/transport.h promises. Bodies are read where they lie until the sender is
+// told that they are sent, so that one that is overwritten too early is seen.
 //
-// Threads: each wire by one at a time, as the library uses it.
+// Threads: each channel by one at a time, as the library uses it.
 #pragma once
 
-#include "fabric/message.h"
-#include "fabric/transport.h"
+#include "fabric/protocol/message.h"
+#include "fabric/transport/transport.h"
 
 #include <atomic>
 #include <cstdint>
@@ -40,7 +40,7 @@ struct Arrival {
 
 struct Endpoint {
     Transport* to;
-    int wire;
+    int channel;
 };
 
 struct Transport {
@@ -68,7 +68,7 @@ struct Transport {
         Done done;
         void* argument;
     };
-    struct Wire {
+    struct Channel {
         std::mt19937_64 random;
         std::deque<Out> out;
         std::deque<std::unique_ptr<Arrival>> receiving;  // announced; the body comes when `to` is known
@@ -87,7 +87,7 @@ struct Transport {
         int descriptor = -1;
     };
 
-    Transport(const Events& its_events, int n_wires, const Habits& its_habits);
+    Transport(const Events& its_events, int n_channels, const Habits& its_habits);
     ~Transport();
 
     bool is_empty();  // nothing is on its way from or to this PE
@@ -96,7 +96,7 @@ struct Transport {
     const Habits habits;
     Region regions[kRegions];
     bool is_native = false;
-    std::vector<std::unique_ptr<Wire>> wires;
+    std::vector<std::unique_ptr<Channel>> channels;
     std::vector<std::unique_ptr<Endpoint>> endpoints;
 };
 

@@ -1,4 +1,4 @@
-// Network: what it loads, the lanes that it lends, and its service thread, between two networks in one process.
+// Network: what it loads, the stream sets that it lends, and its service thread, between two networks in one process.
 #include "fabric/network.h"
 #include "os/clock.h"
 
@@ -38,17 +38,17 @@ extern "C" long syscall(long number, ...) noexcept {
 namespace heddle::fabric {
 namespace {
 
-constexpr int kWires = 3;
+constexpr int kChannels = 3;
 constexpr uint64_t kSilenceNs = 2000000000;
 constexpr uint64_t kMs = 1000000;
 constexpr uint64_t kLostNs = 300000 * kMs;
 
-std::string cards[2];
+std::string address_blobs[2];
 progress::WaitPolicy policies[2];
 
-size_t card_of(int pe, char* card, char*, size_t) {
-    memcpy(card, cards[pe].data(), cards[pe].size());
-    return cards[pe].size();
+size_t address_blob_of(int pe, char* address_blob, char*, size_t) {
+    memcpy(address_blob, address_blobs[pe].data(), address_blobs[pe].size());
+    return address_blobs[pe].size();
 }
 
 constexpr int kNobody = -1;
@@ -82,40 +82,40 @@ bool becomes(const uint64_t& word, uint64_t value) {
 }
 
 std::unique_ptr<Network> open_network(int pe, std::vector<uint64_t>& heap, std::string* error,
-                                      const char* plugin = HEDDLE_FAKE_PLUGIN, Protocol protocol = Protocol::kBatch,
+                                      const char* plugin = HEDDLE_FAKE_PLUGIN, Protocol protocol = Protocol::kAm,
                                       bool in_ring = false) {
-    Surroundings surroundings;
-    surroundings.regions.of[0] = {reinterpret_cast<char*>(heap.data()), heap.size() * sizeof(uint64_t)};
-    surroundings.token = 42;
-    surroundings.pe = pe;
-    surroundings.n_pes = 2;
-    surroundings.card_of = card_of;
-    surroundings.lost = lost;
-    surroundings.landed = surroundings.go_on = [](void*) { landings.fetch_add(1); };
-    surroundings.policy = &policies[pe];
+    ChannelConfig config;
+    config.regions.of[0] = {reinterpret_cast<char*>(heap.data()), heap.size() * sizeof(uint64_t)};
+    config.token = 42;
+    config.pe = pe;
+    config.n_pes = 2;
+    config.address_blob_of = address_blob_of;
+    config.lost = lost;
+    config.notify = config.run_ready = [](void*) { landings.fetch_add(1); };
+    config.policy = &policies[pe];
     if (in_ring)
-        surroundings.ring = {1 - pe, 1 - pe};
+        config.ring = {1 - pe, 1 - pe};
     NetworkOptions options;
-    options.silence_ns = kSilenceNs;
+    options.heartbeat_timeout_ns = kSilenceNs;
     options.plugin = plugin;
-    options.transport = {"", "", kWires, kMessageBytes, protocol};
+    options.transport = {"", "", kChannels, kMessageBytes, protocol};
     options.rails.resize(1);
     char text[512] = "";
-    auto network = Network::open(options, surroundings, text, sizeof text);
+    auto network = Network::open(options, config, text, sizeof text);
     *error = text;
     return network;
 }
 
 class NetworkTest : public testing::Test {
   protected:
-    void SetUp() override { open(Protocol::kBatch); }
+    void SetUp() override { open(Protocol::kAm); }
     void open(Protocol protocol, bool in_ring = false) {
         std::string error;
         for (int pe = 0; pe < 2; ++pe) {
             networks[pe] = open_network(pe, heaps[pe], &error, HEDDLE_FAKE_PLUGIN, protocol, in_ring);
             ASSERT_TRUE(networks[pe]) << error;
-            char card[kMostCardBytes];
-            cards[pe] = std::string(card, networks[pe]->card(card));
+            char address_blob[kMaxAddressBlobBytes];
+            address_blobs[pe] = std::string(address_blob, networks[pe]->address_blob(address_blob));
         }
     }
     void TearDown() override {
@@ -124,13 +124,13 @@ class NetworkTest : public testing::Test {
     }
 
     static void put(Stream& stream, uint64_t offset, uint64_t value) {
-        char* const at = stream.room("test", 2 * record::kWord);
+        char* const at = stream.reserve("test", 2 * record::kWord);
         stream.publish(record::put_word(at, {offset}, value, sizeof value));
     }
 
     std::vector<uint64_t> heaps[2] = {std::vector<uint64_t>(64), std::vector<uint64_t>(64)};
     std::unique_ptr<Network> networks[2];
-    std::atomic<Lane*> list{nullptr};
+    std::atomic<StreamSet*> list{nullptr};
 };
 
 TEST_F(NetworkTest, WhatIsNoTransportIsNotOpened) {
@@ -148,11 +148,11 @@ TEST_F(NetworkTest, TheServiceThreadServesAProgramThatComputes) {
     ASSERT_TRUE(networks[0]->start() && networks[1]->start());
     EXPECT_STREQ(networks[0]->name(), "fake");
 
-    for (int lane = 0; lane < 2 * kWires; ++lane) {
-        Stream& stream = networks[0]->make_lane(list, this_thread())->to(1);
+    for (int stream_set = 0; stream_set < 2 * kChannels; ++stream_set) {
+        Stream& stream = networks[0]->make_stream_set(list, this_thread())->to(1);
         for (uint64_t i = 1; i <= 20; ++i) {
-            put(stream, 8 * static_cast<uint64_t>(lane), i);
-            ASSERT_TRUE(becomes(heaps[1][static_cast<size_t>(lane)], i)) << "lane " << lane;
+            put(stream, 8 * static_cast<uint64_t>(stream_set), i);
+            ASSERT_TRUE(becomes(heaps[1][static_cast<size_t>(stream_set)], i)) << "lane " << stream_set;
             if (i % 10 == 0)
                 os::sleep_ns(2000000);  // it sleeps on its descriptors
         }
@@ -161,7 +161,8 @@ TEST_F(NetworkTest, TheServiceThreadServesAProgramThatComputes) {
     bool quiet = false;
     while (!quiet && os::now_ns() - begin < kLostNs) {
         quiet = true;
-        networks[0]->for_each_lane([&](Lane& lane) { quiet &= lane.all([](Stream& one) { return one.is_quiet(); }); });
+        networks[0]->for_each_stream_set(
+            [&](StreamSet& stream_set) { quiet &= stream_set.all([](Stream& one) { return one.is_quiet(); }); });
     }
     EXPECT_TRUE(quiet);
 }
@@ -169,14 +170,14 @@ TEST_F(NetworkTest, TheServiceThreadServesAProgramThatComputes) {
 TEST_F(NetworkTest, TheServiceThreadStopsAndStartsAgain) {
     for (uint64_t round = 1; round <= 5; ++round) {
         ASSERT_TRUE(networks[0]->start() && networks[1]->start());
-        put(networks[0]->make_lane(list, nullptr)->to(1), 0, round);
+        put(networks[0]->make_stream_set(list, nullptr)->to(1), 0, round);
         EXPECT_TRUE(becomes(heaps[1][0], round));
         networks[1]->stop();
         networks[0]->stop();
         networks[0]->stop();  // has stopped
     }
     // And without it, whoever polls does the work.
-    put(networks[0]->make_lane(list, nullptr)->to(1), 8, 9);
+    put(networks[0]->make_stream_set(list, nullptr)->to(1), 8, 9);
     while (networks[0]->poll() || networks[1]->poll()) {
     }
     EXPECT_EQ(heaps[1][1], 9u);
@@ -184,26 +185,26 @@ TEST_F(NetworkTest, TheServiceThreadStopsAndStartsAgain) {
 
 TEST_F(NetworkTest, ANativeOneReachesTheRegionsOfOthers) {
     EXPECT_FALSE(networks[0]->is_native());
-    EXPECT_FALSE(networks[0]->make_lane(list, nullptr)->to(1).is_native("test"));
-    open(Protocol::kNative);
+    EXPECT_FALSE(networks[0]->make_stream_set(list, nullptr)->to(1).is_native("test"));
+    open(Protocol::kRma);
     for (const auto& network : networks) {
         EXPECT_TRUE(network->is_native());
         ASSERT_TRUE(network->start());
     }
-    Stream& stream = networks[0]->make_lane(list, this_thread())->to(1);
+    Stream& stream = networks[0]->make_stream_set(list, this_thread())->to(1);
     ASSERT_TRUE(stream.is_native("test"));
     const uint64_t value = 77;
     stream.put_native("test", {24}, reinterpret_cast<const char*>(&value), sizeof value);
     EXPECT_TRUE(becomes(heaps[1][3], value));
 }
 
-TEST_F(NetworkTest, LanesAreLentAgainWithTheirStreams) {
-    Lane* const first = networks[0]->make_lane(list, this_thread());
-    Lane* const second = networks[0]->make_lane(list, nullptr);
+TEST_F(NetworkTest, StreamSetsAreLentAgainWithTheirStreams) {
+    StreamSet* const first = networks[0]->make_stream_set(list, this_thread());
+    StreamSet* const second = networks[0]->make_stream_set(list, nullptr);
     ASSERT_TRUE(first && second && first != second);
     EXPECT_EQ(list.load(), second);
     EXPECT_EQ(second->next, first);
-    EXPECT_NE(first->producer.lane, second->producer.lane);
+    EXPECT_NE(first->producer.stream_set, second->producer.stream_set);
     EXPECT_EQ(first->producer.thread.load(), this_thread());
     EXPECT_EQ(second->producer.thread.load(), nullptr);
     Stream* const stream = &first->to(1);
@@ -213,22 +214,22 @@ TEST_F(NetworkTest, LanesAreLentAgainWithTheirStreams) {
     while (networks[0]->poll() || networks[1]->poll()) {
     }
     EXPECT_TRUE(stream->is_quiet());
-    networks[0]->give_lanes(list);
+    networks[0]->return_stream_sets(list);
     EXPECT_EQ(list.load(), nullptr);
 
     std::thread([&] {
-        std::atomic<Lane*> others{nullptr};
-        Lane* lane;
+        std::atomic<StreamSet*> others{nullptr};
+        StreamSet* stream_set;
         do {
-            lane = networks[0]->make_lane(others, this_thread());
-        } while (lane != first);
-        EXPECT_EQ(lane->producer.thread.load(), this_thread());
-        EXPECT_EQ(&lane->to(1), stream);
+            stream_set = networks[0]->make_stream_set(others, this_thread());
+        } while (stream_set != first);
+        EXPECT_EQ(stream_set->producer.thread.load(), this_thread());
+        EXPECT_EQ(&stream_set->to(1), stream);
         put(*stream, 8, 2);
         while (networks[0]->poll() || networks[1]->poll()) {
         }
         EXPECT_TRUE(stream->is_quiet());
-        networks[0]->give_lanes(others);
+        networks[0]->return_stream_sets(others);
     }).join();
     EXPECT_EQ(heaps[1][0], 1u);
     EXPECT_EQ(heaps[1][1], 2u);
@@ -249,7 +250,7 @@ class ServiceTest : public NetworkTest {
         for (const long thread : threads())
             if (!before.contains(thread))
                 service = thread;
-        stream = &networks[0]->make_lane(list, nullptr)->to(1);
+        stream = &networks[0]->make_stream_set(list, nullptr)->to(1);
     }
     void TearDown() override {
         NetworkTest::TearDown();
@@ -291,7 +292,7 @@ class ServiceTest : public NetworkTest {
     uint64_t last = 0;
 };
 
-TEST_F(ServiceTest, NoneLeavesTheWiresToTheProgramUntilItServesAgain) {
+TEST_F(ServiceTest, NoneLeavesTheChannelsToTheProgramUntilItServesAgain) {
     EXPECT_TRUE(is_served());
     networks[1]->set_service(Service::kNone);
     EXPECT_TRUE(becomes_unserved());
@@ -308,15 +309,15 @@ TEST_F(ServiceTest, NoneLeavesTheWiresToTheProgramUntilItServesAgain) {
 }
 
 // PE 0 falls silent, and PE 1 hears that; nobody who waits for data is bothered.
-TEST_F(ServiceTest, PulsesAreServedInAnyCase) {
+TEST_F(ServiceTest, HeartbeatsAreServedInAnyCase) {
     for (Service kind : {Service::kNone, Service::kSpins}) {
         TearDown();
         may_be_lost = true;
         landings = 0;
-        open(Protocol::kBatch, true);
+        open(Protocol::kAm, true);
         networks[1]->set_service(kind);
         start();
-        os::sleep_ns(1200 * kMs);  // two pulses
+        os::sleep_ns(1200 * kMs);  // two heartbeats
         networks[0]->stop();
         EXPECT_EQ(lost_pe, kNobody);
         EXPECT_TRUE(becomes([] { return lost_pe == 0; })) << "kind " << static_cast<int>(kind);

@@ -1,6 +1,6 @@
 #include "unit/fabric/pair.h"
 
-#include "fabric/card.h"
+#include "fabric/transport/address_blob.h"
 #include "os/asymmetric_fence.h"
 
 #include <algorithm>
@@ -13,11 +13,11 @@ namespace heddle::fabric {
 
 namespace {
 
-Pe* world[2];  // for cards
+Pe* world[2];  // for address blobs
 Pair* current;
 
-size_t card_of(int pe, char* card, char*, size_t) {
-    return world[pe]->card(card);
+size_t address_blob_of(int pe, char* address_blob, char*, size_t) {
+    return world[pe]->address_blob(address_blob);
 }
 
 void lost(int pe, Loss loss, const char* reason) {
@@ -27,7 +27,7 @@ void lost(int pe, Loss loss, const char* reason) {
     abort();
 }
 
-void landed(void*) {}
+void notify(void*) {}
 
 bool poll_current() {
     return current->instead ? current->instead() : current->poll();
@@ -35,46 +35,51 @@ bool poll_current() {
 
 }  // namespace
 
-// What wires and transports call: their owner is a rail of a PE.
+// What channels and transports call: their owner is a rail of a PE.
 struct PairEvents {
     static Pe::Rail& rail_of(void* owner) { return *static_cast<Pe::Rail*>(owner); }
     static void arrived(void* owner, int, const void* bytes, const char* body, size_t body_bytes) {
         Header header;
         memcpy(&header, bytes, sizeof header);
-        rail_of(owner).wire->arrived(header, body, body_bytes);
+        rail_of(owner).channel->arrived(header, body, body_bytes);
     }
     static void announced(void* owner, int, const void* bytes, size_t body_bytes, Arrival* arrival) {
         Header header;
         memcpy(&header, bytes, sizeof header);
-        rail_of(owner).wire->announced(header, body_bytes, arrival);
+        rail_of(owner).channel->announced(header, body_bytes, arrival);
     }
     static void failed(void*, int, int pe, const char* reason) { lost(pe, Loss::kBroken, reason); }
-    static void heard(void* owner, const Header& header, const char* body, size_t bytes) {
-        if (Pulse* pulse = rail_of(owner).pe->pulse)
-            pulse->heard(header, body, bytes);
+    static void on_heartbeat(void* owner, const Header& header, const char* body, size_t bytes) {
+        if (Heartbeat* heartbeat = rail_of(owner).pe->heartbeat)
+            heartbeat->on_heartbeat(header, body, bytes);
     }
-    static Stream* stream_of(void* owner, uint32_t lane, int pe) {
+    static Stream* stream_of(void* owner, uint32_t stream_set, int pe) {
         const Pe::Rail& rail = rail_of(owner);
-        return lane < kLanes && pe == 1 - rail.pe->number_ ? rail.pe->lanes_[lane].find(pe, rail.surroundings.rail)
-                                                           : nullptr;
+        return stream_set < kStreamSets && pe == 1 - rail.pe->number_
+                   ? rail.pe->stream_sets_[stream_set].find(pe, rail.config.rail)
+                   : nullptr;
     }
-    static Delivered* delivered_of(void* owner, uint32_t lane, int) { return &rail_of(owner).pe->delivered_[lane]; }
-    static size_t own_card(void* owner, char* card) { return rail_of(owner).pe->card(card); }
+    static RailWatermarks* watermarks_of(void* owner, uint32_t stream_set, int) {
+        return &rail_of(owner).pe->watermarks_[stream_set];
+    }
+    static size_t own_address_blob(void* owner, char* address_blob) {
+        return rail_of(owner).pe->address_blob(address_blob);
+    }
 };
 
 Pe::Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, int n_rails, Spread spread, bool keeps)
     : number_(number), n_rails_(n_rails), heap_(heap_bytes / sizeof(uint64_t)) {
     world[number] = this;
     for (int rail = 0; rail < n_rails; ++rail) open_rail(rail, heap_bytes, habits, full_bytes, keeps);
-    for (int rail = 0; rail < n_rails && n_rails > 1; ++rail) wires_[rail]->set_rails(wires_);
-    for (uint32_t i = 0; i < kLanes; ++i) {
-        lanes_[i].producer.lane = i;
-        lanes_[i].spread = spread;
-        lanes_[i].n_rails = n_rails;
-        lanes_[i].home_rail = static_cast<int>(i) % n_rails;
-        std::copy_n(wires_, n_rails, lanes_[i].wires);
-        lanes_[i].streams = streams_[i];
-        lanes_[i].rails = rails_to_[i];
+    for (int rail = 0; rail < n_rails && n_rails > 1; ++rail) channels_[rail]->set_rails(channels_);
+    for (uint32_t i = 0; i < kStreamSets; ++i) {
+        stream_sets_[i].producer.stream_set = i;
+        stream_sets_[i].spread = spread;
+        stream_sets_[i].n_rails = n_rails;
+        stream_sets_[i].home_rail = static_cast<int>(i) % n_rails;
+        std::copy_n(channels_, n_rails, stream_sets_[i].channels);
+        stream_sets_[i].streams = streams_[i];
+        stream_sets_[i].rails = rails_to_[i];
     }
 }
 
@@ -83,49 +88,50 @@ void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t f
     rail.pe = this;
     char error[1];
     fake_habits = habits;
-    fake_habits.seed = (habits.seed * kMostRails + static_cast<uint64_t>(number)) * 2 + static_cast<uint64_t>(number_);
+    fake_habits.seed = (habits.seed * kMaxRails + static_cast<uint64_t>(number)) * 2 + static_cast<uint64_t>(number_);
     const Options options = {
-        "", "", 1, kMessageBytes, habits.native ? Protocol::kNative : Protocol::kBatch, {{heap(), heap_bytes}, {}}};
-    Surroundings& surroundings = rail.surroundings;
-    fake_api.open(options, {&rail, PairEvents::arrived, PairEvents::announced, PairEvents::failed},
-                  &surroundings.transport, error, sizeof error);
-    surroundings.api = &fake_api;
-    surroundings.regions.of[0] = {heap(), heap_bytes};
-    surroundings.token = kToken;
-    surroundings.mailbox = &mailbox;
-    surroundings.pe = number_;
-    surroundings.n_pes = 2;
-    surroundings.rail = number;
-    surroundings.n_rails = n_rails_;
-    surroundings.card_of = card_of;
-    surroundings.own_card = PairEvents::own_card;
-    surroundings.lost = lost;
-    surroundings.rail_lost = [](int lost_rail, int from, Loss, const char*) { world[1 - from]->lose(lost_rail); };
-    surroundings.lost_rails = keeps ? &lost_rails : nullptr;
-    surroundings.landed = landed;
-    surroundings.stream_of = PairEvents::stream_of;
-    surroundings.delivered_of = PairEvents::delivered_of;
-    surroundings.owner = &rail;
-    surroundings.heard = PairEvents::heard;
-    surroundings.full_bytes = full_bytes;
-    surroundings.ring = {1 - number_, 1 - number_};
-    surroundings.is_native = habits.native;
-    rail.wire = std::make_unique<Wire>(surroundings, 0);
-    wires_[number] = rail.wire.get();
+        "", "", 1, kMessageBytes, habits.native ? Protocol::kRma : Protocol::kAm, {{heap(), heap_bytes}, {}}};
+    ChannelConfig& config = rail.config;
+    fake_api.open(options, {&rail, PairEvents::arrived, PairEvents::announced, PairEvents::failed}, &config.transport,
+                  error, sizeof error);
+    config.api = &fake_api;
+    config.regions.of[0] = {heap(), heap_bytes};
+    config.token = kToken;
+    config.control_inbox = &control_inbox;
+    config.pe = number_;
+    config.n_pes = 2;
+    config.rail = number;
+    config.n_rails = n_rails_;
+    config.address_blob_of = address_blob_of;
+    config.own_address_blob = PairEvents::own_address_blob;
+    config.lost = lost;
+    config.rail_lost = [](int lost_rail, int from, Loss, const char*) { world[1 - from]->lose(lost_rail); };
+    config.lost_rails = keeps ? &lost_rails : nullptr;
+    config.notify = notify;
+    config.stream_of = PairEvents::stream_of;
+    config.watermarks_of = PairEvents::watermarks_of;
+    config.owner = &rail;
+    config.on_heartbeat = PairEvents::on_heartbeat;
+    config.full_bytes = full_bytes;
+    config.ring = {1 - number_, 1 - number_};
+    config.is_native = habits.native;
+    rail.channel = std::make_unique<Channel>(config, 0);
+    channels_[number] = rail.channel.get();
 }
 
 Pe::~Pe() {
-    for (int rail = 0; rail < n_rails_; ++rail) fake_api.close(rails_[rail].surroundings.transport);
-    for (Lane& lane : lanes_) {
-        for (Stream* stream = lane.used.load(std::memory_order_relaxed); stream;)
-            delete std::exchange(stream, stream->next_of_lane);
-        for (Rails* rails = lane.all_rails; rails;) delete std::exchange(rails, rails->next);
+    for (int rail = 0; rail < n_rails_; ++rail) fake_api.close(rails_[rail].config.transport);
+    for (StreamSet& stream_set : stream_sets_) {
+        for (Stream* stream = stream_set.used.load(std::memory_order_relaxed); stream;)
+            delete std::exchange(stream, stream->next_of_stream_set);
+        for (RailScheduler* rails = stream_set.all_rails; rails;) delete std::exchange(rails, rails->next);
     }
 }
 
-size_t Pe::card(char* card) const {
+size_t Pe::address_blob(char* address_blob) const {
     size_t bytes = 0;
-    for (int rail = 0; rail < n_rails_; ++rail) add_card(fake_api, rails_[rail].surroundings.transport, card, &bytes);
+    for (int rail = 0; rail < n_rails_; ++rail)
+        add_rail_address(fake_api, rails_[rail].config.transport, address_blob, &bytes);
     return bytes;
 }
 
@@ -137,12 +143,12 @@ size_t Pe::sent(MessageKind kind, int rail) {
 void Pe::arrives(Header header, const char* body, size_t bytes) {
     header.token = kToken;
     header.pe = 1 - number_;
-    wire().arrived(header, body, bytes);
+    channel().arrived(header, body, bytes);
 }
 
 bool Pe::poll() {
     bool moved = false;
-    for (int rail = 0; rail < n_rails_; ++rail) moved |= wires_[rail]->poll();
+    for (int rail = 0; rail < n_rails_; ++rail) moved |= channels_[rail]->poll();
     return moved;
 }
 
@@ -154,7 +160,7 @@ bool Pe::is_empty() {
 }
 
 bool Pe::is_quiet(uint32_t number) {
-    return lanes_[number].all([](Stream& stream) { return stream.is_quiet(); });
+    return stream_sets_[number].all([](Stream& stream) { return stream.is_quiet(); });
 }
 
 Pair::Pair(const Habits& habits, size_t heap_bytes, size_t full_bytes, int n_rails, Spread spread, bool keeps) {
@@ -206,12 +212,12 @@ void put_word(Stream& stream, uint64_t offset, uint64_t value) {
 
 void get(Stream& stream, void* to, uint64_t offset, size_t bytes) {
     stream.expect_return("test", to, bytes);
-    publish(stream, record::kMostShort, [&](char* at) { return record::get(at, {offset}, bytes); });
+    publish(stream, record::kMaxShort, [&](char* at) { return record::get(at, {offset}, bytes); });
 }
 
 void fetch_add(Stream& stream, void* to, uint64_t offset, uint64_t operand) {
     stream.expect_return("test", to, sizeof operand);
-    publish(stream, record::kMostShort,
+    publish(stream, record::kMaxShort,
             [&](char* at) { return record::atomic(at, {offset}, HEDDLE_AMO_ADD, operand, 0, sizeof operand, true); });
 }
 

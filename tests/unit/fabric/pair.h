@@ -1,12 +1,13 @@
-// Two PEs in one process, each with a wire on each rail, some lanes and symmetric memory, joined by fake transports.
+// Two PEs in one process, each with a channel on each rail, some stream sets and symmetric memory, joined by fake
+// transports.
 #pragma once
 
-#include "fabric/delivered.h"
-#include "fabric/lane.h"
-#include "fabric/mailbox.h"
-#include "fabric/pulse.h"
-#include "fabric/stream.h"
-#include "fabric/wire.h"
+#include "fabric/endpoint/channel.h"
+#include "fabric/endpoint/control_inbox.h"
+#include "fabric/endpoint/stream.h"
+#include "fabric/endpoint/stream_set.h"
+#include "fabric/liveness/heartbeat.h"
+#include "fabric/multirail/rail_watermarks.h"
 #include "progress/wait_policy.h"
 #include "unit/fabric/fake_transport.h"
 
@@ -18,56 +19,56 @@
 namespace heddle::fabric {
 
 constexpr uint64_t kToken = 0x1234567890abcdef;
-constexpr uint32_t kLanes = 2;
+constexpr uint32_t kStreamSets = 2;
 
 class Pe {
   public:
     Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, int n_rails, Spread spread, bool keeps);
     ~Pe();
 
-    Lane& lane(uint32_t number = 0) { return lanes_[number]; }
-    // The stream of a lane to the other PE that is used next.
-    Stream& to_other(uint32_t number = 0) { return lanes_[number].to(1 - number_); }
-    Producer& producer(uint32_t number) { return lanes_[number].producer; }
+    StreamSet& stream_set(uint32_t number = 0) { return stream_sets_[number]; }
+    // The stream of a stream set to the other PE that is used next.
+    Stream& to_other(uint32_t number = 0) { return stream_sets_[number].to(1 - number_); }
+    Producer& producer(uint32_t number) { return stream_sets_[number].producer; }
     char* heap() { return reinterpret_cast<char*>(heap_.data()); }
     uint64_t& word(size_t index) { return heap_[index]; }
-    Transport& transport(int rail = 0) { return *rails_[rail].surroundings.transport; }
-    Transport::Wire& cable(int rail = 0) { return *transport(rail).wires[0]; }
-    Wire& wire(int rail = 0) { return *wires_[rail]; }
+    Transport& transport(int rail = 0) { return *rails_[rail].config.transport; }
+    Transport::Channel& cable(int rail = 0) { return *transport(rail).channels[0]; }
+    Channel& channel(int rail = 0) { return *channels_[rail]; }
     // How many messages of the kind have been sent so far.
     size_t sent(MessageKind kind, int rail = 0);
     bool poll();
     bool is_empty();
-    size_t card(char* card) const;
-    // All that the lane has sent is complete.
+    size_t address_blob(char* address_blob) const;
+    // All that the stream set has sent is complete.
     bool is_quiet(uint32_t number);
     // This PE has noticed that the rail is lost; it goes on where messages are kept.
     void lose(int rail) { lost_rails.fetch_or(1u << rail); }
     // A message from the other PE, as if it had arrived now.
     void arrives(Header header, const char* body, size_t bytes);
 
-    Mailbox mailbox;
+    ControlInbox control_inbox;
     std::atomic<uint32_t> lost_rails{0};
-    Pulse* pulse = nullptr;  // who hears the pulses that come; the other PE is before and behind
+    Heartbeat* heartbeat = nullptr;  // who hears the heartbeats that come; the other PE is before and behind
 
   private:
     friend struct PairEvents;
     struct Rail {
         Pe* pe = nullptr;
-        Surroundings surroundings;
-        std::unique_ptr<Wire> wire;
+        ChannelConfig config;
+        std::unique_ptr<Channel> channel;
     };
     void open_rail(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, bool keeps);
 
     const int number_;
     const int n_rails_;
     std::vector<uint64_t> heap_;
-    Rail rails_[kMostRails];
-    Wire* wires_[kMostRails] = {};
-    Delivered delivered_[kLanes];  // what the other PE's lanes bring
-    Lane lanes_[kLanes];
-    std::atomic<Stream*> streams_[kLanes][2] = {};
-    std::atomic<Rails*> rails_to_[kLanes][2] = {};
+    Rail rails_[kMaxRails];
+    Channel* channels_[kMaxRails] = {};
+    RailWatermarks watermarks_[kStreamSets];  // what the other PE's stream sets bring
+    StreamSet stream_sets_[kStreamSets];
+    std::atomic<Stream*> streams_[kStreamSets][2] = {};
+    std::atomic<RailScheduler*> rails_to_[kStreamSets][2] = {};
 };
 
 class Pair {
@@ -79,7 +80,7 @@ class Pair {
     Pe& operator[](int number) { return *pes_[number]; }
     // Polls both until nothing moves any more.
     void settle();
-    // Both wires once.
+    // Both channels once.
     bool poll();
     // What waits of this thread do in place of polling both.
     std::function<bool()> instead;
@@ -104,7 +105,7 @@ class Waiting {
 // One record on the stream, written by a function of record.h at the place that it is given.
 template <class Write>
 void publish(Stream& stream, size_t most, Write write) {
-    stream.publish(write(stream.room("test", most)));
+    stream.publish(write(stream.reserve("test", most)));
 }
 void put(Stream& stream, uint64_t offset, const void* from, size_t bytes);
 void put_word(Stream& stream, uint64_t offset, uint64_t value);

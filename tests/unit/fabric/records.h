@@ -1,7 +1,8 @@
-// Records one behind the other, written by the writers of fabric/record.h; for tests and the seeds of the fuzzer.
+// Records one behind the other, written by the writers of fabric/protocol/record.h; for tests and the seeds of the
+// fuzzer.
 #pragma once
 
-#include "fabric/record.h"
+#include "fabric/protocol/record.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -20,27 +21,27 @@ class Records {
         return add(2 * record::kWord, [&](char* at) { return record::put_word(at, to, bits, bytes); });
     }
     Records& large(Address to, size_t bytes) {
-        return add(record::kMostShort, [&](char* at) { return record::large(at, to, bytes); });
+        return add(record::kMaxShort, [&](char* at) { return record::large(at, to, bytes); });
     }
     Records& get(Address from, size_t bytes) {
-        return add(record::kMostShort, [&](char* at) { return record::get(at, from, bytes); });
+        return add(record::kMaxShort, [&](char* at) { return record::get(at, from, bytes); });
     }
     Records& atomic(Address to, heddle_amo_op op, uint64_t operand, uint64_t compare, size_t bytes, bool fetch) {
-        return add(record::kMostShort,
+        return add(record::kMaxShort,
                    [&](char* at) { return record::atomic(at, to, op, operand, compare, bytes, fetch); });
     }
     Records& signal(Address to, uint64_t value, bool adds) {
-        return add(record::kMostShort, [&](char* at) { return record::signal(at, to, value, adds); });
+        return add(record::kMaxShort, [&](char* at) { return record::signal(at, to, value, adds); });
     }
-    Records& letter(uint64_t key, uint32_t from, const std::string& data) {
-        return add(record::letter_bytes(data.size()),
-                   [&](char* at) { return record::letter(at, key, from, data.data(), data.size()); });
+    Records& control(uint64_t key, uint32_t from, const std::string& data) {
+        return add(record::control_bytes(data.size()),
+                   [&](char* at) { return record::control(at, key, from, data.data(), data.size()); });
     }
     Records& order() {
         return add(record::kWord, [](char* at) { return record::order(at); });
     }
     Records& after(unsigned rail, uint64_t position) {
-        return add(record::kMostShort, [&](char* at) { return record::after(at, rail, position); });
+        return add(record::kMaxShort, [&](char* at) { return record::after(at, rail, position); });
     }
     // What no writer writes.
     Records& words(const std::vector<uint64_t>& values) {

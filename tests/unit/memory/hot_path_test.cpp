@@ -28,7 +28,7 @@ constexpr size_t kSceneStep = 1;
 constexpr size_t kSceneStep = 16;
 #endif
 
-constexpr int kMostPes = 4096;
+constexpr int kMaxPes = 4096;
 constexpr uintptr_t kLowest = 0x10000;  // vm.mmap_min_addr
 
 // The words as they are before init: those of the library, not a copy of what they should be.
@@ -78,7 +78,7 @@ struct Mix {
 class HotPathModel : public testing::Test {
   protected:
     void SetUp() override {
-        own_table_ = make_peer_table(kMostPes);
+        own_table_ = make_peer_table(kMaxPes);
         no_table_ = make_peer_table(0);
         ASSERT_NE(own_table_, nullptr);
         ASSERT_NE(no_table_, nullptr);
@@ -92,7 +92,7 @@ class HotPathModel : public testing::Test {
     }
 
     void enter(const Scene& scene, const State& state) {
-        for (int pe = 0; pe < kMostPes; ++pe)
+        for (int pe = 0; pe < kMaxPes; ++pe)
             own_table_[pe] = state.open && pe < scene.layout.n_slots ? entry(scene, pe) : heddle_peer{};
     }
 
@@ -244,7 +244,7 @@ std::vector<int> some_pes(int n_pes, int own) {
 
 TEST_F(HotPathModel, EveryMixOfWordsEveryPlaceEveryAddress) {
     size_t n_scenes = 0;
-    for (const int n_pes : {1, 2, kMostPes})
+    for (const int n_pes : {1, 2, kMaxPes})
         for (const size_t heap : {size_t{0}, bit(22), bit(30), bit(45)})
             for (const size_t data : {size_t{0}, size_t{0x5000}, bit(33)})
                 for (const Scene& scene : scenes({n_pes, heap, data})) {
@@ -254,7 +254,7 @@ TEST_F(HotPathModel, EveryMixOfWordsEveryPlaceEveryAddress) {
                     const std::vector<int> pes = some_pes(n_pes, scene.own);
                     // The life of a PE is a matter of its table, open or not; its names matter below.
                     for (const State& state : {kStates[0], kStates[1], kStates[2]}) {
-                        if (n_pes == kMostPes && n_scenes % 8 != 0)
+                        if (n_pes == kMaxPes && n_scenes % 8 != 0)
                             continue;  // its table takes longest to fill
                         enter(scene, state);
                         check(scene, state, all, pes);
@@ -268,10 +268,10 @@ TEST_F(HotPathModel, EveryMixOfWordsEveryPlaceEveryAddress) {
 }
 
 TEST_F(HotPathModel, EveryStateEveryPeOfALargeJob) {
-    const Layout layout = plan(kMostPes, 4096, 1 << 20, bit(30), bit(23), 4096);
+    const Layout layout = plan(kMaxPes, 4096, 1 << 20, bit(30), bit(23), 4096);
     const Scene fixed = {layout, 3, 0x7f0000000000 - (layout.total_bytes & ~(bit(21) - 1)), 0x404000, bit(23)};
     std::vector<int> pes;
-    for (int pe = -kMostPes - 1; pe <= 2 * kMostPes; ++pe) pes.push_back(pe);
+    for (int pe = -kMaxPes - 1; pe <= 2 * kMaxPes; ++pe) pes.push_back(pe);
     const std::vector<uintptr_t> few = {fixed.data,       fixed.data + 4096,    fixed.heap_of(3) + 8,
                                         fixed.heap_of(4), fixed.data + bit(23), 0};
     for (const State& state : kStates) {

@@ -117,7 +117,7 @@ TEST(Symmetric, TellsHeapDataAndNeither) {
         EXPECT_EQ(address_on(&memory, 1), nullptr);
         EXPECT_EQ(address_on(nullptr, 1), nullptr);
         EXPECT_FALSE(memory.heap.holds(heap + 256));
-        EXPECT_EQ(memory.heap.room(heap + 250), 6u);
+        EXPECT_EQ(memory.heap.bytes_from(heap + 250), 6u);
         char text[512];
         describe_not_symmetric(&memory, text, sizeof text);
         EXPECT_EQ(std::string(text).rfind("is not symmetric: heap is [0x", 0), 0u) << text;

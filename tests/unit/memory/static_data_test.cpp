@@ -23,8 +23,8 @@ char unit_large_zero[3 << 20];
 extern const long unit_const;
 const long unit_const = 23;
 static int unit_static = 5;
-constexpr size_t kMostPageBytes = 65536;
-alignas(kMostPageBytes) char unit_guarded[5 * kMostPageBytes];
+constexpr size_t kMaxPageBytes = 65536;
+alignas(kMaxPageBytes) char unit_guarded[5 * kMaxPageBytes];
 
 namespace heddle::memory {
 namespace {

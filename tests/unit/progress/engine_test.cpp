@@ -19,7 +19,7 @@ class EngineTest : public testing::Test {
 
     std::atomic<uint32_t> threads_{2}, sleepers_{0};
     WaitPolicy policy_;
-    uint64_t cpus_[Engine::kMostCpuWords] = {};
+    uint64_t cpus_[Engine::kMaxCpuWords] = {};
 };
 
 struct Count {
@@ -42,20 +42,20 @@ bool anybody(const Owners&) {
 }
 
 TEST_F(EngineTest, HasAFreeCoreWhereFewerThreadsRunThanThereAreCores) {
-    Engine engine(policy_, Overlap::kAuto, cpus_, Engine::kMostCpuWords);
+    Engine engine(policy_, AsyncCopy::kAuto, cpus_, Engine::kMaxCpuWords);
     EXPECT_FALSE(engine.has_free_core()) << "two threads on two cores";
     sleepers_ = 1;
     EXPECT_TRUE(engine.has_free_core()) << "one of them sleeps";
     sleepers_ = 0;
     threads_ = 1;
     EXPECT_TRUE(engine.has_free_core());
-    EXPECT_FALSE(Engine(policy_, Overlap::kNever, cpus_, Engine::kMostCpuWords).has_free_core());
+    EXPECT_FALSE(Engine(policy_, AsyncCopy::kNever, cpus_, Engine::kMaxCpuWords).has_free_core());
     threads_ = 9;
-    EXPECT_TRUE(Engine(policy_, Overlap::kAlways, cpus_, Engine::kMostCpuWords).has_free_core());
+    EXPECT_TRUE(Engine(policy_, AsyncCopy::kAlways, cpus_, Engine::kMaxCpuWords).has_free_core());
 }
 
 TEST_F(EngineTest, DoesEachSliceOnceAndEndsOnce) {
-    Engine engine(policy_, Overlap::kAlways, cpus_, Engine::kMostCpuWords);
+    Engine engine(policy_, AsyncCopy::kAlways, cpus_, Engine::kMaxCpuWords);
     std::atomic<int> slices{0}, ends{0};
     for (int round = 1; round <= 200; ++round) {
         const Count count = {&slices, &ends, nullptr};
@@ -70,7 +70,7 @@ TEST_F(EngineTest, DoesEachSliceOnceAndEndsOnce) {
 
 // The task of whom a thread waits for is done although the background thread is held up by another one.
 TEST_F(EngineTest, WaitingThreadsHelpWithTheirOwnTasksAlone) {
-    Engine engine(policy_, Overlap::kAlways, cpus_, Engine::kMostCpuWords);
+    Engine engine(policy_, AsyncCopy::kAlways, cpus_, Engine::kMaxCpuWords);
     std::atomic<bool> go{false};
     std::atomic<int> held{0}, done{0}, ends{0};
     const int mine = 0, theirs = 0;
@@ -85,7 +85,7 @@ TEST_F(EngineTest, WaitingThreadsHelpWithTheirOwnTasksAlone) {
 }
 
 TEST_F(EngineTest, SaysNoWhenItIsFull) {
-    Engine engine(policy_, Overlap::kAlways, cpus_, Engine::kMostCpuWords);
+    Engine engine(policy_, AsyncCopy::kAlways, cpus_, Engine::kMaxCpuWords);
     std::atomic<bool> go{false};
     std::atomic<int> slices{0}, ends{0};
     const Count count = {&slices, &ends, &go};
@@ -99,7 +99,7 @@ TEST_F(EngineTest, SaysNoWhenItIsFull) {
 }
 
 TEST_F(EngineTest, TakesWorkFromManyThreadsAndStartsAgainAfterAStop) {
-    Engine engine(policy_, Overlap::kAlways, cpus_, Engine::kMostCpuWords);
+    Engine engine(policy_, AsyncCopy::kAlways, cpus_, Engine::kMaxCpuWords);
     std::atomic<int> slices{0}, ends{0};
     constexpr int kThreads = 4, kRounds = 300;
     for (int life = 1; life <= 2; ++life) {

@@ -35,8 +35,8 @@ bool becomes(Condition condition) {
 
 class LonePe {
   public:
-    LonePe() : engine(policy, Overlap::kAuto, cpus_, Engine::kMostCpuWords) {
-        os::usable_cpus(cpus_, Engine::kMostCpuWords);
+    LonePe() : engine(policy, AsyncCopy::kAuto, cpus_, Engine::kMaxCpuWords) {
+        os::usable_cpus(cpus_, Engine::kMaxCpuWords);
         policy.node_threads = &threads;
         policy.node_sleepers = &sleepers;
         policy.node_cores = policy.own_cores = 1000;
@@ -92,7 +92,7 @@ class LonePe {
     }
 
     static inline thread_local LonePe* mine = nullptr;
-    uint64_t cpus_[Engine::kMostCpuWords] = {};
+    uint64_t cpus_[Engine::kMaxCpuWords] = {};
     std::vector<std::unique_ptr<Sequence>> sequences_;
 };
 

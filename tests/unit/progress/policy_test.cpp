@@ -24,7 +24,7 @@ class PolicyTest : public testing::Test {
             wait_for_event_count("test", event_count, target);
             done.store(target, std::memory_order_release);
         });
-        pe.engine.engage(seldom);
+        pe.engine.request_background(seldom);
     }
     // The background thread carries on, and this thread does nothing for it.
     bool is_done_in_background(uint32_t target) {

@@ -197,7 +197,7 @@ TEST_F(SequenceTest, WhoDrivesSeesWhatAThreadThatWasTurnedAwayCameFor) {
             if (++looks == 2)
                 pe.thread([&] {
                       there = true;
-                      pe.engine.look_again();
+                      pe.engine.wake_waiters();
                       was_turned_away = !pe.engine.drive();
                   }).join();
             return is_there;
@@ -293,7 +293,7 @@ class NothingIsMissed : public SequenceTest, public testing::WithParamInterface<
                 }
                 done.store(i, std::memory_order_release);
             });
-            pe.engine.engage(false);
+            pe.engine.request_background(false);
             if (random() % 4 == 0)
                 sequence.wait("test");
             pause_a_little(random);
@@ -323,7 +323,7 @@ class NothingIsMissed : public SequenceTest, public testing::WithParamInterface<
                 if (!lost)
                     ADD_FAILURE() << "operation " << now + 1 << " waits for ever, seed " << seed;
                 lost = true;
-                pe.engine.look_again();
+                pe.engine.wake_waiters();
             }
         }
     }

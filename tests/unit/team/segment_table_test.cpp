@@ -15,9 +15,9 @@ namespace {
 const Members kOne = {0, 1, 1}, kTwo = {0, 1, 2};
 
 #ifdef __SANITIZE_THREAD__
-constexpr int kMostPes = 256;  // ThreadSanitizer leaves little address space
+constexpr int kMaxPes = 256;  // ThreadSanitizer leaves little address space
 #else
-constexpr int kMostPes = 4096;
+constexpr int kMaxPes = 4096;
 #endif
 
 TEST(TeamSegments, AreUsedUpAndComeBack) {
@@ -52,7 +52,7 @@ TEST(TeamSegments, OfOneMemberAreItsOwn) {
 
 // Each class has as many member slots; what they are for is what the message says.
 TEST(TeamSegments, AreEnoughInEachClass) {
-    for (const int n_pes : {2, 3, 4, 5, 8, 9, 128, kMostPes}) {
+    for (const int n_pes : {2, 3, 4, 5, 8, 9, 128, kMaxPes}) {
         Area area(n_pes);
         const char* const end = reinterpret_cast<const char*>(team_segments.wait_records) + team_segments_bytes(n_pes);
         int from = 2;
@@ -214,7 +214,7 @@ TEST(ActiveSets, FindTheirRoomAgain) {
 
 // Recursive halving by blocks and by strides, of as many PEs as a node can have, and the pairs of all neighbours.
 TEST(ActiveSets, AreEnoughForRecursion) {
-    for (const int n_pes : {128, kMostPes}) {
+    for (const int n_pes : {128, kMaxPes}) {
         Area area(n_pes);
         size_t sets = 0;
         std::set<int> distinct;

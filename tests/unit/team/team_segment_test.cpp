@@ -1,6 +1,6 @@
 // How members of a team segment go through their steps: in every way to meet and at several numbers of PEs nobody
-// leaves a barrier before all have come, what was stored before it is seen behind it, and every inline data and letter
-// is read as it was written, however far the others are ahead or behind.
+// leaves a barrier before all have come, what was stored before it is seen behind it, and every inline data and control
+// message is read as it was written, however far the others are ahead or behind.
 #include "support/pes_as_threads.h"
 #include "unit/team/area.h"
 

@@ -1,0 +1,157 @@
+// What every collective begins with: the team behind the handle, the threads of this PE that take part, and in a
+// checked run the comparison of what the members called with what. One thread per PE and team, or one thread group.
+#pragma once
+
+#include "base/settings.h"
+#include "collective/call_comparison.h"
+#include "collective/thread_group.h"
+#include "memory/symmetric.h"
+#include "team/team.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace heddle::collective {
+
+using base::Call;
+using team::Members;
+using team::MemberState;
+
+// Who takes part: a team, or the PEs of an active set (deprecated).
+struct Group {
+    Group(shmem_team_t of_team) : team(of_team) {}  // NOLINT: a team is a group
+    Group(shmem_team_t of_team, int number, int count) : team(of_team), thread(number), threads(count) {}
+    Group(int from, int log, int count, const long* sync_array)
+        : is_active_set(true), start(from), log_stride(log), size(count), psync(sync_array) {}
+
+    // The same with one thread.
+    Group single_threaded() const {
+        Group group = *this;
+        group.thread = 0;
+        group.threads = 1;
+        return group;
+    }
+
+    shmem_team_t team = SHMEM_TEAM_INVALID;
+    int thread = 0;  // number of the calling one of `threads` in this PE
+    int threads = 1;
+    bool is_active_set = false;
+    int start = 0;
+    int log_stride = 0;
+    int size = 0;
+    const long* psync = nullptr;
+};
+
+// The team or active set of a group; ends the PE when it is none, or lacks this PE.
+team::Team& team_of(const Call& call, const Group& group);
+
+// True when the group's members are on several nodes.
+inline bool spans_nodes(const Call& call, const Group& group) {
+    return memory::symmetric->has_network && team_of(call, group).span;
+}
+
+// One thread of the group runs body(group of one thread), which is a collective, for all of its threads.
+template <class Body>
+int by_one_thread(const Call& call, const Group& group, Body body) {
+    ThreadGroup(call, team_of(call, group).thread_group, group.thread, group.threads).by_one([&] {
+        body(group.single_threaded());
+    });
+    return 0;
+}
+
+// The barrier of a team that spans nodes (collective/internode/internode.h); comparison: they compare their calls, too.
+void internode_barrier(CollectiveCall& coll, CallComparison* comparison = nullptr);
+
+// What is watched at the start and the end of each collective of this PE; a bit each. No bit, no cost but the look.
+constexpr uint8_t kWatchCalls = 1;       // a checked run: the members compare their calls
+constexpr uint8_t kWatchThreads = 2;     // two threads of the PE in collectives of one team are told so
+constexpr uint8_t kWatchOrder = 4;       // ThreadSanitizer is told of it (base/tsan.h)
+extern HEDDLE_PE_LOCAL uint8_t watched;  // written by init
+// Sets it. several_threads: the program has asked for them.
+void watch(bool several_threads);
+
+// One collective operation, from entry to return. Ends the PE when the team or active set is none or lacks this PE, in
+// a checked run when members disagree, and where the program has several threads when two are in one team's.
+class CollectiveCall {
+  public:
+    CollectiveCall(const Call& called, const Group& group, const Shape& shape)
+        : CollectiveCall(called, group, team_of(called, group)) {
+        if (__builtin_expect(is_watched(), 0))
+            begin(shape);
+    }
+    ~CollectiveCall() {
+        if (__builtin_expect(is_watched(), 0))
+            end();
+    }
+    CollectiveCall(const CollectiveCall&) = delete;
+    CollectiveCall& operator=(const CollectiveCall&) = delete;
+
+    const Call& call;
+    team::Team& team;
+    MemberState& state;  // among the members on this node, which are all where the team does not span nodes
+    const ThreadGroup thread_group;
+
+    int size() const { return team.members.size; }
+    int rank() const { return team.rank; }
+    int pe(int of_rank) const { return team.members.pe(of_rank); }
+    // All members meet, with all their threads.
+    void barrier() {
+        thread_group.by_one([&] { team.span ? internode_barrier(*this) : team::barrier(call, state); });
+    }
+    // The same; prepare(), by one thread of each member, fills its inline data or control message before.
+    template <class Prepare>
+    void barrier_with(Prepare prepare) {
+        thread_group.by_one([&] {
+            prepare();
+            team::barrier(call, state);
+        });
+    }
+
+  private:
+    CollectiveCall(const Call& called, const Group& group, team::Team& of_group)
+        : call(called),
+          team(of_group),
+          state(of_group.state),
+          thread_group(called, of_group.thread_group, group.thread, group.threads) {
+        if (of_group.sequence)  // what was posted before comes first
+            of_group.sequence->wait(called.function);
+    }
+    static bool is_watched(uint8_t what = UINT8_MAX) { return (watched & what) != 0; }
+    void begin(const Shape& shape);
+    void end();
+    void take_team();
+    void leave_team();
+};
+
+// A symmetric buffer as this PE reaches it on each member.
+class Buffer {
+  public:
+    // Ends the PE unless [address, address + bytes) is symmetric here; nothing is asked of a buffer of 0 bytes.
+    Buffer(const Call& call, const char* argument, const void* address, size_t bytes)
+        : peers_(memory::symmetric->peers) {
+        const memory::Region& heap = memory::symmetric->heap;
+        if (heap.holds(address) && bytes <= heap.bytes_from(address) && !base::settings.check)
+            offset_ = reinterpret_cast<uintptr_t>(address) - heap.base;
+        else if (bytes != 0)
+            check(call, argument, address, bytes);
+    }
+
+    char* on(int world_pe) const {
+        const heddle_peer& peer = peers_[world_pe];
+        return (in_heap_ ? peer.heap : peer.data) + offset_;
+    }
+
+  private:
+    // The rest: static data, checked runs, and complaints.
+    void check(const Call& call, const char* argument, const void* address, size_t bytes);
+
+    const heddle_peer* peers_;
+    size_t offset_ = 0;
+    bool in_heap_ = true;
+};
+
+// In a checked run: ends the PE when dest and source overlap without being the same.
+void check_in_place(const Call& call, const void* dest, const void* source, size_t bytes);
+
+}  // namespace heddle::collective

@@ -1,0 +1,375 @@
+// Broadcast, collect and alltoall of teams that span nodes (internode.h).
+//
+// The one thread of each member. What leaves long data in place until it has been sent waits for that before it
+// returns.
+#include "collective/internode/internode.h"
+#include "collective/internode/internode_step.h"
+#include "collective/node/copy.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace heddle::collective::internode {
+
+namespace {
+
+// The way of a broadcast from node to node, as seen from one of them: the member that speaks there, which is the root
+// or the leader, hears from one other and tells some.
+struct Route {
+    int parent = -1;
+    std::vector<int> children;
+    size_t piece = 0;  // bytes that travel together
+};
+
+// Nodes are counted from the root's. A binomial tree; or, for what is so long that all nodes have a piece in hand most
+// of the time, a chain, where each node sends everything once.
+Route find_route(const team::Span& span, int root, size_t bytes) {
+    constexpr size_t kPieceBytes = 256 * 1024;
+    const int n_nodes = span.n_nodes, root_node = span.node_of[root];
+    const int state = (span.node - root_node + n_nodes) % n_nodes;
+    const auto speaker = [&](int of) { return of == 0 ? root : span.leader((root_node + of) % n_nodes); };
+    Route route;
+    const bool chain = n_nodes > 2 && bytes / kPieceBytes >= static_cast<size_t>(n_nodes);
+    route.piece = chain ? kPieceBytes : bytes;
+    if (state != 0)
+        route.parent = speaker(chain ? state - 1 : state & (state - 1));
+    if (chain) {
+        if (state + 1 < n_nodes)
+            route.children.push_back(speaker(state + 1));
+        return route;
+    }
+    int reach = 1;  // the lowest bit of place; beyond all nodes for 0
+    while (reach < n_nodes && (state & reach) == 0) reach *= 2;
+    for (reach /= 2; reach > 0; reach /= 2)
+        if (state + reach < n_nodes)
+            route.children.push_back(speaker(state + reach));
+    return route;
+}
+
+}  // namespace
+
+// From node to node along the route, and on each from who has it to the others.
+void broadcast(CollectiveCall& coll, void* dest, const void* source, size_t bytes, int root, bool root_too) {
+    const InternodeStep step(coll);
+    if (bytes == 0)
+        return;
+    const team::Span& span = *coll.team.span;
+    const bool root_here = span.node == span.node_of[root];
+    const int speaker = root_here ? root : leader_here(coll);
+    const char* const from = root_here ? on(coll, root, source) : on(coll, speaker, dest);
+    Route route;
+    if (coll.rank() == speaker) {
+        route = find_route(span, root, bytes);
+        uint32_t round = 0;
+        for (size_t at = 0; at < bytes; at += route.piece, ++round) {
+            if (route.parent >= 0)
+                step.wait_at(route.parent, round);
+            for (const int child : route.children)
+                step.deliver(child, round, static_cast<char*>(dest) + at, from + at, std::min(route.piece, bytes - at));
+        }
+    }
+    node_barrier(coll);
+    if ((root_too || coll.rank() != root) && from != dest)
+        memmove(dest, from, bytes);
+    for (const int child : route.children) step.done(child);
+    node_barrier(coll);
+}
+
+namespace {
+
+// Collecting: the parts of a node that has few bytes go in control messages from leader to leader. Those of the others
+// go straight into the dest of the leaders: long parts from their member, the rest from its leader, who puts them for
+// all.
+constexpr size_t kShortNode = 8 * 1024;
+constexpr size_t kLongPart = 4 * 1024;
+
+// What leaders know of the parts.
+struct Parts {
+    std::vector<size_t> bytes;   // of each member
+    std::vector<size_t> offset;  // of each, and the end
+
+    size_t part(int rank) const { return bytes[static_cast<size_t>(rank)]; }
+    size_t at(int rank) const { return offset[static_cast<size_t>(rank)]; }
+    bool is_long(const team::Span& span, int node) const {
+        size_t sum = 0;
+        for_members(span, node, [&](int rank) { sum += part(rank); });
+        return sum > kShortNode;
+    }
+    // The member itself delivers its part, on a node that is long.
+    bool goes_alone(const team::Span& span, int rank) const {
+        return rank == span.leader(span.node_of[rank]) || part(rank) >= kLongPart;
+    }
+};
+
+// What a member is told of them: how many bytes there are, and where its own go; whether some node, and its own, is
+// long.
+struct Told {
+    size_t total, offset;
+    bool any_long, here_long;
+};
+
+class Collecting {
+  public:
+    Collecting(CollectiveCall& coll, void* dest, const void* source)
+        : coll_(coll),
+          span_(*coll.team.span),
+          step_(coll),
+          dest_(static_cast<char*>(dest)),
+          source_(static_cast<const char*>(source)) {}
+
+    // A leader learns the sizes of all parts, and gets the short ones. here: those of the members on this node; alike:
+    // all others are the same.
+    void learn(const std::vector<size_t>& here, bool comparison) {
+        parts_.bytes.assign(static_cast<size_t>(coll_.size()), here[0]);
+        std::vector<char> mine;
+        if (!comparison)
+            append(mine, here.data(), here.size() * sizeof(size_t));
+        for (size_t i = 0; i < here.size(); ++i)
+            parts_.bytes[static_cast<size_t>(span_.member(span_.node, static_cast<int>(i)))] = here[i];
+        if (!parts_.is_long(span_, span_.node))
+            for_members(span_, span_.node,
+                        [&](int rank) { append(mine, on(coll_, rank, source_), parts_.part(rank)); });
+        std::vector<std::vector<char>> told(static_cast<size_t>(span_.n_nodes));
+        if (!comparison || long_nodes() < span_.n_nodes)
+            told = exchange_between_leaders(coll_, step_, std::move(mine));
+        if (!comparison)
+            read_sizes(told);
+        size_t total = 0;
+        for (const size_t bytes : parts_.bytes) {
+            parts_.offset.push_back(total);
+            total += bytes;
+        }
+        parts_.offset.push_back(total);
+        read_short(told, !comparison);
+    }
+
+    // What a leader tells the members here, in their order.
+    template <class Tell>
+    void publish(Tell publish) const {
+        Told told = {parts_.offset.back(), 0, long_nodes() > 0, parts_.is_long(span_, span_.node)};
+        for_members(span_, span_.node, [&](int rank) {
+            told.offset = parts_.at(rank);
+            publish(told);
+        });
+    }
+
+    // The members of a long node deliver what is theirs to deliver, the leader also short parts of the others; and to
+    // it they copy their own.
+    void deliver(const Told& told, size_t bytes) const {
+        char* const there = on(coll_, leader_here(coll_), dest_) + told.offset;
+        if (bytes != 0 && there != source_)
+            memmove(there, source_, bytes);
+        if (!is_leader(coll_) && bytes < kLongPart)
+            return;
+        for_other_nodes(span_, [&](int node) {
+            const int leader = span_.leader(node);
+            if (is_leader(coll_))
+                for_members(span_, span_.node, [&](int rank) {
+                    if (!parts_.goes_alone(span_, rank))
+                        step_.put(leader, dest_ + parts_.at(rank), on(coll_, rank, source_), parts_.part(rank));
+                });
+            step_.deliver(leader, kDelivered, dest_ + told.offset, source_, bytes);
+        });
+        for_other_nodes(span_, [&](int node) { step_.done(span_.leader(node)); });
+    }
+    // Leaders wait for what is delivered to them.
+    void wait_at() const {
+        for_other_nodes(span_, [&](int node) {
+            if (parts_.is_long(span_, node))
+                for_members(span_, node, [&](int rank) {
+                    if (parts_.goes_alone(span_, rank))
+                        step_.wait_at(rank, kDelivered);
+                });
+        });
+    }
+
+  private:
+    static constexpr uint32_t kDelivered = 1000;  // beyond the rounds of exchange_between_leaders
+
+    int long_nodes() const {
+        int count = 0;
+        for (int node = 0; node < span_.n_nodes; ++node) count += parts_.is_long(span_, node);
+        return count;
+    }
+    void read_sizes(const std::vector<std::vector<char>>& told) {
+        for (int node = 0; node < span_.n_nodes; ++node) {
+            const char* at = told[static_cast<size_t>(node)].data();
+            for_members(span_, node, [&](int rank) {
+                memcpy(&parts_.bytes[static_cast<size_t>(rank)], at, sizeof(size_t));
+                at += sizeof(size_t);
+            });
+        }
+    }
+    void read_short(const std::vector<std::vector<char>>& told, bool behind_sizes) const {
+        for (int node = 0; node < span_.n_nodes; ++node) {
+            if (parts_.is_long(span_, node))
+                continue;
+            const char* at = told[static_cast<size_t>(node)].data();
+            if (behind_sizes)
+                at += static_cast<size_t>(span_.count(node)) * sizeof(size_t);
+            for_members(span_, node, [&](int rank) {
+                if (parts_.part(rank) != 0)
+                    memcpy(dest_ + parts_.at(rank), at, parts_.part(rank));
+                at += parts_.part(rank);
+            });
+        }
+    }
+
+    CollectiveCall& coll_;
+    const team::Span& span_;
+    const InternodeStep step_;
+    char* const dest_;
+    const char* const source_;
+    Parts parts_;
+};
+
+}  // namespace
+
+void collect(CollectiveCall& coll, void* dest, const void* source, size_t bytes, bool comparison) {
+    Collecting collecting(coll, dest, source);
+    if (comparison && bytes == 0)
+        return;
+    team::MemberState& segment = coll.state;
+    const uint32_t sizes = segment.count + 1, published = segment.count + 2;
+    memcpy(team::next_inline_data(segment), &bytes, sizeof bytes);
+    node_barrier(coll);  // the sources are ready
+    if (is_leader(coll)) {
+        std::vector<size_t> here(static_cast<size_t>(segment.size()));
+        for (size_t i = 0; i < here.size(); ++i)
+            memcpy(&here[i], segment.inline_data(static_cast<int>(i), sizes), sizeof here[i]);
+        collecting.learn(here, comparison);
+        // Nobody uses the inline data of the step that comes: all have come to the one before it.
+        int member = 0;
+        collecting.publish(
+            [&](const Told& told) { memcpy(segment.inline_data(member++, published), &told, sizeof told); });
+    }
+    node_barrier(coll);
+    Told told;
+    memcpy(&told, segment.inline_data(segment.rank, published), sizeof told);
+    if (told.any_long) {
+        if (told.here_long)
+            collecting.deliver(told, bytes);
+        if (is_leader(coll))
+            collecting.wait_at();
+        node_barrier(coll);
+    }
+    if (!is_leader(coll) && told.total != 0)
+        memcpy(dest, on(coll, leader_here(coll), dest), told.total);
+    node_barrier(coll);
+}
+
+namespace {
+
+// Blocks of so few bytes go through one member of each node, and one control message or a few for each pair of nodes;
+// longer ones straight from member to member, with a message each, which costs less than the copies.
+constexpr size_t kGatheredBlock = 8192;
+
+class Alltoall {
+  public:
+    Alltoall(CollectiveCall& coll, const Blocks& blocks)
+        : coll_(coll), span_(*coll.team.span), step_(coll), blocks_(blocks) {}
+
+    // A block to the same node's members.
+    void copy_here() const {
+        for_members(span_, span_.node, [&](int rank) {
+            copy_strided(blocks_.to(dest_of(rank), coll_.rank()), blocks_.from(source_of(coll_.rank()), rank),
+                         blocks_.to_step, blocks_.from_step, blocks_.nelems, blocks_.element_bytes);
+        });
+    }
+
+    // What the members of a node have for those of another goes from the one's speaker to the other's. Different
+    // members speak to different nodes.
+    void by_letters() const {
+        for_other_nodes(span_, [&](int node) {
+            if (speaks_to(node))
+                step_.send_all(speaker(node, span_.node), 0, gather_for(node));
+        });
+        copy_here();
+        for_other_nodes(span_, [&](int node) {
+            if (speaks_to(node))
+                scatter_from(node, step_.read_all(speaker(node, span_.node), 0));
+        });
+    }
+
+    // From each member to each.
+    void directly() const {
+        const bool whole = blocks_.from_step == blocks_.element_bytes && blocks_.to_step == blocks_.element_bytes;
+        for_other_members([&](int rank) {
+            const char* const from = blocks_.from(source_of(coll_.rank()), rank);
+            char* const to = blocks_.to(dest_of(coll_.rank()), coll_.rank());
+            if (whole)
+                return step_.deliver(rank, 0, to, from, blocks_.bytes());
+            for (size_t i = 0; i < blocks_.nelems; ++i)
+                step_.put(rank, to + i * blocks_.to_step, from + i * blocks_.from_step, blocks_.element_bytes);
+            step_.send(rank, 0, nullptr, 0);
+        });
+        copy_here();
+        for_other_members([&](int rank) { step_.done(rank); });
+        for_other_members([&](int rank) { step_.wait_at(rank, 0); });
+    }
+
+  private:
+    char* dest_of(int rank) const { return on(coll_, rank, blocks_.dest); }
+    const char* source_of(int rank) const { return on(coll_, rank, blocks_.source); }
+    // The member of a node that speaks to another node.
+    int speaker(int node, int to_node) const { return span_.member(node, to_node % span_.count(node)); }
+    bool speaks_to(int node) const { return speaker(span_.node, node) == coll_.rank(); }
+
+    // Calls visit(rank) for the members on other nodes, this member's neighbour first.
+    template <class Visit>
+    void for_other_members(Visit visit) const {
+        for (int i = 1; i < coll_.size(); ++i) {
+            const int rank = (coll_.rank() + i) % coll_.size();
+            if (span_.node_of[rank] != span_.node)
+                visit(rank);
+        }
+    }
+
+    std::vector<char> gather_for(int node) const {
+        std::vector<char> message(static_cast<size_t>(span_.count(span_.node)) *
+                                  static_cast<size_t>(span_.count(node)) * blocks_.bytes());
+        char* at = message.data();
+        for_members(span_, span_.node, [&](int here) {
+            const char* const source = source_of(here);
+            for_members(span_, node, [&](int there) {
+                copy_strided(at, blocks_.from(source, there), blocks_.element_bytes, blocks_.from_step, blocks_.nelems,
+                             blocks_.element_bytes);
+                at += blocks_.bytes();
+            });
+        });
+        return message;
+    }
+    void scatter_from(int node, const std::vector<char>& message) const {
+        const char* at = message.data();
+        for_members(span_, node, [&](int there) {
+            for_members(span_, span_.node, [&](int here) {
+                copy_strided(blocks_.to(dest_of(here), there), at, blocks_.to_step, blocks_.element_bytes,
+                             blocks_.nelems, blocks_.element_bytes);
+                at += blocks_.bytes();
+            });
+        });
+    }
+
+    CollectiveCall& coll_;
+    const team::Span& span_;
+    const InternodeStep step_;
+    const Blocks& blocks_;
+};
+
+}  // namespace
+
+void alltoall(CollectiveCall& coll, const Blocks& blocks) {
+    const Alltoall step(coll, blocks);
+    if (blocks.bytes() == 0)
+        return;
+    const bool whole = blocks.nelems == 1;
+    if (blocks.bytes() <= kGatheredBlock && !(whole && coll.team.span->n_nodes == coll.size())) {
+        node_barrier(coll);  // the sources are ready
+        step.by_letters();
+    } else {
+        step.directly();
+    }
+    node_barrier(coll);
+}
+
+}  // namespace heddle::collective::internode

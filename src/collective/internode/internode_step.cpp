@@ -1,0 +1,114 @@
+#include "collective/internode/internode_step.h"
+
+#include "fabric/network.h"
+#include "progress/wait_policy.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace heddle::collective {
+
+void InternodeStep::post(int to_rank, uint64_t key, const void* data, size_t bytes) const {
+    operations::remote_control(issue(), coll_.pe(to_rank), key, static_cast<uint32_t>(coll_.rank()), data, bytes);
+}
+
+size_t InternodeStep::take(int from_rank, uint64_t key, void* data, size_t bytes) const {
+    size_t length = 0;
+    const progress::AtStep here(coll_.team.span->word_of(number_));
+    progress::wait_for_stores(coll_.call.function, coll_.team.span, [&] {
+        return fabric::network->control_inbox().take(key, static_cast<uint32_t>(from_rank), data, bytes, &length);
+    });
+    return length;
+}
+
+void InternodeStep::go(int to_rank) const {
+    operations::remote_go(issue(), coll_.pe(to_rank));
+}
+
+void InternodeStep::send(int to_rank, uint32_t round, const void* data, size_t bytes) const {
+    post(to_rank, key(round, 0), data, bytes);
+    go(to_rank);
+}
+
+size_t InternodeStep::read(int from_rank, uint32_t round, void* data, size_t bytes) const {
+    return take(from_rank, key(round, 0), data, bytes);
+}
+
+// A control message that is not full is the last.
+void InternodeStep::send_all(int to_rank, uint32_t round, const std::vector<char>& data) const {
+    for (size_t at = 0, piece = 0; at <= data.size(); at += kMaxLetter, ++piece)
+        post(to_rank, key(round, static_cast<uint32_t>(piece)), data.data() + at,
+             std::min(kMaxLetter, data.size() - at));
+    go(to_rank);
+}
+
+std::vector<char> InternodeStep::read_all(int from_rank, uint32_t round) const {
+    std::vector<char> data;
+    size_t length = kMaxLetter;
+    for (uint32_t piece = 0; length == kMaxLetter; ++piece) {
+        char message[kMaxLetter];
+        length = take(from_rank, key(round, piece), message, sizeof message);
+        data.insert(data.end(), message, message + length);
+    }
+    return data;
+}
+
+void InternodeStep::put(int to_rank, void* dest, const void* source, size_t bytes) const {
+    if (bytes != 0)
+        operations::remote_put(issue(), dest, source, bytes, coll_.pe(to_rank));
+}
+
+void InternodeStep::deliver(int to_rank, uint32_t round, void* dest, const void* source, size_t bytes) const {
+    if (bytes == 0)
+        return send(to_rank, round, nullptr, 0);
+    operations::remote_put_control(issue(), dest, source, bytes, coll_.pe(to_rank), key(round, 0),
+                                   static_cast<uint32_t>(coll_.rank()));
+    go(to_rank);
+}
+
+void InternodeStep::done(int to_rank) const {
+    operations::remote_put_done(issue(), coll_.pe(to_rank));
+}
+
+// Dissemination (as in leaders_barrier) to three at once: what a leader knows goes to those 1, 2 and 3 times as far
+// behind as it knows nodes, and comes from those before.
+std::vector<std::vector<char>> exchange_between_leaders(const CollectiveCall& coll, const InternodeStep& step,
+                                                        std::vector<char> mine) {
+    constexpr int kTold = 3;
+    const team::Span& span = *coll.team.span;
+    const int n_nodes = span.n_nodes;
+    const auto node_behind = [&](int distance) { return (span.node + distance) % n_nodes; };
+    std::vector<std::vector<char>> told(static_cast<size_t>(n_nodes));
+    const auto data_of = [&](int distance) -> std::vector<char>& {
+        return told[static_cast<size_t>(node_behind(distance))];
+    };
+    data_of(0) = std::move(mine);
+    uint32_t round = 0;
+    for (int known = 1; known < n_nodes; known *= kTold + 1, round += kTold) {
+        const auto share = [&](int other) { return std::min(known, n_nodes - other * known); };
+        for (int other = 1; other <= kTold && other * known < n_nodes; ++other) {
+            std::vector<char> letters;
+            for (int i = 0; i < share(other); ++i) {
+                const size_t bytes = data_of(i).size();
+                append(letters, &bytes, sizeof bytes);
+                append(letters, data_of(i).data(), bytes);
+            }
+            step.send_all(span.leader(node_behind(n_nodes - other * known)), round + static_cast<uint32_t>(other),
+                          letters);
+        }
+        for (int other = 1; other <= kTold && other * known < n_nodes; ++other) {
+            const std::vector<char> letters =
+                step.read_all(span.leader(node_behind(other * known)), round + static_cast<uint32_t>(other));
+            const char* at = letters.data();
+            for (int i = 0; i < share(other); ++i) {
+                size_t bytes;
+                memcpy(&bytes, at, sizeof bytes);
+                data_of(other * known + i).assign(at + sizeof bytes, at + sizeof bytes + bytes);
+                at += sizeof bytes + bytes;
+            }
+        }
+    }
+    return told;
+}
+
+}  // namespace heddle::collective

@@ -1,3 +1,0 @@
-// The kernels for CPUs with AVX2; flags: src/CMakeLists.txt.
-#define HEDDLE_VECTOR_UNIT kAvx2Kernels
-#include "collective/kernels_body.h"

@@ -1,0 +1,211 @@
+// Channel: one of a PE's ways to the network, with all that comes and goes on it. Whoever polls takes its lock for the
+// moment, and does what there is to do for all: send what streams have to send, let the transport move bytes, apply
+// what has arrived, acknowledge. Nobody ever waits for the lock: who does not get it leaves the work to its holder.
+//
+// Threads: any may poll, and ask for a stream to be sent; the rest runs under the lock.
+#pragma once
+
+#include "base/tsan.h"
+#include "fabric/endpoint/control_inbox.h"
+#include "fabric/endpoint/inbound.h"
+#include "fabric/endpoint/stream.h"
+#include "fabric/multirail/retransmit_queue.h"
+#include "fabric/protocol/message.h"
+#include "fabric/transport/transport.h"
+#include "progress/wait_policy.h"
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace heddle::fabric {
+
+// The first PEs of the nodes stand in a ring (fabric/liveness/heartbeat.h): a PE's neighbours; -1: it has none.
+struct Ring {
+    int before = -1;
+    int behind = -1;
+};
+
+// Why a PE is lost.
+enum class Loss {
+    kBroken,  // its connection, which is what the end of a process comes to
+    kSilent,  // nothing has come for the time that is allowed
+    kLeft,    // likewise, and before that it has said that it left: it waits for nobody but the end
+};
+
+// What the channels of a PE have in common.
+struct ChannelConfig {
+    const TransportApi* api = nullptr;
+    Transport* transport = nullptr;
+    Regions regions;  // of this PE
+    uint64_t token = 0;
+    ControlInbox* control_inbox = nullptr;
+    int pe = 0;
+    int n_pes = 0;
+    // The address blob of a PE, for the first message to it: its size, or 0 with a message. May block for a while.
+    size_t (*address_blob_of)(int pe, char* address_blob, char* error, size_t error_bytes) = nullptr;
+    // A PE does not answer any more; or not on that rail, of several. They return only when this one needs no answer.
+    void (*lost)(int pe, Loss loss, const char* reason) = nullptr;
+    void (*rail_lost)(int rail, int pe, Loss loss, const char* reason) = nullptr;
+    // Something has moved that a thread may wait for.
+    void (*notify)(void* waiting) = nullptr;
+    // Called behind a poll that moved something, without the channel's lock: what waits may go on. May be null.
+    void (*run_ready)(void* waiting) = nullptr;
+    void* waiting = nullptr;
+    const progress::WaitPolicy* policy = nullptr;  // of the threads that wait
+    Ring ring;
+    bool is_native = false;             // some PEs may be put to and got from directly
+    size_t full_bytes = kMessageBytes;  // so much is a full message; 1: every record goes by itself
+    int rail = 0;                       // of the channels
+    int n_rails = 1;
+    // Of this node, a bit for each rail that is not to be used any more. Null: the job ends when one is lost.
+    std::atomic<uint32_t>* lost_rails = nullptr;
+    // The stream of one of this PE's stream sets to pe, or null. Set by the network.
+    Stream* (*stream_of)(void* owner, uint32_t stream_set, int pe) = nullptr;
+    // How far that stream set's streams of pe have come; null where there is one rail. Set by the network.
+    RailWatermarks* (*watermarks_of)(void* owner, uint32_t stream_set, int pe) = nullptr;
+    // This PE's address blob: its size. Set by the network.
+    size_t (*own_address_blob)(void* owner, char* address_blob) = nullptr;
+    // A kHeartbeat has come. Set by the network.
+    void (*on_heartbeat)(void* owner, const Header& header, const char* body, size_t bytes) = nullptr;
+    void* owner = nullptr;
+};
+
+class Channel {
+  public:
+    Channel(const ChannelConfig& config, int number);
+    ~Channel();
+    Channel(const Channel&) = delete;
+    Channel& operator=(const Channel&) = delete;
+    // Of the same number on all rails, this one, too; before anything is sent.
+    void set_rails(Channel* const* channels) { rails_ = channels; }
+
+    // --- Any thread.
+
+    // stream has something to send: it is looked at before the lock is next given up.
+    void send(Stream* stream) {
+        queue(stream);
+        poll();
+    }
+    void queue(Stream* stream);
+    // Does what there is to do, unless another thread does. True when anything was moved.
+    bool poll();
+    // Polls until ready() holds.
+    template <class Ready>
+    void wait(const char* function, const void* line, Ready ready) {
+        progress::wait_for_stores(function, line, ready);
+    }
+    // A message without a stream, unless another thread polls. The body stays as it is for ever.
+    void send_single(int pe, Header header, const char* body, size_t bytes);
+    // For a thread that is about to sleep on the transport's descriptor: true when nothing is left to do.
+    bool arm();
+    int number() const { return number_; }
+    // An acknowledgement is held back.
+    bool ack_pending() const { return ack_pending_.load(std::memory_order_relaxed); }
+
+    // --- Under the lock.
+
+    // Fills the header's rest, and sends; `large`: as the transport has it.
+    void send_message(int pe, Header header, const char* body, size_t bytes, bool large, Done done, void* argument);
+    const ChannelConfig& config() const { return config_; }
+    const Regions& regions() const { return config_.regions; }
+    // inbound has something to acknowledge, or to go on with.
+    void queue(Inbound* inbound);
+    // inbound's acknowledgement goes along with the next records to its PE, or alone with the next poll: who reads a
+    // control message often answers it at once.
+    void delay_ack(Inbound* inbound);
+    // inbound waits for streams on other rails, until they wake this channel.
+    void wait_for_others(Inbound* inbound);
+    // What waits on that rail may go on: before the poll under way has ended.
+    void wake(int rail) { rails_[rail]->woken_.store(true, std::memory_order_seq_cst); }  // pairs with work
+    // Whether messages are kept until the other PE has them.
+    bool retransmits() const { return config_.lost_rails && rails_; }
+    bool is_lost() const { return retransmits() && (lost_rails() >> config_.rail & 1) != 0; }
+    // What pe has announced.
+    void receive(int pe, Arrival* arrival, char* to, size_t bytes, Done done, void* argument);
+    void refuse(Arrival* arrival);
+    // As the transport has them.
+    bool is_native(int pe);
+    void put(int pe, Address to, const char* from, size_t bytes, Done done, void* argument);
+    void get(int pe, Address from, char* to, size_t bytes, Done done, void* argument);
+    [[noreturn]] void protocol_error(int pe, const char* what) const;
+
+    // --- The transport's events.
+
+    void arrived(const Header& header, const char* body, size_t bytes);
+    void announced(const Header& header, size_t bytes, Arrival* arrival);
+
+  private:
+    struct Peer {
+        Endpoint* endpoint = nullptr;
+        RetransmitQueue* retransmit_queue = nullptr;  // where messages are kept
+        char* address_blob = nullptr;                 // that it has told; null: it has not
+        size_t address_blob_bytes = 0;
+        Inbound* inbounds = nullptr;  // its streams to this PE
+    };
+
+    bool try_lock() {
+        if (locked_.exchange(true, std::memory_order_seq_cst))  // pairs with unlock
+            return false;
+        tsan::look_away();
+        return true;
+    }
+    void unlock() {
+        tsan::look_back();
+        locked_.store(false, std::memory_order_seq_cst);  // and with queue: either side sees the other
+    }
+    bool poll_alone();
+    bool poll_woken();
+    bool work();
+    bool progress_woken();
+    uint32_t lost_rails() const { return config_.lost_rails->load(std::memory_order_relaxed); }
+    RetransmitQueue& retransmit_queue_of(int pe);
+    void transmit(int pe, const Unacked& message);
+    void reroute(int pe, const Unacked& message);
+    bool retransmit();
+    void send_rerouted();
+    void take_rerouted();
+    bool is_new(const Header& header, const char* body, size_t bytes);
+    void dispatch(const Header& header, const char* body, size_t bytes);
+    bool send_queued();
+    bool progress_queued();
+    bool send_delayed_acks();
+    void piggyback_ack(int pe, Header* header);
+    Endpoint* endpoint_of(int pe);
+    Inbound& inbound_of(int pe, uint32_t stream_set);
+    bool is_known(const Header& header) const;
+    Stream* stream_of(const Header& header, uint32_t stream_set) const;
+    void acknowledged(const Header& header, uint32_t stream_set, uint64_t position) const;
+
+    const ChannelConfig& config_;
+    const int number_;
+    Peer* peers_;  // of all PEs: zeroes until one is used
+    alignas(128) std::atomic<bool> locked_{false};
+    alignas(128) std::atomic<Stream*> to_send_{nullptr};  // a stack
+    std::atomic<bool> woken_{false};
+    std::vector<std::unique_ptr<RetransmitQueue>> retransmit_queues_;
+    uint32_t lost_seen_ = 0;  // of lost_rails, when what is kept was last sent again
+    // What other channels of this PE, whose rails are lost, send on this one; and what has come for this one on theirs.
+    struct Rerouted {
+        int pe;
+        Header header;
+        std::vector<char> body;
+    };
+    struct Misdelivered {
+        Header header;
+        std::vector<char> body;
+    };
+    std::mutex rerouted_lock_;
+    std::vector<std::unique_ptr<Rerouted>> rerouted_;
+    std::vector<Misdelivered> misdelivered_;
+    Channel* const* rails_ = nullptr;  // null: there is one
+    Inbound* ready_ = nullptr;
+    Inbound* to_progress_ = nullptr;
+    Inbound* to_ack_ = nullptr;
+    std::atomic<bool> ack_pending_{false};
+    bool refused_ = false;  // a message of a stranger has been complained about
+};
+
+}  // namespace heddle::fabric

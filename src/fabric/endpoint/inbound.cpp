@@ -1,0 +1,230 @@
+#include "fabric/endpoint/inbound.h"
+
+#include "fabric/endpoint/channel.h"
+#include "fabric/endpoint/stream.h"
+
+#include <heddle/hot_path.h>
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+namespace heddle::fabric {
+
+namespace {
+
+constexpr size_t kReplyBytes = kMessageBytes;  // gathered before a reply leaves
+// A message leaves below the window's end, and all of it was in the ring: what is kept here has a bound.
+constexpr uint64_t kFurthestAhead = kWindow + kMaxRing;
+
+// What a load by a neighbour would give: single values untorn.
+void fetch(char* to, const char* from, size_t bytes) {
+    if (bytes == 8 && reinterpret_cast<uintptr_t>(from) % 8 == 0)
+        return heddle_load(to, from, 8);
+    if (bytes == 4 && reinterpret_cast<uintptr_t>(from) % 4 == 0)
+        return heddle_load(to, from, 4);
+    if (bytes == 2 && reinterpret_cast<uintptr_t>(from) % 2 == 0)
+        return heddle_load(to, from, 2);
+    memcpy(to, from, bytes);
+}
+
+}  // namespace
+
+// The transport is closed: nothing comes for what is not complete.
+Inbound::~Inbound() {
+    for (Large* large : larges_) delete large;
+    free(replies_data_);
+}
+
+uint64_t Inbound::complete() const {
+    uint64_t position = applied_;
+    for (const Large* large : larges_)
+        if (large->to)  // those announced ahead of their record lie beyond applied_
+            position = std::min(position, large->position);
+    return position;
+}
+
+void Inbound::on_records(uint64_t position, const char* records, size_t bytes) {
+    if (position < applied_ || position % record::kWord != 0 || bytes == 0)
+        channel_.protocol_error(pe_, "records that have been sent before");
+    if (position - applied_ > kFurthestAhead)
+        channel_.protocol_error(pe_, "records further ahead than its window lets it send");
+    if (position == applied_ && held_.empty())
+        take_records(position, records, bytes);
+    else
+        held_.push_back({position, {records, records + bytes}});
+    apply_held();
+    channel_.queue(this);
+}
+
+// Applies records that begin at applied_; what has to wait is held.
+void Inbound::take_records(uint64_t position, const char* records, size_t bytes) {
+    base_ = position;
+    applied_ = position;
+    delivered_control_ = false;
+    const Applied applied = apply(records, bytes, channel_.regions(), *this);
+    if (applied.wrong)
+        channel_.protocol_error(pe_, applied.wrong);
+    applied_ = position + applied.bytes;
+    if (applied.bytes < bytes)
+        held_.insert(held_.begin(), {applied_, {records + applied.bytes, records + bytes}});
+    send_replies();
+}
+
+// Applies what was held and need not be any longer.
+void Inbound::apply_held() {
+    for (;;) {
+        const auto found =
+            std::find_if(held_.begin(), held_.end(), [&](const Held& one) { return one.position == applied_; });
+        if (found == held_.end())
+            return;
+        const Held held = std::move(*found);
+        held_.erase(found);
+        take_records(held.position, held.records.data(), held.records.size());
+        if (applied_ == held.position)
+            return;  // it waits for what is not complete
+    }
+}
+
+void Inbound::reply(const char* data, size_t bytes) {
+    if (bytes >= kLargeBytes) {
+        send_replies();
+        channel_.send_message(pe_,
+                              {.position = replies_++, .kind = MessageKind::kLargeReply, .stream_set = stream_set_},
+                              data, bytes, true, nullptr, nullptr);
+        return;
+    }
+    const size_t padded = record::padded(bytes);
+    if (replies_data_ && replies_bytes_ + padded > kReplyBytes)
+        send_replies();
+    if (!replies_data_)
+        replies_data_ = static_cast<char*>(malloc(kReplyBytes));
+    if (!replies_data_)
+        channel_.protocol_error(pe_, "no memory for a reply");
+    fetch(replies_data_ + replies_bytes_, data, bytes);
+    memset(replies_data_ + replies_bytes_ + bytes, 0, padded - bytes);
+    replies_bytes_ += padded;
+    ++replies_count_;
+}
+
+void Inbound::send_replies() {
+    if (replies_count_ == 0)
+        return;
+    char* const data = replies_data_;
+    acked_ = complete();
+    channel_.send_message(pe_,
+                          {.position = replies_,
+                           .count = replies_count_,
+                           .kind = MessageKind::kReply,
+                           .stream_set = stream_set_,
+                           .complete = acked_},
+                          data, replies_bytes_, false, on_reply_sent, data);
+    replies_ += replies_count_;
+    replies_data_ = nullptr;
+    replies_bytes_ = 0;
+    replies_count_ = 0;
+}
+
+void Inbound::on_reply_sent(void* data) {
+    free(data);
+}
+
+// --- Large data: its record tells where it goes, its announcement that it is there to be fetched. Either may be first.
+
+Inbound::Large& Inbound::large_at(uint64_t position) {
+    for (Large* large : larges_)
+        if (large->position == position)
+            return *large;
+    auto* large = new Large{this, position, nullptr, 0, nullptr, nullptr, {}};
+    larges_.push_back(large);
+    return *large;
+}
+
+void Inbound::expect_large(size_t at, char* to, size_t bytes) {
+    Large& large = large_at(base_ + at);
+    if ((large.arrival || large.body) && large.bytes != bytes)
+        channel_.protocol_error(pe_, "large data of another size than its record says");
+    large.to = to;
+    large.bytes = bytes;
+    start(large);
+}
+
+Inbound::Large& Inbound::announced(uint64_t position, size_t bytes) {
+    if (position > applied_ && position - applied_ > kFurthestAhead)
+        channel_.protocol_error(pe_, "large data further ahead than its window lets it send");
+    Large& large = large_at(position);
+    if (large.arrival || large.body || (large.to && large.bytes != bytes) || (!large.to && position < applied_))
+        channel_.protocol_error(pe_, "large data that no record asked for");
+    large.bytes = bytes;
+    return large;
+}
+
+void Inbound::on_large(uint64_t position, size_t bytes, Arrival* arrival) {
+    Large& large = announced(position, bytes);
+    large.arrival = arrival;
+    start(large);
+}
+
+void Inbound::on_large(uint64_t position, size_t bytes, const char* body) {
+    Large& large = announced(position, bytes);
+    if (!large.to) {
+        large.copy.assign(body, body + bytes);
+        body = large.copy.data();
+    }
+    large.body = body;
+    start(large);
+}
+
+void Inbound::start(Large& large) {
+    if (!large.to || (!large.arrival && !large.body))
+        return;
+    if (large.arrival)
+        return channel_.receive(pe_, large.arrival, large.to, large.bytes, on_large_done, &large);
+    memcpy(large.to, large.body, large.bytes);
+    on_large_done(&large);
+}
+
+void Inbound::on_large_done(void* argument) {
+    auto* large = static_cast<Large*>(argument);
+    Inbound& inbound = *large->inbound;
+    std::erase(inbound.larges_, large);
+    delete large;
+    inbound.channel_.queue(&inbound);
+}
+
+void Inbound::control(uint64_t key, uint32_t from, const char* data, size_t bytes) {
+    delivered_control_ = true;
+    channel_.config().control_inbox->deliver(key, from, data, bytes);
+}
+
+bool Inbound::is_complete(size_t at) {
+    return std::none_of(larges_.begin(), larges_.end(),
+                        [&](const Large* large) { return large->to && large->position < base_ + at; });
+}
+
+bool Inbound::is_after(unsigned rail, uint64_t position) {
+    const int mine = channel_.config().rail, other = static_cast<int>(rail);
+    if (!watermarks_ || other == mine || other >= channel_.config().n_rails)
+        channel_.protocol_error(pe_, "records that wait for a rail that is none");
+    if (watermarks_->is_complete(mine, other, position))
+        return true;
+    channel_.wait_for_others(this);
+    return false;
+}
+
+void Inbound::progress() {
+    apply_held();
+    if (watermarks_)
+        watermarks_->advance(channel_.config().rail, complete(), [&](int rail) { channel_.wake(rail); });
+    if (delivered_control_)
+        channel_.delay_ack(this);
+    else
+        send_ack();
+}
+
+void Inbound::send_ack() {
+    if (complete() != acked_)
+        channel_.send_message(pe_, {.position = ack_position(), .kind = MessageKind::kAck, .stream_set = stream_set_},
+                              nullptr, 0, false, nullptr, nullptr);
+}
+
+}  // namespace heddle::fabric

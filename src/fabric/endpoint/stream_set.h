@@ -1,0 +1,65 @@
+// Stream set: what one thread sends through one context: a stream to each PE that it has sent to, on each rail that it
+// uses. Its use needs no lock and no locked instruction; threads meet below, on the channel, once per message and not
+// per operation.
+//
+// Threads: streams are used by the stream set's thread alone (PRIVATE and SERIALIZED contexts have one stream set, used
+// by one thread at a time); their state is read by any.
+#pragma once
+
+#include "fabric/endpoint/stream.h"
+#include "fabric/multirail/rail_scheduler.h"
+#include "sync/pool.h"
+
+#include <atomic>
+
+namespace heddle::fabric {
+
+struct alignas(128) StreamSet {
+    sync::PoolLink link;
+    Producer producer;
+    Spread spread = Spread::kOneRail;
+    int n_rails = 1;
+    int home_rail = 0;                             // where it begins
+    Channel* channels[kMaxRails] = {};             // one a rail
+    std::atomic<Stream*>* streams = nullptr;       // of all PEs, those in use: zeroes until one is used
+    std::atomic<RailScheduler*>* rails = nullptr;  // of all PEs, likewise, where there are several rails
+    std::atomic<Stream*> used{nullptr};            // a list of those that there are
+    RailScheduler* all_rails = nullptr;            // likewise
+    StreamSet* next = nullptr;                     // of the same context
+
+    // The stream to pe, made on first use.
+    Stream& to(int pe) {
+        Stream* const stream = streams[pe].load(std::memory_order_relaxed);
+        return __builtin_expect(stream != nullptr, 1) ? *stream : open(pe);
+    }
+    // The stream to pe on that rail; null: there is none. Any thread.
+    Stream* find(int pe, int rail) const;
+
+    // What is sent behind it to pe comes behind what was sent before, whatever rails it takes.
+    void order(const char* function, int pe);
+    // The same for all PEs.
+    void order_all(const char* function);
+
+    // Calls visit for every stream, as long as it returns true; false when one did not. Any thread.
+    template <class Visit>
+    bool all(Visit visit) const {
+        for (Stream* stream = used.load(std::memory_order_acquire); stream; stream = stream->next_of_stream_set)
+            if (!visit(*stream))
+                return false;
+        return true;
+    }
+    // Calls visit for every stream to pe. Any thread.
+    template <class Visit>
+    void all_to(int pe, Visit visit) const {
+        for (int rail = 0; rail < n_rails; ++rail)
+            if (Stream* const stream = find(pe, rail))
+                visit(*stream);
+    }
+
+    Stream& add_stream(int rail, int pe);
+
+  private:
+    Stream& open(int pe);
+};
+
+}  // namespace heddle::fabric

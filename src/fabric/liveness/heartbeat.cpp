@@ -1,0 +1,115 @@
+#include "fabric/liveness/heartbeat.h"
+
+#include "os/clock.h"
+
+#include <unistd.h>
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+namespace heddle::fabric {
+
+namespace {
+constexpr uint64_t kMillisecondNs = 1000000;
+}
+
+Heartbeat::Heartbeat(Channel& channel, uint64_t heartbeat_timeout_ns)
+    : channel_(channel), timeout_ns_(heartbeat_timeout_ns) {
+    gethostname(own_name_, sizeof own_name_ - 1);
+}
+
+void Heartbeat::tick(uint64_t now_ns) {
+    const bool was_away = now_ns - now_ns_ > timeout_ns_ / 2;
+    now_ns_ = now_ns;
+    const std::atomic<uint32_t>* const lost = channel_.config().lost_rails;
+    const bool has_news = lost && lost->load(std::memory_order_relaxed) != announced_rails_;
+    if (sent_ns_ == 0 || now_ns - sent_ns_ >= kPeriodNs || has_news) {
+        sent_ns_ = now_ns;
+        notify_neighbour(0);
+    }
+    channel_.poll();  // comes to heard
+    if (was_away && heard_ns_ != 0)
+        heard_ns_ = now_ns;
+}
+
+bool Heartbeat::is_silent() const {
+    return heard_ns_ != 0 && timeout_ns_ != 0 && now_ns_ - heard_ns_ >= std::max(timeout_ns_, allowed_ns_);
+}
+
+void Heartbeat::describe_silence(char (&reason)[kMaxReason]) const {
+    snprintf(reason, sizeof reason, "its host %s has been silent for %.1f s", name_,
+             static_cast<double>(now_ns_ - heard_ns_) * 1e-9);
+}
+
+void Heartbeat::lose_neighbour() {
+    char reason[kMaxReason];
+    describe_silence(reason);
+    lose(channel_.config().ring.behind, has_left_ ? Loss::kLeft : Loss::kSilent, reason);
+}
+
+void Heartbeat::leave() {
+    if (!is_leaving_)
+        notify_neighbour(kHasLeft | (static_cast<uint64_t>(channel_.config().pe) + 1));
+    is_leaving_ = true;
+    channel_.poll();
+}
+
+void Heartbeat::on_heartbeat(const Header& header, const char* body, size_t bytes) {
+    const uint64_t position = header.position & ~kHasLeft;
+    const bool has_left = position != header.position;
+    if (position > static_cast<uint64_t>(channel_.config().n_pes) || bytes >= kMaxName)
+        channel_.protocol_error(header.pe, "a pulse that is none");
+    const bool is_own = has_left && position == static_cast<uint64_t>(header.pe) + 1;
+    if (position != 0 && !is_own && !is_leaving_) {
+        char reason[128];
+        snprintf(reason, sizeof reason, "as PE %d has noticed", header.pe);
+        lose(static_cast<int>(position - 1), has_left ? Loss::kLeft : Loss::kSilent, reason);
+    }
+    learn(header);
+    if (header.pe != channel_.config().ring.behind)
+        return;
+    has_left_ |= is_own;
+    heard_ns_ = now_ns_;
+    allowed_ns_ = header.count * kMillisecondNs;
+    memcpy(name_, body, bytes);
+    name_[bytes] = 0;
+}
+
+void Heartbeat::learn(const Header& header) {
+    const ChannelConfig& config = channel_.config();
+    if (header.complete >> config.n_rails != 0)
+        channel_.protocol_error(header.pe, "a pulse that is none");
+    if (!config.lost_rails)
+        return;
+    for (int rail = 0; rail < config.n_rails; ++rail)
+        if ((header.complete & ~config.lost_rails->load(std::memory_order_relaxed)) >> rail & 1)
+            config.rail_lost(rail, header.pe, Loss::kSilent, "as it has noticed");
+}
+
+// lost_pe: as the position of a kHeartbeat.
+void Heartbeat::notify_neighbour(uint64_t lost_pe) {
+    const std::atomic<uint32_t>* const lost = channel_.config().lost_rails;
+    announced_rails_ = lost ? lost->load(std::memory_order_relaxed) : 0;
+    channel_.send_single(channel_.config().ring.before,
+                         {.position = lost_pe,
+                          .count = static_cast<uint32_t>(timeout_ns_ / kMillisecondNs),
+                          .kind = MessageKind::kHeartbeat,
+                          .complete = announced_rails_},
+                         own_name_, strlen(own_name_));
+}
+
+// Passed on first: the rest of the ring listens to others.
+void Heartbeat::lose(int pe, Loss loss, const char* reason) {
+    if (losing_)
+        return;
+    losing_ = true;
+    constexpr int kRounds = 100;
+    notify_neighbour((loss == Loss::kLeft ? kHasLeft : 0) | (static_cast<uint64_t>(pe) + 1));
+    for (int round = 0; round < kRounds; ++round) {  // until it has left
+        channel_.poll();
+        os::sleep_ns(kMillisecondNs);
+    }
+    channel_.config().lost(pe, loss, reason);
+}
+
+}  // namespace heddle::fabric

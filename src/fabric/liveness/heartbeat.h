@@ -1,0 +1,69 @@
+// Heartbeat: how the nodes of a job notice that one of them is gone without a word: cut off, or without power. The
+// first PEs of the nodes stand in a ring; each sends a few bytes to the one before it twice a second, and listens to
+// the one behind it. Who has heard of its neighbour before, and then nothing for the time that is allowed, says so to
+// the one before it, which passes it on, and loses it.
+//
+// It has a channel of its own, so that no queue of data holds it up. A PE that was stopped itself (a debugger, a
+// machine that sleeps) starts to count anew. Where there are several rails each has a heartbeat; who is silent on all
+// of them is gone, and who is silent on some has lost these (Network::beat). Heartbeats also tell which rails are lost,
+// at once when there is one more. A PE that leaves says so, and is silent from then on: who has not left by the time
+// that is allowed never will.
+//
+// The service thread alone.
+#pragma once
+
+#include "fabric/endpoint/channel.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace heddle::fabric {
+
+class Heartbeat {
+  public:
+    static constexpr uint64_t kPeriodNs = 500000000;
+
+    // Of a PE with neighbours in the ring. heartbeat_timeout_ns: how long this one asks to be let silent, and the least
+    // that it allows the one behind; 0: it allows for ever.
+    Heartbeat(Channel& channel, uint64_t heartbeat_timeout_ns);
+
+    // Nothing has been heard yet.
+    void begin() {
+        heard_ns_ = 0;
+        is_leaving_ = has_left_ = false;
+    }
+    // Sends what is due, and listens. To be called every kPeriodNs at least.
+    void tick(uint64_t now_ns);
+    // As of the last beat: the neighbour has been heard before, and not for the time that is allowed; or a short while
+    // ago.
+    bool is_silent() const;
+    bool is_heard() const { return heard_ns_ != 0 && now_ns_ - heard_ns_ < 2 * kPeriodNs; }
+    static constexpr size_t kMaxReason = 128;
+    void describe_silence(char (&reason)[kMaxReason]) const;
+    void lose_neighbour();
+    // Says once that this PE leaves, and sees to it that it is sent: in place of beat, as often.
+    void leave();
+    void on_heartbeat(const Header& header, const char* body, size_t bytes);
+
+  private:
+    static constexpr size_t kMaxName = 64;
+
+    void notify_neighbour(uint64_t lost_pe);
+    void learn(const Header& header);
+    void lose(int pe, Loss loss, const char* reason);
+
+    Channel& channel_;
+    const uint64_t timeout_ns_;
+    uint64_t now_ns_ = 0;  // of the last beat
+    uint64_t sent_ns_ = 0;
+    uint64_t heard_ns_ = 0;    // 0: not yet
+    uint64_t allowed_ns_ = 0;  // as the neighbour asked
+    bool losing_ = false;
+    bool is_leaving_ = false;
+    bool has_left_ = false;         // the neighbour
+    uint32_t announced_rails_ = 0;  // lost ones, that the neighbour has been told of
+    char own_name_[kMaxName] = {};  // of this host
+    char name_[kMaxName] = {};      // of the neighbour's
+};
+
+}  // namespace heddle::fabric

@@ -1,0 +1,42 @@
+// RailWatermarks: how far the streams of one stream set of another PE, one on each rail, are complete here, so that one
+// of them can wait for the others (kAfter). A stream belongs to its channel's lock; they meet in these words alone.
+//
+// Either who waits sees how far the other is, or who advances sees that it is waited for: each stores its word first
+// and then loads the other's, all seq_cst.
+#pragma once
+
+#include "fabric/multirail/rail_scheduler.h"
+
+#include <atomic>
+#include <cstdint>
+
+namespace heddle::fabric {
+
+class RailWatermarks {
+  public:
+    // The stream on `rail` is complete up to there; wake(other) for each that may go on now. Under the lock of `rail`.
+    template <class Wake>
+    void advance(int rail, uint64_t position, Wake wake) {
+        if (complete_[rail].load(std::memory_order_relaxed) == position)
+            return;
+        complete_[rail].store(position, std::memory_order_seq_cst);  // also what was put is seen by who waited
+        for (int other = 0; other < kMaxRails; ++other)
+            if (waits_[other].load(std::memory_order_seq_cst))
+                wake(other);
+    }
+    // Whether `other` is complete up to there; from now on the stream on `rail` is woken when it is not. Under the lock
+    // of `rail`.
+    bool is_complete(int rail, int other, uint64_t position) {
+        waits_[rail].store(true, std::memory_order_seq_cst);
+        if (complete_[other].load(std::memory_order_seq_cst) < position)
+            return false;
+        waits_[rail].store(false, std::memory_order_relaxed);  // one wake too many does no harm
+        return true;
+    }
+
+  private:
+    std::atomic<uint64_t> complete_[kMaxRails] = {};
+    std::atomic<bool> waits_[kMaxRails] = {};
+};
+
+}  // namespace heddle::fabric

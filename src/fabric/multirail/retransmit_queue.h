@@ -1,0 +1,92 @@
+// Link: the messages of one channel to one PE, numbered, and kept until that PE says that it has them; so that, when
+// their rail is lost, they go over another one, and none is taken twice. Only where the job is to go on without a rail
+// (HEDDLE_RAIL_LOSS=continue); the transport's own word that a message is gone counts for nothing there.
+//
+// Messages arrive in the order of their numbers. When a rail is lost, what is kept is sent again over another one, from
+// the oldest on; what comes late over the first has been taken, or will come again. So only the next number is taken.
+//
+// Under the channel's lock.
+#pragma once
+
+#include "fabric/protocol/message.h"
+#include "fabric/transport/transport.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+
+namespace heddle::fabric {
+
+struct Unacked {
+    Header header;
+    const char* body;  // stays as it is until done
+    size_t bytes;
+    Done done;
+    void* argument;
+    bool sent = false;  // the transport has let go of it
+    class RetransmitQueue* queue = nullptr;
+};
+
+class RetransmitQueue {
+  public:
+    explicit RetransmitQueue(int pe) : pe_(pe) {}
+    // Bodies that nobody else has go with it.
+    ~RetransmitQueue() {
+        for (const Unacked& message : unacked_)
+            if (message.header.kind == MessageKind::kReply || message.header.kind == MessageKind::kConnect)
+                message.done(message.argument);
+    }
+    RetransmitQueue(const RetransmitQueue&) = delete;
+    RetransmitQueue& operator=(const RetransmitQueue&) = delete;
+
+    // Numbers the message, and says with it what has come. It stays where it is until it is forgotten.
+    Unacked& add(const Unacked& message) {
+        Unacked& unacked = unacked_.emplace_back(message);
+        unacked.queue = this;
+        unacked.header.sequence = ++last_;
+        unacked.header.received = received_;
+        return unacked;
+    }
+    // The transport's Done for a Kept.
+    static void on_sent(void* message) {
+        static_cast<Unacked*>(message)->sent = true;
+        static_cast<Unacked*>(message)->queue->release();
+    }
+    // Whether that message of the PE is the next one; it is taken then. False for one that has come before, or comes
+    // again.
+    bool is_next(const Header& header) {
+        if (header.sequence != received_ + 1)
+            return false;
+        ++received_;
+        return true;
+    }
+    // The PE has all up to there; false when there were not so many.
+    bool on_ack(uint64_t sequence) {
+        if (sequence > last_)
+            return false;
+        acked_ = sequence > acked_ ? sequence : acked_;
+        release();
+        return true;
+    }
+
+    int pe() const { return pe_; }
+    const std::deque<Unacked>& unacked() const { return unacked_; }
+
+  private:
+    void release() {
+        while (!unacked_.empty() && unacked_.front().sent && unacked_.front().header.sequence <= acked_) {
+            const Unacked message = unacked_.front();
+            unacked_.pop_front();
+            if (message.done)
+                message.done(message.argument);  // may send, or come here again
+        }
+    }
+
+    const int pe_;
+    uint64_t last_ = 0;
+    uint64_t acked_ = 0;  // of them the other PE has these
+    uint64_t received_ = 0;
+    std::deque<Unacked> unacked_;
+};
+
+}  // namespace heddle::fabric

@@ -1,0 +1,316 @@
+// Bytes from the network, as a fuzzer makes them, given to channels as messages: nothing outside of this PE's regions,
+// and of what its program waits for, may be read or written, and nothing but a refusal may end it.
+//
+// An input is a byte that says what this PE has asked for (Program), and messages, each
+//     byte   bit 0 of this job, 1 large, 2 to 4 kind, 5 large bodies come later, 6 records are at `position` and not
+//            behind the records before, 7 on the second rail where there are two
+//     byte   sender
+//     byte   stream set
+//     word   position
+//     byte   count
+//     byte   complete
+//     2 bytes, the size of the body, and the body; of a large one only the size
+//     where messages are kept (fabric/multirail/retransmit_queue.h), a byte each before the size: number, receipt, rail
+// A refusal ends the input: base::fatal is this file's own and throws, which is why src/fabric is compiled once more
+// for it, with exceptions.
+#include "base/error.h"
+#include "fabric/endpoint/channel.h"
+#include "fabric/endpoint/stream.h"
+#include "fabric/multirail/rail_watermarks.h"
+#include "fabric/transport/address_blob.h"
+#include "progress/wait_policy.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace heddle {
+
+namespace {
+
+struct Refused {};
+
+}  // namespace
+
+namespace base {
+
+void complain(const char*, const char*, ...) {}
+void report(const char*, const char*, ...) {}
+void fatal(const char*, const char*, ...) {
+    throw Refused();
+}
+
+}  // namespace base
+
+namespace fabric {
+
+struct Endpoint {
+    int pe;
+};
+struct Arrival {
+    size_t bytes;
+    char* to;
+    Done done;
+    void* argument;
+    bool refused;
+};
+struct Transport {
+    std::vector<std::unique_ptr<Arrival>> arrivals;
+    bool late = false;
+};
+
+namespace {
+
+constexpr uint64_t kToken = 0x600d;
+constexpr int kPes = 3, kRails = 2;
+constexpr size_t kHeapBytes = 36 * 1024, kDataBytes = 40;
+
+// --- A transport that has sent all at once, and reads all of it.
+
+char bytes_sent[2 * kMessageBytes];  // the last ones
+
+size_t address_blob(const Transport*, char* address_blob) {
+    *address_blob = 'c';
+    return 1;
+}
+
+Endpoint* connect(Transport*, int, int pe, const char*, size_t, char*, size_t) {
+    static Endpoint endpoints[kPes];
+    endpoints[pe].pe = pe;
+    return &endpoints[pe];
+}
+
+void send(Transport*, int, Endpoint*, const void* header, const char* body, size_t bytes, bool, Done done,
+          void* argument) {
+    memcpy(bytes_sent, header, kHeaderBytes);
+    if (bytes > sizeof bytes_sent)
+        abort();
+    if (bytes != 0)
+        memcpy(bytes_sent, body, bytes);
+    if (done)
+        done(argument);
+}
+
+void drop(Transport*, int, Endpoint*) {}
+
+void bring(Arrival& arrival) {
+    if (!arrival.to)
+        return;
+    memset(arrival.to, 'L', arrival.bytes);
+    arrival.to = nullptr;
+    if (arrival.done)
+        arrival.done(arrival.argument);
+}
+
+void receive(Transport* transport, int, int, Arrival* arrival, char* to, size_t bytes, Done done, void* argument) {
+    if (arrival->refused || arrival->to || bytes != arrival->bytes)
+        abort();
+    *arrival = {bytes, to, done, argument, false};
+    if (!transport->late)
+        bring(*arrival);
+}
+
+void refuse(Transport*, int, Arrival* arrival) {
+    arrival->refused = true;
+}
+
+bool is_native(const Transport*, const Endpoint*) {
+    return true;
+}
+
+// Is never done: this PE counts it among what it waits for.
+void get(Transport*, int, Endpoint*, int, uint64_t, char*, size_t, Done, void*) {}
+
+bool progress(Transport* transport, int) {
+    for (size_t i = 0; i < transport->arrivals.size(); ++i) bring(*transport->arrivals[i]);
+    return false;
+}
+
+const TransportApi kApi = {"fuzz",  nullptr, nullptr, is_native, address_blob, connect, drop,   send,
+                           receive, refuse,  nullptr, get,       progress,     nullptr, nullptr};
+
+// --- The PE
+
+size_t own_address_blob(void*, char* address_blob) {
+    size_t bytes = 0;
+    for (int rail = 0; rail < kRails; ++rail) add_rail_address(kApi, nullptr, address_blob, &bytes);
+    return bytes;
+}
+size_t address_blob_of(int, char* address_blob, char*, size_t) {
+    return own_address_blob(nullptr, address_blob);
+}
+void lost(int, Loss, const char*) {
+    throw Refused();
+}
+void notify(void*) {}
+
+// What this PE's program has asked for, in memory of exactly its size.
+class Program {
+  public:
+    Program(Channel& channel, unsigned asks) : stream_(channel, producer_, 1) {
+        const auto publish = [&](auto write) { stream_.publish(write(stream_.reserve("fuzz", record::kMaxShort))); };
+        const auto get = [&](size_t bytes) {
+            gotten_.emplace_back(bytes, '#');
+            stream_.expect_return("fuzz", gotten_.back().data(), bytes);
+            publish([&](char* at) { return record::get(at, {0}, bytes); });
+        };
+        if (asks & 1)
+            publish([](char* at) { return record::put_word(at, {0}, 1, 8); });
+        if (asks & 2)
+            for (const size_t bytes : {1, 2, 4, 7, 8, 100}) get(bytes);
+        if (asks & 4)
+            get(kLargeBytes);
+        if (asks & 8) {
+            body_.resize(kLargeBytes);
+            stream_.put_large("fuzz", {0}, body_.data(), body_.size());
+        }
+        if (asks & 32 && stream_.is_native("fuzz"))
+            stream_.get_native("fuzz", here_, {0}, sizeof here_);
+        if (asks & 16)
+            get(3);
+        stream_.flush();
+        channel.poll();
+    }
+    Stream& stream() { return stream_; }
+
+  private:
+    Producer producer_;
+    Stream stream_;
+    std::vector<std::vector<char>> gotten_;
+    std::vector<char> body_;
+    char here_[8];
+};
+
+Stream* stream_of(void* owner, uint32_t stream_set, int pe) {
+    return stream_set == 0 && pe == 1 ? &(*static_cast<Program**>(owner))->stream() : nullptr;
+}
+
+std::map<std::pair<uint32_t, int>, RailWatermarks>* of_stream_sets;
+
+// Takes the input apart; zeroes where it has ended.
+class Input {
+  public:
+    Input(const uint8_t* at, size_t bytes) : at_(at), left_(bytes) {}
+    template <class T>
+    T take() {
+        T value = 0;
+        const size_t bytes = std::min(sizeof value, left_);
+        memcpy(&value, at_, bytes);
+        at_ += bytes;
+        left_ -= bytes;
+        return value;
+    }
+    // In memory of exactly that size.
+    std::vector<char> body(size_t bytes) {
+        bytes = std::min(bytes, left_);
+        std::vector<char> body(at_, at_ + bytes);
+        at_ += bytes;
+        left_ -= bytes;
+        return body;
+    }
+    bool has_ended() const { return left_ == 0; }
+
+  private:
+    const uint8_t* at_;
+    size_t left_;
+};
+
+// On one of the channels; each has its own stream, which goes on where it was.
+void give_message(Input& input, Channel* const* channels, int n_rails, Transport& transport,
+                  uint64_t (&behind)[kRails]) {
+    const auto flags = input.take<uint8_t>();
+    const int rail = flags >> 7 & (n_rails - 1);
+    Channel& channel = *channels[rail];
+    Header header;
+    header.token = flags & 1 ? kToken : 0;
+    header.kind = static_cast<MessageKind>(flags >> 2 & 7);
+    header.pe = input.take<int8_t>();
+    header.stream_set = input.take<uint8_t>();
+    header.position = input.take<uint64_t>();
+    header.count = input.take<uint8_t>();
+    header.complete = input.take<uint8_t>();
+    if (channel.keeps()) {
+        header.sequence = input.take<uint8_t>();
+        header.received = input.take<uint8_t>();
+        header.rail = input.take<uint8_t>();
+    }
+    const auto bytes = input.take<uint16_t>();
+    transport.late = flags & 32;
+    if (header.kind == MessageKind::kRecords && !(flags & 64))
+        header.position = behind[rail];
+    if (flags & 2) {
+        transport.arrivals.push_back(std::make_unique<Arrival>(Arrival{bytes, nullptr, nullptr, nullptr, false}));
+        channel.announced(header, bytes, transport.arrivals.back().get());
+    } else {
+        const std::vector<char> body = input.body(bytes);
+        if (header.kind == MessageKind::kRecords)
+            behind[rail] += body.size();
+        channel.arrived(header, body.data(), body.size());
+    }
+    channel.poll();
+}
+
+void run(const uint8_t* bytes, size_t size) {
+    static progress::WaitPolicy policy;
+    progress::wait_policy = &policy;
+    Input input(bytes, size);
+    Transport transport;
+    ControlInbox control_inbox;
+    static const std::unique_ptr<uint64_t[]> heap(new uint64_t[kHeapBytes / 8]), data(new uint64_t[kDataBytes / 8]);
+    Program* asked = nullptr;
+    ChannelConfig config;
+    config.api = &kApi;
+    config.transport = &transport;
+    config.regions.of[0] = {reinterpret_cast<char*>(heap.get()), kHeapBytes};
+    config.regions.of[1] = {reinterpret_cast<char*>(data.get()), kDataBytes};
+    config.token = kToken;
+    config.control_inbox = &control_inbox;
+    config.n_pes = kPes;
+    config.address_blob_of = address_blob_of;
+    config.lost = lost;
+    config.notify = notify;
+    config.stream_of = stream_of;
+    config.own_address_blob = own_address_blob;
+    std::map<std::pair<uint32_t, int>, RailWatermarks> delivered;
+    of_stream_sets = &delivered;
+    config.watermarks_of = [](void*, uint32_t stream_set, int pe) { return &(*of_stream_sets)[{stream_set, pe}]; };
+    config.on_heartbeat = [](void*, const Header&, const char*, size_t) {};
+    config.owner = &asked;
+    const auto asks = input.take<uint8_t>();
+    config.is_native = asks & 32;
+    config.n_rails = asks & 64 ? kRails : 1;
+    static std::atomic<uint32_t> lost_rails;
+    lost_rails = 0;
+    if (asks & 128)
+        config.lost_rails = &lost_rails;
+    config.rail_lost = [](int rail, int, Loss, const char*) { lost_rails |= 1u << rail; };
+    ChannelConfig of_second = config;
+    of_second.rail = 1;
+    Channel channel(config, 0), second(of_second, 0);
+    Channel* const channels[kRails] = {&channel, &second};
+    if (config.n_rails > 1)
+        for (Channel* const each : channels) each->set_rails(channels);
+    Program program(channel, asks);
+    asked = &program;
+    try {
+        uint64_t behind[kRails] = {};
+        while (!input.has_ended()) give_message(input, channels, config.n_rails, transport, behind);
+    } catch (const Refused&) {
+    }
+    progress(&transport, 0);  // what was under way still comes
+}
+
+}  // namespace
+}  // namespace fabric
+}  // namespace heddle
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    heddle::fabric::run(data, size);
+    return 0;
+}
