@@ -16,13 +16,14 @@ FUZZ_RUNS ?= 10000000
 FUZZ_SECONDS ?= 0
 JOBS ?= $(shell expr $$(nproc) \* 2) # tests at once, for many sleep; those that measure time run alone
 
-.PHONY: help build report test test-rest test-many test-all test-hosts test-apps test-cross sanitize fuzz install require-build require-test clean format
+.PHONY: help build report test test-rest test-many test-all test-hosts test-apps test-cross sanitize sanitize-in-process fuzz install require-build require-test clean format
 
 help:
 	@echo "make report                what this machine does with one-sided communication: report/report.html"
 	@echo "make test                  proves the build: unit, conformance, faults, launch, budgets (10 minutes on 2 cores)"
 	@echo "make test-rest             what make test leaves out: more of them, concurrency, apps, a network, installing"
 	@echo "make sanitize              what runs the library, under AddressSanitizer with UBSan, and ThreadSanitizer"
+	@echo "make sanitize-in-process  of these the unit tests and those with PEs as threads"
 	@echo "make test-all              all of these"
 	@echo "make test-hosts            every program of the tests on hosts made of namespaces, in every shape (root; 15 minutes)"
 	@echo "make test-apps             each mini-app by itself: every form, numbers of PEs and threads, faults (5 minutes)"
@@ -94,6 +95,14 @@ test-cross: require-test $(VENV)/ready
 	@scripts/require.sh cross
 	$(call build_tests,ON)
 	ctest --preset $(PRESET) -C cross -L '^cross$$' --verbose
+
+# Units and PEs as threads, where a sanitizer sees both sides: 15 minutes on 2 cores.
+sanitize-in-process: require-test $(VENV)/ready
+	set -e; for preset in $(SANITIZERS); do \
+	    cmake --preset $$preset -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python) >build/configure.log; \
+	    cmake --build --preset $$preset --target tests_in_process; \
+	    ctest --preset $$preset -j $(JOBS) -L '^(unit|concurrency)$$'; \
+	done
 
 # The tests that matter under each sanitizer: all that run the library, not those that read its text.
 sanitize: require-test $(VENV)/ready
