@@ -1,8 +1,7 @@
 // What the PEs print, forwarded by whole lines. One thread; never blocks on a slow reader: while stdout or stderr takes
 // no more, the PEs that write to it are not read, so that memory stays bounded and the launcher stays awake.
 //
-//     PE's pipe  ->  Stream (at most one unfinished line)  ->  Sink (what the target did not take yet)  ->  stdout or
-//     stderr
+//     pipe of a PE -> Stream (at most one unfinished line) -> Sink (bytes not yet written) -> stdout or stderr
 //
 // Invariants: a Sink's output changes from one stream to another only after a newline (one is added where a line was
 // cut, or ended without); nothing is read while a Sink holds unwritten bytes. Per stream at most 1 MiB is held, per

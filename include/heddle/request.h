@@ -25,8 +25,9 @@ typedef struct heddle_request* shmemx_request_t;
 /* What a context takes in its PE, however many PEs there are. The contexts of a team share one table of their peers. */
 #define HEDDLE_CONTEXT_BYTES 128
 
-/* They do not, but for fences and quiets; they do on one way; they take several (rails), and the target holds back what
- * comes too early. */
+/* How a context orders its deliveries to one PE. NONE: only fences and quiets order them. RAIL: all operations use one
+ * network interface, which keeps their order. REORDER: operations use several interfaces, and the target applies them in
+ * order. */
 #define SHMEMX_ORDER_NONE 0
 #define SHMEMX_ORDER_RAIL 1
 #define SHMEMX_ORDER_REORDER 2

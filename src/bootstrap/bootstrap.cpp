@@ -301,7 +301,7 @@ bool publish_address_blob(const void* address_blob, size_t bytes, char* error, s
     const size_t most = job.launcher ? kMaxAddressBlobBytes : PeAddress::kBytes;
     if (bytes > most) {
         snprintf(error, error_bytes,
-                 "the addresses of this PE take %zu bytes, more than %zu: right would be fewer wires or interfaces "
+                 "the addresses of this PE take %zu bytes, more than %zu: right would be fewer channels or interfaces "
                  "(HEDDLE_NET_CHANNELS, HEDDLE_NET_DEVICES)",
                  bytes, most);
         return false;

@@ -24,8 +24,8 @@ constexpr int kMaxPes = 4096;  // on one node: far above what can run, small eno
 // The environment through which the launcher tells a PE what it is.
 constexpr const char* kEnvPe = "HEDDLE_PE";         // its number
 constexpr const char* kEnvJobFd = "HEDDLE_JOB_FD";  // descriptor of the node's memory, inherited
-constexpr const char* kEnvLifelineFd =
-    "HEDDLE_LIFELINE_FD";  // read end of the launcher's pipe, inherited (os/process.h)
+// The read end of the launcher's pipe, inherited (os/process.h).
+constexpr const char* kEnvLifelineFd = "HEDDLE_LIFELINE_FD";
 // The launcher's process and the page's token, PID:TOKEN: for a PE whose descriptors were closed on the way to it. The
 // launcher has them under the same numbers.
 constexpr const char* kEnvJob = "HEDDLE_JOB";

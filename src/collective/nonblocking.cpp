@@ -13,7 +13,7 @@ progress::Sequence& sequence_of(team::Team& team) {
     }
     if (team.span && !team.stream_sets.load(std::memory_order_relaxed) &&
         !fabric::network->make_stream_set(team.stream_sets, nullptr))
-        base::fatal("network", "no memory for a lane");
+        base::fatal("network", "no memory for a stream set");
     return *team.sequence;
 }
 

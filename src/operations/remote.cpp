@@ -35,7 +35,7 @@ StreamSet& find_stream_set(Context& context) {
     if (!stream_set)
         stream_set = fabric::network->make_stream_set(context.stream_sets, thread, context::spread_of(context));
     if (!stream_set)
-        base::fatal("network", "no memory for a lane");
+        base::fatal("network", "no memory for a stream set");
     const context::Numbering& numbering = context.numbering;
     const bool as_world = numbering.start == 0 && numbering.stride == 1 && !numbering.list && !base::settings.check;
     const auto words = [](const memory::Region& region) {

@@ -239,7 +239,8 @@ void Engine::run() {
     }
 }
 
-// Until the wake-up has rung since it was heard, or something has been submitted since it was seen; or a little while.
+// Rests until the count of the wake-up differs from `heard` or that of work_ from `seen`. Spinning and monitoring
+// return after about 100 us in any case.
 void Engine::rest(uint32_t heard, uint32_t seen) {
     constexpr int kLooks = 64;
     constexpr uint64_t kWatchNs = 100000;

@@ -239,7 +239,8 @@ inline void wait_for_event_count(const char* function, sync::EventCount& event_c
         [&](const timespec& until) { event_count.sleep(target, &until); });
 }
 
-// The same for an event count of the whole job, which whoever opens it may share no wake-ups with this PE.
+// Waits for an event count of the job page. The PE that advances it may belong to another pretended node, whose PEs
+// cannot reach this PE's wake-up; so a PE with a network polls every millisecond instead of relying on it.
 inline void wait_for_event_count_of_job(const char* function, sync::EventCount& event_count, uint32_t target) {
     constexpr uint64_t kPollNs = 1000000;
     const auto ready = [&] { return event_count.reached(target); };

@@ -69,8 +69,8 @@ bool goes_on_without_a_rail() {
     return base::settings.net_rails > 1 && static_cast<RailLoss>(base::settings.rail_loss) == RailLoss::kContinue;
 }
 
-// The same where it is one rail: it ends the job; or only the last one does, and the others are said to be lost once on
-// each node.
+// A rail has failed. HEDDLE_RAIL_LOSS=end: the job ends. HEDDLE_RAIL_LOSS=continue: the rail is marked as lost and
+// reported once on each node, and the job ends when the last rail is lost.
 void lose_rail(int rail, int pe, fabric::Loss loss, const char* reason) {
     if (is_leaving.load(std::memory_order_relaxed))
         return;
@@ -167,7 +167,7 @@ bool open_network(char* error, size_t error_bytes) {
         if (address_blob_bytes == 0)
             snprintf(error, error_bytes,
                      "the addresses of this PE take more than %zu bytes: right would be fewer rails "
-                     "(HEDDLE_NET_RAILS) or wires (HEDDLE_NET_CHANNELS)",
+                     "(HEDDLE_NET_RAILS) or channels (HEDDLE_NET_CHANNELS)",
                      sizeof address_blob);
         if (address_blob_bytes == 0 ||
             !bootstrap::publish_address_blob(address_blob, address_blob_bytes, error, error_bytes))

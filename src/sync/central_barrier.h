@@ -1,5 +1,5 @@
 // CentralBarrier: n parties of any process come together, again and again. The last to arrive lets all go; each party
-// runs once per meeting. Zeroed memory is a meeting that nobody has come to yet.
+// runs once per barrier. Zeroed memory is a barrier that nobody has come to yet.
 #pragma once
 
 #include "sync/event_count.h"

@@ -1,4 +1,4 @@
-// All team segments of the node as they lie in shared memory: for team_segment.cpp and whereabouts.cpp alone.
+// All team segments of the node as they lie in shared memory: for team_segment.cpp and deadlock.cpp alone.
 #pragma once
 
 #include "sync/wakeup.h"

@@ -40,8 +40,8 @@ namespace heddle::team {
 
 using base::Call;
 
-// The PEs start, start + stride, ... of the world, in the order of their numbers in the team; or those places of a
-// list, where the PEs of a node have no such order.
+// The PEs of a team, in the order of their numbers in it: start, start + stride, ... of the world; or, with a list, the
+// PEs list[start], list[start + stride], ..., because the members on one node need not be evenly spaced.
 struct Members {
     int start = 0;
     int stride = 1;

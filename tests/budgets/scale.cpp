@@ -61,6 +61,8 @@ thread_local int this_pe = kNobody;
 pthread_barrier_t all;         // PEs and main; the C library's, which does not call syscall
 std::atomic<int> may_come{0};  // of the late PEs those below this one
 heddle::memory::NodeMemory node;
+using Syscall = long(long, ...);
+std::atomic<Syscall*> libc_syscall{nullptr};
 
 }  // namespace
 
@@ -79,7 +81,10 @@ extern "C" long syscall(long number, ...) noexcept {
         pe->was = static_cast<uint32_t>(given[2]);
         pe->word = reinterpret_cast<const std::atomic<uint32_t>*>(given[0]);
     }
-    static const auto next = reinterpret_cast<long (*)(long, ...)>(dlsym(RTLD_NEXT, "syscall"));
+    // Not a static variable of the function: the C++ library waits for another thread's initialization by syscall.
+    Syscall* next = libc_syscall.load(std::memory_order_relaxed);
+    if (!next)
+        libc_syscall.store(next = reinterpret_cast<Syscall*>(dlsym(RTLD_NEXT, "syscall")), std::memory_order_relaxed);
     const long result = next(number, given[0], given[1], given[2], given[3], given[4], given[5]);
     if (operation == FUTEX_WAIT_BITSET && !(result == -1 && errno == ETIMEDOUT))
         counts.waits.fetch_add(1);

@@ -166,7 +166,7 @@ constexpr Way kWays[] = {{"central", "short"},      {"central", "long"},        
 INSTANTIATE_TEST_SUITE_P(All, CollectivesTest,
                          testing::Combine(testing::Values(1, 2, 3, 5, 8), testing::ValuesIn(kWays)), name_of);
 
-// Short broadcasts and scans are tellings: members may be far behind, and posts must not be used again too early.
+// Short broadcasts and scans are publish steps: members may be far behind, and posts must not be used again too early.
 TEST(Tellings, MembersMayLagBehind) {
     setenv("SHMEM_SYMMETRIC_SIZE", "1M", 1);
     // As notes, so that nobody writes to a dest that its owner may still be looking at.
@@ -296,7 +296,7 @@ TEST_P(ScansOfMany, AreSumsInTheOrderOfTheMembers) {
             const auto value = [](int member, int round, size_t i) {
                 return 1.0 / (member + 3) + 1e9 * ((member * 7 + round) % 5) + static_cast<double>(i);
             };
-            for (int round = 0; round < 70; ++round) {  // beyond the depth of tellings, twice
+            for (int round = 0; round < 70; ++round) {  // beyond the depth of publish steps, twice
                 const size_t count = 1 + static_cast<size_t>(round) % kMax;
                 double before[kMax] = {}, upto[kMax];
                 for (size_t i = 0; i < count; ++i) {

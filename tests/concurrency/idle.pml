@@ -1,4 +1,4 @@
-/* No record is left behind: Stream::publish, send and go_idle (src/fabric/endpoint/stream.h), Wire::queue, poll and unlock
+/* No record is left behind: Stream::publish, send and go_idle (src/fabric/endpoint/stream.h), Channel::queue, poll and unlock
  * (src/fabric/endpoint/channel.h), in every interleaving of three threads: the producer, which polls where publish says so; one that
  * polls, as the service thread does; and one that queues the stream although nothing may be new, as a quiet does.
  *
@@ -19,7 +19,7 @@
  *   -DQUEUED_STORE    send_queued unsets queued by a plain store, which its look at published may pass
  *   -DQUEUED_LATE     send_queued unsets queued behind send
  *   -DNO_LOOK_BEHIND  who gives the lock back does not look at the stack again
- * A variant: the lane has just come to its producer from the thread that polls, which may still be acknowledging for it
+ * A variant: the stream set has just come to its producer from the thread that polls, which may still be acknowledging for it
  * (Network::make_lane), and its mutant:
  *   -DNEW_OWNER
  *   -DNEW_OWNER=2     make_lane does not fence
@@ -153,7 +153,7 @@ inline send() {
     od
 }
 
-/* Wire::queue. */
+/* Channel::queue. */
 inline queue() {
     drained();
     atomic { was = queued; queued = true };
@@ -163,7 +163,7 @@ inline queue() {
     fi
 }
 
-/* Wire::poll. The network brings an acknowledgement, or has none yet. */
+/* Channel::poll. The network brings an acknowledgement, or has none yet. */
 inline poll() {
     do
     :: drained();

@@ -1,15 +1,15 @@
-/* How a stream that waits for another rail goes on (src/fabric/multirail/rail_watermarks.h, Wire::wake, poll and arm): every interleaving
- * of two wires, a message on each, the one on A to be applied when the one on B is complete, and
- *   - threads that poll both wires once and go away to compute;
- *   - the service thread, which polls, and sleeps until a message comes when it could arm both wires.
- * All accesses here are seq_cst, so memory is one; what else a wire does is under its lock.
+/* How a stream that waits for another rail goes on (src/fabric/multirail/rail_watermarks.h, Channel::wake, poll and arm): every interleaving
+ * of two channels, a message on each, the one on A to be applied when the one on B is complete, and
+ *   - threads that poll both channels once and go away to compute;
+ *   - the service thread, which polls, and sleeps until a message comes when it could arm both channels.
+ * All accesses here are seq_cst, so memory is one; what else a channel does is under its lock.
  *
  * Proven: no state in which all have gone away or sleep and A's message is not applied.
  *
  * Mutants, which must fail:
  *   -DWAITS_LATE      who waits says so only when it has found the other not complete
- *   -DNO_WOKEN_POLL   who has woken a wire does not poll it
- *   -DNO_SECOND_LOOK  who lets go of a wire does not look whether it has been woken meanwhile
+ *   -DNO_WOKEN_POLL   who has woken a channel does not poll it
+ *   -DNO_SECOND_LOOK  who lets go of a channel does not look whether it has been woken meanwhile
  *   -DARM_BLINDLY     nor does who arms it */
 
 #define A 0
@@ -18,7 +18,7 @@
 
 bool message[2];          /* in the network */
 bool locked[2];
-bool woken = false;       /* wire A */
+bool woken = false;       /* channel A */
 bool waits = false, held = false, complete = false, applied = false;
 
 inline apply() {

@@ -1,8 +1,8 @@
-/* How nothing is missed at a bell (src/sync/wakeup.h, src/progress/sequence.h, Engine::drive): every interleaving of
+/* How nothing is missed at a wake-up (src/sync/wakeup.h, src/progress/sequence.h, Engine::drive): every interleaving of
  *   - a thread that posts operations, drives each as far as it gets, and goes away to compute;
  *   - one that polls (shmemx_progress) and goes away;
- *   - one that waits until all are done: it drives, and sleeps at the bell;
- *   - an opener, of another PE, of the gate that operations wait for.
+ *   - one that waits until all are done: it drives, and sleeps at the wake-up;
+ *   - an opener, of another PE, of the event count that operations wait for.
  * All accesses here are seq_cst or read-modify-writes, but for a mutant's, so memory is one. The opener's own order, and
  * the sleeper's, are those of event_count.pml. A count that is only compared with what it was before is modelled by that:
  * whether it has moved since the thread read it.
@@ -11,11 +11,11 @@
  * is left counted.
  *
  * Mutants, which must fail:
- *   -DNO_SECOND_LOOK   who drives does not look, when it has let go, whether the bell has rung meanwhile
+ *   -DNO_SECOND_LOOK   who drives does not look, when it has let go, whether the wake-up has rung meanwhile
  *   -DNO_POSTED_LOOK   nor whether something has been posted meanwhile
  *   -DDRIVEN_RELEASE   the loads behind letting go may pass that store (release instead of seq_cst)
- *   -DWATCH_LATE       a gate is watched only when it has been found closed for the last time
- *   -DSEEN_LATE        who sleeps at the bell remembers it as it is behind its drive
+ *   -DWATCH_LATE       an event count is watched only when it has been found closed for the last time
+ *   -DSEEN_LATE        who sleeps at the wake-up remembers it as it is behind its drive
  *   -DNO_RING_AT_END   the end of an operation does not ring
  * A variant that holds:
  *   -DTWO_WAIT         two operations that both wait, in place of two that do not and one that does. Three that all
@@ -29,10 +29,10 @@
 #define OPEN_AT_FIRST 2
 #endif
 
-byte gate = OPEN_AT_FIRST;  /* operation i (0, 1, ...) goes on when it is beyond i */
+byte event_count = OPEN_AT_FIRST;  /* operation i (0, 1, ...) goes on when it is beyond i */
 bool watched = false;     /* by the PE, which an opener then finds: watch.pml */
-bool sleeper = false;     /* the bell's sleepers */
-bool asleep = false;      /* in the kernel's queue at the bell */
+bool sleeper = false;     /* the wake-up's sleepers */
+bool asleep = false;      /* in the kernel's queue at the wake-up */
 
 byte linked = 0;          /* operations that stand behind each other */
 byte posted = 0, done = 0;
@@ -45,7 +45,7 @@ byte ended = 0;
 #define POSTER 0
 #define POLLER 1
 #define WAITER 2
-bool rung[3];             /* the bell, since the thread read it: heard */
+bool rung[3];             /* the wake-up, since the thread read it: heard */
 bool rung_since_seen;     /* and the waiting thread, before it drove: seen */
 bool more[3];             /* posted, since the thread read it */
 #ifdef DRIVEN_RELEASE
@@ -74,12 +74,12 @@ inline carry_on() {
             watched = true;
 #endif
             if
-            :: gate > over -> fiber = goes
+            :: event_count > over -> fiber = goes
             :: else -> fiber = waits
             fi
         :: fiber == waits ->                             /* is_ready */
             if
-            :: gate > over -> fiber = goes
+            :: event_count > over -> fiber = goes
             :: else ->
 #ifdef WATCH_LATE
                 watched = true;
@@ -99,7 +99,7 @@ inline carry_on() {
 inline drive(me) {
     do
     :: true ->
-        rung[me] = false;                                /* heard = bell */
+        rung[me] = false;                                /* heard = wake-up */
         do
         :: true ->
             more[me] = false;                            /* posted_.load */
@@ -158,7 +158,7 @@ active proctype waiter() {
     do
     :: true ->
 #ifndef SEEN_LATE
-        rung_since_seen = false;                         /* seen = bell */
+        rung_since_seen = false;                         /* seen = wake-up */
 #endif
         if
         :: done == OPERATIONS -> break
@@ -168,7 +168,7 @@ active proctype waiter() {
 #ifdef SEEN_LATE
         rung_since_seen = false;
 #endif
-        atomic { drained(WAITER) -> sleeper = true };    /* Gate::sleep */
+        atomic { drained(WAITER) -> sleeper = true };    /* Event count::sleep */
         atomic {
             if
             :: !rung_since_seen -> asleep = true
@@ -184,8 +184,8 @@ active proctype waiter() {
 /* EventCount::advance_to, and wake_all_of */
 active proctype opener() {
     do
-    :: gate < OPERATIONS ->
-        gate++;
+    :: event_count < OPERATIONS ->
+        event_count++;
         if
         :: watched -> ring()
         :: else

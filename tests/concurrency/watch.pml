@@ -1,35 +1,35 @@
-/* Who is rung when a watched gate opens (src/sync/wakeup.h): every interleaving of
- *   - an opener, which opens the gate once, and rings;
- *   - two watchers, each of a PE of its own, whose PEs share a bit of the gate's `watchers`: each watches the gate and
- *     sleeps at its bell until it is open;
- *   - a second thread of the first PE, which watches and leaves another gate, again and again, whose name has the same
- *     place in the bell.
+/* Who is rung when a watched event count opens (src/sync/wakeup.h): every interleaving of
+ *   - an opener, which opens the event count once, and rings;
+ *   - two watchers, each of a PE of its own, whose PEs share a bit of the event count's `watchers`: each watches the event count and
+ *     sleeps at its wake-up until it is open;
+ *   - a second thread of the first PE, which watches and leaves another event count, again and again, whose name has the same
+ *     place in the wake-up.
  * The watcher's increment of `sleepers` is a release and the opener's load of it an acquire, so an opener that sees the
  * count sees what the watcher has written before; value and count are seq_cst. So memory is one, but for what a mutant
  * writes behind the count: that may reach memory later than what the watcher reads then. The kernel's queue is that of
  * event_count.pml.
  *
- * Proven: no state in which all have stopped and a watcher still sleeps; nobody is left counted, and no bell says that
+ * Proven: no state in which all have stopped and a watcher still sleeps; nobody is left counted, and no wake-up says that
  * its PE watches anything. A PE that watches nothing is never rung.
  *
  * Mutants, which must fail:
- *   -DNAME_LATE        the bell says what its PE watches when that has been counted
- *   -DBIT_LATE         and the gate, which PE
- *   -DBIT_CLEARED      who leaves the gate clears the bit, which another PE or thread shares
+ *   -DNAME_LATE        the wake-up says what its PE watches when that has been counted
+ *   -DBIT_LATE         and the event count, which PE
+ *   -DBIT_CLEARED      who leaves the event count clears the bit, which another PE or thread shares
  *   -DNAME_STORED      a place holds the name of the last watch, instead of the sum of all
- *   -DONE_NAME         an opener takes a place with several watches for one that has not the gate's */
+ *   -DONE_NAME         an opener takes a place with several watches for one that has not the event count's */
 
 #define PES 2
 #define ROUNDS 2             /* of the second thread */
 #define ONE 16               /* kOneWatch */
-#define NAME 3               /* of the gate; the other one's */
+#define NAME 3               /* of the event count; the other one's */
 #define OTHER 5
 
-bool open = false;           /* the gate's value */
+bool open = false;           /* the event count's value */
 byte counted = 0;            /* its sleepers / kWatcher */
 bool known = false;          /* its `watchers`: one bit for both PEs */
-byte watched[PES];           /* the bells: the place that both names have */
-bool rung[PES];              /* the bell, since the thread read it */
+byte watched[PES];           /* the wake-ups: the place that both names have */
+bool rung[PES];              /* the wake-up, since the thread read it */
 bool sleeper[PES], asleep[PES];
 byte ended = 0;
 bool late[PES];              /* what memory has not seen yet, of a mutant */
@@ -98,12 +98,12 @@ active [PES] proctype watcher() {
     counted++;
     do
     :: true ->
-        rung[me] = false;                                /* heard = bell */
+        rung[me] = false;                                /* heard = wake-up */
         if
         :: open -> break                                 /* ready() */
         :: else
         fi;
-        sleeper[me] = true;                              /* Gate::sleep */
+        sleeper[me] = true;                              /* Event count::sleep */
         atomic {
             if
             :: !rung[me] -> asleep[me] = true

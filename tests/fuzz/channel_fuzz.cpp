@@ -235,7 +235,7 @@ void give_message(Input& input, Channel* const* channels, int n_rails, Transport
     header.position = input.take<uint64_t>();
     header.count = input.take<uint8_t>();
     header.complete = input.take<uint8_t>();
-    if (channel.keeps()) {
+    if (channel.retransmits()) {
         header.sequence = input.take<uint8_t>();
         header.received = input.take<uint8_t>();
         header.rail = input.take<uint8_t>();

@@ -229,7 +229,8 @@ Endpoint* Channel::endpoint_of(int pe) {
         bytes = config_.address_blob_of(pe, address_blob, error, sizeof error);
     const char* mine_there = address_blob;
     if (bytes != 0 && !find_rail_address(&mine_there, &bytes, config_.rail))
-        snprintf(error, sizeof error, "its card has no rail %d: right would be as many rails on all PEs", config_.rail);
+        snprintf(error, sizeof error, "its address blob has no rail %d: right would be as many rails on all PEs",
+                 config_.rail);
     else if (bytes != 0)
         peer.endpoint = config_.api->connect(config_.transport, number_, pe, mine_there, bytes, error, sizeof error);
     if (!peer.endpoint) {
@@ -314,7 +315,7 @@ Inbound& Channel::inbound_of(int pe, uint32_t stream_set) {
         if (inbound->stream_set() == stream_set)
             return *inbound;
     if (stream_set >= kMaxStreamSets)
-        protocol_error(pe, "records of a lane that no PE has");
+        protocol_error(pe, "records of a stream set that no PE has");
     RailWatermarks* const watermarks =
         config_.n_rails > 1 ? config_.watermarks_of(config_.owner, stream_set, pe) : nullptr;
     peer.inbounds = new Inbound(*this, pe, stream_set, watermarks, peer.inbounds);

@@ -46,7 +46,8 @@ struct ChannelConfig {
     int n_pes = 0;
     // The address blob of a PE, for the first message to it: its size, or 0 with a message. May block for a while.
     size_t (*address_blob_of)(int pe, char* address_blob, char* error, size_t error_bytes) = nullptr;
-    // A PE does not answer any more; or not on that rail, of several. They return only when this one needs no answer.
+    // A PE does not answer any more: at all, or on that rail. Normally these end the process; they return only when
+    // this PE does not need the answer.
     void (*lost)(int pe, Loss loss, const char* reason) = nullptr;
     void (*rail_lost)(int rail, int pe, Loss loss, const char* reason) = nullptr;
     // Something has moved that a thread may wait for.

@@ -43,11 +43,12 @@ class Inbound final : private Applier {
     int pe() const { return pe_; }
     uint32_t stream_set() const { return stream_set_; }
 
-    Inbound* const next;  // of the same PE
+    // The channel's lists; a flag says whether this object is in the list before it.
+    Inbound* const next;  // the next one of the same PE
     Inbound* next_to_progress = nullptr;
     bool queued = false;
     Inbound* next_ready = nullptr;
-    bool waits = false;  // for other rails
+    bool waits = false;  // its next record waits for another rail
     Inbound* next_to_ack = nullptr;
     bool ack_delayed = false;
 

@@ -379,7 +379,8 @@ bool Stream::on_reply(uint64_t first, uint32_t count, const char* body, size_t b
     return bytes == 0;
 }
 
-// Where the reply's value goes in the ring of returns; where there is none, what is known, or a number beyond it.
+// The number in the ring of returns of the reply-th return that is not native. A result of published_returns_ or more
+// means that there is none.
 uint64_t Stream::number_of(uint64_t reply) const {
     if (put_path_.load(std::memory_order_relaxed) != PutPath::kNative)
         return reply;

@@ -19,13 +19,15 @@ struct alignas(128) StreamSet {
     Producer producer;
     Spread spread = Spread::kOneRail;
     int n_rails = 1;
-    int home_rail = 0;                             // where it begins
-    Channel* channels[kMaxRails] = {};             // one a rail
-    std::atomic<Stream*>* streams = nullptr;       // of all PEs, those in use: zeroes until one is used
-    std::atomic<RailScheduler*>* rails = nullptr;  // of all PEs, likewise, where there are several rails
-    std::atomic<Stream*> used{nullptr};            // a list of those that there are
-    RailScheduler* all_rails = nullptr;            // likewise
-    StreamSet* next = nullptr;                     // of the same context
+    int home_rail = 0;                  // the rail of the first message
+    Channel* channels[kMaxRails] = {};  // indexed by rail
+    // Indexed by PE; null: nothing was ever sent to that PE. Written by the producer, read by any thread.
+    std::atomic<Stream*>* streams = nullptr;
+    // Indexed by PE, as `streams`; null where the network has one rail.
+    std::atomic<RailScheduler*>* rails = nullptr;
+    std::atomic<Stream*> used{nullptr};  // the list of all streams of this set
+    RailScheduler* all_rails = nullptr;  // the list of all its rail schedulers
+    StreamSet* next = nullptr;           // the next stream set of the same context
 
     // The stream to pe, made on first use.
     Stream& to(int pe) {

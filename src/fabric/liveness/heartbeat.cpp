@@ -58,7 +58,7 @@ void Heartbeat::on_heartbeat(const Header& header, const char* body, size_t byte
     const uint64_t position = header.position & ~kHasLeft;
     const bool has_left = position != header.position;
     if (position > static_cast<uint64_t>(channel_.config().n_pes) || bytes >= kMaxName)
-        channel_.protocol_error(header.pe, "a pulse that is none");
+        channel_.protocol_error(header.pe, "a malformed heartbeat");
     const bool is_own = has_left && position == static_cast<uint64_t>(header.pe) + 1;
     if (position != 0 && !is_own && !is_leaving_) {
         char reason[128];
@@ -78,7 +78,7 @@ void Heartbeat::on_heartbeat(const Header& header, const char* body, size_t byte
 void Heartbeat::learn(const Header& header) {
     const ChannelConfig& config = channel_.config();
     if (header.complete >> config.n_rails != 0)
-        channel_.protocol_error(header.pe, "a pulse that is none");
+        channel_.protocol_error(header.pe, "a malformed heartbeat");
     if (!config.lost_rails)
         return;
     for (int rail = 0; rail < config.n_rails; ++rail)

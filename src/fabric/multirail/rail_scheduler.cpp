@@ -58,8 +58,9 @@ Stream& RailScheduler::open(int rail) {
     return stream;
 }
 
-// The rail that will have done a message or a piece first; -1: none has room. Until all rates are known the one with
-// least under way, and no more than kMaxUnknownBytes goes to a rail.
+// The rail that is expected to finish the next message or piece first: (bytes in flight + one piece) / measured rate.
+// -1 when every ring is full. While the rate of some rail is unknown: the rail with the fewest bytes in flight, and at
+// most kMaxUnknownBytes on each rail.
 int RailScheduler::find_fastest() {
     const uint64_t now_ns = os::now_ns();
     bool known = true;
@@ -102,7 +103,7 @@ void RailScheduler::posted(const Stream& stream, size_t bytes) {
             load_of(rail).post(stream, bytes);
 }
 
-// Not for what it publishes itself.
+// Not reentrant, hence switching_: changing the rail publishes kAfter records, which may fill a message and come here.
 void RailScheduler::on_message_full() {
     if (switching_ || stream_set_.spread == Spread::kOneRail)
         return;

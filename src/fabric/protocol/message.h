@@ -8,19 +8,27 @@
 
 namespace heddle::fabric {
 
+// The kinds of messages, and what `position`, `count`, `complete` and the body of each mean. Kinds that do not name
+// a field leave it 0.
 enum class MessageKind : uint32_t {
-    kConnect,  // the first on an endpoint; body: the sender's address blob
-    // position: of the first record in the stream; count: 0, or a stream set of the receiver and 1, complete: as a
+    // The first message on an endpoint. body: the sender's address blob.
+    kConnect,
+    // position: of the first record in the stream. body: records. An ack may travel with it: count is then 1 more than
+    // the number of the receiver's stream set that is acknowledged, and complete the position of the ack.
     kRecords,
-    // kAck's position for that stream set
-    kAck,         // position: all records of the stream before it are complete
-    kReply,       // position: number of the first return; count; body: each return, padded to words; complete
-    kLargeData,   // large, but for those that are kept. position: of the kLarge record
-    kLargeReply,  // likewise. position: number of the return
-    // position: 0, or 1 more than the number of a PE that is lost, with kHasLeft when that has left by
+    // position: all records of the stream before it are complete at the sender of the ack.
+    kAck,
+    // position: number of the first return. count: of returns. body: each return, padded to words. complete: as the
+    // position of a kAck.
+    kReply,
+    // position: of the kLarge record. body: its data. A large message (transport.h), unless messages are kept.
+    kLargeData,
+    // position: number of the return. body: its data. A large message, unless messages are kept.
+    kLargeReply,
+    // position: 0, or 1 more than the number of a PE that is lost; with kHasLeft when that PE, which may be the sender,
+    // has left by shmem_finalize. count: milliseconds for which the sender may be silent. complete: the rails that are
+    // lost, one bit each. body: the name of the sender's host.
     kHeartbeat,
-    // shmem_finalize, which the sender itself may be; count: milliseconds for which the sender may be silent;
-    // complete: the rails that are lost, a bit each; body: name of its host
 };
 constexpr uint64_t kHasLeft = uint64_t{1} << 63;
 constexpr uint32_t kMessageKinds = 7;

@@ -152,7 +152,7 @@ TEST_F(NetworkTest, TheServiceThreadServesAProgramThatComputes) {
         Stream& stream = networks[0]->make_stream_set(list, this_thread())->to(1);
         for (uint64_t i = 1; i <= 20; ++i) {
             put(stream, 8 * static_cast<uint64_t>(stream_set), i);
-            ASSERT_TRUE(becomes(heaps[1][static_cast<size_t>(stream_set)], i)) << "lane " << stream_set;
+            ASSERT_TRUE(becomes(heaps[1][static_cast<size_t>(stream_set)], i)) << "stream set " << stream_set;
             if (i % 10 == 0)
                 os::sleep_ns(2000000);  // it sleeps on its descriptors
         }
@@ -334,7 +334,7 @@ TEST_F(ServiceTest, NoneDoesNotWakeUpBecauseTheProgramPolls) {
         networks[1]->poll();
         os::sleep_ns(kMs / 2);
     }
-    EXPECT_LT(sleeps() - before, 50) << "a few for pulses";
+    EXPECT_LT(sleeps() - before, 50) << "a few for heartbeats";
 }
 
 TEST_F(ServiceTest, KeepsAwayFromThreadsThatWaitUntilItIsToTakeOver) {

@@ -331,7 +331,7 @@ TEST_F(PolicyTest, AWaitForAEventCountCarriesOnWhatIsUnderWay) {
         std::thread opener = pe.thread([&] {
             os::sleep_ns(5 * kMs);
             event_count.advance_to(1);
-            EXPECT_TRUE(is_done_in_background(1)) << "by the thread that waits for the other gate";
+            EXPECT_TRUE(is_done_in_background(1)) << "by the thread that waits for the other event count";
             other.advance_to(1);
         });
         wait_for_event_count("test", other, 1);

@@ -156,7 +156,7 @@ TEST_F(SequenceTest, AnOperationDrivesNothing) {
         });
         EXPECT_FALSE(drove);
         EXPECT_FALSE(done_meanwhile);
-        EXPECT_TRUE(other.is_empty()) << "the drive of the post looks again: the bell has rung";
+        EXPECT_TRUE(other.is_empty()) << "the drive of the post looks again: the wake-up has advanced";
     });
 }
 

@@ -274,7 +274,7 @@ Endpoint* connect(Transport* transport, int number, int pe, const char* address_
     Channel& channel = transport->channels[static_cast<size_t>(number)];
     const char* const address = address_in(address_blob, address_blob_bytes, number);
     if (!address) {
-        snprintf(error, error_bytes, "its card has no wire %d", number);
+        snprintf(error, error_bytes, "its address blob has no channel %d", number);
         return nullptr;
     }
     auto* endpoint = new Endpoint{.channel = &channel, .pe = pe};

@@ -239,7 +239,8 @@ TEST_F(InboundDeathTest, RecordsAtAWrongPosition) {
 
 TEST_F(InboundDeathTest, RecordsOfAStreamSetThatNoPeHas) {
     const std::string put = "sixteen bytes...";
-    EXPECT_BROKEN(message(MessageKind::kRecords, 0, put, 0, 0, kMaxStreamSets), "records of a lane that no PE has");
+    EXPECT_BROKEN(message(MessageKind::kRecords, 0, put, 0, 0, kMaxStreamSets),
+                  "records of a stream set that no PE has");
 }
 
 TEST_F(InboundDeathTest, RecordsThatApplyRefuses) {

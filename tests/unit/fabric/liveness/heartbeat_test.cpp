@@ -141,9 +141,9 @@ TEST_F(HeartbeatTest, ALossOfOneThatHasLeftIsPassedOn) {
 
 TEST_F(HeartbeatTest, AHeartbeatThatNoneWouldSendEndsThePe) {
     const std::string long_name(64, 'a');
-    EXPECT_DEATH(pair[0].arrives({.position = 3, .kind = MessageKind::kHeartbeat}, "a", 1), "a pulse that is none");
+    EXPECT_DEATH(pair[0].arrives({.position = 3, .kind = MessageKind::kHeartbeat}, "a", 1), "a malformed heartbeat");
     EXPECT_DEATH(pair[0].arrives({.kind = MessageKind::kHeartbeat}, long_name.data(), long_name.size()),
-                 "a pulse that is none");
+                 "a malformed heartbeat");
 }
 
 }  // namespace
