@@ -1,12 +1,13 @@
-// Event count: a 32-bit count in shared memory that moves forward, and threads of any process waiting for it to do so.
+// Event count: a 32-bit count in shared memory that only advances, and threads of any process that wait for it to reach
+// a value (D. Reed, R. Kanodia, "Synchronization with eventcounts and sequencers", 1979).
 //
 // The wake protocol, which tests/concurrency/event_count.pml checks in every interleaving:
-//     opener:  value = new (seq_cst)          sleeper:  sleepers += 1 (seq_cst)
-//              if sleepers != 0 (seq_cst)               the kernel sleeps only while value == old
-//                  wake                                 sleepers -= 1
-// In the single order of the four seq_cst accesses either the opener sees the sleeper or the sleeper sees the new
-// value, so no wake is lost; and an opener pays for the system call only when somebody sleeps. Cost of open without
-// sleepers: one exchange (about 5 ns) and one load.
+//     notifier: value = new (seq_cst)         sleeper:  sleepers += 1 (seq_cst)
+//               if sleepers != 0 (seq_cst)              the kernel sleeps only while value == old
+//                   wake                                sleepers -= 1
+// In the single order of the four seq_cst accesses either the notifier sees the sleeper or the sleeper sees the new
+// value. No wake is lost, and a notifier pays for the system call only when some thread sleeps. Cost of advance_to
+// without sleepers: one exchange (about 5 ns) and one load.
 #pragma once
 
 #include "os/futex.h"
@@ -17,32 +18,32 @@
 namespace heddle::sync {
 
 struct EventCount;
-constexpr uint32_t kWatcher = 1u << 16;  // in `sleepers`, one that is told by a wake-up (sync/wakeup.h)
+constexpr uint32_t kWatcher = 1u << 16;  // in `sleepers`, one watch (sync/wakeup.h)
 // Wakes those that `sleepers`, which is not 0, counts.
 void wake_all_of(EventCount& event_count, uint32_t sleepers);
 
-// Waiters spin on it: whoever holds one gives it a cache line of its own, or shares the line with what waiters read
-// next.
+// Waiters spin on it: its owner gives it a cache line of its own, or shares the line with data that waiters read next.
 struct alignas(8) EventCount {
     std::atomic<uint32_t> value;
     std::atomic<uint32_t> sleepers;
-    std::atomic<uint64_t> watchers;  // the PEs that have watched it: see sync/wakeup.h
+    std::atomic<uint64_t> watchers;  // the PEs that have ever watched it (sync/wakeup.h)
 
-    // True once the count has reached target; counts may wrap. seq_cst, here and in holds: a watcher that has counted
-    // itself looks with these, and in the single order that load comes behind its increment. On x86-64 and aarch64 it
-    // is the instruction of an acquire load.
+    // True once the count has reached target; counts may wrap. The loads of `reached` and `holds` are seq_cst because a
+    // watcher calls them after its increment of `sleepers`, and the single order must have them in that order. On
+    // x86-64 and aarch64 a seq_cst load is the instruction of an acquire load.
     bool reached(uint32_t target) const {
         return static_cast<int32_t>(value.load(std::memory_order_seq_cst) - target) >= 0;  // pairs with advance_to
     }
 
-    // True while the count is target: for a count that stands there until all who wait for it have seen it. A count
-    // from any time ago is another one, while reached takes one of 2^31 steps ago for one that is still to come.
+    // True while the count equals target: for counts that do not advance before all waiters have seen them. An old
+    // count never equals target by mistake, while `reached` takes a count of 2^31 steps ago for one that is still to
+    // come.
     bool holds(uint32_t target) const {
         return value.load(std::memory_order_seq_cst) == target;  // pairs with advance_to
     }
 
-    // open in two halves, for a caller with something to do in between that takes less than a sleeper minds: the store
-    // is on its way meanwhile. wake must follow.
+    // advance_to in two halves: a caller that has something short to do puts it between set and wake, while the store
+    // travels. wake must follow set.
     void set(uint32_t new_value) {
         value.store(new_value, std::memory_order_release);  // pairs with reached
     }
@@ -59,9 +60,9 @@ struct alignas(8) EventCount {
             wake_all_of(*this, some);
     }
 
-    // open to one more than before, by any of several threads: for an event count that says "look again".
+    // Advances by one; any of several threads may call it. For event counts that mean "something has changed".
     void advance() {
-        value.fetch_add(1, std::memory_order_seq_cst);                       // as open's store
+        value.fetch_add(1, std::memory_order_seq_cst);                       // as the store of advance_to
         if (const uint32_t some = sleepers.load(std::memory_order_seq_cst))  // pairs with the increment in sleep
             wake_all_of(*this, some);
     }

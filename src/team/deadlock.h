@@ -1,10 +1,10 @@
-// In checked runs: which collective each PE is in, or which lock it waits for, so that a wait which cannot end is named
-// instead of hanging.
+// Deadlock detector of checked runs: which collective each PE is in, or which lock it waits for, so that a wait that
+// can never end is reported instead of hanging.
 //
-// PE p, in a collective of team segment R, waits for the members of R that have not come to p's step; in set_lock, for
-// the PE ahead of it in the lock's queue. When following "waits for" from a PE leads back to it, nobody on that circle
-// can ever go on: the two call sites are the message. A circle must be seen twice, a second apart. Where PEs have
-// several threads another thread may still come, so then it is only told.
+// A PE in step s of a collective waits for the members of its team segment that have not come to step s. A PE in
+// set_lock waits for the PE before it in the lock's queue. When the relation "waits for" leads from a PE back to
+// itself, no PE of that cycle can ever continue: the two call sites are the message. A cycle must be seen twice, one
+// second apart. Where PEs have several threads, another thread may still come, so the cycle is only reported.
 #pragma once
 
 #include "team/team_segment.h"

@@ -1,8 +1,9 @@
-// Channel: one of a PE's ways to the network, with all that comes and goes on it. Whoever polls takes its lock for the
-// moment, and does what there is to do for all: send what streams have to send, let the transport move bytes, apply
-// what has arrived, acknowledge. Nobody ever waits for the lock: who does not get it leaves the work to its holder.
+// Channel: one path of a PE to the network, with everything that is sent and received on it. A thread that polls takes
+// the channel's lock for the moment and does all there is to do: it sends what streams have published, lets the
+// transport move bytes, applies what has arrived, and acknowledges. No thread ever waits for the lock: a thread that
+// does not get it leaves its work to the holder.
 //
-// Threads: any may poll, and ask for a stream to be sent; the rest runs under the lock.
+// Threads: any may poll, and ask for a stream to be sent; everything else runs under the lock.
 #pragma once
 
 #include "base/tsan.h"

@@ -1,10 +1,10 @@
-// ControlInbox: control messages that other PEs have sent to this one, until somebody reads them. How collectives meet
-// across nodes: a key says what a control message is for (a team and a step of it), and a number who sent it.
+// Control inbox: control messages that other PEs have sent to this one, until they are read. Collectives between nodes
+// synchronize by them: a key says what a message is for (a team and a step of it), and a number who sent it.
 //
-// A control message is applied in its place in the sender's stream: who has read one sees all that was put before it
-// there, but for large data without an order record in between.
+// A control message is applied at its place in the sender's stream. A PE that has read one sees all that was put before
+// it on that stream, except for large data without an order record in between.
 //
-// Any thread. A short lock: control messages are rare beside records, and cross a network.
+// Threads: any. One short lock: control messages are rare beside records, and cross a network.
 #pragma once
 
 #include <pthread.h>

@@ -1,9 +1,9 @@
-// Stream set: what one thread sends through one context: a stream to each PE that it has sent to, on each rail that it
-// uses. Its use needs no lock and no locked instruction; threads meet below, on the channel, once per message and not
-// per operation.
+// Stream set: what one thread sends through one context. It has a stream to each PE that the thread has sent to, on
+// each rail that it uses. Sending needs no lock and no locked instruction; threads synchronize at the channel, once per
+// message and not per operation.
 //
-// Threads: streams are used by the stream set's thread alone (PRIVATE and SERIALIZED contexts have one stream set, used
-// by one thread at a time); their state is read by any.
+// Threads: the streams are used by the set's thread alone (PRIVATE and SERIALIZED contexts have one set, used by one
+// thread at a time); any thread reads their state.
 #pragma once
 
 #include "fabric/endpoint/stream.h"

@@ -1,15 +1,15 @@
-// Heartbeat: how the nodes of a job notice that one of them is gone without a word: cut off, or without power. The
-// first PEs of the nodes stand in a ring; each sends a few bytes to the one before it twice a second, and listens to
-// the one behind it. Who has heard of its neighbour before, and then nothing for the time that is allowed, says so to
-// the one before it, which passes it on, and loses it.
+// Heartbeat: how the nodes of a job notice that one of them is gone without a message: its network is cut off, or its
+// power is. The first PEs of the nodes form a ring. Each sends a heartbeat to the PE before it twice a second, and
+// listens to the PE behind it. A PE that has heard its neighbour before, and then nothing for the allowed time, reports
+// the neighbour to the PE before it, which passes the report on, and treats the neighbour as lost.
 //
-// It has a channel of its own, so that no queue of data holds it up. A PE that was stopped itself (a debugger, a
-// machine that sleeps) starts to count anew. Where there are several rails each has a heartbeat; who is silent on all
-// of them is gone, and who is silent on some has lost these (Network::beat). Heartbeats also tell which rails are lost,
-// at once when there is one more. A PE that leaves says so, and is silent from then on: who has not left by the time
-// that is allowed never will.
+// Heartbeats have a channel of their own, so that no queue of data delays them. A PE that was stopped itself (by a
+// debugger, or with its machine) starts to count anew. With several rails each rail has heartbeats: a PE that is silent
+// on all rails is gone, and one that is silent on some has lost these rails (Network::tick). Heartbeats also carry the
+// set of lost rails, at once when it grows. A PE that leaves says so, and is silent from then on; a PE that has neither
+// left nor sent within the allowed time is lost.
 //
-// The service thread alone.
+// Threads: the service thread alone.
 #pragma once
 
 #include "fabric/endpoint/channel.h"

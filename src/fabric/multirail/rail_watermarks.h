@@ -1,8 +1,9 @@
-// RailWatermarks: how far the streams of one stream set of another PE, one on each rail, are complete here, so that one
-// of them can wait for the others (kAfter). A stream belongs to its channel's lock; they meet in these words alone.
+// Rail watermarks: how far the streams of one stream set of another PE, one stream for each rail, are complete here, so
+// that one of them can wait for another (kAfter). A stream belongs to its channel's lock; the streams share only these
+// words.
 //
-// Either who waits sees how far the other is, or who advances sees that it is waited for: each stores its word first
-// and then loads the other's, all seq_cst.
+// Either the waiting stream sees how far the other one is, or the advancing stream sees that another waits for it: each
+// stores its own word first and then loads the other's, all seq_cst.
 #pragma once
 
 #include "fabric/multirail/rail_scheduler.h"

@@ -1,11 +1,12 @@
-// Link: the messages of one channel to one PE, numbered, and kept until that PE says that it has them; so that, when
-// their rail is lost, they go over another one, and none is taken twice. Only where the job is to go on without a rail
-// (HEDDLE_RAIL_LOSS=continue); the transport's own word that a message is gone counts for nothing there.
+// Retransmit queue: the messages of one channel to one PE, numbered, and kept until that PE has acknowledged them. When
+// their rail is lost they are sent over another one, and no message is taken twice. Used only with
+// HEDDLE_RAIL_LOSS=continue; that the transport has sent a message counts for nothing there.
 //
-// Messages arrive in the order of their numbers. When a rail is lost, what is kept is sent again over another one, from
-// the oldest on; what comes late over the first has been taken, or will come again. So only the next number is taken.
+// A receiver takes messages in the order of their numbers. When a rail is lost, all kept messages are sent again over
+// another rail, the oldest first. A message that still arrives over the lost rail has been taken already or will come
+// again, so the receiver takes only the next number.
 //
-// Under the channel's lock.
+// Threads: under the channel's lock.
 #pragma once
 
 #include "fabric/protocol/message.h"
