@@ -3,7 +3,8 @@
 
     architecture_map.py ROOT          exit 0: the section "What lives where" names each folder at the top, each folder of
                                       src/ and its layers, each folder of tests/ and each page of docs/, and names none
-                                      that is not there; 1: not, with each case
+                                      that is not there; and docs/decisions/README.md has each decision; 1: not, with
+                                      each case
     architecture_map.py --self-test   plants each kind of violation in a small tree and wants it found
 """
 
@@ -56,16 +57,22 @@ def violations(root: Path) -> list[str]:
                   if not re.search(rf"(?<![\w/]){re.escape(part)}", said)]
         wrong += [f"{name}/: {part} is in the map and not in the tree" for part in re.findall(r"(?<![\w/])(\w+/)", said)
                   if not (root / name / part).is_dir()]
+    decisions = root / "docs/decisions"
+    index = (decisions / "README.md").read_text()
+    wrong += [f"docs/decisions/README.md lacks {page.name}" for page in sorted(decisions.glob("[0-9]*.md"))
+              if f"({page.name})" not in index]
     return wrong
 
 
 def self_test() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        for name in ("src/fabric/endpoint", "tests/unit", "docs"):
+        for name in ("src/fabric/endpoint", "tests/unit", "docs/decisions"):
             (root / name).mkdir(parents=True)
         for name in ("src/fabric/endpoint/a.h", "tests/unit/a.cpp", "docs/memory-model.md"):
             (root / name).write_text("")
+        (root / "docs/decisions/0001-a.md").write_text("")
+        (root / "docs/decisions/README.md").write_text("| [0001](0001-a.md) |\n")
         right = ("# A\n\n## What lives where\n\n    src/fabric/  endpoint/: streams\n    tests/       unit/ mirrors\n"
                  "                 src\n    docs/        memory model\n\n## Other\n")
         (root / "ARCHITECTURE.md").write_text(right)
@@ -78,6 +85,8 @@ def self_test() -> None:
                                       ("    src/fabric/", "    src/fabrik/", "src/fabrik/ is in the map")]:
             (root / "ARCHITECTURE.md").write_text(right.replace(before, after))
             assert any(wanted in one for one in violations(root)), (wanted, violations(root))
+        (root / "docs/decisions/0002-b.md").write_text("")
+        assert any("lacks 0002-b.md" in one for one in violations(root)), violations(root)
 
 
 if __name__ == "__main__":
