@@ -23,7 +23,7 @@ help:
 	@echo "make test                  proves the build: unit, conformance, faults, launch, budgets (10 minutes on 2 cores)"
 	@echo "make test-rest             what make test leaves out: more of them, concurrency, apps, a network, installing"
 	@echo "make sanitize              what runs the library, under AddressSanitizer with UBSan, and ThreadSanitizer"
-	@echo "make sanitize-in-process  of these the unit tests and those with PEs as threads"
+	@echo "make sanitize-in-process   of these the unit tests and those with PEs as threads"
 	@echo "make test-all              all of these"
 	@echo "make test-hosts            every program of the tests on hosts made of namespaces, in every shape (root; 15 minutes)"
 	@echo "make test-apps             each mini-app by itself: every form, numbers of PEs and threads, faults (5 minutes)"
@@ -96,21 +96,22 @@ test-cross: require-test $(VENV)/ready
 	$(call build_tests,ON)
 	ctest --preset $(PRESET) -C cross -L '^cross$$' --verbose
 
-# Units and PEs as threads, where a sanitizer sees both sides: 15 minutes on 2 cores.
-sanitize-in-process: require-test $(VENV)/ready
+# Builds and tests under each sanitizer; $(1): what is built, $(2): the labels of the tests.
+define sanitized
 	set -e; for preset in $(SANITIZERS); do \
 	    cmake --preset $$preset -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python) >build/configure.log; \
-	    cmake --build --preset $$preset --target tests_in_process; \
-	    ctest --preset $$preset -j $(JOBS) -L '^(unit|concurrency)$$'; \
+	    cmake --build --preset $$preset --target $(1); \
+	    ctest --preset $$preset -j $(JOBS) -L '^($(2))$$'; \
 	done
+endef
+
+# Units and PEs as threads, where a sanitizer sees both sides: 15 minutes on 2 cores.
+sanitize-in-process: require-test $(VENV)/ready
+	$(call sanitized,tests_in_process,unit|concurrency)
 
 # The tests that matter under each sanitizer: all that run the library, not those that read its text.
 sanitize: require-test $(VENV)/ready
-	set -e; for preset in $(SANITIZERS); do \
-	    cmake --preset $$preset -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python) >build/configure.log; \
-	    cmake --build --preset $$preset; \
-	    ctest --preset $$preset -j $(JOBS) -L 'unit|concurrency|conformance'; \
-	done
+	$(call sanitized,all,unit|concurrency|conformance)
 
 # What it finds is written to build/fuzz; it belongs in tests/fuzz/corpus with the change that mends it.
 fuzz: require-test $(VENV)/ready

@@ -72,7 +72,7 @@ const char* Engine::set_progress(Progress progress) {
     // Relaxed, both: who sees the one before for a moment only rests otherwise.
     only_free_cores_.store(progress == Progress::kAuto, std::memory_order_relaxed);
     policy_.alone.store(rest == Rest::kNever, std::memory_order_relaxed);
-    rest_.store(rest, std::memory_order_seq_cst);  // pairs with engage
+    rest_.store(rest, std::memory_order_seq_cst);  // pairs with request_background
     wake_waiters();
     if (policy_.posted.load(std::memory_order_seq_cst) != 0)  // pairs with count_posted; or its poster engages anew
         request_background(true);

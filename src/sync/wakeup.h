@@ -85,7 +85,7 @@ class Watch {
         place_->fetch_add(watch_, std::memory_order_relaxed);
         if (const uint64_t bit = wakeups.own_bit(); !(event_count_->watchers.load(std::memory_order_relaxed) & bit))
             event_count_->watchers.fetch_or(bit, std::memory_order_relaxed);
-        // pairs with the load in Event count::open
+        // pairs with the load in EventCount::advance_to
         event_count_->sleepers.fetch_add(kWatcher, std::memory_order_seq_cst);
     }
     ~Watch() {

@@ -109,7 +109,7 @@ void Stream::send_published() {
     const bool full = head >= full_at_;
     if (full) {
         const uint32_t count = message_end_count_.load(std::memory_order_relaxed);
-        message_ends_[count % kMaxCuts].store(head, std::memory_order_relaxed);
+        message_ends_[count % kMaxMessageEnds].store(head, std::memory_order_relaxed);
         message_end_count_.store(count + 1, std::memory_order_release);  // pairs with send
         full_at_ = head + channel_.config().full_bytes;
         simple_up_to_ = std::min(stop_, full_at_);
@@ -241,11 +241,13 @@ void Stream::send() {
             return;  // an acknowledgement, or the transport, comes back here
         uint64_t end = published;
         bool full = false;
-        const uint32_t message_end_count = message_end_count_.load(std::memory_order_acquire);  // pairs with leave
-        if (message_end_count - message_ends_used_ > kMaxCuts)
-            message_ends_used_ = message_end_count - kMaxCuts;
+        const uint32_t message_end_count =
+            message_end_count_.load(std::memory_order_acquire);  // pairs with send_published
+        if (message_end_count - message_ends_used_ > kMaxMessageEnds)
+            message_ends_used_ = message_end_count - kMaxMessageEnds;
         while (message_ends_used_ != message_end_count && !full) {
-            const uint64_t message_end = message_ends_[message_ends_used_ % kMaxCuts].load(std::memory_order_relaxed);
+            const uint64_t message_end =
+                message_ends_[message_ends_used_ % kMaxMessageEnds].load(std::memory_order_relaxed);
             if (message_end > sent_ && message_end <= published) {
                 end = message_end;
                 full = true;
@@ -333,9 +335,6 @@ void Stream::on_native_done(void* argument) {
     entry->done.store(true, std::memory_order_relaxed);
     stream.advance_returned();
     on_body_sent(&stream);
-    if (stream.published_.load(std::memory_order_acquire) != stream.sent_ ||
-        stream.bodies_posted_.load(std::memory_order_acquire) != stream.bodies_started_)
-        stream.channel_.queue(&stream);
 }
 
 // Nothing is in flight and nothing waits. The producer, when it does not see it, is seen.

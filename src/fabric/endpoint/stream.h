@@ -184,7 +184,7 @@ class alignas(128) Stream {
         Address at = {};
         uint64_t number = 0;  // native: of its return
     };
-    static constexpr uint32_t kMaxSending = 16, kMaxCuts = 16, kMaxBodies = 64;
+    static constexpr uint32_t kMaxSending = 16, kMaxMessageEnds = 16, kMaxBodies = 64;
 
     // Publishes; true when the sender, idle, is to be told.
     bool publish_to_idle(uint64_t end) {
@@ -225,8 +225,8 @@ class alignas(128) Stream {
     Channel& channel_;
     const Producer& producer_;
     const int pe_;
-    std::atomic<uint64_t> flush_up_to_{0};               // all before it leaves
-    std::atomic<uint64_t> message_ends_[kMaxCuts] = {};  // where full messages end
+    std::atomic<uint64_t> flush_up_to_{0};                      // all before it leaves
+    std::atomic<uint64_t> message_ends_[kMaxMessageEnds] = {};  // where full messages end
     std::atomic<uint32_t> message_end_count_{0};
     // The producer's, for returns.
     Return* return_ring_ = nullptr;
