@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 
-from shmem_mt import implementations, network_model
+from shmem_mt import network_model, sources
 from shmem_mt.errors import UserError
 
 COMPILERS = ("c++", "g++", "clang++")
@@ -39,19 +39,14 @@ def _cache():
 
 
 def _stamp(compiler):
-    digest = hashlib.sha256(f"{compiler} {os.stat(compiler).st_mtime_ns}".encode())
-    sources = [os.path.join(network_model.folder(), name) for name in sorted(os.listdir(network_model.folder()))]
-    for path in [*sources, os.path.join(implementations.programs_folder(), "output.hpp")]:
-        if path.endswith((".cpp", ".hpp")):
-            with open(path, "rb") as file:
-                digest.update(file.read())
-    return digest.hexdigest()[:16]
+    digest = f"{compiler} {os.stat(compiler).st_mtime_ns}" + sources.digest("simulator", "programs/common")
+    return hashlib.sha256(digest.encode()).hexdigest()[:16]
 
 
 def _compile(compiler, binary):
     fresh = f"{binary}.{os.getpid()}"
     source = os.path.join(network_model.folder(), "simulate.cpp")
-    command = [compiler, "-std=c++17", "-O2", source, "-o", fresh]
+    command = [compiler, "-std=c++17", "-O2", "-I", sources.root(), source, "-o", fresh]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, errors="replace")
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -10,7 +10,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from shmem_mt import fabrics
+from shmem_mt import fabrics, sources
 from shmem_mt.catalogue import BENCHMARKS, ORDERS, SETTINGS
 from shmem_mt.errors import UserError
 from shmem_mt.machine import first_line
@@ -18,45 +18,8 @@ from shmem_mt.machine import first_line
 PROGRAMS = tuple(dict.fromkeys(benchmark.program for benchmark in BENCHMARKS))
 COMPILE_TIMEOUT_S = 180
 
-# Feature probes: macro name -> a program that compiles and links where the feature is there.
-PROBES = {
-    "SHMEM_MT_HAVE_CTX": (
-        "#include <shmem.h>\nint main() { shmem_ctx_t c; long v = 0;\n"
-        "int r = shmem_ctx_create(SHMEM_CTX_PRIVATE, &c); shmem_ctx_long_p(c, &v, 1, 0);\n"
-        "shmem_ctx_putmem_nbi(c, &v, &v, 8, 0); v = shmem_ctx_long_atomic_fetch_add(c, &v, 1, 0);\n"
-        "shmem_ctx_quiet(c); shmem_ctx_destroy(c); return r; }\n"
-    ),
-    "SHMEM_MT_HAVE_PUT_SIGNAL": (
-        "#include <shmem.h>\n#include <stdint.h>\nint main() { uint64_t s = 0; long v = 0;\n"
-        "shmem_putmem_signal(&v, &v, 8, &s, 1, SHMEM_SIGNAL_SET, 0);\n"
-        "shmem_signal_wait_until(&s, SHMEM_CMP_EQ, 1); return 0; }\n"
-    ),
-    "SHMEM_MT_HAVE_FETCH_NBI": (
-        "#include <shmem.h>\nint main() { long v = 0; shmem_long_atomic_fetch_add_nbi(&v, &v, 1, 0);\n"
-        "shmem_ctx_long_atomic_fetch_add_nbi(SHMEM_CTX_DEFAULT, &v, &v, 1, 0); return 0; }\n"
-    ),
-    "SHMEM_MT_HAVE_TEAM_COLLECTIVES": (
-        "#include <shmem.h>\nint main() { shmem_team_t t; long v = 0; double d = 0;\n"
-        "shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 2, 1, 0, 0, &t); shmem_long_alltoalls(t, &v, &v, 2, 2, 1);\n"
-        "return shmem_long_collect(t, &v, &v, 1) + shmem_double_sum_reduce(t, &d, &d, 1); }\n"
-    ),
-    "SHMEM_MT_HAVE_SHMEMX": (
-        "#include <shmem.h>\n#include <shmemx.h>\n#ifndef HEDDLE_SHMEMX\n#error another shmemx.h\n#endif\n"
-        "int main() { shmemx_request_t r = SHMEMX_REQUEST_NULL; long v = 0;\n"
-        "shmemx_putmem_nbe(&v, &v, 8, 0, &r); shmemx_request_wait(&r);\n"
-        "return shmemx_team_sync_mt(SHMEM_TEAM_WORLD, 0, 1); }\n"
-    ),
-    "SHMEM_MT_HAVE_PROGRESS": (
-        "#include <shmem.h>\n#include <shmemx.h>\n#ifndef HEDDLE_SHMEMX\n#error another shmemx.h\n#endif\n"
-        "int main() { shmemx_request_t r = SHMEMX_REQUEST_NULL; long v = 0; shmemx_progress();\n"
-        "shmemx_long_sum_reduce_nbe(SHMEM_TEAM_WORLD, &v, &v, 1, &r); shmemx_request_wait(&r);\n"
-        "return shmemx_progress_policy(\"auto\"); }\n"
-    ),
-    "SHMEM_MT_HAVE_INSCAN": (
-        "#include <shmem.h>\nint main() { double d = 0;\n"
-        "return shmem_double_sum_inscan(SHMEM_TEAM_WORLD, &d, &d, 1); }\n"
-    ),
-}
+# Feature probes, sources in programs/probes: SHMEM_MT_HAVE_<NAME> is 1 where one compiles and links.
+PROBES = ("ctx", "put_signal", "fetch_nbi", "team_collectives", "shmemx", "progress", "inscan")
 
 
 @dataclass
@@ -192,34 +155,6 @@ def _places(hosts, pes):
     return ",".join(f"{host.name}:{count}" for host, count in zip(hosts.all, counts) if count)
 
 
-def programs_folder():
-    return shipped_folder("programs", "latency.cpp", "the benchmark programs are")
-
-
-def shipped_folder(name, file, what):
-    """The folder of that name which has the file: inside the installed package, or beside it in the source tree. Raises
-    UserError, which says that `what` missing."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    for folder in (os.path.join(here, name), os.path.join(os.path.dirname(here), name)):
-        if os.path.exists(os.path.join(folder, file)):
-            return folder
-    raise UserError(f"{what} missing from this installation of shmem-mt")
-
-
-def source_of(name):
-    """The C++ file of that program: one of the benchmarks' or of the mini-apps', which lie beside them."""
-    return os.path.join(_apps_folder() if is_app(name) else programs_folder(), name + ".cpp")
-
-
-def is_app(program):
-    """Whether that program is a mini-app."""
-    return os.path.exists(os.path.join(_apps_folder(), program + ".cpp"))
-
-
-def _apps_folder():
-    return os.path.join(os.path.dirname(programs_folder()), "apps")
-
-
 def resolve(oshccs, oshruns, labels):
     """Implementations from the three lists of options; the wrappers beside this command or on PATH without any."""
     oshccs, oshruns, labels = list(oshccs or []), list(oshruns or []), list(labels or [])
@@ -297,15 +232,16 @@ def build(implementation, directory, programs, note):
     os.makedirs(directory, exist_ok=True)
     stamp = _stamp(implementation)
     fresh = _read(os.path.join(directory, "stamp")) == stamp
-    for macro, source in PROBES.items() if implementation.sources is None else ():
-        implementation.features[macro] = _probe(implementation, directory, macro, source, fresh)
+    for name in PROBES if implementation.sources is None else ():
+        macro = f"SHMEM_MT_HAVE_{name.upper()}"
+        implementation.features[macro] = _probe(implementation, os.path.join(directory, macro), name, fresh)
 
     def compile_one(program):
         binary = os.path.join(directory, program)
         if fresh and os.path.exists(binary):
             return None
         note(f"compiling {program} with {implementation.label}")
-        return _compile(implementation, source_of((implementation.sources or {}).get(program, program)), binary)
+        return _compile(implementation, sources.source_of((implementation.sources or {}).get(program, program)), binary)
 
     wanted = list(filter(implementation.offers, programs))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -318,13 +254,8 @@ def build(implementation, directory, programs, note):
 
 
 def _stamp(implementation):
-    digest = hashlib.sha256(f"{implementation.oshcc} {os.stat(implementation.oshcc).st_mtime_ns}".encode())
-    for folder in (programs_folder(), _apps_folder()):
-        for name in sorted(os.listdir(folder)):
-            if name.endswith((".cpp", ".hpp")):
-                with open(os.path.join(folder, name), "rb") as file:
-                    digest.update(name.encode() + file.read())
-    return digest.hexdigest()
+    wrapper = f"{implementation.oshcc} {os.stat(implementation.oshcc).st_mtime_ns}"
+    return hashlib.sha256((wrapper + sources.digest("programs", "apps")).encode()).hexdigest()
 
 
 def _read(path):
@@ -335,15 +266,11 @@ def _read(path):
         return None
 
 
-def _probe(implementation, directory, macro, source, fresh):
-    answer_path = os.path.join(directory, macro)
+def _probe(implementation, answer_path, name, fresh):
     answer = _read(answer_path)
     if fresh and answer in ("0", "1"):
         return answer == "1"
-    source_path = answer_path + ".cpp"
-    with open(source_path, "w", encoding="utf-8") as file:
-        file.write(source)
-    works = run_compiler(implementation, [], source_path, answer_path + ".out") is None
+    works = run_compiler(implementation, [], sources.probe(name), answer_path + ".out") is None
     with open(answer_path, "w", encoding="utf-8") as file:
         file.write("1" if works else "0")
     return works
@@ -351,7 +278,7 @@ def _probe(implementation, directory, macro, source, fresh):
 
 def _compile(implementation, source, binary):
     defines = [f"-D{macro}={int(works)}" for macro, works in implementation.features.items()]
-    return run_compiler(implementation, [*defines, "-I", programs_folder()], source, binary)
+    return run_compiler(implementation, [*defines, "-I", sources.root()], source, binary)
 
 
 def run_compiler(implementation, flags, source, binary):

@@ -8,19 +8,11 @@ import shutil
 import subprocess
 import tempfile
 
-from shmem_mt import implementations
+from shmem_mt import implementations, sources
 from shmem_mt.machine import first_line
 
 # program -> the source that does the same with MPI
 SOURCES = {"collectives": "collectives_mpi", "ordering": "ordering_mpi"}
-
-# MPI allows this call before MPI_Init, so it runs without a launcher.
-_NAME_PROGRAM = (
-    "#define OMPI_SKIP_MPICXX 1\n#define MPICH_SKIP_MPICXX 1\n#include <mpi.h>\n#include <cstdio>\n"
-    "int main() { char text[MPI_MAX_LIBRARY_VERSION_STRING]; int length = 0;\n"
-    "MPI_Get_library_version(text, &length); std::puts(text); return 0; }\n"
-)
-
 
 def find(mpicc=None, mpirun=None):
     """(the reference, None), or (None, why there is none). Raises UserError for a named program that is not there."""
@@ -58,10 +50,8 @@ def short_name(text):
 def _library_name(reference):
     """(name, None), or (None, what went wrong)."""
     with tempfile.TemporaryDirectory(prefix="shmem-mt-") as directory:
-        source, binary = os.path.join(directory, "name.cpp"), os.path.join(directory, "name")
-        with open(source, "w", encoding="utf-8") as file:
-            file.write(_NAME_PROGRAM)
-        problem = implementations.run_compiler(reference, [], source, binary)
+        binary = os.path.join(directory, "name")
+        problem = implementations.run_compiler(reference, [], sources.probe("mpi_name"), binary)
         if problem:
             return None, problem
         try:

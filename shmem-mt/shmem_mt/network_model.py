@@ -7,7 +7,7 @@ import math
 import os
 from dataclasses import dataclass
 
-from shmem_mt import implementations
+from shmem_mt import sources
 from shmem_mt.errors import UserError
 
 RULES = ("relaxed", "ordered", "reorder-buffer", "fence", "acknowledged", "two-sided", "two-sided-any")
@@ -173,7 +173,7 @@ def _shown(values, key):
 
 def folder():
     """Where the engine and the shipped models lie."""
-    return implementations.shipped_folder("simulator", "simulate.cpp", "the simulator is")
+    return os.path.join(sources.root(), "simulator")
 
 
 def cut_over_bytes(model):

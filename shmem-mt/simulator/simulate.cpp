@@ -6,7 +6,7 @@
 #include <iostream>
 #include <new>
 
-#include "../programs/output.hpp"
+#include "programs/common/output.hpp"
 #include "simulation.hpp"
 
 namespace {

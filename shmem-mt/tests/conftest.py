@@ -12,7 +12,7 @@ import subprocess
 
 import pytest
 
-from shmem_mt import fabrics, implementations, mpi
+from shmem_mt import fabrics, implementations, mpi, sources
 from shmem_mt.cli import main
 from shmem_mt.runner import run_program
 
@@ -129,7 +129,7 @@ def compiled_without(implementation, tmp_path, program, *features):
     without = implementations.Implementation(**{**vars(implementation), "binaries": {}})
     without.features = {**implementation.features, **dict.fromkeys(features, False)}
     without.binaries[program] = str(tmp_path / program)
-    problem = implementations._compile(without, implementations.source_of(program), without.binaries[program])
+    problem = implementations._compile(without, sources.source_of(program), without.binaries[program])
     assert problem is None, problem
     return without
 

@@ -6,12 +6,18 @@ import subprocess
 import pytest
 from conftest import compiled_without
 
-from shmem_mt.implementations import programs_folder
+from shmem_mt import catalogue, implementations, mpi, sources
+from shmem_mt.errors import UserError
 from shmem_mt.runner import run_program
 
 
 def test_programs_are_found():
-    assert os.path.exists(os.path.join(programs_folder(), "message_rate.cpp"))
+    for name in {benchmark.program for benchmark in catalogue.BENCHMARKS} | set(mpi.SOURCES.values()):
+        assert os.path.exists(sources.source_of(name))
+    for name in implementations.PROBES:
+        assert os.path.exists(sources.probe(name))
+    with pytest.raises(UserError, match="0 sources of the program teleport"):
+        sources.source_of("teleport")
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,17 @@ PUBLIC = {
     "launcher": ["heddle/constants.h"],
     "tools": ["heddle/constants.h", "heddle/request.h"],
 }
+# The C++ folders of the suite, which includes by the path from shmem-mt/ on. Every folder may include itself.
+SUITE = {
+    "programs/common": [],
+    "programs/probes": [],
+    **dict.fromkeys(["programs/pt2pt", "programs/collectives", "programs/progress", "programs/ordering", "simulator"],
+                    ["programs/common"]),
+    "apps/common": ["programs/common"],
+    **dict.fromkeys(["apps/krylov", "apps/cg", "apps/minimd", "apps/is", "apps/gups", "apps/mandelbrot", "apps/halo"],
+                    ["programs/common", "apps/common"]),
+    **dict.fromkeys(["apps/hpccg", "apps/minife"], ["programs/common", "apps/common", "apps/krylov"]),
+}
 PUBLIC_OF_OTHERS = ["heddle/abi.h", "heddle/constants.h"]
 C_LIBRARY_IN_HEADERS = {"stddef.h", "stdint.h", "string.h"}
 SUFFIXES = {".c", ".cpp", ".h", ".hpp", ".def"}
@@ -94,10 +105,13 @@ def wrong_in_public(path: str) -> str:
     return "public headers include public headers and " + ", ".join(sorted(C_LIBRARY_IN_HEADERS))
 
 
-def wrong_in_benchmarks(path: str) -> str:
+def wrong_in_benchmarks(folder: str, path: str) -> str:
     if path.startswith("heddle/") or ("/" in path and path.split("/")[0] in MAY_INCLUDE):
         return "the benchmarks run on every OpenSHMEM: shmem.h alone"
-    return ""
+    target = path.rpartition("/")[0]
+    if target == folder or not target.startswith(("programs/", "apps/")):
+        return ""
+    return "" if target in SUITE[folder] else f"{folder} may not include {target}"
 
 
 def unused_edges(root: Path) -> list[str]:
@@ -113,9 +127,13 @@ def unused_edges(root: Path) -> list[str]:
 def violations(root: Path) -> list[str]:
     found = [f"src/{folder.name}: not in the table of tests/checks/layers.py"
              for folder in sorted((root / "src").iterdir()) if folder.is_dir() and folder.name not in MAY_INCLUDE]
+    found += [f"shmem-mt/{name}: not in the table of tests/checks/layers.py" for name in sorted(
+        f"{folder.parent.name}/{folder.name}" for part in ("programs", "apps")
+        for folder in (root / "shmem-mt" / part).glob("*/")) if name not in SUITE]
     rules = [(f"src/{folder}", lambda path, folder=folder: wrong_in_source(folder, path)) for folder in MAY_INCLUDE]
     rules += [(folder, lambda path, folder=folder: wrong_beside(folder, path)) for folder in ("launcher", "tools")]
-    rules += [("include", wrong_in_public), ("shmem-mt", wrong_in_benchmarks)]
+    rules += [("include", wrong_in_public)]
+    rules += [(f"shmem-mt/{folder}", lambda path, folder=folder: wrong_in_benchmarks(folder, path)) for folder in SUITE]
     for folder, rule in rules:
         for file in files(root, folder):
             for line, path in includes(file):
@@ -155,13 +173,21 @@ def self_test() -> list[str]:
         "tools/a.cpp": "bootstrap/bootstrap.h",
         "include/heddle/a.h": "base/error.h",
         "include/b.h": "stdio.h",
-        "shmem-mt/programs/a.cpp": "heddle/abi.h",
+        "shmem-mt/programs/pt2pt/a.cpp": "heddle/abi.h",
+        "shmem-mt/programs/common/a.hpp": "programs/pt2pt/a.hpp",
+        "shmem-mt/programs/pt2pt/b.hpp": "programs/progress/a.hpp",
+        "shmem-mt/apps/common/a.hpp": "apps/cg/a.hpp",
+        "shmem-mt/apps/cg/a.hpp": "apps/krylov/a.hpp",
+        "shmem-mt/apps/minife/a.hpp": "programs/ordering/a.hpp",
+        "shmem-mt/apps/unheard_of/a.hpp": "apps/common/a.hpp",
     }
     right = {
         "src/entry/ok.h": "runtime/runtime.h",
         "src/memory/ok.h": "heddle/abi.h",
         "launcher/ok.cpp": "bootstrap/job_page.h",
-        "shmem-mt/programs/ok.cpp": "shmem.h",
+        "shmem-mt/programs/pt2pt/ok.cpp": "shmem.h",
+        "shmem-mt/apps/minife/ok.hpp": "apps/krylov/solver.hpp",
+        "shmem-mt/apps/cg/ok.hpp": "apps/cg/solver.hpp",
         "include/ok.h": "heddle/abi.h",
     }
     missed = []

@@ -3,9 +3,9 @@
 import pytest
 from conftest import app_events, read_results
 
-from shmem_mt import catalogue, implementations, plan
+from shmem_mt import catalogue, plan, sources
 
-APPS = {b.name: b for b in catalogue.BENCHMARKS if implementations.is_app(b.program)}
+APPS = {b.name: b for b in catalogue.BENCHMARKS if sources.is_app(b.program)}
 FAULTS = (
     "one-pe-reduction",
     "check-never-runs",

@@ -3,9 +3,9 @@
 import pytest
 from conftest import app_verdicts
 
-from shmem_mt import catalogue, fabrics, hosts, implementations
+from shmem_mt import catalogue, fabrics, hosts, sources
 
-APPS = [b for b in catalogue.BENCHMARKS if implementations.is_app(b.program)]
+APPS = [b for b in catalogue.BENCHMARKS if sources.is_app(b.program)]
 
 
 @pytest.fixture(scope="module")
