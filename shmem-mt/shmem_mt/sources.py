@@ -1,5 +1,5 @@
-"""Where the C++ sources of the suite lie: beside the Python package in the source tree, inside it where it is installed.
-Their #include lines name other files from root() on: "programs/common/job.hpp", "apps/cg/solver.hpp"."""
+"""Where the C++ sources of the suite lie: beside the Python package in the source tree, inside it where it is
+installed. Their #include lines name other files from root() on: "programs/common/job.hpp", "apps/cg/solver.hpp"."""
 
 import glob
 import hashlib
@@ -31,7 +31,7 @@ def source_of(program):
         return _main_of_app(program)
     found = glob.glob(os.path.join(root(), "programs", "*", program + ".cpp"))
     if len(found) != 1:
-        raise UserError(f"{len(found)} sources of the program {program} in this installation of shmem-mt; there must be 1")
+        raise UserError(f"this installation of shmem-mt has {len(found)} sources of the program {program}, not 1")
     return found[0]
 
 

@@ -1,5 +1,5 @@
-"""Runs small programs under mpirun, on this host and on several, which are namespaces (hosts.py of SHMEM-MT, which is
-installed without the tests). The build under test is HEDDLE_BUILD."""
+"""Runs small programs under mpirun, on this host and on several, which are namespaces
+(tests/support/namespace_hosts.py). The build under test is HEDDLE_BUILD."""
 
 import os
 import pathlib
@@ -11,8 +11,8 @@ import time
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "shmem-mt"))
-from shmem_mt import hosts as made_of  # noqa: E402
+sys.path.insert(0, str(HERE.parent / "support"))
+import namespace_hosts as made_of  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
 LIMIT_S = 300

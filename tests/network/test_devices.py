@@ -2,7 +2,7 @@
 
 import pytest
 
-from shmem_mt import hosts as made_of
+import namespace_hosts as made_of
 from conftest import Oshrun
 
 MEGABYTES = 20

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from shmem_mt import hosts as made_of
+import namespace_hosts as made_of
 from conftest import BUILD, Oshrun, alive, finish, start
 
 INTERFACES = ["eth0", "eth1"]

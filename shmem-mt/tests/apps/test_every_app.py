@@ -3,7 +3,8 @@
 import pytest
 from conftest import app_events, read_results
 
-from shmem_mt import catalogue, plan, sources
+from shmem_mt import sources
+from shmem_mt.catalogue import catalogue, plan
 
 APPS = {b.name: b for b in catalogue.BENCHMARKS if sources.is_app(b.program)}
 FAULTS = (

@@ -6,7 +6,8 @@ import subprocess
 import pytest
 from conftest import app_events, app_verdicts, compiled_without, run_points
 
-from shmem_mt import catalogue
+from shmem_mt.catalogue import catalogue
+from shmem_mt.targets.libraries import Heddle
 
 FORMS = catalogue.select(["gups"])[0].ops
 UPDATES, HASHES = {"atomic", "private", "batched"}, {"hash", "hash_batched"}
@@ -49,7 +50,7 @@ def test_keys_may_be_others(implementation, seed):
 
 
 def test_they_are_right_over_a_network(implementation):
-    if not implementation.is_heddle:
+    if not isinstance(implementation, Heddle):
         pytest.skip("SHMEM-MT knows only how to tell Heddle to make each PE a node of its own")
     environment = ["--env", "HEDDLE_NET_TRANSPORTS=tcp", "--env", "HEDDLE_TEST_PES_PER_NODE=1"]
     command = implementation.launch_command("gups", 3, 2, [*SHORT, "--threads", "2"])
