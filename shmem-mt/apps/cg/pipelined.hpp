@@ -1,13 +1,14 @@
-// Pipelined conjugate gradients (P. Ghysels, W. Vanroose: Hiding global synchronization latency in the preconditioned
-// Conjugate Gradient algorithm, 2014). Recurrences for w = A r, s = A p and a = A s replace the products on which the
-// inner products would depend, so that both are summed up behind the product n = A w of the same iteration.
+// Pipelined conjugate gradients (apps/common/pipelined_scalars.hpp). Recurrences for w = A r, s = A p and a = A s
+// replace the products on which the inner products would depend, so that both are summed up behind the product n = A w
+// of their iteration.
 //
-// The recurrences drift from what they stand for by rounding: |x - A z| ends at 1e-10 in the first step and at 1e-12 in
-// the last, where the other forms have 1e-13 and 1e-15 (class A). zeta depends on z by way of x z alone, and stays
-// right to 1e-12, so that the tolerance is the same as for the other forms and no residual is computed anew on the way.
+// Rounding lets the recurrences drift from the vectors that they stand for: |x - A z| ends at 1e-10 in the first step,
+// at 1e-12 in the last, where the other forms have 1e-13 and 1e-15 (class A). zeta depends on z by way of x z alone and
+// stays right to 1e-12, so no residual is computed anew on the way, and the tolerance is that of the other forms.
 #pragma once
 
 #include "apps/cg/overlapped.hpp"
+#include "apps/common/pipelined_scalars.hpp"
 
 #if SHMEM_MT_HAVE_PROGRESS
 namespace shmem_mt {
@@ -25,9 +26,7 @@ class CgPipelined final : public CgOverlapped {
           other_sums_(slice_sums_.size()) {}
 
   private:
-    struct Factors {
-        double alpha = 0, beta = 0, gamma = 0;
-    };
+    using Factors = PipelinedScalars::Factors;
 
     void iterate(int thread) override {
         begin(thread);
@@ -79,7 +78,7 @@ class CgPipelined final : public CgOverlapped {
         job_.team().barrier();
     }
 
-    // gamma = r r, whose part is in slice_sums_, and delta = w r, of all PEs.
+    // r r, whose part is in slice_sums_, and w r, over all PEs.
     void begin_sums(int thread) {
         for_slices(thread, [&](size_t slice, const Range& rows, long place) {
             other_sums_[slice] =
@@ -87,21 +86,14 @@ class CgPipelined final : public CgOverlapped {
         });
         job_.team().barrier();
         if (thread == 0)
-            sum_.post({own_total(slice_sums_), own_total(other_sums_)});
+            scalars_.post(own_total(slice_sums_), own_total(other_sums_));
     }
 
     Factors finish_sums(int thread, const Factors& before, bool first) {
-        if (thread == 0) {
-            const double* const sums = waiting([&] { return sum_.wait(); });
-            gamma_ = sums[0];
-            delta_ = sums[1];
-        }
+        if (thread == 0)
+            waiting([&] { scalars_.wait(); });
         job_.team().barrier();
-        Factors factors;
-        factors.gamma = gamma_;
-        factors.beta = first ? 0 : gamma_ / before.gamma;
-        factors.alpha = gamma_ / (first ? delta_ : delta_ - factors.beta * gamma_ / before.alpha);
-        return factors;
+        return scalars_.factors(before, first);
     }
 
     void update_own(int thread, const Factors& factors) {
@@ -120,7 +112,7 @@ class CgPipelined final : public CgOverlapped {
     std::vector<double> w_, a_;      // whole
     std::vector<double> r_, s_, p_;  // own rows
     std::vector<double> other_sums_;
-    double gamma_ = 0, delta_ = 0;
+    PipelinedScalars scalars_{sum_};
 };
 
 }  // namespace shmem_mt

@@ -1,10 +1,9 @@
-// The power method around conjugate gradients, as all forms of CG share it. In each step a form solves A z = x,
-// starting from z = 0, by kCgIterations iterations; zeta = shift + 1 / (x z) approaches an eigenvalue of the unshifted
-// matrix, and z / |z| is the next x. Every PE has all of x and z and computes zeta itself, from the same numbers in the
-// same order.
+// The power method around conjugate gradients, as all forms of CG share it. In each step a form solves A z = x by
+// kCgIterations iterations from z = 0; zeta = shift + 1 / (x z) approaches an eigenvalue of the unshifted matrix, and z
+// / |z| is the next x. Every PE has all of x and z, and computes zeta itself from equal numbers in equal order.
 //
-// All threads of a PE run through the same calls. They share the rows and the slices; thread 0 communicates. What one
-// thread has written another reads behind a barrier only.
+// All threads of a PE run through the same calls. The threads share the rows and the slices; thread 0 communicates. A
+// thread reads what another thread has written only behind a barrier.
 #pragma once
 
 #include <cmath>
@@ -12,6 +11,8 @@
 
 #include "apps/cg/layout.hpp"
 #include "apps/cg/matrix.hpp"
+#include "apps/common/polling_product.hpp"
+#include "apps/common/slices.hpp"
 #include "apps/common/vector_kernels.hpp"
 #include "programs/common/clock.hpp"
 #include "programs/common/job.hpp"
@@ -25,7 +26,7 @@ class CgSolver {
         : job_(job),
           problem_(problem),
           layout_(layout),
-          matrix_(matrix),
+          product_(job, matrix),
           x_(static_cast<size_t>(layout.whole())),
           rows_part_(static_cast<size_t>(layout.rows())),
           slice_sums_(static_cast<size_t>(layout.slices())),
@@ -58,7 +59,7 @@ class CgSolver {
     }
 
     // Polls after so many rows of the matrix product; 0: never.
-    void set_poll_rows(long rows) { poll_rows_ = rows; }
+    void set_poll_rows(long rows) { product_.set_poll_rows(rows); }
 
     long pieces() const { return layout_.pieces(); }
     double zeta() const { return zeta_; }
@@ -87,15 +88,8 @@ class CgSolver {
 
     // q = A x for the thread's share of those slices; q has own rows.
     void multiply(int thread, const Range& slices, const double* x, double* q) {
-        if (job_.options().fault == Fault::kSkippedComputation)
-            return;
         const Range rows = layout_.rows_of(slices.share(thread, job_.threads()));
-        const long stretch = thread == 0 && poll_rows_ > 0 ? poll_rows_ : layout_.rows();
-        for (long begin = rows.begin; begin < rows.end; begin += stretch) {
-            product(matrix_, columns_.data(), {begin, std::min(begin + stretch, rows.end)}, x, q);
-            if (thread == 0 && poll_rows_ > 0)
-                poll();
-        }
+        product_.multiply(thread, rows, columns_.data(), x, q, [&] { poll(); });
     }
 
     // f(block) for the thread's share of the blocks of whole vectors.
@@ -105,16 +99,14 @@ class CgSolver {
     }
     template <class F>
     void for_blocks(int thread, const Range& blocks, F&& f) const {
-        const Range own = blocks.share(thread, job_.threads());
-        for (long i = own.begin; i < own.end; ++i) f(layout_.blocks()[static_cast<size_t>(i)]);
+        for_share(blocks, thread, job_.threads(), [&](long i) { f(layout_.blocks()[static_cast<size_t>(i)]); });
     }
 
     // f(slice, its rows, its place in whole vectors) for the thread's share of this PE's slices.
     template <class F>
     void for_slices(int thread, F&& f) const {
-        const Range own = layout_.all_slices().share(thread, job_.threads());
-        for (long slice = own.begin; slice < own.end; ++slice)
-            f(static_cast<size_t>(slice), layout_.rows_of_slice(slice), layout_.own(slice));
+        for_share(layout_.all_slices(), thread, job_.threads(),
+                  [&](long slice) { f(static_cast<size_t>(slice), layout_.rows_of_slice(slice), layout_.own(slice)); });
     }
 
     // The places of the thread's share of whole vectors.
@@ -135,17 +127,12 @@ class CgSolver {
         return total(first_sums_);
     }
 
-    // Of this PE's slices, in their order; of all PEs, in theirs, as a sum over all PEs adds them up.
-    static double fold(const double* sums, long count) {
-        double sum = 0;
-        for (long i = 0; i < count; ++i) sum += sums[i];
-        return sum;
-    }
-    double own_total(const std::vector<double>& sums) const { return fold(sums.data(), layout_.slices()); }
+    // The sum of this PE's slices; and of those of all PEs, PE by PE, as a sum over all PEs adds them up.
+    double own_total(const std::vector<double>& sums) const { return sum_in_order(sums.data(), layout_.slices()); }
     double total(const std::vector<double>& sums) const {
-        double sum = fold(sums.data(), layout_.slices());
+        double sum = own_total(sums);
         for (int pe = 1; pe < layout_.pes(); ++pe)
-            sum += fold(&sums[static_cast<size_t>(pe * layout_.slices())], layout_.slices());
+            sum += sum_in_order(&sums[static_cast<size_t>(pe * layout_.slices())], layout_.slices());
         return sum;
     }
 
@@ -167,13 +154,12 @@ class CgSolver {
     Job& job_;
     const CgClass& problem_;
     const CgLayout layout_;
-    const SparseMatrix& matrix_;
+    PollingProduct product_;
     std::vector<double> x_;                         // whole
     double* z_ = nullptr;                           // whole, symmetric
     std::vector<double> rows_part_;                 // own rows, for products
     std::vector<double> slice_sums_;                // one a slice of this PE
     std::vector<double> first_sums_, second_sums_;  // one a slice of every PE
-    long poll_rows_ = 0;
 
   private:
     long begin_of_block(long block) const {

@@ -1,7 +1,7 @@
 // Gropp's asynchronous conjugate gradients (W. Gropp: Update on libraries for Blue Waters, 2010), without a
-// preconditioner. A recurrence for s = A p makes the residual the vector to multiply with, so that the sum r r goes on
+// preconditioner. A recurrence for s = A p makes the residual the vector to multiply with. So the sum r r goes on
 // behind the product w = A r, and the exchange of r behind the rows that need no ghosts. The sum p s goes on behind the
-// update of x, which is put off by an iteration for that: the p that it takes is kept until then.
+// update of x, which is put off by an iteration: the p of that update is kept until then.
 #pragma once
 
 #include "apps/common/nonblocking_collectives.hpp"
@@ -57,7 +57,7 @@ class KrylovAsynchronous final : public KrylovSolver {
     void begin_sum(int thread) {
         job_.team().barrier();
         if (thread == 0)
-            booked(thread, &seconds_.sum, [&] { sum_.post({total(slice_sums_)}); });
+            booked(thread, &seconds_.sum, [&] { sum_.post({sum_in_order(slice_sums_)}); });
     }
 
     // Every thread gets it.

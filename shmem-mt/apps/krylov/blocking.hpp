@@ -1,5 +1,5 @@
-// Conjugate gradients as they are mostly written: in each iteration the exchange of the direction p, the product, and
-// two blocking sums over all PEs.
+// Conjugate gradients in the usual form: in each iteration the exchange of the direction p, the product, and two
+// blocking sums over all PEs.
 #pragma once
 
 #include "apps/common/blocking_collectives.hpp"
@@ -57,7 +57,7 @@ class KrylovBlocking final : public KrylovSolver {
     double sum(int thread) {
         job_.team().barrier();
         if (thread == 0)
-            booked(thread, &seconds_.sum, [&] { sum_ = collectives_.sum(total(slice_sums_)); });
+            booked(thread, &seconds_.sum, [&] { sum_ = collectives_.sum(sum_in_order(slice_sums_)); });
         job_.team().barrier();
         return sum_;
     }

@@ -1,10 +1,9 @@
-// Pipelined conjugate gradients (P. Ghysels, W. Vanroose: Hiding global synchronization latency in the preconditioned
-// Conjugate Gradient algorithm, 2014), without a preconditioner. Recurrences for w = A r, s = A p and z = A s make both
-// inner products of an iteration, r r and w r, known at its begin: one sum for both goes on behind the product n = A w,
-// and so does the exchange of w. The recurrences round in more places than the other forms.
+// Pipelined conjugate gradients (apps/common/pipelined_scalars.hpp). Recurrences for w = A r, s = A p and z = A s make
+// both inner products of an iteration, r r and w r, known at its begin: one sum for both goes on behind the product
+// n = A w, and so does the exchange of w. The recurrences round in more places than the other forms.
 #pragma once
 
-#include "apps/common/nonblocking_collectives.hpp"
+#include "apps/common/pipelined_scalars.hpp"
 #include "apps/krylov/solver.hpp"
 
 #if SHMEM_MT_HAVE_PROGRESS
@@ -23,9 +22,7 @@ class KrylovPipelined final : public KrylovSolver {
           other_sums_(slice_sums_.size()) {}
 
   private:
-    struct Factors {
-        double alpha = 0, beta = 0, rho = 0, first_rho = 0;
-    };
+    using Factors = PipelinedScalars::Factors;
 
     void iterate(int thread, const double* b, int iterations) override {
         begin(thread, b);
@@ -68,34 +65,30 @@ class KrylovPipelined final : public KrylovSolver {
     void begin_sums(int thread) {
         job_.team().barrier();
         if (thread == 0)
-            booked(thread, &seconds_.sum, [&] { sum_.post({total(slice_sums_), total(other_sums_)}); });
+            booked(thread, &seconds_.sum, [&] { scalars_.post(sum_in_order(slice_sums_), sum_in_order(other_sums_)); });
     }
 
     // Every thread gets what follows from them; the norm is taken down.
     Factors finish_sums(int thread, const Factors& before, bool first) {
         if (thread == 0) {
-            const double* const sums = booked(thread, &seconds_.sum, [&] { return sum_.wait(); });
-            rho_ = sums[0];
-            w_dot_r_ = sums[1];
-            record(rho_);
+            booked(thread, &seconds_.sum, [&] { scalars_.wait(); });
+            record(scalars_.rho());
+            first_rho_ = first ? scalars_.rho() : first_rho_;
         }
         job_.team().barrier();
-        Factors factors;
-        factors.rho = rho_;
-        factors.first_rho = first ? rho_ : before.first_rho;
-        factors.beta = first ? 0 : rho_ / before.rho;
-        if (!settled(rho_, factors.first_rho))
-            factors.alpha = rho_ / (first ? w_dot_r_ : w_dot_r_ - factors.beta * rho_ / before.alpha);
+        Factors factors = scalars_.factors(before, first);
+        factors.alpha = settled(factors.rho, first_rho_) ? 0 : factors.alpha;
         return factors;
     }
 
     void poll() override { poll_progress(); }
 
     NonblockingSum sum_;
+    PipelinedScalars scalars_{sum_};
     std::vector<double> w_;              // own rows, with ghosts
     std::vector<double> n_, p_, s_, z_;  // own rows
     std::vector<double> other_sums_;     // by slice
-    double rho_ = 0, w_dot_r_ = 0;
+    double first_rho_ = 0;               // of the solve
 };
 
 }  // namespace shmem_mt

@@ -1,9 +1,9 @@
-// Conjugate gradients for A x = b with x = 0 at first, a fixed number of iterations, as all forms share them: what a
-// thread has of the rows, products that poll, sums in a fixed order, and where thread 0's time goes.
+// Conjugate gradients for A x = b from x = 0, a fixed number of iterations, as all forms share them: each thread's
+// rows, products that poll, sums in a fixed order, and the phases of thread 0.
 //
-// All threads of a PE run through the same calls; each has the same rows in all of them, so that what a thread has
-// written others read behind a barrier only where an exchange sends it or a product reads it. A PE's rows are cut into
-// slices; an inner product is the sum of the slices' sums, in their order, whatever the number of threads.
+// All threads of a PE run through the same calls, and a thread has the same rows in all of them. So a barrier is needed
+// only where an exchange sends, or a product reads, what another thread has written. A PE's rows are cut into slices;
+// an inner product is the sum of the slices' sums in their order, whatever the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "apps/common/largest.hpp"
+#include "apps/common/polling_product.hpp"
+#include "apps/common/slices.hpp"
 #include "apps/common/vector_kernels.hpp"
 #include "apps/krylov/halo.hpp"
 #include "apps/krylov/system.hpp"
@@ -30,6 +32,7 @@ class KrylovSolver {
     KrylovSolver(Job& job, const KrylovSystem& system, KrylovHalo& halo)
         : job_(job),
           system_(system),
+          product_(job, system.matrix()),
           slices_(slices_for(system.rows())),
           slice_sums_(static_cast<size_t>(slices_)),
           x_(own()),
@@ -58,7 +61,7 @@ class KrylovSolver {
     }
 
     // Polls after so many rows of products; 0: never.
-    void set_poll_rows(long rows) { poll_rows_ = rows; }
+    void set_poll_rows(long rows) { product_.set_poll_rows(rows); }
 
     const std::vector<double>& x() const { return x_; }          // own rows
     const std::vector<double>& norms() const { return norms_; }  // |r| before the first iteration and behind each
@@ -98,12 +101,11 @@ class KrylovSolver {
     // f(slice, first row, number of rows) for the thread's share of the slices that have rows.
     template <class F>
     void for_slices(int thread, F&& f) const {
-        const Range mine = Range{0, slices_}.share(thread, job_.threads());
-        for (long slice = mine.begin; slice < mine.end; ++slice) {
+        for_share({0, slices_}, thread, job_.threads(), [&](long slice) {
             const Range rows = rows_of(slice);
             if (rows.length() > 0)
                 f(static_cast<size_t>(slice), static_cast<size_t>(rows.begin), rows.length());
-        }
+        });
     }
 
     // q = A v for the thread's rows: those that need no ghosts, and the others.
@@ -137,17 +139,12 @@ class KrylovSolver {
         multiply_boundary(thread, v, q);
     }
 
-    static double total(const std::vector<double>& sums) {
-        double sum = 0;
-        for (const double each : sums) sum += each;
-        return sum;
-    }
-
     // Takes down |r|^2; thread 0.
     void record(double rho) { norms_.push_back(std::sqrt(rho)); }
 
     Job& job_;
     const KrylovSystem& system_;
+    PollingProduct product_;
     const long slices_;
     std::vector<double> slice_sums_;  // by slice
     std::vector<double> x_, r_;       // own rows; r_ with ghosts
@@ -173,27 +170,13 @@ class KrylovSolver {
     }
 
     void multiply(int thread, const std::vector<Range>& runs, const double* v, double* q) {
-        if (job_.options().fault == Fault::kSkippedComputation)
-            return;
-        const bool polls = thread == 0 && poll_rows_ > 0;
-        const long stretch = polls ? poll_rows_ : system_.rows();
-        for (const Range& run : runs) {
-            for (long begin = run.begin; begin < run.end; begin += stretch) {
-                const Range rows{begin, std::min(begin + stretch, run.end)};
-                product(system_.matrix(), system_.matrix().columns.data(), rows, v, q);
-                rows_since_poll_ += polls ? rows.length() : 0;
-                if (polls && rows_since_poll_ >= poll_rows_) {
-                    poll();
-                    rows_since_poll_ = 0;
-                }
-            }
-        }
+        for (const Range& run : runs)
+            product_.multiply(thread, run, system_.matrix().columns.data(), v, q, [&] { poll(); });
     }
 
     KrylovHalo& halo_;
     std::vector<std::vector<Range>> interior_, boundary_;  // by thread
     std::vector<double> norms_;
-    long poll_rows_ = 0, rows_since_poll_ = 0;
 };
 
 }  // namespace shmem_mt
