@@ -1,12 +1,12 @@
-// Who has which rows, and how vectors lie in memory. All PEs have equally many rows, the last ones empty where they do
-// not divide n. A PE's rows are cut into slices of kSlice rows, and its slices into pieces, which travel one by one: a
-// whole vector, as every PE has it, is piece 0 of all PEs, then piece 1 of all PEs, and so on. With one piece that is
-// the order of the rows.
+// Which PE has which rows of CG, and how vectors lie in memory. All PEs have equally many rows; the last rows are empty
+// where the PEs do not divide n. A PE's rows are cut into slices of kSlice rows, and its slices into pieces, which
+// travel one by one. A whole vector, as every PE has it, is piece 0 of all PEs, then piece 1 of all PEs, and so on.
+// With one piece its order is that of the rows.
 //
 //     PE 0: a0 a1    PE 1: b0 b1    in two pieces, whole: a0 b0 a1 b1
 //
-// Inner products are sums of the slices' sums, in the order of the rows: whoever adds them up, from own rows or from
-// whole vectors, with any number of threads and pieces, gets the same bits.
+// Inner products are sums of the slices' sums, in the order of the rows. Own rows and whole vectors, any number of
+// threads and any number of pieces give the same bits.
 #pragma once
 
 #include <algorithm>

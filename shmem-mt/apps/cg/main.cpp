@@ -1,8 +1,8 @@
-// SHMEM-MT cg: the NAS Parallel Benchmark CG (matrix.hpp), classes S, W and A, with the rows of the matrix over the
-// PEs and the threads of each. One solve is the whole benchmark; it is right when its zeta is the published one to
-// 1e-10. A rate counts all iterations of conjugate gradients; the time has one matrix product more in each step. The
-// phase `wait` is what thread 0 spends in blocking collectives and waiting for requests; posting, polling, and waiting
-// for the PE's other threads are `compute`.
+// SHMEM-MT cg: the NAS Parallel Benchmark CG (matrix.hpp), classes S, W and A. The rows of the matrix are divided among
+// the PEs, and a PE's rows among its threads. One solve is the whole benchmark; a solve is right when its zeta is the
+// published one to 1e-10. The rate counts all iterations of conjugate gradients; the time has one matrix product more
+// in each step. The phase `wait` is thread 0 in blocking collectives and in waits for requests. Posting, polling, and
+// waiting for the PE's other threads are `compute`.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -25,7 +25,7 @@ namespace {
 constexpr const char* kName = "cg";
 constexpr double kTolerance = 1e-10;
 
-// Forms that differ in who makes progress alone share a solver.
+// Forms that differ in the policy of progress alone share a solver.
 class Cg final : public MiniApp {
   public:
     // Places the polls of a form that has some: as --poll-rows says, or where they turn out best. Collective.

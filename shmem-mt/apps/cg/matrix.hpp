@@ -1,6 +1,6 @@
-// The matrix of the NAS Parallel Benchmark CG, as its report specifies it: the sum over i of w_i v_i v_i^T, where the
-// weights w_i fall geometrically from 1 to 0.1 and v_i has `nonzer` random entries at random places and 0.5 at place
-// i; then 0.1 - shift on the diagonal. Every PE draws all vectors, which costs little, and adds up its own rows.
+// The matrix of the NAS Parallel Benchmark CG, as its report specifies it: the sum over i of w_i v_i v_i^T, then 0.1 -
+// shift on the diagonal. The weights w_i fall geometrically from 1 to 0.1; v_i has `nonzer` random entries at random
+// places, and 0.5 at place i. Every PE draws all vectors, which costs little, and adds up its own rows.
 #pragma once
 
 #include <algorithm>

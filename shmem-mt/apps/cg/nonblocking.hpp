@@ -1,6 +1,6 @@
-// CG with non-blocking collectives, the same numbers as with blocking ones, bit for bit. Of each product q = A p every
-// PE gets all of it (overlapped.hpp), and updates whole r and p with it: their inner products need no sum over PEs.
-// The last product of a step is used for one inner product alone; behind it z goes out.
+// CG with non-blocking collectives, with the bits of the blocking form. Every PE gets the whole of each product q = A p
+// (overlapped.hpp) and updates whole vectors r and p with it, so that their inner products need no sum over PEs. The
+// last product of a step serves one inner product alone, so it is summed up over the PEs while z goes out.
 #pragma once
 
 #include "apps/cg/overlapped.hpp"

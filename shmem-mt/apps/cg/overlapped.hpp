@@ -1,9 +1,9 @@
-// What the forms of CG with non-blocking collectives share: a matrix product whose result goes out to all PEs piece by
-// piece while the rest is computed, and the sum of residuals behind the next step.
+// A matrix product whose result goes out to all PEs piece by piece while the rest is computed, and the sum of residuals
+// behind the next step: what the forms of CG with non-blocking collectives share.
 //
-// Nothing but the last piece, and what a slow link has not carried by then, is left to wait for. The piece that is sent
-// is the product, not the vector to multiply with: what makes the next vector of the product (and the inner products on
-// the way) is done by every PE for whole vectors, which costs little beside the matrix.
+// A thread waits only for the last piece, and for earlier pieces that a slow link has not carried yet. The product is
+// sent, not the next vector to multiply with. Every PE computes that vector, and the inner products on the way, for
+// whole vectors itself, which costs little beside the matrix.
 #pragma once
 
 #include <atomic>
@@ -29,8 +29,8 @@ class CgOverlapped : public CgSolver {
         own_z_ = symmetric_vector(layout_.rows());
     }
 
-    // A x into own_product_, and from there into everybody's `whole`, in pieces; see arrive(). No PE may still need
-    // `whole`: they take turns (products_), and nobody sends the next but one before all have received the next.
+    // A x into own_product_, and from there into `whole` of every PE, in pieces; see arrive(). No PE may still need
+    // `whole`: products_ take turns, and no PE sends the next but one before all have received the next.
     void multiply_and_send(int thread, const double* x, double* whole) {
         if (thread == 0) {
             begin_send(own_product_, whole);
@@ -46,7 +46,7 @@ class CgOverlapped : public CgSolver {
             send_rest();
     }
 
-    // Thread 0. Nobody may change what is at `own` until it has arrived.
+    // Thread 0. The rows at `own` must not change until they have arrived.
     void begin_send(const double* own, double* whole) {
         source_ = own;
         dest_ = whole;

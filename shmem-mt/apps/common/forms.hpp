@@ -1,6 +1,6 @@
-// The forms that a mini-app comes in: with blocking collectives; with non-blocking ones, under each way to make
-// progress while the program computes; and as another algorithm that leaves them more time. What a library cannot do is
-// skipped by name.
+// The forms of a mini-app: blocking collectives; non-blocking collectives under each way to make progress while the
+// program computes; and a pipelined algorithm, which leaves the collectives more time. Forms that a library cannot run
+// are skipped by name.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ inline std::string policy_of(const Form& form) {
     return SHMEM_MT_HAVE_PROGRESS && started && *started ? started : kAutoPolicy;
 }
 
-// Sets who makes progress from here on, on this PE. False when the machine cannot.
+// Sets the policy of progress of this PE from here on. False when the machine does not have it.
 inline bool make_progress_as(const Form& form) {
     return set_policy(policy_of(form));
 }

@@ -1,4 +1,5 @@
-// The largest of several numbers, on a PE and over all PEs, outside of what is measured.
+// The largest of several numbers on a PE, and over all PEs; not for timed regions. A value that is no number counts as
+// infinitely large.
 #pragma once
 
 #include <algorithm>

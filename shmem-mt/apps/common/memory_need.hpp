@@ -1,5 +1,5 @@
-// A problem that does not fit into the machine is refused before it is made: memory that is handed out but not there
-// ends programs without a word.
+// Refuses a problem that does not fit into the machine before its memory is asked for: the kernel hands out more memory
+// than there is, and ends programs that then use it without a message.
 #pragma once
 
 #include <unistd.h>

@@ -1,9 +1,9 @@
-// What mini-apps have in common around their methods. A MiniApp is one form of one of them: it runs as a whole, by all
-// threads of all PEs, again and again, in turns with the other forms (run_forms). Behind each run, outside of the timed
-// region, it checks its own answer. Of each form come a verdict and the points
+// The frame of every mini-app. A MiniApp is one form of one app: all threads of all PEs run it as a whole, again and
+// again, in turns with the other forms (run_forms). Behind each run, outside of the timed region, the form checks its
+// own answer. Each form prints a verdict and these points:
 //   rate            units of work a second
-//   time            seconds a run: `total`, of the slowest PE, and by phase, of thread 0, the mean of the PEs. What is
-//                   not booked on a phase is `compute`
+//   time            seconds a run: `total`, of the slowest PE; and by phase, of thread 0, the mean of the PEs. Time
+//                   that is booked on no phase is `compute`
 //   communication   percent of the total that phases of communication take
 #pragma once
 

@@ -41,7 +41,7 @@ class NonblockingSum {
     NonblockingSum() : memory_(static_cast<double*>(symmetric_alloc(2 * kTurns * kMost * sizeof(double)))) {}
 
     void post(std::initializer_list<double> values) {
-        turn_ = (turn_ + 1) % kTurns;  // whoever posts this sum may still read the one before
+        turn_ = (turn_ + 1) % kTurns;  // the caller may still read the sum before
         std::copy(values.begin(), values.end(), dest() + kMost);
         if (shmemx_double_sum_reduce_nbe(team_.get(), dest(), dest() + kMost, values.size(), &request_) != 0)
             fail("shmemx_double_sum_reduce_nbe failed");

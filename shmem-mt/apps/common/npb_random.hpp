@@ -1,5 +1,5 @@
-// The pseudo-random numbers of the NAS Parallel Benchmarks: x -> 5^13 x modulo 2^46, as fractions of 2^46. The same on
-// every machine.
+// The pseudo-random numbers of the NAS Parallel Benchmarks: x -> 5^13 x modulo 2^46, as fractions of 2^46. Every
+// machine draws the same numbers.
 #pragma once
 
 #include <cstdint>

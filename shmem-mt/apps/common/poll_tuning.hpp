@@ -1,5 +1,5 @@
-// Where a form under the policy `manual` polls: every so many rows of its products, as --poll-rows says, or where a
-// step turns out shortest.
+// How many rows lie between two polls of a form under the policy `manual`: as --poll-rows says, or with which a step
+// takes least time.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A stretch of anything that is counted, and how several share one.
+// Half-open ranges of whole numbers (rows, keys, slices), and how threads or PEs share one.
 #pragma once
 
 namespace shmem_mt {

@@ -1,5 +1,5 @@
-// Data followed by a word that says so: put with signal where the library has it (OpenSHMEM 1.5), else put, fence and
-// put of the word. Any thread may send and wait.
+// Data followed by a signal word: put with signal where the library has it (OpenSHMEM 1.5), else put, fence and put of
+// the word. Any thread may send and wait.
 #pragma once
 
 #include <shmem.h>
@@ -15,7 +15,7 @@ struct alignas(64) Signal {
     uint64_t word;
 };
 
-// Whoever sees `value` in the signal sees the data. `source` may be used again at once.
+// A thread of `pe` that sees `value` in the signal sees the data. `source` may be used again at once.
 template <class Link>
 void put_and_signal(const Link& link, void* dest, const void* source, size_t bytes, Signal* signal, uint64_t value,
                     int pe) {
@@ -28,7 +28,7 @@ void put_and_signal(const Link& link, void* dest, const void* source, size_t byt
 #endif
 }
 
-// The same, but `source` must stay as it is until the other PE is known to have the data, or a quiet.
+// put_and_signal whose `source` must stay as it is until a quiet, or until `pe` is known to have the data.
 template <class Link>
 void put_and_signal_nbi(const Link& link, void* dest, const void* source, size_t bytes, Signal* signal, uint64_t value,
                         int pe) {

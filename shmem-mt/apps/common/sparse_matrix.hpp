@@ -1,4 +1,5 @@
-// A sparse matrix, and its product with a vector. Not inlined, as the arithmetic of vector_kernels.hpp.
+// A sparse matrix, and its product with a vector. The product is not inlined, for the reason that vector_kernels.hpp
+// gives.
 #pragma once
 
 #include <cstdint>

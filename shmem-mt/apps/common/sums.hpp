@@ -1,5 +1,5 @@
 // Sums of arrays of doubles or longs over all PEs, element by element: through teams where the library has them, else
-// through active sets. One thread of a PE calls them. Whoever has a sum knows that every PE has called for it.
+// through active sets. One thread of a PE calls them. A PE that has a sum knows that every PE has called for it.
 #pragma once
 
 #include <shmem.h>
@@ -62,7 +62,7 @@ class Sums {
     }
 
   private:
-    // All arrays take turns: a PE in the next sum may still read this one's; nobody reads the one before.
+    // Sums use the arrays in turns: while a PE is in the next sum, others may read this one, but none the one before.
     static constexpr size_t kTurns = 2;
     T* dest() { return memory_ + turn_ * 2 * nelems_; }
 

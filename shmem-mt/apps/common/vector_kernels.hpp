@@ -1,6 +1,6 @@
-// The arithmetic of conjugate gradients on stretches of vectors. All forms call the same functions on the same slices,
-// and none is inlined, so that a compiler that contracts a * b + c does it everywhere or nowhere. Four elements a turn
-// are what compilers make vectors of at -O2, with the same bits on every unit: none of those named fuses a * b + c.
+// The arithmetic of conjugate gradients on stretches of vectors. All forms call the same functions on the same slices.
+// No function is inlined, so a compiler that contracts a * b + c does it everywhere or nowhere. Compilers make vectors
+// of four elements a turn at -O2; every vector unit gives the same bits, as none of those named fuses a * b + c.
 #pragma once
 
 #include "apps/common/vector_units.hpp"

@@ -1,5 +1,5 @@
-// Functions compiled for each vector unit, of which the loader picks one. Sanitizers are not ready by then. None of the
-// units named fuses a * b + c, so that all give the same bits.
+// Functions compiled for each vector unit, of which the loader picks one; not under sanitizers, which are not ready
+// when the loader picks. None of the units named fuses a * b + c, so all give the same bits.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)

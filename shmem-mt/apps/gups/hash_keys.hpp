@@ -1,5 +1,5 @@
-// What goes into the distributed hash table: as many different keys as fill half of it, and half as many keys once
-// more. A seed says which.
+// The keys of the distributed hash table: as many different keys as fill half of the table, and half as many repeated
+// ones. A seed draws them.
 #pragma once
 
 #include <cstdint>

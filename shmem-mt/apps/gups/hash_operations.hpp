@@ -1,7 +1,7 @@
-// A distributed hash table with linear probing inside the part of the PE that a key's hash names: all insertions by
-// compare-and-swap, then a look-up of every key by fetch. The threads of all PEs share both; whoever looks a key up is
-// not the one who has inserted it, where there are several PEs. Right is that every key is found with its value and
-// that there are no more entries than keys.
+// A distributed hash table with linear probing inside the part of the PE that a key's hash names. All keys are inserted
+// by compare-and-swap; then every key is looked up by fetch. The threads of all PEs share both; with several PEs a key
+// is looked up by another PE than the one that inserted it. A run is right when every key is found with its value and
+// the table has no more entries than keys.
 #pragma once
 
 #include <string>

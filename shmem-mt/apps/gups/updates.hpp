@@ -1,6 +1,6 @@
 // Random updates: table[place of x] ^= x for four times as many numbers x as the table has words. The threads of all
-// PEs share the numbers. Every update is atomic, so not one may be lost: behind a run each PE does all updates of its
-// part again, itself, and must find the table of the start.
+// PEs share the numbers. Updates are atomic, so none may be lost: behind a run each PE repeats all updates of its part
+// alone, and must find the table of the start.
 #pragma once
 
 #include <string>

@@ -1,12 +1,12 @@
 // The exchange of the six faces of a box with its neighbours in a grid of PEs. Each PE has a box of edge^3 cells of 8
-// bytes with a layer of ghost cells around it, in private memory; it packs a face, puts it into the neighbour's inbox,
-// and unpacks its own inboxes into its ghost cells. In the grid every PE has six neighbours; where the grid is one PE
-// wide, that is the PE itself.
+// bytes with a layer of ghost cells around it, in private memory. The PE packs a face, puts it into the neighbour's
+// inbox, and unpacks its own inboxes into its ghost cells. Every PE has six neighbours; where the grid is one PE wide,
+// the PE is its own neighbour.
 //
-// Face f lies on axis f / 2, on the far side when f is odd. The threads share the faces: face f belongs to thread
-// f % threads, on both ends, so what one thread unpacks is answered by the same thread. There are two sets of inboxes,
-// which exchanges use in turns. A PE puts into the set of exchange k again in exchange k + 2, after it has received
-// exchange k + 1 from that neighbour, who sent it after it had unpacked exchange k.
+// Face f lies on axis f / 2, on the far side when f is odd. Face f belongs to thread f % threads on both PEs, so the
+// thread that unpacks a face also answers it. Exchanges use two sets of inboxes in turns. A PE puts into the set of
+// exchange k again in exchange k + 2, after it has received exchange k + 1 from the neighbour, which sent that after it
+// had unpacked exchange k.
 #pragma once
 
 #include <algorithm>

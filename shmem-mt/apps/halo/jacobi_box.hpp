@@ -1,6 +1,6 @@
-// One worker's cells: the field, what a sweep makes of it, and the right side, each with ghost cells. And its faces,
-// cell by cell in the same order on both sides. With 27 points edges and corners are needed, too: y faces then have the
-// ghost cells of x, and z faces those of x and y, so that faces sent axis by axis carry them round.
+// One worker's cells: the field, the result of a sweep, and the right side, each with ghost cells; and the worker's
+// faces, cell by cell in one order on both sides. With 27 points edges and corners are needed, too. Faces are then sent
+// axis by axis and carry them: y faces have the ghost cells of x, z faces those of x and y.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// One worker's faces: what it sends, and what it takes out of its mailboxes (jacobi_mailbox.hpp).
+// The faces that one worker sends, and those that it takes out of its mailboxes (jacobi_mailbox.hpp).
 #pragma once
 
 #include <atomic>
@@ -47,7 +47,7 @@ class JacobiExchange {
         });
     }
 
-    // When all that was sent has been taken out, though nobody has said so.
+    // To be called when all faces that were sent have been taken out, though no neighbour has said so.
     void all_is_taken() {
         for (Side& side : sides_) side.known_taken = side.sent;
     }

@@ -1,7 +1,7 @@
-// Who works on which box of the grid of cells. The workers are the threads of the PEs: each has a box of its own, and
-// neighbours that are threads of its PE or of others. PEs form a grid as near to a cube as their number allows, each
-// PE's threads a grid within it; most lie along z, where faces are contiguous. Where there are more workers than would
-// have a cell each, some of them have nothing to do.
+// Which worker has which box of the grid of cells. Workers are the threads of the PEs: each has a box of its own, and
+// neighbours on its PE or on other PEs. PEs form a grid as near to a cube as their number allows, and each PE's threads
+// a grid within it; most lie along z, where faces are contiguous. Where there are more workers than cells, some have no
+// cells.
 #pragma once
 
 #include <utility>

@@ -1,6 +1,6 @@
 // A sweep of Jacobi's method over a box: each cell becomes (the sum of its neighbours + the right side) / the diagonal.
-// The same operations in the same order for each cell, wherever it lies in a box, so that fields of boxes are those of
-// the whole. A sweep that checks also counts the cells that have changed by more than `limit`, or to no number.
+// The order of operations does not depend on the place of a cell in its box, so the fields of boxes have the bits of
+// one whole field. A sweep that checks also counts the cells that changed by more than `limit`, or to no number.
 #pragma once
 
 #include "apps/common/vector_units.hpp"

@@ -1,11 +1,11 @@
-// The mailboxes of all workers. Each face of a worker has one: two boxes in turns, which the neighbour beyond it puts
-// faces into, the number of the last that has come, and, for the faces that the worker itself sends through its side,
-// the number of the last that the neighbour has taken out.
+// The mailboxes of all workers. A worker has one for each of its faces: two boxes, which the neighbour beyond the face
+// fills in turns; the number of the last face that has come; and, for faces sent through that side, the number of the
+// last one that the neighbour has taken out.
 //
-// Face k goes into box k % 2. Who must have face k to go on (JacobiExchange::exchange) needs no word about what was
-// taken out: it sends face k + 2 after it has received k + 1, which the neighbour sent when it had taken out k. Who
-// goes on anyway sends only where a box is known to be empty. So nobody reads what is being written, and no value is
-// torn, however a library carries bytes.
+// Face k goes into box k % 2. A worker that waits for face k (JacobiExchange::exchange) needs no word about what was
+// taken out: it sends face k + 2 after it has received k + 1, which the neighbour sent when it had taken out k. A
+// worker that does not wait sends only where a box is known to be empty. So no box is read while it is written, and no
+// value is torn, however a library carries bytes.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class JacobiMailboxes {
           arrived_(static_cast<Signal*>(symmetric_alloc(sizeof(Signal) * faces()))),
           taken_(static_cast<Signal*>(symmetric_alloc(sizeof(Signal) * faces()))) {}
 
-    // The same on all PEs.
+    // Where box and signals of a face lie: at one symmetric address on all PEs.
     double* box(int thread, int face, long number) const {
         return boxes_ + ((thread * kBoxFaces + face) * 2 + number % 2) * box_cells_;
     }

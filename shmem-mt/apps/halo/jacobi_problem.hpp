@@ -1,9 +1,9 @@
-// The problem: A u = b on edge^3 cells, zero all around them. A is the Laplacian with 7 points (6 on the diagonal, -1
-// for each face's neighbour) or with 27 (26, and -1 for all neighbours); b is made of a known u.
+// The problem of Jacobi's method: A u = b on edge^3 cells, zero all around them. A is the Laplacian with 7 points (6 on
+// the diagonal, -1 for each face's neighbour) or with 27 (26, and -1 for all neighbours); b is made of a known u.
 //
-// How far off u is where the residual is r: by comparison with w = x (edge + 1 - x) / 2, of which A w is 1 (7 points)
-// or 9 (27) in each row or more, |A^-1 r| <= max w * max |r|, and a ninth of that with 27 points. A sweep's change is
-// the residual over the diagonal; so changes of at most limit() leave u right to kJacobiTolerance.
+// The error of u follows from its residual r by comparison with w = x (edge + 1 - x) / 2, of which A w is 1 (7 points)
+// or 9 (27) in each row or more: |A^-1 r| <= max w * max |r|, and a ninth of that with 27 points. A sweep's change is
+// the residual over the diagonal, so changes of at most limit() leave u right to kJacobiTolerance.
 #pragma once
 
 #include <cmath>

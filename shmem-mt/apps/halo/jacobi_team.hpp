@@ -1,4 +1,4 @@
-// The workers of one PE for one stencil, and what all PEs agree on. Forms of that stencil share them.
+// The workers of one PE for one stencil, and what all PEs agree on. All forms of a stencil share one JacobiTeam.
 #pragma once
 
 #include <sched.h>
@@ -33,7 +33,7 @@ class JacobiTeam {
           calm_(static_cast<long*>(symmetric_alloc(sizeof(long) * static_cast<size_t>(grid_.pes() * grid_.threads())))),
           stop_(static_cast<Signal*>(symmetric_alloc(sizeof(Signal)))),
           threads_(static_cast<size_t>(job.threads())) {
-        job.team().run([&](int thread) {  // who works on it touches it first
+        job.team().run([&](int thread) {  // the thread that works on a box touches it first
             if (grid_.works({job.me(), thread}))
                 threads_[static_cast<size_t>(thread)].worker =
                     std::make_unique<Worker>(job, grid_, mailboxes_, stencil, edge, thread);
@@ -77,7 +77,7 @@ class JacobiTeam {
         }
     }
 
-    // The same by whoever has cells at his own pace, with what his neighbours have sent by then: chaotic relaxation,
+    // Jacobi's method by each worker at its own pace, with the faces that have come by then: chaotic relaxation,
     // which converges because the spectral radius of |B|, B = I - A / diagonal, is below 1 (Chazan and Miranker 1969).
     // B has no negative element here, so that |B| is B: its rows add up to 1 or, at the boundary, less, and A is
     // irreducible. Every cell is computed again and again, and every face is sent again as soon as the one before has
@@ -152,7 +152,7 @@ class JacobiTeam {
         exchange.all_is_taken();
         for (int next = 0; !has_signal(stop_, static_cast<uint64_t>(own.round)); ++sweeps) {
             if (!exchange.receive_news(link))
-                sched_yield();  // those who have something to send may need the core
+                sched_yield();  // workers that have something to send may need the core
             const bool look = sweeps % kLookEvery == 0;
             const long moving = sweep(*own.worker, look, kCalmShare);
             exchange.send_if_empty(link);

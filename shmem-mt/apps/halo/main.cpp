@@ -1,10 +1,10 @@
 // SHMEM-MT halo: boxes of a 3-D grid and their faces. Operations:
 //   exchange             seconds an exchange of all six faces (exchange.hpp), packing and unpacking included, in a
-//                        grid of PEs as near to a cube as their number allows. The size is that of a face. What the
-//                        program measures when it is not told what
+//                        grid of PEs as near to a cube as their number allows. The size is that of a face. Without
+//                        --ops this is measured
 //   jacobi7, jacobi27    Jacobi's method for a Poisson problem (jacobi_problem.hpp) with 7 and with 27 points, each
 //                        thread with a box and a context of its own, faces by put with signal
-//   async7, async27      the same without waiting for neighbours (jacobi_team.hpp)
+//   async7, async27      jacobi7 and jacobi27 without waiting for neighbours (jacobi_team.hpp)
 // --size is the edge of the problem's grid in cells. Phases of thread 0: `exchange`, puts, waits and sums; `pack`,
 // packing and unpacking faces.
 #include "apps/halo/exchange.hpp"

@@ -1,10 +1,10 @@
-// Who has which keys, and where they go. The keys are dealt out evenly, in the order of their numbers, to PEs, to the
-// threads of a PE, and in pieces, which are sent one by one. Keys of like size make a bucket; a worker, which is one
-// thread of one PE, ranks those of neighbouring buckets.
+// Which thread has which keys, and where they go. The keys are dealt out evenly, in the order of their numbers, to PEs,
+// to the threads of a PE, and in pieces, which are sent one by one. Keys of like size make a bucket; a worker, which is
+// one thread of one PE, ranks those of neighbouring buckets.
 //
 // A block is what a thread sends of one piece to one PE: how many keys each of that PE's threads gets, then the keys of
 // the first of them, of the second, and so on. Every PE has room for whole pieces of all threads of all PEs, at places
-// that everybody knows, so nobody asks where a block belongs.
+// that all PEs know, so no PE asks where a block belongs.
 #pragma once
 
 #include <algorithm>

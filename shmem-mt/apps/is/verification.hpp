@@ -1,6 +1,6 @@
-// Is the answer of an integer sort right? The tested keys have the published ranks in every iteration. And the ranks
-// sort: behind the last iteration every PE puts the keys that it has ranked where their ranks say; then no place is
-// empty, the keys rise from place to place and from PE to PE, and they are as many as there were, with the same sum.
+// The check of an integer sort. The tested keys have the published ranks in every iteration. And the ranks sort: behind
+// the last iteration every PE puts the keys that it has ranked where their ranks say. Then no place is empty, the keys
+// rise from place to place and from PE to PE, and their number and sum are those of the start.
 #pragma once
 
 #include <algorithm>

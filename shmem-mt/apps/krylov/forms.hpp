@@ -18,7 +18,7 @@ inline double most_drift(const Form& form) {
     return form.style == Style::kPipelined ? 1e-12 : 1e-15;
 }
 
-// One of each style, made when it is first asked for. Forms that differ in who makes progress alone share one.
+// One solver of each style, made when it is first asked for. Forms that differ in the policy of progress share it.
 class KrylovSolvers {
   public:
     KrylovSolvers(Job& job, const KrylovSystem& system, KrylovHalo& halo) : job_(job), system_(system), halo_(halo) {}

@@ -1,10 +1,10 @@
-// The exchange that brings the ghosts of a vector (system.hpp). Each thread packs its share of every neighbour's
-// list and puts it, with a signal, through its own context into that neighbour's inbox, where the thread of the same
-// number waits for it. Both ends share a list alike, so a share that is empty is neither sent nor awaited.
+// The exchange that brings the ghosts of a vector (system.hpp). Each thread packs its share of every neighbour's list
+// and puts it, with a signal, through its own context into that neighbour's inbox, where the thread of that number
+// waits for it. Both ends share a list alike, so an empty share is neither sent nor awaited.
 //
-// There are two inboxes with signals of their own, which exchanges use in turns. A PE may begin exchange k + 2 only
-// when all its neighbours have taken out exchange k. They have: between the end of an exchange and the begin of the
-// next one the threads of a PE pass a barrier; so who has received exchange k + 1 from all neighbours knows.
+// Exchanges use two inboxes with signals of their own in turns. A PE may begin exchange k + 2 only when all its
+// neighbours have taken out exchange k. A PE that has received exchange k + 1 from all of them knows that: between the
+// end of an exchange and the begin of the next one the threads of a PE pass a barrier.
 #pragma once
 
 #include <algorithm>

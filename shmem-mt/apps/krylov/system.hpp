@@ -1,9 +1,9 @@
-// The part of a system of linear equations that one PE has: some rows of a sparse matrix, and what of a vector must
-// come from whom to be multiplied with them. Rows are numbered so that each PE has a stretch of them, PE after PE; a PE
-// may have none. A vector that is multiplied has the PE's own rows, then the ghosts: those rows of other PEs in which
-// own rows have an entry, in the order of their numbers, so PE after PE.
+// One PE's part of a system of linear equations: some rows of a sparse matrix, and the entries of a vector that other
+// PEs must send before it is multiplied with them. Rows are numbered so that each PE has a stretch of them, PE after
+// PE; a PE may have none. A vector that is multiplied has the PE's own rows, then the ghosts: the rows of other PEs in
+// which own rows have an entry, by their numbers, so PE after PE.
 //
-// The pattern of the matrix is symmetric. So both ends of an exchange find the same list without a word: row i of this
+// The pattern of the matrix is symmetric, so both ends of an exchange find equal lists without a message: row i of this
 // PE is needed by the PEs in whose rows it has entries.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Several private contexts for each thread, which it uses in turns.
+// Several private contexts for each thread; the thread uses them in turns.
 #pragma once
 
 #include <array>

@@ -1,13 +1,12 @@
-// One form of the Mandelbrot mini-app. All compute a piece, put it to its home without waiting, and take the next; they
-// differ in when a thread waits for the puts, and for whose.
-//   default             one buffer a thread; shmem_quiet before it is used again waits for the puts of all threads
-//   private             the same through a context of the thread's own: for its own puts
-//   default-pipelined   two buffers in turns: a piece travels while the next is computed, and shmem_quiet behind that
-//                       waits for it, and for what the other threads have just put
-//   pipelined           four buffers in turns, each with a context of the thread's own; the fetch-add for the piece
-//   that
-//                       is to be computed in it goes with the put. The quiet that both wait for comes three pieces
-//                       later
+// One form of the Mandelbrot mini-app. All forms compute a piece, put it to its home without waiting, and take the next
+// piece. The forms differ in when a thread waits for puts, and for whose puts.
+//   default             one buffer a thread; shmem_quiet before the buffer is used again waits for all threads' puts
+//   private             one buffer and a context of the thread's own, whose quiet waits for the thread's own puts
+//   default-pipelined   two buffers in turns: a piece travels while the next one is computed; the shmem_quiet behind
+//                       that also waits for what the other threads have just put
+//   pipelined           four buffers in turns, each with a context of the thread's own. The put of a piece and the
+//                       fetch-add for the piece to be computed in its buffer are posted together; their quiet comes
+//                       three pieces later
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// The picture, over the PEs, in pieces of a few rows: piece p lies on PE p % n, so most travel, whoever computes them.
-// Each has a stamp that says who did. Dealt they are otherwise: each PE has a block of neighbours, and a counter of
-// those of its block that are taken.
+// The picture, over the PEs, in pieces of a few rows. The home of piece p is PE p % n, so most pieces travel, whichever
+// PE computes them. Each piece has a stamp that says which PE and thread computed it. Pieces are dealt to PEs in blocks
+// of neighbouring ones; each PE has a counter of the pieces of its block that are taken.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 
 namespace shmem_mt {
 
-// Who computed a piece.
+// Which PE and thread computed a piece.
 struct Stamp {
     int32_t pe;
-    int32_t thread_plus_1;  // 0: nobody has
+    int32_t thread_plus_1;  // 0: not computed yet
 };
 
 class MandelbrotImage {

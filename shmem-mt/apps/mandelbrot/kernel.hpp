@@ -1,10 +1,11 @@
-// The counts of a row, many pixels at once. Lanes hold pixels, each at a step of its own; they take kBlock steps
-// without a look. Then whoever is beyond 2 takes the block again, alone and step by step, from where it began it, and
-// the lane goes on with the row's next pixel.
+// The counts of a row, many pixels at once. Each vector lane holds a pixel at a step of its own; all lanes take kBlock
+// steps without a check. Then a pixel beyond 2 takes the block again, alone and step by step, from the block's begin,
+// and its lane goes on with the row's next pixel.
 //
-// So whoever exceeds 2 within a block must still do so at its end. With |z| > 2 and |z| >= |c| the distance from 2 at
-// least triples, for |z^2 + c| - 2 >= |z|^2 - |z| - 2 = (|z| - 2) (|z| + 1). Rounding could only outweigh that for c
-// within 1e-12 of -2, where no pixel has its middle. What overflows is infinite or no number, and counts as beyond.
+// This is right because a pixel that exceeds 2 within a block still does so at its end. With |z| > 2 and |z| >= |c| the
+// distance from 2 at least triples, for |z^2 + c| - 2 >= |z|^2 - |z| - 2 = (|z| - 2) (|z| + 1). Rounding could outweigh
+// that only for c within 1e-12 of -2, where no pixel has its middle. An overflow is infinite or no number, and counts
+// as beyond 2.
 #pragma once
 
 #include <cstring>

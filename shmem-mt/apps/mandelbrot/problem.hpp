@@ -1,9 +1,9 @@
 // The picture that is computed: the square of 2.5 x 2.5 around -0.75 of the complex plane, which holds the Mandelbrot
-// set, in edge x edge pixels. A pixel's count is the number of steps z -> z^2 + c from 0, of up to kMostSteps, that it
-// takes |z| to exceed 2. No step is saved by knowledge of the set: what is measured is the work.
+// set, in edge x edge pixels. A pixel's count is the number of steps z -> z^2 + c from 0, up to kMostSteps, until |z|
+// exceeds 2. No step is saved by knowledge of the set: the work is what is measured.
 //
-// The counts are to be the same everywhere, so no a * b + c may be fused: SHMEM_MT_NOT_FUSED says so to gcc, of a
-// function, and SHMEM_MT_NOT_FUSED_HERE to clang, at the start of its body.
+// Counts are equal on every machine, so no a * b + c may be fused: SHMEM_MT_NOT_FUSED tells gcc, of a function;
+// SHMEM_MT_NOT_FUSED_HERE tells clang, at the start of its body.
 #pragma once
 
 #include <cstdint>

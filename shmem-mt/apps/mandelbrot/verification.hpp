@@ -1,5 +1,5 @@
-// What the picture must be: its hash the known one, where the edge has one; and rows, all of them where they are few,
-// else some of those at home here, equal to a computation pixel by pixel, made once.
+// The check of the picture: its hash is the known one, where the edge has one; and rows equal a computation pixel by
+// pixel, made once. All rows are compared where they are few, else some of those whose home is this PE.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Which piece a thread computes next: of its own PE's block while there are some, then of the next PE's, and so on
-// round all PEs. Taking one is a fetch-add at the block's PE; what that returns is less than the block's length once
-// for each piece, and never again when it is not.
+// Which piece a thread computes next: one of its own PE's block while there are some, then of the next PE's block, and
+// so on round all PEs. A piece is taken by a fetch-add at the block's PE. The result is less than the block's length
+// exactly once for each piece; once it is not, the block stays empty.
 #pragma once
 
 #include "apps/mandelbrot/image.hpp"
@@ -12,7 +12,7 @@ class PieceTaker {
   public:
     PieceTaker(const MandelbrotImage& image, int me, int n_pes) : image_(image), me_(me), n_pes_(n_pes) {}
 
-    // A piece that nobody else gets; -1: all are taken.
+    // A piece that no other thread gets; -1: all are taken.
     template <class Link>
     long take(const Link& link) {
         while (exhausted_ < n_pes_) {

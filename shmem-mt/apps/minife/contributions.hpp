@@ -1,8 +1,8 @@
-// What elements of one PE add to rows of others. Which entries of the matrix these are is told once; then only values
-// travel, into the owner's inbox, each thread's share of a block through its own context with a signal. The owner adds
-// the blocks up in the order of the PEs, whichever comes first: sums do not depend on time or threads.
+// What elements of one PE add to rows of other PEs. The matrix entries are announced once; then only values travel into
+// the owner's inbox, each thread's share of a block through its own context with a signal. The owner adds the blocks up
+// in the order of the PEs, whichever comes first, so sums do not depend on time or threads.
 //
-// There is one inbox: between two gatherings there must be a barrier of all PEs.
+// There is one inbox: a barrier of all PEs must lie between two gatherings.
 #pragma once
 
 #include <algorithm>

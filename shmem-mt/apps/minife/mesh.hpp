@@ -1,6 +1,6 @@
-// The mesh of minife: a cube of N x N x N hexahedra, of which each PE of a three-dimensional grid has a box. Nodes that
-// several PEs touch belong to the last of them. They are numbered PE by PE (krylov/system.hpp). Only what is here knows
-// that the mesh is a cube: all else goes by lists of elements, nodes and numbers.
+// The mesh of minife: a cube of N x N x N hexahedra, of which each PE of a three-dimensional grid has a box. A node
+// that several PEs touch belongs to the last of them. Nodes are numbered PE by PE (krylov/system.hpp). Only this file
+// knows that the mesh is a cube: everything else goes by lists of elements, nodes and numbers.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ inline long volume(const FeBox& box) {
     return box[0].length() * box[1].length() * box[2].length();
 }
 
-// Who has what of the cube.
+// Which PE has which elements and nodes of the cube.
 class FeCube {
   public:
     FeCube(long edge, int pes) : edge_(edge), grid_(grid_of(pes)), firsts_{0} {

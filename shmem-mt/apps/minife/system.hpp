@@ -1,8 +1,8 @@
-// The equations of one PE's nodes, made of the elements of all PEs. Which entries the matrix has is found once, from
-// the lists of elements and from what others tell; each assembly computes the values anew.
+// The equations of one PE's nodes, made of the elements of all PEs. The matrix's entries are found once, from the lists
+// of elements and the announcements of other PEs; each assembly computes the values anew.
 //
-// Threads share the elements of a colour, so no two of them add to one row at a time, and what is added to an entry
-// comes in the same order with any number of threads.
+// Threads share the elements of a colour. No two elements of a colour add to one row, and the order of additions to an
+// entry does not depend on the number of threads.
 #pragma once
 
 #include <algorithm>

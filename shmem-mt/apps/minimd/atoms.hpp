@@ -1,5 +1,5 @@
-// The atoms that a PE sees: its own, and ghosts of others, as they lie in memory. Positions are symmetric and there
-// twice: a step reads one set and writes the other, where partners put their ghosts at the same time. Allocates once.
+// The atoms that a PE sees, its own and ghosts of others, as they lie in memory. There are two symmetric sets of
+// positions: a step reads one and writes the other, where partners put their ghosts meanwhile. Allocates once.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Cells half as long as the lists reach, the same for every number of PEs: the box is cut into them, and its images
-// are, too. So an atom and its image are in the same cell of the box, and whoever goes through cells in their order
-// and, in a cell, through atoms by their numbers, meets the same neighbours in the same order on any PE.
+// Cells half as long as the lists reach, equal for every number of PEs: the box and its images are cut into them, so an
+// atom and its image are in the same cell of the box. A search that goes through cells in their order, and in a cell
+// through atoms by their numbers, meets the same neighbours in the same order on any PE.
 #pragma once
 
 #include <algorithm>

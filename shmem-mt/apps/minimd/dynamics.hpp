@@ -1,7 +1,7 @@
-// Molecular dynamics by all PEs and threads: velocity Verlet, step by step. Everything that the forms share.
+// Molecular dynamics by all PEs and threads: velocity Verlet, step by step, as the forms share it.
 //
-// Each atom adds up its forces in an order that depends on nothing but the atoms, and a ghost has the bits that the
-// atom's image has on one PE alone. So positions and velocities have the same bits for every number of PEs and threads.
+// Each atom adds up its forces in an order that depends on the atoms alone, and a ghost has the bits that the atom's
+// image has on one PE. So positions and velocities have the same bits for every number of PEs and threads.
 #pragma once
 
 #include <vector>

@@ -1,12 +1,11 @@
-// What PEs send each other: atoms that have moved into another PE's part and the ghosts that partners see, when lists
-// are built anew, and the new positions of these ghosts in each other step. All by put with signal; a partner is sent
-// something in every exchange, be it nothing but the signal.
+// What PEs send each other: atoms that have moved into another PE's part, the ghosts that partners see (both when lists
+// are built anew), and the new positions of these ghosts in every other step. All go by put with signal; a partner gets
+// a signal in every exchange, also without data.
 //
-// Threads share the atoms to go through, and the messages. Positions for a partner are cut into pieces when there are
-// fewer partners than threads; they arrive where the forces read them. A PE puts positions of step k + 2 into the set
-// of step k after it has received those of step k + 1, which a partner sends when it is done with the forces of step k;
-// in the same way the next migration, or description of ghosts, comes after the partner's positions that followed this
-// one.
+// Threads share the atoms and the messages. Positions for a partner are cut into pieces when there are fewer partners
+// than threads; they arrive where the forces read them. A PE puts positions of step k + 2 into the set of step k after
+// it has received those of step k + 1, which a partner sends when it is done with the forces of step k. A migration, or
+// a description of ghosts, comes after the partner's positions that followed the one before.
 #pragma once
 
 #include <atomic>
@@ -86,8 +85,8 @@ class MdExchange {
     std::vector<Atom>& arrived() { return arrived_; }
     long arrivals() const { return arrivals_; }
 
-    // Finds out who must see which atoms of this PE, and tells them; places the ghosts that this PE sees. All threads,
-    // behind a barrier; ends with one.
+    // Finds which PEs must see which atoms of this PE, tells them, and places the ghosts that this PE sees. All
+    // threads, behind a barrier; ends with one.
     template <class Link>
     void describe(const Link& link, int thread, long step, uint64_t number) {
         choose(thread, step);
@@ -143,7 +142,7 @@ class MdExchange {
         for_own_pieces(thread, [&](size_t, int, Signal* signal) { await_signal(signal, number); });
     }
 
-    // Own atoms, those that somebody sees first. Only they have ghosts among their neighbours.
+    // Own atoms; first those that are ghosts elsewhere. Only they have ghosts among their neighbours.
     const int32_t* schedule() const { return schedule_.data(); }
     long seen() const { return seen_; }
 

@@ -1,10 +1,9 @@
-// Which part of the box each PE has, and who needs the atoms of whom. The box is cut into equal parts by a grid of PEs.
-// A PE sees, as ghosts, all atoms that are within reach of its part: those of other PEs, however many parts away, and,
-// the box being periodic, images of any atom, its own among them.
+// Which part of the box each PE has, and which PEs need its atoms. A grid of PEs cuts the box into equal parts. A PE
+// sees, as ghosts, all atoms within reach of its part: those of other PEs, however many parts away, and, as the box is
+// periodic, images of any atom, its own included.
 //
-// The grid looks the same from everywhere. So all PEs number their partners alike, by how far away in the grid they
-// are: what a PE sends to its partner k arrives there as what comes from that PE's partner k, at the same place of the
-// same arrays.
+// The grid looks the same from every PE, so all PEs number their partners alike, by the distance in the grid. What a PE
+// sends to its partner k arrives there as what comes from that PE's partner k, at one place of the same arrays.
 #pragma once
 
 #include <algorithm>
@@ -77,7 +76,7 @@ class MdLayout {
         return displacement == 0 ? kStays : partner_at_[displacement];
     }
 
-    // f(index of the image) for each image of an atom of this PE that somebody must see. False when there is none.
+    // f(index of the image) for each image of an atom of this PE that some PE must see. False when there is none.
     template <class F>
     bool for_images(const Vector& at, F&& f) const {
         int from[3], to[3];
@@ -101,7 +100,7 @@ class MdLayout {
     }
 
   private:
-    // A little more than lists ask for, so that rounding leaves nobody out.
+    // A little more than lists ask for, so that rounding leaves no atom out.
     static constexpr double kReach = kListCutoff + 1e-9;
 
     // Atoms in a box of that extent: an edge more than there is leaves room for planes of the lattice on its faces.

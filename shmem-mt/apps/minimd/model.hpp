@@ -1,5 +1,5 @@
 // The problem of MiniMD in reduced units: atoms on an FCC lattice in a periodic cube, random velocities, Lennard-Jones
-// forces, and what is summed up of them. Knows nothing of PEs; everything here has the same bits on each of them.
+// forces, and the sums over all atoms. Independent of PEs: everything here has the same bits on each of them.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// The same dynamics by one thread on all atoms, written plainly and apart from the parallel form: no ghosts, no motion
-// of atoms from place to place, the image of a neighbour found again for each pair, one operation at a time. It adds up
-// neighbours in the same order, so positions and velocities must have the same bits.
+// MiniMD's dynamics by one thread on all atoms, written plainly and apart from the parallel form: no ghosts, no motion
+// of atoms from place to place, the image of a neighbour found again for each pair, one operation at a time. Neighbours
+// are added up in the parallel form's order, so positions and velocities must have its bits.
 #pragma once
 
 #include <vector>

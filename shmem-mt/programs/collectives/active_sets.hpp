@@ -1,8 +1,8 @@
 // The collectives through the active sets of OpenSHMEM 1.4 and before, for libraries without teams.
 //
-// A pSync array may be used again only when every PE has left the call that used it before. After most
-// collectives one other call is enough to know that, since nobody returns from it before all have entered it. The
-// root of a broadcast waits for nobody: broadcasts go through a ring of arrays, with a barrier after each turn.
+// A pSync array may be used again only when every PE has left the call that used it before. After most collectives one
+// other call proves that, since no PE returns from it before all have entered it. The root of a broadcast waits for no
+// PE, so broadcasts go through a ring of arrays, with a barrier after each turn.
 #pragma once
 
 #include <shmem.h>

@@ -1,9 +1,9 @@
 // SHMEM-MT alltoallv: every PE puts a block of its own size to every PE, itself included. The threads of a PE share the
-// peers, each thread puts to its own through its link, quiets, and one barrier ends the exchange.
+// peers; each thread puts through its link and quiets; one barrier ends the exchange.
 //
-// A block has from none to twice `size_bytes`, in steps of 8, as a rule says that is drawn with --seed; all PEs know
-// the rule and so where each block belongs. Blocks lie in the order of the receivers at the source and of the senders
-// at the target. The bandwidth is that of all blocks of all PEs together.
+// A block has from none to twice `size_bytes`, in steps of 8, by a rule that is drawn with --seed. All PEs know the
+// rule and so the place of each block. Blocks lie in the order of the receivers at the source and of the senders at the
+// target. The bandwidth is that of all blocks of all PEs together.
 #include <algorithm>
 #include <memory>
 #include <string>

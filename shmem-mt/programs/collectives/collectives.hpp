@@ -1,11 +1,10 @@
-// The collectives, as the programs for OpenSHMEM (one thread of a PE calls them, or all do) and for MPI share them:
-// which there are, and how those of one size are validated (common/collective_data.hpp) and timed beside a plain copy.
+// The collectives, as programs for OpenSHMEM (called by one thread of a PE, or by all) and for MPI share them: their
+// list, and how those of one size are validated (common/collective_data.hpp) and timed beside a plain copy.
 //
-// A figure is seconds an operation: `count` operations back to back between two barriers, from the first PE's
-// start until all have finished (the slowest PE's time, the second barrier's included: one for `count` operations).
-// size_bytes is what one PE contributes; of the all-to-all exchanges, one block. The root of a broadcast is the
-// first PE of the team. Every PE of collect contributes as much as the others; sums and scans are of doubles,
-// maxima of longs.
+// A figure is seconds an operation: `count` operations back to back between two barriers, from the first PE's start
+// until all have finished. The second barrier is included: one for `count` operations. size_bytes is what one PE
+// contributes; of the all-to-all exchanges, one block. The root of a broadcast is the first PE of the team. Every PE of
+// collect contributes equally much. Sums and scans are of doubles, maxima of longs.
 #pragma once
 
 #include <algorithm>
@@ -266,8 +265,8 @@ class Collectives {
         return run(call, round + 1, thread);
     }
 
-    // The last thread of one PE after the other comes late; nobody may leave before it has come. Without one clock for
-    // all PEs that cannot be seen.
+    // The last thread of one PE after the other comes late; no thread may leave before it has come. Needs one clock for
+    // all PEs.
     std::optional<Agreed> validate_barrier(const Call& call) {
         if (!session_.options().validate || !session_.one_host())
             return {};

@@ -1,4 +1,4 @@
-// The reference to the collectives of OpenSHMEM: those of MPI, in the same loop with the same checks.
+// The collectives of MPI in the loop and with the checks of those of OpenSHMEM: the reference beside them.
 #include "programs/common/mpi_job.hpp"
 
 #include <cstdlib>

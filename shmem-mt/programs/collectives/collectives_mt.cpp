@@ -1,5 +1,5 @@
-// SHMEM-MT collectives-mt: seconds a collective (collectives.hpp) that all threads of every PE call and share the work
-// of (shmemx.h). The copy beside them is done by all threads, too.
+// SHMEM-MT collectives-mt: seconds a collective (collectives.hpp) that all threads of every PE call and share
+// (shmemx.h). The copy beside them is done by all threads, too.
 #include <string>
 
 #include "programs/collectives/collectives.hpp"

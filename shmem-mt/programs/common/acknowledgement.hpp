@@ -1,5 +1,5 @@
-// How a clock comes to stop only when the target has seen the data. Behind the quiet of its PE's threads the sender
-// tells where the last message of each thread lies and what it must be; the target looks itself, and answers.
+// The messages by which a clock stops only when the target has seen the data. Behind the quiet of its PE's threads the
+// sender tells where the last message of each thread lies and what it must be; the target compares, and answers.
 #pragma once
 
 #include "programs/common/job.hpp"

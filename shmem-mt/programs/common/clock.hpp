@@ -1,5 +1,5 @@
-// The clocks of the suite. That of time: seconds since an arbitrary start, monotonic, good to tens of nanoseconds.
-// Stamps of different PEs may be compared only when both run on one host (see Job::one_host). And that of CPU time.
+// The clocks of the suite: time in seconds since an arbitrary start, monotonic, good to tens of nanoseconds; and CPU
+// time. Times of different PEs may be compared only when both run on one host (Job::one_host).
 #pragma once
 
 #include <time.h>
@@ -22,7 +22,7 @@ inline double cpu_seconds() {
     return seconds_on(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-// Returns what f() does, and adds the seconds that it took to `seconds`; null: nobody looks at the clock.
+// Returns what f() does, and adds the seconds that f() took to `seconds`; null: without a look at the clock.
 template <class F>
 decltype(auto) clocked(double* seconds, F&& f) {
     struct Stop {

@@ -1,4 +1,4 @@
-// The session of an OpenSHMEM program: init and finalize, who sends to whom, the contexts of the threads, and the
+// The session of an OpenSHMEM program: init and finalize, the partner of each PE, the contexts of the threads, and the
 // agreement among PEs.
 #pragma once
 

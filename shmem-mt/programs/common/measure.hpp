@@ -1,6 +1,6 @@
-// From one way to run `count` operations to samples: calibrate the count, warm up until the time is steady,
-// then repeat. Several bodies are interleaved (A B A B ...) so that drift hits all of them. Collective: every
-// PE calls it with its own bodies.
+// Turns a way to run `count` operations into samples: calibrates the count, warms up until the time is steady, then
+// repeats. Several bodies are interleaved (A B A B ...), so that drift hits all of them. Collective: every PE calls it
+// with bodies of its own.
 #pragma once
 
 #include <algorithm>

@@ -25,7 +25,7 @@ struct Options {
     std::vector<long> sizes;              // bytes
     std::vector<long> batches;            // consumed rate: messages per flag
     std::vector<long> outstanding;        // ordering: messages of a thread that may be incomplete; powers of two
-    std::vector<std::string> policies;    // overlap: who makes progress (progress_policy.hpp)
+    std::vector<std::string> policies;    // overlap: progress policies (progress_policy.hpp)
     std::vector<long> polls_us;           // overlap: microseconds of computing from poll to poll, to be tried
     std::vector<long> waits_ms;           // wait: how long PEs wait
     int threads = 1;

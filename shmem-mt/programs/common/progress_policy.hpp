@@ -1,5 +1,5 @@
-// Who makes progress while a program computes or waits (the policies of shmemx.h). "auto" is what a library does by
-// itself, so that is there everywhere; "polled" is "manual" with polls that the program places.
+// Which policy makes progress while a program computes or waits (shmemx.h). "auto" is what a library does by itself, so
+// every library has it; "polled" is "manual" with polls that the program places.
 #pragma once
 
 #include <string>

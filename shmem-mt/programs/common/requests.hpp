@@ -68,7 +68,7 @@ inline void exclusive_or_nbe(const ContextLink& link, uint64_t* dest, uint64_t v
 template <class Base>
 struct RequestLink : Base {
     shmemx_request_t* request;
-    bool waits;  // false: somebody else waits for the request
+    bool waits;  // false: another thread waits for the request
 
     RequestLink(const Base& base, shmemx_request_t* own, bool quiet_waits)
         : Base(base), request(own), waits(quiet_waits) {}

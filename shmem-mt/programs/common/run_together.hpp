@@ -1,4 +1,4 @@
-// One sample by all threads of a PE, as every program with threads takes it.
+// One sample by all threads of a PE, in every program with threads.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// One program run, whatever library the PEs talk through: who they are, the agreement among them, and what is
-// printed. All PEs run in lockstep: every decision (how often to repeat, when to stop) is taken from agreed
-// numbers, so that all take the same one. Job (OpenSHMEM) and MpiJob are the sessions that there are.
+// One program run, whatever library the PEs talk through: their numbers, the agreement among them, and the output. All
+// PEs run in lockstep: every decision (how often to repeat, when to stop) is taken from agreed numbers, so all PEs take
+// the same one. Job (OpenSHMEM) and MpiJob are the sessions.
 #pragma once
 
 #include <unistd.h>
@@ -40,7 +40,7 @@ class Session {
   public:
     virtual ~Session() = default;
 
-    // Nobody leaves before the last PE has come.
+    // No PE leaves before the last one has come.
     virtual void barrier() = 0;
 
     // Every PE gives its report, all get the same result. Collective.

@@ -1,6 +1,6 @@
-// Whether the library has the requests and multithreaded collectives of Heddle's shmemx.h, and whether it has the
-// non-blocking collectives and progress policies; other libraries have other headers of that name. What needs them is
-// skipped by name where they are not there.
+// Whether the library has the requests and multithreaded collectives of Heddle's shmemx.h, and the non-blocking
+// collectives and progress policies. Other libraries have other headers of that name. What a library lacks is skipped
+// by name.
 #pragma once
 
 #include <shmem.h>

@@ -50,7 +50,7 @@ class ThreadTeam {
         finished_.wait(lock, [this] { return busy_ == 0; });
     }
 
-    // Every member must call it. Nobody leaves before the last has come.
+    // Every member must call it. No member leaves before the last has come.
     void barrier() {
         if (size_ == 1)
             return;

@@ -133,7 +133,7 @@ unsigned long issue_op(Op op, const Link& link, const Cursor& c, long count, lon
     return 0;
 }
 
-// The same for those alone that a link with requests has.
+// issue() for the operations that a link with requests has.
 template <class Link>
 unsigned long issue_non_blocking(Op op, const Link& link, const Cursor& c, long count, long chunk) {
     if (op == Op::kFetchAddNbi)
@@ -193,8 +193,8 @@ class Transfer {
         return run(count, job_.next_token());
     }
 
-    // The same loop with bytes that are checked afterwards, at the target for writes, at the caller for
-    // reads. Not timed. Collective.
+    // The loop of a sample with bytes that are checked afterwards, at the target for writes, at the caller for reads.
+    // Not timed. Collective.
     Agreed validate() {
         const long token = job_.next_token();
         const long count = 2 * spec_.slots + 1;

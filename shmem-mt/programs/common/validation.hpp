@@ -1,7 +1,6 @@
-// The bytes that a validating pass sends and expects. A byte depends on the sending PE, its thread, the pass,
-// the slot and its place in the slot, so that data from the wrong peer, the wrong pass or the wrong place is
-// seen as wrong. The verdict counts what was compared: a check that did not run is a failure, and so is a
-// check that cannot fail.
+// The bytes that a validating pass sends and expects. A byte depends on the sending PE, its thread, the pass, the slot
+// and its place in the slot, so data of a wrong peer, pass or place is seen as wrong. The verdict counts comparisons: a
+// check that did not run is a failure, and so is a check that cannot fail.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 namespace shmem_mt {
 
-// Identifies who sent and in which sample or pass; leaves 28 bits for a running message number.
+// Identifies the sender, and the sample or pass; leaves 28 bits for a running message number.
 inline long make_base(int pe, int thread, long token) {
     return ((pe + 1L) << 50) | ((thread + 1L) << 44) | ((token & 0xffffL) << 28);
 }

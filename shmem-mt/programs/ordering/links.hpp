@@ -43,8 +43,8 @@ struct OrderPost {
     alignas(64) long answer;
 };
 
-// What the sending thread does and is told in a validating pass. At some messages of the first window a flag goes out
-// first, by the same context: where the rule keeps order, who sees the flag must see all messages before it.
+// What the sending thread does and is told in a validating pass. Before some messages of the first window a flag goes
+// out by their context: where the rule keeps order, a thread that sees the flag must see all messages before it.
 class Inspection {
   public:
     // Both sides find the same flags: behind the first window, when a quiet has come, and `in_order` within it, all

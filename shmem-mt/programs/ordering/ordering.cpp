@@ -1,5 +1,5 @@
-// SHMEM-MT ordering: what order costs. Rates of puts from PE i to PE i + n/2 under rules of delivery, by size, messages
-// outstanding, and what carries them. ordering_mpi.cpp does the same with MPI.
+// SHMEM-MT ordering: the cost of order. Rates of puts from PE i to PE i + n/2 under rules of delivery, by size,
+// messages outstanding, and mechanism. ordering_mpi.cpp measures MPI in the same way.
 #include <cstdlib>
 #include <memory>
 #include <string>

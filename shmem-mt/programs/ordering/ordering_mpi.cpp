@@ -1,7 +1,7 @@
 // The reference to the one-sided rules of ordering.cpp: MPI's two-sided messages, which are matched in order, and its
-// puts, which have none. A window of two-sided messages is complete when its empty answer is there, so `outstanding`
-// means what it means for puts and quiet; the receives of a window are posted before the answer to the one before
-// leaves, so that no message comes unexpected.
+// puts, which have no order. A window of two-sided messages is complete when its empty answer is there, so
+// `outstanding` means what it means for puts and quiet. The receives of a window are posted before the answer to the
+// window before leaves, so no message comes unexpected.
 #include "programs/common/mpi_job.hpp"
 
 #include <algorithm>
@@ -167,7 +167,7 @@ class MpiStream final : public Stream {
         return waits;
     }
 
-    // The same with puts.
+    // send_messages with puts.
     long put_messages(const Ways::Way& way, long windows) {
         const int pe = job_.message_pe();
         long waits = 0;

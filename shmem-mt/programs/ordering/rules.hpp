@@ -1,15 +1,14 @@
-// What the programs of the ordering study have in common: the rules, and how streams of messages under them are
-// measured. The lower half of the PEs sends to the upper half, each thread its own stream. Of a stream at most
-// `outstanding` messages are not known to be at the target: so many are sent (a window), then what completes them under
-// the rule.
+// The rules of the ordering study, and how streams of messages under them are measured, with OpenSHMEM and with MPI.
+// The lower half of the PEs sends to the upper half, each thread its own stream. At most `outstanding` messages of a
+// stream are not known to be at the target: so many are sent (a window), then completed under the rule.
 //
 //     relaxed          put_nbi on a context that asks for no order; quiet behind a window
-//     ordered          the same on a context that keeps program order
-//     reorder-buffer   the same, and the library was told to keep it by a buffer at the target (HEDDLE_ORDER=reorder)
+//     ordered          put_nbi on a context that keeps program order; quiet behind a window
+//     reorder-buffer   ordered, where the library was told to use a buffer at the target (HEDDLE_ORDER=reorder)
 //     fence            put_nbi and fence each on a context without order; quiet behind a window
 //     quiet            put and quiet each
 //     two-sided        MPI_Isend to MPI_Irecv of the same tag; the receiver answers each window with an empty message
-//     two-sided-any    the same, received with MPI_ANY_SOURCE and MPI_ANY_TAG
+//     two-sided-any    two-sided, received with MPI_ANY_SOURCE and MPI_ANY_TAG
 //     mpi-put          MPI_Put; MPI_Win_flush behind a window
 //     mpi-put-flush    MPI_Put and MPI_Win_flush each
 #pragma once
@@ -90,8 +89,8 @@ class Stream {
     // Runs so many windows a thread; the time is up to the moment when the target has seen the last. Collective.
     virtual Report sample(long windows) = 0;
 
-    // The same way to send, looked at closely: what arrived, in which order where the rule keeps one, and whether the
-    // calls are those of the rule. Collective.
+    // Sends in the way that is timed, and checks the bytes that arrived, their order where the rule keeps one, and that
+    // the calls are those of the rule. Collective.
     virtual Agreed validate() = 0;
 };
 

@@ -1,5 +1,5 @@
-// What overlap hides behind a computation: a one-sided transfer from each sending PE to its partner, or a non-blocking
-// collective of all PEs. One is posted and completed at a time, by one thread.
+// The communication that the benchmark overlap puts behind a computation: a one-sided transfer from each sending PE to
+// its partner, or a non-blocking collective of all PEs. One is posted and completed at a time, by one thread.
 #pragma once
 
 #include <cstring>
@@ -28,7 +28,7 @@ class Communication {
     virtual void fill(long token) = 0;
     virtual void check(Checker& checker, long token) const = 0;
 
-    // The same for the last word alone; a sample can afford that.
+    // fill and check for the last word alone, which a sample can afford.
     virtual void mark(long token) = 0;
     virtual bool marked(long token) const = 0;
 };

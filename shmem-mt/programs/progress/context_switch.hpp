@@ -1,8 +1,8 @@
-// What a switch from one process to another costs: half of a round trip of a byte through two pipes between this
+// The cost of a switch from one process to another: half of a round trip of a byte through two pipes between this
 // process and a child on the same core, system calls included.
 //
 // The child is made before the library starts, knows nothing of it, and ends with this process, however that ends. One
-// thread uses it. Nobody else should want the core meanwhile.
+// thread uses the class. The core should be free of other work meanwhile.
 #pragma once
 
 #include <sched.h>

@@ -2,15 +2,15 @@
 // a large non-blocking put or get, while the target PE waits in a barrier (one PE alone puts to itself), or a
 // non-blocking collective of all PEs, behind which all compute.
 //   communication   post, complete (quiet, or wait for the request)
-//   compute         the computation alone, while nobody makes progress
+//   compute         the computation alone, under the policy manual, without progress
 //   total           post, compute, complete
 //   post            how long the posting call took, in total
 //   inside          how long the computation took, in total
 //   overlap         100 * max(0, 1 - (total - compute) / communication) percent
 //   slowdown        inside over compute
-// The first three are measured in turns, by the same loop between the same barriers; after the last barrier who gets
-// data has looked at its end. Looking at the clock in the middle takes time, so `post` and `inside` come from samples
-// of their own. Times are those of the PE that took longest.
+// The first three are measured in turns, by one loop between the same barriers; behind the last barrier a PE that gets
+// data looks at the end of the data. A look at the clock in the middle takes time, so `post` and `inside` come from
+// samples of their own. Times are those of the PE that took longest.
 //
 // Each is measured under each of --policies, in turns: what makes progress while the PE computes
 // (common/progress_policy.hpp). With "polled" the computation stops for a poll every so often. Of the --polls-us that
@@ -102,7 +102,7 @@ class Overlap {
         unit.seconds = seconds_per_unit();
         units_ = std::max(1L, static_cast<long>(once / job_.agree(unit).max_seconds));
         const std::vector<double> seconds = medians(count, {body(kCommunicates), body(kComputes)});
-        unit_s_ = seconds[1] / static_cast<double>(count * units_);  // here and now, whoever else uses the core
+        unit_s_ = seconds[1] / static_cast<double>(count * units_);  // here and now, with whatever load the core has
         units_ = std::max(1L, static_cast<long>(ratio * seconds[0] / static_cast<double>(count) / unit_s_));
         if (polls_)
             choose_interval(count);

@@ -1,9 +1,9 @@
 // SHMEM-MT startup: seconds of shmem_init, of the first barrier and of shmem_finalize, those of the slowest PE, and the
-// memory that a PE then has to itself (Private_Clean and Private_Dirty of /proc/self/smaps_rollup: pages that no other
-// process has, too). A program start is one sample.
+// memory that a PE then has to itself (Private_Clean and Private_Dirty of /proc/self/smaps_rollup, which include pages
+// that no other process has). A program start is one sample.
 //
-// No Job here: it would allocate, meet and talk before anything is measured. The time of finalize follows the last
-// line, "done": some libraries end in it.
+// The program has no Job, which would allocate and communicate before anything is measured. The time of finalize
+// follows the last line, "done": some libraries end in it.
 #include <fcntl.h>
 #include <shmem.h>
 #include <sys/stat.h>

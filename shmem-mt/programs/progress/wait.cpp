@@ -1,13 +1,13 @@
-// SHMEM-MT wait: what waiting costs: how late a PE goes on, and the CPU time that it burns meanwhile.
+// SHMEM-MT wait: the cost of waiting: how late a PE goes on, and the CPU time that it burns meanwhile.
 //   wait_until, barrier_all, team_sync, request_wait
-//       All PEs but PE 0 block in it (request_wait: for a non-blocking sum over all PEs) while PE 0 sleeps, outside of
-//       the library, for each of --waits-ms; then PE 0 does its part. Of several threads each waits for a word.
+//       All PEs but PE 0 block in the operation (request_wait: for a non-blocking sum over all PEs) while PE 0 sleeps,
+//       outside of the library, for each of --waits-ms; then PE 0 does its part. Several threads wait for a word each.
 //       wake_latency  from the moment when PE 0 begins its part to the return of the last PE that waits
 //       cpu_time      of the whole process meanwhile, the library's threads included; the mean of the PEs that wait
-//       cpu_share     the same as percent of a core
+//       cpu_share     cpu_time as percent of a core
 //   barrier_cost      back-to-back barriers beside the switches between processes that PEs on one core cannot do
-//                     without (context_switch.hpp), in turns: time of each, and how many times n switches a barrier of
-//                     n PEs takes
+//                     without (context_switch.hpp), in turns: the time of each, and the time of a barrier of n PEs over
+//                     that of n switches
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -153,7 +153,7 @@ class Wait {
 
     bool brings_data() const { return name_.kind == Kind::kWaitUntil || name_.kind == Kind::kRequestWait; }
 
-    // Nobody returns before PE 0 has begun its part, nor without what it brings.
+    // No PE returns before PE 0 has begun its part, nor without what it brings.
     void check(long token, double late_s) {
         if (job_.one_host())
             checker_.compare_word(late_s >= 0, 1);

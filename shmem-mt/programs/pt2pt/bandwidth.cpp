@@ -1,6 +1,6 @@
-// SHMEM-MT bandwidth and bibandwidth: blocking put and get by size, a window of messages, then quiet, and at
-// the end of a sample the target's acknowledgement. With it, interleaved, memcpy of the same sizes through
-// the same windows.
+// SHMEM-MT bandwidth and bibandwidth: blocking put and get by size, a window of messages, then quiet; a sample ends
+// with the target's acknowledgement. memcpy of the same sizes through the same windows is measured with them,
+// interleaved.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,12 +1,11 @@
-// Messages that the target really reads: a stream of 8-byte sequence numbers through a ring, each read in
-// order by a core of the target, with credits so that nothing is overwritten unread.
+// Messages that the target reads: a stream of 8-byte sequence numbers through a ring, each read in order by a core of
+// the target, with credits so that no message is overwritten unread.
 //
 //     sender    ring[seq % slots] = seq            at most `slots` ahead of the credit
 //               batch > 1: after each batch, fence and flag = seq
 //     target    batch 1: waits for each slot to hold the next number
 //               batch > 1: waits for the flag, then reads all messages up to it
-//               compares every message with the number expected; returns credit every slots/4 messages and at
-//               the end
+//               compares every message with the number expected; returns credit every slots/4 messages and at the end
 //
 // The clock stops when the sender has the last credit, so every message has been read by then.
 #pragma once

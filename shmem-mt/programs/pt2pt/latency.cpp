@@ -2,9 +2,8 @@
 //   put_round_trip, put_signal_round_trip   there and back (round_trip.hpp)
 //   put_quiet, p_quiet, get, g, atomic_*    one-sided: one slot, quiet after each (common/transfer.hpp)
 //   barrier_all, sync_all                   over all PEs, mean of the PEs' times
-//   wait_burn                               CPU seconds that PE n/2 burns while it waits for a PE that
-//   sleeps, and how
-//                                           long after the put it wakes
+//   wait_burn                               CPU seconds that PE n/2 burns while it waits for a PE that sleeps, and the
+//                                           time from the put to its wake-up
 #include <algorithm>
 #include <string>
 #include <vector>

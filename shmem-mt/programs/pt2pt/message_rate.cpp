@@ -1,10 +1,10 @@
 // SHMEM-MT message-rate: one direction, PE i to PE i + n/2, every thread to its own window. Two numbers:
 //   rate           blind: until quiet and the target's acknowledgement that the last data is there
 //   consumed_rate  until a core of the target has read every message in order
-// With them, interleaved: plain_store and plain_load, one 8-byte store or load a message in the same loop.
+// plain_store and plain_load, one 8-byte store or load a message in the same loop, are interleaved with them.
 //
-// And requests: the blind rate of put, get and fetch-add by what completes them, interleaved, with one context for all
-// or one a thread.
+// SHMEM-MT requests: the blind rate of put, get and fetch-add by what completes them, interleaved, with one context for
+// all threads or one for each.
 #include <algorithm>
 #include <string>
 #include <vector>

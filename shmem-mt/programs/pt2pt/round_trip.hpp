@@ -1,9 +1,7 @@
-// Ping-pong between partners, thread with thread. Three ways for the receiver to know that the message is
-// there:
+// Ping-pong between partners, thread with thread. The receiver knows in three ways that the message is there:
 //   last_word   8 bytes: the message is the flag (one element arrives whole)
-//   fence_flag  any size: put, fence, flag. Waiting on the last word of a longer put instead would be wrong,
-//   because
-//               OpenSHMEM promises no order among the bytes of one put.
+//   fence_flag  any size: put, fence, flag. A wait for the last word of a longer put would be wrong: OpenSHMEM promises
+//               no order among the bytes of one put
 //   put_signal  any size: put with signal (OpenSHMEM 1.5)
 // The figure is the whole round trip. In the validating pass both sides check the bytes of every message.
 #pragma once
