@@ -25,17 +25,21 @@ namespace {
 constexpr const char* kName = "halo";
 constexpr const char* kExchange = "exchange";
 
-struct Way {
+// What completes an exchange, and the contexts of the threads.
+struct Variant {
     HaloSync sync;
     const char* name;
     Route route;
 };
 
-void print_way(Job& job, const Halo& halo, const Way& way, long edge, const Samples& samples, const Agreed& verdict) {
+void print_variant(Job& job, const Halo& halo, const Variant& variant, long edge, const Samples& samples,
+                   const Agreed& verdict) {
     const Place& grid = halo.grid();
     Json params = job.params(kExchange);
-    params.integer("size_bytes", 8 * edge * edge).text("placement", "heap").text("context", context_name(way.route));
-    params.text("sync", way.name).integer("edge", edge);
+    params.integer("size_bytes", 8 * edge * edge)
+        .text("placement", "heap")
+        .text("context", context_name(variant.route));
+    params.text("sync", variant.name).integer("edge", edge);
     params.text("grid", std::to_string(grid[0]) + "x" + std::to_string(grid[1]) + "x" + std::to_string(grid[2]));
     params.integer("remote_faces", halo.remote_faces());
     const Agreed* const shown = job.options().validate ? &verdict : nullptr;
@@ -48,19 +52,20 @@ void print_way(Job& job, const Halo& halo, const Way& way, long edge, const Samp
     print_point(job, kName, params, "rate", "faces/s", rates, samples, shown);
 }
 
-// All ways with boxes of that edge, interleaved.
-void run_group(Job& job, HaloMemory& memory, const std::vector<Way>& ways, long edge) {
+// All variants with boxes of that edge, interleaved.
+void run_group(Job& job, HaloMemory& memory, const std::vector<Variant>& variants, long edge) {
     std::vector<std::unique_ptr<Halo>> halos;
     std::vector<Agreed> verdicts;
     std::vector<Body> bodies;
-    for (const Way& way : ways) {
-        halos.push_back(std::make_unique<Halo>(job, memory, way.sync, way.route, edge));
+    for (const Variant& variant : variants) {
+        halos.push_back(std::make_unique<Halo>(job, memory, variant.sync, variant.route, edge));
         Halo* const halo = halos.back().get();
         verdicts.push_back(job.options().validate ? halo->validate() : Agreed{});
         bodies.push_back([halo](long count) { return halo->sample(count); });
     }
     const std::vector<Samples> samples = measure(job, bodies);
-    for (size_t i = 0; i < ways.size(); ++i) print_way(job, *halos[i], ways[i], edge, samples[i], verdicts[i]);
+    for (size_t i = 0; i < variants.size(); ++i)
+        print_variant(job, *halos[i], variants[i], edge, samples[i], verdicts[i]);
 }
 
 // The edge of the largest square of cells that `bytes` hold.
@@ -80,7 +85,7 @@ void run_exchange(Job& job) {
         const char* name;
     } kSyncs[] = {{HaloSync::kSignal, "put_signal"}, {HaloSync::kBarrier, "quiet_barrier"}};
     const auto routes = wanted_routes(job, kName);
-    std::vector<Way> ways;
+    std::vector<Variant> variants;
     for (const auto& sync : kSyncs) {
         if (!options.wants_sync(sync.name))
             continue;
@@ -88,9 +93,9 @@ void run_exchange(Job& job) {
             job.skip(kName, sync.name, "the library has no shmem_putmem_signal (OpenSHMEM 1.5)");
             continue;
         }
-        for (const Route route : routes) ways.push_back({sync.sync, sync.name, route});
+        for (const Route route : routes) variants.push_back({sync.sync, sync.name, route});
     }
-    for (const long size : options.sizes) run_group(job, memory, ways, edge_of(size));
+    for (const long size : options.sizes) run_group(job, memory, variants, edge_of(size));
 }
 
 std::vector<std::string> known_ops() {

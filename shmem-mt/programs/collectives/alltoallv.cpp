@@ -163,15 +163,16 @@ class Exchange {
     int round_ = 0;
 };
 
-struct Way {
+// An operation, and the contexts of the threads.
+struct Variant {
     std::string op;
     Route route;
 };
 
-void print_way(Job& job, const Way& way, const Blocks& blocks, long size, const Samples& samples,
-               const Agreed& verdict) {
-    Json params = job.params(way.op);
-    params.integer("size_bytes", size).text("placement", "heap").text("context", context_name(way.route));
+void print_variant(Job& job, const Variant& variant, const Blocks& blocks, long size, const Samples& samples,
+                   const Agreed& verdict) {
+    Json params = job.params(variant.op);
+    params.integer("size_bytes", size).text("placement", "heap").text("context", context_name(variant.route));
     params.text("sync", kSync).integer("seed", job.options().seed).integer("total_bytes", blocks.total());
     const Agreed* const shown = job.options().validate ? &verdict : nullptr;
     std::vector<double> times, bandwidths;
@@ -183,20 +184,20 @@ void print_way(Job& job, const Way& way, const Blocks& blocks, long size, const 
     print_point(job, kName, params, "bandwidth", "bytes/s", bandwidths, samples, shown);
 }
 
-// All ways with blocks of that size, interleaved.
-void run_group(Job& job, char* source, char* dest, const std::vector<Way>& ways, long size) {
+// All variants with blocks of that size, interleaved.
+void run_group(Job& job, char* source, char* dest, const std::vector<Variant>& variants, long size) {
     const Blocks blocks(job.options().seed, size, job.n_pes());
     std::vector<std::unique_ptr<Exchange>> exchanges;
     std::vector<Agreed> verdicts;
     std::vector<Body> bodies;
-    for (const Way& way : ways) {
-        exchanges.push_back(std::make_unique<Exchange>(job, source, dest, way.op == "put", way.route, blocks));
+    for (const Variant& variant : variants) {
+        exchanges.push_back(std::make_unique<Exchange>(job, source, dest, variant.op == "put", variant.route, blocks));
         Exchange* const exchange = exchanges.back().get();
         verdicts.push_back(job.options().validate ? exchange->validate() : Agreed{});
         bodies.push_back([exchange](long count) { return exchange->sample(count); });
     }
     const std::vector<Samples> samples = measure(job, bodies);
-    for (size_t i = 0; i < ways.size(); ++i) print_way(job, ways[i], blocks, size, samples[i], verdicts[i]);
+    for (size_t i = 0; i < variants.size(); ++i) print_variant(job, variants[i], blocks, size, samples[i], verdicts[i]);
 }
 
 void run_all(Job& job) {
@@ -213,11 +214,11 @@ void run_all(Job& job) {
     const long largest = Blocks::buffer_bytes(*std::max_element(sizes.begin(), sizes.end()), job.n_pes());
     char* const source = static_cast<char*>(symmetric_alloc(static_cast<size_t>(largest)));
     char* const dest = static_cast<char*>(symmetric_alloc(static_cast<size_t>(largest)));
-    std::vector<Way> ways;
+    std::vector<Variant> variants;
     for (const Route route : wanted_routes(job, kName)) {
-        for (const auto& op : options.ops) ways.push_back({op, route});
+        for (const auto& op : options.ops) variants.push_back({op, route});
     }
-    for (const long size : sizes) run_group(job, source, dest, ways, size);
+    for (const long size : sizes) run_group(job, source, dest, variants, size);
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ constexpr const char* kName = "overlap";
 constexpr const char* kAlonePolicy = "manual";  // of the computation alone: a thread may cost it time
 constexpr int kTries = 5;                       // of what is calibrated; the median counts
 
-struct Way {
+// An operation, and what completes it.
+struct Variant {
     const char* op;
     const char* sync;
     bool reads = false;
@@ -51,7 +52,7 @@ struct Way {
     }
 };
 
-constexpr Way kWays[] = {
+constexpr Variant kVariants[] = {
     {"put", "quiet"},
     {"put", "request_each"},
     {"get", "quiet", true},
@@ -62,14 +63,14 @@ constexpr Way kWays[] = {
     {"sum_reduce", "request_wait", false, Collective::kSumReduce},
 };
 
-// One way to communicate under one policy. All members are collective.
+// One variant of a communication under one policy. All members are collective.
 class Overlap {
   public:
-    Overlap(Job& job, std::unique_ptr<Communication> communication, const Way& way, const std::string& policy,
+    Overlap(Job& job, std::unique_ptr<Communication> communication, const Variant& variant, const std::string& policy,
             long size)
-        : job_(job), communication_(std::move(communication)), way_(way), policy_(policy), size_(size) {}
+        : job_(job), communication_(std::move(communication)), variant_(variant), policy_(policy), size_(size) {}
 
-    const Way& way() const { return way_; }
+    const Variant& variant() const { return variant_; }
     const std::string& policy() const { return policy_; }
     long size() const { return size_; }
     bool polls() const { return polls_; }
@@ -246,7 +247,7 @@ class Overlap {
 
     Job& job_;
     const std::unique_ptr<Communication> communication_;
-    const Way way_;
+    const Variant variant_;
     const std::string policy_;
     const bool polls_ = policy_ == kPolledPolicy;
     const long size_;
@@ -264,8 +265,8 @@ std::vector<double> each(const Samples& samples) {
     return values;
 }
 
-// Prints what one way's four samples say.
-void print_way(Job& job, const Overlap& overlap, const Samples* samples, const Agreed& verdict) {
+// Prints what one variant's four samples say.
+void print_variant(Job& job, const Overlap& overlap, const Samples* samples, const Agreed& verdict) {
     const std::vector<double> communication = each(samples[0]), alone = each(samples[1]), total = each(samples[2]);
     const std::vector<double> inside = overlap.last_insides(total.size());
     std::vector<double> percent, slowdown;
@@ -277,9 +278,9 @@ void print_way(Job& job, const Overlap& overlap, const Samples* samples, const A
     all.ok = samples[0].ok && samples[2].ok && samples[3].ok;
     const Agreed* const shown = job.options().validate ? &verdict : nullptr;
     const auto params = [&](const char* part) {
-        Json json = job.params(overlap.way().op);
+        Json json = job.params(overlap.variant().op);
         json.integer("size_bytes", overlap.size()).text("placement", "heap").text("context", "default");
-        json.text("sync", overlap.way().sync).text("policy", overlap.policy());
+        json.text("sync", overlap.variant().sync).text("policy", overlap.policy());
         return json.number("compute_ratio", job.options().compute_ratio).text("part", part);
     };
     print_point(job, kName, params("overlap"), "overlap", "%", percent, all, shown);
@@ -298,11 +299,11 @@ class Buffers {
   public:
     // Collective.
     explicit Buffers(Job& job) : job_(job) {
-        for (const Way& way : kWays) {
+        for (const Variant& variant : kVariants) {
             for (const long size : job.options().sizes) {
-                if (fits(way, size))
-                    (way.one_sided() ? one_sided_ : collective_) =
-                        std::max(way.one_sided() ? one_sided_ : collective_, bytes(way, size));
+                if (fits(variant, size))
+                    (variant.one_sided() ? one_sided_ : collective_) =
+                        std::max(variant.one_sided() ? one_sided_ : collective_, bytes(variant, size));
             }
         }
         transfers_ = std::make_unique<TransferMemory>(job, one_sided_);
@@ -310,17 +311,17 @@ class Buffers {
         dest_ = symmetric_alloc(static_cast<size_t>(collective_));
     }
 
-    bool fits(const Way& way, long size) const {
-        return way.one_sided() || bytes(way, size) <= job_.options().buffer_bytes;
+    bool fits(const Variant& variant, long size) const {
+        return variant.one_sided() || bytes(variant, size) <= job_.options().buffer_bytes;
     }
 
-    std::unique_ptr<Communication> communication(const Way& way, long size) const {
-        if (way.one_sided())
-            return std::make_unique<OneSided>(job_, transfers_->window(true), transfers_->local(), way.reads,
-                                              way.with_request(), size);
+    std::unique_ptr<Communication> communication(const Variant& variant, long size) const {
+        if (variant.one_sided())
+            return std::make_unique<OneSided>(job_, transfers_->window(true), transfers_->local(), variant.reads,
+                                              variant.with_request(), size);
 #if SHMEM_MT_HAVE_PROGRESS
         const Team world = {"world", job_.n_pes(), job_.me()};
-        const Call call = {way.collective, world, source_, dest_, static_cast<size_t>(size / 8)};
+        const Call call = {variant.collective, world, source_, dest_, static_cast<size_t>(size / 8)};
         return std::make_unique<NonBlockingCollective>(call);
 #else
         return nullptr;
@@ -329,8 +330,8 @@ class Buffers {
 
   private:
     // With a word behind the end, in pages.
-    long bytes(const Way& way, long size) const {
-        const long data = way.one_sided() ? size : buffer_bytes(way.collective, job_.n_pes(), size);
+    long bytes(const Variant& variant, long size) const {
+        const long data = variant.one_sided() ? size : buffer_bytes(variant.collective, job_.n_pes(), size);
         return (data + 8 + 4095) / 4096 * 4096;
     }
 
@@ -342,17 +343,18 @@ class Buffers {
     void* dest_ = nullptr;
 };
 
-// All ways of one operation and size under all policies, interleaved.
-void run_group(Job& job, const Buffers& buffers, const std::vector<Way>& ways, const std::vector<std::string>& policies,
-               long size) {
+// All variants of one operation and size under all policies, interleaved.
+void run_group(Job& job, const Buffers& buffers, const std::vector<Variant>& variants,
+               const std::vector<std::string>& policies, long size) {
     constexpr unsigned kBoth = Overlap::kCommunicates | Overlap::kComputes;
     constexpr unsigned kParts[] = {Overlap::kCommunicates, Overlap::kComputes, kBoth, kBoth | Overlap::kStamps};
     std::vector<std::unique_ptr<Overlap>> overlaps;
     std::vector<Agreed> verdicts;
     std::vector<Body> bodies;
-    for (const Way& way : ways) {
+    for (const Variant& variant : variants) {
         for (const std::string& policy : policies) {
-            overlaps.push_back(std::make_unique<Overlap>(job, buffers.communication(way, size), way, policy, size));
+            overlaps.push_back(
+                std::make_unique<Overlap>(job, buffers.communication(variant, size), variant, policy, size));
             Overlap* const overlap = overlaps.back().get();
             verdicts.push_back(job.options().validate ? overlap->validate() : Agreed{});
             overlap->calibrate(job.options().compute_ratio);
@@ -362,24 +364,24 @@ void run_group(Job& job, const Buffers& buffers, const std::vector<Way>& ways, c
     }
     const std::vector<Samples> samples = measure(job, bodies);
     for (size_t i = 0; i < overlaps.size(); ++i)
-        print_way(job, *overlaps[i], &samples[std::size(kParts) * i], verdicts[i]);
+        print_variant(job, *overlaps[i], &samples[std::size(kParts) * i], verdicts[i]);
 }
 
-// The ways of `op` that are asked for and that the library has; says by name what is skipped.
-std::vector<Way> wanted_ways(Job& job, const std::string& op) {
-    std::vector<Way> ways;
-    for (const Way& way : kWays) {
-        if (op != way.op || !job.options().wants_sync(way.sync))
+// The variants of `op` that are asked for and that the library has; says by name what is skipped.
+std::vector<Variant> wanted_variants(Job& job, const std::string& op) {
+    std::vector<Variant> variants;
+    for (const Variant& variant : kVariants) {
+        if (op != variant.op || !job.options().wants_sync(variant.sync))
             continue;
-        std::string why_not = way.why_not();
-        if (why_not.empty() && !way.one_sided() && job.n_pes() == 1)
+        std::string why_not = variant.why_not();
+        if (why_not.empty() && !variant.one_sided() && job.n_pes() == 1)
             why_not = "1 PE has nobody to wait for";
         if (why_not.empty())
-            ways.push_back(way);
+            variants.push_back(variant);
         else
-            job.skip(kName, way.one_sided() ? op + " with " + way.sync : op, why_not);
+            job.skip(kName, variant.one_sided() ? op + " with " + variant.sync : op, why_not);
     }
-    return ways;
+    return variants;
 }
 
 std::vector<std::string> wanted_policies(Job& job) {
@@ -398,17 +400,17 @@ void run_all(Job& job) {
     const Buffers buffers(job);
     const std::vector<std::string> policies = wanted_policies(job);
     for (const auto& op : job.options().ops) {
-        const std::vector<Way> ways = wanted_ways(job, op);
-        if (ways.empty() || policies.empty())
+        const std::vector<Variant> variants = wanted_variants(job, op);
+        if (variants.empty() || policies.empty())
             continue;
         for (const long size : job.options().sizes) {
             if (size % 8 != 0)
                 job.skip(kName, std::to_string(size) + " bytes", "overlap is measured with multiples of 8 bytes");
-            else if (!buffers.fits(ways[0], size))
+            else if (!buffers.fits(variants[0], size))
                 job.skip(kName, op + " of " + std::to_string(size) + " bytes",
                          "it would need buffers larger than --buffer-bytes");
             else
-                run_group(job, buffers, ways, policies, size);
+                run_group(job, buffers, variants, policies, size);
         }
     }
     set_policy(kAutoPolicy);
@@ -424,9 +426,9 @@ int main(int argc, char** argv) {
     defaults.policies = {"manual", kPolledPolicy, kAutoPolicy, "thread:spin", "thread:monitor", "thread:block"};
     defaults.polls_us = {2, 10, 50, 200, 1000};
     std::vector<std::string> known;
-    for (const Way& way : kWays) {
-        if (known.empty() || known.back() != way.op)
-            known.push_back(way.op);
+    for (const Variant& variant : kVariants) {
+        if (known.empty() || known.back() != variant.op)
+            known.push_back(variant.op);
     }
     Job job(kName, parse_options(argc, argv, defaults, known), Pes::kPairsOrOne);
     if (job.threads() > 1)
