@@ -25,7 +25,7 @@ for kind do
             need spin spin
             need chromium chromium
             need pkg-config pkg-config
-            # The network, and jobs on several hosts (tests/network).
+            # The network, and jobs on several hosts (tests/multihost).
             pkg-config --exists ucx 2>/dev/null || missing="$missing libucx-dev ucx-utils"
             pkg-config --exists pmix 2>/dev/null || missing="$missing libpmix-dev"
             need mpirun openmpi-bin

@@ -6,7 +6,7 @@
 //
 // Nothing is missed: an event that work may wait for rings the PE's wake-up (sync/wakeup.h), and who drives
 // (Engine::drive) looks, when it has let go, whether the wake-up has rung meanwhile; so it sees what another thread,
-// turned away, came for (tests/concurrency/wakeup.pml: every interleaving).
+// turned away, came for (tests/model/wakeup.pml: every interleaving).
 //
 // Threads: any drives; posts one at a time (as the specification has it for the collectives of a team). No lock. Memory
 // grows with the most that were under way at once.

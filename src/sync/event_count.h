@@ -1,7 +1,7 @@
 // Event count: a 32-bit count in shared memory that only advances, and threads of any process that wait for it to reach
 // a value (D. Reed, R. Kanodia, "Synchronization with eventcounts and sequencers", 1979).
 //
-// The wake protocol, which tests/concurrency/event_count.pml checks in every interleaving:
+// The wake protocol, which tests/model/event_count.pml checks in every interleaving:
 //     notifier: value = new (seq_cst)         sleeper:  sleepers += 1 (seq_cst)
 //               if sleepers != 0 (seq_cst)              the kernel sleeps only while value == old
 //                   wake                                sleepers -= 1

@@ -3,7 +3,7 @@
 //
 // The free ones are a stack whose head carries a count of changes, so that a head that has come back is not taken for
 // the same one (R. K. Treiber, "Systems Programming: Coping with Parallelism", 1986). An object is never freed, so its
-// link may be read at any time (tests/concurrency/pool.pml: every interleaving). Chunk c holds kFirst << c objects.
+// link may be read at any time (tests/model/pool.pml: every interleaving). Chunk c holds kFirst << c objects.
 #pragma once
 
 #include "base/tsan.h"

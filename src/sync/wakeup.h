@@ -6,7 +6,7 @@
 // the wake-ups of the PEs that watch it, and no others. The event count knows which PEs have ever watched it
 // (`watchers`: one bit for each PE, or for a few neighbouring PEs where a node has more than 64). Each wake-up knows
 // which event counts its PE watches now. The order of the steps, checked in every interleaving by
-// tests/concurrency/watch.pml (which PEs are found) and wakeup.pml (what happens then):
+// tests/model/watch.pml (which PEs are found) and wakeup.pml (what happens then):
 //
 //     notifier                                          watcher
 //     value = new (seq_cst)                             wakeup.watched += event count;  watchers |= PE

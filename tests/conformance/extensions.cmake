@@ -216,7 +216,7 @@ if(NOT HEDDLE_SANITIZER)
     endforeach()
 endif()
 
-# Random operations of every kind; over the network: across.cmake, tests/network.
+# Random operations of every kind; over the network: across.cmake, tests/multihost.
 conformance_program(conformance_stress stress.cpp)
 target_compile_options(conformance_stress PRIVATE -O2)
 conformance_test(stress conformance_stress 3)

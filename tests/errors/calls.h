@@ -1,7 +1,7 @@
-/* Between faults.cpp, which knows what the arguments on the command line mean, and calls.c, which make_calls.py writes.
+/* Between errors.cpp, which knows what the arguments on the command line mean, and calls.c, which make_calls.py writes.
  */
-#ifndef FAULTS_CALLS_H
-#define FAULTS_CALLS_H
+#ifndef ERRORS_CALLS_H
+#define ERRORS_CALLS_H
 
 #include <shmemx.h>
 #include <stddef.h>

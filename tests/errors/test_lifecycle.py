@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from conftest import FUNCTIONS, alike, both_runs, faults, is_said, message
+from conftest import FUNCTIONS, alike, both_runs, invoke, is_said, message
 
 ANY_TIME = {"shmem_init", "shmem_init_thread", "start_pes", "shmem_query_initialized", "shmem_info_get_version",
             "shmem_info_get_name", "shmem_pcontrol"}
@@ -14,29 +14,29 @@ BETWEEN = [name for name in FUNCTIONS if name not in ANY_TIME]
 @pytest.mark.parametrize("function", BETWEEN)
 def test_before_init(function):
     ctx = "ctx=default" if "ctx" in FUNCTIONS[function] and "create" not in function else "unused=0"
-    result = faults("before", function, ctx)
+    result = invoke("before", function, ctx)
     result.is_fatal(rf"heddle {re.escape(function)}: called before shmem_init")
 
 
 @pytest.mark.parametrize("function", BETWEEN)
 @both_runs
 def test_after_finalize(function, check):
-    result = faults("after", function, check=check)
+    result = invoke("after", function, check=check)
     result.is_fatal(message(function, "called after shmem_finalize"))
 
 
 @pytest.mark.parametrize("function", ["shmem_query_initialized", "shmem_info_get_version", "shmem_info_get_name",
                                       "shmem_pcontrol"])
 def test_queries_at_any_time(function):
-    assert faults("after", function).out.count("survived") == 2
-    result = faults("before", function, pes=1)
+    assert invoke("after", function).out.count("survived") == 2
+    result = invoke("before", function, pes=1)
     assert "survived" in result.out and "heddle" not in result.err  # and oshrun says that it never called shmem_init
 
 
 @pytest.mark.parametrize("function,size", [("shmem_malloc", "size"), ("shmem_calloc", "count"), ("shmem_align", "size"),
                                            ("shmem_malloc_with_hints", "size"), ("shmem_realloc", "size")])
 def test_unequal_sizes_checked(function, size):
-    result = faults("all", function, f"{size}=640", f"{size}@1=1280", check=True)
+    result = invoke("all", function, f"{size}=640", f"{size}@1=1280", check=True)
     shown = "count * size" if size == "count" else "size"
     factor = 64 if size == "count" else 1
     sides = alike(shown, 640 * factor, 1280 * factor, 1), alike(shown, 1280 * factor, 640 * factor, 0)
@@ -45,7 +45,7 @@ def test_unequal_sizes_checked(function, size):
 
 def test_unequal_alignments_checked():
     """The message names the argument that differs."""
-    result = faults("all", "shmem_align", "alignment=64", "alignment@1=128", check=True)
+    result = invoke("all", "shmem_align", "alignment=64", "alignment@1=128", check=True)
     result.is_fatal(message("shmem_align", f"({alike('alignment', 64, 128, 1)}|{alike('alignment', 128, 64, 0)})"))
 
 
@@ -57,11 +57,11 @@ NOT_ALLOCATED = (r"ptr (0x[0-9a-f]+|\(nil\)) was not allocated from the symmetri
 @pytest.mark.parametrize("place", ["freed", "heap+64", "heap+1", "static", "stack", "malloc", "wild"])
 @both_runs
 def test_pointers_that_were_not_allocated(function, place, check):
-    faults("all", function, f"ptr={place}", check=check).is_fatal(message(function, NOT_ALLOCATED))
+    invoke("all", function, f"ptr={place}", check=check).is_fatal(message(function, NOT_ALLOCATED))
 
 
 def test_unequal_pointers_to_free_checked():
-    result = faults("all", "shmem_free", "ptr@1=freed", check=True)
+    result = invoke("all", "shmem_free", "ptr@1=freed", check=True)
     pointer = alike("ptr, from the start of the heap,", r"\d+", r"\d+", "[01]")
     result.is_fatal(message("shmem_free", pointer))
 
@@ -69,7 +69,7 @@ def test_unequal_pointers_to_free_checked():
 @pytest.mark.parametrize("alignment", [0, 1, 2, 4, 12, 24, 65, 2**62 + 8, 2**64 - 1])
 @both_runs
 def test_wrong_alignments(alignment, check):
-    result = faults("all", "shmem_align", f"alignment={alignment}", check=check)
+    result = invoke("all", "shmem_align", f"alignment={alignment}", check=check)
     assert result.status == 0 and result.out.count("returned NULL") == 2, result
     text = message("shmem_align", rf"alignment {alignment} is wrong: right would be a power of two that is a "
                                   "multiple of 8")
@@ -79,10 +79,10 @@ def test_wrong_alignments(alignment, check):
 @pytest.mark.parametrize("alignment", [2**23, 2**63])  # the heap has 2**24 bytes
 def test_large_alignments(alignment):
     """Right by the standard, met or not: nothing is said unless asked for."""
-    result = faults("all", "shmem_align", f"alignment={alignment}", "size=100")
+    result = invoke("all", "shmem_align", f"alignment={alignment}", "size=100")
     nulls = 2 if alignment == 2**63 else 0
     assert result.status == 0 and result.err == "" and result.out.count("returned NULL") == nulls, result
-    result = faults("all", "shmem_align", f"alignment={alignment}", "size=100", check=True)
+    result = invoke("all", "shmem_align", f"alignment={alignment}", "size=100", check=True)
     text = message("shmem_align", rf"no room at a multiple of {alignment}: not every heap begins at one, that of this PE "
                                   r"at 0x[0-9a-f]+; alignments up to the size of the heap are met, SHMEM_SYMMETRIC_SIZE "
                                   r"sets it, now 16777216")
@@ -96,12 +96,12 @@ def test_large_alignments(alignment):
                                                 ("shmem_malloc_with_hints", ["size=18446744073709551615"]),
                                                 ("shmem_realloc", ["size=1099511627776"])])
 def test_exhaustion_is_explained_when_asked_for(function, arguments):
-    quiet = faults("all", function, *arguments)
+    quiet = invoke("all", function, *arguments)
     assert quiet.status == 0 and quiet.out.count("returned NULL") == 2 and quiet.err == "", quiet
     text = message(function, r"no room for \d+ bytes \(alignment \d+\): \d+ of 16777216 bytes of the heap are free, the "
                              r"largest piece is \d+; SHMEM_SYMMETRIC_SIZE sets the size of the heap, now 16777216")
-    for told in (faults("all", function, *arguments, check=True), faults("all", function, *arguments, SHMEM_DEBUG="1"),
-                 faults("all", function, *arguments, SMA_DEBUG="1")):
+    for told in (invoke("all", function, *arguments, check=True), invoke("all", function, *arguments, SHMEM_DEBUG="1"),
+                 invoke("all", function, *arguments, SMA_DEBUG="1")):
         assert told.status == 0 and told.out.count("returned NULL") == 2, told
         assert len([line for line in told.err.splitlines() if is_said(text, line)]) == 2, told
 

@@ -13,7 +13,7 @@ import pytest
 from conftest import BUILD, SHAPES
 
 FOLDERS = {"conformance_": BUILD / "tests" / "conformance", "app_": BUILD / "tests" / "apps"}
-BUILT = (BUILD / "tests" / "network" / "programs").read_text().split()  # by CMake: all executables of both folders
+BUILT = (BUILD / "tests" / "multihost" / "programs").read_text().split()  # by CMake: all executables of both folders
 OTHER_WAYS = re.compile("_(calls|debug|generic|cxx11|cxx20|static_data_(?!inline).*)$")
 LIMIT_S = 300
 LIMIT_OF_EVERY_S = 280  # some are thousands of round trips

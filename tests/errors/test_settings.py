@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from conftest import OSHRUN, PROGRAMS, SANITIZER, both_runs, execute, faults, is_said, message
+from conftest import OSHRUN, PROGRAMS, SANITIZER, both_runs, execute, invoke, is_said, message
 
-PROGRAM = PROGRAMS / "faults_inline"
+PROGRAM = PROGRAMS / "errors_inline"
 INIT = PROGRAMS / "init_only"
 
 MALFORMED = [("SHMEM_SYMMETRIC_SIZE", value, "a size such as 64M or 1.5G") for value in

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conftest import (ADDRESS, FUNCTIONS, HEAP_BYTES, INLINED, PLACES, SANITIZER, both_runs, element_bytes, faults,
+from conftest import (ADDRESS, FUNCTIONS, HEAP_BYTES, INLINED, PLACES, SANITIZER, both_runs, element_bytes, invoke,
                       message, remote_argument, those_with)
 
 ONE_SIDED = [name for name in those_with("pe") if {"dest", "source", "sig_addr"} & set(FUNCTIONS[name])
@@ -27,7 +27,7 @@ def option(function):
 def test_not_symmetric(function, place):
     where = r"\(nil\)" if place == "null" else ADDRESS
     text = rf"{remote_or_signal(function)} {where} is not symmetric: {PLACES}"
-    faults("one", function, f"{option(function)}={place}").is_fatal(message(function, text, 0))
+    invoke("one", function, f"{option(function)}={place}").is_fatal(message(function, text, 0))
 
 
 def remote_or_signal(function):
@@ -37,24 +37,24 @@ def remote_or_signal(function):
 @pytest.mark.parametrize("function", ONE_SIDED)
 def test_static_data_of_a_library(function):
     text = (rf"{remote_or_signal(function)} {ADDRESS} is not symmetric: {PLACES}; it is static data of "
-            r"libfaults_library\.so, and only the executable's static data is symmetric")
-    faults("one", function, f"{option(function)}=library", check=True).is_fatal(message(function, text, 0))
-    faults("one", function, f"{option(function)}=library").is_fatal(message(function, text, 0))
+            r"liberrors_library\.so, and only the executable's static data is symmetric")
+    invoke("one", function, f"{option(function)}=library", check=True).is_fatal(message(function, text, 0))
+    invoke("one", function, f"{option(function)}=library").is_fatal(message(function, text, 0))
 
 
 @pytest.mark.parametrize("function", [name for name in INLINED if name in ONE_SIDED])
 def test_not_symmetric_when_not_inlined(function):
     text = rf"{remote_or_signal(function)} {ADDRESS} is not symmetric: {PLACES}"
-    result = faults("one", function, f"{option(function)}=malloc", program="faults_calls")
+    result = invoke("one", function, f"{option(function)}=malloc", program="errors_calls")
     result.is_fatal(message(function, text, 0))
 
 
 @pytest.mark.parametrize("function", those_with("sig_addr", "sig_op"))
 @both_runs
 def test_signals_of_put_signal(function, check):
-    faults("one", function, "sig_addr=stack", check=check).is_fatal(
+    invoke("one", function, "sig_addr=stack", check=check).is_fatal(
         message(function, rf"sig_addr {ADDRESS} is not symmetric: {PLACES}", 0))
-    faults("one", function, "sig_addr=heap+4", check=check).is_fatal(
+    invoke("one", function, "sig_addr=heap+4", check=check).is_fatal(
         message(function, rf"sig_addr {ADDRESS} is not a multiple of 8(, .*)?", 0))
 
 
@@ -62,7 +62,7 @@ def test_signals_of_put_signal(function, check):
 def test_freed_memory_checked(function):
     text = (rf"{remote_or_signal(function)} {ADDRESS} lies in symmetric heap that is not allocated: it was freed, or "
             "never allocated")
-    faults("one", function, f"{option(function)}=freed", check=True).is_fatal(message(function, text, 0))
+    invoke("one", function, f"{option(function)}=freed", check=True).is_fatal(message(function, text, 0))
 
 
 COUNTED = [name for name in DATA if "nelems" in FUNCTIONS[name] or "nblocks" in FUNCTIONS[name]]
@@ -77,7 +77,7 @@ def elements(function, count):
 @both_runs
 def test_extent_across_the_end_of_the_heap(function, check):
     count = 64 // element_bytes(function) + 1
-    result = faults("one", function, f"{remote(function)}=heapend-64", *elements(function, count), check=check)
+    result = invoke("one", function, f"{remote(function)}=heapend-64", *elements(function, count), check=check)
     total = count * element_bytes(function)
     result.is_fatal(message(function, rf"{remote(function)} {ADDRESS}: {total} bytes from there cross the end of the heap "
                                       rf"\[{ADDRESS}, {ADDRESS}\)", 0))
@@ -85,13 +85,13 @@ def test_extent_across_the_end_of_the_heap(function, check):
 
 @pytest.mark.parametrize("function", COUNTED)
 def test_extent_to_the_end_of_the_heap_is_fine(function):
-    faults("one", function, f"{remote(function)}=heapend-64", *elements(function, 64 // element_bytes(function))).is_fine()
+    invoke("one", function, f"{remote(function)}=heapend-64", *elements(function, 64 // element_bytes(function))).is_fine()
 
 
 @pytest.mark.parametrize("function", COUNTED)
 def test_extent_across_the_end_of_the_static_data(function):
     count = (4 << 20) // element_bytes(function)
-    result = faults("one", function, f"{remote(function)}=static", *elements(function, count))
+    result = invoke("one", function, f"{remote(function)}=static", *elements(function, count))
     result.is_fatal(message(function, rf"{remote(function)} {ADDRESS}: {4 << 20} bytes from there cross the end of the "
                                       rf"static data \[{ADDRESS}, {ADDRESS}\)", 0))
 
@@ -99,8 +99,8 @@ def test_extent_across_the_end_of_the_static_data(function):
 @pytest.mark.parametrize("function", COUNTED)
 def test_extent_across_the_end_of_the_allocation_checked(function):
     count = 4096 // element_bytes(function)
-    faults("one", function, *elements(function, count), check=True).is_fine()
-    faults("one", function, *elements(function, count + 1), check=True).is_fatal(
+    invoke("one", function, *elements(function, count), check=True).is_fine()
+    invoke("one", function, *elements(function, count + 1), check=True).is_fatal(
         message(function, rf"{remote(function)} {ADDRESS}: \d+ bytes from there cross the end of the allocation that it "
                           "lies in", 0))
 
@@ -110,8 +110,8 @@ def test_strided_extent_across_the_end_of_the_heap(function):
     stride = "dst" if remote(function) == "dest" else "sst"
     counts = ["nelems=3"] if "nelems" in FUNCTIONS[function] else ["nblocks=3"]
     fits, crosses = (HEAP_BYTES - 8) // 16, HEAP_BYTES // 16
-    faults("one", function, *counts, f"{stride}={fits}").is_fine()
-    faults("one", function, *counts, f"{stride}={crosses}").is_fatal(
+    invoke("one", function, *counts, f"{stride}={fits}").is_fine()
+    invoke("one", function, *counts, f"{stride}={crosses}").is_fatal(
         message(function, rf"{remote(function)} {ADDRESS}: {HEAP_BYTES + 8} bytes from there cross the end of the heap "
                           rf"\[{ADDRESS}, {ADDRESS}\)", 0))
 
@@ -121,10 +121,10 @@ VALUES = [name for name in DATA if name not in COUNTED and name not in ATOMIC]
 
 @pytest.mark.parametrize("function", VALUES)
 def test_value_across_the_end_checked(function):
-    faults("one", function, f"{remote(function)}=heapend-4", check=True).is_fatal(
+    invoke("one", function, f"{remote(function)}=heapend-4", check=True).is_fatal(
         message(function, rf"{remote(function)} {ADDRESS}: 8 bytes from there cross the end of the heap "
                           rf"\[{ADDRESS}, {ADDRESS}\)", 0))
-    faults("one", function, f"{remote(function)}=heap+4092", check=True).is_fatal(
+    invoke("one", function, f"{remote(function)}=heap+4092", check=True).is_fatal(
         message(function, rf"{remote(function)} {ADDRESS}: 8 bytes from there cross the end of the allocation that it "
                           "lies in", 0))
 
@@ -132,13 +132,13 @@ def test_value_across_the_end_checked(function):
 @pytest.mark.parametrize("function", VALUES)
 def test_value_across_the_end_harms_nothing(function):
     """The gap behind a region takes it; nothing is said in a plain run."""
-    faults("one", function, f"{remote(function)}=heapend-4", "pe=1").is_fine()
+    invoke("one", function, f"{remote(function)}=heapend-4", "pe=1").is_fine()
 
 
 @pytest.mark.parametrize("function", ATOMIC + SIGNAL_ONLY)
 @pytest.mark.parametrize("offset", [1, 4])
 def test_misaligned_atomic_checked(function, offset):
-    faults("one", function, f"{option(function)}=heap+{offset}", check=True).is_fatal(
+    invoke("one", function, f"{option(function)}=heap+{offset}", check=True).is_fatal(
         message(function, rf"{remote_or_signal(function)} {ADDRESS} is not a multiple of 8, as an atomic of that size "
                           "needs", 0))
 
@@ -148,7 +148,7 @@ LOCAL = [(name, "dest" if remote_argument(name) == "source" else "source") for n
 
 @pytest.mark.parametrize("function,argument", LOCAL)
 def test_null_local_buffer_checked(function, argument):
-    faults("one", function, f"{argument}=null", *elements(function, 100), check=True).is_fatal(
+    invoke("one", function, f"{argument}=null", *elements(function, 100), check=True).is_fatal(
         message(function, f"{argument} is NULL", 0))
 
 
@@ -156,7 +156,7 @@ def test_null_local_buffer_checked(function, argument):
 @pytest.mark.parametrize("function,argument", LOCAL)
 def test_null_local_buffer_ends_the_job(function, argument):
     """A plain run has no check there: the message, or the signal that the access gets; in any case the job's end."""
-    result = faults("one", function, f"{argument}=null", *elements(function, 100))
+    result = invoke("one", function, f"{argument}=null", *elements(function, 100))
     assert result.status in (1, 139), result
     assert f"{argument} is NULL" in result.err or "Segmentation fault" in result.err
 
@@ -169,7 +169,7 @@ OVERLAPPING = [name for name in COUNTED if name in INLINED or "signal" in name]
 def test_overlap_checked(function, shift):
     count = 800 // element_bytes(function)
     place = ["dest=heap+1600", f"source=heap+{1600 + int(shift)}"]
-    faults("one", function, *place, f"nelems={count}", "sig_addr=heap", check=True).is_fatal(
+    invoke("one", function, *place, f"nelems={count}", "sig_addr=heap", check=True).is_fatal(
         message(function, rf"source \[{ADDRESS}, {ADDRESS}\) and dest \[{ADDRESS}, {ADDRESS}\) overlap", 0))
 
 
@@ -177,7 +177,7 @@ def test_overlap_checked(function, shift):
 def test_neighbours_do_not_overlap_checked(function):
     count = 800 // element_bytes(function)
     for source in (800, 2400):
-        faults("one", function, "dest=heap+1600", f"source=heap+{source}", f"nelems={count}", "sig_addr=heap",
+        invoke("one", function, "dest=heap+1600", f"source=heap+{source}", f"nelems={count}", "sig_addr=heap",
                check=True).is_fine()
 
 
@@ -192,4 +192,4 @@ def test_waits_on_what_is_not_symmetric_checked(function):
                          f"{ADDRESS} is not a multiple of {element_bytes(function)}"),
                         ("freed", f"{ADDRESS} lies in symmetric heap that is not allocated: it was freed, or never "
                                   "allocated")):
-        faults("one", function, f"{argument}={place}", check=True).is_fatal(message(function, f"{argument} {text}", 0))
+        invoke("one", function, f"{argument}={place}", check=True).is_fatal(message(function, f"{argument} {text}", 0))

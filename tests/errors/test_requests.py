@@ -2,7 +2,7 @@
 
 import pytest
 
-from conftest import (ADDRESS, COLLECTIVES, FUNCTIONS, INT_MAX, INT_MIN, OSHRUN, PROGRAMS, WAITING, both_runs, execute, faults,
+from conftest import (ADDRESS, COLLECTIVES, FUNCTIONS, INT_MAX, INT_MIN, OSHRUN, PROGRAMS, WAITING, both_runs, execute, invoke,
                       message, those_with)
 
 PROGRAM = PROGRAMS / "misuse"
@@ -93,7 +93,7 @@ def test_begin_and_end(check):
     none = message("shmemx_request_end", "this thread's operations join no request: right would be "
                                          "shmemx_request_begin before", 0)
     misuse("ended_by_another_thread", check=check).is_fatal(none)
-    faults("one", "shmemx_request_end", check=check).is_fatal(none)
+    invoke("one", "shmemx_request_end", check=check).is_fatal(none)
 
 
 @both_runs
@@ -106,7 +106,7 @@ def test_merge_into_itself(check):
 @both_runs
 @pytest.mark.parametrize("options", [2, 3, -1, 1 << 62])
 def test_unknown_options(options, check):
-    result = faults("one", "shmemx_request_allocate", f"options={options}", check=check)
+    result = invoke("one", "shmemx_request_allocate", f"options={options}", check=check)
     assert result.status == 0 and "returned 1" in result.out and result.out.count("survived") == 2, result
     bits = options % 2**64
     assert f"shmemx_request_allocate: options {bits:#x}: the bits {bits & ~1:#x} are unknown" in result.err, result
@@ -114,30 +114,30 @@ def test_unknown_options(options, check):
 
 @pytest.mark.parametrize("function", WITH_REQUEST)
 def test_no_place_for_a_request(function):
-    faults("one", function, "req=null", check=True).is_fatal(message(function, "req is NULL", 0))
+    invoke("one", function, "req=null", check=True).is_fatal(message(function, "req is NULL", 0))
 
 
 @pytest.mark.parametrize("function",
                          [name for name in WITH_REQUEST if name not in POSTING or name in POSTED_COLLECTIVES])
 def test_no_place_for_a_request_plain(function):
-    faults("one", function, "req=null").is_fatal(message(function, "req is NULL", 0))
+    invoke("one", function, "req=null").is_fatal(message(function, "req is NULL", 0))
 
 
 @both_runs
 def test_no_lists_of_requests(check):
     for function in those_with("requests"):
-        faults("one", function, "requests=null", check=check).is_fatal(message(function, "requests is NULL", 0))
-        faults("one", function, "requests=null", "count=0", check=check).is_fine()
-    faults("one", "shmemx_request_wait_some", "indices=null", check=check).is_fatal(
+        invoke("one", function, "requests=null", check=check).is_fatal(message(function, "requests is NULL", 0))
+        invoke("one", function, "requests=null", "count=0", check=check).is_fine()
+    invoke("one", "shmemx_request_wait_some", "indices=null", check=check).is_fatal(
         message("shmemx_request_wait_some", "indices is NULL", 0))
 
 
 @both_runs
 def test_context_info(check):
-    result = faults("one", "shmemx_ctx_info", "ctx=invalid", check=check)
+    result = invoke("one", "shmemx_ctx_info", "ctx=invalid", check=check)
     assert result.status == 0 and "returned 1" in result.out and result.err == "", result
-    faults("one", "shmemx_ctx_info", "info=null", check=check).is_fatal(message("shmemx_ctx_info", "info is NULL", 0))
-    faults("one", "shmemx_ctx_info", "ctx=destroyed", check=check).is_fatal(
+    invoke("one", "shmemx_ctx_info", "info=null", check=check).is_fatal(message("shmemx_ctx_info", "info is NULL", 0))
+    invoke("one", "shmemx_ctx_info", "ctx=destroyed", check=check).is_fatal(
         message("shmemx_ctx_info", rf"ctx {ADDRESS} is no context: it was destroyed, or never created", 0))
 
 
@@ -148,7 +148,7 @@ NUMBERS = [(1, 1), (5, 4), (-1, 2), (INT_MIN, 1), (INT_MAX, INT_MAX), (0, 0), (0
 @both_runs
 def test_thread_numbers(function, check):
     for thread, threads in NUMBERS if function in ("shmemx_team_sync_mt", "shmemx_long_sum_reduce_mt") else NUMBERS[:3]:
-        faults("all", function, f"thread={thread}", f"nthreads={threads}", check=check).is_fatal(message(
+        invoke("all", function, f"thread={thread}", f"nthreads={threads}", check=check).is_fatal(message(
             function, f"thread {thread} of nthreads {threads}: right would be nthreads of 1 or more, and threads 0 to "
                       f"{max(threads, 1) - 1}"))
 

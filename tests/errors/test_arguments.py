@@ -5,7 +5,7 @@ import re
 import pytest
 
 from conftest import (COLLECTIVES, FUNCTIONS, HEAP_BYTES, INLINED, INT_MAX, INT_MIN, SIZE_MAX, WAITING, both_runs, element_bytes,
-                      faults, message, remote_argument, those_with)
+                      invoke, message, remote_argument, those_with)
 
 QUERIES = {"shmem_ptr", "shmem_pe_accessible", "shmem_addr_accessible", "shmem_team_ptr"}
 TO_A_PE = [function for function in those_with("pe") if function not in QUERIES]
@@ -26,42 +26,42 @@ COLLECTIVE = {"shmem_malloc", "shmem_calloc", "shmem_align", "shmem_malloc_with_
 def test_right_arguments_are_silent(function, check):
     wait = ["cmp=1", "cmp_value=0"] if "wait_until" in function else []
     when = "all" if function in COLLECTIVE else "one"
-    faults(when, function, *wait, *ARGUMENTS.get(function, []), check=check).is_fine()
+    invoke(when, function, *wait, *ARGUMENTS.get(function, []), check=check).is_fine()
 
 
 @pytest.mark.parametrize("function", TO_A_PE)
 @pytest.mark.parametrize("pe", [-1, 2, INT_MIN, INT_MAX])
 def test_pe_out_of_range(function, pe):
-    faults("one", function, f"pe={pe}").is_fatal(message(function, OUT_OF_RANGE.format(pe), 0))
+    invoke("one", function, f"pe={pe}").is_fatal(message(function, OUT_OF_RANGE.format(pe), 0))
 
 
 @pytest.mark.parametrize("function", TO_A_PE)
 @pytest.mark.parametrize("pe", [-1, INT_MAX])
 def test_pe_out_of_range_checked(function, pe):
-    faults("one", function, f"pe={pe}", check=True).is_fatal(message(function, OUT_OF_RANGE.format(pe), 0))
+    invoke("one", function, f"pe={pe}", check=True).is_fatal(message(function, OUT_OF_RANGE.format(pe), 0))
 
 
 @pytest.mark.parametrize("function", [name for name in TO_A_PE if name in INLINED])
 @pytest.mark.parametrize("pe", [-1, 2, INT_MIN, INT_MAX])
 def test_pe_out_of_range_for_static_data(function, pe):
     argument = "sig_addr" if "sig_addr" in FUNCTIONS[function] else remote_argument(function)
-    result = faults("one", function, f"pe={pe}", f"{argument}=static")
+    result = invoke("one", function, f"pe={pe}", f"{argument}=static")
     result.is_fatal(message(function, OUT_OF_RANGE.format(pe), 0))
 
 
 @pytest.mark.parametrize("function", [name for name in TO_A_PE if name in INLINED])
 def test_pe_out_of_range_when_not_inlined(function):
-    result = faults("one", function, f"pe={INT_MIN}", program="faults_calls")
+    result = invoke("one", function, f"pe={INT_MIN}", program="errors_calls")
     result.is_fatal(message(function, OUT_OF_RANGE.format(INT_MIN), 0))
 
 
 @pytest.mark.parametrize("function", ["shmem_pe_quiet", "shmem_ctx_pe_quiet"])
 @both_runs
 def test_pe_quiet_of_a_wrong_list(function, check):
-    result = faults("one", function, "npes=2", "target_pes=heap", "pe=0", check=check)  # zeroes: fine
+    result = invoke("one", function, "npes=2", "target_pes=heap", "pe=0", check=check)  # zeroes: fine
     result.is_fine()
-    faults("one", function, "npes=1", "target_pes=null", check=check).is_fatal(message(function, "target_pes is NULL"))
-    faults("one", function, "npes=0", "target_pes=null", check=check).is_fine()
+    invoke("one", function, "npes=1", "target_pes=null", check=check).is_fatal(message(function, "target_pes is NULL"))
+    invoke("one", function, "npes=0", "target_pes=null", check=check).is_fine()
 
 
 # Those that complete or order what was done on a context: on SHMEM_CTX_INVALID that is no operation.
@@ -74,14 +74,14 @@ COMPLETING = [name for name in those_with("ctx") if re.search("fence|quiet", nam
 @both_runs
 def test_contexts_that_are_none(function, check):
     invalid = "ctx is SHMEM_CTX_INVALID: right would be SHMEM_CTX_DEFAULT or a context that was created"
-    result = faults("one", function, "ctx=invalid", check=check)
+    result = invoke("one", function, "ctx=invalid", check=check)
     if function in COMPLETING:
         result.is_fine()
     else:
         result.is_fatal(message(function, invalid, 0))
     destroyed = r"ctx 0x[0-9a-f]+ is no context: it was destroyed, or never created"
-    faults("one", function, "ctx=destroyed", check=check).is_fatal(message(function, destroyed, 0))
-    faults("one", function, "ctx=created", check=check).is_fine()
+    invoke("one", function, "ctx=destroyed", check=check).is_fatal(message(function, destroyed, 0))
+    invoke("one", function, "ctx=created", check=check).is_fine()
 
 
 @pytest.mark.parametrize("function", [name for name in TO_A_PE if "ctx" in FUNCTIONS[name]])
@@ -89,22 +89,22 @@ def test_contexts_that_are_none(function, check):
 def test_pe_out_of_range_of_a_team(function, check):
     """What a larger team had in the same place does not count."""
     for pe in (-1, 1, 2, INT_MAX):
-        faults("all", function, "ctx=team", f"pe={pe}", check=check).is_fatal(
+        invoke("all", function, "ctx=team", f"pe={pe}", check=check).is_fatal(
             message(function, f"pe {pe} is out of range: the context's team has PEs 0 to 0"))
-    faults("all", function, "ctx=team", "pe=0", check=check).is_fine()
+    invoke("all", function, "ctx=team", "pe=0", check=check).is_fine()
 
 
 @both_runs
 def test_context_create_and_destroy(check):
-    faults("one", "shmem_ctx_destroy", "ctx=invalid", check=check).is_fine()
-    faults("one", "shmem_ctx_destroy", "ctx=default", check=check).is_fatal(
+    invoke("one", "shmem_ctx_destroy", "ctx=invalid", check=check).is_fine()
+    invoke("one", "shmem_ctx_destroy", "ctx=default", check=check).is_fatal(
         message("shmem_ctx_destroy", "ctx is SHMEM_CTX_DEFAULT, which cannot be destroyed"))
-    faults("one", "shmem_ctx_destroy", "ctx=destroyed", check=check).is_fatal(
+    invoke("one", "shmem_ctx_destroy", "ctx=destroyed", check=check).is_fatal(
         message("shmem_ctx_destroy", r"ctx 0x[0-9a-f]+ is no context: it was destroyed, or never created"))
-    result = faults("one", "shmem_ctx_create", "options=4096", check=check)
+    result = invoke("one", "shmem_ctx_create", "options=4096", check=check)
     assert result.status == 0 and "returned 1" in result.out, result
     assert "shmem_ctx_create: options 0x1000: the bits 0x1000 are unknown" in result.err
-    faults("one", "shmem_ctx_create", "ctx=null", check=check).is_fatal(message("shmem_ctx_create", "ctx is NULL"))
+    invoke("one", "shmem_ctx_create", "ctx=null", check=check).is_fatal(message("shmem_ctx_create", "ctx is NULL"))
 
 
 BULK = [function for function in those_with("nelems") if not any(word in function for word in ("wait", "test"))]
@@ -113,7 +113,7 @@ BULK = [function for function in those_with("nelems") if not any(word in functio
 @pytest.mark.parametrize("function", BULK)
 @pytest.mark.parametrize("nelems", [SIZE_MAX // 8 + 1, SIZE_MAX // 8 + 2, SIZE_MAX, 2**63])
 def test_more_elements_than_an_address_space(function, nelems):
-    result = faults("one", function, f"nelems={nelems}")
+    result = invoke("one", function, f"nelems={nelems}")
     if element_bytes(function) == 1 and nelems < 2**63:  # bytes: fewer than an address space, but more than the heap
         result.is_fatal(message(function, rf"(dest|source) 0x[0-9a-f]+: {nelems} bytes from there cross the end of the "
                                           r"heap \[0x[0-9a-f]+, 0x[0-9a-f]+\)", 0))
@@ -131,7 +131,7 @@ BLOCKS = those_with("bsize")
                                     "sst=4611686018427387904", "bsize=2305843009213693953 dst=2305843009213693953 "
                                     "sst=2305843009213693953 nblocks=1"])
 def test_more_blocks_than_an_address_space(function, blocks):
-    faults("one", function, *blocks.split()).is_fatal(
+    invoke("one", function, *blocks.split()).is_fatal(
         message(function, r"nelems \d+ is too large: elements of 8 bytes would fill more than an address space", 0))
 
 
@@ -139,7 +139,7 @@ def test_more_blocks_than_an_address_space(function, blocks):
 @pytest.mark.parametrize("argument", ["dst", "sst"])
 @pytest.mark.parametrize("stride", [0, -1, -(2**62)])
 def test_wrong_strides(function, argument, stride):
-    faults("one", function, f"{argument}={stride}").is_fatal(
+    invoke("one", function, f"{argument}={stride}").is_fatal(
         message(function, f"{argument} {stride} is wrong: right would be 1 or more", 0))
 
 
@@ -147,7 +147,7 @@ def test_wrong_strides(function, argument, stride):
 @pytest.mark.parametrize("argument,other", [("dst", "sst"), ("sst", "dst")])
 @both_runs
 def test_strides_smaller_than_a_block(function, argument, other, check):
-    result = faults("one", function, f"{argument}=6", f"{other}=7", "bsize=7", "nblocks=2", check=check)
+    result = invoke("one", function, f"{argument}=6", f"{other}=7", "bsize=7", "nblocks=2", check=check)
     result.is_fatal(message(function, f"{argument} 6 is wrong: right would be 7 or more", 0))
 
 
@@ -155,7 +155,7 @@ def test_strides_smaller_than_a_block(function, argument, other, check):
 @pytest.mark.parametrize("sig_op", [2, -1, INT_MAX])
 @both_runs
 def test_wrong_signal_operation(function, sig_op, check):
-    faults("one", function, f"sig_op={sig_op}", check=check).is_fatal(message(
+    invoke("one", function, f"sig_op={sig_op}", check=check).is_fatal(message(
         function, rf"sig_op {sig_op} is wrong: right would be SHMEM_SIGNAL_SET \(0\) or SHMEM_SIGNAL_ADD \(1\)", 0))
 
 
@@ -163,7 +163,7 @@ def test_wrong_signal_operation(function, sig_op, check):
 @pytest.mark.parametrize("cmp", [0, 7, -1])
 @both_runs
 def test_wrong_comparison(function, cmp, check):
-    faults("one", function, f"cmp={cmp}", check=check).is_fatal(message(
+    invoke("one", function, f"cmp={cmp}", check=check).is_fatal(message(
         function, rf"cmp {cmp} is not a comparison: right would be SHMEM_CMP_EQ, NE, GT, GE, LT or LE \(1 to 6\)", 0))
 
 
@@ -173,27 +173,27 @@ def test_no_elements_are_fine(function, check):
     """n = 0 asks for nothing, so no address matters."""
     nulls = [f"{name}=null" for name in ("dest", "source", "ivars", "indices", "cmp_values")
              if name in FUNCTIONS[function]]
-    faults("one", function, "nelems=0", *nulls, check=check).is_fine()
-    faults("one", function, "nelems=0", f"{remote_argument(function)}=stack", check=check).is_fine()
+    invoke("one", function, "nelems=0", *nulls, check=check).is_fine()
+    invoke("one", function, "nelems=0", f"{remote_argument(function)}=stack", check=check).is_fine()
 
 
 @pytest.mark.parametrize("function", BLOCKS)
 @both_runs
 def test_no_blocks_are_fine(function, check):
     for empty in ("nblocks=0", "bsize=0"):
-        faults("one", function, empty, "dest=null", "source=null", check=check).is_fine()
+        invoke("one", function, empty, "dest=null", "source=null", check=check).is_fine()
 
 
 @pytest.mark.parametrize("function,argument", [
     ("shmem_query_initialized", "initialized"), ("shmem_query_thread", "provided"), ("shmem_info_get_version", "major"),
     ("shmem_info_get_version", "minor"), ("shmem_info_get_name", "name")])
 def test_queries_into_nothing(function, argument):
-    faults("one", function, f"{argument}=null").is_fatal(message(function, f"{argument} is NULL", 0))
+    invoke("one", function, f"{argument}=null").is_fatal(message(function, f"{argument} is NULL", 0))
 
 
 @pytest.mark.parametrize("requested", [-1, 4, 99])
 def test_wrong_thread_level(requested):
-    result = faults("one", "shmem_init_thread", f"requested={requested}")
+    result = invoke("one", "shmem_init_thread", f"requested={requested}")
     assert result.status == 0 and "returned 1" in result.out and result.out.count("survived") == 2, result
     assert (f"shmem_init_thread: requested {requested} is no thread level: right would be SHMEM_THREAD_SINGLE to "
             "MULTIPLE (0 to 3)") in result.err
@@ -201,4 +201,4 @@ def test_wrong_thread_level(requested):
 
 def test_heap_constant_is_that_of_the_run():
     """The end of the heap, used elsewhere, is where it is meant to be: one byte before it is fine."""
-    faults("one", "shmem_putmem", "dest=heapend-1", f"nelems=1", FAULTS_HEAP_BYTES=str(HEAP_BYTES)).is_fine()
+    invoke("one", "shmem_putmem", "dest=heapend-1", f"nelems=1", ERRORS_HEAP_BYTES=str(HEAP_BYTES)).is_fine()

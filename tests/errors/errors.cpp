@@ -1,4 +1,4 @@
-// faults WHEN FUNCTION [NAME=VALUE...]: calls one function with arguments that are all right, but for those given.
+// errors WHEN FUNCTION [NAME=VALUE...]: calls one function with arguments that are all right, but for those given.
 //   WHEN    before: instead of shmem_init; after: behind shmem_finalize; one: on PE 0, the others wait in
 //   shmem_finalize;
 //           all: on every PE
@@ -113,7 +113,7 @@ char* base_of(const std::string& word) {
         return static_cast<char*>(__builtin_frame_address(0));
     if (word == "null")
         return nullptr;
-    fprintf(stderr, "faults: no such place: %s\n", word.c_str());
+    fprintf(stderr, "errors: no such place: %s\n", word.c_str());
     _exit(3);
 }
 
@@ -138,7 +138,7 @@ void make_places() {
     heap = static_cast<char*>(shmem_calloc(1, 4096));
     freed = static_cast<char*>(shmem_calloc(1, 4096));
     shmem_free(freed);
-    const char* bytes = getenv("FAULTS_HEAP_BYTES");  // of the whole heap, where a test asks for its end
+    const char* bytes = getenv("ERRORS_HEAP_BYTES");  // of the whole heap, where a test asks for its end
     heap_end = heap + (bytes ? strtoull(bytes, nullptr, 10) : 0);
     private_buffer = static_cast<char*>(calloc(1, 1 << 16));
 }
@@ -150,7 +150,7 @@ void run_call() {
             return;
         }
     }
-    fprintf(stderr, "faults: no such function: %s\n", function_name);
+    fprintf(stderr, "errors: no such function: %s\n", function_name);
     _exit(3);
 }
 

@@ -1,5 +1,5 @@
 """Writes calls.c: for each family of the tables in api and each of its forms one function (that for long, where there
-is one) that can be called with arguments from the command line (faults.cpp).
+is one) that can be called with arguments from the command line (errors.cpp).
 
     make_calls.py OUTPUT.c
 """
@@ -62,7 +62,7 @@ def body(function):
 
 def main():
     functions = all_chosen()
-    lines = ["/* Written by tests/faults/make_calls.py. */", '#include "calls.h"', ""]
+    lines = ["/* Written by tests/errors/make_calls.py. */", '#include "calls.h"', ""]
     lines += [f"static void call_{function.name}(void) {{ {body(function)} }}" for function in functions]
     lines += ["", "const struct call calls[] = {"]
     lines += [f'    {{"{function.name}", call_{function.name}}},' for function in functions]

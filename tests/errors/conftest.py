@@ -1,4 +1,4 @@
-"""Runs faults.cpp under oshrun and looks at how it ends. The build under test is the folder HEDDLE_BUILD."""
+"""Runs errors.cpp under oshrun and looks at how it ends. The build under test is the folder HEDDLE_BUILD."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from make_calls import all_chosen, parameters  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
-PROGRAMS = BUILD / "tests" / "faults"
+PROGRAMS = BUILD / "tests" / "errors"
 OSHRUN = str(BUILD / "bin" / "oshrun")
 SANITIZER = os.environ.get("HEDDLE_SANITIZER", "")
 HEAP_BYTES = 16 << 20
@@ -85,9 +85,9 @@ def execute(command, **environment):
     return Result(process.returncode, process.stdout, process.stderr)
 
 
-def faults(when, function, *arguments, pes=2, check=False, program="faults_inline", **environment):
-    """Runs faults.cpp, see there, as a job."""
-    variables = {"SHMEM_SYMMETRIC_SIZE": str(HEAP_BYTES), "FAULTS_HEAP_BYTES": str(HEAP_BYTES),
+def invoke(when, function, *arguments, pes=2, check=False, program="errors_inline", **environment):
+    """Runs errors.cpp, see there, as a job."""
+    variables = {"SHMEM_SYMMETRIC_SIZE": str(HEAP_BYTES), "ERRORS_HEAP_BYTES": str(HEAP_BYTES),
                  "HEDDLE_CHECK": str(int(check)), **environment}
     return execute([OSHRUN, "-n", pes, PROGRAMS / program, when, function, *arguments], **variables)
 

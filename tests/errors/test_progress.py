@@ -3,7 +3,7 @@ would be right; at start-up it ends the program."""
 
 import pytest
 
-from conftest import PROGRAMS, both_runs, execute, faults, is_said, message
+from conftest import PROGRAMS, both_runs, execute, invoke, is_said, message
 
 FUNCTION = "shmemx_progress_policy"
 WORDS = r"auto\|manual\|thread\|thread:spin\|thread:monitor\|thread:block"
@@ -13,12 +13,12 @@ INIT = PROGRAMS / "init_only"
 
 @both_runs
 def test_no_word(check):
-    faults("one", FUNCTION, "policy=null", check=check).is_fatal(message(FUNCTION, "policy is NULL", 0))
+    invoke("one", FUNCTION, "policy=null", check=check).is_fatal(message(FUNCTION, "policy is NULL", 0))
 
 
 @both_runs
 def test_a_word_that_is_none(check):
-    result = faults("one", FUNCTION, "policy=heap", check=check)  # zeros: an empty word
+    result = invoke("one", FUNCTION, "policy=heap", check=check)  # zeros: an empty word
     assert result.status == 0 and "returned 1" in result.out and result.out.count("survived") == 2, result
     text = message(FUNCTION, f'policy "" is none: right would be one of {WORDS}', 0)
     assert is_said(text, result.err.rstrip()), result

@@ -2,7 +2,7 @@
 
 import pytest
 
-from conftest import ADDRESS, INT_MAX, INT_MIN, ON_TEAMS, PLACES, alike, both_runs, faults, is_said, message
+from conftest import ADDRESS, INT_MAX, INT_MIN, ON_TEAMS, PLACES, alike, both_runs, invoke, is_said, message
 
 NO_TEAM = rf"team ({ADDRESS}) is no team: it was destroyed, or never created"
 QUERIES = {"shmem_team_my_pe": "team", "shmem_team_n_pes": "team", "shmem_team_get_config": "team",
@@ -21,22 +21,22 @@ def complains(result, function, text, times=2):
 @pytest.mark.parametrize("function,argument", QUERIES.items())
 @both_runs
 def test_destroyed_teams(function, argument, check):
-    faults("all", function, f"{argument}=destroyed", check=check).is_fatal(message(function, NO_TEAM))
+    invoke("all", function, f"{argument}=destroyed", check=check).is_fatal(message(function, NO_TEAM))
 
 
 def test_destroyed_destination():
-    faults("all", "shmem_team_translate_pe", "dest_team=destroyed").is_fatal(message("shmem_team_translate_pe", NO_TEAM))
+    invoke("all", "shmem_team_translate_pe", "dest_team=destroyed").is_fatal(message("shmem_team_translate_pe", NO_TEAM))
 
 
 @pytest.mark.parametrize("function,argument", [*QUERIES.items(), ("shmem_team_destroy", "team")])
 def test_what_never_was_a_team_checked(function, argument):
-    faults("all", function, f"{argument}=none", check=True).is_fatal(message(function, NO_TEAM))
+    invoke("all", function, f"{argument}=none", check=True).is_fatal(message(function, NO_TEAM))
 
 
 @pytest.mark.parametrize("function,argument", QUERIES.items())
 @both_runs
 def test_no_team_is_told_by_the_result(function, argument, check):
-    result = faults("all", function, f"{argument}=invalid", check=check)
+    result = invoke("all", function, f"{argument}=invalid", check=check)
     right = {"shmem_team_ptr": "returned NULL", "shmem_team_create_ctx": "returned 1"}.get(function, "returned -1")
     assert result.status == 0 and result.out.count(right) == 2 and result.err == "", result
 
@@ -45,20 +45,20 @@ def test_no_team_is_told_by_the_result(function, argument, check):
 def test_destroying_what_cannot_be(check):
     function = "shmem_team_destroy"
     for team in ("world", "shared"):
-        faults("all", function, f"team={team}", check=check).is_fatal(
+        invoke("all", function, f"team={team}", check=check).is_fatal(
             message(function, f"team is SHMEM_TEAM_{team.upper()}, which cannot be destroyed"))
-    faults("all", function, "team=destroyed", check=check).is_fatal(message(function, NO_TEAM))
-    faults("all", function, "team=invalid", check=check).is_fine()
-    faults("one", function, "team=invalid", check=check).is_fine()
-    faults("all", function, "team=created", check=check).is_fine()
+    invoke("all", function, "team=destroyed", check=check).is_fatal(message(function, NO_TEAM))
+    invoke("all", function, "team=invalid", check=check).is_fine()
+    invoke("one", function, "team=invalid", check=check).is_fine()
+    invoke("all", function, "team=created", check=check).is_fine()
 
 
 @pytest.mark.parametrize("function", ON_TEAMS)
 @both_runs
 def test_collectives_on_no_team(function, check):
-    faults("all", function, "team=invalid", check=check).is_fatal(
+    invoke("all", function, "team=invalid", check=check).is_fatal(
         message(function, "team is SHMEM_TEAM_INVALID: right would be a team that this PE is a member of"))
-    faults("all", function, "team=destroyed", check=check).is_fatal(message(function, NO_TEAM))
+    invoke("all", function, "team=destroyed", check=check).is_fatal(message(function, NO_TEAM))
 
 
 @pytest.mark.parametrize("start,stride,size", [
@@ -69,7 +69,7 @@ def test_collectives_on_no_team(function, check):
 def test_wrong_triplets(start, stride, size, check):
     """Nonzero on all PEs, and SHMEM_TEAM_INVALID (the conformance tests look at that)."""
     function = "shmem_team_split_strided"
-    result = faults("all", function, f"start={start}", f"stride={stride}", f"size={size}", pes=4, check=check)
+    result = invoke("all", function, f"start={start}", f"stride={stride}", f"size={size}", pes=4, check=check)
     complains(result, function, rf"start {start}, stride {stride}, size {size} is no subset: right would be size >= 1, and "
                                 r"numbers from start to start \+ stride \* \(size - 1\) within 0 to 3", 4)
 
@@ -78,7 +78,7 @@ def test_wrong_triplets(start, stride, size, check):
 @both_runs
 def test_wrong_ranges(xrange, check):
     function = "shmem_team_split_2d"
-    result = faults("all", function, f"xrange={xrange}", check=check)
+    result = invoke("all", function, f"xrange={xrange}", check=check)
     complains(result, function, rf"xrange {xrange} is wrong: right would be 1 or more")
 
 
@@ -89,18 +89,18 @@ CONFIGS = [("shmem_team_split_strided", "config", "config_mask"), ("shmem_team_s
 @pytest.mark.parametrize("function,config,mask", CONFIGS)
 @both_runs
 def test_wrong_configurations(function, config, mask, check):
-    complains(faults("all", function, f"{mask}=6", check=check), function, "config_mask 0x6: the bits 0x6 are unknown")
-    complains(faults("all", function, f"{mask}=1", f"{config}=null", check=check), function,
+    complains(invoke("all", function, f"{mask}=6", check=check), function, "config_mask 0x6: the bits 0x6 are unknown")
+    complains(invoke("all", function, f"{mask}=1", f"{config}=null", check=check), function,
               "config is NULL, but config_mask is 0x1: right would be a config, or 0")
-    complains(faults("all", function, f"{mask}=1", f"{config}=ones", check=check), function,
+    complains(invoke("all", function, f"{mask}=1", f"{config}=ones", check=check), function,
               "num_contexts -1 is wrong: right would be 0 or more")
-    faults("all", function, f"{mask}=0", f"{config}=null", check=check).is_fine()
+    invoke("all", function, f"{mask}=0", f"{config}=null", check=check).is_fine()
 
 
 @pytest.mark.parametrize("function,config,mask", CONFIGS)
 @pytest.mark.parametrize("pe", [0, 1])
 def test_a_wrong_configuration_on_one_fails_on_all(function, config, mask, pe):
-    result = faults("all", function, f"{mask}@{pe}=1", f"{config}@{pe}=ones", pes=3)
+    result = invoke("all", function, f"{mask}@{pe}=1", f"{config}@{pe}=ones", pes=3)
     assert result.status == 0 and result.out.count("returned -1") == 3 and result.out.count("survived") == 3, result
     assert is_said(message(function, "num_contexts -1 is wrong: right would be 0 or more", pe), result.err.rstrip())
 
@@ -108,10 +108,10 @@ def test_a_wrong_configuration_on_one_fails_on_all(function, config, mask, pe):
 @both_runs
 def test_wrong_configuration_to_get(check):
     function = "shmem_team_get_config"
-    result = faults("one", function, "config_mask=2", check=check)
+    result = invoke("one", function, "config_mask=2", check=check)
     complains(result, function, "config_mask 0x2: the bits 0x2 are unknown", 1)
-    faults("one", function, "config_mask=1", "config=null", check=check).is_fatal(message(function, "config is NULL"))
-    faults("one", function, "config_mask=0", "config=null", check=check).is_fine()
+    invoke("one", function, "config_mask=1", "config=null", check=check).is_fatal(message(function, "config is NULL"))
+    invoke("one", function, "config_mask=0", "config=null", check=check).is_fine()
 
 
 @pytest.mark.parametrize("function,argument", [("shmem_team_split_strided", "new_team"),
@@ -120,7 +120,7 @@ def test_wrong_configuration_to_get(check):
                                                ("shmem_team_create_ctx", "ctx")])
 @both_runs
 def test_results_into_nothing(function, argument, check):
-    faults("all", function, f"{argument}=null", check=check).is_fatal(message(function, f"{argument} is NULL"))
+    invoke("all", function, f"{argument}=null", check=check).is_fatal(message(function, f"{argument} is NULL"))
 
 
 @pytest.mark.parametrize("function,arguments", [("shmem_team_split_strided", ["start", "stride", "size"]),
@@ -130,7 +130,7 @@ def test_unequal_splits_checked(function, arguments):
         # On the other PE a triplet that is right, too: of one PE, and with another start or stride.
         others = {"start": ["size=1", "start@1=1"], "stride": ["size=1", "stride@1=2"], "size": ["size@1=1"],
                   "xrange": ["xrange@1=2"]}[argument]
-        result = faults("all", function, *others, check=True)
+        result = invoke("all", function, *others, check=True)
         result.is_fatal(message(function, alike(argument, r"\d+", r"\d+", r"\d")))
 
 
@@ -139,14 +139,14 @@ NO_CONTEXT = rf"ctx {ADDRESS} is no context: it was destroyed, or never created"
 
 @both_runs
 def test_contexts_and_their_teams(check):
-    result = faults("one", "shmem_ctx_get_team", "ctx=invalid", check=check)
+    result = invoke("one", "shmem_ctx_get_team", "ctx=invalid", check=check)
     assert result.status == 0 and "returned 1" in result.out and result.err == "", result
-    faults("one", "shmem_ctx_get_team", "ctx=destroyed", check=check).is_fatal(message("shmem_ctx_get_team", NO_CONTEXT))
-    faults("one", "shmem_ctx_get_team", "ctx=created", check=check).is_fine()
-    result = faults("one", "shmem_team_create_ctx", "options=8", check=check)
+    invoke("one", "shmem_ctx_get_team", "ctx=destroyed", check=check).is_fatal(message("shmem_ctx_get_team", NO_CONTEXT))
+    invoke("one", "shmem_ctx_get_team", "ctx=created", check=check).is_fine()
+    result = invoke("one", "shmem_team_create_ctx", "options=8", check=check)
     assert result.status == 0 and "returned 1" in result.out, result
     assert "shmem_team_create_ctx: options 0x8: the bits 0x8 are unknown" in result.err
-    result = faults("one", "shmem_team_create_ctx", "team=created", pes=1, check=check)
+    result = invoke("one", "shmem_team_create_ctx", "team=created", pes=1, check=check)
     assert result.status == 0 and "returned 0" in result.out and result.err == "", result
 
 
@@ -154,15 +154,15 @@ def test_contexts_and_their_teams(check):
 def test_sessions(check):
     start, stop = "shmem_ctx_session_start", "shmem_ctx_session_stop"
     for function in (start, stop):
-        faults("one", function, "ctx=invalid", check=check).is_fine()
-        faults("one", function, "ctx=destroyed", check=check).is_fatal(message(function, NO_CONTEXT))
+        invoke("one", function, "ctx=invalid", check=check).is_fine()
+        invoke("one", function, "ctx=destroyed", check=check).is_fatal(message(function, NO_CONTEXT))
     for ctx in ("default", "created"):
-        faults("one", stop, f"ctx={ctx}", check=check).is_fine()  # none is open: no effect
-        faults("one", start, f"ctx={ctx}", "options=1", "config_mask=1", check=check).is_fine()
-    faults("one", start, "options=4", check=check).is_fine()  # no combination of hints is an error
-    faults("one", start, "config_mask=2", check=check).is_fatal(
+        invoke("one", stop, f"ctx={ctx}", check=check).is_fine()  # none is open: no effect
+        invoke("one", start, f"ctx={ctx}", "options=1", "config_mask=1", check=check).is_fine()
+    invoke("one", start, "options=4", check=check).is_fine()  # no combination of hints is an error
+    invoke("one", start, "config_mask=2", check=check).is_fatal(
         message(start, "config_mask 0x2: the bits 0x2 are unknown"))
-    faults("one", start, "config_mask=1", "config=null", check=check).is_fatal(message(start, "config is NULL"))
+    invoke("one", start, "config_mask=1", "config=null", check=check).is_fatal(message(start, "config is NULL"))
 
 
 LOCKS = ["shmem_set_lock", "shmem_clear_lock", "shmem_test_lock"]
@@ -172,22 +172,22 @@ LOCKS = ["shmem_set_lock", "shmem_clear_lock", "shmem_test_lock"]
 @both_runs
 def test_locks_that_are_none(function, check):
     for place in ("stack", "malloc", "null", "library"):
-        faults("one", function, f"lock={place}", check=check).is_fatal(
+        invoke("one", function, f"lock={place}", check=check).is_fatal(
             message(function, rf"lock ({ADDRESS}|\(nil\)) is not symmetric: {PLACES}(; .*)?"))
-    faults("one", function, "lock=heap+4", check=check).is_fatal(
+    invoke("one", function, "lock=heap+4", check=check).is_fatal(
         message(function, rf"lock {ADDRESS} is not a multiple of 8, as an atomic of that size needs"))
-    faults("one", function, "lock=heapend", check=check).is_fatal(
+    invoke("one", function, "lock=heapend", check=check).is_fatal(
         message(function, rf"lock {ADDRESS} is not symmetric: {PLACES}(; .*)?"))
 
 
 @pytest.mark.parametrize("function", LOCKS)
 def test_locks_in_freed_memory_checked(function):
-    faults("one", function, "lock=freed", check=True).is_fatal(
+    invoke("one", function, "lock=freed", check=True).is_fatal(
         message(function, rf"lock {ADDRESS} lies in symmetric heap that is not allocated: it was freed, or never allocated"))
 
 
 @pytest.mark.parametrize("place", ["heap", "static"])
 @both_runs
 def test_clearing_a_lock_that_is_not_held(place, check):
-    faults("one", "shmem_clear_lock", f"lock={place}", check=check).is_fatal(
+    invoke("one", "shmem_clear_lock", f"lock={place}", check=check).is_fatal(
         message("shmem_clear_lock", rf"lock {ADDRESS} is not held by this PE"))

@@ -1,5 +1,5 @@
 """oshrun --hosts and --hostfile: what is refused, and what the launcher that starts the PEs is told. The launchers are
-scripts here that print their arguments; tests/network has the real one."""
+scripts here that print their arguments; tests/multihost has the real one."""
 
 import os
 
