@@ -21,7 +21,7 @@ JOBS ?= $(shell expr $$(nproc) \* 2) # tests at once, for many sleep; those that
 help:
 	@echo "make report                what this machine does with one-sided communication: report/report.html"
 	@echo "make test                  proves the build: unit, conformance, errors, launcher, budgets (10 minutes on 2 cores)"
-	@echo "make test-rest             what make test leaves out: further products, models, apps, several hosts, installing"
+	@echo "make test-rest             what make test leaves out: further products, models, examples, several hosts, installing"
 	@echo "make sanitize              what runs the library, under AddressSanitizer with UBSan, and ThreadSanitizer"
 	@echo "make sanitize-in-process   of these the unit tests and those with PEs as threads"
 	@echo "make test-all              all of these"
@@ -73,7 +73,7 @@ test: require-test $(VENV)/ready
 # What make test leaves out of the same build: further products of settings, and kinds of tests (tests/CMakeLists.txt).
 test-rest: require-test $(VENV)/ready
 	$(call build_tests,ON)
-	ctest --preset $(PRESET) -j $(JOBS) -C all -L '^(rest|model|concurrency|apps|documentation|python|multihost|install|fuzz)$$'
+	ctest --preset $(PRESET) -j $(JOBS) -C all -L '^(rest|model|concurrency|examples|documentation|python|multihost|install|fuzz)$$'
 
 # What is left: 256 nodes on one machine, which is all that it does meanwhile.
 test-many: require-test $(VENV)/ready

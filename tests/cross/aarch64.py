@@ -66,9 +66,9 @@ def check_page_sizes(source: Path, build: Path) -> None:
     last.write_text(LAST_OF_BSS)
     native_oshrun = build.parent.parent / "bin" / "oshrun"  # starts the emulators; what it shares is laid out alike
     launchers = [[]] + [[native_oshrun, "-n", 3]] * native_oshrun.exists()
-    for name, options, right in (("apps/ring.c", [], "pass"), ("abi/stale.c", ["-fno-pie", "-no-pie"], "right")):
+    for name, options, right in (("examples/ring.c", [], "pass"), ("tests/abi/stale.c", ["-fno-pie", "-no-pie"], "right")):
         program = build / f"{Path(name).stem}_of_pages"
-        run(find(f"{TRIPLE}-gcc"), *FLAGS, *options, "-I", source / "include", "-o", program, source / "tests" / name, last,
+        run(find(f"{TRIPLE}-gcc"), *FLAGS, *options, "-I", source / "include", "-o", program, source / name, last,
             "-L", build / "lib", "-lheddle", f"-Wl,-rpath,{build}/lib")
         for page_bytes in (4096, 16384, 65536):
             for launcher in launchers:
@@ -92,7 +92,7 @@ def check_library(source: Path, build: Path) -> None:
     if "spin, no monitor instruction, yield, sleep" not in text:
         sys.exit(f"heddle-info found a monitor:\n{text}")
     program = build / "ring"
-    run(find(f"{TRIPLE}-gcc"), *FLAGS, "-I", source / "include", "-o", program, source / "tests/apps/ring.c",
+    run(find(f"{TRIPLE}-gcc"), *FLAGS, "-I", source / "include", "-o", program, source / "examples/ring.c",
         "-L", build / "lib", "-lheddle", f"-Wl,-rpath,{build}/lib")
     print(emulated(program))
     check_page_sizes(source, build)

@@ -1,4 +1,4 @@
-"""The conformance suite and the apps on several hosts, by oshrun. In `make test` those that matter, each in one shape;
+"""The conformance suite and the examples on several hosts, by oshrun: those that matter, each in one shape;
 with --every (`make test-hosts`) each in every shape, and what does not run here is listed with the reason.
 
 A program that was compiled in several ways runs in every shape as `inline`, and in one shape in each other way: the
@@ -12,7 +12,7 @@ import pytest
 
 from conftest import BUILD, SHAPES
 
-FOLDERS = {"conformance_": BUILD / "tests" / "conformance", "app_": BUILD / "tests" / "apps"}
+FOLDERS = {"conformance_": BUILD / "tests" / "conformance", "example_": BUILD / "examples"}
 BUILT = (BUILD / "tests" / "multihost" / "programs").read_text().split()  # by CMake: all executables of both folders
 OTHER_WAYS = re.compile("_(calls|debug|generic|cxx11|cxx20|static_data_(?!inline).*)$")
 LIMIT_S = 300
@@ -26,11 +26,11 @@ SETTINGS = {"conformance_heap_size": {"SHMEM_SYMMETRIC_SIZE": "1m"},
             "conformance_beyond_cache": {"SHMEM_SYMMETRIC_SIZE": "2g", "HEDDLE_VECTOR": "baseline"}}
 LEFT_OUT = {"conformance_no_locks": "it asks that nothing takes a lock or makes a system call: so on a node alone"}
 
-CHOSEN = ["app_heat2d", "conformance_rma_inline", "app_isort", "conformance_strided_inline", "app_workqueue",
-          "conformance_signals_inline", "app_matmul", "conformance_waits_inline", "app_ring",
-          "conformance_requests_inline", "app_teams2d", "conformance_static_data_inline", "app_hashtable",
-          "conformance_team_contexts_inline", "app_locks", "conformance_move_inline", "app_prefix",
-          "conformance_reductions_inline", "app_legacy", "conformance_sequences", "conformance_stress",
+CHOSEN = ["example_heat2d", "conformance_rma_inline", "example_isort", "conformance_strided_inline", "example_workqueue",
+          "conformance_signals_inline", "example_matmul", "conformance_waits_inline", "example_ring",
+          "conformance_requests_inline", "example_teams2d", "conformance_static_data_inline", "example_hashtable",
+          "conformance_team_contexts_inline", "example_locks", "conformance_move_inline", "example_prefix",
+          "conformance_reductions_inline", "example_legacy", "conformance_sequences", "conformance_stress",
           "conformance_schedules", "conformance_beside"]
 
 
@@ -95,9 +95,9 @@ def test_what_is_said_of_programs_is_of_such_that_there_are():
 
 def test_every_source_with_a_main_is_built():
     """A program that CMake does not know would be left out here in silence."""
-    root = pathlib.Path(__file__).resolve().parents[1]
-    sources = [*root.glob("conformance/*.cpp"), *root.glob("apps/*.c"), *root.glob("apps/*.cpp")]
+    root = pathlib.Path(__file__).resolve().parents[2]
+    sources = [*root.glob("tests/conformance/*.cpp"), *root.glob("examples/*.c"), *root.glob("examples/*.cpp")]
     stems = {source.stem for source in sources if re.search(r"^int main\(", source.read_text(), re.M)}
-    known = {re.sub("^(conformance|app)_", "", name) for name in BUILT}
+    known = {re.sub("^(conformance|example)_", "", name) for name in BUILT}
     built = {stem for stem in stems if any(name == stem or name.startswith(stem + "_") for name in known)}
     assert stems - built == {"mixed_sizes"}, "conformance_small and conformance_large are made of it"

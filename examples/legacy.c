@@ -2,7 +2,7 @@
  * Compiled with HEDDLE_SILENCE_DEPRECATED, it must build without a warning and still be right. */
 #include <mpp/shmem.h>
 
-#include "app.h"
+#include "example.h"
 
 enum { kElements = 40, kMostPes = 64 };
 
@@ -62,5 +62,5 @@ int main(void) {
     shmem_wait(flag, 0);
     REQUIRE(*flag == (me + n - 1) % n + 1, "the flag is %ld", *flag);
     shfree(flag);
-    return app_pass("legacy");
+    return example_pass("legacy");
 }

@@ -1,7 +1,7 @@
 // A hash table spread over all PEs: a slot is claimed for a key by compare-and-swap, its count raised by fetch-and-add.
 // All PEs insert, several times and in the same order, so that they meet at the slots; then every PE looks all keys up.
 // Argument: keys.
-#include "app.h"
+#include "example.h"
 
 namespace {
 
@@ -62,7 +62,7 @@ class Table {
 
 int main(int argc, char** argv) {
     shmem_init();
-    const long keys = static_cast<long>(app_size(argc, argv, 1, 800));
+    const long keys = static_cast<long>(example_size(argc, argv, 1, 800));
     const int me = shmem_my_pe(), n = shmem_n_pes();
     Table table(static_cast<size_t>(keys / n * 5 / 4 + 2));  // four slots of five are taken in the end
     shmem_barrier_all();
@@ -77,5 +77,5 @@ int main(int argc, char** argv) {
         const long found = table.count(key);
         REQUIRE(found == right, "key %ld was counted %ld times, right is %ld", key, found, right);
     }
-    return app_pass("hashtable");
+    return example_pass("hashtable");
 }

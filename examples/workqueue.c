@@ -2,7 +2,7 @@
  * through a context of its own. The results are collected, uneven as they are. Checked: every task done once, and
  * right. Arguments: tasks, threads a PE. */
 #include <pthread.h>
-#include "app.h"
+#include "example.h"
 
 typedef struct {
     long task, answer;
@@ -42,8 +42,8 @@ static void* take_tasks(void* unused) {
 int main(int argc, char** argv) {
     int provided;
     REQUIRE(shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) == 0, "no threads");
-    tasks = (long)app_size(argc, argv, 1, 1500);
-    const size_t threads = app_size(argc, argv, 2, 3);
+    tasks = (long)example_size(argc, argv, 1, 1500);
+    const size_t threads = example_size(argc, argv, 2, 3);
     next_task = shmem_calloc(1, sizeof(long));
     results = shmem_malloc((size_t)tasks * sizeof(result_t));
     result_t* all = shmem_malloc((size_t)tasks * sizeof(result_t));
@@ -60,5 +60,5 @@ int main(int argc, char** argv) {
         REQUIRE(all[i].answer == work(all[i].task), "task %ld is wrong", all[i].task);
         seen[all[i].task] = 1;
     }
-    return app_pass("workqueue");
+    return example_pass("workqueue");
 }

@@ -2,7 +2,7 @@
  * whom, an exclusive scan where each PE writes in its targets, and puts move the keys. Checked: order within and across
  * PEs, number and sum of keys. Argument: keys a PE. */
 #include <stdbool.h>
-#include "app.h"
+#include "example.h"
 
 enum { kRange = 1 << 20 };
 
@@ -14,7 +14,7 @@ static int compare(const void* a, const void* b) {
 int main(int argc, char** argv) {
     shmem_init();
     const int me = shmem_my_pe(), n = shmem_n_pes();
-    const size_t keys = app_size(argc, argv, 1, 3001), pes = (size_t)n;
+    const size_t keys = example_size(argc, argv, 1, 3001), pes = (size_t)n;
     long* mine = malloc(keys * sizeof(long));
     unsigned long state = 12345u + (unsigned long)me * 977u;
     long my_sum = 0;
@@ -60,5 +60,5 @@ int main(int argc, char** argv) {
     shmem_sum_reduce(SHMEM_TEAM_WORLD, sums + 3, sums, 3);
     REQUIRE(sums[3] == sums[4], "the keys summed to %ld before and %ld after", sums[3], sums[4]);
     REQUIRE(sums[5] == (long)(keys * pes), "%ld keys are left of %zu", sums[5], keys * pes);
-    return app_pass("isort");
+    return example_pass("isort");
 }

@@ -1,12 +1,12 @@
 /* Parallel prefix sums by hand (W. Hillis, G. Steele, "Data parallel algorithms", 1986): in round r each PE adds what
  * the PE 2^r before it had; then the library's sum_inscan and sum_exscan. All three must agree. Argument: elements. */
 #include <string.h>
-#include "app.h"
+#include "example.h"
 
 int main(int argc, char** argv) {
     shmem_init();
     const int me = shmem_my_pe(), n = shmem_n_pes();
-    const size_t nelems = app_size(argc, argv, 1, 97), bytes = nelems * sizeof(long);
+    const size_t nelems = example_size(argc, argv, 1, 97), bytes = nelems * sizeof(long);
     long* source = shmem_malloc(bytes);
     long* sum = shmem_malloc(bytes);
     long* from_before = shmem_malloc(bytes);
@@ -31,5 +31,5 @@ int main(int argc, char** argv) {
     shmem_team_sync(SHMEM_TEAM_WORLD);
     shmem_sum_inscan(SHMEM_TEAM_WORLD, source, source, nelems);
     for (size_t i = 0; i < nelems; ++i) REQUIRE(source[i] == sum[i], "in place, element %zu differs", i);
-    return app_pass("prefix");
+    return example_pass("prefix");
 }

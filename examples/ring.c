@@ -1,6 +1,6 @@
 /* Tokens around rings by put-with-signal: all PEs one way and the other, then the even and the odd PEs in rings of
  * their own, each a team whose context counts PEs in the team. Argument: laps. */
-#include "app.h"
+#include "example.h"
 
 enum { kWords = 33 };
 
@@ -32,7 +32,7 @@ static void run_ring(shmem_team_t team, int direction, size_t laps, long* token,
 
 int main(int argc, char** argv) {
     shmem_init();
-    const size_t laps = app_size(argc, argv, 1, 20);
+    const size_t laps = example_size(argc, argv, 1, 20);
     const int n = shmem_n_pes();
     long* token = shmem_malloc(kWords * sizeof(long));
     uint64_t* signal = shmem_malloc(sizeof *signal);
@@ -45,5 +45,5 @@ int main(int argc, char** argv) {
     const shmem_team_t mine = even != SHMEM_TEAM_INVALID ? even : odd;
     run_ring(mine, 1, laps, token, signal);
     shmem_team_destroy(mine);
-    return app_pass("ring");
+    return example_pass("ring");
 }

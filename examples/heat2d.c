@@ -4,7 +4,7 @@
  * max reduction. Checked against the same iteration on one PE, bit by bit. Arguments: points a side, steps. */
 #include <math.h>
 #include <string.h>
-#include "app.h"
+#include "example.h"
 
 enum { kLook = 20 }; /* steps from one look at the change to the next */
 
@@ -31,9 +31,9 @@ static double start_value(size_t row, size_t column) {
 int main(int argc, char** argv) {
     shmem_init();
     const int me = shmem_my_pe(), n = shmem_n_pes();
-    side = app_size(argc, argv, 1, 61);
+    side = example_size(argc, argv, 1, 61);
     REQUIRE(side >= 3, "a plate needs an inside");
-    const size_t steps = app_size(argc, argv, 2, 100), inner = side - 2;
+    const size_t steps = example_size(argc, argv, 2, 100), inner = side - 2;
     /* Inner rows are dealt out evenly; a PE may have none. Row r of a block is row begin + r of the plate; row 0 and
      * the last one are halos. */
     const size_t begin = inner * (size_t)me / (size_t)n, end = inner * (size_t)(me + 1) / (size_t)n, rows = end - begin;
@@ -82,5 +82,5 @@ int main(int argc, char** argv) {
     REQUIRE(memcmp(plates[steps % 2] + side, serial[steps % 2] + (begin + 1) * side, rows * side * sizeof(double)) == 0,
             "the plate differs from the serial one");
     REQUIRE(change[1] == serial_change, "the last change is %g, serially %g", change[1], serial_change);
-    return app_pass("heat2d");
+    return example_pass("heat2d");
 }

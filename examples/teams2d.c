@@ -1,7 +1,7 @@
 /* y = A x on a grid of PEs: the first PE of each column team broadcasts its part of x down the column, every PE
  * multiplies its block, and a sum reduction along the row teams gives y. Then each PE greets its right neighbour by its
  * number in the row. Arguments: columns of the grid, rows and columns of a block. */
-#include "app.h"
+#include "example.h"
 
 static long a_of(long i, long j) {
     return (i * 3 + j * 5) % 7 - 3;
@@ -13,8 +13,8 @@ static long x_of(long j) {
 int main(int argc, char** argv) {
     shmem_init();
     const int me = shmem_my_pe(), n = shmem_n_pes();
-    const int width = (int)app_size(argc, argv, 1, 3) < n ? (int)app_size(argc, argv, 1, 3) : n;
-    const long block = (long)app_size(argc, argv, 2, 19);
+    const int width = (int)example_size(argc, argv, 1, 3) < n ? (int)example_size(argc, argv, 1, 3) : n;
+    const long block = (long)example_size(argc, argv, 2, 19);
     shmem_team_t row, column;
     REQUIRE(shmem_team_split_2d(SHMEM_TEAM_WORLD, width, NULL, 0, &row, NULL, 0, &column) == 0, "no grid");
     const int x = shmem_team_my_pe(row), y = shmem_team_my_pe(column);
@@ -54,5 +54,5 @@ int main(int argc, char** argv) {
     shmem_ctx_destroy(ctx);
     shmem_team_destroy(row);
     shmem_team_destroy(column);
-    return app_pass("teams2d");
+    return example_pass("teams2d");
 }

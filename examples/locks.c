@@ -1,6 +1,6 @@
 /* A bank: accounts on all PEs, each behind a lock of its own. PEs move money between random accounts, holding the two
  * locks in order; an auditor that finds all locks free at once must find all money. Argument: transfers a PE. */
-#include "app.h"
+#include "example.h"
 
 enum { kAccounts = 6, kStart = 1000 };
 
@@ -35,7 +35,7 @@ static int audit(void) {
 
 int main(int argc, char** argv) {
     shmem_init();
-    const size_t transfers = app_size(argc, argv, 1, 3000);
+    const size_t transfers = example_size(argc, argv, 1, 3000);
     for (int account = 0; account < kAccounts; ++account) balances[account] = kStart;
     shmem_barrier_all();
     unsigned seed = 17u + (unsigned)shmem_my_pe();
@@ -57,5 +57,5 @@ int main(int argc, char** argv) {
     REQUIRE(audit() || shmem_n_pes() > 1, "alone, an audit must succeed");
     shmem_barrier_all();
     REQUIRE(total() == (long)kAccounts * kStart, "%ld is left", total());
-    return app_pass("locks");
+    return example_pass("locks");
 }

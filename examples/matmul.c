@@ -1,7 +1,7 @@
 /* C = A * B, all matrices in blocks of rows: the blocks of B travel around the ring of PEs, the next one arriving by
  * non-blocking get while this one is used. Checked against the serial product. Argument: rows. */
 #include <math.h>
-#include "app.h"
+#include "example.h"
 
 static double a_of(size_t i, size_t j) {
     return (double)((i * 7 + j * 3) % 11) - 5;
@@ -13,7 +13,7 @@ static double b_of(size_t i, size_t j) {
 int main(int argc, char** argv) {
     shmem_init();
     const int me = shmem_my_pe(), n = shmem_n_pes();
-    const size_t rows = app_size(argc, argv, 1, 53), each = (rows + (size_t)n - 1) / (size_t)n;
+    const size_t rows = example_size(argc, argv, 1, 53), each = (rows + (size_t)n - 1) / (size_t)n;
     const size_t begin = each * (size_t)me < rows ? each * (size_t)me : rows;
     const size_t end = begin + each < rows ? begin + each : rows;
     double* b = shmem_calloc(each * rows + 1, sizeof(double));
@@ -43,5 +43,5 @@ int main(int argc, char** argv) {
                     sum);
         }
     }
-    return app_pass("matmul");
+    return example_pass("matmul");
 }
