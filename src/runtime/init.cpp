@@ -316,7 +316,7 @@ bool stop(const base::Call& call, Leave how) {
     const bool tells = leave(call, how);
     if (fabric::network) {
         operations::settle_all(call.function);
-        HEDDLE_DEBUG("network", "letters: %llu",
+        HEDDLE_DEBUG("network", "control messages: %llu",
                      static_cast<unsigned long long>(fabric::network->control_inbox().received()));
     }
     close_hot_path();

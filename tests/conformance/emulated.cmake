@@ -4,7 +4,7 @@
 if(HEDDLE_SANITIZER OR NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     return()
 endif()
-add_library(conformance_emulated SHARED emulated.cpp ${CMAKE_SOURCE_DIR}/tests/support/every_monitor.cpp
+add_library(conformance_emulated SHARED progress/emulated.cpp ${CMAKE_SOURCE_DIR}/tests/support/every_monitor.cpp
     ${CMAKE_SOURCE_DIR}/tests/support/monitor_emulation.cpp $<TARGET_OBJECTS:heddle_core>)
 heddle_settings(conformance_emulated)
 target_include_directories(conformance_emulated PRIVATE ${CMAKE_SOURCE_DIR}/tests)

@@ -28,18 +28,18 @@ foreach(body rma atomics signals)
     endforeach()
 endforeach()
 
-# Collectives by all threads of a PE: the standard's programs, each call made by a crew (crew.cpp).
+# Collectives by all threads of a PE: the standard's programs, each call made by a thread group (thread_group.cpp).
 find_package(OpenMP QUIET COMPONENTS CXX)
-conformance_object(conformance_crew crew.cpp)
+conformance_object(conformance_thread_group thread_group.cpp)
 if(OpenMP_CXX_FOUND)
-    target_compile_options(conformance_crew PRIVATE ${OpenMP_CXX_FLAGS})
+    target_compile_options(conformance_thread_group PRIVATE ${OpenMP_CXX_FLAGS})
 else()
-    target_compile_options(conformance_crew PRIVATE -Wno-unknown-pragmas)
+    target_compile_options(conformance_thread_group PRIVATE -Wno-unknown-pragmas)
 endif()
-foreach(body move reductions)
+foreach(body data_movement reductions)
     set(program ${body}_mt)
     conformance_rows(${program})
-    conformance_with_rows(${program} ${body} ${program} conformance_collectives conformance_crew)
+    conformance_with_rows(${program} ${body} ${program} conformance_collectives conformance_thread_group)
     foreach(way ${WAYS})
         target_link_libraries(conformance_${program}_${way} PRIVATE $<$<BOOL:${OpenMP_CXX_FOUND}>:OpenMP::OpenMP_CXX>)
     endforeach()
@@ -52,10 +52,10 @@ foreach(body move reductions)
     foreach(way calls debug generic cxx11 cxx20)
         conformance_test(${program}.${way} conformance_${program}_${way} 3)
     endforeach()
-    conformance_test(${program}.cxx conformance_${program}_inline 2 HEDDLE_TEST_CREW=cxx)
+    conformance_test(${program}.cxx conformance_${program}_inline 2 HEDDLE_TEST_THREAD_GROUP=cxx)
     if(OpenMP_CXX_FOUND)
         foreach(pes 1 2 3)
-            conformance_test_at(3 ${program}.openmp conformance_${program}_inline ${pes} HEDDLE_TEST_CREW=openmp
+            conformance_test_at(3 ${program}.openmp conformance_${program}_inline ${pes} HEDDLE_TEST_THREAD_GROUP=openmp
                 OMP_WAIT_POLICY=passive OMP_DYNAMIC=false)
         endforeach()
     endif()
@@ -68,18 +68,18 @@ foreach(body move reductions)
     conformance_test(${program}.sleeping conformance_${program}_inline 3 HEDDLE_SPIN_US=0 HEDDLE_YIELD_US=0)
 endforeach()
 
-# A crew against one thread.
-conformance_program(conformance_crews crews.cpp $<TARGET_OBJECTS:conformance_collectives>
-    $<TARGET_OBJECTS:conformance_crew>)
-target_compile_options(conformance_crews PRIVATE -O2)
-target_link_libraries(conformance_crews PRIVATE $<$<BOOL:${OpenMP_CXX_FOUND}>:OpenMP::OpenMP_CXX>)
+# A thread group against one thread.
+conformance_program(conformance_thread_groups thread_groups.cpp $<TARGET_OBJECTS:conformance_collectives>
+    $<TARGET_OBJECTS:conformance_thread_group>)
+target_compile_options(conformance_thread_groups PRIVATE -O2)
+target_link_libraries(conformance_thread_groups PRIVATE $<$<BOOL:${OpenMP_CXX_FOUND}>:OpenMP::OpenMP_CXX>)
 foreach(pes ${PES})
-    conformance_test(crews conformance_crews ${pes})
+    conformance_test(thread_groups conformance_thread_groups ${pes})
 endforeach()
 foreach(algorithms short bounce direct pull)
-    conformance_test(crews.${algorithms} conformance_crews 3 ${FORCE_${algorithms}})
+    conformance_test(thread_groups.${algorithms} conformance_thread_groups 3 ${FORCE_${algorithms}})
 endforeach()
-conformance_test(crews.checked conformance_crews 3 HEDDLE_CHECK=1)
+conformance_test(thread_groups.checked conformance_thread_groups 3 HEDDLE_CHECK=1)
 
 foreach(program requests context_kinds)
     foreach(way IN LISTS WHOLE_WAYS)
@@ -115,18 +115,18 @@ foreach(pes 1 2 3 4)
 endforeach()
 
 # What threads do at once.
-conformance_program(conformance_beside beside.cpp)
-target_compile_options(conformance_beside PRIVATE -O2)
+conformance_program(conformance_concurrent_load concurrent_load.cpp)
+target_compile_options(conformance_concurrent_load PRIVATE -O2)
 foreach(pes 1 2 4)
-    conformance_test(beside.always conformance_beside ${pes} HEDDLE_ASYNC_COPY=always)
+    conformance_test(concurrent_load.always conformance_concurrent_load ${pes} HEDDLE_ASYNC_COPY=always)
 endforeach()
-conformance_test(beside.never conformance_beside 2 HEDDLE_ASYNC_COPY=never)
-conformance_test(beside.auto conformance_beside 3)
-conformance_test(beside.checked conformance_beside 2 HEDDLE_ASYNC_COPY=always HEDDLE_CHECK=1)
+conformance_test(concurrent_load.never conformance_concurrent_load 2 HEDDLE_ASYNC_COPY=never)
+conformance_test(concurrent_load.auto conformance_concurrent_load 3)
+conformance_test(concurrent_load.checked conformance_concurrent_load 2 HEDDLE_ASYNC_COPY=always HEDDLE_CHECK=1)
 
 # Collectives that are posted: the standard's programs, with rows that post and wait.
 set(POLICIES manual auto thread thread:block thread:spin)
-foreach(body move reductions)
+foreach(body data_movement reductions)
     set(program ${body}_nbe)
     conformance_rows(${program})
     conformance_with_rows(${program} ${body} ${program} conformance_collectives)
@@ -159,10 +159,10 @@ foreach(body move reductions)
 endforeach()
 
 # Many of them at once, beside everything else, under every policy.
-conformance_object(conformance_posts posts.cpp)
-target_compile_options(conformance_posts PRIVATE -O2)
+conformance_object(conformance_nonblocking_collectives nonblocking_collectives.cpp)
+target_compile_options(conformance_nonblocking_collectives PRIVATE -O2)
 foreach(program nonblocking nonblocking_requests nonblocking_schedules progress)
-    conformance_program(conformance_${program} ${program}.cpp $<TARGET_OBJECTS:conformance_posts>
+    conformance_program(conformance_${program} ${program}.cpp $<TARGET_OBJECTS:conformance_nonblocking_collectives>
         $<TARGET_OBJECTS:conformance_collectives>)
     target_compile_options(conformance_${program} PRIVATE -O2)
     foreach(pes ${PES})
@@ -182,7 +182,7 @@ foreach(program nonblocking nonblocking_requests nonblocking_schedules progress)
     endforeach()
 endforeach()
 if("calls" IN_LIST WHOLE_WAYS) # for coverage.py, as calls
-    conformance_program(conformance_progress_calls progress.cpp $<TARGET_OBJECTS:conformance_posts>
+    conformance_program(conformance_progress_calls progress.cpp $<TARGET_OBJECTS:conformance_nonblocking_collectives>
         $<TARGET_OBJECTS:conformance_collectives>)
     target_compile_options(conformance_progress_calls PRIVATE ${OPTIONS_calls})
 endif()
@@ -197,7 +197,7 @@ conformance_test_of_rest(nonblocking_schedules.long conformance_nonblocking_sche
 
 # What a PE costs that has nothing to do.
 if(NOT HEDDLE_SANITIZER)
-    conformance_program(conformance_idle idle.cpp $<TARGET_OBJECTS:conformance_posts>
+    conformance_program(conformance_idle idle.cpp $<TARGET_OBJECTS:conformance_nonblocking_collectives>
         $<TARGET_OBJECTS:conformance_collectives>)
     target_compile_options(conformance_idle PRIVATE -O2)
     foreach(policy ${POLICIES})
@@ -216,7 +216,7 @@ if(NOT HEDDLE_SANITIZER)
     endforeach()
 endif()
 
-# Random operations of every kind; over the network: across.cmake, tests/multihost.
+# Random operations of every kind; over the network: internode.cmake, tests/multihost.
 conformance_program(conformance_stress stress.cpp)
 target_compile_options(conformance_stress PRIVATE -O2)
 conformance_test(stress conformance_stress 3)
@@ -224,7 +224,7 @@ conformance_test(stress.checked conformance_stress 2 HEDDLE_CHECK=1)
 
 # No lock, and no system call.
 if(NOT HEDDLE_SANITIZER) # their runtimes take locks and make calls of their own
-    conformance_program(conformance_no_locks no_locks.cpp watch.cpp)
+    conformance_program(conformance_no_locks no_locks.cpp lock_and_syscall_interposer.cpp)
     target_compile_options(conformance_no_locks PRIVATE -O2)
     target_link_libraries(conformance_no_locks PRIVATE ${CMAKE_DL_LIBS})
     foreach(pes 1 3)

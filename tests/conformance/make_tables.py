@@ -249,23 +249,23 @@ RETURNS = {"wait": "size_t", "sync": "int", "move": "int", "reduce": "int"}
 
 
 def thunk(row, returns, parameters):
-    """The function that a row points to. That of a collective by many threads has a crew call it (tables.h)."""
+    """The function that a row points to. That of a collective by many threads has a thread group call it (tables.h)."""
     body = THUNKS[row.table](row)
     if row.form != "mt":
         return [f"static {returns} {row.thunk}({parameters}) {{ {body} }}"]
-    return [f"static int {row.thunk}_crew(const struct crew_call* call, int thread, int nthreads) "
-            f"{{ {CREW_TAKES} {body} }}",
-            f"static int {row.thunk}({parameters}) {{ {CREW_GIVES[row.table]} "
-            f"return conformance_crew({row.thunk}_crew, &call); }}"]
+    return [f"static int {row.thunk}_by_group(const struct thread_group_call* call, int thread, int nthreads) "
+            f"{{ {GROUP_TAKES} {body} }}",
+            f"static int {row.thunk}({parameters}) {{ {GROUP_GIVES[row.table]} "
+            f"return conformance_thread_group({row.thunk}_by_group, &call); }}"]
 
 
-# The arguments of a crew's call, as the thunks name them.
-CREW_TAKES = ("shmem_team_t team = call->team; void* dest = call->dest; const void* source = call->source; "
+# The arguments of a thread group's call, as the thunks name them.
+GROUP_TAKES = ("shmem_team_t team = call->team; void* dest = call->dest; const void* source = call->source; "
               "ptrdiff_t dst = 1, sst = 1; size_t nelems = call->nelems; int root = call->root; "
               "(void)dest; (void)source; (void)dst; (void)sst; (void)nelems; (void)root;")
-CREW_GIVES = {"sync": "const struct crew_call call = {team, NULL, NULL, 0, 0};",
-              "move": "const struct crew_call call = {team, dest, source, nelems, root}; (void)dst; (void)sst;",
-              "reduce": "const struct crew_call call = {team, dest, source, nelems, 0};"}
+GROUP_GIVES = {"sync": "const struct thread_group_call call = {team, NULL, NULL, 0, 0};",
+              "move": "const struct thread_group_call call = {team, dest, source, nelems, root}; (void)dst; (void)sst;",
+              "reduce": "const struct thread_group_call call = {team, dest, source, nelems, 0};"}
 
 
 def write_table(table, rows):

@@ -1,14 +1,14 @@
 # For ThreadSanitizer: the programs whose PEs have many threads. CMakeLists.txt includes this.
-conformance_object(conformance_crew crew.cpp)
-target_compile_options(conformance_crew PRIVATE -Wno-unknown-pragmas) # OpenMP's runtime is none that it knows
-conformance_object(conformance_posts posts.cpp)
-foreach(program requests schedules beside crews nonblocking_requests nonblocking_schedules)
+conformance_object(conformance_thread_group thread_group.cpp)
+target_compile_options(conformance_thread_group PRIVATE -Wno-unknown-pragmas) # OpenMP's runtime is none that it knows
+conformance_object(conformance_nonblocking_collectives nonblocking_collectives.cpp)
+foreach(program requests schedules concurrent_load thread_groups nonblocking_requests nonblocking_schedules)
     set(objects)
     if(program MATCHES "nonblocking")
-        set(objects $<TARGET_OBJECTS:conformance_collectives> $<TARGET_OBJECTS:conformance_posts>)
+        set(objects $<TARGET_OBJECTS:conformance_collectives> $<TARGET_OBJECTS:conformance_nonblocking_collectives>)
     endif()
-    if(program STREQUAL "crews")
-        set(objects $<TARGET_OBJECTS:conformance_collectives> $<TARGET_OBJECTS:conformance_crew>)
+    if(program STREQUAL "thread_groups")
+        set(objects $<TARGET_OBJECTS:conformance_collectives> $<TARGET_OBJECTS:conformance_thread_group>)
     endif()
     conformance_program(conformance_${program} ${program}.cpp ${objects})
     target_compile_options(conformance_${program} PRIVATE -O2)

@@ -61,7 +61,7 @@ def document():
             count["deprecated"] += len(functions) if family.deprecated else 0
             count["new"] += len(functions) if family.row.get("since") == "1.6" else 0
             count["ours"] += 0 if "since" in family.row else len(functions)
-            count["untested"] += 0 if (HERE / f"{BODIES.get(program, program)}.cpp").exists() else len(functions)
+            count["untested"] += 0 if list(HERE.glob(f"*/{BODIES.get(program, program)}.cpp")) else len(functions)
     count["functions"] = count["inlined"] + count["exported"]
     count["generics"] = len(generate.by_generic(sections))
     return HEAD.format(**count) + "\n".join(lines) + "\n"

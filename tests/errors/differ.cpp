@@ -173,18 +173,18 @@ void two_different() {
         shmem_long_wait_until(&flag, SHMEM_CMP_NE, 0);
     }
 }
-void crew_and_one() {
+void group_and_one() {
     if (shmem_my_pe() == 0) {
-        std::thread crew[] = {std::thread([] { shmemx_team_sync_mt(SHMEM_TEAM_WORLD, 0, 2); }),
-                              std::thread([] { shmemx_team_sync_mt(SHMEM_TEAM_WORLD, 1, 2); })};
+        std::thread group[] = {std::thread([] { shmemx_team_sync_mt(SHMEM_TEAM_WORLD, 0, 2); }),
+                               std::thread([] { shmemx_team_sync_mt(SHMEM_TEAM_WORLD, 1, 2); })};
         shmem_sync_all();
-        for (std::thread& thread : crew) thread.join();
+        for (std::thread& thread : group) thread.join();
     } else {
         shmem_long_wait_until(&flag, SHMEM_CMP_NE, 0);
     }
 }
 
-// All that is right: threads with teams of their own, crews, and blocking ones behind posted ones, many times.
+// All that is right: threads with teams of their own, thread groups, and blocking ones behind posted ones, many times.
 void right() {
     constexpr int kTimes = 200;
     shmem_team_t teams[3];
@@ -204,13 +204,13 @@ void right() {
         }
         shmemx_request_wait(&request);
     });
-    const auto crew = [&](int thread) {
+    const auto in_group = [&](int thread) {
         for (int i = 0; i < kTimes / 4; ++i) {
             shmemx_long_sum_reduce_mt(teams[2], dest + 16, source, 8, thread, 2);
             shmemx_team_sync_mt(teams[2], thread, 2);
         }
     };
-    std::thread crews[] = {std::thread(crew, 0), std::thread(crew, 1)};
+    std::thread group[] = {std::thread(in_group, 0), std::thread(in_group, 1)};
     for (int i = 0; i < kTimes; ++i) {
         if (i % 10 == 0)
             shmem_free(shmem_malloc(80));
@@ -218,7 +218,7 @@ void right() {
     }
     blocking.join();
     posting.join();
-    for (std::thread& thread : crews) thread.join();
+    for (std::thread& thread : group) thread.join();
     for (const shmem_team_t team : teams) shmem_team_destroy(team);
 }
 
@@ -255,7 +255,7 @@ constexpr struct {
                   {"two_in_team", two_in_team},
                   {"two_in_active_set", two_in_active_set},
                   {"two_different", two_different},
-                  {"crew_and_one", crew_and_one},
+                  {"group_and_one", group_and_one},
                   {"right", right}};
 
 }  // namespace

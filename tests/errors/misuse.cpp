@@ -1,4 +1,4 @@
-// misuse SCENARIO: programs that misuse requests and crews of threads. Each function says what it does; what must come
+// misuse SCENARIO: programs that misuse requests and thread groups. Each function says what it does; what must come
 // of it is in test_requests.py. Prints "survived".
 #include <shmemx.h>
 
@@ -164,7 +164,7 @@ void merged_into_itself(int) {
 }
 
 // Each of the threads is (thread, nthreads) of one reduction; "function": they differ in what they are in.
-void crew(const std::vector<std::pair<int, int>>& members) {
+void group(const std::vector<std::pair<int, int>>& members) {
     std::vector<std::thread> threads;
     std::vector<int> results(members.size());  // something behind the calls: a tail call has no place of its own
     for (size_t i = 0; i < members.size(); ++i) {
@@ -180,17 +180,17 @@ void crew(const std::vector<std::pair<int, int>>& members) {
     for (std::thread& thread : threads) thread.join();
 }
 void unequal_nthreads(int) {
-    crew({{0, 3}, {1, 2}});
+    group({{0, 3}, {1, 2}});
 }
 void same_number(int) {
-    crew({{1, 2}, {1, 2}});
+    group({{1, 2}, {1, 2}});
 }
 void different_functions(int) {
     kind = "function";
-    crew({{0, 2}, {1, 2}});
+    group({{0, 2}, {1, 2}});
 }
-void right_crew(int pe) {
-    for (int i = 0; i < 50; ++i) pe == 0 ? crew({{2, 3}, {0, 3}, {1, 3}}) : crew({{1, 2}, {0, 2}});
+void right_group(int pe) {
+    for (int i = 0; i < 50; ++i) pe == 0 ? group({{2, 3}, {0, 3}, {1, 3}}) : group({{1, 2}, {0, 2}});
 }
 
 }  // namespace
@@ -214,7 +214,7 @@ int main(int argc, char** argv) {
                      {"unequal_nthreads", unequal_nthreads},
                      {"same_number", same_number},
                      {"different_functions", different_functions},
-                     {"right_crew", right_crew}};
+                     {"right_group", right_group}};
     int provided;
     if (argc < 2 || shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0)
         return 2;

@@ -119,7 +119,7 @@ TWO = {"two_in_barrier": ({"shmem_barrier_all"}, "SHMEM_TEAM_WORLD"),
        "two_in_team": ({"shmem_long_sum_reduce"}, "the team of 4 PEs from PE 0 to PE 3"),
        "two_in_active_set": ({"shmem_barrier"}, "the active set of 4 PEs from PE 0 to PE 3"),
        "two_different": ({"shmem_sync_all", "shmem_malloc"}, "SHMEM_TEAM_WORLD"),
-       "crew_and_one": ({"shmem_sync_all", "shmemx_team_sync_mt"}, "SHMEM_TEAM_WORLD")}
+       "group_and_one": ({"shmem_sync_all", "shmemx_team_sync_mt"}, "SHMEM_TEAM_WORLD")}
 
 
 @nodes

@@ -1,4 +1,4 @@
-"""Requests and crews of threads, misused: the exact message, which names every call that has to do with it."""
+"""Requests and thread groups, misused: the exact message, which names every call that has to do with it."""
 
 import pytest
 
@@ -177,8 +177,8 @@ def test_threads_in_different_collectives_checked():
 
 
 @both_runs
-def test_crews_that_are_right(check):
-    misuse("right_crew", pes=2, check=check).is_fine(2)
+def test_thread_groups_that_are_right(check):
+    misuse("right_group", pes=2, check=check).is_fine(2)
 
 
 def test_lists_are_complete():

@@ -1,7 +1,7 @@
 /* Collectives that are posted (the nbe forms), as programs of tests draw them: a table of those that stand for all, one
  * of them with everything that its members know of it, and symmetric memory for what many at once write and read. */
-#ifndef CONFORMANCE_POSTS_H
-#define CONFORMANCE_POSTS_H
+#ifndef CONFORMANCE_NONBLOCKING_COLLECTIVES_H
+#define CONFORMANCE_NONBLOCKING_COLLECTIVES_H
 
 #include "collectives.h"
 

@@ -21,17 +21,17 @@ extern shmem_ctx_t conformance_ctx;
 /* What the rows of functions under a request pass (completion.h). */
 extern shmemx_request_t* conformance_request;
 
-/* A collective by many threads: a row's function has the crew (crew.h) call `function` in 1 to 4 threads of this PE.
- * Returns what they did, when that is the same. */
-struct crew_call {
+/* A collective by many threads: a row's function has the thread group (thread_group.cpp) call `function` in 1 to 4
+ * threads of this PE. Returns what they did, when that is the same. */
+struct thread_group_call {
     shmem_team_t team;
     void* dest;
     const void* source;
     size_t nelems;
     int root;
 };
-int conformance_crew(int (*function)(const struct crew_call* call, int thread, int nthreads),
-                     const struct crew_call* call);
+int conformance_thread_group(int (*function)(const struct thread_group_call* call, int thread, int nthreads),
+                             const struct thread_group_call* call);
 
 enum when_complete { COMPLETE_AT_RETURN, COMPLETE_AFTER_QUIET, COMPLETE_AFTER_REQUEST };
 

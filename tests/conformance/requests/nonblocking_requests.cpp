@@ -3,7 +3,7 @@
 // posted makes complete, and what a sync orders. Runs under every HEDDLE_PROGRESS.
 #include "check.h"
 #include "completion.h"
-#include "posts.h"
+#include "nonblocking_collectives.h"
 
 #include <heddle/hot_path.h>
 #include <sched.h>

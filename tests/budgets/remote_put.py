@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Counts what the library's part of a put of a word to another node takes, with callgrind, and compares it with the
-budgets of [far] in budgets.toml. Counted are the instructions of the exported functions alone: what they leave to others
-(a full message, a first one) is the network's, and rare.
+budgets of [remote_put] in budgets.toml. Counted are the instructions of the exported functions alone: what they leave
+to others (a full message, a first one) is the network's, and rare.
 
-    far.py BUILD SOURCE
+    remote_put.py BUILD SOURCE
 
-BUILD is a build tree with bin/oshcc; SOURCE is far.c. Exit 0: within budget; 1: not; 77: a tool or the network's plugin
+BUILD is a build tree with bin/oshcc; SOURCE is remote_put.c. Exit 0: within budget; 1: not; 77: a tool or the network's plugin
 is missing.
 """
 
@@ -50,10 +50,10 @@ def main() -> int:
     if not shutil.which("valgrind") or not (build / "lib/libheddle_ucx.so").exists():
         print("skipped: there is no valgrind, or no plugin for a network")
         return 77
-    budgets = tomllib.loads((Path(__file__).parent / "budgets.toml").read_text())["far"]
+    budgets = tomllib.loads((Path(__file__).parent / "budgets.toml").read_text())["remote_put"]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        program = folder / "far"
+        program = folder / "remote_put"
         compile_operations(build, source, "gcc", program)
         counted = own_instructions(callgrind_report(build, program, 2, folder, NETWORK))
     wrong = [f"{name}: {counted.get(name, 'not')} counted, the budget is {budget}" for name, budget in budgets.items()

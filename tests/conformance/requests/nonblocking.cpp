@@ -3,7 +3,7 @@
 // between and behind; a member that comes late holds nobody up in posting. Runs under every HEDDLE_PROGRESS.
 #include "check.h"
 #include "completion.h"
-#include "posts.h"
+#include "nonblocking_collectives.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
-// The crew of a PE (tables.h): threads that carry out collectives together, 1 to HEDDLE_TEST_THREADS (4) of them, as
-// many as a stream of numbers of each PE says, so that PEs differ. HEDDLE_TEST_CREW: pthreads, cxx or openmp.
+// The thread group of a PE (tables.h): threads that carry out collectives together, 1 to HEDDLE_TEST_THREADS (4) of
+// them, as many as a stream of numbers of each PE says, so that PEs differ. HEDDLE_TEST_THREAD_GROUP: pthreads, cxx or openmp.
 #include "check.h"
 #include "tables.h"
 
@@ -13,11 +13,11 @@ using namespace conformance;
 namespace {
 
 constexpr int kMost = 4;
-using Function = int (*)(const crew_call*, int, int);
+using Function = int (*)(const thread_group_call*, int, int);
 
 struct Turn {
     Function function;
-    const crew_call* call;
+    const thread_group_call* call;
     int first;  // number of the main thread
     int threads;
     int number(int helper) const { return (first + helper) % threads; }
@@ -31,7 +31,7 @@ void help(int helper) {
     for (uint32_t done = 0;;) {
         opened[helper].wait(done, std::memory_order_acquire);
         done = opened[helper].load(std::memory_order_acquire);
-        subject = "a thread of the crew";
+        subject = "a thread of the thread group";
         results[helper] = turn.function(turn.call, turn.number(helper), turn.threads);
         if (running.fetch_sub(1, std::memory_order_acq_rel) == 1)
             running.notify_one();
@@ -44,7 +44,7 @@ void* run_pthread(void* helper) {
 }
 
 bool crew_is(const char* kind) {
-    const char* text = getenv("HEDDLE_TEST_CREW");
+    const char* text = getenv("HEDDLE_TEST_THREAD_GROUP");
     return strcmp(text ? text : "pthreads", kind) == 0;
 }
 
@@ -80,7 +80,7 @@ void run_with_openmp() {
 
 }  // namespace
 
-int conformance_crew(Function function, const crew_call* call) {
+int conformance_thread_group(Function function, const thread_group_call* call) {
     static const bool with_openmp = crew_is("openmp");
     static const size_t most = number("HEDDLE_TEST_THREADS", kMost);
     static Random random = random_for(31, static_cast<uint64_t>(pe));

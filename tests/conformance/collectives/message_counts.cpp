@@ -1,7 +1,7 @@
 // One collective of all PEs again and again, with nothing in between, so that what the network carries is its alone
-// (test_letters.py counts). dest of the last one is looked at, on every PE.
+// (test_message_counts.py counts). dest of the last one is looked at, on every PE.
 //
-//     letters OPERATION BYTES TIMES     BYTES: of a part or a block; a multiple of 8 where numbers are added
+//     message_counts OPERATION BYTES TIMES     BYTES: of a part or a block; a multiple of 8 where numbers are added
 #include "check.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ using namespace conformance;
 namespace {
 
 // What member `from` has for member `to`, where that matters.
-unsigned char letter(int from, int to, size_t at) {
+unsigned char byte_of(int from, int to, size_t at) {
     return static_cast<unsigned char>(from * 37 + to * 11 + static_cast<int>(at % 251));
 }
 // collect: each has a little less than the one before, the last but one has none.
@@ -79,11 +79,11 @@ void fill(const std::string& operation, const Buffers& of) {
     }
     for (size_t to = 0; to < blocks; ++to)
         for (size_t i = 0; i < of.bytes; ++i)
-            of.source[to * of.bytes + i] = letter(pe, operation == "alltoall" ? static_cast<int>(to) : 0, i);
+            of.source[to * of.bytes + i] = byte_of(pe, operation == "alltoall" ? static_cast<int>(to) : 0, i);
 }
 
 void check_part(const unsigned char* got, int from, int to, size_t bytes) {
-    for (size_t i = 0; i < bytes; ++i) CHECK_EQ(got[i], letter(from, to, i));
+    for (size_t i = 0; i < bytes; ++i) CHECK_EQ(got[i], byte_of(from, to, i));
 }
 
 void check_sums(const std::string& operation, const Buffers& of) {
@@ -117,7 +117,7 @@ void check(const std::string& operation, const Buffers& of) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    start("letters");
+    start("message_counts");
     CHECK_EQ(argc, 4);
     const std::string operation = argv[1];
     const size_t bytes = strtoull(argv[2], nullptr, 10), room = 2 * bytes * static_cast<size_t>(n_pes) + 8;

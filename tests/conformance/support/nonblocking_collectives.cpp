@@ -1,5 +1,5 @@
-// What posts.h declares.
-#include "posts.h"
+// What nonblocking_collectives.h declares.
+#include "nonblocking_collectives.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -106,7 +106,7 @@ void syncs(const std::vector<Group>& groups) {
 }  // namespace
 
 int main() {
-    start("move");
+    start("data_movement");
     for (Buffer* buffers : {dests, sources}) {
         buffers[0] = Buffer(static_cast<unsigned char*>(shmem_align(64, kCapacity)), kCapacity);
         buffers[1] = Buffer(buffers == dests ? static_dest : static_source, kCapacity);

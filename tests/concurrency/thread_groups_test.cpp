@@ -10,13 +10,13 @@ namespace {
 constexpr size_t kMax = 12001;
 constexpr size_t kCounts[] = {0, 1, 30, 257, kMax};
 
-class CrewsTest : public JobTest {
+class ThreadGroupsTest : public JobTest {
   protected:
     // PE p has at least one thread, and not as many as its neighbour.
     int threads_of(int pe) const { return 1 + (n_threads() - 1 + pe) % 4; }
 
     template <class Body>
-    void run_crew(int pe, Body body) const {
+    void run_group(int pe, Body body) const {
         std::vector<std::thread> others;
         const int count = threads_of(pe);
         for (int thread = 1; thread < count; ++thread) others.push_back(thread_of_pe([=] { body(thread, count); }));
@@ -63,13 +63,13 @@ void everything(shmem_team_t team, double* dest, double* source, int thread, int
     }
 }
 
-TEST_P(CrewsTest, GetWhatOneThreadGets) {
+TEST_P(ThreadGroupsTest, GetWhatOneThreadGets) {
     run_job([&](int pe) {
         double* dest = symmetric<double>(kMax * static_cast<size_t>(n_pes()));
         double* source = symmetric<double>(kMax);
         for (size_t i = 0; i < kMax; ++i) source[i] = given(pe, i);
         shmem_barrier_all();
-        run_crew(pe, [=](int thread, int count) { everything(SHMEM_TEAM_WORLD, dest, source, thread, count); });
+        run_group(pe, [=](int thread, int count) { everything(SHMEM_TEAM_WORLD, dest, source, thread, count); });
         shmem_free(source);
         shmem_free(dest);
     });
@@ -77,14 +77,14 @@ TEST_P(CrewsTest, GetWhatOneThreadGets) {
 
 // The source is complete when the last thread has come, and each thread uses its share of it again as soon as it has
 // returned. By teams of all PEs and of this one alone, with what all threads share out.
-TEST_P(CrewsTest, TakeTheSourceWhenAllHaveComeAndLetGoOfIt) {
+TEST_P(ThreadGroupsTest, TakeTheSourceWhenAllHaveComeAndLetGoOfIt) {
     run_job([&](int pe) {
         const auto members = static_cast<size_t>(n_pes());
         double* dest = symmetric<double>(kMax * members);
         double* source = symmetric<double>(kMax);
         shmem_team_t alone;
         ASSERT_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, pe, 1, 1, nullptr, 0, &alone), 0);
-        run_crew(pe, [=, this](int thread, int count) {
+        run_group(pe, [=, this](int thread, int count) {
             double round = 0;
             // Fills this thread's share, runs collective(), takes the share back, and looks at the first `filled` of
             // dest, of which element i is round + right(i).
@@ -128,7 +128,7 @@ TEST_P(CrewsTest, TakeTheSourceWhenAllHaveComeAndLetGoOfIt) {
     });
 }
 
-HEDDLE_FOR_ALL_SHAPES(CrewsTest);
+HEDDLE_FOR_ALL_SHAPES(ThreadGroupsTest);
 
 }  // namespace
 }  // namespace heddle::test

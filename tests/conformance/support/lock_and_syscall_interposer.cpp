@@ -1,6 +1,6 @@
-// What watch.h declares. Locks: this file's definitions come ahead of the C library's for all of the process, and pass
+// What its header declares. Locks: this file's definitions come ahead of the C library's for all of the process, and pass
 // the call on. System calls: a filter traps each one that does not come from own_syscall, and the handler makes it.
-#include "watch.h"
+#include "lock_and_syscall_interposer.h"
 
 #include <dlfcn.h>
 #include <linux/filter.h>

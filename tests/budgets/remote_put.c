@@ -1,4 +1,4 @@
-/* Puts of a word to another node, for their instructions to be counted: run by far.py. */
+/* Puts of a word to another node, for their instructions to be counted: run by remote_put.py. */
 #include <shmem.h>
 #include <shmemx.h>
 

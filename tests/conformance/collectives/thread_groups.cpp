@@ -1,6 +1,6 @@
 // Collectives by all threads of a PE against those of one thread, bit by bit: sums and products whose value depends on
 // the order, at sizes around the borders of the algorithms and far beyond, on the world, a strided team and one PE. And
-// what a crew has returned from may be used again at once.
+// what a thread group has returned from may be used again at once.
 #include "check.h"
 #include "collectives.h"
 
@@ -16,43 +16,45 @@ constexpr size_t kSizes[] = {0, 8, 232, 240, 248, 2048, 16376, 16384, 16392, 100
 struct Collective {
     const char* name;
     bool spreads;  // dest has a block for each member
-    int (*by_crew)(const crew_call* call, int thread, int nthreads);
-    int (*by_one)(const crew_call& call);
+    int (*by_thread_group)(const thread_group_call* call, int thread, int nthreads);
+    int (*by_one)(const thread_group_call& call);
 };
-double* dest_of(const crew_call& call) {
+double* dest_of(const thread_group_call& call) {
     return static_cast<double*>(call.dest);
 }
-const double* source_of(const crew_call& call) {
+const double* source_of(const thread_group_call& call) {
     return static_cast<const double*>(call.source);
 }
-#define CREW_REDUCE(op)                                                                                            \
+#define GROUP_REDUCE(op)                                                                                           \
     {"shmemx_double_" #op "_reduce_mt", false,                                                                     \
-     [](const crew_call* call, int thread, int nthreads) {                                                         \
+     [](const thread_group_call* call, int thread, int nthreads) {                                                 \
          return shmemx_double_##op##_reduce_mt(call->team, dest_of(*call), source_of(*call), call->nelems, thread, \
                                                nthreads);                                                          \
      },                                                                                                            \
-     [](const crew_call& call) {                                                                                   \
+     [](const thread_group_call& call) {                                                                           \
          return shmem_double_##op##_reduce(call.team, dest_of(call), source_of(call), call.nelems);                \
      }}
-#define CREW_SPREAD(op)                                                                                                \
+#define GROUP_SPREAD(op)                                                                                               \
     {"shmemx_double_" #op "_mt", true,                                                                                 \
-     [](const crew_call* call, int thread, int nthreads) {                                                             \
+     [](const thread_group_call* call, int thread, int nthreads) {                                                     \
          return shmemx_double_##op##_mt(call->team, dest_of(*call), source_of(*call), call->nelems, thread, nthreads); \
      },                                                                                                                \
-     [](const crew_call& call) { return shmem_double_##op(call.team, dest_of(call), source_of(call), call.nelems); }}
+     [](const thread_group_call& call) {                                                                               \
+         return shmem_double_##op(call.team, dest_of(call), source_of(call), call.nelems);                             \
+     }}
 const Collective kCollectives[] = {
-    CREW_REDUCE(sum),
-    CREW_REDUCE(prod),
-    CREW_REDUCE(max),
-    CREW_SPREAD(collect),
-    CREW_SPREAD(fcollect),
-    CREW_SPREAD(alltoall),
+    GROUP_REDUCE(sum),
+    GROUP_REDUCE(prod),
+    GROUP_REDUCE(max),
+    GROUP_SPREAD(collect),
+    GROUP_SPREAD(fcollect),
+    GROUP_SPREAD(alltoall),
     {"shmemx_double_broadcast_mt", false,
-     [](const crew_call* call, int thread, int nthreads) {
+     [](const thread_group_call* call, int thread, int nthreads) {
          return shmemx_double_broadcast_mt(call->team, dest_of(*call), source_of(*call), call->nelems, call->root,
                                            thread, nthreads);
      },
-     [](const crew_call& call) {
+     [](const thread_group_call& call) {
          return shmem_double_broadcast(call.team, dest_of(call), source_of(call), call.nelems, call.root);
      }},
 };
@@ -75,19 +77,19 @@ void compare(const Collective& collective, const Group& group, size_t bytes, uin
     fill(random, results);
     const std::vector<double> before(source, source + results);
     memset(dest, 0x5a, (results + 8) * sizeof(double)), memset(right, 0x5a, (results + 8) * sizeof(double));
-    const crew_call alone = {group.team, right, source, nelems, static_cast<int>(number) % group.size};
-    crew_call call = alone;
+    const thread_group_call alone = {group.team, right, source, nelems, static_cast<int>(number) % group.size};
+    thread_group_call call = alone;
     call.dest = dest;
     CHECK_EQ(shmem_team_sync(group.team), 0);  // dest and right are ready everywhere
     CHECK_EQ(collective.by_one(alone), 0);
-    CHECK_EQ(conformance_crew(collective.by_crew, &call), 0);
-    CHECK_BYTES("the result of a crew", dest, right, (results + 8) * sizeof(double));
+    CHECK_EQ(conformance_thread_group(collective.by_thread_group, &call), 0);
+    CHECK_BYTES("the result of a thread group", dest, right, (results + 8) * sizeof(double));
     CHECK_BYTES("source", source, before.data(), results * sizeof(double));
     if (!collective.spreads && number % 2) {  // in place, where that is allowed
         call.dest = source;
         CHECK_EQ(shmem_team_sync(group.team), 0);
-        CHECK_EQ(conformance_crew(collective.by_crew, &call), 0);
-        CHECK_BYTES("the result of a crew, in place", source, right, results * sizeof(double));
+        CHECK_EQ(conformance_thread_group(collective.by_thread_group, &call), 0);
+        CHECK_BYTES("the result of a thread group, in place", source, right, results * sizeof(double));
     }
 }
 
@@ -101,8 +103,8 @@ void in_a_row(const Collective& collective, const Group& group, size_t bytes) {
     for (int round = 0; round < 20; ++round) {
         double* const to = round % 2 ? dest : right;
         for (size_t i = 0; i < mine; ++i) source[i] = me * 1000 + round;
-        const crew_call call = {group.team, to, source, nelems, round % group.size};
-        CHECK_EQ(conformance_crew(collective.by_crew, &call), 0);
+        const thread_group_call call = {group.team, to, source, nelems, round % group.size};
+        CHECK_EQ(conformance_thread_group(collective.by_thread_group, &call), 0);
         for (size_t block = 0; block < blocks && nelems > 0 && collective.spreads; ++block) {
             CHECK_EQ(to[block * nelems], static_cast<double>(block) * 1000 + round);
             CHECK_EQ(to[(block + 1) * nelems - 1], static_cast<double>(block) * 1000 + round);
@@ -114,7 +116,7 @@ void in_a_row(const Collective& collective, const Group& group, size_t bytes) {
 }  // namespace
 
 int main() {
-    start("crews");
+    start("thread_groups");
     for (double** buffer : {&dest, &right, &source}) {
         *buffer = static_cast<double*>(shmem_align(64, kMostBytes + 64));
         CHECK(*buffer);

@@ -217,7 +217,7 @@ void several_waits(bool shared) {
 }  // namespace
 
 int main() {
-    start("beside");
+    start("concurrent_load");
     next = (pe + 1) % n_pes;
     previous = (pe + n_pes - 1) % n_pes;
     heap = static_cast<unsigned char*>(shmem_calloc(kNoisy * kSlots, kLargeBytes));

@@ -7,15 +7,15 @@ set(shapes 3:1 5:2) # PEs:PEs of a node
 set(programs rma_inline strided_inline atomics_inline signals_inline waits_inline contention_inline rma_nbe_inline
     atomics_nbe_inline signals_nbe_inline requests_inline ordering_inline large_inline barriers_inline memory_inline setup_inline
     contexts_inline context_kinds_inline teams_inline team_contexts_inline locks_inline old_names_inline
-    active_sets_inline move_inline reductions_inline sequences move_mt_inline reductions_mt_inline crews schedules
-    beside stress processes_inline fork_threads sentences many_sets)
+    active_sets_inline data_movement_inline reductions_inline sequences data_movement_mt_inline reductions_mt_inline thread_groups schedules
+    concurrent_load stress processes_inline fork_threads sentences many_sets)
 if(HEDDLE_SANITIZER)
     set(shapes 3:1)
     set(leaks ASAN_OPTIONS=detect_leaks=0) # the network lives as long as its process, in tables that are mappings
     set(programs rma_inline atomics_nbe_inline requests_inline teams_inline sequences schedules)
 endif()
 set(many_round_trips atomics_inline atomics_nbe_inline contention_inline ordering_inline) # two PEs do for these
-set(collectives move_inline reductions_inline active_sets_inline sequences) # also with many nodes, and larger ones
+set(collectives data_movement_inline reductions_inline active_sets_inline sequences) # also with many nodes, and larger ones
 foreach(program IN LISTS programs)
     set(shapes_of_program ${shapes})
     if(program IN_LIST collectives AND NOT HEDDLE_SANITIZER)
@@ -33,12 +33,12 @@ foreach(program IN LISTS programs)
         if(program STREQUAL contention_inline) # thousands of round trips
             set(short)
         endif()
-        conformance_test_at("${short}" across.${program}.by_${node_pes} conformance_${program} ${pes} HEDDLE_TEST_PES_PER_NODE=${node_pes}
+        conformance_test_at("${short}" internode.${program}.by_${node_pes} conformance_${program} ${pes} HEDDLE_TEST_PES_PER_NODE=${node_pes}
             HEDDLE_NET_TRANSPORTS=tcp HEDDLE_TEST_CTX=${own_context} SHMEM_SYMMETRIC_SIZE=64M ${leaks})
     endforeach()
 endforeach()
 # Collectives that are posted, under each policy: PEs alone, by two and by three.
-foreach(program nonblocking nonblocking_requests nonblocking_schedules progress move_nbe_inline reductions_nbe_inline)
+foreach(program nonblocking nonblocking_requests nonblocking_schedules progress data_movement_nbe_inline reductions_nbe_inline)
     foreach(policy ${POLICIES})
         set(shapes_of_policy 3:1)
         if(policy STREQUAL auto AND NOT HEDDLE_SANITIZER)
@@ -49,7 +49,7 @@ foreach(program nonblocking nonblocking_requests nonblocking_schedules progress 
             list(GET counts 0 pes)
             list(GET counts 1 node_pes)
             string(REPLACE ":" "_" name ${policy})
-            conformance_test_at("3;5" across.${program}.${name}.by_${node_pes} conformance_${program} ${pes}
+            conformance_test_at("3;5" internode.${program}.${name}.by_${node_pes} conformance_${program} ${pes}
                 HEDDLE_TEST_PES_PER_NODE=${node_pes} HEDDLE_NET_TRANSPORTS=tcp HEDDLE_PROGRESS=${policy}
                 SHMEM_SYMMETRIC_SIZE=64M ${leaks})
         endforeach()
@@ -60,7 +60,7 @@ endforeach()
 if(TARGET conformance_idle)
     foreach(policy manual auto thread:block)
         string(REPLACE ":" "_" name ${policy})
-        conformance_test_of_rest(across.idle.${name}.by_1 conformance_idle 2 HEDDLE_TEST_PES_PER_NODE=1 HEDDLE_NET_TRANSPORTS=tcp
+        conformance_test_of_rest(internode.idle.${name}.by_1 conformance_idle 2 HEDDLE_TEST_PES_PER_NODE=1 HEDDLE_NET_TRANSPORTS=tcp
             HEDDLE_PROGRESS=${policy})
     endforeach()
 endif()
@@ -79,7 +79,7 @@ endforeach()
 # Over two rails, which share an interface here; ordered contexts on both, and on one.
 set(programs_on_rails rma_inline order_of_contexts)
 if(NOT HEDDLE_SANITIZER)
-    list(APPEND programs_on_rails signals_inline requests_inline large_inline context_kinds_inline move_inline sequences
+    list(APPEND programs_on_rails signals_inline requests_inline large_inline context_kinds_inline data_movement_inline sequences
         nonblocking_requests stress)
 endif()
 foreach(program IN LISTS programs_on_rails)
@@ -96,10 +96,10 @@ foreach(order rail reorder)
         HEDDLE_ORDER=${order} SHMEM_SYMMETRIC_SIZE=64M ${leaks})
 endforeach()
 
-conformance_program(conformance_letters letters.cpp)
+conformance_program(conformance_message_counts message_counts.cpp)
 if(HEDDLE_ALL_TESTS AND NOT HEDDLE_SANITIZER)
-    add_test(NAME conformance.letters COMMAND ${Python3_EXECUTABLE} -B -m pytest -q -p no:cacheprovider
-        ${CMAKE_CURRENT_SOURCE_DIR}/test_letters.py)
-    set_tests_properties(conformance.letters PROPERTIES LABELS "conformance;rest" SKIP_RETURN_CODE 77
+    add_test(NAME conformance.message_counts COMMAND ${Python3_EXECUTABLE} -B -m pytest -q -p no:cacheprovider
+        ${CMAKE_CURRENT_SOURCE_DIR}/test_message_counts.py)
+    set_tests_properties(conformance.message_counts PROPERTIES LABELS "conformance;rest" SKIP_RETURN_CODE 77
         ENVIRONMENT "HEDDLE_BUILD=${CMAKE_BINARY_DIR}")
 endif()

@@ -2,7 +2,7 @@
 // atomics, order, signals, waits that are over, contexts, requests. HEDDLE_TEST_LEVEL: the thread level, with 4 threads
 // where it is SHMEM_THREAD_MULTIPLE. HEDDLE_TEST_CALLS=1 watches system calls, too; exits 77 where that cannot be had.
 #include "check.h"
-#include "watch.h"
+#include "lock_and_syscall_interposer.h"
 
 #include <heddle/hot_path.h>
 #include <pthread.h>

@@ -1,13 +1,13 @@
 /* Watches what a program's thread does between two places: the locks of the C library that anybody takes, and the
  * system calls of the calling thread. */
-#ifndef CONFORMANCE_WATCH_H
-#define CONFORMANCE_WATCH_H
+#ifndef CONFORMANCE_LOCK_AND_SYSCALL_INTERPOSER_H
+#define CONFORMANCE_LOCK_AND_SYSCALL_INTERPOSER_H
 
 #include <atomic>
 
 namespace conformance {
 
-// Of all threads: while it is true, calls of pthread_mutex_lock and its kin are counted (watch.cpp defines them for the
+// Of all threads: while it is true, calls of pthread_mutex_lock and its kin are counted (the .cpp defines them for the
 // process).
 extern std::atomic<bool> watching_locks;
 extern std::atomic<unsigned> locks_taken;

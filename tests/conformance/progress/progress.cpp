@@ -2,7 +2,7 @@
 // between PEs. A background thread completes collectives while the program makes no call; without one, shmemx_progress
 // does. A word that is no policy changes nothing.
 #include "check.h"
-#include "posts.h"
+#include "nonblocking_collectives.h"
 
 #include <dirent.h>
 #include <sched.h>

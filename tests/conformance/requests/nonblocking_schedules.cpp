@@ -5,7 +5,7 @@
 // HEDDLE_TEST_THREADS=N: N threads of each PE run schedules of their own at the same time, on teams of their own.
 // HEDDLE_TEST_STEPS=N: how many collectives a thread runs (default 10000 in all).
 #include "check.h"
-#include "posts.h"
+#include "nonblocking_collectives.h"
 
 #include <sched.h>
 #include <algorithm>

@@ -1,5 +1,5 @@
-"""What collectives of teams that span nodes send each other: letters, as each PE counts those that come to it and
-SHMEM_DEBUG=1 shows. The bounds are those of docs/decisions/0014; the results of each run are checked, too, around
+"""What collectives of teams that span nodes send each other: control messages, as each PE counts those that come to it
+and SHMEM_DEBUG=1 shows. The bounds are those of docs/decisions/0014; the results of each run are checked, too, around
 the sizes at which the ways change. The build under test is the folder HEDDLE_BUILD."""
 
 import functools
@@ -19,29 +19,29 @@ if not (BUILD / "lib" / "libheddle_ucx.so").exists():
     pytest.exit("skipped: no network", returncode=77)
 
 
-def letters(operation, nbytes, times, pes, node_pes):
+def messages(operation, nbytes, times, pes, node_pes):
     """Those that have come to each PE."""
     settings = {"HEDDLE_TEST_PES_PER_NODE": str(node_pes), "HEDDLE_NET_TRANSPORTS": "tcp", "SHMEM_DEBUG": "1",
                 "SHMEM_SYMMETRIC_SIZE": "64M"}
-    command = [BUILD / "bin" / "oshrun", "-n", pes, BUILD / "tests" / "conformance" / "conformance_letters", operation,
+    command = [BUILD / "bin" / "oshrun", "-n", pes, BUILD / "tests" / "conformance" / "conformance_message_counts", operation,
                nbytes, times]
     result = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True,
                             timeout=600, check=False, env={**os.environ, **settings})
     assert result.returncode == 0, f"{result.returncode}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
-    found = dict(re.findall(r"\[pe (\d+)\] network: letters: (\d+)", result.stderr))
+    found = dict(re.findall(r"\[pe (\d+)\] network: control messages: (\d+)", result.stderr))
     assert len(found) == pes, result.stderr
     return [int(found[str(pe)]) for pe in range(pes)]
 
 
 @functools.lru_cache
-def letters_of_none(pes, node_pes):
-    return letters("barrier", 8, 0, pes, node_pes)
+def messages_of_none(pes, node_pes):
+    return messages("barrier", 8, 0, pes, node_pes)
 
 
-def letters_of_one(operation, nbytes, pes, node_pes):
+def messages_of_one(operation, nbytes, pes, node_pes):
     times = 4
-    total = letters(operation, nbytes, times, pes, node_pes)
-    each = [(all_of_it - none) / times for all_of_it, none in zip(total, letters_of_none(pes, node_pes))]
+    total = messages(operation, nbytes, times, pes, node_pes)
+    each = [(all_of_it - none) / times for all_of_it, none in zip(total, messages_of_none(pes, node_pes))]
     assert all(count == int(count) for count in each), each
     return each
 
@@ -51,7 +51,7 @@ def node_count(pes, node_pes):
 
 
 def told(nodes):
-    """Letters to a leader when all tell each other."""
+    """Messages to a leader when all tell each other."""
     count, known = 0, 1
     while known < nodes:
         count += min(3, -(-nodes // known) - 1)
@@ -66,7 +66,7 @@ def at_leaders(count, pes, node_pes):
 @shapes
 def test_a_barrier_is_one_letter_a_round(pes, node_pes):
     rounds = (node_count(pes, node_pes) - 1).bit_length()
-    assert letters_of_one("barrier", 8, pes, node_pes) == at_leaders(rounds, pes, node_pes)
+    assert messages_of_one("barrier", 8, pes, node_pes) == at_leaders(rounds, pes, node_pes)
 
 
 @shapes
@@ -74,7 +74,7 @@ def test_a_barrier_is_one_letter_a_round(pes, node_pes):
 def test_a_broadcast_is_one_letter_a_node(pes, node_pes, nbytes):
     root_node = (pes - 1) // node_pes
     right = [1 if pe % node_pes == 0 and pe // node_pes != root_node else 0 for pe in range(pes)]
-    assert letters_of_one("broadcast", nbytes, pes, node_pes) == right
+    assert messages_of_one("broadcast", nbytes, pes, node_pes) == right
 
 
 @pytest.mark.parametrize("pes,node_pes", [(3, 1), (5, 2), (4, 1)])
@@ -83,7 +83,7 @@ def test_a_long_broadcast_goes_in_pieces(pes, node_pes, beyond):
     piece = 256 * KIB
     nbytes = node_count(pes, node_pes) * piece + beyond
     pieces = -(-nbytes // piece) if beyond >= 0 else 1
-    count = letters_of_one("broadcast", nbytes, pes, node_pes)
+    count = messages_of_one("broadcast", nbytes, pes, node_pes)
     assert sum(count) == pieces * (node_count(pes, node_pes) - 1) and max(count) == pieces, count
 
 
@@ -92,19 +92,19 @@ def test_a_long_broadcast_goes_in_pieces(pes, node_pes, beyond):
 def test_short_ones_are_told_among_leaders(operation, pes, node_pes):
     right = at_leaders(told(node_count(pes, node_pes)), pes, node_pes)
     for nbytes in (8, 1000):
-        assert letters_of_one(operation, nbytes, pes, node_pes) == right, nbytes
+        assert messages_of_one(operation, nbytes, pes, node_pes) == right, nbytes
 
 
-def test_telling_takes_a_few_letters_on_many_nodes():
-    assert letters_of_one("fcollect", 8, 18, 1) == [7] * 18
+def test_telling_takes_a_few_messages_on_many_nodes():
+    assert messages_of_one("fcollect", 8, 18, 1) == [7] * 18
 
 
 @shapes
 @pytest.mark.parametrize("nbytes", [3000, 4095, 4096, 8 * KIB, 8 * KIB + 8, 40000])
 def test_collect_of_any_size_is_right(pes, node_pes, nbytes):
-    """Short parts need no letters of their own; long ones one to each node."""
+    """Short parts need no messages of their own; long ones one to each node."""
     for operation in ("collect", "fcollect"):
-        most = max(letters_of_one(operation, nbytes, pes, node_pes))
+        most = max(messages_of_one(operation, nbytes, pes, node_pes))
         others = pes - (pes % node_pes or node_pes) if nbytes >= 4096 else node_count(pes, node_pes) - 1
         assert most <= told(node_count(pes, node_pes)) + others, operation
 
@@ -113,26 +113,26 @@ def test_collect_of_any_size_is_right(pes, node_pes, nbytes):
 @pytest.mark.parametrize("operation", ["alltoall", "alltoalls"])
 def test_short_blocks_are_one_letter_for_two_nodes(operation, pes, node_pes):
     nodes = node_count(pes, node_pes)
-    assert sum(letters_of_one(operation, 1000, pes, node_pes)) == nodes * (nodes - 1)
+    assert sum(messages_of_one(operation, 1000, pes, node_pes)) == nodes * (nodes - 1)
 
 
 @shapes
 @pytest.mark.parametrize("nbytes", [8 * KIB, 8 * KIB + 8, 40000])
 def test_blocks_of_any_size_come_right(pes, node_pes, nbytes):
-    """Longer ones are a letter each at most."""
+    """Longer ones are a message each at most."""
     for operation in ("alltoall", "alltoalls"):
-        sums = sum(letters_of_one(operation, nbytes, pes, node_pes))
+        sums = sum(messages_of_one(operation, nbytes, pes, node_pes))
         assert sums <= sum(pes - min(node_pes, pes - pe // node_pes * node_pes) for pe in range(pes)), operation
 
 
 @shapes
 @pytest.mark.parametrize("total", [-8, 0, 8, 100000])
 def test_long_sums_go_along_the_nodes(pes, node_pes, total):
-    """In pieces of 16 KiB: one letter a piece to every node, and one more round all where all have the sum."""
+    """In pieces of 16 KiB: one message a piece to every node, and one more round all where all have the sum."""
     nbytes = (32 * KIB // pes + total) // 8 * 8
     nodes, pieces = node_count(pes, node_pes), -(-nbytes // (16 * KIB))
     for operation in ("reduce", "inscan", "exscan"):
-        count = letters_of_one(operation, nbytes, pes, node_pes)
+        count = messages_of_one(operation, nbytes, pes, node_pes)
         if nbytes * pes <= 32 * KIB:
             assert max(count) <= 3 * told(nodes)
         else:

@@ -2,7 +2,7 @@
 // second it burns a small part of a core, under every HEDDLE_PROGRESS but thread:spin. Looks at the kernel's counts, so
 // that a loaded machine changes nothing.
 #include "check.h"
-#include "posts.h"
+#include "nonblocking_collectives.h"
 
 #include <dirent.h>
 #include <sys/resource.h>
