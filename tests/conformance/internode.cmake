@@ -96,6 +96,10 @@ foreach(order rail reorder)
         HEDDLE_ORDER=${order} SHMEM_SYMMETRIC_SIZE=64M ${leaks})
 endforeach()
 
+# Each small operation in a message of its own.
+conformance_test(internode.stress.uncoalesced conformance_stress 3 HEDDLE_TEST_PES_PER_NODE=1 HEDDLE_NET_TRANSPORTS=tcp
+    HEDDLE_NET_COALESCE=no SHMEM_SYMMETRIC_SIZE=64M ${leaks})
+
 conformance_program(conformance_message_counts message_counts.cpp)
 if(HEDDLE_ALL_TESTS AND NOT HEDDLE_SANITIZER)
     add_test(NAME conformance.message_counts COMMAND ${Python3_EXECUTABLE} -B -m pytest -q -p no:cacheprovider

@@ -133,6 +133,15 @@ def test_same_seed_gives_the_same_run():
     assert "HEDDLE_TEST_SEED=12345," in out
 
 
+def test_a_run_says_how_to_repeat_it():
+    """The line is a shell's command, which runs the program with its seed and settings once more."""
+    first = run(OSHRUN, "-n", 2, program("touch_heap"), 1, HEDDLE_TEST_SEED="77", HEDDLE_BARRIER="flat",
+                HEDDLE_BUILD=str(BUILD)).stdout
+    line, = re.findall("^reproduce: (.*)$", first, re.M)
+    assert "HEDDLE_TEST_SEED=77" in line and "HEDDLE_BARRIER='flat'" in line and "HEDDLE_PE=" not in line, line
+    assert sorted(run("sh", "-c", line).stdout.split()) == sorted(first.split())
+
+
 def test_too_many_teams_and_active_sets_are_explained():
     """Of 2 PEs there are 1,024; when teams have taken them all, a first active set has no room."""
     err = run(OSHRUN, "-n", 2, program("many_sets"), HEDDLE_TEST_TOO_MANY="1", status=1).stderr

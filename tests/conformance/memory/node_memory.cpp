@@ -1,8 +1,9 @@
 // What of the node's memory a PE leaves to a core dump, and what mlockall commits and locks: its own static data and
-// what was handed out of its own heap, of which the rest, the heaps of others and the rooms of teams are neither read
+// what was handed out of its own heap, of which the rest, the heaps of others and the segments of teams are neither read
 // nor committed. Counted in the kernel's own books, /proc/self/smaps.
 //     node_memory               what would be dumped
 //     node_memory now|on-fault  under mlockall(MCL_FUTURE), with MCL_ONFAULT; 77 when it is not allowed
+//     node_memory prepared      says what of the heap is resident and may be of huge pages, before it is used
 //     node_memory crash         PE 0 aborts, all others wait for it
 #include "check.h"
 #include "tables.h"
@@ -26,7 +27,7 @@ long words[512] = {1};
 
 // Bytes of [begin, begin + bytes) in mappings of the node's memory that have the flag, or that are resident.
 struct Counted {
-    size_t dumped = 0, locked = 0, resident = 0;
+    size_t dumped = 0, locked = 0, huge = 0, resident = 0;
 };
 
 Counted count(const void* from, size_t bytes) {
@@ -47,6 +48,7 @@ Counted count(const void* from, size_t bytes) {
         } else if (strncmp(line, "VmFlags:", 8) == 0 && size > 0) {
             counted.dumped += strstr(line, " dd") ? 0 : size;
             counted.locked += strstr(line, " lo") ? size : 0;
+            counted.huge += strstr(line, " hg") ? size : 0;
             counted.resident += resident;
         }
     }
@@ -112,6 +114,12 @@ void what_is_locked(bool on_fault) {
     CHECK(committed() < static_cast<size_t>(n_pes) * (own + 2 * kMiB));
 }
 
+void prepared() {
+    const auto* heap = static_cast<char*>(shmem_malloc(kBytes));
+    const Counted mine = count(heap, kBytes);
+    printf("of %zu bytes: %d resident, %d for huge pages\n", kBytes, mine.resident >= kBytes, mine.huge == kBytes);
+}
+
 void crash() {
     auto* heap = static_cast<long*>(shmem_malloc(kBytes));
     words[7] = kWord + pe;
@@ -136,6 +144,8 @@ int main(int argc, char** argv) {
     start("node_memory");
     if (mode == "crash")
         crash();
+    else if (mode == "prepared")
+        prepared();
     else if (mode.empty())
         what_is_dumped();
     else

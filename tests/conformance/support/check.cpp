@@ -6,11 +6,14 @@
 #include "tables.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
+#include <algorithm>
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 
 shmem_ctx_t conformance_ctx = SHMEM_CTX_DEFAULT;
 
@@ -25,6 +28,36 @@ namespace {
 
 uint64_t shared_seed;                    // static data, so symmetric
 const char* (*last_called)() = nullptr;  // of the recorder (coverage.py), when it is loaded
+
+// Whether a variable of the environment, as NAME=VALUE, changes what a run does; the launcher sets the others itself.
+bool matters(const char* variable) {
+    constexpr const char* kPrefixes[] = {"HEDDLE_", "SHMEM_", "SMA_", "OMP_", "LD_PRELOAD="};
+    constexpr const char* kOthers[] = {"HEDDLE_PE=",    "HEDDLE_JOB",   "HEDDLE_LIFELINE_FD=", "HEDDLE_HANDED_OVER=",
+                                       "HEDDLE_JOINED", "HEDDLE_BUILD", "HEDDLE_SANITIZER=",   "HEDDLE_TEST_SEED="};
+    const auto begins = [&](const char* prefix) { return strncmp(variable, prefix, strlen(prefix)) == 0; };
+    return std::any_of(std::begin(kPrefixes), std::end(kPrefixes), begins) &&
+           std::none_of(std::begin(kOthers), std::end(kOthers), begins);
+}
+
+// Prints the command line that repeats this run. Allocates nothing: some programs watch that.
+void print_command_line() {
+    printf("reproduce: HEDDLE_TEST_SEED=%llu", static_cast<unsigned long long>(shared_seed));
+    for (char** variable = environ; *variable; ++variable) {
+        const char* value = strchr(*variable, '=');
+        if (value && matters(*variable))
+            printf(" %.*s='%s'", static_cast<int>(value - *variable), *variable, value + 1);
+    }
+    const char* build = getenv("HEDDLE_BUILD");
+    printf(" %s%soshrun -n %d", build ? build : "", build ? "/bin/" : "", n_pes);
+    char words[4096];
+    const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    const ssize_t bytes = file < 0 ? 0 : read(file, words, sizeof words - 1);
+    words[bytes < 0 ? 0 : bytes] = '\0';
+    for (const char* word = words; word < words + bytes; word += strlen(word) + 1) printf(" %s", word);
+    printf("\n");
+    if (file >= 0)
+        close(file);
+}
 
 }  // namespace
 
@@ -60,6 +93,7 @@ void start(const char* program) {
         const auto now = std::chrono::system_clock::now().time_since_epoch().count();
         shared_seed = text ? strtoull(text, nullptr, 0) : static_cast<uint64_t>(now);
         printf("%s: HEDDLE_TEST_SEED=%llu, %d PEs\n", program, static_cast<unsigned long long>(shared_seed), n_pes);
+        print_command_line();
         fflush(stdout);
     }
     shmem_barrier_all();

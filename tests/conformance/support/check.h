@@ -12,7 +12,7 @@
 namespace conformance {
 
 // Initializes the library (at the thread level HEDDLE_TEST_LEVEL, where it is set), agrees on a seed (HEDDLE_TEST_SEED,
-// or PE 0's clock) and prints it; sets conformance_ctx.
+// or PE 0's clock) and prints it, and the command line that repeats the run; sets conformance_ctx.
 void start(const char* program);
 // All PEs come, and what each did before, on conformance_ctx too, is complete.
 void barrier();
