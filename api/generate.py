@@ -323,7 +323,7 @@ def shmemx_h() -> str:
         "#ifdef __cplusplus",
         'extern "C" {',
         "#endif",
-        "#include <heddle/xnames.h>",
+        "#include <heddle/generated/inline_shmemx_names.h>",
         "#ifdef __cplusplus",
         "}",
         "#endif",
@@ -409,12 +409,12 @@ def inline_exports_c() -> str:
 WRITERS = {
     "include/shmem.h": shmem_h,
     "include/pshmem.h": lambda: profiling_h("openshmem", "shmem"),
-    "include/heddle/names.h": lambda: names_h("openshmem"),
+    "include/heddle/generated/inline_names.h": lambda: names_h("openshmem"),
     "include/shmemx.h": shmemx_h,
     "include/pshmemx.h": lambda: profiling_h("shmemx", "shmemx"),
-    "include/heddle/xnames.h": lambda: names_h("shmemx"),
-    "src/entry/shims.cpp": shims_cpp,
-    "src/entry/inline_exports.c": inline_exports_c,
+    "include/heddle/generated/inline_shmemx_names.h": lambda: names_h("shmemx"),
+    "src/entry/generated/shims.cpp": shims_cpp,
+    "src/entry/generated/inline_exports.c": inline_exports_c,
 }
 
 

@@ -1277,7 +1277,7 @@ int shmemx_ctx_quiet_test(shmem_ctx_t ctx);
 #ifdef __cplusplus
 extern "C" {
 #endif
-#include <heddle/xnames.h>
+#include <heddle/generated/inline_shmemx_names.h>
 #ifdef __cplusplus
 }
 #endif

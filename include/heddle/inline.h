@@ -1,9 +1,9 @@
 /* The names of the hot path, inlined and exported from one source.
  *
- * This file is read twice. In a program it defines the functions of heddle/names.h for inlining only (gnu_inline):
- * where the compiler does not inline one, or its address is taken, the exported symbol is used, so that pshmem_ twins,
- * function pointers and dlsym see one function. In src/entry/inline_exports.c the keyword is empty, and the same lines
- * become those exported symbols. Without optimization (but for ThreadSanitizer, which sees what is inlined alone), or
+ * This file is read twice. In a program it defines the functions of heddle/generated/inline_names.h for inlining only
+ * (gnu_inline): where the compiler does not inline one, or its address is taken, the exported symbol is used, so that
+ * pshmem_ twins, function pointers and dlsym see one function. In src/entry/generated/inline_exports.c the keyword is
+ * empty, and the same lines become those exported symbols. Without optimization (but for ThreadSanitizer, which sees what is inlined alone), or
  * with -DHEDDLE_NO_INLINE (for profilers that replace shmem_ functions), programs call them. */
 #ifndef HEDDLE_INLINE_H
 #define HEDDLE_INLINE_H
@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#include <heddle/names.h>
+#include <heddle/generated/inline_names.h>
 
 #ifdef __cplusplus
 }

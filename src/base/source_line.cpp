@@ -134,8 +134,9 @@ void ask(const char* file, uintptr_t address, char* text, size_t bytes) {
 
 // Functions of these are inlined into programs: whoever called them is meant.
 bool is_own_header(const char* path) {
-    for (const char* name : {"/heddle/hot_path.h", "/heddle/request_path.h", "/heddle/inline.h", "/heddle/names.h",
-                             "/heddle/xnames.h", "/shmem.h", "/shmemx.h"}) {
+    for (const char* name :
+         {"/heddle/hot_path.h", "/heddle/request_path.h", "/heddle/inline.h", "/heddle/generated/inline_names.h",
+          "/heddle/generated/inline_shmemx_names.h", "/shmem.h", "/shmemx.h"}) {
         const size_t length = strlen(path), tail = strlen(name);
         if (length >= tail && strcmp(path + length - tail, name) == 0)
             return true;

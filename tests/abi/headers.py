@@ -27,7 +27,7 @@ from pathlib import Path
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-pedantic-errors", "-Wshadow", "-Wconversion", "-Wundef", "-Werror"]
 STANDARDS = ["c99", "c11", "c17", "c++11", "c++17", "c++20"]
 # They say themselves what includes them.
-NOT_ALONE = {"heddle/names.h", "heddle/xnames.h", "collective/node/kernels_body.h"}
+NOT_ALONE = {"heddle/generated/inline_names.h", "heddle/generated/inline_shmemx_names.h", "collective/node/kernels_body.h"}
 
 
 def compile_header(compiler: str, header: Path, options: list[str]) -> str:
