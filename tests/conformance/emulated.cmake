@@ -16,18 +16,6 @@ set_target_properties(conformance_emulated PROPERTIES OUTPUT_NAME heddle SOVERSI
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/emulated)
 
 conformance_program(conformance_monitored monitored.cpp)
-foreach(monitor umwait mwaitx)
-    set(machine HEDDLE_MONITOR=${monitor} LD_PRELOAD=$<TARGET_FILE:conformance_emulated>)
-    foreach(program barriers waits locks signals)
-        conformance_test(${program}.${monitor} conformance_${program}_inline 2 ${machine})
-        set_tests_properties(conformance.${program}.${monitor}.2 PROPERTIES SKIP_RETURN_CODE 77)
-    endforeach()
-    foreach(policy thread:monitor auto manual)
-        string(REPLACE : _ name ${policy})
-        conformance_test(monitored.${monitor}.${name} conformance_monitored 2 ${machine} HEDDLE_PROGRESS=${policy})
-        set_tests_properties(conformance.monitored.${monitor}.${name}.2 PROPERTIES SKIP_RETURN_CODE 77)
-    endforeach()
-endforeach()
 
 # What heddle-info says of such a machine.
 add_executable(conformance_emulated_info ${CMAKE_SOURCE_DIR}/tools/heddle_info.cpp
