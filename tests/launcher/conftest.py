@@ -11,6 +11,7 @@ import time
 import pytest
 
 PYTHON = sys.executable
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 PROMPT_S = 120.0  # far less than the programs would take by themselves, and more than a busy machine needs
 
 
@@ -121,6 +122,15 @@ def script(tmp_path):
 @pytest.fixture
 def python(script):
     return lambda name, text: script(name, f"#!{PYTHON} -S\n{text}")
+
+
+@pytest.fixture
+def program(python, tmp_path):
+    """Copies one of programs/, with what they share, into the folder of the test."""
+    def copy(name):
+        (tmp_path / "pe.py").write_text((PROGRAMS / "pe.py").read_text())
+        return python(f"{name}.py", (PROGRAMS / f"{name}.py").read_text())
+    return copy
 
 
 @pytest.fixture
