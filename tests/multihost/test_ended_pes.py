@@ -13,8 +13,8 @@ from conftest import BUILD, LIMIT_S, Result, alive
 WAYS = {"signal": (137, "PE 2 .*was killed by signal 9"), "exit": (3, "PE 2 .*exited with status 3"),
         "crash": (139, r"heddle \[pe 2\] signal 11 \(Segmentation fault\): address 0x8, of a null pointer; at ends\+0x"),
         "fatal": (1, r"heddle \[pe 2\] shmem_long_p: pe 3 is out of range.* \(called at ends\+0x")}
-# What the one that has left says of one that waits for it, and the other way round; it may be another node's letter that
-# tells, or the pulse.
+# What the one that has left says of one that waits for it, and the other way round; it may be another node's control
+# message that tells, or the heartbeat.
 EARLY = (r"heddle \[pe \d\] (shmem_finalize: PE \d is in shmem_barrier_all and waits for this PE, which is in shmem_finalize"
          r"|shmem_finalize: PEs of other nodes are in another collective"
          r"|shmem_barrier_all: PEs of another node leave"

@@ -21,7 +21,7 @@ struct alignas(64) Line {
     uint64_t word;
 };
 
-// One mailbox per PE, in static data and in the heap.
+// One buffer per PE, in static data and in the heap.
 struct Mail {
     uint64_t data[kWords];
     Line flag, taken, relay;

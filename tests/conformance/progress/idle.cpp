@@ -148,7 +148,7 @@ void collectives() {
 
 int main() {
     start("idle");
-    const bool is_one_node = shmem_team_n_pes(SHMEM_TEAM_SHARED) == n_pes;  // a network has pulses
+    const bool is_one_node = shmem_team_n_pes(SHMEM_TEAM_SHARED) == n_pes;  // a network has heartbeats
     if (is_one_node && !progress_is("thread:spin")) {
         nobody_wakes_up("the start");
         collectives();

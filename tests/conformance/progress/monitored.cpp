@@ -1,5 +1,5 @@
 // Non-blocking reductions with pauses of random length between posting and waiting, in which one PE or another is late:
-// what the background thread, threads that wait, and the PE's bell have to hand to each other while they watch lines.
+// what the background thread, threads that wait, and the PE's wake-up have to hand to each other while they watch lines.
 #include "check.h"
 
 #include <shmemx.h>

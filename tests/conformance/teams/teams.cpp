@@ -268,7 +268,7 @@ void destroy_some(std::vector<shmem_team_t>& teams, size_t left) {
 void too_many() {
     subject = "more teams than there is room for";
     CHECK(n_pes > 2);
-    const size_t found = 512 * static_cast<size_t>(n_pes);  // pairs that use as many seats as 1024 teams of all
+    const size_t found = 512 * static_cast<size_t>(n_pes);  // pairs that use as many member slots as 1024 teams of all
     for (int round = 0; round < 2; ++round) {
         std::vector<shmem_team_t> teams = use_up(n_pes), pairs = use_up(2);
         CHECK_EQ(teams.size(), 1024);
