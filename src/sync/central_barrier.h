@@ -1,5 +1,5 @@
-// CentralBarrier: n parties of any process come together, again and again. The last to arrive lets all go; each party
-// runs once per barrier. Zeroed memory is a barrier that nobody has come to yet.
+// Central barrier: n parties of any process wait for each other, again and again. The last party to arrive releases
+// all; each party runs once per barrier. Zeroed memory is a barrier at which nobody has arrived.
 #pragma once
 
 #include "sync/event_count.h"
@@ -10,15 +10,15 @@
 namespace heddle::sync {
 
 struct CentralBarrier {
-    alignas(128) std::atomic<uint32_t> arrived;  // 128: no prefetcher joins this line with the event count's
-    alignas(128) EventCount released;            // reaches `count` when all have come for the count-th time
+    alignas(128) std::atomic<uint32_t> arrived;  // 128: no prefetcher joins this line with that of `released`
+    alignas(128) EventCount released;            // reaches `count` when all parties have arrived for the count-th time
 
-    // Comes as one of n, for the count-th time (1, 2, ...); then wait for `released` to reach count. What a party wrote
-    // before is seen by all who have passed the event count.
+    // Arrives as one of n parties for the count-th time (1, 2, ...). The caller then waits for `released` to reach
+    // count. What a party wrote before it arrived is seen by every party that has waited.
     void arrive(uint32_t n, uint32_t count) {
-        // acq_rel: the last to arrive sees what all others wrote before, and passes it on through the event count.
+        // acq_rel: the last party sees what all others wrote before, and passes it on through `released`.
         if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == n) {
-            arrived.store(0, std::memory_order_relaxed);  // nobody arrives again before the event count opens
+            arrived.store(0, std::memory_order_relaxed);  // nobody arrives again before `released` advances
             released.advance_to(count);
         }
     }

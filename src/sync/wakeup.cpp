@@ -12,7 +12,7 @@ namespace {
 void ring_watchers(const EventCount& event_count) {
     const EventCountName name = wakeups.name_of(event_count);
     const int slots = wakeups.slots_of_a_bit();
-    // Relaxed: see Watch.
+    // Relaxed: Watch::Watch sets its bit before its seq_cst increment of `sleepers`, which the caller has seen.
     for (uint64_t bits = event_count.watchers.load(std::memory_order_relaxed); bits != 0; bits &= bits - 1) {
         const int first = std::countr_zero(bits) * slots, end = std::min(first + slots, wakeups.count);
         for (int slot = first; slot < end; ++slot)
