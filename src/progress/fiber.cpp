@@ -22,8 +22,9 @@
 #endif
 #endif
 
-// Saves what a callee has to keep (with the modes of floating-point arithmetic, so that a result does not depend on who
-// resumes) on the stack, leaves the stack pointer in *from, and goes on where `to` was left so.
+// Saves the callee-saved registers and the modes of floating-point arithmetic on the stack, stores the stack pointer in
+// *from, and restores the registers and modes that an earlier call saved at `to`. With the modes saved, a result does
+// not depend on the thread that resumes.
 extern "C" void heddle_switch_stack(void** from, void* to) __attribute__((visibility("hidden")));
 
 #if defined(__x86_64__)
@@ -109,20 +110,20 @@ namespace {
 
 constinit thread_local Fiber* running __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// Apart, so that the address of `running` is found anew wherever the fiber goes on.
+// A function of its own, so that the compiler computes the address of `running` again after each switch of stacks.
 __attribute__((noinline)) void set_running(Fiber* fiber) {
     asm volatile("" ::: "memory");
     running = fiber;
 }
 
-// What heddle_switch_stack takes off a stack, in words: the modes, and where it goes on.
+// The words that heddle_switch_stack pops: where the modes are, where the entry address is, and how many.
 #if defined(__x86_64__)
-constexpr size_t kModes = 0, kEntry = 7, kWords = 9;  // behind the entry, the address that it would return to
+constexpr size_t kModes = 0, kEntry = 7, kWords = 9;  // the word behind the entry: its return address
 #else
 constexpr size_t kEntry = 11, kModes = 20, kWords = 22;
 #endif
 
-// Of a stack that has never run: it begins at `entry`.
+// The stack pointer of a stack that has never run: the first switch to it enters `entry`.
 void* first_stack_pointer(char* end, void (*entry)()) {
     auto* const words = reinterpret_cast<uint64_t*>(end) - kWords;
     memset(words, 0, kWords * sizeof *words);

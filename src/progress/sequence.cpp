@@ -16,9 +16,9 @@ void Sequence::begin(Operation* operation) {
     operation->modes = arithmetic_modes();
     engine_.count_posted();
     tsan::release(this);
-    last_->behind.store(operation, std::memory_order_release);  // pairs with carry_on
+    last_->behind.store(operation, std::memory_order_release);  // pairs with Sequence::carry_on
     last_ = operation;
-    posted_.fetch_add(1, std::memory_order_seq_cst);  // see drive
+    posted_.fetch_add(1, std::memory_order_seq_cst);  // see Sequence::drive
     engine_.drive();
 }
 
@@ -33,8 +33,9 @@ bool Sequence::drive() {
         posted = posted_.load(std::memory_order_seq_cst);
         if (is_empty())
             return moved;
-        // seq_cst, with the store below and the loads behind it, here and in Engine::drive: a thread that is turned
-        // away here has posted, or heard the wake-up, before this one looks at them again.
+        // seq_cst, with the store below and the loads behind it, here and in Engine::drive. A thread that is turned
+        // away here has posted, or seen the wake-up advance, before the driving thread checks posted_ and the wake-up
+        // again.
         if (driven_.exchange(true, std::memory_order_seq_cst))
             return moved;
         tsan::acquire(this);
@@ -48,7 +49,7 @@ bool Sequence::drive() {
 bool Sequence::carry_on() {
     bool moved = false;
     for (;;) {
-        Operation* const next = over_->behind.load(std::memory_order_acquire);  // pairs with begin
+        Operation* const next = over_->behind.load(std::memory_order_acquire);  // pairs with Sequence::begin
         if (!next)
             return moved;
         if (fiber_.is_over()) {
@@ -65,7 +66,7 @@ bool Sequence::carry_on() {
             continue;
         pool_.give(over_);
         over_ = next;
-        done_.fetch_add(1, std::memory_order_release);  // pairs with is_empty
+        done_.fetch_add(1, std::memory_order_release);  // pairs with Sequence::is_empty
         engine_.count_done();
     }
 }

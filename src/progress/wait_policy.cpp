@@ -12,12 +12,13 @@ HEDDLE_PE_LOCAL WaitPolicy* wait_policy = nullptr;
 namespace {
 
 constexpr uint64_t kLongestNapNs = 2000000;  // 500 wake-ups a second: about 0.2 % of a core
-constexpr uint64_t kShortestNapNs = 5000;    // below the cost of a wake-up across cores (12 us) naps are pointless
+// a wake-up across cores costs about 12 us (measured): shorter naps gain nothing
+constexpr uint64_t kShortestNapNs = 5000;
 
 WaitPolicy before_init;
 
-// Lives as long as its thread; a thread that ends is no longer counted. In a child of any kind of fork, whose thread is
-// not the one that was counted, it does nothing: the counts are the node's.
+// Counts a thread while it lives. In the child of a fork the destructor does nothing: the counts, which are the node's,
+// hold the parent's thread.
 struct CountedThread {
     WaitPolicy* policy = nullptr;
     pid_t process = 0;
@@ -33,7 +34,7 @@ struct CountedThread {
 
 thread_local CountedThread counted_thread;
 
-thread_local int waits = 0;  // of this thread, one within the other
+thread_local int waits = 0;  // nested waits of this thread
 
 }  // namespace
 
@@ -79,7 +80,7 @@ WaitSteps::~WaitSteps() {
     waits -= function_ != nullptr;
 }
 
-// Relaxed: who looks at the count looks again soon.
+// Relaxed: a thread that reads a count that is a moment old reads it again soon.
 void WaitSteps::count_as_poller(bool polls) {
     is_poller_ = polls;
     if (policy_.pollers.fetch_add(polls ? 1 : UINT32_MAX, std::memory_order_relaxed) == 1 && !polls &&
@@ -122,7 +123,7 @@ void WaitSteps::advance() {
 void WaitSteps::fall_asleep() {
     phase_ = Phase::kSleep;
     if (policy_.wakeup)
-        // before the next look at what is waited for
+        // Read before the next check of the condition.
         seen_wakeup_ = policy_.wakeup->value.load(std::memory_order_acquire);
     if (is_poller_)
         count_as_poller(false);
@@ -160,7 +161,7 @@ void WaitSteps::nap() {
     seen_wakeup_ = wakeup;
 }
 
-// Where nobody else polls a network, nothing rings for what it brings: then the sleep is a nap.
+// With a network that only this wait polls, nothing advances the wake-up when data arrives: then the sleep is a nap.
 void WaitSteps::rest_at_wakeup(uint32_t heard) {
     const uint64_t now = os::now_ns();
     const bool naps = policy_.has_network && policy_.alone.load(std::memory_order_relaxed);
