@@ -40,8 +40,8 @@ struct Teams {
     Team* free = nullptr;
     std::atomic<ActiveSet*> active_sets[ActiveSet::kBuckets] = {};
     int pe = 0;
-    const int* nodes = nullptr;  // of each PE; null: there is one
-    Members on_node;             // all PEs of this PE's
+    const int* nodes = nullptr;  // of each PE; null: the job has one node
+    Members on_node;             // all PEs of this PE's node
     int peer_tables = 0;
 };
 
@@ -69,7 +69,7 @@ uint64_t id_of(const Members& members) {
                mix(static_cast<uint64_t>(members.stride), static_cast<uint64_t>(members.size)));
 }
 
-// The members as start and stride where they have one, otherwise as the list, which must live on.
+// The members as start and stride if they are evenly spaced, otherwise as the list, which must stay valid.
 Members members_of(const int* pes, int count) {
     if (count == 0)
         return {};
@@ -98,7 +98,7 @@ void drop_span(Team* team) {
     team->span = nullptr;
 }
 
-// Fills the span of a team with members on several nodes; they are numbered in the order in which they come.
+// Fills the span of a team with members on several nodes. Nodes are numbered in the order of their first members.
 void make_span(Team* team, uint64_t id) {
     const Members& members = team->members;
     const auto size = static_cast<size_t>(members.size);
@@ -132,7 +132,7 @@ void make_span(Team* team, uint64_t id) {
     team->state.members = members_of(span->locals, n_locals);
 }
 
-// The team segment of a member that is alone on its node, as new; false when there is no memory.
+// Makes the segment of a member that is alone on its node, as new; false when there is no memory.
 bool make_own_segment(Team* team) {
     if (!team->own_segment)
         team->own_segment = static_cast<OwnSegment*>(std::aligned_alloc(alignof(OwnSegment), sizeof(OwnSegment)));
@@ -141,8 +141,7 @@ bool make_own_segment(Team* team) {
     return team->own_segment;
 }
 
-// Gives the team its members and its place in the team segment. `place` keeps its counts where the team segment keeps
-// its own.
+// Gives the team its members and its segment. `state` keeps its counts if the segment keeps its own.
 void settle(Team* team, shmem_team_t handle, const Members& members, int segment, uint64_t id) {
     team->alive = true;
     team->handle = handle;
@@ -194,7 +193,7 @@ bool grow() {
     return true;
 }
 
-// True when the handle is that of a team in the pool, alive or not.
+// True when the handle points to a team in the pool, alive or not.
 bool is_in_pool(shmem_team_t handle) {
     TeamsLock lock;
     for (Chunk* chunk = teams->chunks; chunk; chunk = chunk->next) {
@@ -210,12 +209,13 @@ bool is_in_pool(shmem_team_t handle) {
 
 void start_teams(int pe, int n_pes, const int* nodes) {
     if (!teams)
-        __atomic_store_n(&teams, new Teams, __ATOMIC_RELEASE);  // pairs with the fork of another thread
+        // pairs with team::close_peer_tables, after a fork by another thread
+        __atomic_store_n(&teams, new Teams, __ATOMIC_RELEASE);
     teams->pe = pe;
     teams->nodes = nodes;
     const Members all = {0, 1, n_pes};
     if (teams->on_node.size == 0) {
-        auto* pes = new int[static_cast<size_t>(n_pes)];  // lives as long as the process
+        auto* pes = new int[static_cast<size_t>(n_pes)];  // stays valid as long as the process
         int count = 0;
         for (int i = 0; i < n_pes; ++i)
             if (!nodes || nodes[i] == nodes[pe])
@@ -254,7 +254,7 @@ void stop_teams() {
 }
 
 void close_peer_tables() {
-    if (!teams)  // another thread forks while init runs
+    if (!teams)  // another thread forks while init runs; pairs with team::start_teams
         return;
     for_each_created([](Team* team) { close_table(team); });
 }
@@ -274,7 +274,7 @@ Team* find_active_set(const char* function, int start, int log_stride, int size)
     const Members members = {start, 1 << log_stride, size};
     std::atomic<ActiveSet*>& bucket = teams->active_sets[id_of(members) % ActiveSet::kBuckets];
     const auto find_known = [&]() -> Team* {
-        // Acquire: pairs with the release below; the list only grows.
+        // Acquire: pairs with team::find_active_set, which adds to the list below; the list only grows.
         for (ActiveSet* set = bucket.load(std::memory_order_acquire); set; set = set->next) {
             const Members& known = set->team.members;
             if (known.start == start && set->log_stride == log_stride && known.size == size)
@@ -294,7 +294,7 @@ Team* find_active_set(const char* function, int start, int log_stride, int size)
     set->log_stride = log_stride;
     settle(&set->team, SHMEM_TEAM_INVALID, members, segment, mix(id_of(members), 1));
     set->next = bucket.load(std::memory_order_relaxed);
-    bucket.store(set, std::memory_order_release);  // pairs with find_known
+    bucket.store(set, std::memory_order_release);  // pairs with team::find_active_set
     return &set->team;
 }
 
@@ -357,8 +357,8 @@ const heddle_peer* peers_of(Team* team, bool open) {
     if (team->peers)
         return team->peers;
     if (!team->own_peers) {
-        // Each full table takes 128 GiB of the 128 TiB of address space; the later ones, and all where the address
-        // space is limited (ulimit -v), answer for fewer numbers.
+        // Each full table takes 128 GiB of the 128 TiB of address space. The tables beyond kFullTables, and all where
+        // the address space is limited (ulimit -v), have entries for fewer numbers.
         constexpr int kFullTables = 64;
         rlimit limit;
         const bool full =
@@ -369,7 +369,7 @@ const heddle_peer* peers_of(Team* team, bool open) {
             return nullptr;
         ++teams->peer_tables;
     }
-    // Where no entry is written, the table takes no memory.
+    // A table without entries takes no memory.
     for (int rank = 0; open && rank < team->members.size; ++rank)
         if (const heddle_peer& peer = memory::symmetric->peers[team->members.pe(rank)]; peer.heap)
             team->own_peers[rank] = peer;

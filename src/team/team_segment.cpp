@@ -32,12 +32,12 @@ size_t segment_bytes(int member_slots) {
                        static_cast<size_t>(member_slots) * (sizeof(MemberSlot) + 2 * kBounceBytes));
 }
 
-// The class of team segments for so many members, two or more: classes[0] is of two member slots.
+// The class of segments for `size` members, two or more: classes[0] has two member slots.
 int class_for(int size) {
     return std::bit_width(static_cast<unsigned>(size) - 1) - 1;
 }
 
-// Lays the area out from `shared` on, which may be null, and returns how many bytes that takes.
+// Lays the area out from `shared` on, which may be null, and returns the number of bytes.
 size_t lay_out(TeamSegments* to, char* shared, int n_slots) {
     size_t bytes = 0;
     const auto take = [&](size_t more) {
@@ -76,7 +76,7 @@ const SegmentClass& class_of(int index) {
     return *found;
 }
 
-// Waits in a checked run, where it looks meanwhile whether that can end.
+// Waits in a checked run, where the wait looks for deadlocks.
 template <class Ready>
 void watch(const Call& call, const sync::EventCount& event_count, Ready ready) {
     DeadlockDetector circle(call);
@@ -88,12 +88,12 @@ void watch(const Call& call, const sync::EventCount& event_count, Ready ready) {
     });
 }
 
-// In a checked run; a non-blocking collective holds up nobody who would have to be named.
+// True in a checked run. A non-blocking collective is not watched: its PE is elsewhere and holds up no other.
 bool is_watched() {
     return base::settings.check && !progress::Fiber::current();
 }
 
-// Waits for an event count that every step of its kind opens.
+// Waits for an event count that every step of its kind advances.
 void wait_at(const Call& call, const MemberState& state, sync::EventCount& event_count, uint32_t step) {
     if (event_count.reached(step))
         return;
@@ -104,7 +104,7 @@ void wait_at(const Call& call, const MemberState& state, sync::EventCount& event
         progress::wait_for_event_count(call.function, event_count, step);
 }
 
-// True when all others come while this member looks at their inline slots for about a microsecond.
+// True when all other members arrive while this one looks at their inline slots for about a microsecond.
 bool all_come_soon(const MemberState& state, uint32_t step) {
     int looks = 100;
     for (int i = 1; i < state.size(); ++i) {
@@ -120,7 +120,7 @@ bool all_come_soon(const MemberState& state, uint32_t step) {
 }
 
 void barrier_flat(const Call& call, MemberState& state, uint32_t step) {
-    // Looking before waking lets this member's store travel while it fetches the others' lines.
+    // Looking before waking lets this member's store travel while it fetches the other members' lines.
     sync::EventCount& mine = state.segment.member_slots[state.rank].inline_slots[step % kDepth].event_count;
     mine.set(step);
     const bool all_here = all_come_soon(state, step);
@@ -178,8 +178,8 @@ uint32_t begin_publish(const Call& call, MemberState& state, uint32_t more) {
 }
 
 void await(const Call& call, MemberState& state, int from_rank, uint32_t step) {
-    // An inline slot may have been left at any older step, but is not opened to another before all have finished this
-    // one.
+    // An inline slot may hold any older step, but advances to a later one only when all members have finished this
+    // step.
     sync::EventCount& event_count = state.segment.member_slots[from_rank].inline_slots[step % kDepth].event_count;
     if (event_count.holds(step))
         return;
@@ -240,7 +240,7 @@ void claim_segment(int index, const Members& members) {
     // Relaxed: read by DeadlockDetector alone, long after.
     head->start.store(members.start, std::memory_order_relaxed);
     head->stride.store(members.stride, std::memory_order_relaxed);
-    // Circles are looked for where all members share the team segment.
+    // Cycles are looked for only where all members share the segment.
     head->size.store(members.list || team_segments.spans_nodes ? 0 : members.size, std::memory_order_relaxed);
 }
 
@@ -252,7 +252,7 @@ int take_segment(const Members& members, int size) {
         std::atomic<uint64_t>& used = of.used[begin / kBits];
         uint64_t bits = used.load(std::memory_order_relaxed);
         for (int bit; (bit = std::countr_one(bits)) < std::min(kBits, of.number - begin);) {
-            // Acquire: pairs with the release in leave_segment, after which nobody touches the team segment.
+            // Acquire: pairs with team::leave_segment, after which no former member touches the segment.
             if (!used.compare_exchange_weak(bits, bits | uint64_t{1} << bit, std::memory_order_acquire,
                                             std::memory_order_relaxed))
                 continue;
@@ -282,7 +282,7 @@ void leave_segment(int index, int members) {
     const SegmentClass& of = class_of(index);
     const int number = index - of.first;
     of.used[number / kBits].fetch_and(~(uint64_t{1} << (number % kBits)),
-                                      std::memory_order_release);  // pairs with take_segment
+                                      std::memory_order_release);  // pairs with team::take_segment
 }
 
 int active_set_segment(const char* function, const Members& members, int log_stride, int size) {
@@ -293,10 +293,10 @@ int active_set_segment(const char* function, const Members& members, int log_str
     for (int i = 0; i < team_segments.n_active_sets; ++i) {
         ActiveSetEntry& entry = team_segments.active_sets[i];
         uint64_t found = 0;
-        // Relaxed: the key says only who takes the team segment; what is in it comes with the team segment.
+        // Relaxed: the key only decides which member takes the segment; the entry's `segment` publishes the contents.
         if (entry.key.compare_exchange_strong(found, key, std::memory_order_relaxed)) {
             const int segment = take_segment(members, size);
-            // pairs with the load below
+            // Pairs with team::active_set_segment: the load in another member.
             entry.segment.store(segment + 1 == 0 ? -1 : segment + 1, std::memory_order_release);
             return segment;
         }
@@ -304,7 +304,8 @@ int active_set_segment(const char* function, const Members& members, int log_str
             continue;
         int segment = 0;
         progress::wait_for_store(function, &entry.segment, [&] {
-            return (segment = entry.segment.load(std::memory_order_acquire)) != 0;  // pairs with the store above
+            // pairs with team::active_set_segment
+            return (segment = entry.segment.load(std::memory_order_acquire)) != 0;
         });
         return segment > 0 ? segment - 1 : kNoSegment;
     }
