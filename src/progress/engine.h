@@ -7,9 +7,9 @@
 // Sequences (progress/sequence.h), on fibers: non-blocking collectives.
 //     drive       resumes the sequences that can continue
 //
-// Progress is made by threads that wait in the library while they are awake, by programs that poll, and by one
-// background thread, according to the policy (Progress). The background thread starts with the first work that is left
-// to it, and sleeps while there is none. While there is work, it rests at the PE's wake-up (sync/wakeup.h): spinning,
+// Progress is made by threads that wait awake in the library, by programs that poll, and by one background thread, as
+// the policy says (Progress). The background thread starts with the first work that is left to it, and sleeps while
+// there is none. While there is work, it rests at the PE's wake-up (sync/wakeup.h): spinning,
 // watching the line, or asleep.
 //
 // No lock. A task's claim word holds its generation, its slices and the next slice to claim. A claim is one

@@ -3,8 +3,8 @@
 //     look, pause, look ...   ->   watch the line (os/monitor_wait.h)   ->   yield the core   ->   sleep
 //
 // Spinning and watching last spin_ns, yielding yield_ns after that; then the wait sleeps. A wait for an event count
-// sleeps on its futex. A wait for a peer's plain store, which wakes nobody, sleeps in naps of at most 1/16 of the time
-// waited and at most 2 ms. Each wait begins with the first phase, so a busy exchange never sleeps and an idle one
+// sleeps on its futex. A wait for a peer's plain store, which wakes nobody, sleeps in naps: 1/16 of the time waited,
+// at most 2 ms. Each wait begins with the first phase, so a busy exchange never sleeps and an idle one
 // always does.
 //
 // With more threads than cores on the node, or in this PE, the first two phases are left out: a spinning thread keeps

@@ -2,8 +2,8 @@
 // The predefined teams live as long as the library. All others are pooled objects, so that the handle of a destroyed
 // team can still be recognized.
 //
-// Threads: create and destroy hold one lock. Other functions read what does not change while the team is alive, except
-// `state`, which belongs to the one thread that is in a collective of the team.
+// Threads: create and destroy hold one lock. `state` belongs to the thread that is in a collective of the team. Nothing
+// else changes while the team is alive.
 #pragma once
 
 #include "fabric/endpoint/stream_set.h"

@@ -6,9 +6,9 @@
 //
 // A member that is alone on its node has a segment in private memory (kOwnSegment).
 //
-// All members go through one sequence of steps, numbered 1, 2, ... A step is either
-//   a barrier       no member passes before all have arrived; what each wrote before is seen by all afterwards; or
-//   a publish step  some members publish their inline slot, and a member awaits only the slots that it needs.
+// All members go through one sequence of numbered steps. A step is one of two kinds:
+//     barrier       no member passes before all have arrived; what each wrote before is seen by all afterwards
+//     publish step  some members publish their inline slot, and a member awaits only the slots that it needs.
 // An inline slot carries up to kInlineBytes of data, which begin in the cache line that its reader waits on. Bounce
 // buffers carry more.
 //
