@@ -13,7 +13,7 @@ namespace {
 
 using enum Algorithm;
 
-// The algorithm for parts of at most `bytes` among at most `members`; the first row that holds is taken.
+// One choice: `algorithm` for parts of at most `bytes` among at most `members`. The first row that holds is taken.
 struct Row {
     int members;
     size_t bytes;
@@ -24,8 +24,8 @@ constexpr int kAll = INT_MAX;
 constexpr size_t kInlineSize = team::kInlineBytes, kBounceSize = team::kBounceBytes;
 constexpr int kMaxRows = 4;
 
-// For members that have a core each, and for members that share cores (where a barrier costs context switches, and
-// copying twice is cheaper than barrier twice). Measured on a 2-core Zen 5 machine with 2 and 8 PEs.
+// Rows for members with a core each, and for members that share cores: there a barrier costs context switches, and
+// copying twice is cheaper than a second barrier. Measured on a 2-core Zen 5 machine with 2 and 8 PEs.
 struct Choice {
     Row alone[kMaxRows];
     Row oversubscribed[kMaxRows];
@@ -48,7 +48,7 @@ constexpr Choice kTable[] = {
 };
 static_assert(sizeof kTable / sizeof kTable[0] == static_cast<size_t>(Operation::kScan) + 1);
 
-// What a setting forces; the order of its words is that of the enumerators here.
+// The algorithm that a setting forces. The order of the setting's words is that of the lists here.
 bool forced(Operation operation, Algorithm* algorithm) {
     const auto pick = [&](int choice, std::initializer_list<Algorithm> words) {
         if (choice == 0)

@@ -1,8 +1,8 @@
-// A step of a team that spans nodes: how its members talk between nodes (by control messages,
-// fabric/endpoint/control_inbox.h), and what they need to know of who is where. Members go by their numbers in the
-// team.
+// InternodeStep: one step of a team that spans nodes. Its members exchange control messages between nodes
+// (fabric/endpoint/control_inbox.h), and put data. Members go by their ranks in the team.
 //
-// Threads: the one of each member that carries out the collective. Nothing here meets on the node, but node_barrier.
+// Threads: the one of each member that carries out the collective. Only node_barrier synchronizes the members of a
+// node.
 #pragma once
 
 #include "collective/collective_call.h"
@@ -75,12 +75,12 @@ inline void node_barrier(CollectiveCall& coll) {
     team::barrier(coll.call, coll.state);
 }
 
-// The same object on another member of this node.
+// A symmetric object on another member of this node.
 inline char* on(const CollectiveCall& coll, int rank, const void* address) {
     return const_cast<char*>(memory::address_on(address, coll.pe(rank)));
 }
 
-// Calls visit(node) for the others, the next first, so that not all talk to the same one at once.
+// Calls visit(node) for the other nodes, the next first, so that not all send to the same node at once.
 template <class Visit>
 void for_other_nodes(const team::Span& span, Visit visit) {
     for (int i = 1; i < span.n_nodes; ++i) visit((span.node + i) % span.n_nodes);
@@ -97,12 +97,12 @@ inline void append(std::vector<char>& to, const void* data, size_t bytes) {
     to.insert(to.end(), from, from + bytes);
 }
 
-// Leaders tell each other: the data of each node, by its number. Every leader sends about 3 log4(nodes) messages, with
-// what it has heard, and receives each node's data once.
+// The leaders exchange the data of their nodes; returns the data by node. Every leader sends about 3 log4(nodes)
+// messages, with all that it has received so far, and receives each node's data once.
 std::vector<std::vector<char>> exchange_between_leaders(const CollectiveCall& coll, const InternodeStep& step,
                                                         std::vector<char> mine);
 
-// Calls visit(rank, part) for all members in order, where the data of each node are their parts of so many bytes.
+// Calls visit(rank, part) for all members in order. told: by node, the parts of its members, part_bytes each.
 template <class Visit>
 void for_parts(const team::Span& span, const std::vector<std::vector<char>>& told, size_t part_bytes, Visit visit) {
     std::vector<const char*> next;
