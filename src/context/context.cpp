@@ -21,7 +21,7 @@ void retire(Context& context) {
     context.abi.peers = contexts->nobody;
     if (context.stream_sets.load(std::memory_order_relaxed)) {
         fabric::network->return_stream_sets(context.stream_sets);
-        // who goes on using the context breaks the rules anyway
+        // A thread that goes on using the context breaks the specification: relaxed suffices.
         stream_sets_epoch.fetch_add(1, std::memory_order_relaxed);
     }
     contexts->pool.give(&context);
@@ -30,7 +30,7 @@ void retire(Context& context) {
 }  // namespace
 
 fabric::Spread spread_of(const Context& context) {
-    enum class Order { kRail, kReorder };  // as HEDDLE_ORDER names them
+    enum class Order { kRail, kReorder };  // in the order of HEDDLE_ORDER's words
     if (!(context.options & SHMEMX_CTX_ORDERED))
         return fabric::Spread::kAnyOrder;
     return static_cast<Order>(base::settings.order) == Order::kReorder ? fabric::Spread::kInOrder
@@ -55,7 +55,8 @@ shmem_ctx_t create(long options, const Numbering& numbering, const heddle_peer* 
     context->options = options;
     context->numbering = numbering;
     context->abi.peers = peers;
-    // Release: pairs with destroy_all_of. Threads that use the context have been told of it by the program.
+    // Release: pairs with context::destroy_all_of and context::is_alive. Threads that use the context synchronize
+    // through the program with the one that creates it.
     context->alive.store(true, std::memory_order_release);
     return &context->abi;
 }
@@ -66,7 +67,7 @@ void destroy(shmem_ctx_t ctx) {
 
 void destroy_all_of(shmem_team_t team) {
     contexts->pool.for_each([team](Context& context) {
-        // Acquire: pairs with create.
+        // Acquire: pairs with context::create.
         if (context.alive.load(std::memory_order_acquire) && context.numbering.team == team)
             retire(context);
     });
@@ -76,7 +77,7 @@ bool is_alive(shmem_ctx_t ctx) {
     if (ctx == SHMEM_CTX_DEFAULT)
         return true;
     const Context* context = contexts->pool.find(ctx);
-    return context && context->alive.load(std::memory_order_acquire);  // pairs with create
+    return context && context->alive.load(std::memory_order_acquire);  // pairs with context::create
 }
 
 Context& context_of(shmem_ctx_t ctx) {
