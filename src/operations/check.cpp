@@ -19,7 +19,7 @@ using base::Lifecycle;
 
 namespace {
 
-// Ends the PE when the bytes, which lie in the heap, are not all of one allocation.
+// Ends the PE unless the bytes, which lie in the heap, belong to one allocation.
 void check_allocated(const char* function, const char* argument, const void* address, size_t bytes) {
     memory::Symmetric& memory = *memory::symmetric;
     const size_t offset = reinterpret_cast<uintptr_t>(address) - memory.heap.base;

@@ -10,7 +10,7 @@ namespace heddle::operations {
 namespace {
 
 bool is_settled(const context::Context& context) {
-    return context.outstanding.load(std::memory_order_acquire) == 0;  // pairs with the end of a transfer
+    return context.outstanding.load(std::memory_order_acquire) == 0;  // pairs with operations::finish
 }
 
 void settle_transfers(const char* function, const context::Context& context) {

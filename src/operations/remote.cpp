@@ -20,7 +20,7 @@ using fabric::Stream;
 using fabric::StreamSet;
 namespace record = fabric::record;
 
-// --- Stream sets: one for each thread and context; a context that one thread at a time uses has a single one.
+// --- Stream sets: one for each thread and context. A PRIVATE or SERIALIZED context has a single stream set.
 
 bool has_one_stream_set(const Context& context) {
     return (context.options & (SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED)) != 0;
@@ -29,7 +29,7 @@ bool has_one_stream_set(const Context& context) {
 StreamSet& find_stream_set(Context& context) {
     const bool one = has_one_stream_set(context);
     const void* const thread = (context.options & SHMEM_CTX_SERIALIZED) ? nullptr : fabric::this_thread();
-    StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire);  // pairs with make_stream_set
+    StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire);  // pairs with Network::make_stream_set
     while (stream_set && !one && stream_set->producer.thread.load(std::memory_order_relaxed) != thread)
         stream_set = stream_set->next;
     if (!stream_set)
@@ -75,15 +75,16 @@ bool keeps_order(const IssueParams& issue) {
     return (context::context_of(issue.ctx).options & SHMEMX_CTX_ORDERED) != 0;
 }
 
-// Where order is kept, what comes behind large data waits until all of it is there; so it goes through the ring, in
-// pieces, until its size makes up for a round trip. Over several rails it always does: each change of rails would wait.
+// Where order is kept, operations behind large data wait until all of it has arrived. So data goes through the ring
+// unless its size makes up for a round trip. With HEDDLE_ORDER=reorder it always does: each change of rails would wait.
 bool stays_in_stream(const IssueParams& issue, size_t bytes) {
     const StreamSet& stream_set = stream_set_for(issue);
     const bool changes = stream_set.n_rails > 1 && stream_set.spread == fabric::Spread::kInOrder;
     return keeps_order(issue) && (changes || bytes < fabric::kMaxPiece);
 }
 
-// Large data in pieces: calls post(stream, at, bytes) for each, with the stream of a rail that has little to do.
+// Splits large data: calls post(stream, at, bytes) for each piece, with the stream of the rail that is expected to be
+// done first.
 template <class Post>
 void in_pieces(const IssueParams& issue, int pe, size_t bytes, Post post) {
     Stream& stream = stream_for(issue, pe);
@@ -92,7 +93,7 @@ void in_pieces(const IssueParams& issue, int pe, size_t bytes, Post post) {
     const auto rails = static_cast<size_t>(stream_set_for(issue).n_rails);
     const size_t piece = std::clamp(record::padded(bytes / rails), fabric::kLargeBytes, fabric::kMaxPiece);
     for (size_t at = 0; at < bytes;) {
-        // No piece that is not large, but for the whole.
+        // Every piece is large, unless the whole is one piece.
         const size_t left = bytes - at, now = left < piece + fabric::kLargeBytes ? left : piece;
         Stream& fastest = stream.rails->fastest(issue.call.function);
         post(fastest, at, now);
@@ -107,13 +108,14 @@ Address address_of(const void* address) {
     return found;
 }
 
-// What has been posted to the stream so far joins the request.
+// Adds what has been posted to the stream so far to the request.
 inline void join_stream(const IssueParams& issue, Stream& stream) {
     if (issue.req)
         context::claim(issue.call, issue.req, stream);
 }
 
-// Whether what is long enough, or waited for, goes past the records; a context that keeps order stays with them.
+// True when large data, or a get that is waited for, goes by RDMA instead of records. Not in a context that keeps
+// order.
 bool goes_natively(const IssueParams& issue, Stream& stream) {
     return !keeps_order(issue) && stream.is_native(issue.call.function);
 }
@@ -136,7 +138,7 @@ void wait_until_local(const char* function, Stream& stream) {
 
 template <class Visit>
 bool all_streams(Context& context, Visit visit) {
-    // pairs with make_stream_set
+    // Acquire: pairs with Network::make_stream_set.
     for (StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire); stream_set;
          stream_set = stream_set->next)
         if (!stream_set->all(visit))
@@ -196,7 +198,8 @@ void remote_get(const IssueParams& issue, void* dest, const void* source, size_t
     auto* const to = static_cast<char*>(dest);
     const auto post = [&](Stream& stream, size_t at, size_t now) {
         const Address piece = {from.offset + at, from.region};
-        // Behind what is under way a short one takes no longer as a record, and sees it.
+        // A get of an idle stream goes by RDMA: behind outstanding operations a record takes no longer, and sees their
+        // data.
         const bool alone = issue.blocking && stream.is_complete(stream.position());
         if ((alone || now >= fabric::kLargeBytes) && goes_natively(issue, stream)) {
             stream.get_native(function, to + at, piece, now);
@@ -267,7 +270,7 @@ void remote_fence(const char* function, shmem_ctx_t ctx) {
     Context& context = context::context_of(ctx);
     const bool one = has_one_stream_set(context);
     const void* const thread = fabric::this_thread();
-    // pairs with make_stream_set
+    // Acquire: pairs with Network::make_stream_set.
     for (StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire); stream_set;
          stream_set = stream_set->next) {
         const bool mine = one || stream_set->producer.thread.load(std::memory_order_relaxed) == thread;
@@ -275,7 +278,7 @@ void remote_fence(const char* function, shmem_ctx_t ctx) {
             stream_set->order_all(function);
             continue;
         }
-        stream_set->all([&](Stream& stream) {  // another thread's stream does not order what this one's brings
+        stream_set->all([&](Stream& stream) {  // the target does not order another thread's stream before this one's
             if (!stream.is_quiet())
                 stream.flush();
             return true;

@@ -17,10 +17,10 @@ namespace heddle::operations {
 
 namespace {
 
-// Long enough to be worth a claim and a cache miss or two, short enough that who waits for the last one waits little.
+// The unit of work: worth a claim and a cache miss or two, and short enough that a wait for the last slice is short.
 constexpr size_t kSliceBytes = 128 * 1024;
 
-// A large transfer as the engine keeps it.
+// A large transfer, the payload of an engine's task.
 struct Transfer {
     char* to;
     const char* from;
@@ -42,16 +42,16 @@ void copy_slice(const void* payload, uint32_t slice) {
 void finish(const void* payload) {
     const auto& transfer = *static_cast<const Transfer*>(payload);
     transfer.signal.send();
-    transfer.context->outstanding.fetch_sub(1, std::memory_order_release);  // pairs with is_settled in order.cpp
+    transfer.context->outstanding.fetch_sub(1, std::memory_order_release);  // pairs with operations::is_settled
     transfer.request->complete(transfer.side);
 }
 
-// bytes is HEDDLE_LARGE_BYTES or more. False when the transfer is better, or can only be, carried out at once: no core
-// is free, its context keeps order, or too many are under way.
+// Makes the transfer a task of the engine. False when it must or should be carried out at once: no core is free, the
+// context keeps order, or too many tasks are open. bytes: HEDDLE_LARGE_BYTES or more.
 bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const char* from, size_t bytes,
                      shmemx_request_t* req, const SignalTo& signal) {
     progress::Engine& engine = *progress::engine;
-    progress::count_this_thread();  // it is one of those that need a core
+    progress::count_this_thread();  // this thread, too, needs a core
     if (!engine.has_free_core() || (context::context_of(ctx).options & SHMEMX_CTX_ORDERED))
         return false;
     context::Request* request = context::request_to_post(call, req);
@@ -61,7 +61,8 @@ bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const ch
     const size_t slice_bytes =
         std::max(kSliceBytes, (bytes / progress::Task::kMaxSlices / kSliceBytes + 1) * kSliceBytes);
     const auto slices = static_cast<uint32_t>((bytes + slice_bytes - 1) / slice_bytes);
-    context.outstanding.fetch_add(1, std::memory_order_relaxed);  // whoever waits for it has been told of it
+    // relaxed: a thread that waits for it synchronizes through the program
+    context.outstanding.fetch_add(1, std::memory_order_relaxed);
     const Transfer transfer = {to, from, bytes, slice_bytes, signal, request, request->post(), &context};
     if (engine.submit({request, &context}, slices, copy_slice, finish, transfer))
         return true;
@@ -70,7 +71,7 @@ bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const ch
     return false;
 }
 
-thread_local base::Call capturing_since;  // the shmemx_request_begin
+thread_local base::Call capturing_since;  // the call of shmemx_request_begin
 
 }  // namespace
 
@@ -80,7 +81,7 @@ void SignalTo::send() const {
     if (!address)
         return;
     tsan::release();
-    // Release: whoever sees the signal through wait, test or signal_fetch (acquire) sees the data.
+    // Release: pairs with operations::load, which then sees the data.
     if (op == SHMEM_SIGNAL_SET)
         __atomic_store_n(address, value, __ATOMIC_RELEASE);
     else
@@ -123,7 +124,7 @@ void join(const base::Call& call, shmemx_request_t* req) {
     if (*req == SHMEMX_REQUEST_NULL && !base::settings.check)
         *req = HEDDLE_REQUEST_COMPLETE;
     else
-        context::request_to_post(call, req);  // makes it, or checks it
+        context::request_to_post(call, req);  // makes the request, or checks it
 }
 
 void put_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
