@@ -7,9 +7,9 @@ namespace heddle::memory {
 
 namespace {
 
-constexpr size_t kChunk = 256;  // descriptors made at a time
+constexpr size_t kChunk = 256;  // descriptors allocated at a time
 
-// Bytes as whole units, or 0 when that overflows.
+// Bytes rounded up to whole units, or 0 when that overflows.
 size_t whole_units(size_t bytes) {
     return bytes > SIZE_MAX - Allocator::kUnit ? 0
                                                : (bytes + Allocator::kUnit - 1) / Allocator::kUnit * Allocator::kUnit;
@@ -35,7 +35,7 @@ Allocator::Place Allocator::place_of(size_t bytes) {
     return {top - kSecondBits + 1, static_cast<int>(units >> (top - kSecondBits)) & ((1 << kSecondBits) - 1)};
 }
 
-// Up to where the next list begins, so that any block of the list found is large enough.
+// Rounds up to where the next list begins, so that every block of the list found is large enough.
 size_t Allocator::round_for_search(size_t bytes) {
     const size_t units = bytes / kUnit;
     const int top = std::bit_width(units) - 1;
@@ -101,8 +101,8 @@ Allocator::Block* Allocator::find_free(size_t bytes) {
         const int level = std::countr_zero(above);
         return lists_[level][std::countr_zero(second_map_[level])];
     }
-    // The list that `bytes` itself belongs to may still hold a block that is large enough: the last resort, and the
-    // only search. Without it a heap could refuse a request of exactly its free size.
+    // A block of the list that `bytes` itself belongs to may be large enough: the last resort, and the only search.
+    // Without it a heap could refuse a request of exactly its free size.
     const auto [own_first, own_second] = place_of(bytes);
     for (Block* block = lists_[own_first][own_second]; block; block = block->next_free) {
         if (block->bytes >= bytes)
@@ -111,12 +111,12 @@ Allocator::Block* Allocator::find_free(size_t bytes) {
     return nullptr;
 }
 
-// A free block in which `bytes` fit at a multiple of alignment; what lies before is split off and stays free.
+// A free block in which `bytes` fit at a multiple of alignment; the part before that is split off and stays free.
 Allocator::Block* Allocator::find_aligned(size_t bytes, size_t alignment) {
     if (alignment <= kUnit)
         return find_free(bytes);
-    // A block that happens to lie right needs no room for alignment; otherwise any with that room will do, or the first
-    // in which an aligned place lies.
+    // First a block that is aligned by chance, then one with room for any alignment, then the first in which an aligned
+    // place lies.
     const auto lead_of = [alignment](const Block* block) {
         return (alignment - block->offset % alignment) % alignment;
     };
@@ -141,8 +141,7 @@ Allocator::Block* Allocator::find_aligned(size_t bytes, size_t alignment) {
     return block;
 }
 
-// Cuts block down to `bytes`; the rest becomes a free block after it (merged with what follows). block itself is
-// neither inserted nor removed.
+// Cuts block, which is in no list, down to `bytes`; the rest becomes a free block, merged with a free block after it.
 void Allocator::split_tail(Block* block, size_t bytes) {
     if (block->bytes == bytes)
         return;
@@ -160,7 +159,7 @@ void Allocator::split_tail(Block* block, size_t bytes) {
     insert_free(tail);
 }
 
-// Joins block with the one after it; neither may be in a list.
+// Merges block with the block after it; neither may be in a list.
 Allocator::Block* Allocator::merge_with_after(Block* block) {
     Block* after = block->after;
     block->bytes += after->bytes;

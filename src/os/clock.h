@@ -1,4 +1,4 @@
-// Time for waits and deadlines. Any thread.
+// Clock: time for waits and deadlines. Threads: any.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,8 @@ namespace {
 
 constexpr uint64_t kNsPerMs = 1000000;
 constexpr uint64_t kLongestNs = 1000ull * 1000 * kNsPerMs;
-// Ticks a millisecond. Time stamp counters run at 0.8 to 6 GHz, virtual counters at 1 MHz to 1 GHz; what lies beyond
-// was measured while a virtual machine moved.
+// Ticks a millisecond. Time stamp counters run at 0.8 to 6 GHz, virtual counters at 1 MHz to 1 GHz. A result outside
+// was measured while a virtual machine migrated.
 constexpr uint64_t kSlowest = 1000, kFastest = 10000000;
 static_assert(kLongestNs <= UINT64_MAX / kFastest, "the product in ticks_of_ns does not overflow");
 
@@ -21,7 +21,7 @@ struct Instant {
     uint64_t ticks, ns;
 };
 
-// Both clocks at one moment: the tightest of some readings, because an interrupt may come between the two.
+// Both clocks at one moment: the closest of several readings, because an interrupt may come between the two.
 Instant both_clocks() {
     Instant best = {};
     uint64_t least = UINT64_MAX;
