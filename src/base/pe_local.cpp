@@ -1,4 +1,4 @@
-// The definitions of what base/ keeps for each PE.
+// Definitions of the state that base/ keeps for each PE.
 
 #include "base/lifecycle.h"
 #include "base/log.h"

@@ -25,7 +25,7 @@ struct Found {
     const char* name;
 };
 
-// The new name wins when both are set.
+// The value in the environment. The new name wins when both are set.
 Found find(const char* name, const char* old_name, const char* fallback) {
     if (const char* text = getenv(name))
         return {text, name, name};
@@ -49,7 +49,7 @@ bool begins_with(const char* text, const char* with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-// The specification says "any value" for its own flags: of these, only words that clearly mean no switch one off.
+// The specification says "any value" for its own flags. For them, only words that clearly mean no switch a flag off.
 bool parse_flag(const char* text, const char* name, bool* value, const char** right) {
     *right = "yes or no (on or off, true or false, 1 or 0)";
     const bool is_no = is_one_of(text, {"no", "off", "false", "0", ""});
@@ -57,7 +57,7 @@ bool parse_flag(const char* text, const char* name, bool* value, const char** ri
     return is_no || !begins_with(name, "HEDDLE_") || is_one_of(text, {"yes", "on", "true", "1"});
 }
 
-// The place of text in `words` ("a|b|c"); the default is the list itself, and means its first word.
+// The index of text in `words` ("a|b|c"). The fallback is the list itself, and means its first word.
 bool parse(const char* text, const char* words, int* value, const char** right) {
     *right = words;
     const size_t length = text == words ? strcspn(text, "|") : strlen(text);
@@ -89,8 +89,8 @@ bool parse_number(const char* text, uint64_t* value, const char** right) {
     return errno == 0 && *end == '\0' && *value <= 1000000000;
 }
 
-// Names of ours that are no settings: between launcher and PE, of tools, of builds and tests; and those that modules of
-// a cluster set for whatever they load.
+// Names of Heddle that are no settings: between launcher and PE, of tools, builds and tests. Also names that a
+// cluster's environment modules set for loaded packages.
 constexpr const char* kOtherNames[] = {
     "HEDDLE_PE",        "HEDDLE_JOB_FD", "HEDDLE_LIFELINE_FD", "HEDDLE_HANDED_OVER",
     "HEDDLE_JOINED",    "HEDDLE_JOB",    "HEDDLE_WAS_PE",      "HEDDLE_ALL_TESTS",
@@ -99,7 +99,7 @@ constexpr const char* kOtherNames[] = {
     "HEDDLE_HOME",      "HEDDLE_ROOT",   "HEDDLE_PREFIX",      "HEDDLE_VERSION",
     "HEDDLE_LIB",       "HEDDLE_INC",
 };
-// Settings and words of theirs that had another name before 0.1: they are refused with the new one.
+// Settings, and words of settings, that had another name before 0.1. They are refused with the new name.
 struct Renamed {
     const char *before, *now;
 };
@@ -120,13 +120,13 @@ const char* new_name(const Renamed* begin, const Renamed* end, const char* name)
 
 constexpr const char* kPrefixOfTests = "HEDDLE_TEST_";
 
-// The part behind "HEDDLE_", "SHMEM_" or "SMA_".
+// The part of a name behind "HEDDLE_", "SHMEM_" or "SMA_".
 const char* stem(const char* name) {
     return strchr(name, '_') + 1;
 }
 
-// What the variable may have been meant to be; null when it is none of ours. With SHMEM_ and SMA_ begin names of other
-// libraries, too: these are taken for ours only when nearly the same.
+// The setting that the variable was probably meant to be; null when it is none of Heddle's. Names of other libraries
+// begin with SHMEM_ and SMA_, too: these must be nearly equal to a setting's name.
 const char* meant_by(const char* name, bool* is_ours) {
     const bool own_prefix = begins_with(name, "HEDDLE_");
     *is_ours = own_prefix;
@@ -154,7 +154,7 @@ bool is_known(const char* name) {
            });
 }
 
-// False with the reason in error when a variable has a name that nobody reads, and that was meant for us.
+// False, with the reason in error, when a variable was meant for Heddle and has no setting's name.
 bool check_names(char* error, size_t error_bytes) {
     for (char** variable = environ; variable && *variable; ++variable) {
         if (!begins_with(*variable, "HEDDLE_") && !begins_with(*variable, "SHMEM_") && !begins_with(*variable, "SMA_"))
@@ -180,7 +180,7 @@ bool check_names(char* error, size_t error_bytes) {
     return true;
 }
 
-// "; did you mean push?" when one of the words "a|b|c" is near; else empty.
+// "; did you mean push?" when one of the words "a|b|c" is near; otherwise empty.
 void suggest(const char* text, const char* words, char* suggestion, size_t bytes) {
     char all[256], *rest = all;
     const size_t letters = strlen(text);
@@ -203,13 +203,13 @@ void suggest(const char* text, const char* words, char* suggestion, size_t bytes
 }  // namespace
 
 bool parse_bytes(const char* text, size_t* bytes) {
-    // strtod alone would take "inf", "nan", hexadecimal and signs.
+    // strtod alone would accept "inf", "nan", hexadecimal numbers and signs.
     if (!isdigit(static_cast<unsigned char>(text[0])) &&
         !(text[0] == '.' && isdigit(static_cast<unsigned char>(text[1]))))
         return false;
     if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
         return false;
-    // In the C locale: a program's own may have another decimal point.
+    // In the C locale, because the program's locale may have another decimal point.
     const locale_t c_locale = newlocale(LC_ALL_MASK, "C", locale_t{});
     char* end = nullptr;
     const double number = strtod_l(text, &end, c_locale);
