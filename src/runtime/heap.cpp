@@ -1,4 +1,4 @@
-// The memory collectives (section 9.3). One thread per PE; the barriers are where the specification puts them.
+// The memory collectives (section 9.3). Threads: one per PE. Barriers are where the specification puts them.
 
 #include "base/error.h"
 #include "base/log.h"
@@ -45,9 +45,9 @@ size_t offset_of(const void* ptr) {
 using collective::Shape;
 using Argument = Shape::Argument;
 
-// All PEs must be in the same call with the same arguments, or their heaps would grow apart: the barrier finds it where
-// they differ (barrier_all_comparing), and in a checked run this does, before anything has changed, and where no PE
-// comes to a barrier.
+// All PEs must be in the same call with the same arguments, or their heaps would differ. barrier_all_comparing reports
+// a difference afterwards. In a checked run check_comparison reports it before anything has changed, also in calls
+// without a barrier.
 void check_comparison(const Call& call, const Shape& shape) {
     if (base::settings.check)
         collective::CollectiveCall(call, SHMEM_TEAM_WORLD, shape);
@@ -58,7 +58,7 @@ void check_comparison(const Call& call, const Shape& shape) {
           symmetric->heap.base, symmetric->heap.base + symmetric->heap.bytes);
 }
 
-// Offsets are what PEs can compare; a pointer outside the heap has none.
+// PEs compare offsets; a pointer outside the heap ends the PE.
 Argument pointer_argument(const char* function, const void* ptr) {
     if (!symmetric->heap.holds(ptr))
         not_allocated(function, ptr);
@@ -93,7 +93,7 @@ void explain_alignment(const char* function, size_t alignment) {
             alignment, symmetric->heap.base, symmetric->heap.bytes);
 }
 
-// The address of size bytes, or NULL with an explanation when asked for one; no barrier.
+// Allocates without a barrier. NULL when there is no room, with an explanation in debug or checked runs.
 char* take(const char* function, size_t size, size_t alignment) {
     HeapLock lock;
     const size_t offset = symmetric->allocator->allocate(size, alignment);
@@ -150,7 +150,7 @@ void* allocate_zeroed(const Call& call, size_t count, size_t size) {
     operations::require_running(call.function);
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
-        bytes = SIZE_MAX;  // more than any heap: the same NULL and the same message
+        bytes = SIZE_MAX;  // more than any heap: NULL and the usual message
     const Shape shape = {{{"count * size", static_cast<int64_t>(bytes)}}};
     check_comparison(call, shape);
     if (bytes == 0)
@@ -196,7 +196,7 @@ void* reallocate(const Call& call, void* ptr, size_t size) {
         give(call.function, ptr);
         return nullptr;
     }
-    collective::barrier_all_comparing(call, shape);  // no PE may still write to what is about to move
+    collective::barrier_all_comparing(call, shape);  // no PE may still write to the block, which may move
     const size_t old_bytes = allocated_bytes(call.function, ptr);
     void* result = ptr;
     if (!resize_in_place(ptr, size)) {

@@ -1,6 +1,7 @@
-// Init and finalize. The order matters and is the subject of this file: each step uses only what the steps above built.
+// Init and finalize. Their order of steps is the subject of this file: each step uses only what earlier steps have
+// built.
 
-#define HEDDLE_ABI_WRITER  // this file alone writes heddle_abi_1
+#define HEDDLE_ABI_WRITER  // only this file writes heddle_abi_1
 #include "base/error.h"
 #include "base/lifecycle.h"
 #include "base/log.h"
@@ -43,21 +44,21 @@
 
 namespace {
 
-// What the default context points to until the library's constructor has run: no PE, for the numbers of a node's PEs.
-// Never touched, so never memory.
+// The table of the default context until the library's constructor has run: entries without a PE for the numbers of a
+// node's PEs. Never written, so it takes no memory.
 constexpr int kEarlyPes = 4096;
 const heddle_peer kEarly[2 * kEarlyPes] = {};
 
 }  // namespace
 
-// These words, and any that compilers keep of them across init, find no PE and no offset below a size
+// These words, and copies that compilers keep across init, find no PE and no offset below a region's size
 // (docs/decisions/0006).
 HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1 = {
     heddle::memory::kNoBase, heddle::memory::kNoBase, {kEarly + kEarlyPes}};
 
 namespace {
 
-// Before all other constructors, of this library and of what links it, and so before any copy of the words.
+// Runs before all other constructors of this library and of its users, and so before any copy of the words.
 __attribute__((constructor(101))) void answer_for_every_pe() {
     if (const heddle_peer* nobody = heddle::memory::reserve_nobody())
         heddle_abi_1.default_ctx.peers = nobody;
@@ -74,10 +75,10 @@ namespace {
 
 constexpr size_t kErrorBytes = 1024;
 
-// What the program has called since the library was last started.
+// The program's calls since the library was last started.
 struct Calls {
     bool start_pes = false;
-    const char* init = "";  // shmem_init or shmem_init_thread, as it was called first
+    const char* init = "";  // shmem_init or shmem_init_thread, whichever was called first
     int inits = 0;
     int finalizes = 0;
 
@@ -85,9 +86,10 @@ struct Calls {
 };
 HEDDLE_PE_LOCAL Calls calls;
 
-HEDDLE_PE_LOCAL uint32_t network_threads = 0;  // of this process, while there is a network; known once it has been open
+// that belong to the network's library; known once the network has been open
+HEDDLE_PE_LOCAL uint32_t network_threads = 0;
 
-// Two threads of a PE may call init at once: one does the work, the other counts.
+// Two threads of a PE may call init at once: one does the work, the other one is counted.
 class InitLock {
   public:
     InitLock() { pthread_mutex_lock(&mutex_); }
@@ -100,9 +102,9 @@ class InitLock {
 };
 HEDDLE_PE_LOCAL pthread_mutex_t InitLock::mutex_ = PTHREAD_MUTEX_INITIALIZER;
 
-// What the hot path finds of this node's PEs. Entries of the others stay untouched: zeroes that take no memory.
+// Opens or closes the hot path's entries of this node's PEs. Other entries stay untouched zeroes, which take no memory.
 void publish(bool open) {
-    if (!memory::symmetric)  // another thread forks while init runs
+    if (!memory::symmetric)  // another thread forks while init runs; pairs with runtime::build_memory
         return;
     const memory::Symmetric& symmetric = *memory::symmetric;
     for (int pe = 0; pe < job.n_pes; ++pe)
@@ -110,14 +112,14 @@ void publish(bool open) {
             symmetric.published[pe] = open ? symmetric.peers[pe] : heddle_peer{};
 }
 
-// From here on every operation takes the slow path, also in code that kept heddle_abi_1 in registers.
+// Makes every operation take the slow path, also in code that keeps heddle_abi_1 in registers.
 void close_hot_path() {
     context::stream_sets_epoch.fetch_add(1, std::memory_order_relaxed);
     publish(false);
     team::close_peer_tables();
 }
 
-// The child of a fork is no PE: nothing may run in it, and its parent's threads are not its own.
+// Runs in the child of a fork, which is no PE: nothing may run in it, and it has none of its parent's threads.
 void become_forked_child() {
     close_hot_path();
     base::lifecycle = Lifecycle::kForkedChild;
@@ -151,7 +153,7 @@ bool poll_all() {
 
 void start_waiting() {
     if (!progress::wait_policy)
-        progress::wait_policy = new progress::WaitPolicy;  // lives as long as the process
+        progress::wait_policy = new progress::WaitPolicy;  // stays valid as long as the process
     progress::WaitPolicy& policy = *progress::wait_policy;
     policy.spin_ns = base::settings.spin_us * 1000;
     policy.yield_ns = base::settings.yield_us * 1000;
@@ -170,7 +172,7 @@ void start_waiting() {
     progress::engine->set_other_threads(job.launcher_threads + network_threads);
 }
 
-// The PEs that share memory tell each other what they need, agree on one layout, and map it.
+// The PEs that share memory exchange their sizes, agree on one layout, and map it.
 bool map_memory(const char* function, const memory::StaticRange& data, char* error) {
     const size_t heap_bytes = base::settings.symmetric_size;
     bootstrap::exchange(function, {heap_bytes, data.bytes()});
@@ -201,7 +203,7 @@ bool map_memory(const char* function, const memory::StaticRange& data, char* err
     return true;
 }
 
-// Once per process: node memory, static data, peers. What fails here fails alike in every PE, or ends this one.
+// Once per process: node memory, static data, peers. An error here is the same in every PE, or ends this one.
 bool build_memory(const char* function, char* error) {
     memory::StaticRange data;
     if (!job.as_thread)
@@ -213,7 +215,7 @@ bool build_memory(const char* function, char* error) {
         snprintf(error, kErrorBytes, "cannot make static data shared: %s", strerror(errno));
         return false;
     }
-    auto* symmetric = new memory::Symmetric;  // lives as long as the process
+    auto* symmetric = new memory::Symmetric;  // stays valid as long as the process
     symmetric->heap = {reinterpret_cast<uintptr_t>(node.heap(job.slot)), node.layout.heap_bytes};
     symmetric->data = {data.begin, data.bytes()};
     symmetric->pe = job.pe;
@@ -236,13 +238,15 @@ bool build_memory(const char* function, char* error) {
         if (job.node_of(pe) == job.node)
             peers[pe] = {node.heap(slot), node.layout.heap_bytes, node.data(slot), data.bytes()};
     }
-    // A PE reaches itself at its own addresses. No gap lies behind them, so its last bytes are left to the slow path.
+    // A PE reaches itself at its own addresses. No gap lies behind its static data, so its last bytes take the slow
+    // path.
     if (data.bytes() > 0) {
         peers[job.pe].data = reinterpret_cast<char*>(data.begin);
         peers[job.pe].data_size = data.bytes() - HEDDLE_SHORT_BYTES;
     }
     symmetric->peers = peers;
-    __atomic_store_n(&memory::symmetric, symmetric, __ATOMIC_RELEASE);  // pairs with the fork of another thread
+    // pairs with runtime::publish, after a fork by another thread
+    __atomic_store_n(&memory::symmetric, symmetric, __ATOMIC_RELEASE);
     return true;
 }
 
@@ -259,8 +263,7 @@ void open_hot_path() {
     collective::watch(progress::wait_policy->multiple_asked);
 }
 
-// A program that ends without finalize leaves its state as running, and the launcher says so. What it has printed is
-// shown line by line as it happens, not when a pipe's buffer is full.
+// Makes stdout line-buffered, so that output appears as it is printed, not when a pipe's buffer is full.
 void prepare_output() {
     if (job.has_launcher)
         setvbuf(stdout, nullptr, _IOLBF, 0);
@@ -301,7 +304,7 @@ bool start(const char* function, char* error) {
     }
     if (const char* reason = apply_progress(static_cast<progress::Progress>(base::settings.progress))) {
         snprintf(error, kErrorBytes, "HEDDLE_PROGRESS=%s cannot be: %s; right would be auto", getenv("HEDDLE_PROGRESS"),
-                 reason);  // only what was asked for cannot be
+                 reason);  // the reason is about the policy asked for; auto is always possible
         return false;
     }
     open_hot_path();
@@ -310,7 +313,7 @@ bool start(const char* function, char* error) {
     return true;
 }
 
-// True for the one PE of the job that is to tell of those that did not call shmem_finalize.
+// True for the one PE of the job that is to report PEs that did not call shmem_finalize.
 bool stop(const base::Call& call, Leave how) {
     progress::engine->stop(call.function);
     const bool tells = leave(call, how);
@@ -324,28 +327,29 @@ bool stop(const base::Call& call, Leave how) {
     base::lifecycle = Lifecycle::kFinalized;
     if (fabric::network) {
         part_from_network();
-        bootstrap::barrier_of_world(call.function);  // the last acknowledgements are there
+        bootstrap::barrier_of_world(call.function);  // until the last acknowledgements have arrived
         fabric::network->stop();
-        bootstrap::barrier_of_world(call.function);  // who ends closes connections that another may be making
+        bootstrap::barrier_of_world(call.function);  // a PE that ends closes connections that another may be making
     }
-    // Nobody touches the heap of another any more. Static data stays shared: the program goes on using it.
-    // What a network has pinned stays, as peers have its keys.
+    // No PE accesses the heap of another any more. Static data stays shared, because the program goes on using it.
+    // Memory that the network has pinned stays, because peers have its keys.
     if (!fabric::network || !fabric::network->is_native())
         memory::discard_heap(job.slot);
     memory::leave_node();
     delete memory::symmetric->allocator;
     memory::symmetric->allocator = nullptr;
+    // Release: pairs with launcher::state_of.
     job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kFinalized), std::memory_order_release);
     return tells;
 }
 
-// Before the lock, which a thread of the parent may have held.
+// Called before the lock is taken, which a thread of the parent may have held.
 void refuse_children(const char* function) {
     if (base::lifecycle == Lifecycle::kForkedChild)
         operations::require_running(function);
 }
 
-// Returns false with the reason in error. Repeatable: later calls only count, those of start_pes not even that.
+// False with the reason in error. Repeatable: later calls are only counted, those of start_pes not even that.
 bool init(const char* function, char* error) {
     const bool is_running = calls.references() > 0;
     const bool is_start_pes = strcmp(function, "start_pes") == 0;

@@ -28,21 +28,22 @@ using bootstrap::job;
 namespace {
 
 HEDDLE_PE_LOCAL std::atomic<bool> is_leaving{false};
-HEDDLE_PE_LOCAL std::vector<std::string>* rails = nullptr;  // the devices of each; set once
+HEDDLE_PE_LOCAL std::vector<std::string>* rails = nullptr;  // the devices of each rail; set once
 
-// False when this PE needs no answer any more from one that does not answer. Otherwise true, after a while in which the
-// launcher, which knows more, may have ended the job.
+// Decides whether the loss of a PE is an error. False when this PE needs no answers any more. Otherwise true after a
+// while in which the launcher, which knows more, may have ended the job.
 bool is_still_missed(fabric::Loss loss) {
-    // A launcher that notices by itself names a PE that has ended, within two seconds (Open MPI 4.1), and gives up a
-    // host that is cut off; one that is told first waits for that host for minutes.
+    // A launcher that notices the end of a PE by itself names that PE within two seconds (Open MPI 4.1, measured), and
+    // gives up an unreachable host. A launcher that is told first waits for that host for minutes.
     constexpr uint64_t kEndedNs = 5000000000, kCutOffNs = 1000000000;
-    if (is_leaving.load(std::memory_order_relaxed))  // set by the thread that then waits for all in stop
+    // relaxed: the thread that sets it then waits for all others in stop
+    if (is_leaving.load(std::memory_order_relaxed))
         return false;
     os::sleep_ns(loss == fabric::Loss::kBroken ? kEndedNs : kCutOffNs);
     return !is_leaving.load(std::memory_order_relaxed);
 }
 
-// Ends this PE with the words that fit, when the other one's process has ended; it shares this PE's page.
+// Ends this PE with a message when the process of `pe` has ended. Only for a PE of this PE's page.
 void blame_if_ended(int pe) {
     const int slot = job.slot_of(pe);
     const int pid = slot >= 0 ? job.record(slot).pid.load(std::memory_order_relaxed) : 0;
@@ -50,7 +51,7 @@ void blame_if_ended(int pe) {
         base::fatal("network", "PE %d (process %d) has ended without shmem_finalize", pe, pid);
 }
 
-// Says which PE is lost, and ends this one.
+// Ends this PE with a message that names the lost PE.
 void lose(int pe, fabric::Loss loss, const char* reason) {
     if (!is_still_missed(loss))
         return;
@@ -65,7 +66,7 @@ void lose(int pe, fabric::Loss loss, const char* reason) {
 }
 
 bool goes_on_without_a_rail() {
-    enum class RailLoss { kEnd, kContinue };  // as HEDDLE_RAIL_LOSS names them
+    enum class RailLoss { kEnd, kContinue };  // in the order of HEDDLE_RAIL_LOSS's words
     return base::settings.net_rails > 1 && static_cast<RailLoss>(base::settings.rail_loss) == RailLoss::kContinue;
 }
 
@@ -77,7 +78,8 @@ void lose_rail(int rail, int pe, fabric::Loss loss, const char* reason) {
     const char* const devices = (*rails)[static_cast<size_t>(rail)].c_str();
     if (goes_on_without_a_rail()) {
         const uint32_t all = (uint32_t{1} << rails->size()) - 1, lost = uint32_t{1} << rail;
-        const uint32_t before = job.page->lost_rails.fetch_or(lost, std::memory_order_relaxed);  // it is all there is
+        // relaxed: orders nothing
+        const uint32_t before = job.page->lost_rails.fetch_or(lost, std::memory_order_relaxed);
         if (before & lost)
             return;
         if ((before | lost) != all)
@@ -90,7 +92,7 @@ void lose_rail(int rail, int pe, fabric::Loss loss, const char* reason) {
     base::fatal("network", "rail %d (%s) to PE %d does not work any more: %s", rail, devices, pe, reason);
 }
 
-// The first PEs of the nodes before and behind this one's; none when this is not the first of its own.
+// The first PEs of the nodes before and after this node; empty unless this PE is the first of its node.
 fabric::Ring ring_of_nodes() {
     const auto first_of = [](int node) {
         int pe = 0;
@@ -130,7 +132,7 @@ fabric::ChannelConfig channel_config_of_job() {
 }
 
 bool read_options(fabric::NetworkOptions* options, char* error, size_t error_bytes) {
-    // Where PEs share cores, one that has much to do may be silent for its own turn and those of all others.
+    // Where PEs share cores, a busy PE may be silent while all others have their turns.
     const uint64_t turns = (static_cast<uint64_t>(job.n_slots) + job.cores - 1) / job.cores;
     options->heartbeat_timeout_ns = base::settings.net_heartbeat_timeout_s * 1000000000 * turns;
     options->plugin = "libheddle_ucx.so";
@@ -193,8 +195,8 @@ void part_from_network() {
 
 namespace {
 
-// A process that ends leaves its connections to the kernel. ThreadSanitizer would report the network's own threads,
-// which run on while their library is taken down: for it they are ended first.
+// A process that ends leaves its connections to the kernel. Under ThreadSanitizer the network is closed first: its
+// threads would otherwise run while their library is destroyed, and be reported.
 __attribute__((destructor)) void close_network() {
     if (!tsan::is_on() || !fabric::network || base::lifecycle != base::Lifecycle::kFinalized)
         return;

@@ -1,4 +1,4 @@
-// Progress as programs steer it (shmemx.h): one poll, and the policy of the background threads.
+// Progress, the interface (shmemx.h): one poll, and the policy of the background threads.
 
 #include "base/error.h"
 #include "base/settings.h"

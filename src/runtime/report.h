@@ -1,4 +1,4 @@
-// What SHMEM_VERSION and SHMEM_INFO print at start-up.
+// The start-up output of SHMEM_VERSION and SHMEM_INFO.
 #pragma once
 
 namespace heddle::runtime {
