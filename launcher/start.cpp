@@ -17,7 +17,7 @@ namespace heddle::launcher {
 int find_program(const std::string& name, std::string* path) {
     if (name.find('/') != std::string::npos) {
         *path = name;
-        return 0;  // exec tells
+        return 0;  // exec reports errors
     }
     const char* variable = getenv("PATH");
     const std::string places = variable ? variable : "/bin:/usr/bin";
@@ -40,12 +40,12 @@ int find_program(const std::string& name, std::string* path) {
 namespace {
 
 constexpr int kStatusCannotStart = 1;
-constexpr int kStatusCannotRun = 126;  // as shells have it
+constexpr int kStatusCannotRun = 126;  // as shells define them
 constexpr int kStatusNoProgram = 127;
 
 enum Stage : int { kPipe, kFork, kBind, kExec };
 
-struct Failure {  // what a child that could not become a PE writes to the launcher
+struct Failure {  // written to the launcher by a child that could not become a PE
     int stage;
     int error;
 };
@@ -70,7 +70,7 @@ std::string explain_exec(const std::string& name, const std::string& path, int e
 
 std::vector<int> usable_core_numbers() {
     std::vector<int> numbers;
-    // Machines with more than CPU_SETSIZE CPUs need a larger set; the kernel says EINVAL until it is large enough.
+    // Machines with more than CPU_SETSIZE CPUs need a larger set: EINVAL until the set is large enough.
     for (int cpus = CPU_SETSIZE; cpus <= (1 << 20) && numbers.empty(); cpus *= 2) {
         cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(cpus));
         const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(cpus));
@@ -109,7 +109,7 @@ void close_all(std::initializer_list<int> descriptors) {
 struct Starter::Ends {
     int output[2] = {-1, -1};
     int errors[2] = {-1, -1};
-    int failure[2] = {-1, -1};  // closes with exec
+    int failure[2] = {-1, -1};  // closed by exec
 
     bool open() {
         return pipe2(output, O_CLOEXEC) == 0 && pipe2(errors, O_CLOEXEC) == 0 && pipe2(failure, O_CLOEXEC) == 0;
@@ -152,7 +152,7 @@ StartFailure Starter::start(int pe, Started* started) {
     if (pid > 0) {
         ssize_t bytes;
         do {
-            bytes = read(ends.failure[0], &failure, sizeof failure);  // nothing once the program runs
+            bytes = read(ends.failure[0], &failure, sizeof failure);  // reads nothing if the program runs
         } while (bytes < 0 && errno == EINTR);
         if (bytes != sizeof failure)
             failure.error = 0;
@@ -186,7 +186,7 @@ StartFailure Starter::explain(int stage, int error, int pe) const {
 void Starter::become_pe(int pe, const Ends& ends) const {
     Failure failure = {kExec, 0};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != launcher_)  // it died before the line above
+    if (getppid() != launcher_)  // the launcher died before the call above
         _exit(1);
     close(lifeline_[1]);
     if (pe != 0)
