@@ -63,7 +63,7 @@ struct NetworkEvents {
     }
     static Stream* stream_of(void* owner, uint32_t number, int pe) {
         const auto& rail = *static_cast<Network::Rail*>(owner);
-        // Acquire: pairs with prepare.
+        // Acquire: pairs with Network::prepare.
         StreamSet* const stream_set =
             number < kMaxStreamSets ? rail.network->stream_set_table_[number].load(std::memory_order_acquire) : nullptr;
         return stream_set ? stream_set->find(pe, rail.number) : nullptr;
@@ -246,7 +246,7 @@ bool Network::prepare(StreamSet& stream_set) {
     stream_set.home_rail = static_cast<int>(number / channels_.size()) % stream_set.n_rails;
     const std::vector<Channel*>& channels = channels_[number % channels_.size()];
     std::copy(channels.begin(), channels.end(), stream_set.channels);
-    stream_set_table_[number].store(&stream_set, std::memory_order_release);  // pairs with stream_of
+    stream_set_table_[number].store(&stream_set, std::memory_order_release);  // pairs with NetworkEvents::stream_of
     return true;
 }
 
@@ -266,6 +266,8 @@ StreamSet* Network::make_stream_set(std::atomic<StreamSet*>& list, const void* t
     if (stream_set->used.load(std::memory_order_relaxed))
         os::heavy_fence();
     StreamSet* first = list.load(std::memory_order_relaxed);
+    // Release: pairs with Network::return_stream_sets, operations::find_stream_set, operations::all_streams,
+    // operations::remote_fence, operations::remote_quiet_to and runtime::context_info.
     do {
         stream_set->next = first;
     } while (!list.compare_exchange_weak(first, stream_set, std::memory_order_release, std::memory_order_relaxed));
@@ -273,7 +275,7 @@ StreamSet* Network::make_stream_set(std::atomic<StreamSet*>& list, const void* t
 }
 
 void Network::return_stream_sets(std::atomic<StreamSet*>& list) {
-    StreamSet* stream_set = list.exchange(nullptr, std::memory_order_acquire);
+    StreamSet* stream_set = list.exchange(nullptr, std::memory_order_acquire);  // pairs with Network::make_stream_set
     while (stream_set) {
         StreamSet* const next = stream_set->next;
         tsan::release(stream_set);
@@ -357,7 +359,7 @@ bool Network::start() {
 void Network::stop() {
     if (!serving_)
         return;
-    stopping_.store(true, std::memory_order_release);  // pairs with serve
+    stopping_.store(true, std::memory_order_release);  // pairs with Network::serve
     wake_up();
     pthread_join(service_, nullptr);
     clear_wakeup_descriptor();
@@ -370,7 +372,7 @@ void* Network::run_service(void* it) {
 }
 
 void Network::set_service(Service service) {
-    service_kind_.store(service, std::memory_order_release);  // pairs with serve
+    service_kind_.store(service, std::memory_order_release);  // pairs with Network::serve
     wake_up();
 }
 
@@ -426,10 +428,10 @@ void Network::serve() {
     uint32_t seen = polls_.load(std::memory_order_relaxed);
     bool woken = true;
     uint64_t nap_ns = kServiceNapNs;
-    while (!stopping_.load(std::memory_order_acquire)) {  // pairs with stop
+    while (!stopping_.load(std::memory_order_acquire)) {  // pairs with Network::stop
         tick(woken);
         woken = false;
-        const Service kind = service_kind_.load(std::memory_order_acquire);  // pairs with set_service
+        const Service kind = service_kind_.load(std::memory_order_acquire);  // pairs with Network::set_service
         if (kind == Service::kSleeps && keeps_away(&seen, &nap_ns))
             continue;
         bool moved = false;

@@ -320,6 +320,7 @@ void remote_quiet_to(const char* function, shmem_ctx_t ctx, const int* pes, size
     Context& context = context::context_of(ctx);
     const context::Numbering numbering = context.numbering;
     const auto each = [&](auto visit) {
+        // Acquire: pairs with Network::make_stream_set.
         for (StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire); stream_set;
              stream_set = stream_set->next)
             for (size_t i = 0; i < npes; ++i) stream_set->all_to(numbering.pe(pes[i]), visit);

@@ -35,14 +35,14 @@ Channel::~Channel() {
 }
 
 void Channel::queue(Stream* stream) {
-    // acq_rel, pairs with the exchange in send_queued: whoever unsets it sees what was published before.
+    // acq_rel: pairs with Channel::send_queued, which sees what was published before it clears the flag.
     if (stream->queued.exchange(true, std::memory_order_acq_rel))
         return;
     Stream* top = to_send_.load(std::memory_order_relaxed);
     do {
         stream->next_to_send.store(top, std::memory_order_relaxed);
-        // seq_cst: with unlock and the load behind it in poll, so that either its holder sees the stream or this thread
-        // gets the lock.
+        // seq_cst: pairs with Channel::unlock, Channel::poll_alone, Channel::arm and Channel::send_queued: either the
+        // lock's holder sees the stream, or this thread gets the lock.
     } while (!to_send_.compare_exchange_weak(top, stream, std::memory_order_seq_cst, std::memory_order_relaxed));
 }
 
@@ -78,8 +78,8 @@ bool Channel::poll_alone() {
             break;
         moved |= work();
         unlock();
-    } while (to_send_.load(std::memory_order_seq_cst) != nullptr ||  // pairs with queue
-             woken_.load(std::memory_order_seq_cst));  // pairs with wake
+        // Pairs with Channel::queue and Channel::wake.
+    } while (to_send_.load(std::memory_order_seq_cst) != nullptr || woken_.load(std::memory_order_seq_cst));
     return moved;
 }
 
@@ -88,6 +88,7 @@ bool Channel::poll_alone() {
 bool Channel::poll_woken() {
     bool moved = false;
     for (int rail = 0; rail < config_.n_rails; ++rail)
+        // Pairs with Channel::wake.
         if (rails_[rail]->woken_.load(std::memory_order_seq_cst))
             moved |= rails_[rail]->poll_alone();
     return moved;
@@ -124,12 +125,12 @@ bool Channel::work() {
 }
 
 bool Channel::send_queued() {
-    Stream* stream = to_send_.exchange(nullptr, std::memory_order_acquire);  // pairs with queue
+    Stream* stream = to_send_.exchange(nullptr, std::memory_order_acquire);  // pairs with Channel::queue
     const bool any = stream != nullptr;
     while (stream) {
         Stream* const next = stream->next_to_send.load(std::memory_order_relaxed);
-        // From here on it may be queued again. An exchange, which no load of send passes: who found it queued has
-        // published what send sees. acq_rel: pairs with the one in queue.
+        // From here on the stream may be queued again. An exchange, which no load of send passes: a thread that found
+        // the stream queued has published what send sees. acq_rel: pairs with Channel::queue.
         stream->queued.exchange(false, std::memory_order_acq_rel);
         stream->send();
         stream = next;
@@ -138,6 +139,7 @@ bool Channel::send_queued() {
 }
 
 bool Channel::progress_woken() {
+    // Pairs with Channel::wake.
     if (!woken_.load(std::memory_order_relaxed) || !woken_.exchange(false, std::memory_order_seq_cst))
         return false;
     if (retransmits()) {
@@ -201,8 +203,8 @@ bool Channel::arm() {
     const bool idle = !work() && to_send_.load(std::memory_order_acquire) == nullptr &&
                       !woken_.load(std::memory_order_relaxed) && config_.api->arm(config_.transport, number_);
     unlock();
-    return idle && to_send_.load(std::memory_order_seq_cst) == nullptr &&  // pairs with queue
-           !woken_.load(std::memory_order_seq_cst);                        // pairs with wake
+    // Pairs with Channel::queue and Channel::wake.
+    return idle && to_send_.load(std::memory_order_seq_cst) == nullptr && !woken_.load(std::memory_order_seq_cst);
 }
 
 void Channel::send_single(int pe, Header header, const char* body, size_t bytes) {

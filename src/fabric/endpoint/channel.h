@@ -121,7 +121,8 @@ class Channel {
     // inbound waits for streams on other rails, until they wake this channel.
     void wait_for_others(Inbound* inbound);
     // What waits on that rail may go on: before the poll under way has ended.
-    void wake(int rail) { rails_[rail]->woken_.store(true, std::memory_order_seq_cst); }  // pairs with work
+    // Pairs with Channel::poll_alone, Channel::poll_woken, Channel::progress_woken and Channel::arm.
+    void wake(int rail) { rails_[rail]->woken_.store(true, std::memory_order_seq_cst); }
     // Whether messages are kept until the other PE has them.
     bool retransmits() const { return config_.lost_rails && rails_; }
     bool is_lost() const { return retransmits() && (lost_rails() >> config_.rail & 1) != 0; }
@@ -149,14 +150,15 @@ class Channel {
     };
 
     bool try_lock() {
-        if (locked_.exchange(true, std::memory_order_seq_cst))  // pairs with unlock
+        if (locked_.exchange(true, std::memory_order_seq_cst))  // pairs with Channel::unlock
             return false;
         tsan::look_away();
         return true;
     }
     void unlock() {
         tsan::look_back();
-        locked_.store(false, std::memory_order_seq_cst);  // and with queue: either side sees the other
+        // Pairs with Channel::try_lock and Channel::queue: either side sees the other.
+        locked_.store(false, std::memory_order_seq_cst);
     }
     bool poll_alone();
     bool poll_woken();

@@ -85,9 +85,9 @@ void Stream::grow(size_t bytes) {
 
 void Stream::make_space(const char* function, size_t bytes) {
     const uint64_t head = position();
-    const auto all_free = [&] { return freed_.load(std::memory_order_acquire) == head; };  // pairs with on_sent
+    const auto all_free = [&] { return freed_.load(std::memory_order_acquire) == head; };  // pairs with Stream::on_sent
     const auto has_space = [&] {
-        stop_ = freed_.load(std::memory_order_acquire) + mask_ + 1;  // pairs with on_sent
+        stop_ = freed_.load(std::memory_order_acquire) + mask_ + 1;  // pairs with Stream::on_sent
         simple_up_to_ = std::min(stop_, full_at_);
         return head + bytes <= stop_;
     };
@@ -110,7 +110,7 @@ void Stream::send_published() {
     if (full) {
         const uint32_t count = message_end_count_.load(std::memory_order_relaxed);
         message_ends_[count % kMaxMessageEnds].store(head, std::memory_order_relaxed);
-        message_end_count_.store(count + 1, std::memory_order_release);  // pairs with send
+        message_end_count_.store(count + 1, std::memory_order_release);  // pairs with Stream::send
         full_at_ = head + channel_.config().full_bytes;
         simple_up_to_ = std::min(stop_, full_at_);
     }
@@ -120,7 +120,7 @@ void Stream::send_published() {
 }
 
 void Stream::flush() {
-    flush_up_to_.store(published(), std::memory_order_release);  // pairs with send
+    flush_up_to_.store(published(), std::memory_order_release);  // pairs with Stream::send
     channel_.queue(this);
 }
 
@@ -128,13 +128,14 @@ void Stream::post_body(const char* function, Body body) {
     if (!bodies_)
         bodies_ = new Body[kMaxBodies];
     const uint64_t posted = bodies_posted_.load(std::memory_order_relaxed);
+    // Acquire: pairs with Stream::on_body_sent.
     if (posted - bodies_sent_.load(std::memory_order_acquire) == kMaxBodies) {
         flush();
         channel_.wait(function, &bodies_sent_,
                       [&] { return posted - bodies_sent_.load(std::memory_order_acquire) < kMaxBodies; });
     }
     bodies_[posted % kMaxBodies] = body;
-    bodies_posted_.store(posted + 1, std::memory_order_release);  // pairs with send_bodies
+    bodies_posted_.store(posted + 1, std::memory_order_release);  // pairs with Stream::send_bodies and Stream::is_local
 }
 
 void Stream::put_large(const char* function, Address to, const char* from, size_t bytes) {
@@ -145,7 +146,7 @@ void Stream::put_large(const char* function, Address to, const char* from, size_
 }
 
 bool Stream::find_put_path(const char* function) {
-    // pairs with send
+    // Acquire: pairs with Stream::send.
     const auto is_found = [&] { return put_path_.load(std::memory_order_acquire) != PutPath::kUnknown; };
     channel_.send(this);
     channel_.wait(function, &put_path_, is_found);
@@ -180,7 +181,7 @@ void Stream::hold(const char* function) {
     if (!has_returned(until))
         channel_.wait(function, &returned_, [&] { return has_returned(until); });
     hold_at_.store(position(), std::memory_order_relaxed);
-    hold_until_.store(last_native_, std::memory_order_release);  // pairs with is_holding
+    hold_until_.store(last_native_, std::memory_order_release);  // pairs with Stream::is_holding
 }
 
 void Stream::wait_for_natives(const char* function) {
@@ -195,6 +196,7 @@ void Stream::expect_return(const char* function, void* to, size_t bytes) {
 void Stream::take_return(const char* function, void* to, size_t bytes, bool native) {
     if (!return_ring_)
         return_ring_ = new Return[kMaxReturns];
+    // Acquire, both: pair with Stream::advance_returned.
     const auto has_space = [&] {
         return return_head_ - returned_.load(std::memory_order_acquire) < kMaxReturns &&
                (return_bytes_ - returned_bytes_.load(std::memory_order_acquire) < kMaxReturnBytes ||
@@ -213,17 +215,20 @@ void Stream::take_return(const char* function, void* to, size_t bytes, bool nati
     entry.done.store(false, std::memory_order_relaxed);
     return_bytes_ += bytes;
     ++return_head_;
-    published_returns_.store(return_head_, std::memory_order_release);  // pairs with on_reply; ahead of its record
+    // Release, before the record is published: pairs with Stream::published_returns, Stream::on_reply, Stream::number_of,
+    // Stream::place_of_large_reply and Stream::advance_returned.
+    published_returns_.store(return_head_, std::memory_order_release);
 }
 
 // --- The sender
 
 void Stream::send() {
-    if (put_path_.load(std::memory_order_relaxed) == PutPath::kUnknown)  // release: pairs with is_native
+    // Release: pairs with Stream::is_native and Stream::find_put_path.
+    if (put_path_.load(std::memory_order_relaxed) == PutPath::kUnknown)
         put_path_.store(channel_.is_native(pe_) ? PutPath::kNative : PutPath::kRecords, std::memory_order_release);
     send_bodies();
     for (;;) {
-        uint64_t published = published_.load(std::memory_order_acquire);  // pairs with publish
+        uint64_t published = published_.load(std::memory_order_acquire);  // pairs with Stream::publish_to_idle
         const uint64_t acked = acked_.load(std::memory_order_relaxed);
         if (is_holding()) {
             published = std::min(published, hold_at_.load(std::memory_order_relaxed));
@@ -242,7 +247,7 @@ void Stream::send() {
         uint64_t end = published;
         bool full = false;
         const uint32_t message_end_count =
-            message_end_count_.load(std::memory_order_acquire);  // pairs with send_published
+            message_end_count_.load(std::memory_order_acquire);  // pairs with Stream::send_published
         if (message_end_count - message_ends_used_ > kMaxMessageEnds)
             message_ends_used_ = message_end_count - kMaxMessageEnds;
         while (message_ends_used_ != message_end_count && !full) {
@@ -257,7 +262,7 @@ void Stream::send() {
             ++message_ends_used_;
         }
         const bool in_flight = sent_ != acked;
-        const bool flushed = flush_up_to_.load(std::memory_order_acquire) > sent_;  // pairs with flush
+        const bool flushed = flush_up_to_.load(std::memory_order_acquire) > sent_;  // pairs with Stream::flush
         if (in_flight && !full && !flushed)
             return;
         idle_.store(false, std::memory_order_relaxed);
@@ -278,7 +283,7 @@ void Stream::send_message(uint64_t end) {
 }
 
 void Stream::send_bodies() {
-    while (bodies_started_ != bodies_posted_.load(std::memory_order_acquire)) {  // pairs with put_large
+    while (bodies_started_ != bodies_posted_.load(std::memory_order_acquire)) {  // pairs with Stream::post_body
         const Body body = bodies_[bodies_started_ % kMaxBodies];
         if (body.number != 0) {
             if (!is_complete(body.position) ||
@@ -310,13 +315,14 @@ void Stream::on_sent(void* argument) {
         ++stream.sending_tail_;
     }
     if (freed != 0)
-        stream.freed_.store(freed, std::memory_order_release);  // pairs with make_space
+        stream.freed_.store(freed, std::memory_order_release);  // pairs with Stream::make_space and Stream::has_space
     if (stream.published_.load(std::memory_order_acquire) != stream.sent_)
         stream.channel_.queue(&stream);
 }
 
 void Stream::on_body_sent(void* argument) {
-    static_cast<Stream*>(argument)->bodies_sent_.fetch_add(1, std::memory_order_release);  // pairs with is_local
+    // Pairs with Stream::is_local and Stream::post_body.
+    static_cast<Stream*>(argument)->bodies_sent_.fetch_add(1, std::memory_order_release);
 }
 
 void Stream::send_native(const Body& body) {
@@ -349,13 +355,13 @@ bool Stream::on_ack(uint64_t position) {
         return false;
     if (position <= acked_.load(std::memory_order_relaxed))
         return true;
-    acked_.store(position, std::memory_order_release);  // pairs with is_complete
+    acked_.store(position, std::memory_order_release);  // pairs with Stream::is_complete
     send();
     return true;
 }
 
 bool Stream::on_reply(uint64_t first, uint32_t count, const char* body, size_t bytes) {
-    const uint64_t known = published_returns_.load(std::memory_order_acquire);  // pairs with expect_return
+    const uint64_t known = published_returns_.load(std::memory_order_acquire);  // pairs with Stream::take_return
     uint64_t number = number_of(first);
     if (number < returned_.load(std::memory_order_relaxed) || number > known || known - number < count)
         return false;
@@ -383,7 +389,7 @@ bool Stream::on_reply(uint64_t first, uint32_t count, const char* body, size_t b
 uint64_t Stream::number_of(uint64_t reply) const {
     if (put_path_.load(std::memory_order_relaxed) != PutPath::kNative)
         return reply;
-    const uint64_t known = published_returns_.load(std::memory_order_acquire);  // pairs with expect_return
+    const uint64_t known = published_returns_.load(std::memory_order_acquire);  // pairs with Stream::take_return
     uint64_t number = returned_.load(std::memory_order_relaxed);
     uint64_t counted = number - natives_returned_;
     if (reply < counted)
@@ -398,7 +404,7 @@ uint64_t Stream::number_of(uint64_t reply) const {
 }
 
 char* Stream::place_of_large_reply(uint64_t* number, size_t bytes) {
-    const uint64_t known = published_returns_.load(std::memory_order_acquire);  // pairs with expect_return
+    const uint64_t known = published_returns_.load(std::memory_order_acquire);  // pairs with Stream::take_return
     *number = number_of(*number);
     if (*number < returned_.load(std::memory_order_relaxed) || *number >= known)
         return nullptr;
@@ -415,7 +421,7 @@ void Stream::on_large_reply(uint64_t number) {
 }
 
 void Stream::advance_returned() {
-    const uint64_t known = published_returns_.load(std::memory_order_acquire);  // pairs with expect_return
+    const uint64_t known = published_returns_.load(std::memory_order_acquire);  // pairs with Stream::take_return
     const bool was_holding = is_holding();
     uint64_t returned = returned_.load(std::memory_order_relaxed),
              bytes = returned_bytes_.load(std::memory_order_relaxed);
@@ -426,8 +432,9 @@ void Stream::advance_returned() {
         bytes += entry.bytes;
         natives_returned_ += entry.native;
     }
-    returned_bytes_.store(bytes, std::memory_order_release);  // pairs with expect_return
-    returned_.store(returned, std::memory_order_release);     // pairs with has_returned: the values are there
+    returned_bytes_.store(bytes, std::memory_order_release);  // pairs with Stream::take_return
+    // Pairs with Stream::take_return and Stream::has_returned: the values are there.
+    returned_.store(returned, std::memory_order_release);
     if (was_holding && !is_holding())
         channel_.queue(this);  // what was held leaves, or the stream goes idle: nothing else may be in flight
 }

@@ -93,7 +93,7 @@ class alignas(128) Stream {
 
     // Whether this PE's memory and the other one's can be reached natively; asked first, it may wait for the endpoint.
     bool is_native(const char* function) {
-        const PutPath put_path = put_path_.load(std::memory_order_acquire);  // pairs with send
+        const PutPath put_path = put_path_.load(std::memory_order_acquire);  // pairs with Stream::send
         return put_path == PutPath::kNative || (put_path == PutPath::kUnknown && find_put_path(function));
     }
     // Where is_native; the source stays as it is until is_local().
@@ -109,7 +109,7 @@ class alignas(128) Stream {
     }
     // All native puts are complete.
     void wait_for_natives(const char* function);
-    // What is published now does not soon wait for the ring.
+    // What is published now does not soon wait for the ring. Acquire: pairs with Stream::on_sent.
     bool has_space() const { return position() - freed_.load(std::memory_order_acquire) <= (mask_ + 1) / 2; }
     // The producer's own remark.
     struct Remark {
@@ -124,13 +124,17 @@ class alignas(128) Stream {
     // --- Any thread.
 
     uint64_t acked() const { return acked_.load(std::memory_order_relaxed); }
+    // Acquire: pairs with Stream::publish_to_idle.
     uint64_t published() const { return published_.load(std::memory_order_acquire); }
+    // Acquire: pairs with Stream::take_return.
     uint64_t published_returns() const { return published_returns_.load(std::memory_order_acquire); }
-    // What came before `position` is complete at the target; acquire, as the one that the target did before it told.
+    // True when everything before `position` is complete at the target. Acquire: pairs with Stream::on_ack.
     bool is_complete(uint64_t position) const { return acked_.load(std::memory_order_acquire) >= position; }
+    // Acquire: pairs with Stream::advance_returned.
     bool has_returned(uint64_t number) const { return returned_.load(std::memory_order_acquire) >= number; }
     bool is_quiet() const { return is_complete(published()) && has_returned(published_returns()); }
-    // The large bodies posted so far may be overwritten; native gets are there, too.
+    // The large bodies posted so far may be overwritten, and the data of native gets has arrived. Acquire: pairs with
+    // Stream::on_body_sent and Stream::post_body.
     bool is_local() const {
         return bodies_sent_.load(std::memory_order_acquire) == bodies_posted_.load(std::memory_order_acquire);
     }
@@ -188,7 +192,7 @@ class alignas(128) Stream {
 
     // Publishes; true when the sender, idle, is to be told.
     bool publish_to_idle(uint64_t end) {
-        published_.store(end, std::memory_order_release);     // pairs with send
+        published_.store(end, std::memory_order_release);     // pairs with Stream::send and Stream::published
         std::atomic_signal_fence(std::memory_order_seq_cst);  // with the fence of go_idle: the light side
         return idle_.load(std::memory_order_relaxed);
     }
@@ -203,7 +207,8 @@ class alignas(128) Stream {
     void send_message(uint64_t end);
     void send_bodies();
     void send_native(const Body& body);
-    bool is_holding() const { return !has_returned(hold_until_.load(std::memory_order_acquire)); }  // pairs with hold
+    // Acquire: pairs with Stream::hold.
+    bool is_holding() const { return !has_returned(hold_until_.load(std::memory_order_acquire)); }
     void go_idle();
     void advance_returned();
     uint64_t number_of(uint64_t reply) const;

@@ -42,7 +42,8 @@ struct alignas(128) StreamSet {
     // The same for all PEs.
     void order_all(const char* function);
 
-    // Calls visit for every stream, as long as it returns true; false when one did not. Any thread.
+    // Calls visit for every stream while it returns true; false when one call did not. Any thread. Acquire: pairs with
+    // StreamSet::add_stream.
     template <class Visit>
     bool all(Visit visit) const {
         for (Stream* stream = used.load(std::memory_order_acquire); stream; stream = stream->next_of_stream_set)

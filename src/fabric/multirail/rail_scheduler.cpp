@@ -54,7 +54,7 @@ Stream& RailScheduler::open(int rail) {
         return *stream;
     Stream& stream = stream_set_.add_stream(rail, pe_);
     stream.rails = this;
-    streams_[rail].store(&stream, std::memory_order_release);  // pairs with on
+    streams_[rail].store(&stream, std::memory_order_release);  // pairs with RailScheduler::on
     return stream;
 }
 

@@ -59,7 +59,7 @@ class RailScheduler {
     RailScheduler(const RailScheduler&) = delete;
     RailScheduler& operator=(const RailScheduler&) = delete;
 
-    // Null: nothing has been sent there. Acquire: pairs with open.
+    // The stream on a rail; null: nothing was sent on it. Acquire: pairs with RailScheduler::open.
     Stream* on(int rail) const { return streams_[rail].load(std::memory_order_acquire); }
     // A stream of this; true for one of them all.
     bool is_first(const Stream& stream) const { return first_ == &stream; }

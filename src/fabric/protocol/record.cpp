@@ -123,7 +123,7 @@ const char* apply_signal(uint64_t head, Reader& reader, const Regions& regions) 
         return kOutside;
     if (!is_aligned(reinterpret_cast<char*>(signal), sizeof value))
         return kUnaligned;
-    // Release: pairs with wait, test and signal_fetch.
+    // Release: pairs with operations::load.
     switch (head >> kSmallShift) {
         case 0:
             __atomic_store_n(signal, value, __ATOMIC_RELEASE);
