@@ -34,8 +34,8 @@ struct SettingRow {
     const char* origin;  // "default", or the name of the variable that set it
 };
 
-// Reads the environment. False when a value is malformed, or a variable looks like a setting of Heddle but is none;
-// error then names it, and what would be right. Not thread-safe: the environment must not change meanwhile.
+// Reads the environment. False when a value is malformed, or a variable looks like a setting of Heddle but is none.
+// error then names the variable, and what would be right. Not thread-safe: the environment must not change meanwhile.
 bool read_settings(Settings* into, char* error, size_t error_bytes);
 
 // The value of a flag of the table, at any time, also before init. False when its value is malformed.

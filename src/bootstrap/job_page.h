@@ -77,8 +77,8 @@ struct alignas(64) PeRecord {
     std::atomic<uint64_t> wait_since_ns;
     std::atomic<uint64_t> wait_address;
     std::atomic<uint64_t> wait_name[kNameWords];
-    // For leaving PEs (runtime/leaving.h). Written while some PE leaves: how often this PE has looked in vain in a wait
-    // that only another PE can end, and the step of the collective that it waits in.
+    // For leaving PEs (runtime/leaving.h), written while some PE leaves. looks: how often this PE has looked in vain in
+    // a wait that only another PE can end. wait_step: the step of a collective that it waits in.
     std::atomic<uint32_t> looks;
     std::atomic<uint64_t> wait_step;
     // Written when this PE leaves: the steps of SHMEM_TEAM_WORLD that it has begun, and whether it should have called

@@ -1,5 +1,5 @@
 // CallComparison: what the members of a team show each other of their call, and the comparison. In a checked run each
-// collective begins with it; in every run the collectives that manage memory carry it in their barrier, without a
+// collective begins with it. In every run the collectives that manage memory carry it in their barrier, without a
 // further step. Members on one node show their calls as inline data. Between nodes each leader sends its call to the
 // next node, in a ring: where not all are alike, some leader finds that its node and the one before differ.
 #pragma once

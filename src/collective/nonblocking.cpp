@@ -19,7 +19,7 @@ progress::Sequence& sequence_of(team::Team& team) {
 }
 
 // With one member on each node the network's service thread continues the operation when something arrives. A short
-// operation on the node has at once done what other members wait for; one poll of its own thread then completes it,
+// operation on the node has at once done what other members wait for. One poll of its own thread then completes it,
 // which is cheaper than waking another thread. Not in a checked run, where the members compare their calls first.
 void leave_to_background(const team::Team& team, size_t bytes) {
     constexpr size_t kShortBytes = 16 * 1024;

@@ -1,5 +1,5 @@
 // Requests (docs/decisions/0010): one handle for a group of operations. An operation that is complete when it returns
-// leaves no trace in a request; operations left to other threads or to a network are counted here.
+// leaves no trace in a request. Operations left to other threads or to a network are counted here.
 //
 // What a request counts:
 //   sides[2]  outstanding operations. A new one is counted on the side that `turn` names. A waiter advances `turn`, so

@@ -50,9 +50,9 @@ extern HEDDLE_PE_LOCAL NodeMemory node_memory;
 // Every heap begins at a multiple of this in every PE's address space, so that aligned offsets are aligned addresses.
 constexpr size_t kSlotAlignment = 2u << 20;
 
-// Grows fd to the plan (each PE does, to the same size) and maps it. This PE's heap, in `slot`, begins at a multiple of
-// its size rounded up to a power of two (at most 1 TiB), if the address space has such a place. Other heaps begin at
-// any multiple of kSlotAlignment. The mapping is left out of core dumps and not locked. False on failure, with errno
+// Grows fd to the plan (each PE does, to the same size) and maps it. If the address space has such a place, this PE's
+// heap begins at a multiple of its size, rounded up to a power of two (at most 1 TiB). Other heaps begin at any
+// multiple of kSlotAlignment. The mapping is left out of core dumps and not locked. False on failure, with errno
 // set.
 bool map_node(int fd, const Layout& layout, int slot);
 

@@ -22,9 +22,9 @@
 #endif
 #endif
 
-// Saves the callee-saved registers and the modes of floating-point arithmetic on the stack, stores the stack pointer in
-// *from, and restores the registers and modes that an earlier call saved at `to`. With the modes saved, a result does
-// not depend on the thread that resumes.
+// Pushes the callee-saved registers and the modes of floating-point arithmetic, and stores the stack pointer in *from.
+// Then restores the registers and modes that an earlier call saved at `to`. With the modes saved, a result does not
+// depend on the thread that resumes.
 extern "C" void heddle_switch_stack(void** from, void* to) __attribute__((visibility("hidden")));
 
 #if defined(__x86_64__)

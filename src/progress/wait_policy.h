@@ -245,7 +245,8 @@ inline void wait_for_event_count(const char* function, sync::EventCount& event_c
 }
 
 // Waits for an event count of the job page. The PE that advances it may belong to another pretended node, whose PEs
-// cannot reach this PE's wake-up; so a PE with a network polls every millisecond instead of relying on it.
+// cannot reach this PE's wake-up. Therefore a PE with a network polls every millisecond instead of relying on its
+// wake-up.
 inline void wait_for_event_count_of_job(const char* function, sync::EventCount& event_count, uint32_t target) {
     constexpr uint64_t kPollNs = 1000000;
     const auto ready = [&] { return event_count.reached(target); };

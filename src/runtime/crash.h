@@ -1,6 +1,6 @@
 // Crash reports: a PE that crashes reports the signal, the address, what is there, and the place in the program.
 // Handlers of SIGSEGV, SIGBUS, SIGFPE and SIGILL are installed only where neither the program nor its runtime (a
-// sanitizer, an interpreter) has one; a handler that the program installs later replaces them. After the message the
+// sanitizer, an interpreter) has one. A handler that the program installs later replaces them. After the message the
 // signal has its usual effect: the same status, the same core. HEDDLE_CRASH_REPORT=no installs no handler.
 #pragma once
 

@@ -51,8 +51,8 @@ const heddle_peer kEarly[2 * kEarlyPes] = {};
 
 }  // namespace
 
-// These words, and copies that compilers keep across init, find no PE and no offset below a region's size
-// (docs/decisions/0006).
+// The words that inlined code reads. Before init they, and copies that compilers keep across init, match no PE and no
+// offset below a region's size (docs/decisions/0006).
 HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1 = {
     heddle::memory::kNoBase, heddle::memory::kNoBase, {kEarly + kEarlyPes}};
 
@@ -294,8 +294,7 @@ bool start(const char* function, char* error) {
     const uint32_t threads = os::count_threads();
     if (job.n_nodes > 1 && !open_network(error, kErrorBytes))
         return false;
-    bootstrap::barrier_of_world(
-        function);  // nobody reaches a peer's memory before that peer has moved its static data there
+    bootstrap::barrier_of_world(function);  // a peer's static data must have moved before its memory is reached
     if (job.n_nodes > 1 && !serve_network(error, kErrorBytes))
         return false;
     if (network_threads == 0) {
@@ -402,11 +401,11 @@ int init_thread(const char* function, int requested, int* provided) {
 
 void finalize(const base::Call& call) {
     if (base::lifecycle == Lifecycle::kExiting)
-        return;  // an exit handler's, behind shmem_global_exit: the job is over
+        return;  // called in an exit handler, after shmem_global_exit: the job is over
     if (!operations::may_give_back(call.function))
         return;
     InitLock lock;
-    operations::require_running(call.function);  // another thread may have been quicker
+    operations::require_running(call.function);  // another thread may have finalized meanwhile
     ++calls.finalizes;
     if (calls.references() > 0)
         collective::barrier_all(call);
@@ -415,11 +414,11 @@ void finalize(const base::Call& call) {
 }
 
 void finalize_at_exit() {
-    // Another thread that is in init or finalize stays there: the program ends.
+    // A thread of this PE that is in init or finalize stays there: the program ends.
     if (base::lifecycle != Lifecycle::kRunning || bootstrap::is_ending())
         return;
     flush_output();
-    const base::Call call = {"shmem_finalize", nullptr};  // as those say who call it
+    const base::Call call = {"shmem_finalize", nullptr};  // the name under which messages show the call
     if (!stop(call, calls.inits > calls.finalizes ? Leave::kUntold : Leave::kExit))
         return;
     char inits[16], finalizes[16];

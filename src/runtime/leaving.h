@@ -2,8 +2,8 @@
 // (runtime/exit.cpp). A leaving PE waits for all others to leave, too, and makes no progress for a PE that waits for
 // something else. So it checks meanwhile whether the others can still come, and names the PE that cannot.
 //
-// Leaving PEs have a barrier of their own, so that no PE takes the end of another for a barrier of a collective;
-// between nodes it is a control message of its own kind.
+// Leaving PEs have a barrier of their own, so that no PE takes the end of another for a barrier of a collective.
+// Between nodes it is a control message of its own kind.
 //
 // What is found, and why it is certain. Looks are counted; times prove nothing.
 //   a step     A PE waits in a step of a collective that this PE, a member, has never begun (PeRecord::wait_step); or has

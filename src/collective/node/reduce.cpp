@@ -209,8 +209,8 @@ bool is_for_one_thread(const Call& call, const Group& group, Operation operation
                                                team_of(call, group).members.size) != Algorithm::kSliced);
 }
 
-// Begins the call, then runs alone(work) for a team of one, or slices(work) between two barriers, or short_way(work,
-// algorithm), or far_way(work) for a team that spans nodes. The latter two with one thread.
+// Begins the call, then runs alone(work) for a team of one or slices(work) between two barriers. Small data: one thread
+// runs short_way(work, algorithm). A team that spans nodes: one thread runs far_way(work).
 template <class Alone, class FarRule, class ShortRule, class Slices>
 int run(const Call& call, const Group& group, Operation operation, const char* count_name, Op op, Kind kind, void* dest,
         const void* source, size_t nelems, size_t element_bytes, Alone alone, FarRule far_way, ShortRule short_way,
