@@ -3,10 +3,10 @@
 //
 //     start -> kRunning -> kTerminating -> kKilling -> kGone
 //
-//      kRunning      until all PEs have ended well or there is a reason to end the job; the first reason decides the status
-//      kTerminating  every child, adopted orphans included, has got one signal and has the grace period (--grace)
-//      kKilling      every child gets SIGKILL, repeatedly, because deaths produce further orphans
-//      kGone         no child is left, or some could not be killed, which was reported; pipes are still forwarded
+//     kRunning      until all PEs have ended well or there is a reason to end the job; the first one decides status
+//     kTerminating  every child, adopted orphans included, has got one signal and has the grace period (--grace)
+//     kKilling      every child gets SIGKILL, repeatedly, because deaths produce further orphans
+//     kGone         no child is left, or some could not be killed, which was reported; pipes are still forwarded
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 // Places in a program: a module and the address within it, as `addr2line -e module 0xaddress` takes them. Found with
-// the unwind tables of the modules on the stack. Threads: any, also in a signal handler: no memory is allocated. For
-// messages only: walking a stack costs microseconds.
+// this library's unwind tables. Threads: any, also in a signal handler: no memory is allocated. For messages only:
+// walking a stack costs microseconds.
 #pragma once
 
 #include <array>

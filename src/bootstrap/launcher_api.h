@@ -2,8 +2,8 @@
 // the job. A plugin implements it over the launcher's own library, which is not visible outside the plugin's folder.
 //
 //   key     a name for bytes that a PE publishes once. get may wait until they are there.
-//   fence   returns when all PEs of the job have called. What each has published before is then available; with `collect`
-//           it is already here, and get costs no message. Otherwise get fetches it when called.
+//   fence   returns when all PEs of the job have called. What each has published before is then available. With
+//           `collect` it is already here, and get costs no message. Otherwise get fetches it when called.
 //
 // A plugin exports `const heddle::bootstrap::LauncherApi heddle_launcher_1`. Threads: any may call get and abort; the
 // one that calls init and finalize calls the rest.
@@ -26,7 +26,7 @@ enum class Reach : int { kHost, kJob };  // which PEs may get a key: the peers, 
 
 struct LauncherApi {
     const char* name;
-    // This and the next three return false with the reason in error. The plugin calls lost(), on a thread of its own,
+    // init, publish and fence return false with the reason in error. The plugin calls lost(), on a thread of its own,
     // when the launcher has died. A second init, after finalize, is an error.
     bool (*init)(LauncherJob* job, void (*lost)(), char* error, size_t error_bytes);
     bool (*publish)(const char* key, const void* value, size_t bytes, Reach reach, char* error, size_t error_bytes);

@@ -13,8 +13,8 @@ void barrier_all(const Call& call);
 // as many steps as barrier_all.
 void barrier_all_comparing(const Call& call, const Shape& shape);
 
-// The last barrier of a world that spans nodes, when no PE of this node is in any other call. *first: this PE's number,
-// then the lowest number of all PEs. False when PEs of another node were in another collective.
+// The last barrier of a world that spans nodes, when no PE of this node is in any other call. *first: a number that
+// this PE gives, and then the lowest of all PEs' numbers. False when PEs of another node were in another collective.
 bool part(const Call& call, int32_t* first);
 
 // A barrier of the group: what each member stored locally before is seen by all afterwards.

@@ -3,10 +3,11 @@
 //
 // What a request counts:
 //   sides[2]  outstanding operations. A new one is counted on the side that `turn` names. A waiter advances `turn`, so
-//             that the other side gets no more, and is done when it has seen each side empty once. All operations posted
-//             before the wait began are then complete, and operations posted meanwhile do not delay the wait.
+//             that the other side gets no more, and is done when it has seen each side empty once. All operations
+//             posted before the wait began are then complete. Operations posted meanwhile do not delay the wait.
 //   holds     references: one for each outstanding operation, and one for the program's handle. The thread that drops
-//             the last one returns the object to its pool, and completes an operation of the request it was merged into.
+//             the last one returns the object to its pool, and completes an operation of the request into which it
+//             was merged.
 //   claims    for operations on other nodes: the position of a stream (fabric/endpoint/stream.h) up to which they were
 //             posted. A stream reports completion by position, so posting costs two stores and completion nothing.
 //

@@ -76,7 +76,8 @@ bool keeps_order(const IssueParams& issue) {
 }
 
 // Where order is kept, operations behind large data wait until all of it has arrived. So data goes through the ring
-// unless its size makes up for a round trip. With HEDDLE_ORDER=reorder it always does: each change of rails would wait.
+// unless its size makes up for a round trip. With HEDDLE_ORDER=reorder on several rails it always does: each change of
+// rails would wait.
 bool stays_in_stream(const IssueParams& issue, size_t bytes) {
     const StreamSet& stream_set = stream_set_for(issue);
     const bool changes = stream_set.n_rails > 1 && stream_set.spread == fabric::Spread::kInOrder;

@@ -46,8 +46,8 @@ inline const memory::Region& find_region(const void* address, fabric::Address* t
     return last.streams[pe].load(std::memory_order_relaxed);
 }
 
-// A put of one word to symmetric memory in the common case of stream_at_once. Returns the stream; null, and nothing was
-// done, when the stream's ring has no free space at once or the address is out of range.
+// A put of one word to symmetric memory in the common case of stream_at_once. Returns the stream. Null, and nothing
+// was done, when its ring must first make space, its message is full, or the address is out of range.
 [[gnu::always_inline]] inline fabric::Stream* put_word_at_once(shmem_ctx_t ctx, void* dest, uint64_t bits, int pe) {
     const LastStreamSet& last = last_stream_set;
     fabric::Stream* const stream = stream_at_once(last, ctx, pe);

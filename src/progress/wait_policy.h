@@ -53,7 +53,7 @@ struct WaitPolicy {
     std::atomic<bool> alone{false};    // there is no background thread, and none may start
     bool multiple_asked = false;       // the program asked for SHMEM_THREAD_MULTIPLE
     std::atomic<uint32_t> pollers{0};  // threads that wait, awake, and make progress
-    // the last poller stops, and the background thread is to take over; may be null
+    // the last poller stops while collectives are posted: the network's service thread takes over; may be null
     void (*hand_over)() = nullptr;
     // Publishes where this thread sleeps (function, address), or that it no longer does (nullptr, nullptr). May be
     // null.

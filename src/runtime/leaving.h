@@ -6,12 +6,12 @@
 // Between nodes it is a control message of its own kind.
 //
 // What is found, and why it is certain. Looks are counted; times prove nothing.
-//   a step     A PE waits in a step of a collective that this PE, a member, has never begun (PeRecord::wait_step); or has
-//              left at another step of SHMEM_TEAM_WORLD than this PE (PeRecord::left).
-//   a cycle    All PEs that do not leave wait, and each has looked in vain kLooks times in each of kRounds rounds in which
-//              nothing changed (PeRecord::looks), with nothing of theirs in flight. Only looks of a PE's only thread are
-//              counted, because another thread might end the wait. Only on oshrun's page, where all PEs can be seen.
-//  A long wait that is neither is reported once, and continues: a PE may rightly wait for a thread of its own.
+//   a step     A PE waits in a step of a collective that this PE, a member, has never begun (PeRecord::wait_step); or
+//              has left at another step of SHMEM_TEAM_WORLD than this PE (PeRecord::left).
+//   a cycle    All PEs that do not leave wait, and each has looked in vain kLooks times in each of kRounds rounds in
+//              which nothing changed (PeRecord::looks), with nothing of theirs in flight. Only looks of a PE's only
+//              thread are counted: another thread might end the wait. Only when all PEs of the job share one page.
+// A long wait that is neither is reported once, and continues: a PE may rightly wait for a thread of its own.
 //
 // Threads: the leaving thread; any waiting thread calls `looked`.
 #pragma once

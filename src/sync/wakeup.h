@@ -3,8 +3,8 @@
 // one cache line, and sleeps on one word or has the processor watch it.
 //
 // Work that waits for an event count watches it (class Watch). A thread that advances a watched event count notifies
-// the wake-ups of the PEs that watch it, and no others. The event count knows which PEs have ever watched it: `watchers`
-// has a bit for each PE, or for a few neighbouring PEs where a node has more than 64. Each wake-up knows
+// the wake-ups of the PEs that watch it, and no others. The event count knows which PEs have ever watched it:
+// `watchers` has a bit for each PE, or for a few neighbouring PEs where a node has more than 64. Each wake-up knows
 // which event counts its PE watches now. The order of the steps, checked in every interleaving by
 // tests/concurrency/watch.pml (which PEs are found) and wakeup.pml (what happens then):
 //

@@ -215,8 +215,8 @@ void Stream::take_return(const char* function, void* to, size_t bytes, bool nati
     entry.done.store(false, std::memory_order_relaxed);
     return_bytes_ += bytes;
     ++return_head_;
-    // Release, before the record is published: pairs with Stream::published_returns, Stream::on_reply, Stream::number_of,
-    // Stream::place_of_large_reply and Stream::advance_returned.
+    // Release, before the record is published: pairs with Stream::published_returns, Stream::on_reply,
+    // Stream::number_of, Stream::place_of_large_reply and Stream::advance_returned.
     published_returns_.store(return_head_, std::memory_order_release);
 }
 
