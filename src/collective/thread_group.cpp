@@ -25,7 +25,7 @@ void ThreadGroup::check() const {
     if (!base::settings.check)
         return;
     // A thread stores its function and caller before its number of threads, so that a thread that disagrees can name
-    // both.
+    // both. acq_rel, all: pair with ThreadGroup::check and ThreadGroup::another.
     const char* function = nullptr;
     if (!segment_.function.compare_exchange_strong(function, call_.function, std::memory_order_acq_rel) &&
         strcmp(function, call_.function) != 0)
@@ -48,7 +48,7 @@ void ThreadGroup::check() const {
                     base::describe(call_).data(), first, base::describe(another()).data());
 }
 
-// The call of another thread that has arrived.
+// The call of another thread that has arrived. Acquire, both: pair with ThreadGroup::check.
 base::Call ThreadGroup::another() const {
     base::Call call = {segment_.function.load(std::memory_order_acquire), nullptr};
     for (int i = 0; i < segment_.kWatched && !call.caller; ++i)

@@ -163,8 +163,8 @@ void Request::add_claim(fabric::Stream& stream, uint64_t position, uint64_t retu
     claim->stream = &stream;
     claim->position.store(position, std::memory_order_relaxed);
     claim->returns.store(returns, std::memory_order_relaxed);
-    // Release: pairs with Request::add_claim, Request::claims_are_complete, context::end_handle, context::move_claims
-    // and RequestWait::RequestWait.
+    // Release: pairs with Request::add_claim, Request::claims_are_complete, context::claim, context::end_handle,
+    // context::move_claims and RequestWait::RequestWait.
     do {
         claim->next = first;
     } while (!claims.compare_exchange_weak(first, claim, std::memory_order_release, std::memory_order_relaxed));
@@ -188,7 +188,7 @@ void claim(const base::Call& call, shmemx_request_t* req, fabric::Stream& stream
     if (!request)
         base::fatal(call.function, "no memory for a request");
     request->add_claim(stream, stream.position(), stream.returns());
-    Claim* mine = request->claims.load(std::memory_order_acquire);
+    Claim* mine = request->claims.load(std::memory_order_acquire);  // pairs with Request::add_claim
     while (mine->stream != &stream) mine = mine->next;
     remark = {request, mine, request->generation.load(std::memory_order_relaxed)};
 }

@@ -63,7 +63,7 @@ void pe_quiet(const char* function, shmem_ctx_t ctx, const int* target_pes, size
         if (fabric::network)
             remote_quiet_to(function, ctx, target_pes, npes);
     }
-    HEDDLE_FENCE(__ATOMIC_SEQ_CST);
+    HEDDLE_FENCE(__ATOMIC_SEQ_CST);  // as in quiet
 }
 
 void quiet_local(const char* function, shmem_ctx_t ctx) {
@@ -87,7 +87,7 @@ int quiet_test(const char* function, shmem_ctx_t ctx) {
         return 0;
     tsan::acquire(progress::engine);
     tsan::release();
-    HEDDLE_FENCE(__ATOMIC_SEQ_CST);
+    HEDDLE_FENCE(__ATOMIC_SEQ_CST);  // as in quiet
     return 1;
 }
 

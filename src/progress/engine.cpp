@@ -205,8 +205,8 @@ void Engine::request_background(bool seldom) {
 }
 
 bool Engine::start_thread() {
-    // acq_rel: one thread alone starts the background thread. thread_ is written after the exchange: what orders it
-    // before stop is the program, because no other thread may use the engine during stop.
+    // acq_rel: one thread alone starts the background thread; pairs with Engine::start_thread. thread_ is written after
+    // the exchange: what orders it before stop is the program, because no other thread may use the engine during stop.
     if (started_.load(std::memory_order_acquire) || started_.exchange(true, std::memory_order_acq_rel))
         return true;
     if (pe_of_thread)
@@ -214,7 +214,7 @@ bool Engine::start_thread() {
     avoided_cpu_ = -1;
     priority_ = Rest::kBlock;
     const bool failed = os::start_own_thread(&thread_, run_thread, this) != 0;
-    if (failed)
+    if (failed)  // release: pairs with Engine::start_thread
         started_.store(false, std::memory_order_release);
     return !failed;
 }
@@ -324,6 +324,7 @@ void Engine::count(bool awake) {
 }
 
 void Engine::stop(const char* function) {
+    // No release belongs to the acquires of posted and started_: pthread_join and the program order what came before.
     wait_for(
         function, [](const Owners&) { return true; },
         [this] { return outstanding() == 0 && policy_.posted.load(std::memory_order_acquire) == 0; });

@@ -152,6 +152,7 @@ void WaitSteps::nap() {
     policy_.wakeup->sleep(seen_wakeup_ + 1, &deadline);
     if (policy_.polls_asleep())
         policy_.poll();
+    // Acquire: sees what preceded the wake-up's advance.
     const uint32_t wakeup = policy_.wakeup->value.load(std::memory_order_acquire);
     if (wakeup != seen_wakeup_) {
         wake_up();

@@ -177,6 +177,7 @@ void Leaving::name_one_that_is_ahead() const {
 // True when every other PE of the page leaves or waits, and this PE is the first that leaves: one PE looks for all.
 // *waiting: the first PE that waits; -1: none.
 bool Leaving::all_others_wait(int* waiting) const {
+    // The store of wait_since_ns in bootstrap::show_wait is relaxed: here it only tells that the PE waits.
     bool all = true, first = true;
     for_each_here([&](int pe, const PeRecord& record) {
         const PeState state = state_of(record);
