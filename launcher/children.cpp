@@ -18,7 +18,7 @@ namespace {
 // Reads the list that kernels with CONFIG_PROC_CHILDREN keep; false without it.
 bool read_children_file(std::vector<pid_t>* children) {
     char path[64];
-    // of the launcher's only thread
+    // The list of the launcher's only thread.
     snprintf(path, sizeof path, "/proc/self/task/%d/children", static_cast<int>(getpid()));
     FILE* file = fopen(path, "re");
     if (!file)

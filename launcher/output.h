@@ -55,7 +55,7 @@ class Sink {
   private:
     enum class Mode {
         kDirect,  // never blocks for long (file, device): written directly
-        // a pipe or terminal, opened again: O_NONBLOCK then applies to this descriptor, not to all that share the file
+        // A pipe or terminal, opened again: O_NONBLOCK then applies to this descriptor, not to all that share the file.
         kOwn,
         kCareful,  // a target that cannot be opened again: small writes, each after poll has reported room
     };
@@ -72,7 +72,7 @@ class Sink {
     Mode mode_ = Mode::kDirect;
     bool terminal_ = false;
     int error_ = 0;
-    // the stream whose line is unfinished in the output; null: at the start of a line
+    // The stream whose line is unfinished in the output; null: at the start of a line.
     const Stream* open_line_ = nullptr;
     std::string waiting_;  // accepted and not yet written, from waiting_from_ on
     size_t waiting_from_ = 0;

@@ -41,7 +41,7 @@ std::string where(const PeRecord& record, uint64_t now_ns) {
 }  // namespace
 
 PeState state_of(const PeRecord& record) {
-    // pairs with Leaving::Leaving and runtime::stop
+    // Pairs with Leaving::Leaving and runtime::stop.
     return static_cast<PeState>(record.state.load(std::memory_order_acquire));
 }
 

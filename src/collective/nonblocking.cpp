@@ -8,7 +8,7 @@ namespace heddle::collective {
 
 progress::Sequence& sequence_of(team::Team& team) {
     if (!team.sequence) {
-        // kept as long as the team's object: until the process ends
+        // Kept as long as the team's object: until the process ends.
         team.sequence = new progress::Sequence(*progress::engine);
         progress::engine->add(*team.sequence);
     }

@@ -79,7 +79,7 @@ uint32_t Request::post() {
 
 void Request::complete(uint32_t side) {
     tsan::release(this);
-    // pairs with RequestWait::sides_are_over and Request::is_quiet
+    // Pairs with RequestWait::sides_are_over and Request::is_quiet.
     sides[side].fetch_sub(1, std::memory_order_release);
     release();
 }
@@ -244,7 +244,7 @@ bool RequestWait::claims_are_over() {
 
 bool RequestWait::sides_are_over() {
     for (int side : {0, 1})
-        // pairs with Request::complete
+        // Pairs with Request::complete.
         empty_[side] = empty_[side] || request_->sides[side].load(std::memory_order_acquire) == 0;
     if (empty_[0] && empty_[1])
         return true;

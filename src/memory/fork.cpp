@@ -29,7 +29,7 @@ char* snapshot = nullptr;  // the parts of the range, one behind the other
 const char* missing = nullptr;
 int missing_error = 0;
 constexpr size_t kMaxProtected = 64;
-// what the program has protected; more mappings than these stay writable in the child
+// Mappings that the program has protected. Beyond this number, they stay writable in the child.
 os::Mapping guarded[kMaxProtected];
 size_t n_guarded = 0;
 

@@ -211,11 +211,11 @@ void take(Call call, long* address) {
     while (!claim_node(lock))
         progress::wait_for_store(call.function, lock.node,
                                  [&] { return lock.node->load(std::memory_order_relaxed) == 0; });
-    // pairs with operations::take, operations::test_lock and operations::clear_lock
+    // Pairs with operations::take, operations::test_lock and operations::clear_lock.
     const uint32_t before = lock.tail.exchange(me());
     if (before == 0)
         return;
-    // before the link below, through which a predecessor finds this node
+    // Before the link below, through which a predecessor finds this node.
     lock.node->fetch_or(kWaiting, std::memory_order_relaxed);
     lock.node_of(before).fetch_or(me());  // pairs with operations::clear_lock, which then sees kWaiting set
     await_turn(call, *lock.node, static_cast<int>(before) - 1);

@@ -61,7 +61,7 @@ bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const ch
     const size_t slice_bytes =
         std::max(kSliceBytes, (bytes / progress::Task::kMaxSlices / kSliceBytes + 1) * kSliceBytes);
     const auto slices = static_cast<uint32_t>((bytes + slice_bytes - 1) / slice_bytes);
-    // relaxed: a thread that waits for it synchronizes through the program
+    // Relaxed: a thread that waits for it synchronizes through the program.
     context.outstanding.fetch_add(1, std::memory_order_relaxed);
     const Transfer transfer = {to, from, bytes, slice_bytes, signal, request, request->post(), &context};
     if (engine.submit({request, &context}, slices, copy_slice, finish, transfer))

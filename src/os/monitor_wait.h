@@ -26,7 +26,7 @@ struct Monitor {
     void (*arm)(const void* line);  // any address in the line
     void (*wait)(uint64_t limit_ns);
     uint64_t longest_ns = UINT64_MAX;  // a wait ends after this time, whatever its limit
-    // states in which the core may rest, for messages; null where the architecture names none
+    // States in which the core may rest, for messages; null where the architecture names none.
     const char* states = nullptr;
 };
 

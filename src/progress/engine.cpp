@@ -60,7 +60,7 @@ Engine::Engine(WaitPolicy& policy, AsyncCopy choice, const uint64_t* cpus, size_
 const char* Engine::set_progress(Progress progress) {
     if (progress == Progress::kMonitor && !policy_.monitor)
         return "this CPU has no instruction that watches a cache line for user programs (or HEDDLE_MONITOR forbids it)";
-    // there a thread that does not sleep takes the core from the program
+    // With one core, a thread that does not sleep takes the core from the program.
     const bool one_core = policy_.node_cores == 1;
     const bool beside = policy_.monitor && !one_core && has_sibling(cpus_, cpu_words_);
     Rest rest = Rest::kBlock;
@@ -75,7 +75,7 @@ const char* Engine::set_progress(Progress progress) {
     policy_.alone.store(rest == Rest::kNever, std::memory_order_relaxed);
     rest_.store(rest, std::memory_order_seq_cst);  // pairs with Engine::request_background
     wake_waiters();
-    // pairs with Engine::count_posted; if not seen, its poster requests again
+    // Pairs with Engine::count_posted; if not seen, its poster requests again.
     if (policy_.posted.load(std::memory_order_seq_cst) != 0)
         request_background(true);
     return nullptr;
@@ -119,7 +119,7 @@ void Engine::open(Task* task, const Owners& owners, uint32_t slices) {
     open_.fetch_or(uint64_t{1} << (task - tasks_), std::memory_order_release);  // pairs with Engine::help
     // Pairs with Engine::run and Engine::rest.
     work_.advance();
-    // pairs with Engine::count_posted: while it is not 0, the thread may rest at the wake-up
+    // Pairs with Engine::count_posted: while it is not 0, the thread may rest at the wake-up.
     if (policy_.posted.load(std::memory_order_seq_cst) != 0)
         wake_waiters();
 }
@@ -148,7 +148,7 @@ bool Engine::do_slice(Task& task, uint64_t claims) {
 void Engine::finish(Task& task) {
     task.finish(task.payload);
     used_.fetch_and(~(uint64_t{1} << (&task - tasks_)), std::memory_order_release);  // pairs with Engine::take
-    // pairs with Engine::outstanding and Engine::may_be_outstanding
+    // Pairs with Engine::outstanding and Engine::may_be_outstanding.
     outstanding_.fetch_sub(1, std::memory_order_release);
     wake_waiters();
 }
@@ -185,7 +185,7 @@ uint64_t Engine::step_of_posted() const {
 }
 
 void Engine::count_posted() {
-    // pairs with Engine::open, Engine::set_progress and Engine::run
+    // Pairs with Engine::open, Engine::set_progress and Engine::run.
     policy_.posted.fetch_add(1, std::memory_order_seq_cst);
 }
 
@@ -232,7 +232,7 @@ void Engine::run() {
         avoid_cpu(caller_cpu_.load(std::memory_order_relaxed));
         lower_priority();
         const uint32_t seen = work_.value.load(std::memory_order_acquire);  // pairs with Engine::open
-        // acquire: sees what preceded the wake-up's advance
+        // Acquire: sees what preceded the wake-up's advance.
         const uint32_t heard = wakeup_->value.load(std::memory_order_acquire);
         if (help([](const Owners&) { return true; }) || drive())
             continue;

@@ -163,7 +163,7 @@ class Engine {
             return tsan::acquire(this);
         }
         for (;;) {
-            // acquire: sees what preceded the wake-up's advance
+            // Acquire: sees what preceded the wake-up's advance.
             const uint32_t seen = wakeup_->value.load(std::memory_order_acquire);
             if (done())
                 return tsan::acquire(this);

@@ -12,7 +12,7 @@ HEDDLE_PE_LOCAL WaitPolicy* wait_policy = nullptr;
 namespace {
 
 constexpr uint64_t kLongestNapNs = 2000000;  // 500 wake-ups a second: about 0.2 % of a core
-// a wake-up across cores costs about 12 us (measured): shorter naps gain nothing
+// A wake-up across cores costs about 12 us (measured): shorter naps gain nothing.
 constexpr uint64_t kShortestNapNs = 5000;
 
 WaitPolicy before_init;

@@ -53,7 +53,8 @@ struct WaitPolicy {
     std::atomic<bool> alone{false};    // there is no background thread, and none may start
     bool multiple_asked = false;       // the program asked for SHMEM_THREAD_MULTIPLE
     std::atomic<uint32_t> pollers{0};  // threads that wait, awake, and make progress
-    // the last poller stops while collectives are posted: the network's service thread takes over; may be null
+    // Called when the last poller stops while collectives are posted: the network's service thread takes over. May be
+    // null.
     void (*hand_over)() = nullptr;
     // Publishes where this thread sleeps (function, address), or that it no longer does (nullptr, nullptr). May be
     // null.
@@ -189,7 +190,7 @@ class WaitSteps {
     const void* line_;
     uint64_t start_ns_;
     Phase phase_;
-    // how long to watch the line at once: as long as this wait has lasted, up to the phase's end
+    // How long to watch the line at once: as long as this wait has lasted, up to the phase's end.
     uint64_t watch_ns_ = 1000;
     uint64_t look_in_ns_ = kLookNs;
     uint32_t seen_wakeup_ = 0;  // the count of the wake-up, as last read

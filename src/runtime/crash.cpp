@@ -32,7 +32,7 @@ constexpr struct {
                 {SIGFPE, "Floating point exception"},
                 {SIGILL, "Illegal instruction"}};
 constexpr size_t kStackBytes = 128 * 1024;  // of the handler: for the unwinder's tables and the messages
-// an address at most this far behind a region is reported relative to that region
+// An address at most this far behind a region is reported relative to that region.
 constexpr size_t kNearBytes = 1 << 16;
 constexpr int kPatienceS = 20;  // seconds for the report, which may wait for a lock that the crashed thread holds
 

@@ -86,7 +86,7 @@ struct Calls {
 };
 HEDDLE_PE_LOCAL Calls calls;
 
-// that belong to the network's library; known once the network has been open
+// Threads of this process that belong to the network's library; known once the network has been open.
 HEDDLE_PE_LOCAL uint32_t network_threads = 0;
 
 // Two threads of a PE may call init at once: one does the work, the other one is counted.
@@ -245,7 +245,7 @@ bool build_memory(const char* function, char* error) {
         peers[job.pe].data_size = data.bytes() - HEDDLE_SHORT_BYTES;
     }
     symmetric->peers = peers;
-    // pairs with runtime::publish, after a fork by another thread
+    // Pairs with runtime::publish, after a fork by another thread.
     __atomic_store_n(&memory::symmetric, symmetric, __ATOMIC_RELEASE);
     return true;
 }

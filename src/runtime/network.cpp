@@ -36,7 +36,7 @@ bool is_still_missed(fabric::Loss loss) {
     // A launcher that notices the end of a PE by itself names that PE within two seconds (Open MPI 4.1, measured), and
     // gives up an unreachable host. A launcher that is told first waits for that host for minutes.
     constexpr uint64_t kEndedNs = 5000000000, kCutOffNs = 1000000000;
-    // relaxed: the thread that sets it then waits for all others in stop
+    // Relaxed: the thread that sets it then waits for all others in stop.
     if (is_leaving.load(std::memory_order_relaxed))
         return false;
     os::sleep_ns(loss == fabric::Loss::kBroken ? kEndedNs : kCutOffNs);
@@ -78,7 +78,7 @@ void lose_rail(int rail, int pe, fabric::Loss loss, const char* reason) {
     const char* const devices = (*rails)[static_cast<size_t>(rail)].c_str();
     if (goes_on_without_a_rail()) {
         const uint32_t all = (uint32_t{1} << rails->size()) - 1, lost = uint32_t{1} << rail;
-        // relaxed: orders nothing
+        // Relaxed: orders nothing.
         const uint32_t before = job.page->lost_rails.fetch_or(lost, std::memory_order_relaxed);
         if (before & lost)
             return;

@@ -176,7 +176,7 @@ void wait_request(const Call& call, shmemx_request_t* req) {
 void wait_request_local(const Call& call, shmemx_request_t* req) {
     require_request(call, req);
     if (Request* request = context::find_request(call, *req))
-        // on the node, a source may be reused when the operation is complete
+        // On the node, a source may be reused when the operation is complete.
         wait_for(call, request, RequestWait::For::kSources);
 }
 

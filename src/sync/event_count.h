@@ -32,14 +32,14 @@ struct alignas(8) EventCount {
     // increment of `sleepers`, and the single order must have them in that order. On x86-64 and aarch64 a seq_cst load
     // is the instruction of an acquire load.
     bool reached(uint32_t target) const {
-        // pairs with EventCount::set, EventCount::advance_to and EventCount::advance
+        // Pairs with EventCount::set, EventCount::advance_to and EventCount::advance.
         return static_cast<int32_t>(value.load(std::memory_order_seq_cst) - target) >= 0;
     }
 
     // True while the count equals target. For counts that do not advance before all waiters have seen them: an old
     // count never equals target by mistake, while `reached` takes a count 2^31 steps old for a future one.
     bool holds(uint32_t target) const {
-        // pairs with EventCount::set, EventCount::advance_to and EventCount::advance
+        // Pairs with EventCount::set, EventCount::advance_to and EventCount::advance.
         return value.load(std::memory_order_seq_cst) == target;
     }
 
@@ -56,18 +56,18 @@ struct alignas(8) EventCount {
     }
 
     void advance_to(uint32_t new_value) {
-        // pairs with EventCount::reached, EventCount::holds and EventCount::sleep_unless
+        // Pairs with EventCount::reached, EventCount::holds and EventCount::sleep_unless.
         value.store(new_value, std::memory_order_seq_cst);
-        // pairs with EventCount::sleep_unless and Watch::Watch
+        // Pairs with EventCount::sleep_unless and Watch::Watch.
         if (const uint32_t some = sleepers.load(std::memory_order_seq_cst))
             wake_all_of(*this, some);
     }
 
     // Advances by one; several threads may call it at once. For event counts that mean "something has changed".
     void advance() {
-        // pairs with EventCount::reached, EventCount::holds and EventCount::sleep_unless
+        // Pairs with EventCount::reached, EventCount::holds and EventCount::sleep_unless.
         value.fetch_add(1, std::memory_order_seq_cst);
-        // pairs with EventCount::sleep_unless and Watch::Watch
+        // Pairs with EventCount::sleep_unless and Watch::Watch.
         if (const uint32_t some = sleepers.load(std::memory_order_seq_cst))
             wake_all_of(*this, some);
     }
@@ -84,9 +84,9 @@ struct alignas(8) EventCount {
   private:
     template <class Passed>
     void sleep_unless(const timespec* deadline, Passed passed) {
-        // pairs with EventCount::wake, EventCount::advance_to and EventCount::advance
+        // Pairs with EventCount::wake, EventCount::advance_to and EventCount::advance.
         sleepers.fetch_add(1, std::memory_order_seq_cst);
-        // pairs with EventCount::advance_to and EventCount::advance
+        // Pairs with EventCount::advance_to and EventCount::advance.
         const uint32_t old = value.load(std::memory_order_seq_cst);
         if (!passed(old))
             os::futex_wait(&value, old, deadline);

@@ -110,7 +110,7 @@ class Pool {
                 chunk[i].link.next.store(first + i + 2, std::memory_order_relaxed);
             }
             T* none = nullptr;
-            // pairs with Pool::find and Pool::for_each
+            // Pairs with Pool::find and Pool::for_each.
             if (!chunks_[c].compare_exchange_strong(none, chunk, std::memory_order_acq_rel)) {
                 delete[] chunk;
                 return take();  // another thread has allocated the chunk

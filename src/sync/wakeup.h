@@ -91,7 +91,7 @@ class Watch {
     ~Watch() {
         if (!event_count_)
             return;
-        // a count that is too high for a moment costs the notifier a look
+        // A count that is too high for a moment costs the notifier a look.
         event_count_->sleepers.fetch_sub(kWatcher, std::memory_order_relaxed);
         place_->fetch_sub(watch_, std::memory_order_relaxed);
     }

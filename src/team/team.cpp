@@ -209,7 +209,7 @@ bool is_in_pool(shmem_team_t handle) {
 
 void start_teams(int pe, int n_pes, const int* nodes) {
     if (!teams)
-        // pairs with team::close_peer_tables, after a fork by another thread
+        // Pairs with team::close_peer_tables, after a fork by another thread.
         __atomic_store_n(&teams, new Teams, __ATOMIC_RELEASE);
     teams->pe = pe;
     teams->nodes = nodes;

@@ -304,7 +304,7 @@ int active_set_segment(const char* function, const Members& members, int log_str
             continue;
         int segment = 0;
         progress::wait_for_store(function, &entry.segment, [&] {
-            // pairs with team::active_set_segment
+            // Pairs with team::active_set_segment.
             return (segment = entry.segment.load(std::memory_order_acquire)) != 0;
         });
         return segment > 0 ? segment - 1 : kNoSegment;

@@ -68,7 +68,7 @@ struct Members {
 
 enum class BarrierAlgorithm : int { kAuto, kCentral, kDissemination, kFlat };  // in the order of settings.def
 
-// inline slots of a member, used in turn; with 8 a broadcast to 8 PEs took 2.0 us (docs/decisions/0007)
+// Inline slots of a member, used in turn; with 8 a broadcast to 8 PEs took 2.0 us (docs/decisions/0007)
 constexpr uint32_t kDepth = 32;
 constexpr size_t kInlineBytes = 240;
 constexpr size_t kBounceBytes = 16384;

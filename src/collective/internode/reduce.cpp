@@ -12,7 +12,7 @@ namespace heddle::collective::internode {
 
 namespace {
 
-// what a member receives: the sum of all members, of those before it, or of those up to it
+// The sum that a member receives: of all members, of those before it, or of those up to it.
 enum class Kept { kAll, kBefore, kUpTo };
 
 // A reduction or a scan among the leaders.

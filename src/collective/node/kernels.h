@@ -62,7 +62,7 @@ struct KernelTable {
     void (*stream)(void* dest, const void* source, size_t bytes);
 };
 
-// in the order of settings.def; kBaseline is NEON on aarch64
+// In the order of settings.def; kBaseline is NEON on aarch64.
 enum class VectorUnit : int { kAuto, kBaseline, kAvx2, kAvx512 };
 
 // The table for a vector unit, or for the best one (kAuto). The best one, too, when the CPU lacks the unit.
