@@ -5,8 +5,8 @@
     comments.py --self-test   wants each rule to find a file that breaks it
 
     pairs       "pairs with Class::function" or "pairs with namespace::function", several with commas or "and": each of
-                these functions exists in src/ or launcher/, and its body or the comment above it has a "pairs with" that
-                names the function of this comment back
+                these functions exists in src/ or launcher/, and its body or the comment above it has a "pairs with"
+                that names the function of this comment back
     subject     no comment begins with a word that refers to another comment ("The same", "Likewise", "It", ...)
     width       a line with a comment has at most 120 columns: clang-format leaves comments as they are
     sentences   no sentence has more than 25 words; parentheses, diagrams and tables are not counted
@@ -28,6 +28,8 @@ REFERS = re.compile(r"(The same\b(?! \w+ (in|as|of|for)\b)|Likewise\b|As above\b
                     r"(?:It|They|Those|These|Who|Others)\b)")
 NAME = r"(?:\w+::)+~?\w+"
 PAIRS = re.compile(rf"\b[Pp]airs? with(?P<names> {NAME}(?:(?:,| and|, and) {NAME})*)?")
+NO_CODE = re.compile(r"""//[^\n]*|/\*.*?\*/|R"\(.*?\)"|"(?:\\.|[^"\\\n])*"|(?<!\w)'(?:\\.|[^'\\\n])+'"""
+                     r"""|^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*""", re.S | re.M)
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "alignas", "catch", "static_assert", "decltype", "asm",
             "defined", "__attribute__"}
 
@@ -41,9 +43,7 @@ class Function:
 
 def without_text(text: str) -> str:
     """The code alone: comments, strings, characters and directives become blanks; lines and columns stay."""
-    blank = lambda match: re.sub(r"[^\n]", " ", match.group())
-    pattern = r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'|^[ \t]*#(?:[^\n\\]|\\.|\\\n)*'
-    return re.sub(pattern, blank, text, flags=re.S | re.M)
+    return NO_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
 def head_of(header: str) -> tuple[str, str]:
@@ -54,7 +54,7 @@ def head_of(header: str) -> tuple[str, str]:
         return "namespace", match.group(1)
     if match := re.match(r"(?:class|struct|union|enum(?: class)?)\s+(?:alignas\([^)]*\)\s*)?(\w+)\b[^()=]*$", header):
         return ("class" if not header.startswith("enum") else "other"), match.group(1)
-    if header.startswith('extern') and "(" not in header:
+    if header.startswith("extern") and "(" not in header:
         return "namespace", ""
     for match in re.finditer(r"((?:\w+(?:<\w+>)?::)*(?:~?\w+|operator\s*[^\s(]+))\s*\(", header):
         if match.group(1).split("::")[-1] not in KEYWORDS and not match.group(1).startswith("HEDDLE_"):
@@ -127,19 +127,20 @@ def comments_of(text: str) -> list[tuple[int, str]]:
         match = re.search(r"(?:^|\s)//(?!/)(.*)", re.sub(r'"(?:\\.|[^"\\])*"', lambda m: "_" * len(m.group()), line))
         if not match:
             continue
-        alone = line.strip().startswith("//")
-        if alone and number == last + 1 and (column == match.start() or column == -1):
+        if line.strip().startswith("//") and number == last + 1 and column == match.start():
             found[-1] = (found[-1][0], f"{found[-1][1]}\n{match.group(1)}")
         else:
             found.append((number, match.group(1)))
-        last, column = number, match.start() if alone or True else -1
+        last, column = number, match.start()
     return found
 
 
 def wrong_pairs(files: dict[str, str]) -> list[str]:
     functions = {name: functions_of(text) for name, text in files.items()}
     known = {function.name for list_ in functions.values() for function in list_}
-    wrong, named, places = [], set(), {}
+    wrong: list[str] = []
+    named: set[tuple[str, str]] = set()  # the function of a comment, and one that the comment names
+    places: dict[tuple[str, str], str] = {}
     for name, text in files.items():
         for number, comment in comments_of(text):
             for match in PAIRS.finditer(re.sub(r"\s+", " ", comment)):
