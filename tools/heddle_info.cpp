@@ -1,5 +1,5 @@
 // heddle-info: what this installation is, what the machine offers, which paths would be chosen, and the settings with
-// their values and where these came from. `heddle-info --settings-markdown` writes docs/environment.md.
+// their values and where these came from. `heddle-info --settings-markdown` writes docs/user/settings.md.
 
 #include "base/settings.h"
 #include "os/memfd.h"

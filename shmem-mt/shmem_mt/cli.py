@@ -133,7 +133,7 @@ def _add_simulate(commands):
     simulate = commands.add_parser(
         "simulate",
         help="compute a network on which messages overtake one another, or calibrate such a model",
-        description="Simulates messages under rules of order on a modelled network (docs/simulator.md).",
+        description="Simulates messages under rules of order on a modelled network (shmem-mt/docs/simulator.md).",
     )
     simulate.add_argument("--model", metavar="NAME|FILE", help="gemini (the default), or a model file")
     simulate.add_argument("--nodes", type=_numbers(10**9), metavar="N,...", help="numbers of nodes (default 2)")

@@ -1,4 +1,4 @@
-"""A network as the simulator knows it: the model file with its checks, and what is simulated on it. docs/simulator.md
+"""A network as the simulator knows it: the model file with its checks, and what is simulated on it. shmem-mt/docs/simulator.md
 says what each parameter means; here are its name, which has the unit, its range and its default."""
 
 import difflib

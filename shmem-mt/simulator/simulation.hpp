@@ -1,4 +1,4 @@
-// One simulation: cores send messages to their peers until all have arrived. docs/simulator.md has the model.
+// One simulation: cores send messages to their peers until all have arrived. shmem-mt/docs/simulator.md has the model.
 //
 // Servers (a core, a network card's two directions, a link, a target's core) are
 // times up to which they are taken: who comes takes the server from then on, and the event is put where it is done. So

@@ -1,4 +1,4 @@
-// fence and quiet. On-node operations are plain loads and stores (docs/memory-model.md), but for the large transfers
+// fence and quiet. On-node operations are plain loads and stores (docs/internals/memory-model.md), but for the large transfers
 // that another thread carries out (transfer.h): those are waited for, and so is what goes to other nodes (remote.h).
 // Any thread.
 #pragma once

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The glossary and the code agree.
 
-    words.py ROOT          exit 0: every term of docs/glossary.md is used in src/; no word of its table "Replaced" is part
+    words.py ROOT          exit 0: every term of docs/internals/glossary.md is used in src/; no word of its table "Replaced" is part
                            of the name of a file or a type; and every other word of such a name is a term of the glossary
                            or a word of vocabulary.txt; 1: not, with each case
 
@@ -49,7 +49,7 @@ def words(name: str) -> set[str]:
 
 
 def violations(root: Path, vocabulary: set[str]) -> list[str]:
-    page = (root / "docs/glossary.md").read_text()
+    page = (root / "docs/internals/glossary.md").read_text()
     files = [file for folder in FOLDERS for file in sorted((root / folder).rglob("*")) if file.suffix in SUFFIXES]
     texts = {file: file.read_text() for file in files}
     everything = squeezed(" ".join(texts.values()))
@@ -60,27 +60,27 @@ def violations(root: Path, vocabulary: set[str]) -> list[str]:
             for term in row[0].split(" (")[0].split(","):
                 terms |= {word for part in re.split(r"[\s-]", term) for word in words(part)}
                 if squeezed(term) not in everything:
-                    found.append(f"docs/glossary.md: {term.strip()!r} is used nowhere in src/")
+                    found.append(f"docs/internals/glossary.md: {term.strip()!r} is used nowhere in src/")
     replaced = {word.strip() for row in rows(page, "Replaced") for word in row[0].split(",")} - ALSO_ENGLISH
     for file, text in texts.items():
         where = file.relative_to(root)
         for name in [file.stem, *types(text)]:
             for word in replaced & words(name):
-                found.append(f"{where}: {name}: {word!r} has been replaced, see docs/glossary.md")
+                found.append(f"{where}: {name}: {word!r} has been replaced, see docs/internals/glossary.md")
             for part in parts(name):
                 if not words(part) & (terms | vocabulary | replaced):
-                    found.append(f"{where}: {name}: {part!r} is neither in docs/glossary.md nor in vocabulary.txt")
+                    found.append(f"{where}: {name}: {part!r} is neither in docs/internals/glossary.md nor in vocabulary.txt")
     return found
 
 
 def self_test() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        for name in [*FOLDERS, "docs"]:
-            (root / name).mkdir()
+        for name in [*FOLDERS, "docs/internals"]:
+            (root / name).mkdir(parents=True)
         page = ("## On a node\n\n| term | m |\n|---|---|\n| event count | x |\n\n## Between nodes\n\n| term | m |\n|---|---|\n"
                 "| channel | x |\n\n## Replaced\n\n| before | now |\n|---|---|\n| wire, lane | channel |\n")
-        (root / "docs/glossary.md").write_text(page)
+        (root / "docs/internals/glossary.md").write_text(page)
         good = "class EventCount {};\nstruct Channel {};\nint wire_up;\n"
         (root / "src/channel.h").write_text(good)
         plain = {"all", "of", "part", "up"}

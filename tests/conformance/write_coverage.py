@@ -42,7 +42,7 @@ def rows(family, program):
     """One line for each function of a family."""
     how = "inlined" if family.row.get("inline") else "exported"
     old = "deprecated" if family.deprecated else ""
-    since = family.row.get("since", "ours")
+    since = family.row.get("since", "extension")
     return [f"| `{function.name}` | {since} | {old} | {how} | {program} |" for function in family.every()]
 
 

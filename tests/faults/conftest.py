@@ -20,7 +20,7 @@ TIMEOUT_S = 300  # a hang: anything here ends within a second on a machine that 
 
 ADDRESS = r"0x[0-9a-f]+"
 PLACES = rf"heap is \[{ADDRESS}, {ADDRESS}\), data is \[{ADDRESS}, {ADDRESS}\)"
-PLACE = rf" \(called at [\w.-]+\+{ADDRESS}(, [\w.-]+:\d+)?\)"  # where in the program; docs/guide.md
+PLACE = rf" \(called at [\w.-]+\+{ADDRESS}(, [\w.-]+:\d+)?\)"  # where in the program; docs/debugging.md
 SIZE_MAX = 2**64 - 1
 INT_MIN, INT_MAX = -(2**31), 2**31 - 1
 

@@ -1,6 +1,5 @@
-"""The programs of docs/threads.md, progress.md and order.md, as a reader would build and run them. A block of code
-belongs to them when its first line names a file: "```c stencil.c -fopenmp"; what follows the name are options of the
-compiler."""
+"""The programs of the README and of the pages in docs, as a reader builds and runs them. A block of code is a program
+when its first line names a file: "```c stencil.c -fopenmp"; the words behind the name are options of the compiler."""
 
 import os
 import re
@@ -13,7 +12,13 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["HEDDLE_TEST_BUILD"])
 PROGRAMS = {name: (options.split(), text) for name, options, text in re.findall(
     r"^```\w+ (\w+\.\w+)([^\n]*)\n(.*?)^```$",
-    "".join((ROOT / "docs" / chapter).read_text() for chapter in ["threads.md", "progress.md", "order.md"]), flags=re.S | re.M)}
+    "".join(page.read_text() for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]), flags=re.S | re.M)}
+
+# What PE `me` of n prints; the other programs check their answer, and PE 0 says that it is right.
+LINES = {
+    "hello.c": lambda me, n: f"PE {me} of {n}",
+    "ring.c": lambda me, n: f"PE {me} of {n}: my left neighbour is {(me + n - 1) % n}",
+}
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +42,7 @@ def run(program, pes, **settings):
 
 
 def test_all_are_there():
-    assert sorted(PROGRAMS) == ["log.c", "pipeline.cpp", "reduction.c", "smooth.c", "stencil.c"]
+    assert sorted(PROGRAMS) == ["hello.c", "log.c", "pipeline.cpp", "reduction.c", "ring.c", "smooth.c", "stencil.c"]
 
 
 @pytest.mark.parametrize("settings", [{}, {"OMP_NUM_THREADS": "1", "HEDDLE_ASYNC_COPY": "always"}, {"HEDDLE_CHECK": "1"}],
@@ -47,4 +52,7 @@ def test_all_are_there():
 def test_program_passes(binaries, name, pes, settings):
     result = run(binaries[name], pes, **{"OMP_NUM_THREADS": "3", **settings})
     assert result.returncode == 0, result.stderr
-    assert result.stdout == f"{name.split('.')[0]}: passed, {pes} PEs\n"
+    if name in LINES:
+        assert sorted(result.stdout.splitlines()) == sorted(LINES[name](me, pes) for me in range(pes))
+    else:
+        assert result.stdout == f"{name.split('.')[0]}: passed, {pes} PEs\n"

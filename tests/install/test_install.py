@@ -148,5 +148,5 @@ def test_info_names_a_malformed_setting(prefix):
 
 
 def test_documented_settings(prefix):
-    expected = (SOURCE / "docs/environment.md").read_text()
-    assert run(prefix / "bin/heddle-info", "--settings-markdown") == expected, "docs/environment.md is out of date"
+    expected = (SOURCE / "docs/user/settings.md").read_text()
+    assert run(prefix / "bin/heddle-info", "--settings-markdown") == expected, "docs/user/settings.md is out of date"
