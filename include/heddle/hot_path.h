@@ -39,8 +39,8 @@
 extern "C" {
 #endif
 
-/* Types that may alias every object: a PE's symmetric memory is reached through other addresses than its own objects,
- * and a put to the calling PE changes objects that the compiler knows under their own types. */
+/* Types that may alias every object: a PE's symmetric memory is reached through other addresses than its own
+ * objects. A put to the calling PE also changes objects that the compiler knows under their own types. */
 typedef uint8_t __attribute__((__may_alias__)) heddle_u8;
 typedef uint16_t __attribute__((__may_alias__)) heddle_u16;
 typedef uint32_t __attribute__((__may_alias__)) heddle_u32;

@@ -2,7 +2,7 @@
  *
  * Two kinds of code include this file. In a program it defines the functions of heddle/names.h for inlining only
  * (gnu_inline). Where the compiler does not inline a function, or the program takes its address, the exported symbol is
- * used, so pshmem_ twins, function pointers and dlsym see one function. In src/entry/inline_exports.c HEDDLE_INLINE is
+ * used. So pshmem_ twins, function pointers and dlsym see one function. In src/entry/inline_exports.c HEDDLE_INLINE is
  * empty, and the lines of heddle/names.h become the exported symbols.
  *
  * A program calls the exported symbols when it is compiled without optimization, or with -DHEDDLE_NO_INLINE (for
