@@ -142,7 +142,7 @@ def comment(text: str, title: str = "") -> list[str]:
             lines.append(line)
             line = " *" if title else "  "
         line += " " + word
-    return lines + [line + " */"] if text else lines
+    return [*lines, line + " */"] if text else lines
 
 
 def source(family: Family) -> str:
@@ -156,9 +156,9 @@ def declarations(table: str, prefix: str) -> list[str]:
     """The declarations of every function of the table, grouped and documented; prefix is "" or "p"."""
     lines, introduction = [], introductions(table)
     for title, families in load(table):
-        lines += [""] + comment(introduction.get(title, ""), title)
+        lines += ["", *comment(introduction.get(title, ""), title)]
         for family in families:
-            lines += [""] + comment(family.doc + source(family))
+            lines += ["", *comment(family.doc + source(family))]
             for function in family.every():
                 attribute = f"{function.attribute} " if function.attribute else ""
                 if function.deprecated:

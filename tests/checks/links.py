@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Links between pages, and mentions of pages in sources, lead somewhere.
 
-    links.py ROOT          exit 0: each relative link of a page is a file or folder, each anchor a heading of its page; each
-                           docs/NAME.md and docs/decisions/NNNN that any text mentions is there; 1: not, with each case
+    links.py ROOT          exit 0: each relative link of a page is a file or folder, each anchor a heading of its page;
+                           each docs/NAME.md and docs/decisions/NNNN that any text mentions is there; 1: not, with each
+                           case
     links.py --self-test   plants each kind of dead link in a small tree and wants it found
 """
 
@@ -59,8 +60,8 @@ def violations(root: Path) -> list[str]:
             wrong += dead_links(root, file)
         if file.parent == root / "tests/checks":  # their self-tests plant names
             continue
-        wrong += [f"{file.relative_to(root)}: {name} is not there"
-                  for name in sorted(set(MENTION.findall(text))) if not (root / name).exists() and not (file.parent / name).exists()]
+        wrong += [f"{file.relative_to(root)}: {name} is not there" for name in sorted(set(MENTION.findall(text)))
+                  if not (root / name).exists() and not (file.parent / name).exists()]
         wrong += [f"{file.relative_to(root)}: there is no decision {number}"
                   for number in sorted(set(DECISION.findall(text)) - decisions)]
     return wrong

@@ -10,9 +10,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["HEDDLE_TEST_BUILD"])
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PROGRAMS = {name: (options.split(), text) for name, options, text in re.findall(
-    r"^```\w+ (\w+\.\w+)([^\n]*)\n(.*?)^```$",
-    "".join(page.read_text() for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]), flags=re.S | re.M)}
+    r"^```\w+ (\w+\.\w+)([^\n]*)\n(.*?)^```$", "".join(page.read_text() for page in PAGES), flags=re.S | re.M)}
 
 # What PE `me` of n prints; the other programs check their answer, and PE 0 says that it is right.
 LINES = {
@@ -45,7 +45,8 @@ def test_all_are_there():
     assert sorted(PROGRAMS) == ["hello.c", "log.c", "pipeline.cpp", "reduction.c", "ring.c", "smooth.c", "stencil.c"]
 
 
-@pytest.mark.parametrize("settings", [{}, {"OMP_NUM_THREADS": "1", "HEDDLE_ASYNC_COPY": "always"}, {"HEDDLE_CHECK": "1"}],
+@pytest.mark.parametrize("settings",
+                         [{}, {"OMP_NUM_THREADS": "1", "HEDDLE_ASYNC_COPY": "always"}, {"HEDDLE_CHECK": "1"}],
                          ids=["plain", "one_thread", "checked"])
 @pytest.mark.parametrize("pes", [1, 2, 3, 4, 7, 8])
 @pytest.mark.parametrize("name", PROGRAMS)
