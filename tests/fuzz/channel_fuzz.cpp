@@ -12,8 +12,9 @@
 //     2 bytes, the size of the body, and the body; of a large one only the size
 //     where messages are kept (fabric/multirail/retransmit_queue.h), a byte each before the size: number, receipt, rail
 // A refusal ends the input: base::fatal is this file's own and throws, which is why src/fabric is compiled once more
-// for it, with exceptions.
+// for it, with exceptions. An invariant that does not hold is a find.
 #include "base/error.h"
+#include "base/invariant.h"
 #include "fabric/endpoint/channel.h"
 #include "fabric/endpoint/stream.h"
 #include "fabric/multirail/rail_watermarks.h"
@@ -44,6 +45,10 @@ void complain(const char*, const char*, ...) {}
 void report(const char*, const char*, ...) {}
 void fatal(const char*, const char*, ...) {
     throw Refused();
+}
+void invariant_failed(const char*, const char* file, int line, const char* condition, const char*, ...) {
+    fprintf(stderr, "%s:%d: an invariant does not hold: %s\n", file, line, condition);
+    abort();
 }
 
 }  // namespace base
