@@ -236,26 +236,26 @@ void remote_signal(const IssueParams& issue, uint64_t* sig_addr, uint64_t value,
     join_stream(issue, stream);
 }
 
-void remote_control(const IssueParams& issue, int pe, uint64_t key, uint32_t from, const void* data, size_t bytes) {
+void remote_control(const IssueParams& issue, int pe, const fabric::ControlKey& key, const void* data, size_t bytes) {
     StreamSet& stream_set = stream_set_for(issue);
     stream_set.order(issue.call.function, pe);
     Stream& stream = stream_set.to(pe);
-    stream.publish(
-        record::control(stream.reserve(issue.call.function, record::control_bytes(bytes)), key, from, data, bytes));
+    char* const at = stream.reserve(issue.call.function, record::control_bytes(bytes));
+    stream.publish(record::control(at, key, data, bytes));
 }
 
-void remote_put_control(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe, uint64_t key,
-                        uint32_t from) {
+void remote_put_control(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe,
+                        const fabric::ControlKey& key) {
     StreamSet& stream_set = stream_set_for(issue);
     const char* const function = issue.call.function;
     if (bytes < fabric::kLargeBytes && stream_set.n_rails == 1) {
         Stream& stream = stream_set.to(pe);
         char* const at = stream.reserve(function, record::put_bytes(bytes) + record::control_bytes(0));
-        stream.publish(record::control(record::put(at, address_of(dest), source, bytes), key, from, nullptr, 0));
+        stream.publish(record::control(record::put(at, address_of(dest), source, bytes), key, nullptr, 0));
         return;
     }
     remote_put(issue, dest, source, bytes, pe);
-    remote_control(issue, pe, key, from, nullptr, 0);
+    remote_control(issue, pe, key, nullptr, 0);
 }
 
 void remote_go(const IssueParams& issue, int pe) {

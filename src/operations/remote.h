@@ -111,11 +111,11 @@ void remote_signal(const IssueParams& issue, uint64_t* sig_addr, uint64_t value,
 
 // A control message to pe (fabric/endpoint/control_inbox.h), behind what was put to it before on the same context by
 // this thread.
-void remote_control(const IssueParams& issue, int pe, uint64_t key, uint32_t from, const void* data, size_t bytes);
+void remote_control(const IssueParams& issue, int pe, const fabric::ControlKey& key, const void* data, size_t bytes);
 // A put and an empty control message behind it, which comes when the data is there: in one message where the data is
 // not large.
-void remote_put_control(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe, uint64_t key,
-                        uint32_t from);
+void remote_put_control(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe,
+                        const fabric::ControlKey& key);
 // What was posted to pe waits for no more.
 void remote_go(const IssueParams& issue, int pe);
 

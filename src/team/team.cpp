@@ -1,5 +1,6 @@
 #include "team/team.h"
 
+#include "base/error.h"
 #include "base/settings.h"
 #include "fabric/network.h"
 #include "memory/peers.h"
@@ -141,6 +142,28 @@ bool make_own_segment(Team* team) {
     return team->own_segment;
 }
 
+template <class Visit>
+void for_each_created(Visit visit) {
+    for (Chunk* chunk = teams->chunks; chunk; chunk = chunk->next)
+        for (Team& team : chunk->teams) visit(&team);
+}
+
+// Ends the PE where two of its teams have one id. Control messages are matched by it (fabric::ControlKey), and an id is a
+// hash: that two are equal is unlikely (2^-64 for a pair), and must not mix up messages. Both members of a pair of PEs
+// that could mix them up are in both teams, so each notices.
+void require_own_id(const Team& team) {
+    const auto compare = [&](const Team* other) {
+        if (other != &team && other->alive && other->span && other->span->id == team.span->id)
+            base::fatal("shmem_team_split",
+                        "two teams over several nodes have the id %#llx: right would be other members",
+                        static_cast<unsigned long long>(team.span->id));
+    };
+    compare(&teams->world);
+    for_each_created(compare);
+    for (const auto& bucket : teams->active_sets)
+        for (const ActiveSet* set = bucket.load(std::memory_order_relaxed); set; set = set->next) compare(&set->team);
+}
+
 // Gives the team its members and its place in the team segment. `place` keeps its counts where the team segment keeps
 // its own.
 void settle(Team* team, shmem_team_t handle, const Members& members, int segment, uint64_t id) {
@@ -152,8 +175,10 @@ void settle(Team* team, shmem_team_t handle, const Members& members, int segment
     team->peers = nullptr;
     team->state.members = members;
     drop_span(team);
-    if (!is_on_one_node(members))
+    if (!is_on_one_node(members)) {
         make_span(team, id);
+        require_own_id(*team);
+    }
     team->state.segment = segment == kOwnSegment ? team->own_segment->segment() : segment_at(segment);
     team->state.rank = team->state.members.rank(teams->pe);
     team->state.barrier_algorithm = barrier_algorithm_for(team->state.members.size);
@@ -176,12 +201,6 @@ void retire(Team* team) {
     team->alive = false;
     team->next_free = teams->free;
     teams->free = team;
-}
-
-template <class Visit>
-void for_each_created(Visit visit) {
-    for (Chunk* chunk = teams->chunks; chunk; chunk = chunk->next)
-        for (Team& team : chunk->teams) visit(&team);
 }
 
 bool grow() {

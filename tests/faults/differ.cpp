@@ -36,6 +36,10 @@ void types() {
 void counts() {
     shmem_long_fcollect(SHMEM_TEAM_WORLD, dest, source, other ? 3 : 5);
 }
+// What is found in every run where the other PEs are on other nodes.
+void counts_reduced() {
+    shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, source, other ? 3 : 5);
+}
 void roots() {
     shmem_long_broadcast(SHMEM_TEAM_WORLD, dest, source, 8, other ? 1 : 0);
 }
@@ -229,6 +233,7 @@ constexpr struct {
                   {"operations", operations},
                   {"types", types},
                   {"counts", counts},
+                  {"counts_reduced", counts_reduced},
                   {"roots", roots},
                   {"places", places},
                   {"order", order},

@@ -115,6 +115,15 @@ def test_memory_and_something_else(node_pes):
         named(run(scenario, node_pes, False), rf"heddle \[pe \d\] (?:{met}|{left}|{parted})")
 
 
+@pytest.mark.parametrize("node_pes", NODES[1:])
+def test_a_message_of_another_length_ends_the_pe(node_pes):
+    for own, theirs in named(run("counts_reduced", node_pes, False),
+                             r"heddle \[pe \d\] shmem_long_sum_reduce: PE \d is in another collective while this PE is in "
+                             r"shmem_long_sum_reduce: right would be the same collective on all members; it has sent (\d+) "
+                             r"bytes where this PE expects (\d+), HEDDLE_CHECK=1 names both calls"):
+        assert {int(own), int(theirs)} == {3 * 8 * node_pes, 5 * 8 * node_pes}
+
+
 TWO = {"two_in_barrier": ({"shmem_barrier_all"}, "SHMEM_TEAM_WORLD"),
        "two_in_team": ({"shmem_long_sum_reduce"}, "the team of 4 PEs from PE 0 to PE 3"),
        "two_in_active_set": ({"shmem_barrier"}, "the active set of 4 PEs from PE 0 to PE 3"),
@@ -142,4 +151,4 @@ def test_threads_that_keep_apart_are_fine(node_pes, check):
 def test_scenarios_are_all_run():
     source = pathlib.Path(__file__).with_name("differ.cpp").read_text()
     assert set(re.findall(r'\{"(\w+)", \w+\}', source)) == {*FUNCTIONS, *LEFT, *ARGUMENTS, *OF_MEMORY, *TWO, "malloc_nothing",
-                                                              "right"}
+                                                              "counts_reduced", "right"}

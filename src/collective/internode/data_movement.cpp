@@ -90,11 +90,13 @@ struct Parts {
 
     size_t part(int rank) const { return bytes[static_cast<size_t>(rank)]; }
     size_t at(int rank) const { return offset[static_cast<size_t>(rank)]; }
-    bool is_long(const team::Span& span, int node) const {
+    // Of the parts of a node, or SIZE_MAX where the sizes that others have sent add up to more.
+    size_t sum(const team::Span& span, int node) const {
         size_t sum = 0;
-        for_members(span, node, [&](int rank) { sum += part(rank); });
-        return sum > kShortNode;
+        for_members(span, node, [&](int rank) { sum += std::min(part(rank), SIZE_MAX - sum); });
+        return sum;
     }
+    bool is_long(const team::Span& span, int node) const { return sum(span, node) > kShortNode; }
     // The member itself delivers its part, on a node that is long.
     bool goes_alone(const team::Span& span, int rank) const {
         return rank == span.leader(span.node_of[rank]) || part(rank) >= kLongPart;
@@ -193,7 +195,11 @@ class Collecting {
     }
     void read_sizes(const std::vector<std::vector<char>>& told) {
         for (int node = 0; node < span_.n_nodes; ++node) {
-            const char* at = told[static_cast<size_t>(node)].data();
+            const std::vector<char>& data = told[static_cast<size_t>(node)];
+            const size_t sizes = static_cast<size_t>(span_.count(node)) * sizeof(size_t);
+            if (data.size() < sizes)
+                step_.require_length(span_.leader(node), data.size(), sizes);
+            const char* at = data.data();
             for_members(span_, node, [&](int rank) {
                 memcpy(&parts_.bytes[static_cast<size_t>(rank)], at, sizeof(size_t));
                 at += sizeof(size_t);
@@ -204,9 +210,10 @@ class Collecting {
         for (int node = 0; node < span_.n_nodes; ++node) {
             if (parts_.is_long(span_, node))
                 continue;
-            const char* at = told[static_cast<size_t>(node)].data();
-            if (behind_sizes)
-                at += static_cast<size_t>(span_.count(node)) * sizeof(size_t);
+            const std::vector<char>& data = told[static_cast<size_t>(node)];
+            const size_t sizes = behind_sizes ? static_cast<size_t>(span_.count(node)) * sizeof(size_t) : 0;
+            step_.require_length(span_.leader(node), data.size(), sizes + parts_.sum(span_, node));
+            const char* at = data.data() + sizes;
             for_members(span_, node, [&](int rank) {
                 if (parts_.part(rank) != 0)
                     memcpy(dest_ + parts_.at(rank), at, parts_.part(rank));
@@ -340,6 +347,8 @@ class Alltoall {
         return message;
     }
     void scatter_from(int node, const std::vector<char>& message) const {
+        const auto blocks = static_cast<size_t>(span_.count(node)) * static_cast<size_t>(span_.count(span_.node));
+        step_.require_length(speaker(node, span_.node), message.size(), blocks * blocks_.bytes());
         const char* at = message.data();
         for_members(span_, node, [&](int there) {
             for_members(span_, span_.node, [&](int here) {

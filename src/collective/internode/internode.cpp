@@ -13,8 +13,8 @@ namespace {
 
 // What a leader tells another in a barrier: what all have, of whom it has heard.
 struct Word {
-    // What they met in; nothing when not all are in the same. The data of another collective, read as a word, has
-    // neither of these numbers.
+    // The kind of barrier; kNothing when not all leaders are in a barrier of one kind. The message of another
+    // collective has another length, or neither of these numbers.
     static constexpr uint32_t kMeeting = 0x7465656d, kParting = 0x74726170, kNothing = 0;
 
     uint32_t kind = kMeeting;
@@ -27,7 +27,7 @@ void compare_in_ring(const team::Span& span, const InternodeStep& step, const Ca
     const int from = span.leader((span.node + span.n_nodes - 1) % span.n_nodes);
     step.send(span.leader((span.node + 1) % span.n_nodes), 0, &mine.message(), sizeof(CallComparison::Shown));
     CallComparison::Shown theirs = {};
-    mine.compare(theirs, step.read(from, 0, &theirs, sizeof theirs), step.pe(from));
+    mine.compare(theirs, step.read_any(from, 0, &theirs, sizeof theirs), step.pe(from));
 }
 
 // The leaders meet (dissemination: Hensgen, Finkel, Manber 1988), and find what was on all of them. alike: the first of
@@ -43,7 +43,8 @@ Word leaders_barrier(const team::Span& span, const InternodeStep& step, Word min
         const auto which = static_cast<uint32_t>(round);
         step.send(span.leader(to), which, &mine, sizeof mine);
         Word theirs = {};
-        step.read(span.leader(from), which, &theirs, sizeof theirs);
+        if (step.read_any(span.leader(from), which, &theirs, sizeof theirs) != sizeof theirs)
+            theirs = {Word::kNothing, false, INT32_MAX};
         mine.kind = theirs.kind == mine.kind ? mine.kind : Word::kNothing;
         mine.agree = mine.agree && theirs.agree;
         mine.first = std::min(mine.first, theirs.first);

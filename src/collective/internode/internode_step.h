@@ -29,10 +29,16 @@ class InternodeStep {
 
     // One control message, of at most kMaxLetter. It leaves at once.
     void send(int to_rank, uint32_t round, const void* data, size_t bytes) const;
-    // Waits for the control message of a member; returns its size.
-    size_t read(int from_rank, uint32_t round, void* data, size_t bytes) const;
+    // Waits for the control message of a member, which has exactly `bytes`; another length ends the PE.
+    void read(int from_rank, uint32_t round, void* data, size_t bytes) const;
+    // Waits for the control message of a member, and returns its length, which the caller compares with what it expects.
+    // Of a message longer than `bytes` nothing is copied.
+    size_t read_any(int from_rank, uint32_t round, void* data, size_t bytes) const;
+    // Ends the PE unless a member has sent as many bytes as this one expects: the member is in another collective, or
+    // has passed other sizes.
+    void require_length(int from_rank, size_t bytes, size_t expected) const;
 
-    // The same with as many control messages as it takes.
+    // As many control messages as the data takes, and the data that a member has sent so.
     void send_all(int to_rank, uint32_t round, const std::vector<char>& data) const;
     std::vector<char> read_all(int from_rank, uint32_t round) const;
 
@@ -49,15 +55,16 @@ class InternodeStep {
     operations::IssueParams issue() const {
         return {.call = coll_.call, .ctx = SHMEM_CTX_DEFAULT, .stream_set = stream_set_};
     }
-    uint64_t key(uint32_t round, uint32_t piece) const {
-        return coll_.team.span->id ^ (number_ * 0x9e3779b97f4a7c15) ^ (uint64_t{piece} << 33 | uint64_t{round} << 1);
+    // A piece counts modulo 2^16: the pieces of a round are read in the order in which they were sent.
+    fabric::ControlKey key(uint32_t round, size_t piece) const {
+        return {coll_.team.span->id, number_, round, static_cast<uint16_t>(piece)};
     }
-    void post(int to_rank, uint64_t key, const void* data, size_t bytes) const;
-    size_t take(int from_rank, uint64_t key, void* data, size_t bytes) const;
+    void post(int to_rank, const fabric::ControlKey& key, const void* data, size_t bytes) const;
+    size_t take(int from_rank, const fabric::ControlKey& key, void* data, size_t bytes) const;
     void go(int to_rank) const;
 
     CollectiveCall& coll_;
-    const uint64_t number_;
+    const uint64_t number_;  // of the step, among those of the team
     // of non-blocking collectives, which any thread carries on; null: the thread's own
     fabric::StreamSet* const stream_set_;
 };
@@ -102,11 +109,17 @@ inline void append(std::vector<char>& to, const void* data, size_t bytes) {
 std::vector<std::vector<char>> exchange_between_leaders(const CollectiveCall& coll, const InternodeStep& step,
                                                         std::vector<char> mine);
 
-// Calls visit(rank, part) for all members in order, where the data of each node are their parts of so many bytes.
+// Calls visit(rank, part) for all members in order, where the data of each node are their parts of so many bytes. Ends
+// the PE where a node has sent more or fewer.
 template <class Visit>
-void for_parts(const team::Span& span, const std::vector<std::vector<char>>& told, size_t part_bytes, Visit visit) {
+void for_parts(const InternodeStep& step, const team::Span& span, const std::vector<std::vector<char>>& told,
+               size_t part_bytes, Visit visit) {
     std::vector<const char*> next;
-    for (const std::vector<char>& data : told) next.push_back(data.data());
+    for (int node = 0; node < span.n_nodes; ++node) {
+        const std::vector<char>& data = told[static_cast<size_t>(node)];
+        step.require_length(span.leader(node), data.size(), static_cast<size_t>(span.count(node)) * part_bytes);
+        next.push_back(data.data());
+    }
     for (int rank = 0; rank < span.begins[span.n_nodes]; ++rank) {
         const char*& part = next[static_cast<size_t>(span.node_of[rank])];
         visit(rank, part);

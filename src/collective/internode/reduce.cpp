@@ -78,7 +78,7 @@ void by_publishing(const Reduction& work) {
     for_members(span, span.node, [&](int rank) { append(mine, work.source_of(rank), bytes); });
     std::vector<char> total(bytes);
     Fold sum(work, total.data(), work.nelems);
-    for_parts(span, exchange_between_leaders(work.coll, work.step, std::move(mine)), bytes,
+    for_parts(work.step, span, exchange_between_leaders(work.coll, work.step, std::move(mine)), bytes,
               [&](int rank, const char* part) {
                   if (work.is_here(rank))
                       sum.add_member(part, work.dest_of(rank));
@@ -115,6 +115,7 @@ class Chain {
 
   private:
     size_t count(size_t index) const { return std::min(piece_, work_.nelems - index * piece_); }
+    size_t bytes(size_t index) const { return count(index) * work_.element_bytes; }
     size_t at(size_t index) const { return index * piece_ * work_.element_bytes; }
     uint32_t round(size_t index, size_t run) const { return static_cast<uint32_t>(index * (runs_.size() + 1) + run); }
     int leader_of_run(size_t run) const { return span_.leader(span_.node_of[runs_[run]]); }
@@ -127,7 +128,7 @@ class Chain {
             alignas(64) char sum[kMaxLetter], before[kMaxLetter];
             Fold fold(work_, sum, count(index));
             if (run > 0) {
-                work_.step.read(leader_of_run(run - 1), round(index, run), before, sizeof before);
+                work_.step.read(leader_of_run(run - 1), round(index, run), before, bytes(index));
                 fold.add(before);
             }
             for (int rank = runs_[run]; rank < runs_[run + 1]; ++rank)
@@ -144,17 +145,17 @@ class Chain {
             return;
         alignas(64) char sum[kMaxLetter];
         const int before = (span_.node + span_.n_nodes - 1) % span_.n_nodes;
-        work_.step.read(span_.leader(before), round(index, runs_.size()), sum, sizeof sum);
+        work_.step.read(span_.leader(before), round(index, runs_.size()), sum, bytes(index));
         keep(index, sum);
     }
     void keep(size_t index, const char* sum) {
         const int next = (span_.node + 1) % span_.n_nodes;
         if (next != last_node_)
             send(span_.leader(next), round(index, runs_.size()), sum, index);
-        memcpy(static_cast<char*>(work_.dest) + at(index), sum, count(index) * work_.element_bytes);
+        memcpy(static_cast<char*>(work_.dest) + at(index), sum, bytes(index));
     }
     void send(int leader, uint32_t which, const char* sum, size_t index) {
-        work_.step.send(leader, which, sum, count(index) * work_.element_bytes);
+        work_.step.send(leader, which, sum, bytes(index));
     }
 
     const Reduction& work_;

@@ -191,9 +191,9 @@ void Inbound::on_large_done(void* argument) {
     inbound.channel_.queue(&inbound);
 }
 
-void Inbound::control(uint64_t key, uint32_t from, const char* data, size_t bytes) {
+void Inbound::control(const ControlKey& key, const char* data, size_t bytes) {
     delivered_control_ = true;
-    channel_.config().control_inbox->deliver(key, from, data, bytes);
+    channel_.config().control_inbox->deliver(key, pe_, data, bytes);
 }
 
 bool Inbound::is_complete(size_t at) {

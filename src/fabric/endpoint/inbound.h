@@ -68,10 +68,6 @@ class Inbound final : private Applier {
         const char* body;        // null: it comes by itself
         std::vector<char> copy;  // of the body, until it has a place
     };
-    // A large reply that is on its way.
-    struct Answer {
-        char* data;
-    };
 
     void take_records(uint64_t position, const char* records, size_t bytes);
     void apply_held();
@@ -84,7 +80,7 @@ class Inbound final : private Applier {
 
     void reply(const char* data, size_t bytes) override;
     void expect_large(size_t at, char* to, size_t bytes) override;
-    void control(uint64_t key, uint32_t from, const char* data, size_t bytes) override;
+    void control(const ControlKey& key, const char* data, size_t bytes) override;
     bool is_complete(size_t at) override;
     bool is_after(unsigned rail, uint64_t position) override;
 

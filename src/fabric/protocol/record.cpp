@@ -136,15 +136,16 @@ const char* apply_signal(uint64_t head, Reader& reader, const Regions& regions) 
     }
 }
 
-const char* apply_control(Reader& reader, Applier& applier) {
-    uint64_t key, sender;
-    if (!reader.word(&key) || !reader.word(&sender))
+const char* apply_control(uint64_t head, Reader& reader, Applier& applier) {
+    uint64_t team, rest;
+    if (!reader.word(&team) || !reader.word(&rest))
         return kShort;
-    const size_t bytes = sender & UINT32_MAX;
+    const size_t bytes = rest & kMaxControlBytes;
     const char* data = reader.data(bytes);
     if (!data)
         return kShort;
-    applier.control(key, static_cast<uint32_t>(sender >> 32), data, bytes);
+    applier.control({team, head & kOffsetMask, static_cast<uint32_t>(rest >> 32), static_cast<uint16_t>(rest >> 16)},
+                    data, bytes);
     return nullptr;
 }
 
@@ -197,7 +198,7 @@ Applied apply(const char* records, size_t bytes, const Regions& regions, Applier
                 wrong = apply_signal(head, reader, regions);
                 break;
             case Kind::kControl:
-                wrong = apply_control(reader, applier);
+                wrong = apply_control(head, reader, applier);
                 break;
             case Kind::kOrder:
                 if (!applier.is_complete(taken))

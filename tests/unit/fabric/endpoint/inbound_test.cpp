@@ -47,10 +47,10 @@ class InboundTest : public testing::Test {
                 return sent->kind == MessageKind::kAck ? sent->position : sent->complete;
         return 0;
     }
-    std::string control(uint64_t key) {
+    std::string control(const ControlKey& key) {
         char text[64];
         size_t length = 0;
-        return me.control_inbox.take(key, 0, text, sizeof text, &length) ? std::string(text, length) : "(none)";
+        return me.control_inbox.take(key, 1, text, sizeof text, &length) ? std::string(text, length) : "(none)";
     }
 
     Pair pair;
@@ -72,7 +72,7 @@ TEST_F(InboundTest, MessagesInEveryOrderAreAppliedInTheirs) {
         // Each step changes the word from what the one before made of it.
         for (Records& part : parts) {
             part.atomic({0}, HEDDLE_AMO_COMPARE_SWAP, value + 1, value, 8, false);
-            part.put_word({8}, value + 1).control(9, 0, std::to_string(value + 1));
+            part.put_word({8}, value + 1).control({9}, std::to_string(value + 1));
             ++value;
         }
         std::vector<uint64_t> positions = {begin};
@@ -85,7 +85,7 @@ TEST_F(InboundTest, MessagesInEveryOrderAreAppliedInTheirs) {
             ASSERT_EQ(me.word(0), last + count);
             ASSERT_EQ(acknowledged(), positions[count]);
         }
-        for (size_t i = 0; i < kMessages; ++i) ASSERT_EQ(control(9), std::to_string(last + i + 1));
+        for (size_t i = 0; i < kMessages; ++i) ASSERT_EQ(control({9}), std::to_string(last + i + 1));
         ASSERT_EQ(me.word(1), value);
         begin = positions.back();
     } while (std::next_permutation(order.begin(), order.end()));
@@ -160,17 +160,17 @@ TEST_F(InboundTest, WhatBringsALetterIsAcknowledgedByTheAnswerOrByTheNextPoll) {
                              [](const Header& header) { return header.kind == MessageKind::kRecords; });
     };
     Records first, second, third;
-    records(0, first.put_word({0}, 1).control(9, 0, "a"));
+    records(0, first.put_word({0}, 1).control({9}, "a"));
     me.channel().poll();
     EXPECT_EQ(acks(), 0u);
-    publish(me.to_other(), record::kMaxShort, [](char* at) { return record::control(at, 9, 0, nullptr, 0); });
+    publish(me.to_other(), record::kMaxShort, [](char* at) { return record::control(at, {9}, nullptr, 0); });
     EXPECT_EQ(acks(), 0u);
     EXPECT_EQ(last_records().count, kStreamSet + 1);
     EXPECT_EQ(last_records().complete, first.size());
     me.channel().poll();
     EXPECT_EQ(acks(), 0u);  // it has been told
 
-    records(first.size(), second.control(9, 0, "b"));
+    records(first.size(), second.control({9}, "b"));
     me.channel().poll();
     EXPECT_EQ(acks(), 0u);
     EXPECT_TRUE(me.channel().ack_pending());

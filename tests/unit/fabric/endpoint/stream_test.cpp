@@ -196,11 +196,11 @@ TEST_F(StreamTest, ARecordOfALargerSizeThanTheFirstRingFits) {
     EXPECT_EQ(there(0, data.size()), data);
     Stream& other = pair[0].to_other(1);
     publish(other, record::control_bytes(control.size()),
-            [&](char* at) { return record::control(at, 5, 6, control.data(), control.size()); });
+            [&](char* at) { return record::control(at, {5}, control.data(), control.size()); });
     pair.settle();
     std::string read(control.size(), 'x');
     size_t length = 0;
-    ASSERT_TRUE(pair[1].control_inbox.take(5, 6, read.data(), read.size(), &length));
+    ASSERT_TRUE(pair[1].control_inbox.take({5}, 0, read.data(), read.size(), &length));
     EXPECT_EQ(length, control.size());
     EXPECT_EQ(read, control);
 }
