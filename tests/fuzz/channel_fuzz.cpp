@@ -20,6 +20,7 @@
 #include "fabric/multirail/rail_watermarks.h"
 #include "fabric/transport/address_blob.h"
 #include "progress/wait_policy.h"
+#include "unit/fabric/headers.h"
 
 #include <algorithm>
 #include <atomic>
@@ -232,14 +233,15 @@ void give_message(Input& input, Channel* const* channels, int n_rails, Transport
     const auto flags = input.take<uint8_t>();
     const int rail = flags >> 7 & (n_rails - 1);
     Channel& channel = *channels[rail];
-    Header header;
-    header.token = flags & 1 ? kToken : 0;
-    header.kind = static_cast<MessageKind>(flags >> 2 & 7);
-    header.pe = input.take<int8_t>();
-    header.stream_set = input.take<uint8_t>();
-    header.position = input.take<uint64_t>();
-    header.count = input.take<uint8_t>();
-    header.complete = input.take<uint8_t>();
+    const auto kind = static_cast<MessageKind>(flags >> 2 & 7);
+    const auto pe = input.take<int8_t>();
+    const auto stream_set = input.take<uint8_t>();
+    auto position = input.take<uint64_t>();
+    if (kind == MessageKind::kRecords && !(flags & 64))
+        position = behind[rail];
+    const auto count = input.take<uint8_t>();
+    const auto complete = input.take<uint8_t>();
+    Header header = sent_by(header_of(kind, stream_set, position, count, complete), pe, flags & 1 ? kToken : 0);
     if (channel.retransmits()) {
         header.sequence = input.take<uint8_t>();
         header.received = input.take<uint8_t>();
@@ -247,14 +249,12 @@ void give_message(Input& input, Channel* const* channels, int n_rails, Transport
     }
     const auto bytes = input.take<uint16_t>();
     transport.late = flags & 32;
-    if (header.kind == MessageKind::kRecords && !(flags & 64))
-        header.position = behind[rail];
     if (flags & 2) {
         transport.arrivals.push_back(std::make_unique<Arrival>(Arrival{bytes, nullptr, nullptr, nullptr, false}));
         channel.announced(header, bytes, transport.arrivals.back().get());
     } else {
         const std::vector<char> body = input.body(bytes);
-        if (header.kind == MessageKind::kRecords)
+        if (kind == MessageKind::kRecords)
             behind[rail] += body.size();
         channel.arrived(header, body.data(), body.size());
     }

@@ -10,10 +10,6 @@
 
 namespace heddle::fabric {
 
-namespace {
-constexpr const char* kUnasked = "a large reply to what this PE has not asked";
-}
-
 Channel::Channel(const ChannelConfig& config, int number) : config_(config), number_(number) {
     const size_t bytes = os::round_up(static_cast<size_t>(config.n_pes) * sizeof(Peer), os::page_bytes());
     peers_ = static_cast<Peer*>(os::reserve_zeroes(bytes));
@@ -181,7 +177,7 @@ bool Channel::send_delayed_acks() {
     return any;
 }
 
-// The header of records to pe takes an acknowledgement along that is held back for it.
+// The header of records to pe takes a delayed ack along.
 void Channel::piggyback_ack(int pe, Header* header) {
     for (Inbound** at = &to_ack_; *at; at = &(*at)->next_to_ack) {
         Inbound* const inbound = *at;
@@ -189,9 +185,10 @@ void Channel::piggyback_ack(int pe, Header* header) {
             continue;
         *at = inbound->next_to_ack;
         inbound->ack_delayed = false;
-        header->count = inbound->stream_set() + 1;
-        header->complete = inbound->ack_position();
-        return;
+        auto records = header->as<RecordsHeader>();
+        records.acked_stream_set = inbound->stream_set() + 1;
+        records.acked = inbound->ack_position();
+        return header->set(records);
     }
 }
 
@@ -210,6 +207,12 @@ void Channel::send_single(int pe, Header header, const char* body, size_t bytes)
         return;
     send_message(pe, header, body, bytes, false, nullptr, nullptr);
     unlock();
+}
+
+void Channel::protocol_error(const Header& header, const char* what) const {
+    char text[256];
+    snprintf(text, sizeof text, "%s (%s)", what, describe(header).data());
+    protocol_error(header.pe, text);
 }
 
 void Channel::protocol_error(int pe, const char* what) const {
@@ -243,7 +246,7 @@ Endpoint* Channel::endpoint_of(int pe) {
     if (!copy)
         base::fatal("network", "no memory for a message of %zu bytes", mine_bytes);
     memcpy(copy, mine, mine_bytes);
-    send_message(pe, {.kind = MessageKind::kConnect}, copy, mine_bytes, false, free, copy);
+    send_message(pe, ConnectHeader{}, copy, mine_bytes, false, free, copy);
     return peer.endpoint;
 }
 
@@ -256,7 +259,7 @@ void Channel::send_message(int pe, Header header, const char* body, size_t bytes
         piggyback_ack(pe, &header);
     header.token = config_.token;
     header.pe = config_.pe;
-    header.rail = static_cast<uint64_t>(config_.rail);
+    header.rail = static_cast<uint32_t>(config_.rail);
     if (!retransmits())
         return config_.api->send(config_.transport, number_, to, &header, body, bytes, large, done, argument);
     Unacked& message = retransmit_queue_of(pe).add({header, body, bytes, done, argument});
@@ -297,16 +300,16 @@ bool Channel::is_known(const Header& header) const {
     return header.token == config_.token && header.pe >= 0 && header.pe < config_.n_pes;
 }
 
-Stream* Channel::stream_of(const Header& header, uint32_t stream_set) const {
+Stream& Channel::stream_of(const Header& header, uint32_t stream_set) const {
     Stream* const stream = config_.stream_of(config_.owner, stream_set, header.pe);
     if (!stream || &stream->channel() != this)
-        protocol_error(header.pe, "an answer to what this PE has not sent");
-    return stream;
+        protocol_error(header, "an answer to what this PE has not sent");
+    return *stream;
 }
 
 void Channel::acknowledged(const Header& header, uint32_t stream_set, uint64_t position) const {
-    if (!stream_of(header, stream_set)->on_ack(position))
-        protocol_error(header.pe, "an acknowledgement of what this PE has not sent");
+    if (!stream_of(header, stream_set).on_ack(position))
+        protocol_error(header, "an acknowledgement of what this PE has not sent");
 }
 
 Inbound& Channel::inbound_of(int pe, uint32_t stream_set) {
@@ -341,7 +344,7 @@ void Channel::dispatch(const Header& header, const char* body, size_t bytes) {
         case MessageKind::kConnect: {
             Peer& peer = peers_[header.pe];
             if (bytes == 0 || bytes > kMaxAddressBlobBytes)
-                protocol_error(header.pe, "a card that is none");
+                protocol_error(header, "a card that is none");
             if (peer.address_blob)
                 return;
             peer.address_blob = static_cast<char*>(malloc(bytes));
@@ -351,54 +354,60 @@ void Channel::dispatch(const Header& header, const char* body, size_t bytes) {
             peer.address_blob_bytes = bytes;
             return;
         }
-        case MessageKind::kRecords:
-            if (header.count != 0)
-                acknowledged(header, header.count - 1, header.complete);
-            return inbound_of(header.pe, header.stream_set).on_records(header.position, body, bytes);
-        case MessageKind::kAck:
-            return acknowledged(header, header.stream_set, header.position);
+        case MessageKind::kRecords: {
+            const auto records = header.as<RecordsHeader>();
+            if (records.acked_stream_set != 0)
+                acknowledged(header, records.acked_stream_set - 1, records.acked);
+            return inbound_of(header.pe, records.stream_set).on_records(records.position, body, bytes);
+        }
+        case MessageKind::kAck: {
+            const auto ack = header.as<AckHeader>();
+            return acknowledged(header, ack.stream_set, ack.position);
+        }
         case MessageKind::kReply: {
-            Stream* const stream = stream_of(header, header.stream_set);
-            if (!stream->on_reply(header.position, header.count, body, bytes) || !stream->on_ack(header.complete))
-                protocol_error(header.pe, "a reply to what this PE has not asked");
+            const auto reply = header.as<ReplyHeader>();
+            Stream& stream = stream_of(header, reply.stream_set);
+            if (!stream.on_reply(reply.first, reply.count, body, bytes) || !stream.on_ack(reply.acked))
+                protocol_error(header, "a reply to what this PE has not asked");
             return;
         }
         case MessageKind::kHeartbeat:
             return config_.on_heartbeat(config_.owner, header, body, bytes);
         case MessageKind::kLargeData:
-            if (retransmits())
-                return inbound_of(header.pe, header.stream_set).on_large(header.position, bytes, body);
+            if (retransmits()) {
+                const auto data = header.as<LargeDataHeader>();
+                return inbound_of(header.pe, data.stream_set).on_large(data.position, bytes, body);
+            }
             break;
         case MessageKind::kLargeReply:
             if (retransmits()) {
-                uint64_t number = header.position;
-                Stream* const stream = stream_of(header, header.stream_set);
-                char* const to = stream->place_of_large_reply(&number, bytes);
-                if (!to)
-                    protocol_error(header.pe, kUnasked);
-                memcpy(to, body, bytes);
-                return stream->on_large_reply(number);
+                const LargeReply reply = place_of(header, bytes);
+                memcpy(reply.to, body, bytes);
+                return reply.stream->on_large_reply(reply.number);
             }
             break;
     }
-    protocol_error(header.pe, "a message of an unknown kind");
+    protocol_error(header, "a message of an unknown kind");
 }
 
 namespace {
 
-// A large reply on its way into place.
-struct LargeReply {
-    Stream* stream;
-    uint64_t number;
-};
-
 void on_large_reply_done(void* argument) {
-    auto* reply = static_cast<LargeReply*>(argument);
+    auto* reply = static_cast<Channel::LargeReply*>(argument);
     reply->stream->on_large_reply(reply->number);
     delete reply;
 }
 
 }  // namespace
+
+Channel::LargeReply Channel::place_of(const Header& header, size_t bytes) const {
+    const auto fields = header.as<LargeReplyHeader>();
+    LargeReply reply = {&stream_of(header, fields.stream_set), fields.number, nullptr};
+    reply.to = reply.stream->place_of_large_reply(&reply.number, bytes);
+    if (!reply.to)
+        protocol_error(header, "a large reply to what this PE has not asked");
+    return reply;
+}
 
 void Channel::announced(const Header& header, size_t bytes, Arrival* arrival) {
     if (!is_known(header)) {
@@ -406,18 +415,16 @@ void Channel::announced(const Header& header, size_t bytes, Arrival* arrival) {
         return;
     }
     switch (header.kind) {
-        case MessageKind::kLargeData:
-            return inbound_of(header.pe, header.stream_set).on_large(header.position, bytes, arrival);
+        case MessageKind::kLargeData: {
+            const auto data = header.as<LargeDataHeader>();
+            return inbound_of(header.pe, data.stream_set).on_large(data.position, bytes, arrival);
+        }
         case MessageKind::kLargeReply: {
-            Stream* const stream = stream_of(header, header.stream_set);
-            uint64_t number = header.position;
-            char* const to = stream->place_of_large_reply(&number, bytes);
-            if (!to)
-                protocol_error(header.pe, kUnasked);
-            return receive(header.pe, arrival, to, bytes, on_large_reply_done, new LargeReply{stream, number});
+            const LargeReply reply = place_of(header, bytes);
+            return receive(header.pe, arrival, reply.to, bytes, on_large_reply_done, new LargeReply(reply));
         }
         default:
-            protocol_error(header.pe, "a large message of an unknown kind");
+            protocol_error(header, "a large message of an unknown kind");
     }
 }
 

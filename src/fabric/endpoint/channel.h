@@ -132,7 +132,16 @@ class Channel {
     bool is_native(int pe);
     void put(int pe, Address to, const char* from, size_t bytes, Done done, void* argument);
     void get(int pe, Address from, char* to, size_t bytes, Done done, void* argument);
+    // Ends this PE: pe has sent what no PE of this job would send. header: of the message.
     [[noreturn]] void protocol_error(int pe, const char* what) const;
+    [[noreturn]] void protocol_error(const Header& header, const char* what) const;
+
+    // A large reply on its way into place.
+    struct LargeReply {
+        Stream* stream;
+        uint64_t number;  // as Stream::on_large_reply takes it
+        char* to;
+    };
 
     // --- The transport's events.
 
@@ -178,7 +187,8 @@ class Channel {
     Endpoint* endpoint_of(int pe);
     Inbound& inbound_of(int pe, uint32_t stream_set);
     bool is_known(const Header& header) const;
-    Stream* stream_of(const Header& header, uint32_t stream_set) const;
+    Stream& stream_of(const Header& header, uint32_t stream_set) const;
+    LargeReply place_of(const Header& header, size_t bytes) const;
     void acknowledged(const Header& header, uint32_t stream_set, uint64_t position) const;
 
     const ChannelConfig& config_;

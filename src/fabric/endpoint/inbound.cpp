@@ -88,9 +88,8 @@ void Inbound::apply_held() {
 void Inbound::reply(const char* data, size_t bytes) {
     if (bytes >= kLargeBytes) {
         send_replies();
-        channel_.send_message(pe_,
-                              {.position = replies_++, .kind = MessageKind::kLargeReply, .stream_set = stream_set_},
-                              data, bytes, true, nullptr, nullptr);
+        channel_.send_message(pe_, LargeReplyHeader{.number = replies_++, .stream_set = stream_set_}, data, bytes, true,
+                              nullptr, nullptr);
         return;
     }
     const size_t padded = record::padded(bytes);
@@ -111,13 +110,9 @@ void Inbound::send_replies() {
         return;
     char* const data = replies_data_;
     acked_ = complete();
-    channel_.send_message(pe_,
-                          {.position = replies_,
-                           .count = replies_count_,
-                           .kind = MessageKind::kReply,
-                           .stream_set = stream_set_,
-                           .complete = acked_},
-                          data, replies_bytes_, false, on_reply_sent, data);
+    channel_.send_message(
+        pe_, ReplyHeader{.first = replies_, .acked = acked_, .count = replies_count_, .stream_set = stream_set_}, data,
+        replies_bytes_, false, on_reply_sent, data);
     replies_ += replies_count_;
     replies_data_ = nullptr;
     replies_bytes_ = 0;
@@ -223,8 +218,8 @@ void Inbound::progress() {
 
 void Inbound::send_ack() {
     if (complete() != acked_)
-        channel_.send_message(pe_, {.position = ack_position(), .kind = MessageKind::kAck, .stream_set = stream_set_},
-                              nullptr, 0, false, nullptr, nullptr);
+        channel_.send_message(pe_, AckHeader{.position = ack_position(), .stream_set = stream_set_}, nullptr, 0, false,
+                              nullptr, nullptr);
 }
 
 }  // namespace heddle::fabric

@@ -273,8 +273,8 @@ void Stream::send_message(uint64_t end) {
     const size_t bytes = end - sent_;
     const uint64_t position = sent_;
     sent_ = end;
-    channel_.send_message(pe_, {.position = position, .kind = MessageKind::kRecords, .stream_set = stream_set()}, from,
-                          bytes, false, on_sent, &sending);
+    channel_.send_message(pe_, RecordsHeader{.position = position, .stream_set = stream_set()}, from, bytes, false,
+                          on_sent, &sending);
 }
 
 void Stream::send_bodies() {
@@ -291,9 +291,8 @@ void Stream::send_bodies() {
         if (body.position >= sent_)
             return;
         ++bodies_started_;
-        channel_.send_message(pe_,
-                              {.position = body.position, .kind = MessageKind::kLargeData, .stream_set = stream_set()},
-                              body.from, body.bytes, true, on_body_sent, this);
+        channel_.send_message(pe_, LargeDataHeader{.position = body.position, .stream_set = stream_set()}, body.from,
+                              body.bytes, true, on_body_sent, this);
     }
 }
 

@@ -48,8 +48,8 @@ class Heartbeat {
   private:
     static constexpr size_t kMaxName = 64;
 
-    void notify_neighbour(uint64_t lost_pe);
-    void learn(const Header& header);
+    void notify_neighbour(HeartbeatHeader news);
+    void learn(int pe, uint32_t lost_rails);
     void lose(int pe, Loss loss, const char* reason);
 
     Channel& channel_;

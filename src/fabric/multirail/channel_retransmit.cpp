@@ -74,9 +74,9 @@ void Channel::take_rerouted() {
 
 // False for what has come before, or is another channel's, which gets it.
 bool Channel::is_new(const Header& header, const char* body, size_t bytes) {
-    if (header.rail != static_cast<uint64_t>(config_.rail)) {
-        if (header.rail >= static_cast<uint64_t>(config_.n_rails))
-            protocol_error(header.pe, "a message of a rail that is none");
+    if (header.rail != static_cast<uint32_t>(config_.rail)) {
+        if (header.rail >= static_cast<uint32_t>(config_.n_rails))
+            protocol_error(header, "a message of a rail that is none");
         const int rail = static_cast<int>(header.rail);
         if ((lost_rails() >> rail & 1) == 0)
             config_.rail_lost(rail, header.pe, Loss::kSilent, "it sends over another");
@@ -87,7 +87,7 @@ bool Channel::is_new(const Header& header, const char* body, size_t bytes) {
     }
     RetransmitQueue& retransmit_queue = retransmit_queue_of(header.pe);
     if (!retransmit_queue.on_ack(header.received))
-        protocol_error(header.pe, "the receipt of what this PE has not sent");
+        protocol_error(header, "the receipt of what this PE has not sent");
     return retransmit_queue.is_next(header);
 }
 

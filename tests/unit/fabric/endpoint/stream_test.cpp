@@ -96,7 +96,7 @@ TEST_F(StreamTest, ALoneRecordLeavesAtOnceAndOthersGatherBehindIt) {
     EXPECT_EQ(pair[1].word(1), 0u);
     pair[0].channel().poll();
     EXPECT_EQ(sent(), 2u);
-    EXPECT_EQ(last_sent().position, kWordPut);
+    EXPECT_EQ(last_sent().as<RecordsHeader>().position, kWordPut);
     pair.settle();
     EXPECT_EQ(sent(), 2u);
     for (uint64_t i = 0; i < 100; ++i) EXPECT_EQ(pair[1].word(i), i + 1);
@@ -131,7 +131,7 @@ TEST_F(StreamTest, AFullMessageLeavesWhileOthersAreInFlight) {
     EXPECT_LE(sent(), 4u);
     const std::vector<Header>& all = pair[0].cable().sent;
     for (size_t i = sent_before + 3; i < all.size(); ++i)  // between two that were full
-        EXPECT_EQ(all[i].position - all[i - 1].position, kMessageBytes);
+        EXPECT_EQ(all[i].as<RecordsHeader>().position - all[i - 1].as<RecordsHeader>().position, kMessageBytes);
     pair.settle();
     EXPECT_TRUE(stream.is_quiet());
 }
@@ -155,7 +155,7 @@ TEST_F(StreamTest, AcknowledgementsAreCumulative) {
     EXPECT_EQ(sent(), 5u);
     pair[1].channel().poll();
     EXPECT_EQ(pair[1].sent(MessageKind::kAck), 1u);
-    EXPECT_EQ(pair[1].cable().sent.back().position, stream.position());
+    EXPECT_EQ(pair[1].cable().sent.back().as<AckHeader>().position, stream.position());
     EXPECT_FALSE(stream.is_complete(1));
     pair[0].channel().poll();
     EXPECT_TRUE(stream.is_complete(stream.position()));
