@@ -1,5 +1,5 @@
-/* No record is left behind: Stream::publish, send and go_idle (src/fabric/endpoint/stream.h), Channel::queue, poll and unlock
- * (src/fabric/endpoint/channel.h), in every interleaving of three threads: the producer, which polls where publish says so; one that
+/* No record is left behind: SendRing::publish and go_idle (src/fabric/endpoint/send_ring.h), Stream::send (stream.h),
+ * Channel::queue, poll and unlock (channel.h), in every interleaving of three threads: the producer, which polls where publish says so; one that
  * polls, as the service thread does; and one that queues the stream although nothing may be new, as a quiet does.
  *
  * Memory is x86's: a plain store waits in its thread's store buffer and reaches memory later, in order; a locked
@@ -20,9 +20,9 @@
  *   -DQUEUED_LATE     send_queued unsets queued behind send
  *   -DNO_LOOK_BEHIND  who gives the lock back does not look at the stack again
  * A variant: the stream set has just come to its producer from the thread that polls, which may still be acknowledging for it
- * (Network::make_lane), and its mutant:
+ * (Network::make_stream_set), and its mutant:
  *   -DNEW_OWNER
- *   -DNEW_OWNER=2     make_lane does not fence
+ *   -DNEW_OWNER=2     make_stream_set does not fence
  * A variant: behind its first record the producer posts a native put and a fence (Stream::put_native, hold), which holds
  * back the next record until the put has returned, and its mutants:
  *   -DHOLD
@@ -98,7 +98,7 @@ inline look() {
 }
 
 #ifdef HOLD
-/* Stream::is_holding. */
+/* NativeFence::is_holding. */
 inline look_at_hold() {
     if
     :: returned -> at = 0
@@ -195,7 +195,7 @@ inline poll() {
        fi;
 #ifdef HOLD
        if
-       :: posted && !returned && acked > 0 ->  /* Stream::on_native_done, advance_returned */
+       :: posted && !returned && acked > 0 ->  /* Stream::on_native_done, resume */
           look_at_hold();
           returned = true;
 #if HOLD == 2

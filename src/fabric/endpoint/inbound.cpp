@@ -2,8 +2,8 @@
 
 #include "fabric/endpoint/channel.h"
 #include "fabric/endpoint/stream.h"
+#include "fabric/protocol/untorn.h"
 
-#include <heddle/hot_path.h>
 #include <algorithm>
 #include <cstdlib>
 #include <new>
@@ -15,17 +15,6 @@ namespace {
 constexpr size_t kReplyBytes = kMessageBytes;  // gathered before a reply leaves
 // A message leaves below the window's end, and all of it was in the ring: what is kept here has a bound.
 constexpr uint64_t kFurthestAhead = kWindow + kMaxRing;
-
-// What a load by a neighbour would give: single values untorn.
-void fetch(char* to, const char* from, size_t bytes) {
-    if (bytes == 8 && reinterpret_cast<uintptr_t>(from) % 8 == 0)
-        return heddle_load(to, from, 8);
-    if (bytes == 4 && reinterpret_cast<uintptr_t>(from) % 4 == 0)
-        return heddle_load(to, from, 4);
-    if (bytes == 2 && reinterpret_cast<uintptr_t>(from) % 2 == 0)
-        return heddle_load(to, from, 2);
-    memcpy(to, from, bytes);
-}
 
 }  // namespace
 
@@ -99,7 +88,7 @@ void Inbound::reply(const char* data, size_t bytes) {
         replies_data_ = static_cast<char*>(malloc(kReplyBytes));
     if (!replies_data_)
         channel_.protocol_error(pe_, "no memory for a reply");
-    fetch(replies_data_ + replies_bytes_, data, bytes);
+    load_untorn(replies_data_ + replies_bytes_, data, bytes);
     memset(replies_data_ + replies_bytes_ + bytes, 0, padded - bytes);
     replies_bytes_ += padded;
     ++replies_count_;

@@ -55,6 +55,10 @@ struct ControlKey {
     bool operator==(const ControlKey&) const = default;
 };
 
+// Data of so many bytes is not copied into a ring: a put of it is a kLarge record, a reply of it a large message
+// (docs/decisions/0012).
+constexpr size_t kLargeBytes = 32 * 1024;
+
 namespace record {
 
 constexpr int kOffsetBits = 48, kRegionShift = 48, kKindShift = 50, kSmallShift = 54;
