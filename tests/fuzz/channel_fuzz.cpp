@@ -296,7 +296,7 @@ void run(const uint8_t* bytes, size_t size) {
         config.lost_rails = &lost_rails;
     config.rail_lost = [](int rail, int, Loss, const char*) { lost_rails |= 1u << rail; };
     ChannelConfig of_second = config;
-    of_second.rail = 1;
+    of_second.rail = config.n_rails - 1;
     Channel channel(config, 0), second(of_second, 0);
     Channel* const channels[kRails] = {&channel, &second};
     if (config.n_rails > 1)

@@ -11,6 +11,8 @@
 namespace heddle::fabric {
 
 Channel::Channel(const ChannelConfig& config, int number) : config_(config), number_(number) {
+    HEDDLE_INVARIANT(config.rail >= 0 && config.rail < config.n_rails && config.n_rails <= kMaxRails);
+    HEDDLE_INVARIANT(config.pe >= 0 && config.pe < config.n_pes);
     const size_t bytes = os::round_up(static_cast<size_t>(config.n_pes) * sizeof(Peer), os::page_bytes());
     peers_ = static_cast<Peer*>(os::reserve_zeroes(bytes));
     if (!peers_ || !os::make_writable(peers_, bytes))
@@ -31,6 +33,7 @@ Channel::~Channel() {
 }
 
 void Channel::queue(Stream* stream) {
+    HEDDLE_INVARIANT(&stream->channel() == this);
     // acq_rel, pairs with the exchange in send_queued: whoever unsets it sees what was published before.
     if (stream->queued.exchange(true, std::memory_order_acq_rel))
         return;
@@ -42,29 +45,9 @@ void Channel::queue(Stream* stream) {
     } while (!to_send_.compare_exchange_weak(top, stream, std::memory_order_seq_cst, std::memory_order_relaxed));
 }
 
-void Channel::queue(Inbound* inbound) {
-    if (inbound->queued)
-        return;
-    inbound->queued = true;
-    inbound->next_to_progress = to_progress_;
-    to_progress_ = inbound;
-}
-
 void Channel::delay_ack(Inbound* inbound) {
-    if (inbound->ack_delayed)
-        return;
-    inbound->ack_delayed = true;
-    inbound->next_to_ack = to_ack_;
-    to_ack_ = inbound;
+    delayed_acks_.add(*inbound);
     ack_pending_.store(true, std::memory_order_relaxed);  // a hint for the service thread
-}
-
-void Channel::wait_for_others(Inbound* inbound) {
-    if (inbound->waits)
-        return;
-    inbound->waits = true;
-    inbound->next_ready = ready_;
-    ready_ = inbound;
 }
 
 bool Channel::poll_alone() {
@@ -140,56 +123,33 @@ bool Channel::progress_woken() {
         send_rerouted();
         take_rerouted();
     }
-    Inbound* inbound = ready_;
-    ready_ = nullptr;
-    while (inbound) {
-        Inbound* const next = inbound->next_ready;
-        inbound->waits = false;
-        queue(inbound);
-        inbound = next;
-    }
+    waiting_.take_all([&](Inbound& inbound) { queue(&inbound); });
     return true;
 }
 
 bool Channel::progress_queued() {
-    const bool any = to_progress_ != nullptr;
-    while (to_progress_) {
-        Inbound* const inbound = to_progress_;
-        to_progress_ = inbound->next_to_progress;
-        inbound->queued = false;
-        inbound->progress();
-    }
+    const bool any = !to_progress_.is_empty();
+    while (Inbound* const inbound = to_progress_.take()) inbound->progress();
     return any;
 }
 
 // Those that no message has taken along since the last poll.
 bool Channel::send_delayed_acks() {
-    const bool any = to_ack_ != nullptr;
-    Inbound* inbound = to_ack_;
-    to_ack_ = nullptr;
+    const bool any = !delayed_acks_.is_empty();
     ack_pending_.store(false, std::memory_order_relaxed);
-    while (inbound) {
-        Inbound* const next = inbound->next_to_ack;
-        inbound->ack_delayed = false;
-        inbound->send_ack();
-        inbound = next;
-    }
+    delayed_acks_.take_all([](Inbound& inbound) { inbound.send_ack(); });
     return any;
 }
 
 // The header of records to pe takes a delayed ack along.
 void Channel::piggyback_ack(int pe, Header* header) {
-    for (Inbound** at = &to_ack_; *at; at = &(*at)->next_to_ack) {
-        Inbound* const inbound = *at;
-        if (inbound->pe() != pe)
-            continue;
-        *at = inbound->next_to_ack;
-        inbound->ack_delayed = false;
-        auto records = header->as<RecordsHeader>();
-        records.acked_stream_set = inbound->stream_set() + 1;
-        records.acked = inbound->ack_position();
-        return header->set(records);
-    }
+    Inbound* const inbound = delayed_acks_.take_first([&](const Inbound& one) { return one.pe() == pe; });
+    if (!inbound)
+        return;
+    auto records = header->as<RecordsHeader>();
+    records.acked_stream_set = inbound->stream_set() + 1;
+    records.acked = inbound->ack_position();
+    header->set(records);
 }
 
 bool Channel::arm() {
@@ -252,6 +212,10 @@ Endpoint* Channel::endpoint_of(int pe) {
 
 void Channel::send_message(int pe, Header header, const char* body, size_t bytes, bool large, Done done,
                            void* argument) {
+    HEDDLE_INVARIANT_MSG(pe >= 0 && pe < config_.n_pes, "pe %d", pe);
+    // The receiver has places for large data alone.
+    HEDDLE_INVARIANT(!large || header.kind == MessageKind::kLargeData || header.kind == MessageKind::kLargeReply);
+    HEDDLE_INVARIANT(body || bytes == 0);
     Endpoint* const to = is_lost() ? nullptr : endpoint_of(pe);
     if (!to && !retransmits())
         return;

@@ -9,6 +9,7 @@
 #include "base/tsan.h"
 #include "fabric/endpoint/control_inbox.h"
 #include "fabric/endpoint/inbound.h"
+#include "fabric/endpoint/intrusive_list.h"
 #include "fabric/endpoint/stream.h"
 #include "fabric/multirail/retransmit_queue.h"
 #include "fabric/protocol/message.h"
@@ -82,7 +83,10 @@ class Channel {
     Channel(const Channel&) = delete;
     Channel& operator=(const Channel&) = delete;
     // Of the same number on all rails, this one, too; before anything is sent.
-    void set_rails(Channel* const* channels) { rails_ = channels; }
+    void set_rails(Channel* const* channels) {
+        HEDDLE_INVARIANT(channels[config_.rail] == this);
+        rails_ = channels;
+    }
 
     // --- Any thread.
 
@@ -114,14 +118,17 @@ class Channel {
     const ChannelConfig& config() const { return config_; }
     const Regions& regions() const { return config_.regions; }
     // inbound has something to acknowledge, or to go on with.
-    void queue(Inbound* inbound);
+    void queue(Inbound* inbound) { to_progress_.add(*inbound); }
     // inbound's acknowledgement goes along with the next records to its PE, or alone with the next poll: who reads a
     // control message often answers it at once.
     void delay_ack(Inbound* inbound);
     // inbound waits for streams on other rails, until they wake this channel.
-    void wait_for_others(Inbound* inbound);
+    void wait_for_others(Inbound* inbound) { waiting_.add(*inbound); }
     // What waits on that rail may go on: before the poll under way has ended.
-    void wake(int rail) { rails_[rail]->woken_.store(true, std::memory_order_seq_cst); }  // pairs with work
+    void wake(int rail) {
+        HEDDLE_INVARIANT(rails_ && rail >= 0 && rail < config_.n_rails);
+        rails_[rail]->woken_.store(true, std::memory_order_seq_cst);  // pairs with Channel::progress_woken
+    }
     // Whether messages are kept until the other PE has them.
     bool retransmits() const { return config_.lost_rails && rails_; }
     bool is_lost() const { return retransmits() && (lost_rails() >> config_.rail & 1) != 0; }
@@ -164,6 +171,7 @@ class Channel {
         return true;
     }
     void unlock() {
+        HEDDLE_INVARIANT(locked_.load(std::memory_order_relaxed));  // by this thread
         tsan::look_back();
         locked_.store(false, std::memory_order_seq_cst);  // and with queue: either side sees the other
     }
@@ -213,9 +221,9 @@ class Channel {
     std::vector<std::unique_ptr<Rerouted>> rerouted_;
     std::vector<Misdelivered> misdelivered_;
     Channel* const* rails_ = nullptr;  // null: there is one
-    Inbound* ready_ = nullptr;
-    Inbound* to_progress_ = nullptr;
-    Inbound* to_ack_ = nullptr;
+    IntrusiveList<Inbound, &Inbound::waiting> waiting_;
+    IntrusiveList<Inbound, &Inbound::to_progress> to_progress_;
+    IntrusiveList<Inbound, &Inbound::delayed_ack> delayed_acks_;
     std::atomic<bool> ack_pending_{false};
     bool refused_ = false;  // a message of a stranger has been complained about
 };

@@ -24,6 +24,21 @@ Inbound::~Inbound() {
     free(replies_data_);
 }
 
+// As the picture in the header has it; not while records are being applied.
+void Inbound::check_positions() const {
+    HEDDLE_INVARIANT_MSG(acked_ <= complete() && complete() <= applied_, "acked %#zx, complete %#zx, applied %#zx",
+                         size_t{acked_}, size_t{complete()}, size_t{applied_});
+    HEDDLE_INVARIANT(std::none_of(held_.begin(), held_.end(), [](const Held& one) { return one.records.empty(); }));
+    HEDDLE_INVARIANT(std::all_of(larges_.begin(), larges_.end(), [&](const Large* large) {
+        return large->inbound == this && (!large->to || large->position < applied_);
+    }));
+}
+
+uint64_t Inbound::ack_position() {
+    HEDDLE_INVARIANT(acked_ <= complete());  // an ack takes nothing back
+    return acked_ = complete();
+}
+
 uint64_t Inbound::complete() const {
     uint64_t position = applied_;
     for (const Large* large : larges_)
@@ -47,12 +62,14 @@ void Inbound::on_records(uint64_t position, const char* records, size_t bytes) {
 
 // Applies records that begin at applied_; what has to wait is held.
 void Inbound::take_records(uint64_t position, const char* records, size_t bytes) {
+    HEDDLE_INVARIANT(position == applied_);                   // records are applied in order, each once
+    HEDDLE_INVARIANT(replies_count_ == 0 && !replies_data_);  // replies leave with the records that ask for them
     base_ = position;
-    applied_ = position;
     delivered_control_ = false;
     const Applied applied = apply(records, bytes, channel_.regions(), *this);
     if (applied.wrong)
         channel_.protocol_error(pe_, applied.wrong);
+    HEDDLE_INVARIANT(applied.bytes <= bytes && applied.bytes % record::kWord == 0);
     applied_ = position + applied.bytes;
     if (applied.bytes < bytes)
         held_.insert(held_.begin(), {applied_, {records + applied.bytes, records + bytes}});
@@ -91,6 +108,7 @@ void Inbound::reply(const char* data, size_t bytes) {
     load_untorn(replies_data_ + replies_bytes_, data, bytes);
     memset(replies_data_ + replies_bytes_ + bytes, 0, padded - bytes);
     replies_bytes_ += padded;
+    HEDDLE_INVARIANT(replies_bytes_ <= kReplyBytes);
     ++replies_count_;
 }
 
@@ -98,9 +116,9 @@ void Inbound::send_replies() {
     if (replies_count_ == 0)
         return;
     char* const data = replies_data_;
-    acked_ = complete();
+    const uint64_t acked = ack_position();
     channel_.send_message(
-        pe_, ReplyHeader{.first = replies_, .acked = acked_, .count = replies_count_, .stream_set = stream_set_}, data,
+        pe_, ReplyHeader{.first = replies_, .acked = acked, .count = replies_count_, .stream_set = stream_set_}, data,
         replies_bytes_, false, on_reply_sent, data);
     replies_ += replies_count_;
     replies_data_ = nullptr;
@@ -127,6 +145,7 @@ void Inbound::expect_large(size_t at, char* to, size_t bytes) {
     Large& large = large_at(base_ + at);
     if ((large.arrival || large.body) && large.bytes != bytes)
         channel_.protocol_error(pe_, "large data of another size than its record says");
+    HEDDLE_INVARIANT(!large.to);  // a record is applied once
     large.to = to;
     large.bytes = bytes;
     start(large);
@@ -170,7 +189,9 @@ void Inbound::start(Large& large) {
 void Inbound::on_large_done(void* argument) {
     auto* large = static_cast<Large*>(argument);
     Inbound& inbound = *large->inbound;
-    std::erase(inbound.larges_, large);
+    HEDDLE_INVARIANT(large->to);  // what has arrived had a place
+    const size_t erased = std::erase(inbound.larges_, large);
+    HEDDLE_INVARIANT(erased == 1);  // large data arrives once
     delete large;
     inbound.channel_.queue(&inbound);
 }
@@ -197,6 +218,7 @@ bool Inbound::is_after(unsigned rail, uint64_t position) {
 
 void Inbound::progress() {
     apply_held();
+    check_positions();
     if (watermarks_)
         watermarks_->advance(channel_.config().rail, complete(), [&](int rail) { channel_.wake(rail); });
     if (delivered_control_)

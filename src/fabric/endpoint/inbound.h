@@ -4,9 +4,14 @@
 // stream set has streams on several rails, a kAfter record makes one wait for another: what comes behind it is held as
 // if something were missing, and nothing is acknowledged of it, so the sender's window bounds what is kept.
 //
+//     acked <= complete <= applied      complete: the first position that large data is missing of
+//
+// No two large data have one position. Replies leave in the order of the records that ask for them.
+//
 // All under the lock of the channel that it comes on.
 #pragma once
 
+#include "fabric/endpoint/intrusive_list.h"
 #include "fabric/multirail/rail_watermarks.h"
 #include "fabric/protocol/message.h"
 #include "fabric/protocol/record.h"
@@ -37,20 +42,15 @@ class Inbound final : private Applier {
     // message, for which an answer may be on its way, when the channel says so.
     void progress();
     void send_ack();
-    // All before it is complete, and the sender is told so by the caller.
-    uint64_t ack_position() { return acked_ = complete(); }
+    // The position of an ack, which the caller sends.
+    uint64_t ack_position();
 
     int pe() const { return pe_; }
     uint32_t stream_set() const { return stream_set_; }
 
-    // The channel's lists; a flag says whether this object is in the list before it.
-    Inbound* const next;  // the next one of the same PE
-    Inbound* next_to_progress = nullptr;
-    bool queued = false;
-    Inbound* next_ready = nullptr;
-    bool waits = false;  // its next record waits for another rail
-    Inbound* next_to_ack = nullptr;
-    bool ack_delayed = false;
+    Inbound* const next;  // the next inbound stream of the same PE
+    // The channel's lists: those to go on with, those whose next record waits for another rail, those with a delayed ack.
+    ListLink<Inbound> to_progress, waiting, delayed_ack;
 
   private:
     // Records that cannot be applied yet: something before them is missing or not complete.
@@ -69,6 +69,7 @@ class Inbound final : private Applier {
         std::vector<char> copy;  // of the body, until it has a place
     };
 
+    void check_positions() const;
     void take_records(uint64_t position, const char* records, size_t bytes);
     void apply_held();
     Large& large_at(uint64_t position);
