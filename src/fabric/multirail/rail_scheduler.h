@@ -80,6 +80,7 @@ class RailScheduler {
     int find_fastest();
     int wait_for_fastest(const char* function);
     void mark();
+    void check_marks(int rail) const;
     void order_after_marks(const char* function, int rail);
 
     StreamSet& stream_set_;
@@ -89,10 +90,11 @@ class RailScheduler {
     std::vector<Load> loads_;  // one a rail
     int current_ = 0;
     bool switching_ = false;
+    // announced_[a][b] <= mark_[b] <= position of b, ordered_after_[a] <= marks_ (check_marks).
     uint64_t marks_ = 0;                             // how often there was a mark
-    uint64_t mark_[kMaxRails] = {};                  // position of each stream at the last one
-    uint64_t ordered_after_[kMaxRails] = {};         // the mark that each stream has been brought behind
-    uint64_t announced_[kMaxRails][kMaxRails] = {};  // [a][b]: up to where a's target waits for b
+    uint64_t mark_[kMaxRails] = {};                  // position of each stream at the last mark
+    uint64_t ordered_after_[kMaxRails] = {};         // the number of the mark that each stream has been brought behind
+    uint64_t announced_[kMaxRails][kMaxRails] = {};  // [a][b]: up to where the target of a waits for b
 };
 
 }  // namespace heddle::fabric

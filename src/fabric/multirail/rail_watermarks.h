@@ -3,8 +3,10 @@
 // words.
 //
 // Either the waiting stream sees how far the other one is, or the advancing stream sees that another waits for it: each
-// stores its own word first and then loads the other's, all seq_cst.
+// stores its own word first and then loads the other's, all seq_cst. A watermark never goes back.
 #pragma once
+
+#include "base/invariant.h"
 
 #include "fabric/multirail/rail_scheduler.h"
 
@@ -18,6 +20,8 @@ class RailWatermarks {
     // The stream on `rail` is complete up to there; wake(other) for each that may go on now. Under the lock of `rail`.
     template <class Wake>
     void advance(int rail, uint64_t position, Wake wake) {
+        HEDDLE_INVARIANT(rail >= 0 && rail < kMaxRails);
+        HEDDLE_INVARIANT(complete_[rail].load(std::memory_order_relaxed) <= position);  // what is complete stays so
         if (complete_[rail].load(std::memory_order_relaxed) == position)
             return;
         complete_[rail].store(position, std::memory_order_seq_cst);  // also what was put is seen by who waited
@@ -28,6 +32,7 @@ class RailWatermarks {
     // Whether `other` is complete up to there; from now on the stream on `rail` is woken when it is not. Under the lock
     // of `rail`.
     bool is_complete(int rail, int other, uint64_t position) {
+        HEDDLE_INVARIANT(rail != other && other >= 0 && other < kMaxRails);  // a stream never waits for itself
         waits_[rail].store(true, std::memory_order_seq_cst);
         if (complete_[other].load(std::memory_order_seq_cst) < position)
             return false;

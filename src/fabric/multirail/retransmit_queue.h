@@ -6,8 +6,12 @@
 // another rail, the oldest first. A message that still arrives over the lost rail has been taken already or will come
 // again, so the receiver takes only the next number.
 //
+//     acked <= last       the kept messages are numbered one after the other, up to last; those behind acked are all kept
+//
 // Threads: under the channel's lock.
 #pragma once
+
+#include "base/invariant.h"
 
 #include "fabric/protocol/message.h"
 #include "fabric/transport/transport.h"
@@ -46,12 +50,15 @@ class RetransmitQueue {
         unacked.queue = this;
         unacked.header.sequence = ++last_;
         unacked.header.received = received_;
+        check_numbers();
         return unacked;
     }
-    // The transport's Done for a Kept.
-    static void on_sent(void* message) {
-        static_cast<Unacked*>(message)->sent = true;
-        static_cast<Unacked*>(message)->queue->release();
+    // The transport's Done for an Unacked.
+    static void on_sent(void* argument) {
+        auto* const message = static_cast<Unacked*>(argument);
+        HEDDLE_INVARIANT(!message->sent);  // the transport lets go of a message once
+        message->sent = true;
+        message->queue->release();
     }
     // Whether that message of the PE is the next one; it is taken then. False for one that has come before, or comes
     // again.
@@ -59,6 +66,7 @@ class RetransmitQueue {
         if (header.sequence != received_ + 1)
             return false;
         ++received_;
+        HEDDLE_INVARIANT(received_ == header.sequence);  // no message is taken twice, and none is left out
         return true;
     }
     // The PE has all up to there; false when there were not so many.
@@ -78,9 +86,17 @@ class RetransmitQueue {
         while (!unacked_.empty() && unacked_.front().sent && unacked_.front().header.sequence <= acked_) {
             const Unacked message = unacked_.front();
             unacked_.pop_front();
+            check_numbers();
             if (message.done)
                 message.done(message.argument);  // may send, or come here again
         }
+    }
+    void check_numbers() const {
+        HEDDLE_INVARIANT(acked_ <= last_);
+        // A deque without a gap: the oldest kept message is at most the first that is not acknowledged.
+        HEDDLE_INVARIANT(unacked_.empty() ? acked_ == last_ : unacked_.back().header.sequence == last_);
+        HEDDLE_INVARIANT(unacked_.empty() || unacked_.front().header.sequence == last_ + 1 - unacked_.size());
+        HEDDLE_INVARIANT(unacked_.empty() || unacked_.front().header.sequence <= acked_ + 1);
     }
 
     const int pe_;
