@@ -86,9 +86,9 @@ struct NetworkEvents {
         if (rail.network->leaving_.load(std::memory_order_relaxed))
             return;
         if (rail.network->rails() == 1)
-            rail.config.lost(pe, Loss::kBroken, reason);
+            rail.config.job.lost(pe, Loss::kBroken, reason);
         else
-            rail.config.rail_lost(rail.number, pe, Loss::kBroken, reason);
+            rail.config.job.rail_lost(rail.number, pe, Loss::kBroken, reason);
     }
 };
 
@@ -114,14 +114,14 @@ bool Network::open_rail(const NetworkOptions& options, const ChannelConfig& give
     ChannelConfig& config = rail.config;
     config = given;
     config.api = api_;
-    config.owner = &rail;
+    config.network.owner = &rail;
     config.control_inbox = &control_inbox_;
     config.rail = rail.number;
     config.n_rails = static_cast<int>(options.rails.size());
-    config.stream_of = NetworkEvents::stream_of;
-    config.watermarks_of = NetworkEvents::watermarks_of;
-    config.own_address_blob = NetworkEvents::own_address_blob;
-    config.on_heartbeat = NetworkEvents::on_heartbeat;
+    config.network.stream_of = NetworkEvents::stream_of;
+    config.network.watermarks_of = NetworkEvents::watermarks_of;
+    config.network.own_address_blob = NetworkEvents::own_address_blob;
+    config.network.on_heartbeat = NetworkEvents::on_heartbeat;
     const bool in_ring = given.ring.before >= 0;
     Options wanted = options.transport;
     wanted.devices = options.rails[static_cast<size_t>(rail.number)].c_str();
@@ -132,8 +132,8 @@ bool Network::open_rail(const NetworkOptions& options, const ChannelConfig& give
         return false;
     config.is_native = api_->is_native(config.transport, nullptr);
     rail.heartbeat_config = config;
-    rail.heartbeat_config.notify = [](void*) {};
-    rail.heartbeat_config.run_ready = nullptr;
+    rail.heartbeat_config.job.notify = [](void*) {};
+    rail.heartbeat_config.job.run_ready = nullptr;
     open_channels(rail, wanted.channels);
     if (in_ring)
         rail.heartbeat = std::make_unique<Heartbeat>(*rail.heartbeat_channel, options.heartbeat_timeout_ns);
@@ -341,7 +341,7 @@ void Network::tick(bool woken) {
     char reason[Heartbeat::kMaxReason];
     silent->describe_silence(reason);
     const ChannelConfig& config = rails_.front()->config;
-    config.rail_lost(lost, config.ring.behind, Loss::kSilent, reason);
+    config.job.rail_lost(lost, config.ring.behind, Loss::kSilent, reason);
 }
 
 bool Network::start() {

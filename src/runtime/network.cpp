@@ -114,12 +114,12 @@ fabric::ChannelConfig channel_config_of_job() {
     config.token = job.token;
     config.pe = job.pe;
     config.n_pes = job.n_pes;
-    config.address_blob_of = bootstrap::address_blob_of;
-    config.lost = lose;
-    config.rail_lost = lose_rail;
-    config.notify = [](void* engine) { static_cast<progress::Engine*>(engine)->wake_waiters(); };
-    config.run_ready = [](void* engine) { static_cast<progress::Engine*>(engine)->drive(); };
-    config.waiting = progress::engine;
+    config.job.address_blob_of = bootstrap::address_blob_of;
+    config.job.lost = lose;
+    config.job.rail_lost = lose_rail;
+    config.job.notify = [](void* engine) { static_cast<progress::Engine*>(engine)->wake_waiters(); };
+    config.job.run_ready = [](void* engine) { static_cast<progress::Engine*>(engine)->drive(); };
+    config.job.waiting = progress::engine;
     config.policy = progress::wait_policy;
     config.ring = ring_of_nodes();
     if (!base::settings.net_coalesce)

@@ -277,16 +277,16 @@ void run(const uint8_t* bytes, size_t size) {
     config.token = kToken;
     config.control_inbox = &control_inbox;
     config.n_pes = kPes;
-    config.address_blob_of = address_blob_of;
-    config.lost = lost;
-    config.notify = notify;
-    config.stream_of = stream_of;
-    config.own_address_blob = own_address_blob;
+    config.job.address_blob_of = address_blob_of;
+    config.job.lost = lost;
+    config.job.notify = notify;
+    config.network.stream_of = stream_of;
+    config.network.own_address_blob = own_address_blob;
     std::map<std::pair<uint32_t, int>, RailWatermarks> delivered;
     of_stream_sets = &delivered;
-    config.watermarks_of = [](void*, uint32_t stream_set, int pe) { return &(*of_stream_sets)[{stream_set, pe}]; };
-    config.on_heartbeat = [](void*, const Header&, const char*, size_t) {};
-    config.owner = &asked;
+    config.network.watermarks_of = [](void*, uint32_t stream_set, int pe) { return &(*of_stream_sets)[{stream_set, pe}]; };
+    config.network.on_heartbeat = [](void*, const Header&, const char*, size_t) {};
+    config.network.owner = &asked;
     const auto asks = input.take<uint8_t>();
     config.is_native = asks & 32;
     config.n_rails = asks & 64 ? kRails : 1;
@@ -294,7 +294,7 @@ void run(const uint8_t* bytes, size_t size) {
     lost_rails = 0;
     if (asks & 128)
         config.lost_rails = &lost_rails;
-    config.rail_lost = [](int rail, int, Loss, const char*) { lost_rails |= 1u << rail; };
+    config.job.rail_lost = [](int rail, int, Loss, const char*) { lost_rails |= 1u << rail; };
     ChannelConfig of_second = config;
     of_second.rail = config.n_rails - 1;
     Channel channel(config, 0), second(of_second, 0);

@@ -76,8 +76,8 @@ bool Channel::poll() {
     bool moved = poll_alone();
     if (moved && rails_)
         while (poll_woken()) continue;
-    if (moved && config_.run_ready)
-        config_.run_ready(config_.waiting);
+    if (moved && config_.job.run_ready)
+        config_.job.run_ready(config_.job.waiting);
     return moved;
 }
 
@@ -98,7 +98,7 @@ bool Channel::work() {
         moved = true;
     }
     if (moved)
-        config_.notify(config_.waiting);
+        config_.job.notify(config_.job.waiting);
     return moved;
 }
 
@@ -189,7 +189,7 @@ Endpoint* Channel::endpoint_of(int pe) {
     if (peer.address_blob)
         memcpy(address_blob, peer.address_blob, bytes);
     else
-        bytes = config_.address_blob_of(pe, address_blob, error, sizeof error);
+        bytes = config_.job.address_blob_of(pe, address_blob, error, sizeof error);
     const char* mine_there = address_blob;
     if (bytes != 0 && !find_rail_address(&mine_there, &bytes, config_.rail))
         snprintf(error, sizeof error, "its address blob has no rail %d: right would be as many rails on all PEs",
@@ -197,11 +197,11 @@ Endpoint* Channel::endpoint_of(int pe) {
     else if (bytes != 0)
         peer.endpoint = config_.api->connect(config_.transport, number_, pe, mine_there, bytes, error, sizeof error);
     if (!peer.endpoint) {
-        config_.lost(pe, Loss::kBroken, error);
+        config_.job.lost(pe, Loss::kBroken, error);
         return nullptr;
     }
     char mine[kMaxAddressBlobBytes];
-    const size_t mine_bytes = config_.own_address_blob(config_.owner, mine);
+    const size_t mine_bytes = config_.network.own_address_blob(config_.network.owner, mine);
     char* const copy = static_cast<char*>(malloc(mine_bytes));
     if (!copy)
         base::fatal("network", "no memory for a message of %zu bytes", mine_bytes);
@@ -265,7 +265,7 @@ bool Channel::is_known(const Header& header) const {
 }
 
 Stream& Channel::stream_of(const Header& header, uint32_t stream_set) const {
-    Stream* const stream = config_.stream_of(config_.owner, stream_set, header.pe);
+    Stream* const stream = config_.network.stream_of(config_.network.owner, stream_set, header.pe);
     if (!stream || &stream->channel() != this)
         protocol_error(header, "an answer to what this PE has not sent");
     return *stream;
@@ -284,7 +284,7 @@ Inbound& Channel::inbound_of(int pe, uint32_t stream_set) {
     if (stream_set >= kMaxStreamSets)
         protocol_error(pe, "records of a stream set that no PE has");
     RailWatermarks* const watermarks =
-        config_.n_rails > 1 ? config_.watermarks_of(config_.owner, stream_set, pe) : nullptr;
+        config_.n_rails > 1 ? config_.network.watermarks_of(config_.network.owner, stream_set, pe) : nullptr;
     peer.inbounds = new Inbound(*this, pe, stream_set, watermarks, peer.inbounds);
     return *peer.inbounds;
 }
@@ -336,7 +336,7 @@ void Channel::dispatch(const Header& header, const char* body, size_t bytes) {
             return;
         }
         case MessageKind::kHeartbeat:
-            return config_.on_heartbeat(config_.owner, header, body, bytes);
+            return config_.network.on_heartbeat(config_.network.owner, header, body, bytes);
         case MessageKind::kLargeData:
             if (retransmits()) {
                 const auto data = header.as<LargeDataHeader>();

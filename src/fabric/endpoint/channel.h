@@ -37,43 +37,54 @@ enum class Loss {
     kLeft,    // likewise, and before that it has said that it left: it waits for nobody but the end
 };
 
-// What the channels of a PE have in common.
-struct ChannelConfig {
-    const TransportApi* api = nullptr;
-    Transport* transport = nullptr;
-    Regions regions;  // of this PE
-    uint64_t token = 0;
-    ControlInbox* control_inbox = nullptr;
-    int pe = 0;
-    int n_pes = 0;
-    // The address blob of a PE, for the first message to it: its size, or 0 with a message. May block for a while.
+// What channels call of the job.
+struct JobCallbacks {
+    // The address blob of a PE, for the first message to it: its size, or 0 with a message in error. May block for a
+    // while.
     size_t (*address_blob_of)(int pe, char* address_blob, char* error, size_t error_bytes) = nullptr;
-    // A PE does not answer any more: at all, or on that rail. Normally these end the process; they return only when
-    // this PE does not need the answer.
+    // A PE does not answer any more, on no rail or not on that rail. They end the process, or return where this PE does
+    // not need the answer.
     void (*lost)(int pe, Loss loss, const char* reason) = nullptr;
     void (*rail_lost)(int rail, int pe, Loss loss, const char* reason) = nullptr;
     // Something has moved that a thread may wait for.
     void (*notify)(void* waiting) = nullptr;
-    // Called behind a poll that moved something, without the channel's lock: what waits may go on. May be null.
+    // Runs fibers whose wait is over: behind a poll that moved something, without the channel's lock. May be null.
     void (*run_ready)(void* waiting) = nullptr;
-    void* waiting = nullptr;
+    void* waiting = nullptr;  // the argument of notify and run_ready
+};
+
+// What channels call of their network.
+struct NetworkCallbacks {
+    void* owner = nullptr;  // the argument of the others
+    // The stream of one of this PE's stream sets to pe, or null.
+    Stream* (*stream_of)(void* owner, uint32_t stream_set, int pe) = nullptr;
+    // How far the streams of a stream set of pe are complete here. Called where there are several rails.
+    RailWatermarks* (*watermarks_of)(void* owner, uint32_t stream_set, int pe) = nullptr;
+    // This PE's address blob: its size.
+    size_t (*own_address_blob)(void* owner, char* address_blob) = nullptr;
+    // A kHeartbeat has come.
+    void (*on_heartbeat)(void* owner, const Header& header, const char* body, size_t bytes) = nullptr;
+};
+
+// What the channels of a PE on one rail have in common.
+struct ChannelConfig {
+    const TransportApi* api = nullptr;
+    Transport* transport = nullptr;
+    Regions regions;     // of this PE
+    uint64_t token = 0;  // of the job
+    ControlInbox* control_inbox = nullptr;
+    int pe = 0;
+    int n_pes = 0;
     const progress::WaitPolicy* policy = nullptr;  // of the threads that wait
     Ring ring;
     bool is_native = false;             // some PEs may be put to and got from directly
-    size_t full_bytes = kMessageBytes;  // so much is a full message; 1: every record goes by itself
-    int rail = 0;                       // of the channels
+    size_t full_bytes = kMessageBytes;  // of a full message; 1: every record goes by itself
+    int rail = 0;
     int n_rails = 1;
-    // Of this node, a bit for each rail that is not to be used any more. Null: the job ends when one is lost.
+    // The rails of this node that must not be used any more, a bit each. Null: the job ends when one is lost.
     std::atomic<uint32_t>* lost_rails = nullptr;
-    // The stream of one of this PE's stream sets to pe, or null. Set by the network.
-    Stream* (*stream_of)(void* owner, uint32_t stream_set, int pe) = nullptr;
-    // How far that stream set's streams of pe have come; null where there is one rail. Set by the network.
-    RailWatermarks* (*watermarks_of)(void* owner, uint32_t stream_set, int pe) = nullptr;
-    // This PE's address blob: its size. Set by the network.
-    size_t (*own_address_blob)(void* owner, char* address_blob) = nullptr;
-    // A kHeartbeat has come. Set by the network.
-    void (*on_heartbeat)(void* owner, const Header& header, const char* body, size_t bytes) = nullptr;
-    void* owner = nullptr;
+    JobCallbacks job;
+    NetworkCallbacks network;  // set by the network
 };
 
 class Channel {

@@ -82,7 +82,7 @@ void Heartbeat::learn(int pe, uint32_t lost_rails) {
         return;
     for (int rail = 0; rail < config.n_rails; ++rail)
         if ((lost_rails & ~config.lost_rails->load(std::memory_order_relaxed)) >> rail & 1)
-            config.rail_lost(rail, pe, Loss::kSilent, "as it has noticed");
+            config.job.rail_lost(rail, pe, Loss::kSilent, "as it has noticed");
 }
 
 // news: of a PE that is lost or has left; the other fields are filled in.
@@ -105,7 +105,7 @@ void Heartbeat::lose(int pe, Loss loss, const char* reason) {
         channel_.poll();
         os::sleep_ns(kMillisecondNs);
     }
-    channel_.config().lost(pe, loss, reason);
+    channel_.config().job.lost(pe, loss, reason);
 }
 
 }  // namespace heddle::fabric

@@ -79,7 +79,7 @@ bool Channel::is_new(const Header& header, const char* body, size_t bytes) {
             protocol_error(header, "a message of a rail that is none");
         const int rail = static_cast<int>(header.rail);
         if ((lost_rails() >> rail & 1) == 0)
-            config_.rail_lost(rail, header.pe, Loss::kSilent, "it sends over another");
+            config_.job.rail_lost(rail, header.pe, Loss::kSilent, "it sends over another");
         const std::lock_guard lock(rails_[rail]->rerouted_lock_);
         rails_[rail]->misdelivered_.push_back({header, {body, body + bytes}});
         wake(rail);
