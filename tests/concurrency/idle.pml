@@ -20,9 +20,10 @@
  *   -DQUEUED_LATE     send_queued unsets queued behind send
  *   -DNO_LOOK_BEHIND  who gives the lock back does not look at the stack again
  * A variant: the stream set has just come to its producer from the thread that polls, which may still be acknowledging for it
- * (Network::make_stream_set), and its mutant:
+ * (Network::make_stream_set), and its mutants:
  *   -DNEW_OWNER
  *   -DNEW_OWNER=2     make_stream_set does not fence
+ *   -DNEW_OWNER=3     go_idle looks at its producer before it sets idle
  * A variant: behind its first record the producer posts a native put and a fence (Stream::put_native, hold), which holds
  * back the next record until the put has returned, and its mutants:
  *   -DHOLD
@@ -126,10 +127,17 @@ inline send() {
        :: seen == departed ->
           if
           :: acked == departed && !idle_stored ->
+#if NEW_OWNER == 3
+             was = thread != me;
+#endif
              atomic { idle_stored = true; buffer[me] ! IDLE, true };
 #ifndef NO_HEAVY_FENCE
              if
+#if NEW_OWNER == 3
+             :: was -> heavy_fence()
+#else
              :: thread != me -> heavy_fence()
+#endif
              :: else
              fi
 #endif
