@@ -1,5 +1,5 @@
-// Invariants: what the code relies on, checked while it runs in debug, sanitizer and fuzz builds and in the library that
-// the unit tests link. A release build evaluates nothing: the condition is compiled, its value is not computed.
+// Invariants: what the code relies on, checked while it runs in debug, sanitizer and fuzz builds and in the library
+// that the unit tests link. A release build evaluates nothing: the condition is compiled, its value is not computed.
 //
 // An invariant is about Heddle alone. What a program may do wrong, and what a peer may send, is checked in every build
 // and ends with base::fatal. A condition has no side effect.

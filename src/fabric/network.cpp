@@ -261,8 +261,8 @@ StreamSet* Network::make_stream_set(std::atomic<StreamSet*>& list, const void* t
     tsan::acquire(stream_set);
     stream_set->spread = spread;
     stream_set->producer.thread.store(thread, std::memory_order_relaxed);
-    // Its last thread may be about to set a stream of it idle, and take it for its own (SendRing::go_idle): from here on
-    // it knows better, or has set it (tests/concurrency/idle.pml, NEW_OWNER).
+    // Its last thread may be about to set a stream of it idle, and take it for its own (SendRing::go_idle): from here
+    // on it knows better, or has set it (tests/concurrency/idle.pml, NEW_OWNER).
     if (stream_set->used.load(std::memory_order_relaxed))
         os::heavy_fence();
     StreamSet* first = list.load(std::memory_order_relaxed);

@@ -148,9 +148,9 @@ void for_each_created(Visit visit) {
         for (Team& team : chunk->teams) visit(&team);
 }
 
-// Ends the PE where two of its teams have one id. Control messages are matched by it (fabric::ControlKey), and an id is a
-// hash: that two are equal is unlikely (2^-64 for a pair), and must not mix up messages. Both members of a pair of PEs
-// that could mix them up are in both teams, so each notices.
+// Ends the PE where two of its teams have one id. Control messages are matched by it (fabric::ControlKey), and an id is
+// a hash: that two are equal is unlikely (2^-64 for a pair), and must not mix up messages. Both members of a pair of
+// PEs that could mix them up are in both teams, so each notices.
 void require_own_id(const Team& team) {
     const auto compare = [&](const Team* other) {
         if (other != &team && other->alive && other->span && other->span->id == team.span->id)

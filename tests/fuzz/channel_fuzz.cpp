@@ -284,7 +284,9 @@ void run(const uint8_t* bytes, size_t size) {
     config.network.own_address_blob = own_address_blob;
     std::map<std::pair<uint32_t, int>, RailWatermarks> delivered;
     of_stream_sets = &delivered;
-    config.network.watermarks_of = [](void*, uint32_t stream_set, int pe) { return &(*of_stream_sets)[{stream_set, pe}]; };
+    config.network.watermarks_of = [](void*, uint32_t stream_set, int pe) {
+        return &(*of_stream_sets)[{stream_set, pe}];
+    };
     config.network.on_heartbeat = [](void*, const Header&, const char*, size_t) {};
     config.network.owner = &asked;
     const auto asks = input.take<uint8_t>();

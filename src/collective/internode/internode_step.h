@@ -31,8 +31,8 @@ class InternodeStep {
     void send(int to_rank, uint32_t round, const void* data, size_t bytes) const;
     // Waits for the control message of a member, which has exactly `bytes`; another length ends the PE.
     void read(int from_rank, uint32_t round, void* data, size_t bytes) const;
-    // Waits for the control message of a member, and returns its length, which the caller compares with what it expects.
-    // Of a message longer than `bytes` nothing is copied.
+    // Waits for the control message of a member, and returns its length, which the caller compares with what it
+    // expects. Of a message longer than `bytes` nothing is copied.
     size_t read_any(int from_rank, uint32_t round, void* data, size_t bytes) const;
     // Ends the PE unless a member has sent as many bytes as this one expects: the member is in another collective, or
     // has passed other sizes.

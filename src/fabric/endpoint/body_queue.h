@@ -1,5 +1,5 @@
-// BodyQueue: what a stream sends beside its records, from where it lies: the bodies of kLarge records, and native puts and
-// gets.
+// BodyQueue: what a stream sends beside its records, from where it lies: the bodies of kLarge records, and native puts
+// and gets.
 //
 //     sent <= started <= posted      posted - sent <= kMaxBodies
 //       |        |          '- by the producer: the body of a record ahead of the record

@@ -3,7 +3,14 @@
 // transport move bytes, applies what has arrived, and acknowledges. No thread ever waits for the lock: a thread that
 // does not get it leaves its work to the holder.
 //
-// Threads: any may poll, and ask for a stream to be sent; everything else runs under the lock.
+//     streams to send   a stack that any thread pushes to (Stream::queued says whether a stream is in it)
+//     inbound streams   in up to three lists: to go on with, waiting for another rail, with a delayed ack
+//
+// Nothing is left behind: a thread that pushes a stream, or wakes a channel, then tries to get the lock; the holder gives
+// the lock back and then looks at the stack and at woken_ again. Both sides are seq_cst (tests/concurrency/idle.pml and
+// rail_watermarks.pml).
+//
+// Threads: any thread polls, and queues a stream to be sent; everything else runs under the lock.
 #pragma once
 
 #include "base/tsan.h"
@@ -24,7 +31,8 @@
 
 namespace heddle::fabric {
 
-// The first PEs of the nodes stand in a ring (fabric/liveness/heartbeat.h): a PE's neighbours; -1: it has none.
+// The neighbours of a PE in the ring of the nodes' first PEs (fabric/liveness/heartbeat.h); -1: the PE is not in the
+// ring.
 struct Ring {
     int before = -1;
     int behind = -1;
@@ -32,9 +40,9 @@ struct Ring {
 
 // Why a PE is lost.
 enum class Loss {
-    kBroken,  // its connection, which is what the end of a process comes to
-    kSilent,  // nothing has come for the time that is allowed
-    kLeft,    // likewise, and before that it has said that it left: it waits for nobody but the end
+    kBroken,  // the connection is broken, as by the end of the process
+    kSilent,  // nothing has come from the PE for the time that is allowed
+    kLeft,    // the PE has said that it leaves (shmem_finalize), and has been silent since for the time that is allowed
 };
 
 // What channels call of the job.
@@ -93,7 +101,7 @@ class Channel {
     ~Channel();
     Channel(const Channel&) = delete;
     Channel& operator=(const Channel&) = delete;
-    // Of the same number on all rails, this one, too; before anything is sent.
+    // The channels of the same number on all rails, this one among them; called before anything is sent.
     void set_rails(Channel* const* channels) {
         HEDDLE_INVARIANT(channels[config_.rail] == this);
         rails_ = channels;
@@ -101,52 +109,56 @@ class Channel {
 
     // --- Any thread.
 
-    // stream has something to send: it is looked at before the lock is next given up.
+    // The stream has something to send. It is looked at before the lock is next given up: by this call, where it gets
+    // the lock, or by the holder.
     void send(Stream* stream) {
         queue(stream);
         poll();
     }
+    // The stream has something to send with the next poll.
     void queue(Stream* stream);
     // Does what there is to do, unless another thread does. True when anything was moved.
     bool poll();
-    // Polls until ready() holds.
+    // Polls until ready() holds. line: what ready() looks at; function: for the message that shows where a PE waits.
     template <class Ready>
     void wait(const char* function, const void* line, Ready ready) {
         progress::wait_for_stores(function, line, ready);
     }
-    // A message without a stream, unless another thread polls. The body stays as it is for ever.
+    // Sends a message without a stream, unless another thread polls. The body must stay as it is for ever.
     void send_single(int pe, Header header, const char* body, size_t bytes);
-    // For a thread that is about to sleep on the transport's descriptor: true when nothing is left to do.
+    // For a thread that is about to sleep on the transport's descriptor: true when nothing is left to do, and the
+    // descriptor becomes readable when there is.
     bool arm();
     int number() const { return number_; }
-    // An acknowledgement is held back.
+    // An ack is delayed; a hint for the service thread.
     bool ack_pending() const { return ack_pending_.load(std::memory_order_relaxed); }
 
     // --- Under the lock.
 
-    // Fills the header's rest, and sends; `large`: as the transport has it.
+    // Fills in what all headers have, and sends. `large`, done and argument: as TransportApi::send takes them. Nothing
+    // is sent to a PE that is lost.
     void send_message(int pe, Header header, const char* body, size_t bytes, bool large, Done done, void* argument);
     const ChannelConfig& config() const { return config_; }
     const Regions& regions() const { return config_.regions; }
-    // inbound has something to acknowledge, or to go on with.
+    // The inbound stream has something to acknowledge, or records to go on with.
     void queue(Inbound* inbound) { to_progress_.add(*inbound); }
-    // inbound's acknowledgement goes along with the next records to its PE, or alone with the next poll: who reads a
-    // control message often answers it at once.
+    // The ack of the inbound stream travels with the next records to its PE, or alone with the next poll. A control
+    // message is often answered at once, and the answer takes the ack along.
     void delay_ack(Inbound* inbound);
-    // inbound waits for streams on other rails, until they wake this channel.
+    // The inbound stream waits for streams on other rails, until one of them wakes this channel.
     void wait_for_others(Inbound* inbound) { waiting_.add(*inbound); }
-    // What waits on that rail may go on: before the poll under way has ended.
+    // What waits on that rail may go on. Its channel is polled before the poll under way has ended.
     void wake(int rail) {
         HEDDLE_INVARIANT(rails_ && rail >= 0 && rail < config_.n_rails);
         rails_[rail]->woken_.store(true, std::memory_order_seq_cst);  // pairs with Channel::progress_woken
     }
-    // Whether messages are kept until the other PE has them.
+    // Whether messages are kept until the other PE has them (fabric/multirail/retransmit_queue.h).
     bool retransmits() const { return config_.lost_rails && rails_; }
     bool is_lost() const { return retransmits() && (lost_rails() >> config_.rail & 1) != 0; }
-    // What pe has announced.
+    // The body of a large message that pe has announced: as TransportApi::receive and refuse.
     void receive(int pe, Arrival* arrival, char* to, size_t bytes, Done done, void* argument);
     void refuse(Arrival* arrival);
-    // As the transport has them.
+    // As in TransportApi, with the endpoint of the PE.
     bool is_native(int pe);
     void put(int pe, Address to, const char* from, size_t bytes, Done done, void* argument);
     void get(int pe, Address from, char* to, size_t bytes, Done done, void* argument);
@@ -168,11 +180,11 @@ class Channel {
 
   private:
     struct Peer {
-        Endpoint* endpoint = nullptr;
-        RetransmitQueue* retransmit_queue = nullptr;  // where messages are kept
-        char* address_blob = nullptr;                 // that it has told; null: it has not
+        Endpoint* endpoint = nullptr;                 // null: nothing was sent to the PE yet
+        RetransmitQueue* retransmit_queue = nullptr;  // null: no message to or from the PE was kept
+        char* address_blob = nullptr;                 // from its kConnect; null: none has come
         size_t address_blob_bytes = 0;
-        Inbound* inbounds = nullptr;  // its streams to this PE
+        Inbound* inbounds = nullptr;  // the list of its streams to this PE
     };
 
     bool try_lock() {
@@ -212,13 +224,14 @@ class Channel {
 
     const ChannelConfig& config_;
     const int number_;
-    Peer* peers_;  // of all PEs: zeroes until one is used
+    Peer* peers_;  // indexed by PE; memory that reads as zeroes until a peer is used
     alignas(128) std::atomic<bool> locked_{false};
-    alignas(128) std::atomic<Stream*> to_send_{nullptr};  // a stack
-    std::atomic<bool> woken_{false};
+    alignas(128) std::atomic<Stream*> to_send_{nullptr};  // the stack of streams to send
+    std::atomic<bool> woken_{false};                      // by another rail's channel: waiting_ may go on
     std::vector<std::unique_ptr<RetransmitQueue>> retransmit_queues_;
-    uint32_t lost_seen_ = 0;  // of lost_rails, when what is kept was last sent again
-    // What other channels of this PE, whose rails are lost, send on this one; and what has come for this one on theirs.
+    uint32_t lost_seen_ = 0;  // lost_rails when kept messages were last sent again
+    // Messages of other channels of this PE, whose rails are lost, that leave on this one; and messages for this
+    // channel that have come on others.
     struct Rerouted {
         int pe;
         Header header;
@@ -228,7 +241,7 @@ class Channel {
         Header header;
         std::vector<char> body;
     };
-    std::mutex rerouted_lock_;
+    std::mutex rerouted_lock_;  // of rerouted_ and misdelivered_: other channels add to them
     std::vector<std::unique_ptr<Rerouted>> rerouted_;
     std::vector<Misdelivered> misdelivered_;
     Channel* const* rails_ = nullptr;  // null: there is one
@@ -236,7 +249,7 @@ class Channel {
     IntrusiveList<Inbound, &Inbound::to_progress> to_progress_;
     IntrusiveList<Inbound, &Inbound::delayed_ack> delayed_acks_;
     std::atomic<bool> ack_pending_{false};
-    bool refused_ = false;  // a message of a stranger has been complained about
+    bool refused_ = false;  // a message from outside of the job has been reported: it is once
 };
 
 }  // namespace heddle::fabric

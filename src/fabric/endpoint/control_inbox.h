@@ -1,6 +1,6 @@
 // Control inbox: control messages that other PEs have sent to this one, until they are read. Collectives between nodes
-// synchronize by them. A key says what a message is for (ControlKey: team, step, round, piece); the channel says which PE
-// has sent it. A reader gets a message only when every field of the key and the PE are equal.
+// synchronize by them. A key says what a message is for (ControlKey: team, step, round, piece); the channel says which
+// PE has sent it. A reader gets a message only when every field of the key and the PE are equal.
 //
 // A control message is applied at its place in the sender's stream. A PE that has read one sees all that was put before
 // it on that stream, except for large data without an order record in between. Messages of one PE with one key are read
@@ -28,8 +28,9 @@ class ControlInbox {
 
     void deliver(const ControlKey& key, int from_pe, const char* data, size_t bytes);
 
-    // Takes the oldest control message of that PE with the key; false: there is none. *length: its bytes. They are copied
-    // to `data` when they are no more than `bytes`; of a longer message nothing is copied, and the caller ends the PE.
+    // Takes the oldest control message of that PE with the key; false: there is none. *length: its bytes. They are
+    // copied to `data` when they are no more than `bytes`; of a longer message nothing is copied, and the caller ends
+    // the PE.
     bool take(const ControlKey& key, int from_pe, void* data, size_t bytes, size_t* length);
 
     // The number of control messages that have come, read or not.

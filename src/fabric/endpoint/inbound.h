@@ -1,14 +1,16 @@
 // Inbound: the stream of one stream set of another PE, as it arrives here. Records are applied in the order in which
 // they were published there, whatever order messages arrive in; large data goes straight into place and may be passed
-// by others, until a kOrder record says otherwise. What is complete is acknowledged up to one position. Where the
-// stream set has streams on several rails, a kAfter record makes one wait for another: what comes behind it is held as
-// if something were missing, and nothing is acknowledged of it, so the sender's window bounds what is kept.
+// by other records, until a kOrder record says otherwise. What is complete is acknowledged up to one position.
+//
+// Where the stream set has streams on several rails, a kAfter record makes one stream wait for another. The records
+// behind it are held as if something were missing, and are not acknowledged, so the sender's window bounds what is
+// kept.
 //
 //     acked <= complete <= applied      complete: the first position that large data is missing of
 //
 // No two large data have one position. Replies leave in the order of the records that ask for them.
 //
-// All under the lock of the channel that it comes on.
+// Threads: under the lock of the channel that the stream comes on.
 #pragma once
 
 #include "fabric/endpoint/intrusive_list.h"
@@ -27,20 +29,23 @@ class Channel;
 
 class Inbound final : private Applier {
   public:
-    // delivered: of the stream set, null where there is one rail.
+    // watermarks: of the stream set; null where the network has one rail. behind: the next inbound stream of the PE.
     Inbound(Channel& channel, int pe, uint32_t stream_set, RailWatermarks* watermarks, Inbound* behind)
         : next(behind), channel_(channel), pe_(pe), stream_set_(stream_set), watermarks_(watermarks) {}
     ~Inbound();
     Inbound(const Inbound&) = delete;
     Inbound& operator=(const Inbound&) = delete;
 
+    // Records of the stream from the position on have come.
     void on_records(uint64_t position, const char* records, size_t bytes);
+    // The data of the kLarge record at the position has been announced.
     void on_large(uint64_t position, size_t bytes, Arrival* arrival);
-    // The same with the body itself, which is there during the call alone.
+    // The data of the kLarge record at the position has come; body is there during the call alone.
     void on_large(uint64_t position, size_t bytes, const char* body);
-    // Goes on with what need not wait any longer, and tells the sender what is complete: at once, or, behind a control
-    // message, for which an answer may be on its way, when the channel says so.
+    // Applies what need not wait any longer, and acknowledges what is complete: at once, or, behind a control message,
+    // whose answer may take the ack along, when the channel says so.
     void progress();
+    // Sends an ack when something is complete that was not acknowledged.
     void send_ack();
     // The position of an ack, which the caller sends.
     uint64_t ack_position();
@@ -49,7 +54,8 @@ class Inbound final : private Applier {
     uint32_t stream_set() const { return stream_set_; }
 
     Inbound* const next;  // the next inbound stream of the same PE
-    // The channel's lists: those to go on with, those whose next record waits for another rail, those with a delayed ack.
+    // The channel's lists: those to go on with, those whose next record waits for another rail, those with a delayed
+    // ack.
     ListLink<Inbound> to_progress, waiting, delayed_ack;
 
   private:
@@ -58,14 +64,14 @@ class Inbound final : private Applier {
         uint64_t position;
         std::vector<char> records;
     };
-    // Large data whose record has been applied, or whose announcement has come, or both.
+    // Large data: its record has been applied, or its announcement has come, or both.
     struct Large {
         Inbound* inbound;
         uint64_t position;
         char* to;  // null: its record has not been applied
         size_t bytes;
         Arrival* arrival;        // null: not announced
-        const char* body;        // null: it comes by itself
+        const char* body;        // null: the transport brings it
         std::vector<char> copy;  // of the body, until it has a place
     };
 
@@ -94,11 +100,12 @@ class Inbound final : private Applier {
     RailWatermarks* const watermarks_;
     uint64_t applied_ = 0;            // all records before it have been applied
     uint64_t acked_ = 0;              // acknowledged
-    bool delivered_control_ = false;  // what was applied last
-    uint64_t replies_ = 0;            // begun: the number of the next return
+    bool delivered_control_ = false;  // the last records had a control message among them
+    uint64_t replies_ = 0;            // the number of the next return to send
     uint64_t base_ = 0;               // position of the records that are being applied
     std::vector<Held> held_;
-    std::vector<Large*> larges_;  // not complete
+    std::vector<Large*> larges_;  // those that are not complete
+    // Replies that are gathered for one message.
     char* replies_data_ = nullptr;
     size_t replies_bytes_ = 0;
     uint32_t replies_count_ = 0;

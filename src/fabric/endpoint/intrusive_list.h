@@ -1,5 +1,5 @@
-// IntrusiveList: a list whose links are members of the items, so that adding needs no memory. An item with several links
-// may be in as many lists, once in each.
+// IntrusiveList: a list whose links are members of the items, so that adding needs no memory. An item with several
+// links may be in as many lists, once in each.
 //
 // The last item added is the first. Threads: one at a time; a list and the links of its items belong to one lock.
 // Cost: O(1), but take_first.

@@ -67,8 +67,8 @@ bool ReturnRing::on_reply(uint64_t first, uint32_t count, const char* body, size
     return bytes == 0;
 }
 
-// The number in the ring of the return that the reply is for. A number before returned_, or not before `published`, means
-// that there is none.
+// The number in the ring of the return that the reply is for. A number before returned_, or not before `published`,
+// means that there is none.
 uint64_t ReturnRing::number_of(uint64_t reply, uint64_t published) const {
     if (!has_natives_.load(std::memory_order_relaxed))  // seen where one is before `published`
         return reply;

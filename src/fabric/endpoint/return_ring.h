@@ -1,7 +1,7 @@
-// ReturnRing: where the values of a stream's gets and fetching atomics go, and its native puts and gets, in the order in
-// which they were posted.
+// ReturnRing: where the values of a stream's gets and fetching atomics go, and its native puts and gets, in the order
+// in which they were posted.
 //
-//     returned <= published      published - returned <= kMaxReturns; of their bytes, kMaxReturnBytes and one more return
+//     returned <= published      a return is taken while fewer than kMaxReturns, and kMaxReturnBytes, are outstanding
 //        |           '- taken by the producer, before the record that asks for the value is published
 //        '- done, as are all before
 //

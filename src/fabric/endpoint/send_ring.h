@@ -2,28 +2,28 @@
 //
 // All is counted in positions, bytes since the stream began, of whole words:
 //
-//     acked <= sent <= published,  freed <= sent     published - freed <= size of the ring
-//       |        |         |         |
-//       |        |         |         '- may be overwritten: the transport has let go of it    (usually acked <= freed)
-//       |        |         '- written by the producer
-//       |        '- handed to the transport
+//     acked <= sent <= published      freed <= sent      published - freed <= size of the ring
+//       |       |        |              '- may be overwritten: the transport has let go of it (usually acked <= freed)
+//       |       |        '- written by the producer
+//       |       '- handed to the transport
 //       '- complete at the target
 //
 // The producer is the thread that uses the stream set. The sender is the holder of the channel's lock: any thread that
 // polls. They share published, idle, freed and acked.
 //
-// When records leave: at once when nothing is in flight, so that a lone record waits for nobody; otherwise when a message
-// is full, when what is in flight has been acknowledged, or when somebody waits (`flush`). So small operations gather
-// while the network is busy, and only then. Never more than kWindow is in flight, in kMaxSending messages that the
-// transport has.
+// When records leave: at once when nothing is in flight, so that a lone record waits for nobody; otherwise when a
+// message is full, when what is in flight has been acknowledged, or when somebody waits (`flush`). So small operations
+// gather while the network is busy, and only then. No message leaves while kWindow bytes are in flight, or the transport
+// has kMaxSending messages.
 //
 // No record is left behind. The sender that finds nothing in flight and nothing to send sets idle, and then looks at
-// published again; the producer publishes, and then looks at idle. Between its two steps the sender makes all threads of
-// the process pass a full fence (os/asymmetric_fence.h), so the producer, whose steps are in every operation, needs none.
+// published again; the producer publishes, and then looks at idle. Between its two steps the sender makes all threads
+// of the process pass a full fence (os/asymmetric_fence.h), so the producer, whose steps are in every operation, needs
+// none.
 //
-// Full messages end where the producer says (end_message). Its notes of these ends are a ring of kMaxMessageEnds; a
-// sender that is further behind loses the oldest, and the message goes on to the next end that is left: longer, whole all
-// the same, since every end is the end of a record.
+// Full messages end where the producer says (end_message), in a ring of kMaxMessageEnds positions. A sender that is
+// further behind loses the oldest, and its message goes on to the next end that is left. The message is longer, and
+// whole all the same, since every end is that of a record.
 #pragma once
 
 #include "base/invariant.h"
@@ -82,8 +82,8 @@ class alignas(128) SendRing {
     char* place() const { return ring_ + (position() & mask_); }
     // The position of a place behind the next record's.
     uint64_t position_of(const char* behind) const { return position() + static_cast<uint64_t>(behind - place()); }
-    // Gives the records before `end` to the sender: true when the sender must be called, because it is idle or because a
-    // message is full.
+    // Gives the records before `end` to the sender: true when the sender must be called, because it is idle or because
+    // a message is full.
     bool publish(uint64_t end) { return publish_to_idle(end) || end >= full_at_; }
     // Whether a record that ends there needs no room to be made and fills no message; publish_simple is enough for it.
     bool is_simple(uint64_t end) const { return end < simple_end_; }

@@ -208,8 +208,8 @@ void Stream::on_large_reply(uint64_t number) {
     resume(was_holding);
 }
 
-// Behind returns that are done. Where a fence has ended, what it held leaves, or the stream goes idle: nothing else may be
-// in flight that would lead to send.
+// Behind returns that are done. Where a fence has ended, what it held leaves, or the stream goes idle: nothing else may
+// be in flight that would lead to send.
 void Stream::resume(bool was_holding) {
     if (was_holding && !fence_.is_holding())
         channel_.queue(this);

@@ -1,5 +1,5 @@
-// Stream: what one stream set sends to one PE over one channel, in order, and what comes back. It joins four parts, each
-// with its own state and invariants:
+// Stream: what one stream set sends to one PE over one channel, in order, and what comes back. It joins four parts,
+// each with its own state and invariants:
 //
 //     SendRing     the records, and when they leave as messages
 //     BodyQueue    large data and native transfers, which leave beside the records
@@ -8,11 +8,11 @@
 //
 // A stream waits for what its parts lack (room in the ring, a free return), and hands what leaves to its channel.
 //
-// Native puts and gets (docs/decisions/0013) go past the ring of records, each when all records before it are complete. A
-// fence behind a native put holds back what follows until it is complete.
+// Native puts and gets (docs/decisions/0013) go past the ring of records, each when all records before it are complete.
+// A fence behind a native put holds back what follows until it is complete.
 //
-// Threads: the producer, the thread that uses the stream set, posts. The sender is the holder of the channel's lock: any
-// thread that polls. They never wait for each other, except for the producer when a part is full.
+// Threads: the producer, the thread that uses the stream set, posts. The sender is the holder of the channel's lock:
+// any thread that polls. They never wait for each other, except for the producer when a part is full.
 //
 // Cost of an 8-byte put: about 12 instructions here when nothing else is to be done.
 #pragma once

@@ -1,5 +1,5 @@
-// Messages between channels: a header of 64 bytes and a body. What all headers have is in Header; the fields of each kind
-// are a struct with its name. The body of kRecords is records (fabric/protocol/record.h).
+// Messages between channels: a header of 64 bytes and a body. What all headers have is in Header; the fields of each
+// kind are a struct with its name. The body of kRecords is records (fabric/protocol/record.h).
 //
 // Numbers are little-endian, and the bytes that no field names are 0. A receiver trusts none of them: Channel::dispatch
 // and what it calls check every field.
@@ -42,7 +42,8 @@ struct AckHeader {
     uint32_t unused = 0;
 };
 
-// Returns of the receiver's stream (ReturnRing). body: each return, padded to words. An ack of the stream travels along.
+// Returns of the receiver's stream (ReturnRing). body: each return, padded to words. An ack of the stream travels
+// along.
 struct ReplyHeader {
     static constexpr MessageKind kKind = MessageKind::kReply;
     uint64_t first = 0;       // number of the first return, of those that are not native

@@ -10,7 +10,7 @@
 //     kGet      word: bytes; the data goes back in a reply
 //     kAtomic   small: operation | kWide | kFetch; word: operand; for compare-swap a word: the value expected. With
 //               kFetch the old value goes back in a reply, as a word
-//     kSignal   small: 0 set, 1 add; word: value. What came before in the stream is seen by whoever sees it
+//     kSignal   small: 0 set, 1 add; word: value. Whoever sees the signal sees what came before it in the stream
 //     kControl  no address, but in its bits the key's step; word: the key's team; word: the key's round : 32 | its
 //               piece : 16 | bytes : 16; the data, padded (fabric/endpoint/control_inbox.h)
 //     kOrder    the records behind it are applied when all before it is complete, large data too
@@ -82,7 +82,8 @@ inline char* word(char* at, uint64_t value) {
     return at + kWord;
 }
 
-// Each writes one record at `at` and returns the place behind it; room for as much as `size_of` its kind is there.
+// Each of the following functions writes one record at `at`, where there is room for it, and returns the place behind
+// it.
 inline char* put_word(char* at, Address to, uint64_t bits, size_t bytes) {
     return word(word(at, head(Kind::kPut, to, bytes)), bits);
 }
@@ -142,7 +143,7 @@ inline char* after(char* at, unsigned rail, uint64_t position) {
     return word(word(at, head(Kind::kAfter, {}, rail)), position);
 }
 
-constexpr size_t kMaxShort = 3 * kWord;  // of all but puts and control messages
+constexpr size_t kMaxShort = 3 * kWord;  // the size of the longest record that is no put and no control message
 
 }  // namespace record
 
@@ -150,7 +151,8 @@ constexpr size_t kMaxShort = 3 * kWord;  // of all but puts and control messages
 struct Regions {
     Region of[kRegions];
 
-    // The object's place, or null when [offset, offset + bytes) is not wholly inside.
+    // The place of the object that the first word of a record names; null when [offset, offset + bytes) is not wholly
+    // inside of its region.
     char* find(uint64_t word, size_t bytes) const {
         const auto name = static_cast<size_t>(word >> record::kRegionShift & 3);
         const uint64_t offset = word & record::kOffsetMask;
@@ -160,17 +162,17 @@ struct Regions {
     }
 };
 
-// What records ask of whoever applies them.
+// What `apply` calls for records that are more than stores.
 class Applier {
   public:
-    // Data of a get or the old value of an atomic: copied to the reply.
+    // The data of a get or the old value of an atomic goes back in a reply: it is copied.
     virtual void reply(const char* data, size_t bytes) = 0;
     // A kLarge record, at this place in the bytes being applied: its data goes to `to`.
     virtual void expect_large(size_t at, char* to, size_t bytes) = 0;
     virtual void control(const ControlKey& key, const char* data, size_t bytes) = 0;
-    // True when everything before the place is complete.
+    // A kOrder record: true when everything before the place is complete.
     virtual bool is_complete(size_t at) = 0;
-    // True when the stream on the rail is complete up to the position.
+    // A kAfter record: true when the stream on the rail is complete up to the position.
     virtual bool is_after(unsigned rail, uint64_t position) = 0;
 
   protected:
@@ -178,8 +180,8 @@ class Applier {
 };
 
 struct Applied {
-    size_t bytes = 0;             // taken; less than all when a kOrder or kAfter must wait
-    const char* wrong = nullptr;  // why the record behind them is refused; nothing of it has been done
+    size_t bytes = 0;             // of the records that were applied; less than all when a kOrder or kAfter must wait
+    const char* wrong = nullptr;  // why the record behind those is refused; nothing of it has been done
 };
 
 // Applies records to this PE's memory in order, each checked as a whole before a byte is touched.

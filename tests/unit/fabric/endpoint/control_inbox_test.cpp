@@ -56,8 +56,9 @@ TEST(ControlInbox, EveryFieldOfTheKeyTellsMessagesApart) {
     }
 }
 
-// Keys were once hashed to 64 bits: team ^ step * kGolden ^ (piece << 33 | round << 1). Two steps of a team whose numbers
-// are both odd had a round and a piece for which the hashes were equal, and the reader of one got the other's message.
+// Keys were once hashed to 64 bits: team ^ step * kGolden ^ (piece << 33 | round << 1). Two steps of a team whose
+// numbers are both odd had a round and a piece for which the hashes were equal, and the reader of one got the other's
+// message.
 TEST(ControlInbox, KeysThatOneHashCouldNotTellApartAreApart) {
     constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
     const auto hash = [](const ControlKey& key, uint64_t piece) {

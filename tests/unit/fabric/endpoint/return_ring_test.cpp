@@ -1,5 +1,5 @@
-// ReturnRing by itself: values go where they were asked for, in order, native returns beside them; what nobody asked for
-// is refused.
+// ReturnRing by itself: values go where they were asked for, in order, native returns beside them; what nobody asked
+// for is refused.
 #include "fabric/endpoint/return_ring.h"
 
 #include "fabric/protocol/record.h"
