@@ -51,16 +51,37 @@ struct NetworkEvents {
         const auto index = static_cast<size_t>(number);
         return index < rail.channels.size() ? *rail.channels[index] : *rail.heartbeat_channel;
     }
-    static void arrived(void* owner, int channel, const void* bytes, const char* body, size_t body_bytes) {
+    static Header header_of(const void* bytes) {
         Header header;
         memcpy(&header, bytes, sizeof header);
-        channel_of(owner, channel).arrived(header, body, body_bytes);
+        return header;
+    }
+    static void arrived(void* owner, int channel, const void* bytes, const char* body, size_t body_bytes) {
+        channel_of(owner, channel).arrived(header_of(bytes), body, body_bytes);
     }
     static void announced(void* owner, int channel, const void* bytes, size_t body_bytes, Arrival* arrival) {
-        Header header;
-        memcpy(&header, bytes, sizeof header);
-        channel_of(owner, channel).announced(header, body_bytes, arrival);
+        channel_of(owner, channel).announced(header_of(bytes), body_bytes, arrival);
     }
+    // Heartbeats are not retransmitted: they are about their rail.
+    static RetransmittingTransport* retransmitting(const Network::Rail& rail, int channel) {
+        return static_cast<size_t>(channel) < rail.channels.size() ? rail.network->retransmitting_.get() : nullptr;
+    }
+    static void arrived_on_rail(void* owner, int channel, const void* bytes, const char* body, size_t body_bytes) {
+        const auto& rail = *static_cast<Network::Rail*>(owner);
+        if (RetransmittingTransport* const all = retransmitting(rail, channel))
+            return all->arrived(rail.number, channel, header_of(bytes), body, body_bytes);
+        arrived(owner, channel, bytes, body, body_bytes);
+    }
+    static void announced_on_rail(void* owner, int channel, const void* bytes, size_t body_bytes, Arrival* arrival) {
+        const auto& rail = *static_cast<Network::Rail*>(owner);
+        if (RetransmittingTransport* const all = retransmitting(rail, channel))
+            return all->announced(rail.number, channel, header_of(bytes), arrival);
+        announced(owner, channel, bytes, body_bytes, arrival);
+    }
+    static Endpoint* endpoint_of(void* owner, int channel, int pe) {
+        return channel_of(owner, channel).endpoint_of(pe);
+    }
+    static void wake(void* owner, int channel) { channel_of(owner, channel).wake(); }
     static Stream* stream_of(void* owner, uint32_t number, int pe) {
         const auto& rail = *static_cast<Network::Rail*>(owner);
         // Acquire: pairs with prepare.
@@ -127,17 +148,41 @@ bool Network::open_rail(const NetworkOptions& options, const ChannelConfig& give
     wanted.devices = options.rails[static_cast<size_t>(rail.number)].c_str();
     wanted.channels += in_ring;
     std::copy_n(given.regions.of, kRegions, wanted.regions);
-    const Events events = {&rail, NetworkEvents::arrived, NetworkEvents::announced, NetworkEvents::failed};
-    if (!api_->open(wanted, events, &config.transport, error, error_bytes))
+    const Events events = {&rail, NetworkEvents::arrived_on_rail, NetworkEvents::announced_on_rail,
+                           NetworkEvents::failed};
+    if (!api_->open(wanted, events, &rail.transport, error, error_bytes))
         return false;
-    config.is_native = api_->is_native(config.transport, nullptr);
+    config.transport = rail.transport;
+    config.is_native = api_->is_native(rail.transport, nullptr);
     rail.heartbeat_config = config;
     rail.heartbeat_config.job.notify = [](void*) {};
     rail.heartbeat_config.job.run_ready = nullptr;
+    if (config.lost_rails && config.n_rails > 1) {
+        retransmit(config, config.n_rails, options.transport.channels);
+        config.api = &RetransmittingTransport::api();
+        config.transport = retransmitting_->add_rail(
+            rail.transport, {&rail, NetworkEvents::arrived, NetworkEvents::announced, NetworkEvents::failed});
+    }
     open_channels(rail, wanted.channels);
     if (in_ring)
         rail.heartbeat = std::make_unique<Heartbeat>(*rail.heartbeat_channel, options.heartbeat_timeout_ns);
     return true;
+}
+
+// Messages are kept from here on, for when a rail is lost.
+void Network::retransmit(const ChannelConfig& config, int n_rails, int n_channels) {
+    if (retransmitting_)
+        return;
+    retransmitting_ = std::make_unique<RetransmittingTransport>(
+        RetransmittingTransport::Config{.api = api_,
+                                        .token = config.token,
+                                        .n_pes = config.n_pes,
+                                        .n_rails = n_rails,
+                                        .n_channels = n_channels,
+                                        .lost_rails = config.lost_rails,
+                                        .rail_lost = config.job.rail_lost,
+                                        .endpoint_of = NetworkEvents::endpoint_of,
+                                        .wake = NetworkEvents::wake});
 }
 
 void Network::open_channels(Rail& rail, int count) {
@@ -148,7 +193,7 @@ void Network::open_channels(Rail& rail, int count) {
         else
             rail.channels.push_back(std::make_unique<Channel>(rail.config, number));
         epoll_event event = {EPOLLIN, {.u32 = static_cast<uint32_t>(number)}};
-        epoll_ctl(descriptors_, EPOLL_CTL_ADD, api_->descriptor(rail.config.transport, number), &event);
+        epoll_ctl(descriptors_, EPOLL_CTL_ADD, api_->descriptor(rail.transport, number), &event);
     }
 }
 
@@ -191,7 +236,7 @@ std::unique_ptr<Network> Network::open(const NetworkOptions& options, const Chan
 size_t Network::address_blob(char* address_blob) const {
     size_t bytes = 0;
     for (const auto& rail : rails_)
-        if (!add_rail_address(*api_, rail->config.transport, address_blob, &bytes))
+        if (!add_rail_address(*api_, rail->transport, address_blob, &bytes))
             return 0;
     return bytes;
 }
@@ -199,8 +244,8 @@ size_t Network::address_blob(char* address_blob) const {
 Network::~Network() {
     stop();
     for (const auto& rail : rails_)
-        if (rail->config.transport)
-            api_->close(rail->config.transport);
+        if (rail->transport)
+            api_->close(rail->transport);
     stream_sets_.for_each([&](StreamSet& stream_set) {
         for (Stream* stream = stream_set.used.load(std::memory_order_relaxed); stream;) {
             Stream* const next = stream->next_of_stream_set;
@@ -404,7 +449,7 @@ void Network::wait_for_heartbeats() {
     nfds_t count = 1;
     for (const auto& rail : rails_)
         if (rail->heartbeat_channel && rail->heartbeat_channel->arm())
-            sources[count++] = {api_->descriptor(rail->config.transport, rail->heartbeat_channel->number()), POLLIN, 0};
+            sources[count++] = {api_->descriptor(rail->transport, rail->heartbeat_channel->number()), POLLIN, 0};
     if (::poll(sources, count, longest_sleep()) > 0 && sources[0].revents != 0)
         clear_wakeup_descriptor();
 }
@@ -417,9 +462,7 @@ void Network::clear_wakeup_descriptor() {
 
 // Milliseconds that the service thread may sleep.
 int Network::longest_sleep() const {
-    return has_heartbeats() || rails_.front()->channels.front()->retransmits()
-               ? static_cast<int>(Heartbeat::kPeriodNs / 2 / kMillisecondNs)
-               : -1;
+    return has_heartbeats() || retransmitting_ ? static_cast<int>(Heartbeat::kPeriodNs / 2 / kMillisecondNs) : -1;
 }
 
 void Network::serve() {

@@ -20,6 +20,7 @@
 #include "fabric/endpoint/stream_set.h"
 #include "fabric/liveness/heartbeat.h"
 #include "fabric/multirail/rail_watermarks.h"
+#include "fabric/multirail/retransmitting_transport.h"
 #include "sync/pool.h"
 
 #include <pthread.h>
@@ -91,6 +92,7 @@ class Network {
     struct Rail {
         Network* network = nullptr;
         int number = 0;
+        Transport* transport = nullptr;  // the rail's own, under what retransmits
         ChannelConfig config;
         ChannelConfig heartbeat_config;                  // of the heartbeat channel: nobody is notified
         std::vector<std::unique_ptr<Channel>> channels;  // of the stream sets, by number
@@ -103,6 +105,7 @@ class Network {
     bool load(const char* plugin, char* error, size_t error_bytes);
     bool open_rail(const NetworkOptions& options, const ChannelConfig& config, char* error, size_t error_bytes);
     void open_channels(Rail& rail, int count);
+    void retransmit(const ChannelConfig& config, int n_rails, int n_channels);
     bool prepare_service(char* error, size_t error_bytes);
     bool prepare(StreamSet& stream_set);
     static void* run_service(void* network);
@@ -117,7 +120,8 @@ class Network {
     bool has_heartbeats() const { return rails_.front()->heartbeat != nullptr; }
     void tick(bool woken);
 
-    const TransportApi* api_ = nullptr;
+    const TransportApi* api_ = nullptr;                        // of the rails' own transports
+    std::unique_ptr<RetransmittingTransport> retransmitting_;  // null: the job ends when a rail is lost
     ControlInbox control_inbox_;
     void* library_ = nullptr;
     int n_pes_ = 0;

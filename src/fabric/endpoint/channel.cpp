@@ -86,8 +86,7 @@ bool Channel::work() {
     constexpr int kRounds = 8;  // then another thread may have the lock
     bool moved = false;
     for (int round = 0; round < kRounds; ++round) {
-        bool moves = retransmits() && retransmit();
-        moves |= send_queued();
+        bool moves = send_queued();
         moves |= progress_woken();
         if (round == 0)
             moves |= send_delayed_acks();
@@ -119,10 +118,6 @@ bool Channel::send_queued() {
 bool Channel::progress_woken() {
     if (!woken_.load(std::memory_order_relaxed) || !woken_.exchange(false, std::memory_order_seq_cst))
         return false;
-    if (retransmits()) {
-        send_rerouted();
-        take_rerouted();
-    }
     waiting_.take_all([&](Inbound& inbound) { queue(&inbound); });
     return true;
 }
@@ -216,24 +211,14 @@ void Channel::send_message(int pe, Header header, const char* body, size_t bytes
     // The receiver has places for large data alone.
     HEDDLE_INVARIANT(!large || header.kind == MessageKind::kLargeData || header.kind == MessageKind::kLargeReply);
     HEDDLE_INVARIANT(body || bytes == 0);
-    Endpoint* const to = is_lost() ? nullptr : endpoint_of(pe);
-    if (!to && !retransmits())
+    Endpoint* const to = endpoint_of(pe);
+    if (!to)
         return;
     if (header.kind == MessageKind::kRecords)
         piggyback_ack(pe, &header);
     header.token = config_.token;
     header.pe = config_.pe;
-    header.rail = static_cast<uint32_t>(config_.rail);
-    if (!retransmits())
-        return config_.api->send(config_.transport, number_, to, &header, body, bytes, large, done, argument);
-    Unacked& message = retransmit_queue_of(pe).add({header, body, bytes, done, argument});
-    if (to) {
-        config_.api->send(config_.transport, number_, to, &message.header, body, bytes, false, RetransmitQueue::on_sent,
-                          &message);
-    } else {
-        message.sent = true;
-        reroute(pe, message);
-    }
+    config_.api->send(config_.transport, number_, to, &header, body, bytes, large, done, argument);
 }
 
 void Channel::receive(int pe, Arrival* arrival, char* to, size_t bytes, Done done, void* argument) {
@@ -296,11 +281,10 @@ void Channel::arrived(const Header& header, const char* body, size_t bytes) {
         refused_ = true;
         return;
     }
-    if ((header.sequence != 0) != retransmits())
+    if (header.sequence != 0)
         base::fatal("network", "PE %d has another HEDDLE_RAIL_LOSS than this one: right would be the same on all PEs",
                     header.pe);
-    if (!retransmits() || is_new(header, body, bytes))
-        dispatch(header, body, bytes);
+    dispatch(header, body, bytes);
 }
 
 void Channel::dispatch(const Header& header, const char* body, size_t bytes) {
@@ -338,18 +322,8 @@ void Channel::dispatch(const Header& header, const char* body, size_t bytes) {
         case MessageKind::kHeartbeat:
             return config_.network.on_heartbeat(config_.network.owner, header, body, bytes);
         case MessageKind::kLargeData:
-            if (retransmits()) {
-                const auto data = header.as<LargeDataHeader>();
-                return inbound_of(header.pe, data.stream_set).on_large(data.position, bytes, body);
-            }
-            break;
         case MessageKind::kLargeReply:
-            if (retransmits()) {
-                const LargeReply reply = place_of(header, bytes);
-                memcpy(reply.to, body, bytes);
-                return reply.stream->on_large_reply(reply.number);
-            }
-            break;
+            break;  // are announced
     }
     protocol_error(header, "a message of an unknown kind");
 }

@@ -6,9 +6,9 @@
 //     streams to send   a stack that any thread pushes to (Stream::queued says whether a stream is in it)
 //     inbound streams   in up to three lists: to go on with, waiting for another rail, with a delayed ack
 //
-// Nothing is left behind: a thread that pushes a stream, or wakes a channel, then tries to get the lock; the holder gives
-// the lock back and then looks at the stack and at woken_ again. Both sides are seq_cst (tests/concurrency/idle.pml and
-// rail_watermarks.pml).
+// Nothing is left behind: a thread that pushes a stream, or wakes a channel, then tries to get the lock; the holder
+// gives the lock back and then looks at the stack and at woken_ again. Both sides are seq_cst
+// (tests/concurrency/idle.pml and rail_watermarks.pml).
 //
 // Threads: any thread polls, and queues a stream to be sent; everything else runs under the lock.
 #pragma once
@@ -18,16 +18,13 @@
 #include "fabric/endpoint/inbound.h"
 #include "fabric/endpoint/intrusive_list.h"
 #include "fabric/endpoint/stream.h"
-#include "fabric/multirail/retransmit_queue.h"
+#include "fabric/liveness/loss.h"
 #include "fabric/protocol/message.h"
 #include "fabric/transport/transport.h"
 #include "progress/wait_policy.h"
 
 #include <atomic>
 #include <cstddef>
-#include <memory>
-#include <mutex>
-#include <vector>
 
 namespace heddle::fabric {
 
@@ -36,13 +33,6 @@ namespace heddle::fabric {
 struct Ring {
     int before = -1;
     int behind = -1;
-};
-
-// Why a PE is lost.
-enum class Loss {
-    kBroken,  // the connection is broken, as by the end of the process
-    kSilent,  // nothing has come from the PE for the time that is allowed
-    kLeft,    // the PE has said that it leaves (shmem_finalize), and has been silent since for the time that is allowed
 };
 
 // What channels call of the job.
@@ -147,14 +137,20 @@ class Channel {
     void delay_ack(Inbound* inbound);
     // The inbound stream waits for streams on other rails, until one of them wakes this channel.
     void wait_for_others(Inbound* inbound) { waiting_.add(*inbound); }
-    // What waits on that rail may go on. Its channel is polled before the poll under way has ended.
+    // What waits here for other rails may go on. A poll of a channel of this number does it before it ends. Any thread.
+    void wake() { woken_.store(true, std::memory_order_seq_cst); }  // pairs with Channel::progress_woken
+    // Likewise what waits on that rail.
     void wake(int rail) {
         HEDDLE_INVARIANT(rails_ && rail >= 0 && rail < config_.n_rails);
-        rails_[rail]->woken_.store(true, std::memory_order_seq_cst);  // pairs with Channel::progress_woken
+        rails_[rail]->wake();
     }
-    // Whether messages are kept until the other PE has them (fabric/multirail/retransmit_queue.h).
-    bool retransmits() const { return config_.lost_rails && rails_; }
-    bool is_lost() const { return retransmits() && (lost_rails() >> config_.rail & 1) != 0; }
+    // The rail must not be used any more. What is sent on it all the same leaves on another one.
+    bool is_lost() const {
+        return config_.lost_rails && config_.n_rails > 1 &&
+               (config_.lost_rails->load(std::memory_order_relaxed) >> config_.rail & 1) != 0;
+    }
+    // The endpoint to pe, made on first use; null: there can be none, and the PE is lost.
+    Endpoint* endpoint_of(int pe);
     // The body of a large message that pe has announced: as TransportApi::receive and refuse.
     void receive(int pe, Arrival* arrival, char* to, size_t bytes, Done done, void* argument);
     void refuse(Arrival* arrival);
@@ -180,9 +176,8 @@ class Channel {
 
   private:
     struct Peer {
-        Endpoint* endpoint = nullptr;                 // null: nothing was sent to the PE yet
-        RetransmitQueue* retransmit_queue = nullptr;  // null: no message to or from the PE was kept
-        char* address_blob = nullptr;                 // from its kConnect; null: none has come
+        Endpoint* endpoint = nullptr;  // null: nothing was sent to the PE yet
+        char* address_blob = nullptr;  // from its kConnect; null: none has come
         size_t address_blob_bytes = 0;
         Inbound* inbounds = nullptr;  // the list of its streams to this PE
     };
@@ -202,20 +197,11 @@ class Channel {
     bool poll_woken();
     bool work();
     bool progress_woken();
-    uint32_t lost_rails() const { return config_.lost_rails->load(std::memory_order_relaxed); }
-    RetransmitQueue& retransmit_queue_of(int pe);
-    void transmit(int pe, const Unacked& message);
-    void reroute(int pe, const Unacked& message);
-    bool retransmit();
-    void send_rerouted();
-    void take_rerouted();
-    bool is_new(const Header& header, const char* body, size_t bytes);
     void dispatch(const Header& header, const char* body, size_t bytes);
     bool send_queued();
     bool progress_queued();
     bool send_delayed_acks();
     void piggyback_ack(int pe, Header* header);
-    Endpoint* endpoint_of(int pe);
     Inbound& inbound_of(int pe, uint32_t stream_set);
     bool is_known(const Header& header) const;
     Stream& stream_of(const Header& header, uint32_t stream_set) const;
@@ -228,23 +214,7 @@ class Channel {
     alignas(128) std::atomic<bool> locked_{false};
     alignas(128) std::atomic<Stream*> to_send_{nullptr};  // the stack of streams to send
     std::atomic<bool> woken_{false};                      // by another rail's channel: waiting_ may go on
-    std::vector<std::unique_ptr<RetransmitQueue>> retransmit_queues_;
-    uint32_t lost_seen_ = 0;  // lost_rails when kept messages were last sent again
-    // Messages of other channels of this PE, whose rails are lost, that leave on this one; and messages for this
-    // channel that have come on others.
-    struct Rerouted {
-        int pe;
-        Header header;
-        std::vector<char> body;
-    };
-    struct Misdelivered {
-        Header header;
-        std::vector<char> body;
-    };
-    std::mutex rerouted_lock_;  // of rerouted_ and misdelivered_: other channels add to them
-    std::vector<std::unique_ptr<Rerouted>> rerouted_;
-    std::vector<Misdelivered> misdelivered_;
-    Channel* const* rails_ = nullptr;  // null: there is one
+    Channel* const* rails_ = nullptr;                     // null: there is one
     IntrusiveList<Inbound, &Inbound::waiting> waiting_;
     IntrusiveList<Inbound, &Inbound::to_progress> to_progress_;
     IntrusiveList<Inbound, &Inbound::delayed_ack> delayed_acks_;

@@ -136,14 +136,14 @@ Inbound::Large& Inbound::large_at(uint64_t position) {
     for (Large* large : larges_)
         if (large->position == position)
             return *large;
-    auto* large = new Large{this, position, nullptr, 0, nullptr, nullptr, {}};
+    auto* large = new Large{this, position, nullptr, 0, nullptr};
     larges_.push_back(large);
     return *large;
 }
 
 void Inbound::expect_large(size_t at, char* to, size_t bytes) {
     Large& large = large_at(base_ + at);
-    if ((large.arrival || large.body) && large.bytes != bytes)
+    if (large.arrival && large.bytes != bytes)
         channel_.protocol_error(pe_, "large data of another size than its record says");
     HEDDLE_INVARIANT(!large.to);  // a record is applied once
     large.to = to;
@@ -151,39 +151,20 @@ void Inbound::expect_large(size_t at, char* to, size_t bytes) {
     start(large);
 }
 
-Inbound::Large& Inbound::announced(uint64_t position, size_t bytes) {
+void Inbound::on_large(uint64_t position, size_t bytes, Arrival* arrival) {
     if (position > applied_ && position - applied_ > kFurthestAhead)
         channel_.protocol_error(pe_, "large data further ahead than its window lets it send");
     Large& large = large_at(position);
-    if (large.arrival || large.body || (large.to && large.bytes != bytes) || (!large.to && position < applied_))
+    if (large.arrival || (large.to && large.bytes != bytes) || (!large.to && position < applied_))
         channel_.protocol_error(pe_, "large data that no record asked for");
     large.bytes = bytes;
-    return large;
-}
-
-void Inbound::on_large(uint64_t position, size_t bytes, Arrival* arrival) {
-    Large& large = announced(position, bytes);
     large.arrival = arrival;
     start(large);
 }
 
-void Inbound::on_large(uint64_t position, size_t bytes, const char* body) {
-    Large& large = announced(position, bytes);
-    if (!large.to) {
-        large.copy.assign(body, body + bytes);
-        body = large.copy.data();
-    }
-    large.body = body;
-    start(large);
-}
-
 void Inbound::start(Large& large) {
-    if (!large.to || (!large.arrival && !large.body))
-        return;
-    if (large.arrival)
-        return channel_.receive(pe_, large.arrival, large.to, large.bytes, on_large_done, &large);
-    memcpy(large.to, large.body, large.bytes);
-    on_large_done(&large);
+    if (large.to && large.arrival)
+        channel_.receive(pe_, large.arrival, large.to, large.bytes, on_large_done, &large);
 }
 
 void Inbound::on_large_done(void* argument) {

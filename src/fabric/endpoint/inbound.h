@@ -40,8 +40,6 @@ class Inbound final : private Applier {
     void on_records(uint64_t position, const char* records, size_t bytes);
     // The data of the kLarge record at the position has been announced.
     void on_large(uint64_t position, size_t bytes, Arrival* arrival);
-    // The data of the kLarge record at the position has come; body is there during the call alone.
-    void on_large(uint64_t position, size_t bytes, const char* body);
     // Applies what need not wait any longer, and acknowledges what is complete: at once, or, behind a control message,
     // whose answer may take the ack along, when the channel says so.
     void progress();
@@ -70,16 +68,13 @@ class Inbound final : private Applier {
         uint64_t position;
         char* to;  // null: its record has not been applied
         size_t bytes;
-        Arrival* arrival;        // null: not announced
-        const char* body;        // null: the transport brings it
-        std::vector<char> copy;  // of the body, until it has a place
+        Arrival* arrival;  // null: not announced
     };
 
     void check_positions() const;
     void take_records(uint64_t position, const char* records, size_t bytes);
     void apply_held();
     Large& large_at(uint64_t position);
-    Large& announced(uint64_t position, size_t bytes);
     void start(Large& large);
     void send_replies();
     static void on_large_done(void* large);

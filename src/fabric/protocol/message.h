@@ -52,7 +52,7 @@ struct ReplyHeader {
     uint32_t stream_set = 0;  // the receiver's
 };
 
-// The data of a kLarge record. body: the data. A large message (transport.h), unless messages are kept.
+// The data of a kLarge record. body: the data. A large message (transport.h).
 struct LargeDataHeader {
     static constexpr MessageKind kKind = MessageKind::kLargeData;
     uint64_t position = 0;    // of the record in the stream
@@ -60,7 +60,7 @@ struct LargeDataHeader {
     uint32_t unused = 0;
 };
 
-// One return of kLargeBytes or more. body: its data. A large message, unless messages are kept.
+// One return of kLargeBytes or more. body: its data. A large message.
 struct LargeReplyHeader {
     static constexpr MessageKind kKind = MessageKind::kLargeReply;
     uint64_t number = 0;      // of the return, of those that are not native
@@ -79,14 +79,14 @@ struct HeartbeatHeader {
 
 struct Header {
     uint64_t token = 0;  // of the job; a message without it comes from outside of the job
-    // Of messages that are kept (fabric/multirail/retransmit_queue.h), otherwise 0: the number of this message, and the
-    // number up to which the sender has those of the receiver.
+    // Of messages that are kept (fabric/multirail/retransmitting_transport.h), otherwise 0: the number of this message,
+    // and the number up to which the sender has those of the receiver.
     uint64_t sequence = 0;
     uint64_t received = 0;
     int32_t pe = 0;     // the sender, a number of the world
-    uint32_t rail = 0;  // of the channel that the message belongs to; a rerouted message comes on another
+    uint32_t rail = 0;  // of messages that are kept: their rail; a message whose rail is lost comes on another one
     MessageKind kind = MessageKind::kConnect;
-    uint32_t unused = 0;
+    uint32_t large = 0;  // of messages that are kept: 1: a large message that travels whole
 
     Header() = default;
     // The header of a message of that kind; the channel fills in what all headers have.
