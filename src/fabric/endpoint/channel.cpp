@@ -292,12 +292,12 @@ void Channel::dispatch(const Header& header, const char* body, size_t bytes) {
         case MessageKind::kConnect: {
             Peer& peer = peers_[header.pe];
             if (bytes == 0 || bytes > kMaxAddressBlobBytes)
-                protocol_error(header, "a card that is none");
+                protocol_error(header, "an address blob of no or too many bytes");
             if (peer.address_blob)
                 return;
             peer.address_blob = static_cast<char*>(malloc(bytes));
             if (!peer.address_blob)
-                base::fatal("network", "no memory for a card of %zu bytes", bytes);
+                base::fatal("network", "no memory for an address blob of %zu bytes", bytes);
             memcpy(peer.address_blob, body, bytes);
             peer.address_blob_bytes = bytes;
             return;

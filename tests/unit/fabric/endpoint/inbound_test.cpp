@@ -336,8 +336,9 @@ TEST_F(InboundDeathTest, KindsThatThereAreNot) {
     const std::string body(1000, 'b');
     EXPECT_BROKEN(announce(MessageKind::kRecords, 0, body), "a large message of an unknown kind");
     EXPECT_BROKEN(announce(static_cast<MessageKind>(77), 0, body), "a large message of an unknown kind");
-    EXPECT_BROKEN(message(MessageKind::kConnect, 0, ""), "a card that is none");
-    EXPECT_BROKEN(message(MessageKind::kConnect, 0, std::string(kMaxAddressBlobBytes + 1, 'c')), "a card that is none");
+    EXPECT_BROKEN(message(MessageKind::kConnect, 0, ""), "an address blob of no or too many bytes");
+    EXPECT_BROKEN(message(MessageKind::kConnect, 0, std::string(kMaxAddressBlobBytes + 1, 'c')),
+                  "an address blob of no or too many bytes");
 }
 
 }  // namespace
