@@ -96,7 +96,7 @@ std::string launchers_text() {
 
 void print_paths(const heddle::base::Settings& settings) {
     const int fd = heddle::os::create_memory("heddle-info", heddle::os::page_bytes());
-    const auto* monitor = heddle::os::find_monitor(static_cast<heddle::os::MonitorChoice>(settings.monitor));
+    const auto* monitor = heddle::os::find_monitor(settings.monitor);
     printf("paths\n");
     printf("  on the node        %s\n", settings.check ? "checked: every operation through the slow path"
                                                        : "inlined loads and stores, heap and static data");

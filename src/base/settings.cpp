@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <string_view>
 
 namespace heddle::base {
 
@@ -57,22 +58,31 @@ bool parse_flag(const char* text, const char* name, bool* value, const char** ri
     return is_no || !begins_with(name, "HEDDLE_") || is_one_of(text, {"yes", "on", "true", "1"});
 }
 
-// The place of text in `words` ("a|b|c"); the default is the list itself, and means its first word.
-bool parse(const char* text, const char* words, int* value, const char** right) {
+// The enumerator that text, one of `words` ("a|b|c"), means; the default is the list itself, and means its first word.
+bool parse_choice(const char* text, const char* words, const char* enumerators, int* number, const char** right) {
     *right = words;
-    const size_t length = text == words ? strcspn(text, "|") : strlen(text);
-    int place = 0;
-    for (const char* word = words; *word; ++place) {
-        const size_t word_length = strcspn(word, "|");
-        if (word_length == length && strncmp(word, text, length) == 0) {
-            *value = place;
-            return true;
-        }
-        word += word_length;
-        word += *word == '|';
-    }
-    return false;
+    const std::string_view word = text == words ? first_word(words) : std::string_view(text);
+    if (!is_word_of(words, word))
+        return false;
+    const int found = find_enumerator(enumerators, word);
+    *number = found < 0 ? *number : found;
+    return found >= 0;
 }
+
+template <class T>
+bool parse_choice(const char* text, const char* words, T* value, const char** right) {
+    int number = 0;
+    const bool is_right = parse_choice(text, words, enumerators_of(T{}), &number, right);
+    *value = is_right ? static_cast<T>(number) : *value;
+    return is_right;
+}
+
+// A word without its enumerator, and a default that is not the first enumerator, do not compile.
+#define SETTING(type, field, name, old_name, fallback, help)
+#define CHOICE(type, field, name, words, help) \
+    static_assert(are_words_of<type>(words),   \
+                  name ": a word has no enumerator, or the first word is not the first one (base/choices.h)");
+#include "base/settings.def"
 
 bool parse(const char* text, const char*, const char** value, const char**) {
     *value = text;
@@ -239,19 +249,21 @@ bool read_settings(Settings* into, char* error, size_t error_bytes) {
 #define HEDDLE_PARSE_Bytes(words, value) parse(found.text, words, value, &right)
 #define HEDDLE_PARSE_Flag(words, value) parse_flag(found.text, found.name, value, &right)
 #define HEDDLE_PARSE_Text(words, value) parse(found.text, words, value, &right)
-#define HEDDLE_PARSE_Choice(words, value) parse(found.text, words, value, &right)
 #define HEDDLE_PARSE_Number(words, value) parse_number(found.text, value, &right)
-#define SETTING(type, field, name, old_name, fallback, help)                                                     \
+#define HEDDLE_READ(name, old_name, fallback, parsed)                                                            \
     found = find(name, old_name, fallback);                                                                      \
-    if (!HEDDLE_PARSE_##type(fallback, &into->field)) {                                                          \
+    if (!(parsed)) {                                                                                             \
         if (strchr(fallback, '|'))                                                                               \
             suggest(found.text, fallback, suggestion, sizeof suggestion);                                        \
         snprintf(error, error_bytes, "%s=%s is malformed: right would be %s%s", found.origin, found.text, right, \
                  suggestion);                                                                                    \
         return false;                                                                                            \
     }
+#define SETTING(type, field, name, old_name, fallback, help) \
+    HEDDLE_READ(name, old_name, fallback, HEDDLE_PARSE_##type(fallback, &into->field))
+#define CHOICE(type, field, name, words, help) \
+    HEDDLE_READ(name, nullptr, words, parse_choice(found.text, words, &into->field, &right))
 #include "base/settings.def"
-#undef SETTING
     return true;
 }
 
@@ -262,12 +274,12 @@ bool is_set(const char* name) {
     return text && parse_flag(text, name, &value, &right) && value;
 }
 
-bool find_choice(const char* name, const char* text, int* choice, const char** words) {
+bool find_choice(const char* name, const char* text, const char* enumerators, int* number, const char** words) {
     SettingRow rows[kMaxSettings];
     const size_t count = setting_rows(rows, kMaxSettings);
     for (size_t i = 0; i < count; ++i)
         if (strcmp(rows[i].name, name) == 0)
-            return parse(text, *words = rows[i].fallback, choice, words);
+            return parse_choice(text, *words = rows[i].fallback, enumerators, number, words);
     return false;
 }
 
@@ -279,7 +291,6 @@ size_t setting_rows(SettingRow* rows, size_t max) {
     if (count < max)                                         \
         rows[count++] = {name, old_name, fallback, help, found.text, found.origin};
 #include "base/settings.def"
-#undef SETTING
     return count;
 }
 

@@ -1,6 +1,7 @@
 // The settings of a job, read from the environment once, at init. One table: settings.def.
 #pragma once
 
+#include "base/choices.h"
 #include "base/pe_local.h"
 
 #include <cstddef>
@@ -13,10 +14,8 @@ struct Settings {
     using Flag = bool;
     using Number = uint64_t;
     using Text = const char*;  // of the environment, which a program leaves alone while the library reads it
-    using Choice = int;        // the place of the word in the table's list, 0 when unset
 #define SETTING(type, field, name, old_name, fallback, help) type field;
 #include "base/settings.def"
-#undef SETTING
 };
 
 // Of this PE; set by init.
@@ -47,8 +46,16 @@ bool is_set(const char* name);
 size_t setting_rows(SettingRow* rows, size_t max);
 
 // What a choice, the setting of that name, is when its text is this: false when it is none, and then *words are those
-// that are right.
-bool find_choice(const char* name, const char* text, int* choice, const char** words);
+// that are right. enumerators: those of its enum. *number: the enumerator's.
+bool find_choice(const char* name, const char* text, const char* enumerators, int* number, const char** words);
+template <class T>
+bool find_choice(const char* name, const char* text, T* choice, const char** words) {
+    int number = 0;
+    if (!find_choice(name, text, enumerators_of(T{}), &number, words))
+        return false;
+    *choice = static_cast<T>(number);
+    return true;
+}
 
 // A size in the form of SHMEM_SYMMETRIC_SIZE ("1.5g"), rounded up to whole bytes. False when malformed or beyond 2^56.
 bool parse_bytes(const char* text, size_t* bytes);

@@ -5,13 +5,12 @@
 
 #include <climits>
 #include <cstdint>
-#include <initializer_list>
 
 namespace heddle::collective {
 
 namespace {
 
-using enum Algorithm;
+using enum base::CollectiveAlgorithm;
 
 // The algorithm for parts of at most `bytes` among at most `members`; the first row that holds is taken.
 struct Row {
@@ -48,30 +47,24 @@ constexpr Choice kTable[] = {
 };
 static_assert(sizeof kTable / sizeof kTable[0] == static_cast<size_t>(Operation::kScan) + 1);
 
-// What a setting forces; the order of its words is that of the enumerators here.
-bool forced(Operation operation, Algorithm* algorithm) {
-    const auto pick = [&](int choice, std::initializer_list<Algorithm> words) {
-        if (choice == 0)
-            return false;
-        *algorithm = words.begin()[choice - 1];
-        return true;
-    };
+// What a setting forces; kAuto: nothing.
+Algorithm forced(Operation operation) {
     const base::Settings& settings = base::settings;
     switch (operation) {
         case Operation::kBroadcast:
-            return pick(settings.broadcast, {kInline, kPush, kPull});
+            return settings.broadcast;
         case Operation::kCollect:
-            return pick(settings.collect, {kBounce, kPush});
+            return settings.collect;
         case Operation::kFcollect:
-            return pick(settings.fcollect, {kInline, kBounce, kPush});
+            return settings.fcollect;
         case Operation::kAlltoall:
-            return pick(settings.alltoall, {kInline, kBounce, kPush});
+            return settings.alltoall;
         case Operation::kReduce:
-            return pick(settings.reduce, {kBounce, kSliced});
+            return settings.reduce;
         case Operation::kScan:
-            return pick(settings.scan, {kInline, kBounce, kSliced});
+            return settings.scan;
     }
-    return false;
+    return kAuto;
 }
 
 bool fits(Algorithm algorithm, size_t bytes) {
@@ -81,9 +74,9 @@ bool fits(Algorithm algorithm, size_t bytes) {
 }  // namespace
 
 Algorithm select(Operation operation, size_t bytes, int size) {
-    Algorithm algorithm;
-    if (forced(operation, &algorithm) && fits(algorithm, bytes))
-        return algorithm;
+    const Algorithm asked = forced(operation);
+    if (asked != kAuto && fits(asked, bytes))
+        return asked;
     const Choice& choice = kTable[static_cast<size_t>(operation)];
     const Row* row = team::is_oversubscribed() ? choice.oversubscribed : choice.alone;
     while (size > row->members || bytes > row->bytes) ++row;  // the last row of each holds for all

@@ -10,11 +10,13 @@
 // A forced algorithm that the data does not fit gives way to the next in this list.
 #pragma once
 
+#include "base/choices.h"
+
 #include <cstddef>
 
 namespace heddle::collective {
 
-enum class Algorithm { kInline, kBounce, kPush, kPull, kSliced };
+using Algorithm = base::CollectiveAlgorithm;
 enum class Operation { kBroadcast, kCollect, kFcollect, kAlltoall, kReduce, kScan };
 
 // bytes: of one member's part (alltoall: of all blocks of a member). size: members.

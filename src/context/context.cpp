@@ -30,11 +30,9 @@ void retire(Context& context) {
 }  // namespace
 
 fabric::Spread spread_of(const Context& context) {
-    enum class Order { kRail, kReorder };  // as HEDDLE_ORDER names them
     if (!(context.options & SHMEMX_CTX_ORDERED))
         return fabric::Spread::kAnyOrder;
-    return static_cast<Order>(base::settings.order) == Order::kReorder ? fabric::Spread::kInOrder
-                                                                       : fabric::Spread::kOneRail;
+    return base::settings.order == base::RailOrder::kReorder ? fabric::Spread::kInOrder : fabric::Spread::kOneRail;
 }
 
 void start_contexts(int n_pes, const heddle_peer* nobody) {

@@ -16,6 +16,8 @@
 // long waking takes, is unknown: 10 us is a judgement.
 #pragma once
 
+#include "base/choices.h"
+
 #include <cstdint>
 
 namespace heddle::os {
@@ -28,7 +30,7 @@ struct Monitor {
     const char* states = nullptr;  // that the core may rest in, for people; null where the architecture has no names
 };
 
-enum class MonitorChoice : int { kAuto, kNone, kUmwait, kMwaitx, kWfe, kFake };  // as in settings.def
+using base::MonitorChoice;
 
 // The backend of that choice; null for none, where the CPU lacks it, and where the kernel forbids it.
 const Monitor* find_monitor(MonitorChoice choice);

@@ -19,6 +19,7 @@
 // Threads: any. The background thread ends in stop.
 #pragma once
 
+#include "base/choices.h"
 #include "base/pe_local.h"
 #include "base/tsan.h"
 #include "progress/sequence.h"
@@ -36,12 +37,12 @@
 
 namespace heddle::progress {
 
-enum class AsyncCopy : int { kAuto, kAlways, kNever };  // as in settings.def
+using base::AsyncCopy;
 
-// What the background thread does, as in settings.def. Manual: there is none, and only calls of the program make
+// What the background thread does. Manual: there is none, and only calls of the program make
 // progress. The others say how it rests while there is something to wait for: kThread as the machine has it, kAuto so
 // too, but on the node it is left alone unless a core is free.
-enum class Progress : int { kAuto, kManual, kThread, kSpin, kMonitor, kBlock };
+using base::Progress;
 
 // Who may wait for a task: compared by helpers alone.
 struct Owners {

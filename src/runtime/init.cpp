@@ -155,7 +155,7 @@ void start_waiting() {
     progress::WaitPolicy& policy = *progress::wait_policy;
     policy.spin_ns = base::settings.spin_us * 1000;
     policy.yield_ns = base::settings.yield_us * 1000;
-    policy.monitor = os::find_monitor(static_cast<os::MonitorChoice>(base::settings.monitor));
+    policy.monitor = os::find_monitor(base::settings.monitor);
     policy.node_threads = &job.page->threads;
     policy.node_sleepers = &job.page->sleepers;
     policy.node_cores = job.cores;
@@ -165,8 +165,8 @@ void start_waiting() {
     policy.poll = poll_all;
     progress::count_this_thread();
     if (!progress::engine)
-        progress::engine = new progress::Engine(policy, static_cast<progress::AsyncCopy>(base::settings.async_copy),
-                                                job.page->cpus, bootstrap::kCpuWords);
+        progress::engine =
+            new progress::Engine(policy, base::settings.async_copy, job.page->cpus, bootstrap::kCpuWords);
     progress::engine->set_other_threads(job.launcher_threads + network_threads);
 }
 
@@ -286,8 +286,7 @@ bool start(const char* function, char* error) {
                               job.n_nodes > 1, job.slots);
     progress::engine->set_wakeup(sync::wakeups.own->event_count);
     team::start_teams(job.pe, job.n_pes, job.nodes);
-    collective::machine = {&collective::kernels_for(static_cast<collective::VectorUnit>(base::settings.vector)),
-                           os::last_level_cache_bytes()};
+    collective::machine = {&collective::kernels_for(base::settings.vector), os::last_level_cache_bytes()};
     const uint32_t threads = os::count_threads();
     if (job.n_nodes > 1 && !open_network(error, kErrorBytes))
         return false;
@@ -299,7 +298,7 @@ bool start(const char* function, char* error) {
         network_threads = os::count_threads() - threads;
         progress::engine->set_other_threads(job.launcher_threads + network_threads);
     }
-    if (const char* reason = apply_progress(static_cast<progress::Progress>(base::settings.progress))) {
+    if (const char* reason = apply_progress(base::settings.progress)) {
         snprintf(error, kErrorBytes, "HEDDLE_PROGRESS=%s cannot be: %s; right would be auto", getenv("HEDDLE_PROGRESS"),
                  reason);  // only what was asked for cannot be
         return false;

@@ -65,8 +65,7 @@ void lose(int pe, fabric::Loss loss, const char* reason) {
 }
 
 bool goes_on_without_a_rail() {
-    enum class RailLoss { kEnd, kContinue };  // as HEDDLE_RAIL_LOSS names them
-    return base::settings.net_rails > 1 && static_cast<RailLoss>(base::settings.rail_loss) == RailLoss::kContinue;
+    return base::settings.net_rails > 1 && base::settings.rail_loss == base::RailLoss::kContinue;
 }
 
 // A rail has failed. HEDDLE_RAIL_LOSS=end: the job ends. HEDDLE_RAIL_LOSS=continue: the rail is marked as lost and
@@ -139,7 +138,7 @@ bool read_options(fabric::NetworkOptions* options, char* error, size_t error_byt
         return false;
     rails = new std::vector<std::string>(options->rails);
     options->transport = {"", base::settings.net_transports, std::max(1, static_cast<int>(base::settings.net_channels)),
-                          fabric::kMessageBytes, static_cast<fabric::Protocol>(base::settings.net_protocol)};
+                          fabric::kMessageBytes, base::settings.net_protocol};
     if (!goes_on_without_a_rail())
         return true;
     const bool is_asked_for = options->transport.protocol == fabric::Protocol::kRma;

@@ -210,7 +210,7 @@ bool is_oversubscribed() {
 }
 
 BarrierAlgorithm barrier_algorithm_for(int size) {
-    const BarrierAlgorithm asked = static_cast<BarrierAlgorithm>(base::settings.barrier);
+    const BarrierAlgorithm asked = base::settings.barrier;
     if (asked != BarrierAlgorithm::kAuto)
         return asked;
     constexpr int kFewReaders = 8;

@@ -29,6 +29,7 @@
 #pragma once
 
 #include "base/call.h"
+#include "base/choices.h"
 #include "base/pe_local.h"
 #include "sync/central_barrier.h"
 
@@ -66,7 +67,7 @@ struct Members {
     }
 };
 
-enum class BarrierAlgorithm : int { kAuto, kCentral, kDissemination, kFlat };  // as in settings.def
+using base::BarrierAlgorithm;
 
 constexpr uint32_t kDepth = 32;  // publish steps that the others may be behind: 30 between two barriers
 constexpr size_t kInlineBytes = 240;

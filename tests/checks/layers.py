@@ -18,7 +18,7 @@ from pathlib import Path
 # decision, and one that nothing needs any more is a violation. Every folder may include itself.
 MAY_INCLUDE = {
     "base": [],
-    "os": [],
+    "os": ["base"],
     "sync": ["base", "os"],
     "progress": ["base", "os", "sync"],
     "bootstrap": ["base", "os", "sync", "progress"],
@@ -143,7 +143,7 @@ def self_test() -> list[str]:
     """Plants one violation at a time; returns those that were missed, and false alarms."""
     planted = {
         "src/base/a.h": "memory/peers.h",
-        "src/os/a.h": "base/error.h",
+        "src/os/a.h": "sync/event_count.h",
         "src/sync/a.h": "progress/wait_policy.h",
         "src/memory/a.cpp": "bootstrap/bootstrap.h",
         "src/operations/a.h": "collective/sync.h",

@@ -112,7 +112,7 @@ def test_version_at_start(prefix, value):
 @pytest.mark.parametrize("prefix", ["SHMEM", "SMA"])
 def test_info_at_start_explains_every_setting(prefix):
     err = run(OSHRUN, "-n", 2, program("touch_heap"), 1, **{f"{prefix}_INFO": "1"}).stderr
-    rows = re.findall(r'^SETTING\(\w+, \w+, "(\w+)"', SETTINGS.read_text(), re.M)
+    rows = re.findall(r'^(?:SETTING|CHOICE)\(\w+, \w+, "(\w+)"', SETTINGS.read_text(), re.M)
     assert {"SHMEM_VERSION", "SHMEM_INFO", "SHMEM_SYMMETRIC_SIZE", "SHMEM_DEBUG"} < set(rows)
     told = re.findall(r"^(\w+)=.* \(.+\)\n    (.+)$", err, re.M)
     assert [name for name, _ in told] == rows and all(len(help_text) > 10 for _, help_text in told), err

@@ -6,6 +6,8 @@
 // contracted.
 #pragma once
 
+#include "base/choices.h"
+
 #include <heddle/abi.h>
 #include <cstddef>
 #include <cstdint>
@@ -62,7 +64,7 @@ struct KernelTable {
     void (*stream)(void* dest, const void* source, size_t bytes);
 };
 
-enum class VectorUnit : int { kAuto, kBaseline, kAvx2, kAvx512 };  // as in settings.def; baseline is NEON on aarch64
+using base::VectorUnit;  // baseline is NEON on aarch64
 
 // The table for a vector unit, or the best one for kAuto. A unit that the CPU lacks gives the best it has.
 const KernelTable& kernels_for(VectorUnit unit);

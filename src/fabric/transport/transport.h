@@ -19,6 +19,8 @@
 // device, a peer that is gone) are reported once, through Events::failed.
 #pragma once
 
+#include "base/choices.h"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -47,7 +49,7 @@ struct Events {
     void (*failed)(void* owner, int channel, int pe, const char* reason);
 };
 
-enum class Protocol : int { kAuto, kAm, kRma };  // as HEDDLE_NET_PROTOCOL names them
+using base::Protocol;
 
 struct Region {
     char* base = nullptr;

@@ -294,7 +294,7 @@ TEST(WayFor, FollowsTheSettingThenTheMachine) {
     EXPECT_TRUE(is_oversubscribed());
     for (int size : {1, 2, 8, 9, 4096}) EXPECT_EQ(barrier_algorithm_for(size), BarrierAlgorithm::kCentral);
     for (BarrierAlgorithm barrier_algorithm : kWays) {
-        base::settings.barrier = static_cast<int>(barrier_algorithm);
+        base::settings.barrier = barrier_algorithm;
         for (int size : {1, 8, 9}) EXPECT_EQ(barrier_algorithm_for(size), barrier_algorithm);
     }
     for (BarrierAlgorithm barrier_algorithm : kWays) {
