@@ -4,6 +4,7 @@
 // enumerator, or the default is not the first one.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace heddle::base {
@@ -23,6 +24,7 @@ HEDDLE_CHOICE(Progress, kAuto, kManual, kThread, kSpin, kMonitor, kBlock)
 HEDDLE_CHOICE(MonitorChoice, kAuto, kNone, kUmwait, kMwaitx, kWfe, kFake)
 HEDDLE_CHOICE(RailOrder, kRail, kReorder)
 HEDDLE_CHOICE(RailLoss, kEnd, kContinue)
+HEDDLE_CHOICE(NetTransport, kAuto, kUcx)
 HEDDLE_CHOICE(Protocol, kAuto, kAm, kRma)
 
 #undef HEDDLE_CHOICE
@@ -54,16 +56,30 @@ constexpr bool is_spelled_like(std::string_view enumerator, std::string_view wor
     return true;
 }
 
+// The enumerator of that number among "kA, kB, ..."; empty: there is none.
+constexpr std::string_view enumerator_at(std::string_view enumerators, int number) {
+    for (; number > 0 && !enumerators.empty(); --number) {
+        const size_t comma = enumerators.find(',');
+        enumerators = comma == enumerators.npos ? std::string_view() : enumerators.substr(comma + 2);
+    }
+    return enumerators.substr(0, enumerators.find(','));
+}
+
 // The number of the enumerator of "kA, kB, ..." that is spelled like the word; -1: none.
 constexpr int find_enumerator(std::string_view enumerators, std::string_view word) {
-    for (int number = 0; !enumerators.empty(); ++number) {
-        const std::string_view enumerator = enumerators.substr(0, enumerators.find(','));
-        if (is_spelled_like(enumerator, word))
-            return number;
-        enumerators.remove_prefix(enumerator.size());
-        while (!enumerators.empty() && (enumerators[0] == ',' || enumerators[0] == ' ')) enumerators.remove_prefix(1);
+    for (int number = 0;; ++number) {
+        const std::string_view enumerator = enumerator_at(enumerators, number);
+        if (enumerator.empty() || is_spelled_like(enumerator, word))
+            return enumerator.empty() ? -1 : number;
     }
-    return -1;
+}
+
+// The word of an enumerator, without what may stand before a colon: "flat" of kFlat.
+template <class T>
+std::string word_of(T choice) {
+    std::string word(enumerator_at(enumerators_of(T{}), static_cast<int>(choice)).substr(1));
+    word[0] = static_cast<char>(word[0] - 'A' + 'a');
+    return word;
 }
 
 // Whether each of the words "a|b|c" has an enumerator, and the first word the first enumerator.

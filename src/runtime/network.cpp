@@ -9,10 +9,12 @@
 #include "fabric/network.h"
 #include "memory/symmetric.h"
 #include "os/clock.h"
+#include "os/plugin.h"
 #include "os/process.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
 
+#include <dlfcn.h>
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -128,11 +130,24 @@ fabric::ChannelConfig channel_config_of_job() {
     return config;
 }
 
+// The plugin's file. False, with the reason in error, when it cannot be loaded.
+bool find_plugin(std::string* file, char* error, size_t error_bytes) {
+    const base::NetTransport asked = base::settings.net_transport;
+    const base::NetTransport taken = asked == base::NetTransport::kAuto ? base::NetTransport::kUcx : asked;
+    *file = "libheddle_" + base::word_of(taken) + ".so";
+    if (os::load_plugin(file->c_str()))
+        return true;
+    snprintf(error, error_bytes,
+             "HEDDLE_NET_TRANSPORT=%s needs %s beside libheddle.so: %s; right would be an installation that was built "
+             "where the library of that name is, or all PEs on one node",
+             base::word_of(asked).c_str(), file->c_str(), dlerror());
+    return false;
+}
+
 bool read_options(fabric::NetworkOptions* options, char* error, size_t error_bytes) {
     // Where PEs share cores, one that has much to do may be silent for its own turn and those of all others.
     const uint64_t turns = (static_cast<uint64_t>(job.n_slots) + job.cores - 1) / job.cores;
     options->heartbeat_timeout_ns = base::settings.net_heartbeat_timeout_s * 1000000000 * turns;
-    options->plugin = "libheddle_ucx.so";
     if (!fabric::deal_devices(base::settings.net_devices, base::settings.net_rails, &options->rails, error,
                               error_bytes))
         return false;
@@ -155,8 +170,10 @@ bool read_options(fabric::NetworkOptions* options, char* error, size_t error_byt
 bool open_network(char* error, size_t error_bytes) {
     if (!fabric::network) {
         fabric::NetworkOptions options;
-        if (!read_options(&options, error, error_bytes))
+        std::string plugin;
+        if (!find_plugin(&plugin, error, error_bytes) || !read_options(&options, error, error_bytes))
             return false;
+        options.plugin = plugin.c_str();
         fabric::network = fabric::Network::open(options, channel_config_of_job(), error, error_bytes).release();
         if (!fabric::network)
             return false;

@@ -3,10 +3,11 @@ program, and by shmem_init_thread, which returns nonzero."""
 
 import os
 import re
+import shutil
 
 import pytest
 
-from conftest import OSHRUN, PROGRAMS, SANITIZER, both_runs, execute, faults, is_said, message
+from conftest import BUILD, OSHRUN, PROGRAMS, SANITIZER, both_runs, execute, faults, is_said, message
 
 PROGRAM = PROGRAMS / "faults_inline"
 INIT = PROGRAMS / "init_only"
@@ -21,6 +22,7 @@ MALFORMED += [("HEDDLE_BROADCAST", "bounce", "auto|inline|push|pull"), ("HEDDLE_
               ("HEDDLE_REDUCE", "ring", "auto|bounce|sliced"), ("HEDDLE_SCAN", "push", "auto|inline|bounce|sliced"),
               ("HEDDLE_VECTOR", "sse", "auto|baseline|avx2|avx512")]
 MALFORMED += [("HEDDLE_MONITOR", "quick", "auto|none|umwait|mwaitx|wfe|fake")]
+MALFORMED += [("HEDDLE_NET_TRANSPORT", value, "auto|ucx") for value in ["ucxx", "UCX", "tcp", ""]]
 MALFORMED += [("HEDDLE_PROGRESS", value, "auto|manual|thread|thread:spin|thread:monitor|thread:block")
               for value in ["fast", "", "thread:", "thread:fast", "Manual", "thread,block"]]
 MALFORMED += [(name, value, "a whole number from 0 to 1000000000") for name in ["HEDDLE_SPIN_US", "HEDDLE_YIELD_US"]
@@ -100,6 +102,24 @@ def test_heap_larger_than_the_address_space():
     result = execute([OSHRUN, "-n", 2, INIT, "init"], SHMEM_SYMMETRIC_SIZE="60000T")
     result.is_fatal(message("shmem_init", r"cannot map the memory of 2 PEs, \d+ bytes of heap each: .*; right would be a "
                                           r"smaller SHMEM_SYMMETRIC_SIZE \(or a higher limit, ulimit -v\)"))
+
+
+def test_an_unknown_transport_names_the_nearest():
+    result = execute([INIT, "init"], HEDDLE_NET_TRANSPORT="ucxx")
+    assert "HEDDLE_NET_TRANSPORT=ucxx is malformed: right would be auto|ucx; did you mean ucx?" in result.err, result
+
+
+@pytest.mark.parametrize("word", ["auto", "ucx"])
+def test_a_transport_whose_plugin_is_missing(tmp_path, word):
+    """The plugin is looked for beside the library that the program has loaded, which here is a copy alone in a folder."""
+    for file in (BUILD / "lib").glob("libheddle.so*"):
+        shutil.copy(file, tmp_path)
+    result = execute([OSHRUN, "-n", 2, INIT, "init"], HEDDLE_NET_TRANSPORT=word, HEDDLE_TEST_PES_PER_NODE="1",
+                     LD_LIBRARY_PATH=str(tmp_path))
+    result.is_fatal(message("shmem_init", rf"HEDDLE_NET_TRANSPORT={word} needs libheddle_ucx\.so beside libheddle\.so: "
+                                          r".*libheddle_ucx\.so: cannot open shared object file: .*; right would be an "
+                                          r"installation that was built where the library of that name is, or all PEs on "
+                                          r"one node"))
 
 
 # ---- The launcher's descriptor and the PE's number.

@@ -311,6 +311,7 @@ static_assert(!are_words_of<BarrierAlgorithm>("central|auto|flat"));
 static_assert(!are_words_of<BarrierAlgorithm>(""));
 static_assert(are_words_of<Progress>("auto|thread:spin"));
 static_assert(!are_words_of<Progress>("auto|thread:"));
+static_assert(enumerator_at("kA, kB", 1) == "kB" && enumerator_at("kA, kB", 2).empty());
 static_assert(find_enumerator(enumerators_of(VectorUnit{}), "avx512") == static_cast<int>(VectorUnit::kAvx512));
 
 TEST_F(SettingsTest, AWordMeansTheEnumeratorThatIsSpelledLikeIt) {
@@ -326,6 +327,8 @@ TEST_F(SettingsTest, AWordMeansTheEnumeratorThatIsSpelledLikeIt) {
     EXPECT_EQ(settings_.monitor, MonitorChoice::kFake);
     EXPECT_EQ(complaint("HEDDLE_RAIL_LOSS", "continue"), "");
     EXPECT_EQ(settings_.rail_loss, RailLoss::kContinue);
+    EXPECT_EQ(word_of(settings_.rail_loss), "continue");
+    EXPECT_EQ(word_of(NetTransport::kUcx), "ucx");
     EXPECT_NE(complaint("HEDDLE_COLLECT", "inline"), "") << "an enumerator, but none of its words";
 }
 
