@@ -7,6 +7,7 @@
 // kJobPageMagic changes with the layout.
 #pragma once
 
+#include "base/counters.h"
 #include "os/memfd.h"
 #include "sync/central_barrier.h"
 
@@ -17,7 +18,7 @@
 
 namespace heddle::bootstrap {
 
-constexpr uint64_t kJobPageMagic = 0x34656c6464656800;  // "heddle4" as bytes, last first
+constexpr uint64_t kJobPageMagic = 0x35656c6464656800;  // "heddle5" as bytes, last first
 constexpr size_t kCpuWords = 16;
 constexpr int kMaxPes = 4096;  // on one node: far above what can run, small enough that tables of lines stay small
 
@@ -84,6 +85,7 @@ struct alignas(64) PeRecord {
     // When it leaves itself: how many steps of the world's room it has begun, and whether it ought to have called
     // shmem_finalize.
     std::atomic<uint64_t> left;
+    base::Counters counters;
 };
 
 // Where the PE shows that it waits: the function's name, with its end. The PE may be changing the words: mixed letters
@@ -112,6 +114,7 @@ struct JobPage {
     std::atomic<uint32_t> lost_rails;      // of the network, a bit each (HEDDLE_RAIL_LOSS)
     std::atomic<uint32_t> leaving;         // PEs that wait for the others to leave, too (team/leaving.h)
     std::atomic<uint32_t> told;            // one of them has said why the job cannot end well
+    std::atomic<uint32_t> counted;         // PEs whose counters are final, over all rounds of init and finalize
     sync::CentralBarrier central_barrier;  // the bootstrap's barrier
 
     PeRecord* records() { return reinterpret_cast<PeRecord*>(this + 1); }

@@ -1,5 +1,6 @@
 #include "progress/engine.h"
 
+#include "base/counters.h"
 #include "os/own_thread.h"
 #include "os/pause.h"
 #include "os/process.h"
@@ -107,6 +108,7 @@ Task* Engine::take() {
 
 void Engine::open(Task* task, const Owners& owners, uint32_t slices) {
     tsan::release(this);
+    base::counters->async_copies.add();
     caller_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
     outstanding_.fetch_add(1, std::memory_order_relaxed);
     task->request.store(owners.request, std::memory_order_relaxed);
@@ -180,6 +182,7 @@ uint64_t Engine::step_of_posted() const {
 }
 
 void Engine::count_posted() {
+    base::counters->posted_collectives.add();
     policy_.posted.fetch_add(1, std::memory_order_seq_cst);  // pairs with open
 }
 

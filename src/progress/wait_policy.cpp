@@ -1,5 +1,6 @@
 #include "progress/wait_policy.h"
 
+#include "base/counters.h"
 #include "os/yield.h"
 
 #include <unistd.h>
@@ -128,6 +129,7 @@ void WaitSteps::fall_asleep() {
         count_as_poller(false);
     if (!function_)
         return;
+    base::counters->sleeps.add();
     if (policy_.show)
         policy_.show(function_, line_);
     // Relaxed: only says how many cores are likely to be free.

@@ -1,6 +1,7 @@
 // Init and finalize. The order matters and is the subject of this file: each step uses only what the steps above built.
 
 #define HEDDLE_ABI_WRITER  // this file alone writes heddle_abi_1
+#include "base/counters.h"
 #include "base/error.h"
 #include "base/lifecycle.h"
 #include "base/log.h"
@@ -122,6 +123,7 @@ void become_forked_child() {
     close_hot_path();
     base::lifecycle = Lifecycle::kForkedChild;
     base::on_fatal = nullptr;
+    base::counters = &base::counters_of_nobody;
     calls = {};
     bootstrap::begin_child();
 }
@@ -140,6 +142,7 @@ bool join(char* error) {
         return false;
     base::message_pe = job.pe;
     base::debug_enabled = base::settings.debug;
+    base::counters = &job.own_record().counters;
     base::on_fatal = report_fatal;
     return true;
 }
@@ -315,8 +318,8 @@ bool stop(const base::Call& call, Leave how) {
     const bool tells = leave(call, how);
     if (fabric::network) {
         operations::settle_all(call.function);
-        HEDDLE_DEBUG("network", "letters: %llu",
-                     static_cast<unsigned long long>(fabric::network->control_inbox().received()));
+        base::counters->control_messages_received.value.store(fabric::network->control_inbox().received(),
+                                                              std::memory_order_relaxed);  // see report_end
     }
     close_hot_path();
     team::stop_teams();
@@ -334,6 +337,7 @@ bool stop(const base::Call& call, Leave how) {
     memory::leave_node();
     delete memory::symmetric->allocator;
     memory::symmetric->allocator = nullptr;
+    report_end();
     job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kFinalized), std::memory_order_release);
     return tells;
 }

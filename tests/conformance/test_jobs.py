@@ -123,6 +123,21 @@ def test_words_that_mean_no(value):
     assert run(OSHRUN, "-n", 1, program("touch_heap"), 1, SHMEM_VERSION=value, SHMEM_INFO=value).stderr == ""
 
 
+def test_counters_are_printed_when_asked_for():
+    """Once, a line for each row of the table; each PE's values add up to the sum, and the least and the most are theirs."""
+    rows = re.findall(r"^COUNTER\((\w+), ", SETTINGS.with_name("counters.def").read_text(), re.M)
+    assert "sleeps" in rows and "messages_sent" in rows
+    for settings in ({}, {"HEDDLE_STATS": "no"}):
+        assert "counters" not in run(OSHRUN, "-n", 3, program("touch_heap"), 1, **settings).stderr
+    err = run(OSHRUN, "-n", 3, program("touch_heap"), 1, HEDDLE_STATS="1").stderr
+    assert err.count("heddle: counters of 3 PEs: sum, least, most, each\n") == 1, err
+    lines = re.findall(r"^  (\w+) +(\d+) +(\d+) +(\d+)  \[(\d+) (\d+) (\d+)\]$", err, re.M)
+    assert [line[0] for line in lines] == rows, err
+    for name, total, least, most, *each in lines:
+        values = [int(value) for value in each]
+        assert (int(total), int(least), int(most)) == (sum(values), min(values), max(values)), name
+
+
 def test_a_new_name_wins():
     assert run(OSHRUN, "-n", 1, program("touch_heap"), 1, SHMEM_VERSION="no", SMA_VERSION="yes").stderr == ""
     assert run(OSHRUN, "-n", 1, program("touch_heap"), 1, SHMEM_VERSION="yes", SMA_VERSION="no").stderr != ""

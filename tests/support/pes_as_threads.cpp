@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/counters.h"
 #include "base/error.h"
 #include "base/lifecycle.h"
 #include "base/log.h"
@@ -35,6 +36,7 @@ struct PeState {
     int message_pe = base::message_pe;
     void (*on_fatal)() = base::on_fatal;
     bool debug_enabled = base::debug_enabled;
+    base::Counters* counters = base::counters;
     base::Lifecycle lifecycle = base::lifecycle;
     base::Settings settings = base::settings;
     bootstrap::Job job = bootstrap::job;
@@ -56,6 +58,7 @@ struct PeState {
         base::message_pe = message_pe;
         base::on_fatal = on_fatal;
         base::debug_enabled = debug_enabled;
+        base::counters = counters;
         base::lifecycle = lifecycle;
         base::settings = settings;
         bootstrap::job = job;

@@ -1,5 +1,6 @@
 #include "fabric/endpoint/channel.h"
 
+#include "base/counters.h"
 #include "base/error.h"
 #include "fabric/transport/address_blob.h"
 #include "os/memfd.h"
@@ -254,6 +255,7 @@ void Channel::send_message(int pe, Header header, const char* body, size_t bytes
         return;
     if (header.kind == MessageKind::kRecords)
         piggyback_ack(pe, &header);
+    base::counters->messages_sent.add_cheaply();
     header.token = config_.token;
     header.pe = config_.pe;
     header.rail = static_cast<uint64_t>(config_.rail);
@@ -329,6 +331,7 @@ void Channel::arrived(const Header& header, const char* body, size_t bytes) {
         refused_ = true;
         return;
     }
+    base::counters->messages_received.add_cheaply();
     if ((header.sequence != 0) != retransmits())
         base::fatal("network", "PE %d has another HEDDLE_RAIL_LOSS than this one: right would be the same on all PEs",
                     header.pe);
@@ -405,6 +408,7 @@ void Channel::announced(const Header& header, size_t bytes, Arrival* arrival) {
         refuse(arrival);
         return;
     }
+    base::counters->messages_received.add_cheaply();
     switch (header.kind) {
         case MessageKind::kLargeData:
             return inbound_of(header.pe, header.stream_set).on_large(header.position, bytes, arrival);

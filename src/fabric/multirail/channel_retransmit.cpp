@@ -1,4 +1,5 @@
 // What a channel does so that the job can go on without its rail: fabric/multirail/retransmit_queue.h.
+#include "base/counters.h"
 #include "fabric/endpoint/channel.h"
 
 #include <utility>
@@ -24,6 +25,7 @@ void Channel::reroute(int pe, const Unacked& message) {
             std::make_unique<Rerouted>(Rerouted{pe, message.header, {message.body, message.body + message.bytes}});
         const std::lock_guard lock(rails_[rail]->rerouted_lock_);
         rails_[rail]->rerouted_.push_back(std::move(copy));
+        base::counters->retransmissions.add();
         return wake(rail);
     }
 }
