@@ -130,7 +130,7 @@ void CollectiveCall::leave_team() {
 void Buffer::check(const Call& call, const char* argument, const void* address, size_t bytes) {
     operations::require_symmetric(call.function, argument, address, bytes, memory::symmetric->pe);
     in_heap_ = memory::symmetric->heap.holds(address);
-    const memory::Region& region = in_heap_ ? memory::symmetric->heap : memory::symmetric->data;
+    const memory::SymmetricRegion& region = in_heap_ ? memory::symmetric->heap : memory::symmetric->data;
     offset_ = reinterpret_cast<uintptr_t>(address) - region.base;
 }
 

@@ -130,7 +130,7 @@ class Buffer {
     // Ends the PE unless [address, address + bytes) is symmetric here; nothing is asked of a buffer of 0 bytes.
     Buffer(const Call& call, const char* argument, const void* address, size_t bytes)
         : peers_(memory::symmetric->peers) {
-        const memory::Region& heap = memory::symmetric->heap;
+        const memory::SymmetricRegion& heap = memory::symmetric->heap;
         if (heap.holds(address) && bytes <= heap.bytes_from(address) && !base::settings.check)
             offset_ = reinterpret_cast<uintptr_t>(address) - heap.base;
         else if (bytes != 0)

@@ -55,17 +55,16 @@ class ThreadGroup {
         const uint32_t next = central_barrier.released.value.load(std::memory_order_relaxed) + 1;
         check();
         tsan::release(&central_barrier);
-        // acq_rel: the last to come sees what all others wrote before.
-        if (central_barrier.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 < static_cast<uint32_t>(threads_)) {
-            progress::wait_for_event_count(call_.function, central_barrier.released, next);
-            return tsan::acquire(&central_barrier);
-        }
-        forget();
+        const bool was_last = central_barrier.arrive_and(static_cast<uint32_t>(threads_), next, [&] {
+            forget();
+            tsan::acquire(&central_barrier);
+            work();
+            tsan::release(&central_barrier);
+        });
+        if (was_last)
+            return;
+        progress::wait_for_event_count(call_.function, central_barrier.released, next);
         tsan::acquire(&central_barrier);
-        work();
-        tsan::release(&central_barrier);
-        central_barrier.arrived.store(0, std::memory_order_relaxed);  // nobody comes again before the event count opens
-        central_barrier.released.advance_to(next);
     }
 
     Share one_of_many(size_t count, size_t unit) const;

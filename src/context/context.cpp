@@ -39,19 +39,20 @@ void start_contexts(int n_pes, const heddle_peer* nobody) {
     if (!contexts)
         contexts = new Contexts;
     contexts->nobody = nobody;
-    contexts->of_default.numbering = {SHMEM_TEAM_WORLD, 0, 1, n_pes, nullptr};
+    contexts->of_default.members = {0, 1, n_pes, nullptr};
     contexts->pool.for_each([](Context& context) {
         if (context.alive.load(std::memory_order_relaxed))
             retire(context);
     });
 }
 
-shmem_ctx_t create(long options, const Numbering& numbering, const heddle_peer* peers) {
+shmem_ctx_t create(long options, shmem_team_t team, const base::Members& members, const heddle_peer* peers) {
     Context* context = contexts->pool.take();
     if (!context)
         return SHMEM_CTX_INVALID;
     context->options = options;
-    context->numbering = numbering;
+    context->team = team;
+    context->members = members;
     context->abi.peers = peers;
     // Release: pairs with destroy_all_of. Threads that use the context have been told of it by the program.
     context->alive.store(true, std::memory_order_release);
@@ -65,7 +66,7 @@ void destroy(shmem_ctx_t ctx) {
 void destroy_all_of(shmem_team_t team) {
     contexts->pool.for_each([team](Context& context) {
         // Acquire: pairs with create.
-        if (context.alive.load(std::memory_order_acquire) && context.numbering.team == team)
+        if (context.alive.load(std::memory_order_acquire) && context.team == team)
             retire(context);
     });
 }

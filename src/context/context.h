@@ -3,6 +3,7 @@
 // alive at once. Any thread may create, destroy and use them, without a lock.
 #pragma once
 
+#include "base/members.h"
 #include "base/pe_local.h"
 #include "fabric/endpoint/stream_set.h"
 #include "sync/pool.h"
@@ -16,26 +17,13 @@
 
 namespace heddle::context {
 
-// What a context belongs to: its team, and the PEs start, start + stride, ... of the world that its PE numbers mean.
-struct Numbering {
-    shmem_team_t team = SHMEM_TEAM_WORLD;
-    int start = 0;
-    int stride = 1;
-    int size = 0;
-    const int* list = nullptr;  // as team::Members has it
-
-    int pe(int of_team) const {
-        const int at = start + of_team * stride;
-        return list ? list[at] : at;
-    }
-};
-
 struct alignas(128) Context {
     heddle_ctx abi = {};  // first: a shmem_ctx_t points here, but for the default one
     sync::PoolLink link;
     std::atomic<bool> alive{false};
     long options = 0;
-    Numbering numbering;
+    shmem_team_t team = SHMEM_TEAM_WORLD;
+    base::Members members;  // what its PE numbers mean
     // Operations that have outlasted their call.
     std::atomic<uint32_t> outstanding{0};
     // Its ways to the network, made as they are needed.
@@ -56,9 +44,9 @@ extern HEDDLE_PE_LOCAL Contexts* contexts;  // this PE's; lives as long as the p
 // take the slow path to their message. Contexts of an earlier init are gone.
 void start_contexts(int n_pes, const heddle_peer* nobody);
 
-// A context for the options (SHMEM_CTX_SERIALIZED, PRIVATE, NOSTORE) and the numbering's PEs, whose table is peers;
-// null when there is no memory.
-shmem_ctx_t create(long options, const Numbering& numbering, const heddle_peer* peers);
+// A context of the team for the options (SHMEM_CTX_SERIALIZED, PRIVATE, NOSTORE) and the members' PEs, whose table is
+// peers; null when there is no memory.
+shmem_ctx_t create(long options, shmem_team_t team, const base::Members& members, const heddle_peer* peers);
 
 // Gives ctx, which is alive and not the default one, back.
 void destroy(shmem_ctx_t ctx);

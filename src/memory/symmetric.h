@@ -12,7 +12,8 @@
 
 namespace heddle::memory {
 
-struct Region {
+// The heap or the static data of this PE, at its own addresses; fabric::Region is what a network reaches.
+struct SymmetricRegion {
     uintptr_t base = 0;
     size_t bytes = 0;
 
@@ -22,8 +23,8 @@ struct Region {
 };
 
 struct Symmetric {
-    Region heap;
-    Region data;
+    SymmetricRegion heap;
+    SymmetricRegion data;
     int pe = 0;  // this one
     int n_pes = 0;
     bool has_network = false;             // some PEs are on other nodes

@@ -8,6 +8,7 @@
 #include "operations/order.h"
 #include "operations/remote.h"
 #include "os/futex.h"
+#include "os/locked.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
 #include "team/deadlock.h"
@@ -144,7 +145,7 @@ class Books {
   public:
     // Ends the PE when this thread holds the lock; where others may clear it, it is only told.
     void check(const Call& call, const long* lock) {
-        const Locked locked(mutex_);
+        const os::Locked locked(mutex_);
         const auto held = find(lock);
         if (held == held_.end() || !pthread_equal(held->thread, pthread_self()))
             return;
@@ -156,11 +157,11 @@ class Books {
         base::complain(call.function, kMessage, static_cast<const void*>(lock), before.data(), now.data());
     }
     void take(const Call& call, const long* lock) {
-        const Locked locked(mutex_);
+        const os::Locked locked(mutex_);
         held_.push_back({lock, pthread_self(), call});
     }
     void clear(const long* lock) {
-        const Locked locked(mutex_);
+        const os::Locked locked(mutex_);
         if (const auto held = find(lock); held != held_.end())
             held_.erase(held);
     }
@@ -171,17 +172,6 @@ class Books {
         pthread_t thread;
         Call call;
     };
-    class Locked {
-      public:
-        explicit Locked(pthread_mutex_t& mutex) : mutex_(mutex) { pthread_mutex_lock(&mutex_); }
-        ~Locked() { pthread_mutex_unlock(&mutex_); }
-        Locked(const Locked&) = delete;
-        Locked& operator=(const Locked&) = delete;
-
-      private:
-        pthread_mutex_t& mutex_;
-    };
-
     std::vector<Held>::iterator find(const long* lock) {
         return std::find_if(held_.begin(), held_.end(), [&](const Held& held) { return held.lock == lock; });
     }

@@ -36,15 +36,15 @@ StreamSet& find_stream_set(Context& context) {
         stream_set = fabric::network->make_stream_set(context.stream_sets, thread, context::spread_of(context));
     if (!stream_set)
         base::fatal("network", "no memory for a stream set");
-    const context::Numbering& numbering = context.numbering;
-    const bool as_world = numbering.start == 0 && numbering.stride == 1 && !numbering.list && !base::settings.check;
-    const auto words = [](const memory::Region& region) {
+    const base::Members& members = context.members;
+    const bool as_world = members.start == 0 && members.stride == 1 && !members.list && !base::settings.check;
+    const auto words = [](const memory::SymmetricRegion& region) {
         return region.bytes < record::kWord ? 0 : region.bytes - record::kWord + 1;
     };
-    const memory::Region &heap = memory::symmetric->heap, &data = memory::symmetric->data;
+    const memory::SymmetricRegion &heap = memory::symmetric->heap, &data = memory::symmetric->data;
     last_stream_set = {.ctx = context::handle_of(context),
                        .epoch = context::stream_sets_epoch.load(std::memory_order_relaxed),
-                       .n_pes = as_world ? numbering.size : 0,
+                       .n_pes = as_world ? members.size : 0,
                        .streams = stream_set->streams,
                        .heap = heap,
                        .data = data,
@@ -315,11 +315,11 @@ void remote_quiet_all(const char* function) {
 
 void remote_quiet_to(const char* function, shmem_ctx_t ctx, const int* pes, size_t npes) {
     Context& context = context::context_of(ctx);
-    const context::Numbering numbering = context.numbering;
+    const base::Members members = context.members;
     const auto each = [&](auto visit) {
         for (StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire); stream_set;
              stream_set = stream_set->next)
-            for (size_t i = 0; i < npes; ++i) stream_set->all_to(numbering.pe(pes[i]), visit);
+            for (size_t i = 0; i < npes; ++i) stream_set->all_to(members.pe(pes[i]), visit);
     };
     each([](Stream& stream) { stream.flush(); });
     each([&](Stream& stream) { finish(function, stream); });

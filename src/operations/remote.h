@@ -20,7 +20,7 @@ struct LastStreamSet {
     uint32_t epoch = 0;
     int n_pes = 0;  // of the context, where its numbers are those of the world; otherwise 0
     std::atomic<fabric::Stream*>* streams = nullptr;  // the stream set's
-    memory::Region heap, data;
+    memory::SymmetricRegion heap, data;
     size_t heap_words = 0, data_words = 0;  // bytes at which a word may begin
     const context::Context* context = nullptr;
     fabric::StreamSet* stream_set = nullptr;
@@ -28,10 +28,10 @@ struct LastStreamSet {
 extern constinit thread_local LastStreamSet last_stream_set __attribute__((tls_model("initial-exec")));
 
 // The region that address lies in, or else the static data, and in *to what it is on any PE.
-inline const memory::Region& find_region(const void* address, fabric::Address* to) {
+inline const memory::SymmetricRegion& find_region(const void* address, fabric::Address* to) {
     const memory::Symmetric& memory = *memory::symmetric;
     const bool in_heap = memory.heap.holds(address);
-    const memory::Region& region = in_heap ? memory.heap : memory.data;
+    const memory::SymmetricRegion& region = in_heap ? memory.heap : memory.data;
     *to = {reinterpret_cast<uintptr_t>(address) - region.base,
            in_heap ? fabric::RegionName::kHeap : fabric::RegionName::kData};
     return region;
@@ -79,7 +79,7 @@ inline fabric::Stream* put_at_once(const char* function, shmem_ctx_t ctx, void* 
     if (!stream)  // maybe there is no memory yet, either
         return nullptr;
     fabric::Address to;
-    const memory::Region& region = find_region(dest, &to);
+    const memory::SymmetricRegion& region = find_region(dest, &to);
     if (to.offset >= region.bytes || bytes > region.bytes - to.offset)
         return nullptr;
     char* const at = stream->reserve(function, fabric::record::put_bytes(bytes));

@@ -136,7 +136,7 @@ bool Engine::do_slice(Task& task, uint64_t claims) {
     if (slice + 1 == slices_of(claims))  // no slice is left to claim; relaxed, because a bit too many costs a look
         open_.fetch_and(~(uint64_t{1} << (&task - tasks_)), std::memory_order_relaxed);
     tsan::acquire(this);
-    task.slice(task.payload, slice);
+    task.slice(task.payload.object(), slice);
     tsan::release(this);
     // acq_rel: who does the last one sees what all others did.
     if (task.left.fetch_sub(1, std::memory_order_acq_rel) == 1)
@@ -145,7 +145,7 @@ bool Engine::do_slice(Task& task, uint64_t claims) {
 }
 
 void Engine::finish(Task& task) {
-    task.finish(task.payload);
+    task.finish(task.payload.object());
     used_.fetch_and(~(uint64_t{1} << (&task - tasks_)), std::memory_order_release);  // pairs with take
     outstanding_.fetch_sub(1, std::memory_order_release);                            // pairs with outstanding
     wake_waiters();

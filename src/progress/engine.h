@@ -22,6 +22,7 @@
 #include "base/choices.h"
 #include "base/pe_local.h"
 #include "base/tsan.h"
+#include "progress/inline_payload.h"
 #include "progress/sequence.h"
 #include "progress/wait_policy.h"
 #include "sync/event_count.h"
@@ -32,8 +33,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <type_traits>
 
 namespace heddle::progress {
 
@@ -62,7 +61,7 @@ struct alignas(128) Task {
     // From here on written by submit, and read by those who have claimed a slice.
     Slice slice = nullptr;
     Finish finish = nullptr;
-    alignas(16) char payload[kPayloadBytes];
+    InlinePayload<kPayloadBytes> payload;
 };
 
 class Engine {
@@ -97,14 +96,12 @@ class Engine {
     // at_end runs once, after all slices, before the task counts as finished.
     template <class Payload>
     bool submit(const Owners& owners, uint32_t slices, Task::Slice slice, Task::Finish at_end, const Payload& payload) {
-        static_assert(sizeof(Payload) <= Task::kPayloadBytes && alignof(Payload) <= 16 &&
-                      std::is_trivially_copyable_v<Payload>);
         Task* task = start_thread() ? take() : nullptr;
         if (!task)
             return false;
         task->slice = slice;
         task->finish = at_end;
-        memcpy(task->payload, &payload, sizeof payload);
+        task->payload.hold(payload);
         open(task, owners, slices);
         return true;
     }

@@ -71,7 +71,7 @@ bool Sequence::carry_on() {
 }
 
 void Sequence::run(const Operation* operation) {
-    operation->run(operation->payload);
+    operation->run(operation->payload.object());
 }
 
 }  // namespace heddle::progress

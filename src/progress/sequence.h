@@ -14,13 +14,12 @@
 
 #include "base/tsan.h"
 #include "progress/fiber.h"
+#include "progress/inline_payload.h"
 #include "sync/pool.h"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <type_traits>
 
 namespace heddle::progress {
 
@@ -39,12 +38,11 @@ class Sequence {
     // thread has now; messages say that it was posted at `caller`. False when there is no memory.
     template <class Work>
     bool post(const Work& work, const void* caller = nullptr) {
-        static_assert(sizeof(Work) <= kPayloadBytes && alignof(Work) <= 16 && std::is_trivially_copyable_v<Work>);
         Operation* const operation = pool_.take();
         if (!operation)
             return false;
         operation->run = [](const void* payload) { (*static_cast<const Work*>(payload))(); };
-        memcpy(operation->payload, &work, sizeof work);
+        operation->payload.hold(work);
         operation->caller = caller;
         begin(operation);
         return true;
@@ -77,7 +75,7 @@ class Sequence {
         Run run = nullptr;
         uint64_t modes = 0;  // of arithmetic: the poster's
         const void* caller = nullptr;
-        alignas(16) char payload[kPayloadBytes];
+        InlinePayload<kPayloadBytes> payload;
     };
 
     void begin(Operation* operation);

@@ -43,7 +43,7 @@ int create_on(const char* function, team::Team* team, long options, shmem_ctx_t*
     if (options & SHMEMX_CTX_ORDERED)
         peers = memory::symmetric->nobody;  // all take the slow path, which keeps the order (operations/check.h)
     const team::Members& members = team->members;
-    *ctx = context::create(options, {team->handle, members.start, members.stride, members.size, members.list}, peers);
+    *ctx = context::create(options, team->handle, members, peers);
     return *ctx == SHMEM_CTX_INVALID;
 }
 
@@ -110,7 +110,7 @@ int context_team(const char* function, shmem_ctx_t ctx, shmem_team_t* team) {
     if (ctx == SHMEM_CTX_INVALID)
         return 1;
     require_alive(function, ctx);
-    *team = context::context_of(ctx).numbering.team;
+    *team = context::context_of(ctx).team;
     return 0;
 }
 

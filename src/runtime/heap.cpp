@@ -10,6 +10,7 @@
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
+#include "os/locked.h"
 #include "runtime/runtime.h"
 
 #include <heddle/constants.h>
@@ -25,14 +26,6 @@ using memory::Allocator;
 using memory::symmetric;
 
 namespace {
-
-class HeapLock {
-  public:
-    HeapLock() { pthread_mutex_lock(&symmetric->lock); }
-    ~HeapLock() { pthread_mutex_unlock(&symmetric->lock); }
-    HeapLock(const HeapLock&) = delete;
-    HeapLock& operator=(const HeapLock&) = delete;
-};
 
 char* address_of(size_t offset) {
     return reinterpret_cast<char*>(symmetric->heap.base) + offset;
@@ -95,7 +88,7 @@ void explain_alignment(const char* function, size_t alignment) {
 
 // The address of size bytes, or NULL with an explanation when asked for one; no barrier.
 char* take(const char* function, size_t size, size_t alignment) {
-    HeapLock lock;
+    const os::Locked lock(symmetric->lock);
     const size_t offset = symmetric->allocator->allocate(size, alignment);
     if (offset == Allocator::kNone) {
         explain_exhaustion(function, size, alignment);
@@ -106,7 +99,7 @@ char* take(const char* function, size_t size, size_t alignment) {
 }
 
 void give(const char* function, void* ptr) {
-    HeapLock lock;
+    const os::Locked lock(symmetric->lock);
     if (!symmetric->allocator->release(offset_of(ptr)))
         not_allocated(function, ptr);
 }
@@ -124,7 +117,7 @@ void* allocate_with_barrier(const Call& call, size_t size, size_t alignment) {
 
 // Bytes of the allocation at ptr; ends the PE when there is none.
 size_t allocated_bytes(const char* function, const void* ptr) {
-    HeapLock lock;
+    const os::Locked lock(symmetric->lock);
     const size_t bytes = symmetric->allocator->size_of(offset_of(ptr));
     if (bytes == 0)
         not_allocated(function, ptr);
@@ -132,7 +125,7 @@ size_t allocated_bytes(const char* function, const void* ptr) {
 }
 
 bool resize_in_place(const void* ptr, size_t size) {
-    HeapLock lock;
+    const os::Locked lock(symmetric->lock);
     const size_t offset = offset_of(ptr);
     if (!symmetric->allocator->resize(offset, size))
         return false;

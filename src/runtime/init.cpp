@@ -19,6 +19,7 @@
 #include "memory/symmetric.h"
 #include "operations/check.h"
 #include "operations/order.h"
+#include "os/locked.h"
 #include "os/memfd.h"
 #include "os/process.h"
 #include "os/topology.h"
@@ -89,17 +90,7 @@ HEDDLE_PE_LOCAL Calls calls;
 HEDDLE_PE_LOCAL uint32_t network_threads = 0;  // of this process, while there is a network; known once it has been open
 
 // Two threads of a PE may call init at once: one does the work, the other counts.
-class InitLock {
-  public:
-    InitLock() { pthread_mutex_lock(&mutex_); }
-    ~InitLock() { pthread_mutex_unlock(&mutex_); }
-    InitLock(const InitLock&) = delete;
-    InitLock& operator=(const InitLock&) = delete;
-
-  private:
-    static HEDDLE_PE_LOCAL pthread_mutex_t mutex_;
-};
-HEDDLE_PE_LOCAL pthread_mutex_t InitLock::mutex_ = PTHREAD_MUTEX_INITIALIZER;
+HEDDLE_PE_LOCAL pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 
 // What the hot path finds of this node's PEs. Entries of the others stay untouched: zeroes that take no memory.
 void publish(bool open) {
@@ -373,7 +364,7 @@ const char* times(int count, char (&text)[16]) {
 void init_or_die(const char* function) {
     char error[kErrorBytes] = "";
     refuse_children(function);
-    InitLock lock;
+    const os::Locked lock(init_lock);
     if (!init(function, error))
         base::fatal(function, "%s", error);
 }
@@ -387,7 +378,7 @@ int init_thread(const char* function, int requested, int* provided) {
     }
     char error[kErrorBytes] = "";
     refuse_children(function);
-    InitLock lock;
+    const os::Locked lock(init_lock);
     if (!init(function, error)) {
         base::complain(function, "%s", error);
         return 1;
@@ -404,7 +395,7 @@ void finalize(const base::Call& call) {
         return;  // an exit handler's, behind shmem_global_exit: the job is over
     if (!operations::may_give_back(call.function))
         return;
-    InitLock lock;
+    const os::Locked lock(init_lock);
     operations::require_running(call.function);  // another thread may have been quicker
     ++calls.finalizes;
     if (calls.references() > 0)

@@ -103,7 +103,7 @@ fabric::Ring ring_of_nodes() {
     return {first_of((job.node + job.n_nodes - 1) % job.n_nodes), first_of((job.node + 1) % job.n_nodes)};
 }
 
-fabric::Region region_of(const memory::Region& region) {
+fabric::Region region_of(const memory::SymmetricRegion& region) {
     return {reinterpret_cast<char*>(region.base), region.bytes};
 }
 

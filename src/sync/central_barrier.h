@@ -16,11 +16,19 @@ struct CentralBarrier {
     // Comes as one of n, for the count-th time (1, 2, ...); then wait for `released` to reach count. What a party wrote
     // before is seen by all who have passed the event count.
     void arrive(uint32_t n, uint32_t count) {
+        arrive_and(n, count, [] {});
+    }
+
+    // arrive, but the last to come does the work before it lets the others go: true for that one.
+    template <class Work>
+    bool arrive_and(uint32_t n, uint32_t count, Work work) {
         // acq_rel: the last to arrive sees what all others wrote before, and passes it on through the event count.
-        if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == n) {
-            arrived.store(0, std::memory_order_relaxed);  // nobody arrives again before the event count opens
-            released.advance_to(count);
-        }
+        if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 != n)
+            return false;
+        work();
+        arrived.store(0, std::memory_order_relaxed);  // nobody arrives again before the event count opens
+        released.advance_to(count);
+        return true;
     }
 };
 

@@ -4,6 +4,7 @@
 #include "fabric/network.h"
 #include "memory/peers.h"
 #include "memory/symmetric.h"
+#include "os/locked.h"
 
 #include <pthread.h>
 #include <sys/resource.h>
@@ -48,14 +49,6 @@ struct Teams {
 HEDDLE_PE_LOCAL Teams* teams = nullptr;
 
 namespace {
-
-class TeamsLock {
-  public:
-    TeamsLock() { pthread_mutex_lock(&teams->lock); }
-    ~TeamsLock() { pthread_mutex_unlock(&teams->lock); }
-    TeamsLock(const TeamsLock&) = delete;
-    TeamsLock& operator=(const TeamsLock&) = delete;
-};
 
 uint64_t mix(uint64_t a, uint64_t b) {
     uint64_t x = a ^ (b + 0x9e3779b97f4a7c15 + (a << 6) + (a >> 2));  // the finalizer of splitmix64 behind it
@@ -196,7 +189,7 @@ bool grow() {
 
 // True when the handle is that of a team in the pool, alive or not.
 bool is_in_pool(shmem_team_t handle) {
-    TeamsLock lock;
+    const os::Locked lock(teams->lock);
     for (Chunk* chunk = teams->chunks; chunk; chunk = chunk->next) {
         const auto offset =
             static_cast<size_t>(reinterpret_cast<const char*>(handle) - reinterpret_cast<char*>(chunk->teams));
@@ -284,7 +277,7 @@ Team* find_active_set(const char* function, int start, int log_stride, int size)
     };
     if (Team* known = find_known())
         return known;
-    TeamsLock lock;
+    const os::Locked lock(teams->lock);
     if (Team* known = find_known())
         return known;
     const int segment = active_set_segment(function, members, log_stride, part_on_this_node(members).count);
@@ -299,7 +292,7 @@ Team* find_active_set(const char* function, int start, int log_stride, int size)
 }
 
 Team* create(const Members& members, int segment, int num_contexts, uint64_t id) {
-    TeamsLock lock;
+    const os::Locked lock(teams->lock);
     if (!teams->free && !grow())
         return nullptr;
     Team* team = teams->free;
@@ -313,7 +306,7 @@ Team* create(const Members& members, int segment, int num_contexts, uint64_t id)
 }
 
 void destroy(Team* team) {
-    TeamsLock lock;
+    const os::Locked lock(teams->lock);
     retire(team);
 }
 
@@ -323,7 +316,7 @@ const Team* team_of_step(uint64_t word, bool on_this_node) {
             return on_this_node && word_of(team.state, static_cast<uint32_t>(word)) == word;
         return team.span && team.span->word_of(word) == word;
     };
-    TeamsLock lock;
+    const os::Locked lock(teams->lock);
     for (const Team* team : {&teams->world, &teams->shared})
         if (is_of(*team))
             return team;
@@ -353,7 +346,7 @@ int32_t steps_ahead(uint64_t word, const Begun& begun) {
 const heddle_peer* peers_of(Team* team, bool open) {
     if (team == &teams->world || (team == &teams->shared && !teams->nodes))
         return memory::symmetric->published;
-    TeamsLock lock;
+    const os::Locked lock(teams->lock);
     if (team->peers)
         return team->peers;
     if (!team->own_peers) {
