@@ -11,7 +11,7 @@ struct Contexts {
     const heddle_peer* nobody = nullptr;
 };
 
-HEDDLE_PE_LOCAL Contexts* contexts = nullptr;
+HEDDLE_PE_LOCAL base::PePointer<Contexts> contexts;
 HEDDLE_PE_LOCAL std::atomic<uint32_t> stream_sets_epoch{0};
 
 namespace {

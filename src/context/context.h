@@ -38,7 +38,7 @@ fabric::Spread spread_of(const Context& context);
 extern HEDDLE_PE_LOCAL std::atomic<uint32_t> stream_sets_epoch;
 
 struct Contexts;
-extern HEDDLE_PE_LOCAL Contexts* contexts;  // this PE's; lives as long as the process
+extern HEDDLE_PE_LOCAL base::PePointer<Contexts> contexts;  // this PE's; lives as long as the process
 
 // Sets up the pool of this PE of n_pes. nobody: the table of a context which is not alive, so that operations on it
 // take the slow path to their message. Contexts of an earlier init are gone.

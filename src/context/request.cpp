@@ -8,12 +8,12 @@
 
 namespace heddle::context {
 
-HEDDLE_PE_LOCAL RequestPool* request_pool = nullptr;
+HEDDLE_PE_LOCAL base::PePointer<RequestPool> request_pool;
 
 namespace {
 
 using ClaimPool = sync::Pool<Claim, 64>;
-HEDDLE_PE_LOCAL ClaimPool* claim_pool = nullptr;
+HEDDLE_PE_LOCAL base::PePointer<ClaimPool> claim_pool;
 
 // A handle is the request's address; below its alignment, the generation, and whether operations that are complete
 // need not tell (heddle/request.h).

@@ -66,7 +66,7 @@ struct alignas(128) Request {
 };
 
 using RequestPool = sync::Pool<Request, 64>;
-extern HEDDLE_PE_LOCAL RequestPool* request_pool;  // this PE's
+extern HEDDLE_PE_LOCAL base::PePointer<RequestPool> request_pool;  // this PE's
 
 // Sets up the pool of this PE. Requests of an earlier init are gone.
 void start_requests();

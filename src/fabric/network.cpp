@@ -22,7 +22,7 @@
 
 namespace heddle::fabric {
 
-HEDDLE_PE_LOCAL Network* network = nullptr;
+HEDDLE_PE_LOCAL base::PePointer<Network> network;
 
 namespace {
 

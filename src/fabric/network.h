@@ -139,6 +139,6 @@ class Network {
     friend struct NetworkEvents;
 };
 
-extern HEDDLE_PE_LOCAL Network* network;  // this PE's; null where load and store reach all PEs
+extern HEDDLE_PE_LOCAL base::PePointer<Network> network;  // this PE's; null where load and store reach all PEs
 
 }  // namespace heddle::fabric

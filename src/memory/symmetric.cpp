@@ -6,7 +6,7 @@
 
 namespace heddle::memory {
 
-HEDDLE_PE_LOCAL Symmetric* symmetric = nullptr;
+HEDDLE_PE_LOCAL base::PePointer<Symmetric> symmetric;
 
 namespace {
 

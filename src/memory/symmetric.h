@@ -36,7 +36,7 @@ struct Symmetric {
 };
 
 // This PE's; one object per PE, valid between init and finalize.
-extern HEDDLE_PE_LOCAL Symmetric* symmetric;
+extern HEDDLE_PE_LOCAL base::PePointer<Symmetric> symmetric;
 
 // Where this PE loads and stores pe's copy of address; null when address is not symmetric, or pe on another node. pe is
 // in range.

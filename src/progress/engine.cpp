@@ -11,7 +11,7 @@
 
 namespace heddle::progress {
 
-HEDDLE_PE_LOCAL Engine* engine = nullptr;
+HEDDLE_PE_LOCAL base::PePointer<Engine> engine;
 void* (*pe_of_thread)() = nullptr;
 void (*become_thread_of)(void* pe) = nullptr;
 

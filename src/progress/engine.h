@@ -222,7 +222,7 @@ extern void* (*pe_of_thread)();
 extern void (*become_thread_of)(void* pe);
 
 // This PE's; made by init, lives as long as the process.
-extern HEDDLE_PE_LOCAL Engine* engine;
+extern HEDDLE_PE_LOCAL base::PePointer<Engine> engine;
 
 // How many threads the program has in this PE, also those that the library has not seen; not the library's own. 1 when
 // it cannot be told.

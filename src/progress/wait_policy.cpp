@@ -8,7 +8,7 @@
 
 namespace heddle::progress {
 
-HEDDLE_PE_LOCAL WaitPolicy* wait_policy = nullptr;
+HEDDLE_PE_LOCAL base::PePointer<WaitPolicy> wait_policy;
 
 namespace {
 

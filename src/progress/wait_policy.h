@@ -77,7 +77,7 @@ struct WaitPolicy {
 };
 
 // This PE's policy: one object per PE, set up by runtime, before any other thread waits.
-extern HEDDLE_PE_LOCAL WaitPolicy* wait_policy;
+extern HEDDLE_PE_LOCAL base::PePointer<WaitPolicy> wait_policy;
 
 // Makes progress, where there is something to make it with; true when something was moved.
 inline bool poll() {

@@ -29,6 +29,7 @@
 #include "runtime/exit.h"
 #include "runtime/leaving.h"
 #include "runtime/network.h"
+#include "runtime/pe.h"
 #include "runtime/report.h"
 #include "runtime/runtime.h"
 #include "team/team.h"
@@ -76,19 +77,6 @@ namespace {
 
 constexpr size_t kErrorBytes = 1024;
 
-// What the program has called since the library was last started.
-struct Calls {
-    bool start_pes = false;
-    const char* init = "";  // shmem_init or shmem_init_thread, as it was called first
-    int inits = 0;
-    int finalizes = 0;
-
-    int references() const { return inits + start_pes - finalizes; }
-};
-HEDDLE_PE_LOCAL Calls calls;
-
-HEDDLE_PE_LOCAL uint32_t network_threads = 0;  // of this process, while there is a network; known once it has been open
-
 // Two threads of a PE may call init at once: one does the work, the other counts.
 HEDDLE_PE_LOCAL pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -115,7 +103,7 @@ void become_forked_child() {
     base::lifecycle = Lifecycle::kForkedChild;
     base::on_fatal = nullptr;
     base::counters = &base::counters_of_nobody;
-    calls = {};
+    this_pe.calls = {};
     bootstrap::begin_child();
 }
 
@@ -124,7 +112,7 @@ void report_fatal() {
     bootstrap::end_launched_job(1);
 }
 
-bool join(char* error) {
+bool join(const char*, char* error) {
     if (!base::read_settings(&base::settings, error, kErrorBytes)) {
         bootstrap::let_first_pe_tell();
         return false;
@@ -143,7 +131,7 @@ bool poll_all() {
     return progress::engine->drive() || moved;
 }
 
-void start_waiting() {
+bool start_waiting(const char*, char*) {
     if (!progress::wait_policy)
         progress::wait_policy = new progress::WaitPolicy;  // lives as long as the process
     progress::WaitPolicy& policy = *progress::wait_policy;
@@ -161,7 +149,8 @@ void start_waiting() {
     if (!progress::engine)
         progress::engine =
             new progress::Engine(policy, base::settings.async_copy, job.page->cpus, bootstrap::kCpuWords);
-    progress::engine->set_other_threads(job.launcher_threads + network_threads);
+    progress::engine->set_other_threads(job.launcher_threads + this_pe.network_threads);
+    return true;
 }
 
 // The PEs that share memory tell each other what they need, agree on one layout, and map it.
@@ -236,7 +225,7 @@ bool build_memory(const char* function, char* error) {
         peers[job.pe].data_size = data.bytes() - HEDDLE_SHORT_BYTES;
     }
     symmetric->peers = peers;
-    __atomic_store_n(&memory::symmetric, symmetric, __ATOMIC_RELEASE);  // pairs with the fork of another thread
+    memory::symmetric.publish(symmetric);  // pairs with the fork of another thread
     return true;
 }
 
@@ -260,27 +249,34 @@ void prepare_output() {
         setvbuf(stdout, nullptr, _IOLBF, 0);
 }
 
-bool start(const char* function, char* error) {
-    memory::run_in_children(become_forked_child);
-    if (!join(error))
-        return false;
-    start_waiting();
+bool map(const char* function, char* error) {
     job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kRunning), std::memory_order_relaxed);
     prepare_output();
     prepare_exit();
     if (!memory::symmetric && !build_memory(function, error))
         return false;
     report_crashes();
-    const memory::NodeMemory& node = memory::node_memory;
-    memory::symmetric->allocator = new memory::Allocator(node.layout.heap_bytes);
+    return true;
+}
+
+bool make_heap(const char*, char*) {
+    memory::symmetric->allocator = new memory::Allocator(memory::node_memory.layout.heap_bytes);
     memory::prepare_heap(job.slot, base::settings.huge_pages, base::settings.first_touch);
+    return true;
+}
+
+bool start_teams(const char*, char*) {
     char* const team_segments =
-        node.shared() + team::team_segments_bytes(job.n_slots) * static_cast<size_t>(job.page_node);
+        memory::node_memory.shared() + team::team_segments_bytes(job.n_slots) * static_cast<size_t>(job.page_node);
     team::start_team_segments(team_segments, job.slot, job.n_slots, static_cast<uint32_t>(job.n_slots) > job.cores,
                               job.n_nodes > 1, job.slots);
     progress::engine->set_wakeup(sync::wakeups.own->event_count);
     team::start_teams(job.pe, job.n_pes, job.nodes);
     collective::machine = {&collective::kernels_for(base::settings.vector), os::last_level_cache_bytes()};
+    return true;
+}
+
+bool connect(const char* function, char* error) {
     const uint32_t threads = os::count_threads();
     if (job.n_nodes > 1 && !open_network(error, kErrorBytes))
         return false;
@@ -288,10 +284,14 @@ bool start(const char* function, char* error) {
         function);  // nobody reaches a peer's memory before that peer has moved its static data there
     if (job.n_nodes > 1 && !serve_network(error, kErrorBytes))
         return false;
-    if (network_threads == 0) {
-        network_threads = os::count_threads() - threads;
-        progress::engine->set_other_threads(job.launcher_threads + network_threads);
+    if (this_pe.network_threads == 0) {
+        this_pe.network_threads = os::count_threads() - threads;
+        progress::engine->set_other_threads(job.launcher_threads + this_pe.network_threads);
     }
+    return true;
+}
+
+bool run(const char*, char* error) {
     if (const char* reason = apply_progress(base::settings.progress)) {
         snprintf(error, kErrorBytes, "HEDDLE_PROGRESS=%s cannot be: %s; right would be auto", getenv("HEDDLE_PROGRESS"),
                  reason);  // only what was asked for cannot be
@@ -300,6 +300,30 @@ bool start(const char* function, char* error) {
     open_hot_path();
     base::lifecycle = Lifecycle::kRunning;
     report_start();
+    return true;
+}
+
+// The order of assembly: each step makes the parts of its stage (runtime/pe.h) from those of the stages above it. False
+// with the reason in error.
+struct Step {
+    Pe::Stage stage;
+    bool (*assemble)(const char* function, char* error);
+};
+constexpr Step kAssembly[] = {
+    {Pe::Stage::kJoined, join},       {Pe::Stage::kWaits, start_waiting},  {Pe::Stage::kMapped, map},
+    {Pe::Stage::kHasHeap, make_heap}, {Pe::Stage::kHasTeams, start_teams}, {Pe::Stage::kConnected, connect},
+    {Pe::Stage::kRunning, run},
+};
+
+// After a failure init may be called again, and begins anew; what lives as long as the process is there already.
+bool start(const char* function, char* error) {
+    memory::run_in_children(become_forked_child);
+    this_pe.stage = Pe::Stage::kNothing;
+    for (const Step& step : kAssembly) {
+        if (!step.assemble(function, error))
+            return false;
+        this_pe.reach(step.stage);
+    }
     return true;
 }
 
@@ -315,12 +339,15 @@ bool stop(const base::Call& call, Leave how) {
     close_hot_path();
     team::stop_teams();
     base::lifecycle = Lifecycle::kFinalized;
+    this_pe.leave(Pe::Stage::kRunning);
     if (fabric::network) {
         part_from_network();
         bootstrap::barrier_of_world(call.function);  // the last acknowledgements are there
         fabric::network->stop();
         bootstrap::barrier_of_world(call.function);  // who ends closes connections that another may be making
     }
+    this_pe.leave(Pe::Stage::kConnected);
+    this_pe.leave(Pe::Stage::kHasTeams);
     // Nobody touches the heap of another any more. Static data stays shared: the program goes on using it.
     // What a network has pinned stays, as peers have its keys.
     if (!fabric::network || !fabric::network->is_native())
@@ -328,6 +355,7 @@ bool stop(const base::Call& call, Leave how) {
     memory::leave_node();
     delete memory::symmetric->allocator;
     memory::symmetric->allocator = nullptr;
+    this_pe.leave(Pe::Stage::kHasHeap);
     report_end();
     job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kFinalized), std::memory_order_release);
     return tells;
@@ -341,16 +369,16 @@ void refuse_children(const char* function) {
 
 // Returns false with the reason in error. Repeatable: later calls only count, those of start_pes not even that.
 bool init(const char* function, char* error) {
-    const bool is_running = calls.references() > 0;
+    const bool is_running = this_pe.calls.references() > 0;
     const bool is_start_pes = strcmp(function, "start_pes") == 0;
     if (!is_running) {
         if (!start(function, error))
             return false;
-        calls = {};
-        calls.start_pes = is_start_pes;
+        this_pe.calls = {};
+        this_pe.calls.start_pes = is_start_pes;
     }
-    if (!is_start_pes && calls.inits++ == 0)
-        calls.init = function;
+    if (!is_start_pes && this_pe.calls.inits++ == 0)
+        this_pe.calls.init = function;
     return true;
 }
 
@@ -397,8 +425,8 @@ void finalize(const base::Call& call) {
         return;
     const os::Locked lock(init_lock);
     operations::require_running(call.function);  // another thread may have been quicker
-    ++calls.finalizes;
-    if (calls.references() > 0)
+    ++this_pe.calls.finalizes;
+    if (this_pe.calls.references() > 0)
         collective::barrier_all(call);
     else
         stop(call, Leave::kFinalize);
@@ -410,13 +438,14 @@ void finalize_at_exit() {
         return;
     flush_output();
     const base::Call call = {"shmem_finalize", nullptr};  // as those say who call it
-    if (!stop(call, calls.inits > calls.finalizes ? Leave::kUntold : Leave::kExit))
+    if (!stop(call, this_pe.calls.inits > this_pe.calls.finalizes ? Leave::kUntold : Leave::kExit))
         return;
     char inits[16], finalizes[16];
     base::report("exit",
                  "the program has called %s %s and shmem_finalize %s: it was finalized at its end, which is "
                  "deprecated; right would be a shmem_finalize for each %s",
-                 calls.init, times(calls.inits, inits), times(calls.finalizes, finalizes), calls.init);
+                 this_pe.calls.init, times(this_pe.calls.inits, inits), times(this_pe.calls.finalizes, finalizes),
+                 this_pe.calls.init);
 }
 
 }  // namespace heddle::runtime

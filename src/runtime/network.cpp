@@ -13,6 +13,7 @@
 #include "os/process.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
+#include "runtime/pe.h"
 
 #include <dlfcn.h>
 #include <algorithm>
@@ -30,7 +31,6 @@ using bootstrap::job;
 namespace {
 
 HEDDLE_PE_LOCAL std::atomic<bool> is_leaving{false};
-HEDDLE_PE_LOCAL std::vector<std::string>* rails = nullptr;  // the devices of each; set once
 
 // False when this PE needs no answer any more from one that does not answer. Otherwise true, after a while in which the
 // launcher, which knows more, may have ended the job.
@@ -75,9 +75,9 @@ bool goes_on_without_a_rail() {
 void lose_rail(int rail, int pe, fabric::Loss loss, const char* reason) {
     if (is_leaving.load(std::memory_order_relaxed))
         return;
-    const char* const devices = (*rails)[static_cast<size_t>(rail)].c_str();
+    const char* const devices = (*this_pe.rails)[static_cast<size_t>(rail)].c_str();
     if (goes_on_without_a_rail()) {
-        const uint32_t all = (uint32_t{1} << rails->size()) - 1, lost = uint32_t{1} << rail;
+        const uint32_t all = (uint32_t{1} << this_pe.rails->size()) - 1, lost = uint32_t{1} << rail;
         const uint32_t before = job.page->lost_rails.fetch_or(lost, std::memory_order_relaxed);  // it is all there is
         if (before & lost)
             return;
@@ -151,7 +151,7 @@ bool read_options(fabric::NetworkOptions* options, char* error, size_t error_byt
     if (!fabric::deal_devices(base::settings.net_devices, base::settings.net_rails, &options->rails, error,
                               error_bytes))
         return false;
-    rails = new std::vector<std::string>(options->rails);
+    this_pe.rails = new std::vector<std::string>(options->rails);
     options->transport = {"", base::settings.net_transports, std::max(1, static_cast<int>(base::settings.net_channels)),
                           fabric::kMessageBytes, base::settings.net_protocol};
     if (!goes_on_without_a_rail())

@@ -46,7 +46,7 @@ struct Teams {
     int peer_tables = 0;
 };
 
-HEDDLE_PE_LOCAL Teams* teams = nullptr;
+HEDDLE_PE_LOCAL base::PePointer<Teams> teams;
 
 namespace {
 
@@ -203,7 +203,7 @@ bool is_in_pool(shmem_team_t handle) {
 
 void start_teams(int pe, int n_pes, const int* nodes) {
     if (!teams)
-        __atomic_store_n(&teams, new Teams, __ATOMIC_RELEASE);  // pairs with the fork of another thread
+        teams.publish(new Teams);  // pairs with the fork of another thread
     teams->pe = pe;
     teams->nodes = nodes;
     const Members all = {0, 1, n_pes};

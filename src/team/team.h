@@ -77,7 +77,7 @@ struct Team {
 static_assert(std::is_standard_layout_v<Team>);
 
 struct Teams;
-extern HEDDLE_PE_LOCAL Teams* teams;  // this PE's; lives as long as the process
+extern HEDDLE_PE_LOCAL base::PePointer<Teams> teams;  // this PE's; lives as long as the process
 
 // Sets up the predefined teams; the team segments are started already. Those created before an earlier finalize are
 // gone. nodes: the node of each PE, null when there is one.

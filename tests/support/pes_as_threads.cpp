@@ -18,6 +18,7 @@
 #include "os/topology.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
+#include "runtime/pe.h"
 #include "sync/wakeup.h"
 #include "team/segment_table.h"
 #include "team/team.h"
@@ -51,6 +52,7 @@ struct PeState {
     collective::Machine machine = collective::machine;
     uint8_t watched = collective::watched;
     sync::PeWakeups wakeups = sync::wakeups;
+    runtime::Pe pe = runtime::this_pe;
 
     // Makes it the calling thread's.
     void adopt() const {
@@ -73,6 +75,7 @@ struct PeState {
         collective::machine = machine;
         collective::watched = watched;
         sync::wakeups = wakeups;
+        runtime::this_pe = pe;
     }
 };
 
