@@ -1,6 +1,7 @@
 #include "bootstrap/bootstrap.h"
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/settings.h"
 #include "bootstrap/launched.h"
 #include "os/clock.h"
@@ -308,6 +309,7 @@ bool publish_address_blob(const void* address_blob, size_t bytes, char* error, s
     }
     if (job.launcher)
         return job.launcher->publish(kAddressBlobKey, address_blob, bytes, Reach::kJob, error, error_bytes);
+    HEDDLE_INVARIANT(bytes > 0 && job.slot < static_cast<int>(job.page->n_pes));
     PeAddress& mine = job.page->address_blobs()[job.slot];
     memcpy(mine.data, address_blob, bytes);
     mine.bytes = bytes;
@@ -317,6 +319,7 @@ bool publish_address_blob(const void* address_blob, size_t bytes, char* error, s
 size_t address_blob_of(int pe, char* address_blob, char* error, size_t error_bytes) {
     if (job.launcher)
         return job.launcher->get(pe, kAddressBlobKey, address_blob, kMaxAddressBlobBytes, error, error_bytes);
+    HEDDLE_INVARIANT(pe >= 0 && pe < static_cast<int>(job.page->n_pes));
     const PeAddress& theirs = job.page->address_blobs()[pe];  // the launcher's page has all PEs
     if (theirs.bytes == 0 || theirs.bytes > PeAddress::kBytes) {
         snprintf(error, error_bytes, "it has no network");
@@ -329,6 +332,7 @@ size_t address_blob_of(int pe, char* address_blob, char* error, size_t error_byt
 void request_exit(ExitRequest request, int status) {
     if (!job.page)
         return;
+    HEDDLE_INVARIANT(request != ExitRequest::kNone && Exit::unpack(Exit{request, job.pe, status}.pack()).pe == job.pe);
     uint64_t none = 0;
     // Release: the launcher, once it sees the request, sees all that this PE showed before.
     job.page->exit.compare_exchange_strong(none, Exit{request, job.pe, status}.pack(), std::memory_order_release,

@@ -6,6 +6,7 @@
 // rooms lie by slot; all else names a PE by its number in the world. With oshrun both are the same.
 #pragma once
 
+#include "base/invariant.h"
 #include "base/pe_local.h"
 #include "bootstrap/job_page.h"
 #include "bootstrap/launcher_api.h"
@@ -42,7 +43,10 @@ struct Job {
     int lifeline = -1;       // the end of a pipe that closes with oshrun; -1: none, or another launcher
     os::FileId lifeline_file;
 
-    PeRecord& record(int of_slot) const { return page->records()[of_slot]; }
+    PeRecord& record(int of_slot) const {
+        HEDDLE_INVARIANT(page && of_slot >= 0 && of_slot < static_cast<int>(page->n_pes));
+        return page->records()[of_slot];
+    }
     PeRecord& own_record() const { return record(slot); }
     int node_of(int of_pe) const { return nodes ? nodes[of_pe] : 0; }
     int slot_of(int of_pe) const { return slots ? slots[of_pe] : of_pe; }

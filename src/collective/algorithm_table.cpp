@@ -1,5 +1,6 @@
 #include "collective/algorithm_table.h"
 
+#include "base/invariant.h"
 #include "base/settings.h"
 #include "team/team_segment.h"
 
@@ -80,6 +81,7 @@ Algorithm select(Operation operation, size_t bytes, int size) {
     const Choice& choice = kTable[static_cast<size_t>(operation)];
     const Row* row = team::is_oversubscribed() ? choice.oversubscribed : choice.alone;
     while (size > row->members || bytes > row->bytes) ++row;  // the last row of each holds for all
+    HEDDLE_INVARIANT(row->algorithm != kAuto && fits(row->algorithm, bytes));
     return row->algorithm;
 }
 

@@ -1,6 +1,7 @@
 #include "collective/collective_call.h"
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/tsan.h"
 #include "operations/check.h"
 #include "team/deadlock.h"
@@ -123,6 +124,7 @@ void CollectiveCall::take_team() {
 }
 
 void CollectiveCall::leave_team() {
+    HEDDLE_INVARIANT(team.inside.load(std::memory_order_relaxed));  // take_team has said so
     team.inside_caller.store(nullptr, std::memory_order_relaxed);
     team.inside.store(nullptr, std::memory_order_release);  // pairs with take_team
 }

@@ -2,6 +2,7 @@
 // checked run the comparison of what the members called with what. One thread per PE and team, or one thread group.
 #pragma once
 
+#include "base/invariant.h"
 #include "base/settings.h"
 #include "collective/call_comparison.h"
 #include "collective/thread_group.h"
@@ -114,6 +115,8 @@ class CollectiveCall {
           team(of_group),
           state(of_group.state),
           thread_group(called, of_group.thread_group, group.thread, group.threads) {
+        HEDDLE_INVARIANT(rank() >= 0 && rank() < size() && pe(rank()) == memory::symmetric->pe);
+        HEDDLE_INVARIANT(state.size() <= size() && (team.span || state.size() == size()));
         if (of_group.sequence)  // what was posted before comes first
             of_group.sequence->wait(called.function);
     }
@@ -138,6 +141,7 @@ class Buffer {
     }
 
     char* on(int world_pe) const {
+        HEDDLE_INVARIANT(world_pe >= 0 && world_pe < memory::symmetric->n_pes);
         const heddle_peer& peer = peers_[world_pe];
         return (in_heap_ ? peer.heap : peer.data) + offset_;
     }

@@ -1,6 +1,7 @@
 #include "collective/thread_group.h"
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/settings.h"
 
 #include <algorithm>
@@ -18,6 +19,7 @@ void ThreadGroup::check_number() const {
 ThreadGroup::Share ThreadGroup::one_of_many(size_t count, size_t unit) const {
     const auto threads = static_cast<size_t>(threads_), thread = static_cast<size_t>(thread_);
     const size_t each = (count / threads + unit) / unit * unit;
+    HEDDLE_INVARIANT(unit > 0 && thread < threads && each * threads >= count);  // the shares are all there is
     return {std::min(count, thread * each), std::min(count, (thread + 1) * each)};
 }
 

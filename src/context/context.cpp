@@ -1,5 +1,6 @@
 #include "context/context.h"
 
+#include "base/invariant.h"
 #include "base/settings.h"
 #include "fabric/network.h"
 
@@ -17,6 +18,8 @@ HEDDLE_PE_LOCAL std::atomic<uint32_t> stream_sets_epoch{0};
 namespace {
 
 void retire(Context& context) {
+    HEDDLE_INVARIANT(context.alive.load(std::memory_order_relaxed));  // it goes back to the pool once
+    HEDDLE_INVARIANT(&context != &contexts->of_default);
     context.alive.store(false, std::memory_order_relaxed);
     context.abi.peers = contexts->nobody;
     if (context.stream_sets.load(std::memory_order_relaxed)) {
@@ -38,6 +41,7 @@ fabric::Spread spread_of(const Context& context) {
 void start_contexts(int n_pes, const heddle_peer* nobody) {
     if (!contexts)
         contexts = new Contexts;
+    HEDDLE_INVARIANT(n_pes > 0 && nobody);
     contexts->nobody = nobody;
     contexts->of_default.members = {0, 1, n_pes, nullptr};
     contexts->pool.for_each([](Context& context) {
@@ -50,6 +54,9 @@ shmem_ctx_t create(long options, shmem_team_t team, const base::Members& members
     Context* context = contexts->pool.take();
     if (!context)
         return SHMEM_CTX_INVALID;
+    HEDDLE_INVARIANT(!context->alive.load(std::memory_order_relaxed));
+    HEDDLE_INVARIANT(!context->stream_sets.load(std::memory_order_relaxed));  // those of the one before went back
+    HEDDLE_INVARIANT(peers && members.size > 0);
     context->options = options;
     context->team = team;
     context->members = members;

@@ -1,6 +1,7 @@
 #include "context/request.h"
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/settings.h"
 
 #include <sched.h>
@@ -71,21 +72,29 @@ void check_handle(const base::Call& call, shmemx_request_t handle) {
 uint32_t Request::post() {
     // Relaxed, all: whoever must wait for this operation has been told of it, in an order of the program's own.
     const uint32_t side = turn.load(std::memory_order_relaxed) & 1;
-    holds.fetch_add(1, std::memory_order_relaxed);
+    [[maybe_unused]] const uint32_t held = holds.fetch_add(1, std::memory_order_relaxed);
+    HEDDLE_INVARIANT(held != 0);  // nobody posts to a request that has gone back to its pool
     sides[side].fetch_add(1, std::memory_order_relaxed);
     return side;
 }
 
 void Request::complete(uint32_t side) {
     tsan::release(this);
-    sides[side].fetch_sub(1, std::memory_order_release);  // pairs with RequestWait
+    [[maybe_unused]] const uint32_t posted =
+        sides[side].fetch_sub(1, std::memory_order_release);  // pairs with RequestWait
+    HEDDLE_INVARIANT(side <= 1 && posted != 0);               // an operation is complete once, on its own side
     release();
 }
 
 void Request::release() {
     // acq_rel: who takes the last hold sees what was done under the others.
-    if (holds.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    const uint32_t held = holds.fetch_sub(1, std::memory_order_acq_rel);
+    HEDDLE_INVARIANT(held != 0);
+    if (held != 1)
         return;
+    // Each outstanding operation has a hold: behind the last one there is none, and no handle.
+    HEDDLE_INVARIANT(sides[0].load(std::memory_order_relaxed) == 0 && sides[1].load(std::memory_order_relaxed) == 0);
+    HEDDLE_INVARIANT(!alive.load(std::memory_order_relaxed));
     Request* const into = parent.load(std::memory_order_relaxed);
     const uint32_t side = parent_side;
     home->give(this);
@@ -104,6 +113,10 @@ shmemx_request_t make_request(bool shared) {
     Request* request = request_pool->take();
     if (!request)
         return SHMEMX_REQUEST_NULL;
+    HEDDLE_INVARIANT((reinterpret_cast<uintptr_t>(request) & kLowBits) == 0);  // where the handle keeps other things
+    HEDDLE_INVARIANT(!request->alive.load(std::memory_order_relaxed));
+    HEDDLE_INVARIANT(request->holds.load(std::memory_order_relaxed) == 0);
+    HEDDLE_INVARIANT(request->claims.load(std::memory_order_relaxed) == nullptr);
     request->home = request_pool;
     request->shared = shared;
     request->parent.store(nullptr, std::memory_order_relaxed);
@@ -129,6 +142,7 @@ Request* request_to_post(const base::Call& call, shmemx_request_t* req) {
 }
 
 void end_handle(const base::Call& call, Request* request) {
+    HEDDLE_INVARIANT(request->alive.load(std::memory_order_relaxed));                 // a handle ends once
     if (Claim* claim = request->claims.exchange(nullptr, std::memory_order_acquire))  // pairs with add_claim
         give_claims(claim);
     request->ended = call;
@@ -174,6 +188,7 @@ void claim(const base::Call& call, shmemx_request_t* req, fabric::Stream& stream
                              !base::settings.check,
                          1)) {
         auto* known = static_cast<Claim*>(remark.what);
+        HEDDLE_INVARIANT(known->stream == &stream);
         known->returns.store(stream.returns(), std::memory_order_relaxed);
         known->position.store(stream.position(), std::memory_order_release);  // pairs with RequestWait
         return;
@@ -183,7 +198,10 @@ void claim(const base::Call& call, shmemx_request_t* req, fabric::Stream& stream
         base::fatal(call.function, "no memory for a request");
     request->add_claim(stream, stream.position(), stream.returns());
     Claim* mine = request->claims.load(std::memory_order_acquire);
-    while (mine->stream != &stream) mine = mine->next;
+    while (mine->stream != &stream) {
+        mine = mine->next;
+        HEDDLE_INVARIANT(mine != nullptr);  // add_claim has found one, or made it
+    }
     remark = {request, mine, request->generation.load(std::memory_order_relaxed)};
 }
 
@@ -207,6 +225,7 @@ RequestWait::RequestWait(Request* request, For what)
             unseen_ = unseen_ ? unseen_ : claim;
             continue;
         }
+        HEDDLE_INVARIANT(n_seen_ < kSeen);
         seen_[n_seen_++] = {claim, position, returns};
     }
 }
@@ -271,6 +290,8 @@ Posting::Posting(const base::Call& call, shmemx_request_t* req) {
 }
 
 Posting::~Posting() {
+    HEDDLE_INVARIANT(!request_ ||
+                     request_->poster.load(std::memory_order_relaxed));  // what is marked stays so until now
     if (request_)
         request_->poster.store(nullptr, std::memory_order_release);  // pairs with the exchange above
 }

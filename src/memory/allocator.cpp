@@ -1,5 +1,7 @@
 #include "memory/allocator.h"
 
+#include "base/invariant.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -50,6 +52,8 @@ Allocator::Block* Allocator::new_block(size_t offset, size_t bytes) {
         chunks_.push_back(std::make_unique<Block[]>(kChunk));
         for (size_t i = 0; i < kChunk; ++i) spare(&chunks_.back()[i]);
     }
+    HEDDLE_INVARIANT(offset % kUnit == 0 && bytes % kUnit == 0 && bytes > 0);
+    HEDDLE_INVARIANT(offset < heap_bytes_ && bytes <= heap_bytes_ - offset);
     Block* block = spares_;
     spares_ = block->next_free;
     *block = {offset, bytes, nullptr, nullptr, nullptr, nullptr, false};
@@ -61,9 +65,19 @@ void Allocator::spare(Block* block) {
     spares_ = block;
 }
 
+// Whether the next block, or the end of the heap, begins where the block ends, and its neighbours know it.
+bool Allocator::tiles(const Block* block) const {
+    const size_t end = block->offset + block->bytes;
+    return (block->after ? block->after->offset == end && block->after->before == block : end == heap_bytes_) &&
+           (block->before ? block->before->after == block : block == first_);
+}
+
 void Allocator::insert_free(Block* block) {
+    HEDDLE_INVARIANT(!block->free && tiles(block));
     const auto [first, second] = place_of(block->bytes);
     Block*& head = lists_[first][second];
+    HEDDLE_INVARIANT(first < kFirstLevels && (!head || (head->free && !head->previous_free)));
+    HEDDLE_INVARIANT((head != nullptr) == ((second_map_[first] >> second & 1) != 0));  // the maps say what is empty
     block->free = true;
     block->previous_free = nullptr;
     block->next_free = head;
@@ -76,6 +90,9 @@ void Allocator::insert_free(Block* block) {
 
 void Allocator::remove_free(Block* block) {
     const auto [first, second] = place_of(block->bytes);
+    HEDDLE_INVARIANT(block->free && (first_map_ >> first & 1) && (second_map_[first] >> second & 1));
+    HEDDLE_INVARIANT((block->previous_free ? block->previous_free->next_free : lists_[first][second]) == block);
+    HEDDLE_INVARIANT(!block->next_free || block->next_free->previous_free == block);
     if (block->previous_free)
         block->previous_free->next_free = block->next_free;
     else
@@ -113,6 +130,7 @@ Allocator::Block* Allocator::find_free(size_t bytes) {
 
 // A free block in which `bytes` fit at a multiple of alignment; what lies before is split off and stays free.
 Allocator::Block* Allocator::find_aligned(size_t bytes, size_t alignment) {
+    HEDDLE_INVARIANT(std::has_single_bit(alignment));
     if (alignment <= kUnit)
         return find_free(bytes);
     // A block that happens to lie right needs no room for alignment; otherwise any with that room will do, or the first
@@ -135,6 +153,7 @@ Allocator::Block* Allocator::find_aligned(size_t bytes, size_t alignment) {
         remove_free(block);
         split_tail(block, lead);
         Block* aligned = block->after;
+        HEDDLE_INVARIANT(aligned->free && aligned->offset % alignment == 0 && aligned->bytes >= bytes);
         insert_free(block);
         return aligned;
     }
@@ -144,6 +163,7 @@ Allocator::Block* Allocator::find_aligned(size_t bytes, size_t alignment) {
 // Cuts block down to `bytes`; the rest becomes a free block after it (merged with what follows). block itself is
 // neither inserted nor removed.
 void Allocator::split_tail(Block* block, size_t bytes) {
+    HEDDLE_INVARIANT(!block->free && bytes > 0 && bytes <= block->bytes && tiles(block));
     if (block->bytes == bytes)
         return;
     Block* tail = new_block(block->offset + bytes, block->bytes - bytes);
@@ -163,6 +183,8 @@ void Allocator::split_tail(Block* block, size_t bytes) {
 // Joins block with the one after it; neither may be in a list.
 Allocator::Block* Allocator::merge_with_after(Block* block) {
     Block* after = block->after;
+    HEDDLE_INVARIANT(!block->free && !after->free && after->before == block);
+    HEDDLE_INVARIANT(block->offset + block->bytes == after->offset);
     block->bytes += after->bytes;
     block->after = after->after;
     if (block->after)
@@ -180,8 +202,11 @@ size_t Allocator::allocate(size_t bytes, size_t alignment) {
         return kNone;
     remove_free(block);
     split_tail(block, bytes);
+    HEDDLE_INVARIANT(block->bytes == bytes && block->offset % alignment == 0 && tiles(block));
+    HEDDLE_INVARIANT(free_bytes_ >= block->bytes);
     free_bytes_ -= block->bytes;
-    allocated_.emplace(block->offset, block);
+    [[maybe_unused]] const bool is_new = allocated_.emplace(block->offset, block).second;
+    HEDDLE_INVARIANT(is_new);  // no two allocations begin at one place
     sorted_valid_ = false;
     return block->offset;
 }
@@ -193,7 +218,9 @@ bool Allocator::release(size_t offset) {
     Block* block = found->second;
     allocated_.erase(found);
     sorted_valid_ = false;
+    HEDDLE_INVARIANT(!block->free && block->offset == offset);
     free_bytes_ += block->bytes;
+    HEDDLE_INVARIANT(free_bytes_ <= heap_bytes_);
     if (block->after && block->after->free) {
         remove_free(block->after);
         merge_with_after(block);
@@ -204,6 +231,7 @@ bool Allocator::release(size_t offset) {
         merge_with_after(block);
     }
     insert_free(block);
+    HEDDLE_INVARIANT(!(block->before && block->before->free) && !(block->after && block->after->free));
     return true;
 }
 
@@ -221,7 +249,9 @@ bool Allocator::resize(size_t offset, size_t bytes) {
         merge_with_after(block);
     }
     split_tail(block, bytes);
+    HEDDLE_INVARIANT(block->bytes == bytes);
     free_bytes_ = free_bytes_ + old_bytes - block->bytes;
+    HEDDLE_INVARIANT(free_bytes_ <= heap_bytes_);
     sorted_valid_ = false;
     return true;
 }

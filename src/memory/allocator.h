@@ -69,6 +69,7 @@ class Allocator {
 
     Block* new_block(size_t offset, size_t bytes);
     void spare(Block* block);
+    bool tiles(const Block* block) const;
     void insert_free(Block* block);
     void remove_free(Block* block);
     Block* find_free(size_t bytes);

@@ -1,5 +1,6 @@
 #include "memory/node_memory.h"
 
+#include "base/invariant.h"
 #include "base/log.h"
 #include "os/memfd.h"
 #include "os/valgrind.h"
@@ -69,6 +70,10 @@ Layout plan(int n_slots, size_t first_free, size_t shared_bytes, size_t heap_byt
     layout.data_offset = layout.heap_bytes + os::round_up(HEDDLE_GAP_BYTES, page_bytes);
     layout.data_bytes = os::round_up(data_bytes, page_bytes);
     layout.stride = os::round_up(layout.data_offset + layout.data_bytes + HEDDLE_GAP_BYTES, kHugePageBytes);
+    HEDDLE_INVARIANT(layout.slots_offset % kSlotAlignment == 0 && layout.stride % kSlotAlignment == 0);
+    HEDDLE_INVARIANT(layout.data_offset >= layout.heap_bytes + HEDDLE_GAP_BYTES);  // a gap behind the heap,
+    HEDDLE_INVARIANT(layout.stride >=
+                     layout.data_offset + layout.data_bytes + HEDDLE_GAP_BYTES);  // and behind the data
     if (layout.stride <= kLargestMapping / static_cast<size_t>(n_slots))
         layout.total_bytes = layout.slots_offset + layout.stride * static_cast<size_t>(n_slots);
     return layout;
@@ -114,6 +119,7 @@ bool map_node(int fd, const Layout& layout, int slot) {
     }
     os::set_dumped(base, layout.total_bytes, false);
     node_memory = {layout, fd, base};
+    HEDDLE_INVARIANT(reinterpret_cast<uintptr_t>(node_memory.heap(slot)) % kSlotAlignment == 0);
     return true;
 }
 

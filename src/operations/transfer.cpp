@@ -1,6 +1,7 @@
 #include "operations/transfer.h"
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/settings.h"
 #include "base/tsan.h"
 #include "context/context.h"
@@ -35,6 +36,7 @@ struct Transfer {
 void copy_slice(const void* payload, uint32_t slice) {
     const auto& transfer = *static_cast<const Transfer*>(payload);
     const size_t begin = slice * transfer.slice_bytes;
+    HEDDLE_INVARIANT(begin < transfer.bytes);
     heddle_copy_long(transfer.to + begin, transfer.from + begin, std::min(transfer.slice_bytes, transfer.bytes - begin),
                      1);
 }
@@ -42,7 +44,9 @@ void copy_slice(const void* payload, uint32_t slice) {
 void finish(const void* payload) {
     const auto& transfer = *static_cast<const Transfer*>(payload);
     transfer.signal.send();
-    transfer.context->outstanding.fetch_sub(1, std::memory_order_release);  // pairs with is_settled in order.cpp
+    [[maybe_unused]] const uint32_t outstanding =
+        transfer.context->outstanding.fetch_sub(1, std::memory_order_release);  // pairs with is_settled in order.cpp
+    HEDDLE_INVARIANT(outstanding != 0);
     transfer.request->complete(transfer.side);
 }
 
@@ -61,6 +65,7 @@ bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const ch
     const size_t slice_bytes =
         std::max(kSliceBytes, (bytes / progress::Task::kMaxSlices / kSliceBytes + 1) * kSliceBytes);
     const auto slices = static_cast<uint32_t>((bytes + slice_bytes - 1) / slice_bytes);
+    HEDDLE_INVARIANT(slices >= 1 && slices <= progress::Task::kMaxSlices);
     context.outstanding.fetch_add(1, std::memory_order_relaxed);  // whoever waits for it has been told of it
     const Transfer transfer = {to, from, bytes, slice_bytes, signal, request, request->post(), &context};
     if (engine.submit({request, &context}, slices, copy_slice, finish, transfer))

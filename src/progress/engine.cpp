@@ -1,6 +1,7 @@
 #include "progress/engine.h"
 
 #include "base/counters.h"
+#include "base/invariant.h"
 #include "os/own_thread.h"
 #include "os/pause.h"
 #include "os/process.h"
@@ -101,12 +102,18 @@ Task* Engine::take() {
             return nullptr;
         const uint64_t bit = ~used & (used + 1);  // the lowest that is clear
         // Acquire: pairs with the release in finish, behind which nobody touches the task's fields any more.
-        if (used_.compare_exchange_weak(used, used | bit, std::memory_order_acquire, std::memory_order_relaxed))
-            return &tasks_[__builtin_ctzll(bit)];
+        if (!used_.compare_exchange_weak(used, used | bit, std::memory_order_acquire, std::memory_order_relaxed))
+            continue;
+        Task* const task = &tasks_[__builtin_ctzll(bit)];
+        HEDDLE_INVARIANT(task->left.load(std::memory_order_relaxed) == 0);  // all slices of the one before are done
+        return task;
     }
 }
 
 void Engine::open(Task* task, const Owners& owners, uint32_t slices) {
+    HEDDLE_INVARIANT(slices >= 1 && slices <= Task::kMaxSlices);
+    HEDDLE_INVARIANT(used_.load(std::memory_order_relaxed) >> (task - tasks_) & 1);
+    HEDDLE_INVARIANT(!(open_.load(std::memory_order_relaxed) >> (task - tasks_) & 1));
     tsan::release(this);
     base::counters->async_copies.add();
     caller_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
@@ -133,21 +140,27 @@ bool Engine::do_slice(Task& task, uint64_t claims) {
     } while (
         !task.claims.compare_exchange_weak(claims, claims + 1, std::memory_order_acquire, std::memory_order_acquire));
     const uint32_t slice = next_of(claims);
+    HEDDLE_INVARIANT(slice < slices_of(claims));
     if (slice + 1 == slices_of(claims))  // no slice is left to claim; relaxed, because a bit too many costs a look
         open_.fetch_and(~(uint64_t{1} << (&task - tasks_)), std::memory_order_relaxed);
     tsan::acquire(this);
     task.slice(task.payload.object(), slice);
     tsan::release(this);
     // acq_rel: who does the last one sees what all others did.
-    if (task.left.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    const uint32_t left = task.left.fetch_sub(1, std::memory_order_acq_rel);
+    HEDDLE_INVARIANT(left != 0);  // a slice is done once
+    if (left == 1)
         finish(task);
     return true;
 }
 
 void Engine::finish(Task& task) {
     task.finish(task.payload.object());
+    HEDDLE_INVARIANT(used_.load(std::memory_order_relaxed) >> (&task - tasks_) & 1);
     used_.fetch_and(~(uint64_t{1} << (&task - tasks_)), std::memory_order_release);  // pairs with take
-    outstanding_.fetch_sub(1, std::memory_order_release);                            // pairs with outstanding
+    [[maybe_unused]] const uint32_t outstanding =
+        outstanding_.fetch_sub(1, std::memory_order_release);  // pairs with outstanding
+    HEDDLE_INVARIANT(outstanding != 0);
     wake_waiters();
 }
 
@@ -187,7 +200,8 @@ void Engine::count_posted() {
 }
 
 void Engine::count_done() {
-    policy_.posted.fetch_sub(1, std::memory_order_relaxed);
+    [[maybe_unused]] const uint32_t posted = policy_.posted.fetch_sub(1, std::memory_order_relaxed);
+    HEDDLE_INVARIANT(posted != 0);  // what is done was posted
     wake_waiters();
 }
 
@@ -315,6 +329,7 @@ void Engine::lower_priority() {
 
 // Relaxed: see has_free_core.
 void Engine::count(bool awake) {
+    HEDDLE_INVARIANT(awake_.load(std::memory_order_relaxed) != awake);  // the thread is counted once while it is awake
     awake_.store(awake, std::memory_order_relaxed);
     policy_.node_threads->fetch_add(awake ? 1 : UINT32_MAX, std::memory_order_relaxed);
 }
@@ -323,6 +338,7 @@ void Engine::stop(const char* function) {
     wait_for(
         function, [](const Owners&) { return true; },
         [this] { return outstanding() == 0 && policy_.posted.load(std::memory_order_acquire) == 0; });
+    HEDDLE_INVARIANT(outstanding() == 0 && open_.load(std::memory_order_relaxed) == 0);
     if (!started_.load(std::memory_order_acquire))
         return;
     stopping_.store(true, std::memory_order_release);  // pairs with run

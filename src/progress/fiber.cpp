@@ -1,5 +1,6 @@
 #include "progress/fiber.h"
 
+#include "base/invariant.h"
 #include "os/memfd.h"
 
 #include <sys/mman.h>
@@ -176,6 +177,7 @@ bool Fiber::make_stack() {
 }
 
 bool Fiber::start(Work work, void* argument, uint64_t modes) {
+    HEDDLE_INVARIANT(is_over() && work);
     if (!stack_ && !make_stack())
         return false;
     if (!stack_pointer_)
@@ -189,6 +191,9 @@ bool Fiber::start(Work work, void* argument, uint64_t modes) {
 
 void Fiber::resume() {
     Fiber* const before = current();
+    HEDDLE_INVARIANT(before != this && work_ && !ready_);  // is_ready has said that it can go on
+    HEDDLE_INVARIANT(static_cast<char*>(stack_pointer_) >= stack_ + os::page_bytes());  // above the guard page
+    HEDDLE_INVARIANT(static_cast<char*>(stack_pointer_) < stack_ + os::page_bytes() + kStackBytes);
     set_running(this);
 #if defined(HEDDLE_ASAN)
     void* mark = nullptr;
@@ -217,9 +222,11 @@ void Fiber::switch_back() {
 }
 
 void Fiber::leave(Ready ready, void* condition) {
+    HEDDLE_INVARIANT(current() == this && ready);
     ready_ = ready;
     condition_ = condition;
     switch_back();
+    HEDDLE_INVARIANT(!ready_);
 }
 
 bool Fiber::is_ready() {

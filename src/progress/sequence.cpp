@@ -1,6 +1,7 @@
 #include "progress/sequence.h"
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/place.h"
 #include "progress/engine.h"
 
@@ -12,6 +13,7 @@ Sequence::Sequence(Engine& of_engine) : engine_(of_engine), last_(pool_.take()),
 }
 
 void Sequence::begin(Operation* operation) {
+    HEDDLE_INVARIANT(operation != last_ && operation->run);
     operation->behind.store(nullptr, std::memory_order_relaxed);
     operation->modes = arithmetic_modes();
     engine_.count_posted();
@@ -57,12 +59,14 @@ bool Sequence::carry_on() {
         } else if (!fiber_.is_ready()) {
             return moved;
         }
+        HEDDLE_INVARIANT(driven_.load(std::memory_order_relaxed));  // one thread at a time
         moved = true;
         const void* const before = base::set_posted_at(next->caller);
         fiber_.resume();
         base::set_posted_at(before);
         if (!fiber_.is_over())
             continue;
+        HEDDLE_INVARIANT(under_way() != 0);
         pool_.give(over_);
         over_ = next;
         done_.fetch_add(1, std::memory_order_release);  // pairs with is_empty

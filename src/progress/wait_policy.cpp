@@ -1,6 +1,7 @@
 #include "progress/wait_policy.h"
 
 #include "base/counters.h"
+#include "base/invariant.h"
 #include "os/yield.h"
 
 #include <unistd.h>
@@ -27,7 +28,8 @@ struct CountedThread {
         if (!policy || process != getpid())
             return;
         // Relaxed: see WaitPolicy::oversubscribed.
-        policy->own_threads.fetch_sub(1, std::memory_order_relaxed);
+        [[maybe_unused]] const uint32_t own = policy->own_threads.fetch_sub(1, std::memory_order_relaxed);
+        HEDDLE_INVARIANT(own != 0);  // this thread was counted
         policy->node_threads->fetch_sub(1, std::memory_order_relaxed);
     }
 };
@@ -77,14 +79,16 @@ WaitSteps::~WaitSteps() {
         wake_up();
     if (is_poller_)
         count_as_poller(false);
+    HEDDLE_INVARIANT(!function_ || waits > 0);
     waits -= function_ != nullptr;
 }
 
 // Relaxed: who looks at the count looks again soon.
 void WaitSteps::count_as_poller(bool polls) {
     is_poller_ = polls;
-    if (policy_.pollers.fetch_add(polls ? 1 : UINT32_MAX, std::memory_order_relaxed) == 1 && !polls &&
-        policy_.hand_over && policy_.posted.load(std::memory_order_relaxed) != 0)
+    const uint32_t pollers = policy_.pollers.fetch_add(polls ? 1 : UINT32_MAX, std::memory_order_relaxed);
+    HEDDLE_INVARIANT(polls || pollers != 0);
+    if (pollers == 1 && !polls && policy_.hand_over && policy_.posted.load(std::memory_order_relaxed) != 0)
         policy_.hand_over();
 }
 
@@ -93,8 +97,10 @@ void WaitSteps::wake_up() {
         return;
     if (policy_.show)
         policy_.show(nullptr, nullptr);
-    if (policy_.node_sleepers)
-        policy_.node_sleepers->fetch_sub(1, std::memory_order_relaxed);
+    if (!policy_.node_sleepers)
+        return;
+    [[maybe_unused]] const uint32_t sleepers = policy_.node_sleepers->fetch_sub(1, std::memory_order_relaxed);
+    HEDDLE_INVARIANT(sleepers != 0);  // fall_asleep has counted this thread
 }
 
 bool WaitSteps::poll_and_begin_anew() {
@@ -164,6 +170,7 @@ void WaitSteps::nap() {
 
 // Where nobody else polls a network, nothing rings for what it brings: then the sleep is a nap.
 void WaitSteps::rest_at_wakeup(uint32_t heard) {
+    HEDDLE_INVARIANT(policy_.wakeup);
     const uint64_t now = os::now_ns();
     const bool naps = policy_.has_network && policy_.alone.load(std::memory_order_relaxed);
     const timespec deadline = os::to_timespec(now + (naps ? length_of_nap(now - start_ns_) : look_in_ns_));

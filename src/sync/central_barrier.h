@@ -2,6 +2,7 @@
 // runs once per barrier. Zeroed memory is a barrier that nobody has come to yet.
 #pragma once
 
+#include "base/invariant.h"
 #include "sync/event_count.h"
 
 #include <atomic>
@@ -23,8 +24,11 @@ struct CentralBarrier {
     template <class Work>
     bool arrive_and(uint32_t n, uint32_t count, Work work) {
         // acq_rel: the last to arrive sees what all others wrote before, and passes it on through the event count.
-        if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 != n)
+        const uint32_t here = arrived.fetch_add(1, std::memory_order_acq_rel) + 1;
+        HEDDLE_INVARIANT(here <= n);  // nobody arrives twice before all are let go
+        if (here != n)
             return false;
+        HEDDLE_INVARIANT(!released.holds(count));  // a barrier is passed once
         work();
         arrived.store(0, std::memory_order_relaxed);  // nobody arrives again before the event count opens
         released.advance_to(count);

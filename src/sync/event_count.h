@@ -10,6 +10,7 @@
 // without sleepers: one exchange (about 5 ns) and one load.
 #pragma once
 
+#include "base/invariant.h"
 #include "os/futex.h"
 
 #include <atomic>
@@ -83,7 +84,9 @@ struct alignas(8) EventCount {
         const uint32_t old = value.load(std::memory_order_seq_cst);  // pairs with the store in advance_to
         if (!passed(old))
             os::futex_wait(&value, old, deadline);
-        sleepers.fetch_sub(1, std::memory_order_relaxed);  // too high a count costs a wake, never loses one
+        // Relaxed: too high a count costs a wake, never loses one.
+        [[maybe_unused]] const uint32_t before = sleepers.fetch_sub(1, std::memory_order_relaxed);
+        HEDDLE_INVARIANT(before % kWatcher != 0);  // this sleeper was counted
     }
 };
 static_assert(sizeof(EventCount) == 16);

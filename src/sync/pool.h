@@ -6,6 +6,7 @@
 // link may be read at any time (tests/concurrency/pool.pml: every interleaving). Chunk c holds kFirst << c objects.
 #pragma once
 
+#include "base/invariant.h"
 #include "base/tsan.h"
 
 #include <atomic>
@@ -39,6 +40,7 @@ class Pool {
             if (index == 0)
                 return grow();
             T* object = at(index - 1);
+            HEDDLE_INVARIANT(object->link.index == index - 1);
             const uint64_t next = (head >> 32) + 1;
             const uint32_t below = object->link.next.load(std::memory_order_relaxed);
             if (head_.compare_exchange_weak(head, next << 32 | below, std::memory_order_acquire,
@@ -47,7 +49,10 @@ class Pool {
         }
     }
 
-    void give(T* object) { give(object, object); }
+    void give(T* object) {
+        HEDDLE_INVARIANT(at(object->link.index) == object);  // it is one of this pool
+        give(object, object);
+    }
 
     // The object that begins at the address, taken or free; null when there is none. Any address may be asked about.
     T* find(const void* address) {
@@ -77,6 +82,7 @@ class Pool {
         // Chunk c begins at kFirst * (2^c - 1).
         const size_t place = index / kFirst + 1;
         const auto c = static_cast<size_t>(63 - __builtin_clzll(place));
+        HEDDLE_INVARIANT(c < kChunks);
         return chunks_[c].load(std::memory_order_relaxed) + (index - kFirst * ((size_t{1} << c) - 1));
     }
 

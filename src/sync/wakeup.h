@@ -19,6 +19,7 @@
 // each PE that sleeps.
 #pragma once
 
+#include "base/invariant.h"
 #include "base/pe_local.h"
 #include "sync/event_count.h"
 
@@ -65,7 +66,10 @@ struct PeWakeups {
     }
     // Neighbouring slots share a bit of Event count::watchers.
     int slots_of_a_bit() const { return (count + 63) / 64; }
-    uint64_t own_bit() const { return uint64_t{1} << (own - of) / slots_of_a_bit(); }
+    uint64_t own_bit() const {
+        HEDDLE_INVARIANT(own >= of && own - of < count);
+        return uint64_t{1} << (own - of) / slots_of_a_bit();
+    }
 };
 
 extern HEDDLE_PE_LOCAL PeWakeups wakeups;  // this PE's node's; set by init
@@ -91,8 +95,11 @@ class Watch {
     ~Watch() {
         if (!event_count_)
             return;
-        event_count_->sleepers.fetch_sub(kWatcher, std::memory_order_relaxed);  // too high a count costs a look
-        place_->fetch_sub(watch_, std::memory_order_relaxed);
+        // Relaxed: too high a count costs a look.
+        [[maybe_unused]] const uint32_t sleepers =
+            event_count_->sleepers.fetch_sub(kWatcher, std::memory_order_relaxed);
+        [[maybe_unused]] const uint64_t sum = place_->fetch_sub(watch_, std::memory_order_relaxed);
+        HEDDLE_INVARIANT(sleepers >= kWatcher && sum >= watch_);  // this watch was counted, and its place has its name
     }
     Watch(const Watch&) = delete;
     Watch& operator=(const Watch&) = delete;

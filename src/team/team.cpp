@@ -1,5 +1,6 @@
 #include "team/team.h"
 
+#include "base/invariant.h"
 #include "base/settings.h"
 #include "fabric/network.h"
 #include "memory/peers.h"
@@ -118,6 +119,8 @@ void make_span(Team* team, uint64_t id) {
         }
     }
     for (int node = 0; node < span->n_nodes; ++node) span->begins[node + 1] += span->begins[node];
+    HEDDLE_INVARIANT(span->n_nodes > 1 && n_locals > 0);
+    HEDDLE_INVARIANT(span->begins[span->n_nodes] == members.size);  // each member is on one node
     std::vector<int> next(span->begins, span->begins + span->n_nodes);
     for (int rank = 0; rank < members.size; ++rank)
         span->members[next[static_cast<size_t>(span->node_of[rank])]++] = rank;
@@ -141,6 +144,7 @@ void settle(Team* team, shmem_team_t handle, const Members& members, int segment
     team->handle = handle;
     team->members = members;
     team->rank = members.rank(teams->pe);
+    HEDDLE_INVARIANT_MSG(team->rank >= 0, "PE %d is no member", teams->pe);
     team->num_contexts = 0;
     team->peers = nullptr;
     team->state.members = members;
@@ -149,6 +153,8 @@ void settle(Team* team, shmem_team_t handle, const Members& members, int segment
         make_span(team, id);
     team->state.segment = segment == kOwnSegment ? team->own_segment->segment() : segment_at(segment);
     team->state.rank = team->state.members.rank(teams->pe);
+    HEDDLE_INVARIANT(team->state.rank >= 0 && team->state.members.size <= members.size);
+    HEDDLE_INVARIANT((segment == kOwnSegment) <= (team->state.members.size == 1));
     team->state.barrier_algorithm = barrier_algorithm_for(team->state.members.size);
 }
 
@@ -160,6 +166,7 @@ void close_table(Team* team) {
 }
 
 void retire(Team* team) {
+    HEDDLE_INVARIANT(team != teams->free && team != &teams->world && team != &teams->shared);
     if (team->alive)
         leave_segment(team->state.segment.index, team->state.members.size);
     close_table(team);
@@ -217,6 +224,7 @@ void start_teams(int pe, int n_pes, const int* nodes) {
         if (!teams->on_node.list)
             delete[] pes;
     }
+    HEDDLE_INVARIANT(teams->on_node.rank(pe) >= 0 && teams->on_node.size <= n_pes);
     settle(&teams->world, &heddle_team_world, all, kWorldSegment, id_of(all));
     settle(&teams->shared, &heddle_team_shared, teams->on_node, kSharedSegment, 0);
     claim_segment(kWorldSegment, teams->world.state.members);
@@ -260,6 +268,7 @@ Team* find(shmem_team_t handle) {
     if (handle == SHMEM_TEAM_INVALID || (base::settings.check && !is_in_pool(handle)))
         return nullptr;
     auto* team = const_cast<Team*>(reinterpret_cast<const Team*>(handle));
+    HEDDLE_INVARIANT(!team->alive || team->handle == handle);
     return team->alive ? team : nullptr;
 }
 
@@ -298,6 +307,7 @@ Team* create(const Members& members, int segment, int num_contexts, uint64_t id)
     Team* team = teams->free;
     if (segment == kOwnSegment && !make_own_segment(team))
         return nullptr;
+    HEDDLE_INVARIANT(!team->alive && !team->span && !team->peers);  // as retire leaves it
     teams->free = team->next_free;
     team->state = MemberState();
     settle(team, &team->abi, members, segment, id);
@@ -307,6 +317,7 @@ Team* create(const Members& members, int segment, int num_contexts, uint64_t id)
 
 void destroy(Team* team) {
     const os::Locked lock(teams->lock);
+    HEDDLE_INVARIANT(team->alive);  // a team is left once
     retire(team);
 }
 

@@ -1,5 +1,6 @@
 #include "team/team_segment.h"
 
+#include "base/invariant.h"
 #include "base/settings.h"
 #include "base/tsan.h"
 #include "os/pause.h"
@@ -49,12 +50,14 @@ size_t lay_out(TeamSegments* to, char* shared, int n_slots) {
     to->wait_records = reinterpret_cast<WaitRecord*>(take(slots * sizeof(WaitRecord)));
     to->wakeups = reinterpret_cast<sync::PeWakeup*>(take(slots * sizeof(sync::PeWakeup)));
     to->n_classes = n_slots > 1 ? class_for(n_slots) + 1 : 0;
+    HEDDLE_INVARIANT(n_slots >= 1 && to->n_classes <= kMaxClasses);
     int first = kPredefined;
     for (int i = 0; i < to->n_classes; ++i) {
         SegmentClass& one = to->classes[i];
         one.member_slots = std::min(2 << i, n_slots);
         one.number = kSegmentsPerPe * n_slots / one.member_slots;
         one.first = first;
+        HEDDLE_INVARIANT(one.number >= kSegmentsPerPe);  // no class runs out before each PE is in that many teams of it
         one.used = reinterpret_cast<std::atomic<uint64_t>*>(take(static_cast<size_t>(one.number) / kBits * 8 + 8));
         one.segment_bytes = segment_bytes(one.member_slots);
         first += one.number;
@@ -73,6 +76,7 @@ const SegmentClass& class_of(int index) {
     const SegmentClass* found = &team_segments.predefined;
     for (int i = 0; i < team_segments.n_classes && team_segments.classes[i].first <= index; ++i)
         found = &team_segments.classes[i];
+    HEDDLE_INVARIANT(index >= 0 && index - found->first < found->number);
     return *found;
 }
 
@@ -122,6 +126,7 @@ bool all_come_soon(const MemberState& state, uint32_t step) {
 void barrier_flat(const Call& call, MemberState& state, uint32_t step) {
     // Looking before waking lets this member's store travel while it fetches the others' lines.
     sync::EventCount& mine = state.segment.member_slots[state.rank].inline_slots[step % kDepth].event_count;
+    HEDDLE_INVARIANT(!mine.holds(step));  // a step is published once
     mine.set(step);
     const bool all_here = all_come_soon(state, step);
     mine.wake();
@@ -134,10 +139,12 @@ void barrier_central(const Call& call, MemberState& state, uint32_t step) {
     sync::CentralBarrier& central_barrier = *state.segment.central_barrier;
     central_barrier.arrive(static_cast<uint32_t>(state.size()), step);
     wait_at(call, state, central_barrier.released, step);
+    HEDDLE_INVARIANT(central_barrier.released.reached(step));
 }
 
 void barrier_by_dissemination(const Call& call, MemberState& state, uint32_t step) {
     for (int round = 0; 1 << round < state.size(); ++round) {
+        HEDDLE_INVARIANT(round < kMaxRounds);
         const int partner = (state.rank + (1 << round)) % state.size();
         state.segment.member_slots[partner].rounds[round].event_count.advance_to(step);
         // A partner may be one barrier ahead, never two: it cannot end the next one without this member.
@@ -147,6 +154,9 @@ void barrier_by_dissemination(const Call& call, MemberState& state, uint32_t ste
 
 uint32_t begin_step(MemberState& state) {
     const uint32_t step = ++state.count;
+    HEDDLE_INVARIANT(state.rank >= 0 && state.rank < state.size());
+    // No inline slot is used again before all members have finished the step that it carried.
+    HEDDLE_INVARIANT_MSG(step - state.all_done <= kDepth, "step %u, all done %u", step, state.all_done);
     if (base::settings.check)
         come_to(state, step);
     return step;
@@ -174,10 +184,13 @@ void barrier(const Call& call, MemberState& state) {
 uint32_t begin_publish(const Call& call, MemberState& state, uint32_t more) {
     if (state.count + 1 + more - state.all_done >= kDepth)
         barrier(call, state);
+    HEDDLE_INVARIANT(state.count + 1 + more - state.all_done < kDepth);
     return begin_step(state);
 }
 
 void await(const Call& call, MemberState& state, int from_rank, uint32_t step) {
+    HEDDLE_INVARIANT(from_rank >= 0 && from_rank < state.size());
+    HEDDLE_INVARIANT(state.count - step < kDepth);  // a step that this member has begun, and not long ago
     // An inline slot may have been left at any older step, but is not opened to another before all have finished this
     // one.
     sync::EventCount& event_count = state.segment.member_slots[from_rank].inline_slots[step % kDepth].event_count;
@@ -196,6 +209,8 @@ size_t team_segments_bytes(int n_slots) {
 }
 
 void start_team_segments(char* shared, int slot, int n_slots, bool oversubscribed, bool spans_nodes, const int* slots) {
+    HEDDLE_INVARIANT(slot >= 0 && slot < n_slots);
+    HEDDLE_INVARIANT(reinterpret_cast<uintptr_t>(shared) % alignof(MemberSlot) == 0);
     lay_out(&team_segments, shared, n_slots);
     team_segments.slot = slot;
     team_segments.slots = slots;
@@ -226,6 +241,7 @@ SegmentHead* head_of(int index) {
 
 TeamSegment segment_at(int index) {
     SegmentHead* head = head_of(index);
+    HEDDLE_INVARIANT(reinterpret_cast<uintptr_t>(head) % alignof(SegmentHead) == 0);
     MemberSlot* member_slots = reinterpret_cast<MemberSlot*>(head + 1);
     return {&head->central_barrier, member_slots, reinterpret_cast<char*>(member_slots + class_of(index).member_slots),
             index};
@@ -247,7 +263,9 @@ void claim_segment(int index, const Members& members) {
 int take_segment(const Members& members, int size) {
     if (size <= 1)
         return kOwnSegment;
+    HEDDLE_INVARIANT(class_for(size) < team_segments.n_classes);
     const SegmentClass& of = team_segments.classes[class_for(size)];
+    HEDDLE_INVARIANT(size <= of.member_slots);
     for (int begin = 0; begin < of.number; begin += kBits) {
         std::atomic<uint64_t>& used = of.used[begin / kBits];
         uint64_t bits = used.load(std::memory_order_relaxed);
@@ -258,6 +276,7 @@ int take_segment(const Members& members, int size) {
                 continue;
             tsan::acquire();
             const int index = of.first + begin + bit;
+            HEDDLE_INVARIANT(index >= kPredefined && index - of.first < of.number);
             SegmentHead* head = head_of(index);
             const bool was_used = head->used;
             memset(static_cast<void*>(head), 0, sizeof *head);
@@ -277,12 +296,16 @@ void leave_segment(int index, int members) {
     SegmentHead* head = head_of(index);
     tsan::release();
     // acq_rel: the last to leave passes on that all others have left.
-    if (head->left.fetch_add(1, std::memory_order_acq_rel) + 1 < static_cast<uint32_t>(members))
+    const uint32_t left = head->left.fetch_add(1, std::memory_order_acq_rel) + 1;
+    HEDDLE_INVARIANT(left <= static_cast<uint32_t>(members));  // each member leaves once
+    if (left < static_cast<uint32_t>(members))
         return;
     const SegmentClass& of = class_of(index);
     const int number = index - of.first;
-    of.used[number / kBits].fetch_and(~(uint64_t{1} << (number % kBits)),
-                                      std::memory_order_release);  // pairs with take_segment
+    [[maybe_unused]] const uint64_t used =
+        of.used[number / kBits].fetch_and(~(uint64_t{1} << (number % kBits)),
+                                          std::memory_order_release);  // pairs with take_segment
+    HEDDLE_INVARIANT(used >> (number % kBits) & 1);                    // what becomes free was taken
 }
 
 int active_set_segment(const char* function, const Members& members, int log_stride, int size) {
@@ -306,6 +329,7 @@ int active_set_segment(const char* function, const Members& members, int log_str
         progress::wait_for_store(function, &entry.segment, [&] {
             return (segment = entry.segment.load(std::memory_order_acquire)) != 0;  // pairs with the store above
         });
+        HEDDLE_INVARIANT(segment == -1 || segment - 1 >= kPredefined);
         return segment > 0 ? segment - 1 : kNoSegment;
     }
     return kNoSegment;

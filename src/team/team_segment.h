@@ -30,6 +30,7 @@
 
 #include "base/call.h"
 #include "base/choices.h"
+#include "base/invariant.h"
 #include "base/members.h"
 #include "base/pe_local.h"
 #include "sync/central_barrier.h"
@@ -110,6 +111,7 @@ inline char* next_inline_data(const MemberState& state) {
 // Where this member's bounce buffers for the coming barrier goes (kBounceBytes); control message(rank) is each member's
 // behind it.
 inline char* next_bounce(MemberState& state) {
+    HEDDLE_INVARIANT(state.rank >= 0 && state.rank < state.size());
     ++state.bounces;
     return state.segment.bounce_of(state.rank, state.bounces);
 }
@@ -118,6 +120,7 @@ inline char* next_bounce(MemberState& state) {
 // has been heard by all who hear it, with no barrier in between.
 uint32_t begin_publish(const Call& call, MemberState& state, uint32_t more = 0);
 inline void publish(MemberState& state, uint32_t step) {
+    HEDDLE_INVARIANT(state.count - step < kDepth);  // a step that was begun
     state.segment.member_slots[state.rank].inline_slots[step % kDepth].event_count.advance_to(step);
 }
 void await(const Call& call, MemberState& state, int from_rank, uint32_t step);

@@ -240,6 +240,19 @@ TEST(Telling, NobodyWaitsForTheSlow) {
     }
 }
 
+// What would hang, or read another member's data, ends the PE where invariants are checked.
+TEST(StepDeathTest, AStepThatCannotBeIsNotTaken) {
+    Area area(2);
+    const Members both = {0, 1, 2};
+    const int index = take_segment(both);
+    MemberState state = place_in(index, both, 0, BarrierAlgorithm::kFlat);
+    EXPECT_DEATH(await(kTestCall, state, 2, 0), "from_rank < state.size");
+    EXPECT_DEATH(await(kTestCall, state, 1, 1), "state.count - step < kDepth") << "not begun";
+    EXPECT_DEATH(publish(state, 1), "state.count - step < kDepth") << "not begun";
+    leave_segment(index, 1);
+    EXPECT_DEATH(leave_segment(index, 1), "left <=") << "left twice";
+}
+
 TEST(Telling, AMemberOfOneNeverWaits) {
     Area area(1);
     const Members one = {0, 1, 1};
