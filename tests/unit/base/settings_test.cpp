@@ -172,14 +172,14 @@ TEST_F(SettingsTest, Choices) {
     const char* const words[] = {"auto", "central", "dissemination"};
     for (int i = 0; i < 3; ++i) {
         EXPECT_EQ(complaint("HEDDLE_BARRIER", words[i]), "");
-        EXPECT_EQ(settings_.barrier, i);
+        EXPECT_EQ(settings_.barrier, static_cast<BarrierAlgorithm>(i));
     }
     for (const char* wrong : {"", "Central", "centra", "centrall", "auto ", "1"}) {
         const std::string text = complaint("HEDDLE_BARRIER", wrong);
         EXPECT_NE(text.find("auto|central|dissemination"), std::string::npos) << '"' << wrong << "\": " << text;
     }
     EXPECT_EQ(complaint("HEDDLE_MONITOR", "fake"), "");
-    EXPECT_EQ(settings_.monitor, 5);
+    EXPECT_EQ(settings_.monitor, MonitorChoice::kFake);
 }
 
 TEST_F(SettingsTest, Flags) {
