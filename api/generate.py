@@ -131,7 +131,7 @@ def comment(text: str) -> list[str]:
             lines.append(line)
             line = "  "
         line += " " + word
-    return lines + [line + " */"]
+    return [*lines, line + " */"]
 
 
 def declarations(sections, prefix: str) -> list[str]:
@@ -141,7 +141,7 @@ def declarations(sections, prefix: str) -> list[str]:
         lines += ["", f"/* ---- {title} */"]
         for family in families:
             since = f" [since {family.row['since']}]" if "since" in family.row else ""
-            lines += [""] + comment(family.doc + since)
+            lines += ["", *comment(family.doc + since)]
             for function in family.every():
                 attribute = f"{function.attribute} " if function.attribute else ""
                 if function.deprecated:

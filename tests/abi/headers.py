@@ -85,6 +85,16 @@ def declared_names(tree: dict) -> set[str]:
     return found
 
 
+def macros(command: list[str], source: str) -> set[str]:
+    """The macros that the compiler knows behind a source."""
+    return set(re.findall(r"^#define (\w+)", run([*command, "-dM", "-E", "-"], source), flags=re.M))
+
+
+def identifiers(command: list[str], source: str) -> set[str]:
+    """The names that a source declares; clang's."""
+    return declared_names(json.loads(run([*command, "-Xclang", "-ast-dump=json", "-fsyntax-only", "-"], source)))
+
+
 def names(root: Path, compiler: str) -> list[str]:
     """The names that a header makes a program have, and may not."""
     wrong = []
@@ -93,18 +103,11 @@ def names(root: Path, compiler: str) -> list[str]:
         command = [cpp_compiler(compiler) if is_cpp else compiler, "-x", "c++" if is_cpp else "c", f"-std={standard}",
                    f"-I{root / 'include'}"]
 
-        def macros(source: str) -> set[str]:
-            return set(re.findall(r"^#define (\w+)", run([*command, "-dM", "-E", "-"], source), flags=re.M))
-
-        def identifiers(source: str) -> set[str]:
-            dump = [*command, "-Xclang", "-ast-dump=json", "-fsyntax-only", "-"]
-            return declared_names(json.loads(run(dump, source)))
-
         readers = [("macro", macros)] + ([("name", identifiers)] if "clang" in compiler else [])
         for what, reader in readers:
-            given = reader(STANDARD_HEADERS)
+            given = reader(command, STANDARD_HEADERS)
             for header in PUBLIC:
-                found = reader(f"#include <{header}>\n") - given
+                found = reader(command, f"#include <{header}>\n") - given
                 left = {name for name in found if not ALLOWED.fullmatch(name)} - OLD
                 if not header.endswith("x.h"):  # what the standard does not have is in shmemx.h alone
                     left |= {name for name in found if EXTENSION.match(name)}

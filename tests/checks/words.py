@@ -12,6 +12,7 @@ word adds it there, or, where a stranger would ask what it means, to the glossar
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 import tempfile
@@ -102,6 +103,6 @@ if __name__ == "__main__":
     else:
         listed = Path(__file__).with_name("vocabulary.txt").read_text().split()
         wrong = violations(Path(sys.argv[1]), set(listed))
-        wrong += [f"vocabulary.txt: not sorted, or twice: {word}" for word, next_one in zip(listed, listed[1:]) if word >= next_one]
+        wrong += [f"vocabulary.txt: not sorted, or twice: {word}" for word, next_one in itertools.pairwise(listed) if word >= next_one]
         print("\n".join(wrong))
         sys.exit(1 if wrong else 0)

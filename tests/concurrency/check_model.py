@@ -20,7 +20,8 @@ from pathlib import Path
 def errors_of(model: Path, define: str | None) -> tuple[int, str]:
     """The number of errors that Spin's verifier found, and its report."""
     with tempfile.TemporaryDirectory() as folder:
-        run = lambda *command: subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+        def run(*command):
+            return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
         run("spin", *([f"-D{define}"] if define else []), "-a", str(model.resolve()))
         run("gcc", "-O2", "-w", "-DSAFETY", "-o", "pan", "pan.c")
         report = run("./pan", "-m1000000")

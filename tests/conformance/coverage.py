@@ -6,7 +6,6 @@ Runs each program on two PEs under the recorder (recorder.py), then prints each 
 The programs of the generics also check, call by call, that the generic reached the function of the right type.
 """
 
-import os
 import pathlib
 import subprocess
 import sys

@@ -277,7 +277,7 @@ def write_table(table, rows):
     lines = [line for row in rows for line in thunk(row, returns, parameters)]
     lines.append(f"const struct {row_type} {table}_rows[] = {{")
     lines += ["    {" + ", ".join([row.info(), *fields(row), row.thunk]) + "}," for row in rows]
-    return lines + ["};", f"const size_t {table}_rows_count = sizeof {table}_rows / sizeof {table}_rows[0];", ""]
+    return [*lines, "};", f"const size_t {table}_rows_count = sizeof {table}_rows / sizeof {table}_rows[0];", ""]
 
 
 def main():

@@ -11,9 +11,9 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+import generate  # noqa: E402  (make_tables.py put api/ on the path)
 from families import FAMILIES  # noqa: E402
 from make_tables import all_families  # noqa: E402
-import generate  # noqa: E402  (make_tables.py put api/ on the path)
 
 INCLUDE = HERE.parent.parent / "include"
 COMPILERS = {"gcc-c11": ["gcc", "-std=c11", "-ftrack-macro-expansion=0"],
@@ -79,7 +79,7 @@ def warned(compiler, lines, *options):
         else:
             assert not re.search(r": (warning|error):", line), line
     assert result.returncode == 0, result.stderr[-3000:]
-    return {line: count for line, count in zip(lines, counts)}
+    return dict(zip(lines, counts))
 
 
 @compilers

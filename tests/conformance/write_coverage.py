@@ -13,9 +13,9 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE))
+import generate  # noqa: E402  (make_tables.py put api/ on the path)
 from families import BODIES, FAMILIES  # noqa: E402
 from make_tables import all_families  # noqa: E402
-import generate  # noqa: E402  (make_tables.py put api/ on the path)
 
 DOCUMENT = ROOT / "docs" / "coverage.md"
 HEAD = """# Every function, and the test that calls it

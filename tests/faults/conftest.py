@@ -9,7 +9,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from make_calls import all_chosen, parameters  # noqa: E402
+from make_calls import all_chosen, parameters
 
 BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
 PROGRAMS = BUILD / "tests" / "faults"

@@ -1,9 +1,20 @@
 """Addresses that are not symmetric, not allocated any more, not there, not aligned, or whose extent leaves the region."""
 
 import pytest
-
-from conftest import (ADDRESS, FUNCTIONS, HEAP_BYTES, INLINED, PLACES, SANITIZER, both_runs, element_bytes, faults,
-                      message, remote_argument, those_with)
+from conftest import (
+    ADDRESS,
+    FUNCTIONS,
+    HEAP_BYTES,
+    INLINED,
+    PLACES,
+    SANITIZER,
+    both_runs,
+    element_bytes,
+    faults,
+    message,
+    remote_argument,
+    those_with,
+)
 
 ONE_SIDED = [name for name in those_with("pe") if {"dest", "source", "sig_addr"} & set(FUNCTIONS[name])
              and name not in ("shmem_ptr", "shmem_team_ptr")]
@@ -181,7 +192,7 @@ def test_neighbours_do_not_overlap_checked(function):
                check=True).is_fine()
 
 
-WAITS = those_with("cmp") + ["shmem_signal_fetch", "shmem_wait", "shmem_long_wait"]
+WAITS = [*those_with("cmp"), "shmem_signal_fetch", "shmem_wait", "shmem_long_wait"]
 
 
 @pytest.mark.parametrize("function", WAITS)

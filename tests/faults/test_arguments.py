@@ -3,9 +3,22 @@
 import re
 
 import pytest
-
-from conftest import (COLLECTIVES, FUNCTIONS, HEAP_BYTES, INLINED, INT_MAX, INT_MIN, SIZE_MAX, WAITING, both_runs, element_bytes,
-                      faults, message, remote_argument, those_with)
+from conftest import (
+    COLLECTIVES,
+    FUNCTIONS,
+    HEAP_BYTES,
+    INLINED,
+    INT_MAX,
+    INT_MIN,
+    SIZE_MAX,
+    WAITING,
+    both_runs,
+    element_bytes,
+    faults,
+    message,
+    remote_argument,
+    those_with,
+)
 
 QUERIES = {"shmem_ptr", "shmem_pe_accessible", "shmem_addr_accessible", "shmem_team_ptr"}
 TO_A_PE = [function for function in those_with("pe") if function not in QUERIES]
@@ -201,4 +214,4 @@ def test_wrong_thread_level(requested):
 
 def test_heap_constant_is_that_of_the_run():
     """The end of the heap, used elsewhere, is where it is meant to be: one byte before it is fine."""
-    faults("one", "shmem_putmem", "dest=heapend-1", f"nelems=1", FAULTS_HEAP_BYTES=str(HEAP_BYTES)).is_fine()
+    faults("one", "shmem_putmem", "dest=heapend-1", "nelems=1", FAULTS_HEAP_BYTES=str(HEAP_BYTES)).is_fine()

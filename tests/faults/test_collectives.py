@@ -2,9 +2,23 @@
 do not pass the same."""
 
 import pytest
-
-from conftest import (ADDRESS, COLLECTIVES, FUNCTIONS, INT_MAX, INT_MIN, ON_ACTIVE_SETS, ON_TEAMS, PLACES, SIZE_MAX,
-                      WAITING, alike, both_runs, element_bytes, faults, message)
+from conftest import (
+    ADDRESS,
+    COLLECTIVES,
+    FUNCTIONS,
+    INT_MAX,
+    INT_MIN,
+    ON_ACTIVE_SETS,
+    ON_TEAMS,
+    PLACES,
+    SIZE_MAX,
+    WAITING,
+    alike,
+    both_runs,
+    element_bytes,
+    faults,
+    message,
+)
 
 COUNTS = {name: next(count for count in ("nelems", "nreduce") if count in FUNCTIONS[name]) for name in COLLECTIVES}
 UNEVEN = [name for name in COLLECTIVES if "_collect" in name]  # nelems may differ there

@@ -5,7 +5,6 @@ import pathlib
 import re
 
 import pytest
-
 from conftest import BUILD, OSHRUN, PLACE, PROGRAMS, execute
 
 PES = 4

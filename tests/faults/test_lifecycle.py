@@ -3,7 +3,6 @@
 import re
 
 import pytest
-
 from conftest import FUNCTIONS, alike, both_runs, faults, is_said, message
 
 ANY_TIME = {"shmem_init", "shmem_init_thread", "start_pes", "shmem_query_initialized", "shmem_info_get_version",

@@ -6,7 +6,6 @@ import subprocess
 import time
 
 import pytest
-
 from conftest import OSHRUN, PROGRAMS, alike, execute, message
 
 PROGRAM = PROGRAMS / "order"

@@ -9,7 +9,6 @@ import signal
 import subprocess
 
 import pytest
-
 from conftest import ADDRESS, BUILD, OSHRUN, SANITIZER, execute
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -49,7 +48,7 @@ def own_line(result):
 def line_by_tool(module, address):
     """What addr2line says of the place: the innermost line that is not in a header."""
     said = subprocess.run(["addr2line", "-i", "-e", module, address], capture_output=True, text=True, check=True).stdout
-    return [re.sub(r" .*", "", line) for line in said.splitlines() if ".h:" not in line][0].rsplit(":", 1)[1]
+    return next(re.sub(r" .*", "", line) for line in said.splitlines() if ".h:" not in line).rsplit(":", 1)[1]
 
 
 CALLS = [name for name in LINES if not name.startswith("crash") and name not in ("different", "posted", "warned")]

@@ -2,7 +2,6 @@
 would be right; at start-up it ends the program."""
 
 import pytest
-
 from conftest import PROGRAMS, both_runs, execute, faults, is_said, message
 
 FUNCTION = "shmemx_progress_policy"

@@ -1,9 +1,21 @@
 """Requests and crews of threads, misused: the exact message, which names every call that has to do with it."""
 
 import pytest
-
-from conftest import (ADDRESS, COLLECTIVES, FUNCTIONS, INT_MAX, INT_MIN, OSHRUN, PROGRAMS, WAITING, both_runs, execute, faults,
-                      message, those_with)
+from conftest import (
+    ADDRESS,
+    COLLECTIVES,
+    FUNCTIONS,
+    INT_MAX,
+    INT_MIN,
+    OSHRUN,
+    PROGRAMS,
+    WAITING,
+    both_runs,
+    execute,
+    faults,
+    message,
+    those_with,
+)
 
 PROGRAM = PROGRAMS / "misuse"
 WITH_REQUEST = [name for name, parameters in FUNCTIONS.items() if "req" in parameters]

@@ -5,8 +5,7 @@ import os
 import re
 
 import pytest
-
-from conftest import OSHRUN, PROGRAMS, SANITIZER, both_runs, execute, faults, is_said, message
+from conftest import OSHRUN, PROGRAMS, SANITIZER, both_runs, execute, is_said, message
 
 PROGRAM = PROGRAMS / "faults_inline"
 INIT = PROGRAMS / "init_only"

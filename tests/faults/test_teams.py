@@ -1,7 +1,6 @@
 """Teams, contexts of teams, sessions and locks misused: the exact message, or nonzero on all PEs; never a hang."""
 
 import pytest
-
 from conftest import ADDRESS, INT_MAX, INT_MIN, ON_TEAMS, PLACES, alike, both_runs, faults, is_said, message
 
 NO_TEAM = rf"team ({ADDRESS}) is no team: it was destroyed, or never created"

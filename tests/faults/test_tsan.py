@@ -6,7 +6,6 @@ import pathlib
 import subprocess
 
 import pytest
-
 from conftest import BUILD, OSHRUN, SANITIZER, execute
 
 SOURCE = pathlib.Path(__file__).with_name("tsan.c")

@@ -1,6 +1,7 @@
 """Running oshrun and looking at what it leaves. The build under test is the folder HEDDLE_BUILD (bin/oshrun,
 bin/oshcc, lib/). Only processes that a test started are ever ended, by their number."""
 
+import contextlib
 import os
 import pathlib
 import signal
@@ -69,7 +70,8 @@ class Launcher:
     def finish(self, process, limit=600, text=None):
         begin = time.monotonic()
         out, err = process.communicate(timeout=limit, input=text)
-        decode = lambda data: data.decode(errors="replace") if data is not None else ""
+        def decode(data):
+            return data.decode(errors="replace") if data is not None else ""
         return Result(process.returncode, decode(out), decode(err), time.monotonic() - begin)
 
     def run(self, *arguments, limit=600, text=None, **options):
@@ -100,10 +102,8 @@ def oshrun(tmp_path):
         process.wait()
     if left:  # only ever numbers that the test's own programs wrote, checked a moment ago
         for pid in left:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         pytest.fail(f"processes left behind: {left}")
 
 

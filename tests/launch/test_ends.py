@@ -9,7 +9,6 @@ import subprocess
 import time
 
 import pytest
-
 from conftest import PROMPT_S, alive, wait_until
 
 SELF = "import os, signal, sys, time\npe = int(os.environ['HEDDLE_PE'])\n" \

@@ -1,5 +1,6 @@
 """OpenSHMEM programs that fail: the job ends soon, says who and why, and leaves neither processes nor memory."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -8,7 +9,6 @@ import subprocess
 import time
 
 import pytest
-
 from conftest import PROMPT_S, alive, build, wait_until
 
 SOURCE = r"""
@@ -133,7 +133,8 @@ def fault(compiled, tmp_path, oshrun):
     assert int(inode) > 0
     assert wait_until(lambda: not holders(inode), 2), f"memory of the job is still held: {holders(inode)}"
     # Other programs of the machine come and go there; what nobody maps is left over.
-    left = lambda: set(os.listdir("/dev/shm")) - shared_before - mapped_names()
+    def left():
+        return set(os.listdir("/dev/shm")) - shared_before - mapped_names()
     assert wait_until(lambda: not left(), 3), f"left in /dev/shm: {left()}"
 
 
@@ -141,10 +142,8 @@ def mapped_names():
     """Names in /dev/shm that some process maps."""
     names = set()
     for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError, PermissionError):
             names.update(re.findall(r" /dev/shm/(.*)", pathlib.Path(f"/proc/{pid}/maps").read_text()))
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            pass
     return names
 
 

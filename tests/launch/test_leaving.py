@@ -9,8 +9,7 @@ import signal
 import subprocess
 
 import pytest
-
-from conftest import PYTHON, build
+from conftest import build
 
 HERE = pathlib.Path(__file__).resolve().parent
 WARNING = r"heddle \[pe \d\] exit: the program has called {} and shmem_finalize {}: it was finalized at its end, which is " \
@@ -137,7 +136,7 @@ def test_what_was_printed_is_shown_when_another_fails_later(on_node):
         assert result.status == 134, result
         if "half a line of PE 0" in result.out:
             return
-    assert False, result
+    raise AssertionError(result)
 
 
 # ---- It cannot be.

@@ -12,7 +12,6 @@ import threading
 import time
 
 import pytest
-
 from conftest import PROMPT_S, alive, wait_until
 
 MIB = 1 << 20

@@ -1,5 +1,6 @@
 """How a job starts: what the PEs get, and what is said when it cannot start."""
 
+import contextlib
 import os
 import resource
 import shutil
@@ -7,7 +8,6 @@ import subprocess
 import tempfile
 
 import pytest
-
 from conftest import alive, build
 
 
@@ -109,7 +109,8 @@ def test_more_pes_than_processes(open_oshrun):
 
 
 def test_fork_that_fails_in_the_middle_leaves_nothing(open_oshrun):
-    sleepers = [subprocess.Popen(["/bin/sleep", "600"], preexec_fn=as_another_user(100)) for _ in range(6)]
+    sleepers = [subprocess.Popen(["/bin/sleep", "600"], preexec_fn=as_another_user(100))  # noqa: PLW1509
+                for _ in range(6)]
     try:
         result = open_oshrun.run("-n", 10, "/bin/sleep", "600", preexec_fn=as_another_user(12))
         refused(result, 1, "cannot start PE 5 of 10: Resource temporarily unavailable", "ulimit -u")
@@ -123,10 +124,8 @@ def test_fork_that_fails_in_the_middle_leaves_nothing(open_oshrun):
 def count_of_user(uid):
     count = 0
     for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
+        with contextlib.suppress(FileNotFoundError):
             count += os.stat(f"/proc/{pid}").st_uid == uid and alive(pid)
-        except FileNotFoundError:
-            pass
     return count
 
 

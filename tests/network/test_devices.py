@@ -1,9 +1,8 @@
 """HEDDLE_NET_DEVICES on hosts with two interfaces."""
 
 import pytest
-
-from shmem_mt import hosts as made_of
 from conftest import Oshrun
+from shmem_mt import hosts as made_of
 
 MEGABYTES = 20
 INTERFACES = ["eth0", "eth1"]

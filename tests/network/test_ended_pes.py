@@ -6,7 +6,6 @@ import subprocess
 import time
 
 import pytest
-
 from conftest import BUILD, LIMIT_S, Result, alive
 
 # The way of ends.c -> the status, and what has to be said of it; mpirun has words of its own.

@@ -4,7 +4,6 @@ above its rate, and drops what is above its room."""
 import contextlib
 
 import pytest
-
 from conftest import BUILD
 
 CONFORMANCE = BUILD / "tests" / "conformance"

@@ -4,7 +4,6 @@ import itertools
 import time
 
 import pytest
-
 from conftest import alive, finish
 
 LIMIT_S = 120  # far less than a job that went on

@@ -7,7 +7,6 @@ import subprocess
 import time
 
 import pytest
-
 from conftest import BUILD, HERE, LIMIT_S, alive
 
 

@@ -4,8 +4,7 @@ import os
 import subprocess
 
 import pytest
-
-from conftest import BUILD, LIMIT_S, alive
+from conftest import LIMIT_S, alive
 
 
 @pytest.mark.parametrize("as_file", [False, True])

@@ -9,7 +9,6 @@ import pathlib
 import re
 
 import pytest
-
 from conftest import BUILD, SHAPES
 
 FOLDERS = {"conformance_": BUILD / "tests" / "conformance", "app_": BUILD / "tests" / "apps"}

@@ -5,9 +5,8 @@ import os
 import time
 
 import pytest
-
-from shmem_mt import hosts as made_of
 from conftest import BUILD, Oshrun, alive, finish, start
+from shmem_mt import hosts as made_of
 
 INTERFACES = ["eth0", "eth1"]
 RAILS = {"HEDDLE_NET_RAILS": "2", "HEDDLE_NET_DEVICES": ",".join(INTERFACES)}

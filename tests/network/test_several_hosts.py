@@ -1,7 +1,6 @@
 """mpirun on several hosts: answers, output, and how jobs end."""
 
 import pytest
-
 from conftest import SHAPES, alive, finish, start
 
 

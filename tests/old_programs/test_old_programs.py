@@ -13,9 +13,9 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "api")]
+import generate  # noqa: E402
 from table import programs  # noqa: E402
 from write import one_file, suffix  # noqa: E402
-import generate  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
 STEP = int(os.environ["OLD_PROGRAMS_STEP"])

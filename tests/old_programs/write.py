@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from table import FALL_OFF, Program, programs  # noqa: E402
+from table import FALL_OFF, Program, programs
 
 INCLUDES = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
 MAIN = """{head}
