@@ -32,13 +32,12 @@ constexpr int kStatusError = 1;
 constexpr int kStatusTimeout = 124;  // as of timeout(1)
 constexpr int kStatusSignal = 128;
 
-constexpr uint64_t kMs = 1'000'000;
-constexpr uint64_t kWatchNs = 100 * kMs;  // how often the job page is read
+constexpr uint64_t kWatchNs = 100 * os::kMillisecondNs;  // how often the job page is read
 constexpr uint64_t kGiveUpNs =
-    5'000 * kMs;                         // from SIGKILL to leaving a process that does not die (stuck in the kernel)
-constexpr uint64_t kSweepNs = 50 * kMs;  // between looks for orphans while they may end by themselves
-constexpr uint64_t kFastSweepNs = 10 * kMs;     // and while they are killed, one generation a look
-constexpr uint64_t kLastWordsNs = 1'000 * kMs;  // for a blocked reader of our output, after a signal
+    5'000 * os::kMillisecondNs;  // from SIGKILL to leaving a process that does not die (stuck in the kernel)
+constexpr uint64_t kSweepNs = 50 * os::kMillisecondNs;  // between looks for orphans while they may end by themselves
+constexpr uint64_t kFastSweepNs = 10 * os::kMillisecondNs;     // and while they are killed, one generation a look
+constexpr uint64_t kLastWordsNs = 1'000 * os::kMillisecondNs;  // for a blocked reader of our output, after a signal
 
 constexpr int kEnding[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 constexpr int kForwarded[] = {SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT};
@@ -157,7 +156,7 @@ void Job::wait_for_events() {
     output_.interests(events + 1);
     const uint64_t now_ns = os::now_ns();
     const uint64_t wait_ns = due > now_ns ? due - now_ns : 0;
-    poll(events, 3, static_cast<int>((wait_ns + kMs - 1) / kMs));
+    poll(events, 3, static_cast<int>((wait_ns + os::kMillisecondNs - 1) / os::kMillisecondNs));
 }
 
 void Job::take_signals() {
@@ -366,7 +365,7 @@ void Job::forward_rest() {
         pollfd events[3];
         events[0] = {signal_fd_, POLLIN, 0};
         output_.interests(events + 1);
-        poll(events, 3, static_cast<int>(kWatchNs / kMs));
+        poll(events, 3, static_cast<int>(kWatchNs / os::kMillisecondNs));
         take_signals();
         if (interrupted_ && os::now_ns() > begin_ns + kLastWordsNs)
             return;

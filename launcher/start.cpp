@@ -43,13 +43,6 @@ constexpr int kStatusCannotStart = 1;
 constexpr int kStatusCannotRun = 126;  // as shells have it
 constexpr int kStatusNoProgram = 127;
 
-enum Stage : int { kPipe, kFork, kBind, kExec };
-
-struct Failure {  // what a child that could not become a PE writes to the launcher
-    int stage;
-    int error;
-};
-
 std::string explain_exec(const std::string& name, const std::string& path, int error) {
     std::string text = "cannot run '" + name + "': ";
     struct stat info;
@@ -122,14 +115,14 @@ StartFailure Starter::prepare(const Options& options, const Inherited& inherited
     job_fd_ = job_fd;
     launcher_ = getpid();
     if (const int error = find_program(options.program[0], &path_); error != 0)
-        return explain(kExec, error, 0);
+        return explain(Stage::kExec, error, 0);
     if (options.bind_to_cores)
         cores_ = usable_core_numbers();
     null_fd_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null_fd_ < 0)
         return {kStatusCannotStart, std::string("cannot open /dev/null: ") + strerror(errno)};
     if (pipe2(lifeline_, O_CLOEXEC) != 0)
-        return explain(kPipe, errno, 0);
+        return explain(Stage::kPipe, errno, 0);
     set_number(bootstrap::kEnvJobFd, job_fd_);
     set_number(bootstrap::kEnvLifelineFd, lifeline_[0]);
     setenv(bootstrap::kEnvJob, (std::to_string(launcher_) + ":" + std::to_string(token)).c_str(), 1);
@@ -138,15 +131,15 @@ StartFailure Starter::prepare(const Options& options, const Inherited& inherited
 
 StartFailure Starter::start(int pe, Started* started) {
     Ends ends;
-    Failure failure = {kPipe, 0};
+    Failure failure = {Stage::kPipe, 0};
     pid_t pid = -1;
     if (!ends.open()) {
-        failure = {kPipe, errno};
+        failure = {Stage::kPipe, errno};
     } else {
         pid = fork();
         if (pid == 0)
             become_pe(pe, ends);
-        failure = {kFork, pid < 0 ? errno : 0};
+        failure = {Stage::kFork, pid < 0 ? errno : 0};
     }
     close_all({ends.output[1], ends.errors[1], ends.failure[1]});
     if (pid > 0) {
@@ -168,23 +161,23 @@ StartFailure Starter::start(int pe, Started* started) {
     return {};
 }
 
-StartFailure Starter::explain(int stage, int error, int pe) const {
-    if (stage == kExec)
+StartFailure Starter::explain(Stage stage, int error, int pe) const {
+    if (stage == Stage::kExec)
         return {error == ENOENT || error == ENOTDIR ? kStatusNoProgram : kStatusCannotRun,
                 explain_exec(options_->program[0], path_, error)};
     std::string text = "cannot start PE " + std::to_string(pe) + " of " + std::to_string(options_->pes) + ": ";
-    if (stage == kBind)
+    if (stage == Stage::kBind)
         text += "binding it to core " + std::to_string(cores_[static_cast<size_t>(pe) % cores_.size()]) + ": ";
     text += strerror(error);
-    if (stage == kFork && error == EAGAIN)
+    if (stage == Stage::kFork && error == EAGAIN)
         text += " (too many processes: see ulimit -u and the cgroup's pids.max)";
-    if (stage == kPipe && (error == EMFILE || error == ENFILE))
+    if (stage == Stage::kPipe && (error == EMFILE || error == ENFILE))
         text += " (see ulimit -Hn)";
     return {kStatusCannotStart, text};
 }
 
 void Starter::become_pe(int pe, const Ends& ends) const {
-    Failure failure = {kExec, 0};
+    Failure failure = {Stage::kExec, 0};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher_)  // it died before the line above
         _exit(1);
@@ -200,10 +193,10 @@ void Starter::become_pe(int pe, const Ends& ends) const {
     sigaction(SIGPIPE, &inherited_.on_sigpipe, nullptr);
     sigprocmask(SIG_SETMASK, &inherited_.signal_mask, nullptr);
     if (!cores_.empty() && !bind_to(cores_[static_cast<size_t>(pe) % cores_.size()])) {
-        failure = {kBind, errno};
+        failure = {Stage::kBind, errno};
     } else {
         execv(path_.c_str(), options_->program);
-        failure = {kExec, errno};
+        failure = {Stage::kExec, errno};
     }
     [[maybe_unused]] ssize_t written = write(ends.failure[1], &failure, sizeof failure);
     _exit(kStatusCannotRun);

@@ -50,8 +50,13 @@ class Starter {
 
   private:
     struct Ends;  // of the pipes to the PE being started
+    enum class Stage : int { kPipe, kFork, kBind, kExec };
+    struct Failure {  // what a child that could not become a PE writes to the launcher
+        Stage stage;
+        int error;
+    };
 
-    StartFailure explain(int stage, int error, int pe) const;
+    StartFailure explain(Stage stage, int error, int pe) const;
     [[noreturn]] void become_pe(int pe, const Ends& ends) const;
 
     const Options* options_ = nullptr;

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 namespace heddle::base {
 
@@ -42,10 +43,6 @@ bool find(Module* module, const IsIt& is_it) {
                &search) != 0;
 }
 
-bool begins_with(const char* text, const char* with) {
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 // The library and its plugins; in a test that is linked with its parts, the test itself.
 bool is_own(const Module& module) {
     static const Module own = [] {
@@ -53,13 +50,13 @@ bool is_own(const Module& module) {
         find_module(reinterpret_cast<uintptr_t>(&find_caller), &here);
         return here;
     }();
-    return module.bias == own.bias || begins_with(module.name(), "libheddle");
+    return module.bias == own.bias || std::string_view(module.name()).starts_with("libheddle");
 }
 
 // What calls a program, and what a program calls to end.
 bool is_libc(const Module& module) {
-    const char* const name = module.name();
-    return begins_with(name, "libc.") || begins_with(name, "libpthread.") || begins_with(name, "ld-");
+    const std::string_view name = module.name();
+    return name.starts_with("libc.") || name.starts_with("libpthread.") || name.starts_with("ld-");
 }
 
 struct Walk {

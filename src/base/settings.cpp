@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <string_view>
 
 namespace heddle::base {
 
@@ -45,16 +46,12 @@ bool is_one_of(const char* text, const char* const (&words)[kCount]) {
     return std::any_of(std::begin(words), std::end(words), [&](const char* word) { return !strcasecmp(text, word); });
 }
 
-bool begins_with(const char* text, const char* with) {
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
 // The specification says "any value" for its own flags: of these, only words that clearly mean no switch one off.
 bool parse_flag(const char* text, const char* name, bool* value, const char** right) {
     *right = "yes or no (on or off, true or false, 1 or 0)";
     const bool is_no = is_one_of(text, {"no", "off", "false", "0", ""});
     *value = !is_no;
-    return is_no || !begins_with(name, "HEDDLE_") || is_one_of(text, {"yes", "on", "true", "1"});
+    return is_no || !std::string_view(name).starts_with("HEDDLE_") || is_one_of(text, {"yes", "on", "true", "1"});
 }
 
 // The place of text in `words` ("a|b|c"); the default is the list itself, and means its first word.
@@ -128,7 +125,7 @@ const char* stem(const char* name) {
 // What the variable may have been meant to be; null when it is none of ours. With SHMEM_ and SMA_ begin names of other
 // libraries, too: these are taken for ours only when nearly the same.
 const char* meant_by(const char* name, bool* is_ours) {
-    const bool own_prefix = begins_with(name, "HEDDLE_");
+    const bool own_prefix = std::string_view(name).starts_with("HEDDLE_");
     *is_ours = own_prefix;
     const size_t letters = strlen(stem(name));
     constexpr size_t kLong = 8;
@@ -146,7 +143,7 @@ const char* meant_by(const char* name, bool* is_ours) {
 bool is_known(const char* name) {
     SettingRow rows[kMaxSettings];
     const size_t count = setting_rows(rows, kMaxSettings);
-    return begins_with(name, kPrefixOfTests) ||
+    return std::string_view(name).starts_with(kPrefixOfTests) ||
            std::any_of(std::begin(kOtherNames), std::end(kOtherNames),
                        [&](const char* other) { return strcmp(name, other) == 0; }) ||
            std::any_of(rows, rows + count, [&](const SettingRow& row) {
@@ -157,7 +154,8 @@ bool is_known(const char* name) {
 // False with the reason in error when a variable has a name that nobody reads, and that was meant for us.
 bool check_names(char* error, size_t error_bytes) {
     for (char** variable = environ; variable && *variable; ++variable) {
-        if (!begins_with(*variable, "HEDDLE_") && !begins_with(*variable, "SHMEM_") && !begins_with(*variable, "SMA_"))
+        const std::string_view entry = *variable;
+        if (!entry.starts_with("HEDDLE_") && !entry.starts_with("SHMEM_") && !entry.starts_with("SMA_"))
             continue;
         char name[64];
         const size_t length = strcspn(*variable, "=");

@@ -70,7 +70,7 @@ pid_t start_tool(char* const* arguments, int output, int nothing) {
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
-    const pid_t child = vfork();
+    const pid_t child = vfork();  // NOLINT(*-unsafe-functions,*.vfork): the child only calls execve and _exit
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(nothing, STDIN_FILENO);

@@ -36,6 +36,8 @@ class ThreadGroup {
         by_one([] {});
     }
 
+    static constexpr size_t kLineBytes = 64;  // of the caches of all CPUs that Heddle knows; two threads share no line
+
     // This thread's share of [0, count), in whole units.
     struct Share {
         size_t begin, end;

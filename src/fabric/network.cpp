@@ -26,8 +26,7 @@ HEDDLE_PE_LOCAL Network* network = nullptr;
 
 namespace {
 
-constexpr uint64_t kMillisecondNs = 1000000;
-constexpr uint64_t kServiceNapNs = kMillisecondNs / 10, kMaxServiceNapNs = kMillisecondNs;
+constexpr uint64_t kServiceNapNs = os::kMillisecondNs / 10, kMaxServiceNapNs = os::kMillisecondNs;
 constexpr uint32_t kWakeup = UINT32_MAX;
 
 size_t table_bytes(size_t count) {
@@ -418,7 +417,7 @@ void Network::clear_wakeup_descriptor() {
 // Milliseconds that the service thread may sleep.
 int Network::longest_sleep() const {
     return has_heartbeats() || rails_.front()->channels.front()->retransmits()
-               ? static_cast<int>(Heartbeat::kPeriodNs / 2 / kMillisecondNs)
+               ? static_cast<int>(Heartbeat::kPeriodNs / 2 / os::kMillisecondNs)
                : -1;
 }
 

@@ -6,6 +6,8 @@
 
 namespace heddle::os {
 
+constexpr uint64_t kMillisecondNs = 1000000;
+
 // CLOCK_MONOTONIC in nanoseconds; about 20 ns through the vDSO.
 inline uint64_t now_ns() {
     timespec time;

@@ -34,7 +34,7 @@ namespace heddle::progress {
 
 struct WaitPolicy {
     uint64_t spin_ns = 50000;
-    uint64_t yield_ns = 1000000;
+    uint64_t yield_ns = os::kMillisecondNs;
     uint64_t oversubscribed_ns = 10000000;  // 1 of 200 waits of 50 us learns anew whether cores are shared
     const os::Monitor* monitor = nullptr;
     std::atomic<uint32_t>* node_threads = nullptr;   // threads of all PEs of the node; null before init
@@ -242,7 +242,6 @@ inline void wait_for_event_count(const char* function, sync::EventCount& event_c
 // Waits for an event count of the job page. The PE that advances it may belong to another pretended node, whose PEs
 // cannot reach this PE's wake-up; so a PE with a network polls every millisecond instead of relying on it.
 inline void wait_for_event_count_of_job(const char* function, sync::EventCount& event_count, uint32_t target) {
-    constexpr uint64_t kPollNs = 1000000;
     const auto ready = [&] { return event_count.reached(target); };
     if (ready())
         return;
@@ -255,7 +254,7 @@ inline void wait_for_event_count_of_job(const char* function, sync::EventCount& 
             event_count.sleep(target, &until);
             continue;
         }
-        const timespec deadline = os::to_timespec(os::now_ns() + kPollNs);
+        const timespec deadline = os::to_timespec(os::now_ns() + os::kMillisecondNs);
         event_count.sleep(target, &deadline);
         wait_policy->poll();
     }

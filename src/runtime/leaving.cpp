@@ -26,10 +26,9 @@ using bootstrap::job;
 using bootstrap::PeRecord;
 using bootstrap::PeState;
 
-constexpr uint64_t kMillisecondNs = 1000000;
-constexpr uint64_t kSeldomNs = 500 * kMillisecondNs;  // between looks of a sleeper: nobody leaves
-constexpr uint64_t kOftenNs = 20 * kMillisecondNs;    // somebody does
-constexpr uint64_t kTellNs = 10000 * kMillisecondNs;  // until a wait that may be right is told of
+constexpr uint64_t kSeldomNs = 500 * os::kMillisecondNs;  // between looks of a sleeper: nobody leaves
+constexpr uint64_t kOftenNs = 20 * os::kMillisecondNs;    // somebody does
+constexpr uint64_t kTellNs = 10000 * os::kMillisecondNs;  // until a wait that may be right is told of
 
 // PeRecord::left: how many steps the PE has begun in the world, in its node's room and across nodes.
 constexpr int kCountBits = 31;

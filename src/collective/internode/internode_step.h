@@ -77,7 +77,7 @@ inline void node_barrier(CollectiveCall& coll) {
 
 // The same object on another member of this node.
 inline char* on(const CollectiveCall& coll, int rank, const void* address) {
-    return const_cast<char*>(memory::address_on(address, coll.pe(rank)));
+    return memory::address_on(address, coll.pe(rank));
 }
 
 // Calls visit(node) for the others, the next first, so that not all talk to the same one at once.
@@ -106,6 +106,7 @@ std::vector<std::vector<char>> exchange_between_leaders(const CollectiveCall& co
 template <class Visit>
 void for_parts(const team::Span& span, const std::vector<std::vector<char>>& told, size_t part_bytes, Visit visit) {
     std::vector<const char*> next;
+    next.reserve(told.size());
     for (const std::vector<char>& data : told) next.push_back(data.data());
     for (int rank = 0; rank < span.begins[span.n_nodes]; ++rank) {
         const char*& part = next[static_cast<size_t>(span.node_of[rank])];

@@ -14,8 +14,6 @@ namespace {
 
 using operations::extent;
 
-constexpr size_t kLineBytes = 64;
-
 Shape shape_of(size_t nelems, const void* dest, const void* source) {
     return {{{"nelems", static_cast<int64_t>(nelems)}}, dest, source};
 }
@@ -36,7 +34,7 @@ void from_next(const CollectiveCall& coll, Visit visit) {
 // dest of all, at offset, receives this member's part; each thread moves its share.
 void push_to_all(const CollectiveCall& coll, const Copier& copy, const Buffer& dest, size_t offset, const char* from,
                  size_t bytes) {
-    const ThreadGroup::Share share = coll.thread_group.share_of(bytes, kLineBytes);
+    const ThreadGroup::Share share = coll.thread_group.share_of(bytes, ThreadGroup::kLineBytes);
     from_next(coll,
               [&](int rank) { copy(dest.on(coll.pe(rank)) + offset + share.begin, from + share.begin, share.size()); });
 }
@@ -71,7 +69,7 @@ int broadcast(const Call& call, const Group& group, void* dest, const void* sour
     }
     const bool is_root = coll.rank() == root;
     const Algorithm algorithm = select(Operation::kBroadcast, bytes, coll.size());
-    const ThreadGroup::Share share = coll.thread_group.share_of(bytes, kLineBytes);
+    const ThreadGroup::Share share = coll.thread_group.share_of(bytes, ThreadGroup::kLineBytes);
     char* const mine = static_cast<char*>(dest) + share.begin;
     const Copier copy(bytes * (static_cast<size_t>(coll.size()) + 1));
 
@@ -213,7 +211,7 @@ int alltoall(const Call& call, const Group& group, void* dest, const void* sourc
     const char* const mine = static_cast<const char*>(source);
     char* const all = static_cast<char*>(dest);
     const size_t my_block = static_cast<size_t>(coll.rank()) * bytes;
-    const ThreadGroup::Share share = coll.thread_group.share_of(bytes, kLineBytes);
+    const ThreadGroup::Share share = coll.thread_group.share_of(bytes, ThreadGroup::kLineBytes);
     const uint32_t step = state.count + 1;
     switch (select(Operation::kAlltoall, total, coll.size())) {
         case Algorithm::kInline:

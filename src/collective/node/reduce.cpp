@@ -14,7 +14,6 @@ namespace {
 
 // A slice is worked on in blocks that stay in the first-level cache from the first member's source to the last dest.
 constexpr size_t kBlockBytes = 8192;
-constexpr size_t kLineBytes = 64;
 
 // A reduction or a scan that has been entered.
 struct Work {
@@ -33,7 +32,7 @@ struct Work {
 
 // Elements of a cache line.
 size_t line_of(const Work& work) {
-    return std::max<size_t>(1, kLineBytes / work.element_bytes);
+    return std::max<size_t>(1, ThreadGroup::kLineBytes / work.element_bytes);
 }
 
 // The elements of the slice that this thread of this member does for all: whole cache lines, so that no two write to
@@ -155,7 +154,7 @@ void scan_by_publishing(const Work& work, Prefix prefix, char* dest, const void*
 
 void reduce_slice(const Work& work) {
     const int size = work.coll.size(), me = work.coll.rank();
-    alignas(kLineBytes) char aside[kBlockBytes];
+    alignas(ThreadGroup::kLineBytes) char aside[kBlockBytes];
     const Copier copy(2 * work.bytes() * static_cast<size_t>(size));
     for_blocks(work, [&](size_t at, size_t count) {
         const size_t bytes = count * work.element_bytes;
@@ -173,7 +172,7 @@ void reduce_slice(const Work& work) {
 void scan_slice(const Work& work, Prefix prefix) {
     const int size = work.coll.size();
     const Copier copy(2 * work.bytes() * static_cast<size_t>(size));
-    alignas(kLineBytes) char first[kBlockBytes], second[kBlockBytes];
+    alignas(ThreadGroup::kLineBytes) char first[kBlockBytes], second[kBlockBytes];
     for_blocks(work, [&](size_t at, size_t count) {
         const size_t bytes = count * work.element_bytes;
         char *sum = first, *next = second;  // of the members up to this one; and the next member's sum

@@ -10,7 +10,6 @@
 namespace heddle::fabric {
 
 namespace {
-constexpr uint64_t kMillisecondNs = 1000000;
 }
 
 Heartbeat::Heartbeat(Channel& channel, uint64_t heartbeat_timeout_ns)
@@ -70,7 +69,7 @@ void Heartbeat::on_heartbeat(const Header& header, const char* body, size_t byte
         return;
     has_left_ |= is_own;
     heard_ns_ = now_ns_;
-    allowed_ns_ = header.count * kMillisecondNs;
+    allowed_ns_ = header.count * os::kMillisecondNs;
     memcpy(name_, body, bytes);
     name_[bytes] = 0;
 }
@@ -92,7 +91,7 @@ void Heartbeat::notify_neighbour(uint64_t lost_pe) {
     announced_rails_ = lost ? lost->load(std::memory_order_relaxed) : 0;
     channel_.send_single(channel_.config().ring.before,
                          {.position = lost_pe,
-                          .count = static_cast<uint32_t>(timeout_ns_ / kMillisecondNs),
+                          .count = static_cast<uint32_t>(timeout_ns_ / os::kMillisecondNs),
                           .kind = MessageKind::kHeartbeat,
                           .complete = announced_rails_},
                          own_name_, strlen(own_name_));
@@ -107,7 +106,7 @@ void Heartbeat::lose(int pe, Loss loss, const char* reason) {
     notify_neighbour((loss == Loss::kLeft ? kHasLeft : 0) | (static_cast<uint64_t>(pe) + 1));
     for (int round = 0; round < kRounds; ++round) {  // until it has left
         channel_.poll();
-        os::sleep_ns(kMillisecondNs);
+        os::sleep_ns(os::kMillisecondNs);
     }
     channel_.config().lost(pe, loss, reason);
 }

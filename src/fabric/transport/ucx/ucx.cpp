@@ -150,7 +150,7 @@ bool are_devices(const char* names, char* error, size_t error_bytes) {
         std::string have;
         struct if_nameindex* const all = if_nameindex();
         for (const struct if_nameindex* each = all; each && each->if_index != 0; ++each)
-            have = have + " " + each->if_name;
+            have.append(" ").append(each->if_name);
         if (all)
             if_freenameindex(all);
         snprintf(error, error_bytes, "HEDDLE_NET_DEVICES=%s: this host has no interface '%s'; it has%s", names,
