@@ -56,7 +56,7 @@ def argument_names(arguments: str) -> list[str]:
     if arguments == "void":
         return []
     parts = [part.strip() for part in arguments.split(",")]
-    return [re.search(r"(\w+)(?:\[\])?$", part).group(1) for part in parts if part != "..."]
+    return [re.sub(r".*?(\w+)(?:\[\])?$", r"\1", part) for part in parts if part != "..."]
 
 
 class Family:
@@ -68,7 +68,9 @@ class Family:
         self.generic = row.get("generic")
         self.has_ctx = row.get("ctx", False)
         self.deprecated = row.get("deprecated", "")
-        self.returns, self.arguments = re.fullmatch(r"(.*?) ?\((.*)\)", row["declare"]).groups()
+        returns, arguments = row["declare"].split("(", 1)
+        self.returns: str = returns.rstrip()
+        self.arguments: str = arguments.removesuffix(")")
         self.same = table["same"]
         self.types = table["types"].get(row.get("types"), None)
 

@@ -35,7 +35,7 @@ def count(program: Path, n_pes: int, way: str, level: str) -> dict[str, dict[str
 def bounds(way: dict[str, str], collective: dict[str, str], n_pes: int, at_bells: bool) -> dict[str, float]:
     """The most of each count. Members sleep at their bells, or at gates."""
     def value(formula: str, n: int) -> float:
-        names = {"n": n, "log": math.ceil(math.log2(n)), "at_one": n - 1 if at_bells else 1,
+        names: dict[str, object] = {"n": n, "log": math.ceil(math.log2(n)), "at_one": n - 1 if at_bells else 1,
                  "bells": n if at_bells else 0}
         names |= {name: lambda k, formula=meeting: value(formula, int(k)) for name, meeting in way.items()}
         return eval(formula, {"__builtins__": {}}, names)  # pylint: disable=eval-used

@@ -9,9 +9,11 @@ A folder that is not in the table is a violation: adding one means saying here w
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 # src/ from the most basic folder to the least. The right side is what really is needed, so that a new edge is a
@@ -113,9 +115,9 @@ def unused_edges(root: Path) -> list[str]:
 def violations(root: Path) -> list[str]:
     found = [f"src/{folder.name}: not in the table of tests/checks/layers.py"
              for folder in sorted((root / "src").iterdir()) if folder.is_dir() and folder.name not in MAY_INCLUDE]
-    rules = [(f"src/{folder}", lambda path, folder=folder: wrong_in_source(folder, path)) for folder in MAY_INCLUDE]
-    rules += [(folder, lambda path, folder=folder: wrong_beside(folder, path)) for folder in ("launcher", "tools")]
-    rules += [("include", wrong_in_public), ("shmem-mt", wrong_in_benchmarks)]
+    rules: list[tuple[str, Callable[[str], str]]] = [("include", wrong_in_public), ("shmem-mt", wrong_in_benchmarks)]
+    rules += [(f"src/{folder}", functools.partial(wrong_in_source, folder)) for folder in MAY_INCLUDE]
+    rules += [(folder, functools.partial(wrong_beside, folder)) for folder in ("launcher", "tools")]
     for folder, rule in rules:
         for file in files(root, folder):
             for line, path in includes(file):

@@ -64,7 +64,7 @@ def long_functions(root: Path, file: Path) -> list[str]:
     found, start, close = [], 0, ""
     for number, line in enumerate(file.read_text().splitlines(), 1):
         if not start and re.match(r"( {4})?[A-Za-z].*\)[^;]* \{$", line) and not re.match(r" *(if|for|while|switch|else)\b", line):
-            start, close = number, re.match(r" *", line).group() + "}"
+            start, close = number, " " * (len(line) - len(line.lstrip())) + "}"
         elif start and line.startswith(close) and len(line) - len(line.lstrip()) == len(close) - 1:
             if number - start + 1 > MOST_FUNCTION_LINES:
                 found.append(f"{file.relative_to(root)}:{start}: warning: a function of {number - start + 1} lines")

@@ -49,8 +49,9 @@ def units(root: Path, is_analyzer: bool) -> list[tuple[list[Path], list[str]]]:
     return [*((files, []) for files in shared.values()), *found]
 
 
-def findings(root: Path, files: list[Path], more_flags: list[str], checks: list[str]) -> str:
-    """What clang-tidy says of files that are read as one."""
+def findings(root: Path, unit_of: tuple[list[Path], list[str]], checks: list[str]) -> str:
+    """What clang-tidy says of files that are read as one, compiled with flags of their own."""
+    files, more_flags = unit_of
     with tempfile.TemporaryDirectory() as folder:
         unit = Path(folder) / "unit.cpp"
         if len(files) == 1:  # the analyzer looks at functions of the main file alone
@@ -66,7 +67,7 @@ def findings(root: Path, files: list[Path], more_flags: list[str], checks: list[
 def check(root: Path, checks: list[str]) -> list[str]:
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         every = units(root, checks is ANALYZER)
-        return [text for text in pool.map(lambda unit: findings(root, *unit, checks), every) if text]
+        return [text for text in pool.map(lambda unit: findings(root, unit, checks), every) if text]
 
 
 ANALYZER, OTHERS = ["--checks=-*,clang-analyzer-*,-clang-analyzer-optin.performance.Padding"], ["--checks=-clang-analyzer-*"]
