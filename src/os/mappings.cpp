@@ -94,10 +94,12 @@ bool read_maps(uintptr_t begin, uintptr_t end, Mapping* mappings, size_t most, s
     bool any = false;
     while (maps.line(&mapping) && mapping.begin < end) {
         any = true;
-        if (mapping.end <= begin)
+        // An emulator whose pages are larger than the kernel's shows mappings that end within a page.
+        mapping.begin = std::max(mapping.begin / page_bytes() * page_bytes(), begin);
+        mapping.end = std::min(round_up(mapping.end, page_bytes()), end);
+        if (mapping.begin >= mapping.end)
             continue;
-        mapping.begin = std::max(mapping.begin, begin);
-        mapping.end = std::min(mapping.end, end);
+        begin = mapping.end;
         if (*count < most)
             mappings[*count] = mapping;
         ++*count;
@@ -128,7 +130,14 @@ size_t read_mappings(uintptr_t begin, uintptr_t end, Mapping* mappings, size_t m
     return read_maps(begin, end, mappings, most, &count) ? count : kUntold;
 }
 
-TouchedPages::TouchedPages() : pagemap_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
+TouchedPages::TouchedPages() : pagemap_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {
+    unsigned char is_touched = 1;
+    look(reinterpret_cast<uintptr_t>(&is_touched) / page_bytes() * page_bytes(), 1, &is_touched);
+    if (pagemap_ >= 0 && !is_touched) {  // the stack is not where it says: its pages are of another size than ours
+        close(pagemap_);
+        pagemap_ = -1;
+    }
+}
 
 TouchedPages::~TouchedPages() {
     if (pagemap_ >= 0)

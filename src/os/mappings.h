@@ -11,7 +11,7 @@
 namespace heddle::os {
 
 struct Mapping {
-    uintptr_t begin;  // whole pages
+    uintptr_t begin;  // whole pages; of two mappings that share a page, the first has it
     uintptr_t end;
     int protection;     // PROT_...
     bool is_anonymous;  // private, of no file: a page of it that nobody has touched is zero
@@ -30,7 +30,7 @@ size_t try_mappings(uintptr_t begin, uintptr_t end, Mapping* mappings, size_t mo
 constexpr size_t kPagesAtOnce = 1024;
 
 // Says which pages of private anonymous memory may differ from zero: those in memory or in swap space. All, where
-// /proc/self/pagemap cannot be read.
+// /proc/self/pagemap cannot be read, or counts pages of another size (an emulator's).
 class TouchedPages {
   public:
     TouchedPages();
