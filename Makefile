@@ -16,18 +16,20 @@ FUZZ_RUNS ?= 10000000
 FUZZ_SECONDS ?= 0
 JOBS ?= $(shell expr $$(nproc) \* 2) # tests at once, for many sleep; those that measure time run alone
 
-.PHONY: help build report test test-rest test-many test-all test-hosts test-apps test-cross sanitize sanitize-in-process fuzz install require-build require-test clean format
+.PHONY: help build report test quick test-rest test-many test-all analyze test-hosts test-apps test-cross sanitize sanitize-in-process fuzz install require-build require-test clean format
 
 help:
 	@echo "make report                what this machine does with one-sided communication: report/report.html"
-	@echo "make test                  proves the build: unit, conformance, faults, launch, budgets (10 minutes on 2 cores)"
-	@echo "make test-rest             what make test leaves out: more of them, concurrency, apps, a network, installing"
+	@echo "make test                  proves the build: unit, conformance, errors, launcher, budgets (10 minutes on 2 cores)"
+	@echo "make quick                 of these the units, the checks and the budgets: 2 minutes behind a change"
+	@echo "make test-rest             what make test leaves out: further products, models, examples, several hosts, installing"
 	@echo "make sanitize              what runs the library, under AddressSanitizer with UBSan, and ThreadSanitizer"
 	@echo "make sanitize-in-process   of these the unit tests and those with PEs as threads"
 	@echo "make test-all              all of these"
 	@echo "make test-hosts            every program of the tests on hosts made of namespaces, in every shape (root; 15 minutes)"
 	@echo "make test-apps             each mini-app by itself: every form, numbers of PEs and threads, faults (5 minutes)"
 	@echo "make test-cross            the library and its monitors on aarch64, cross-built, under qemu (3 minutes)"
+	@echo "make analyze               clang's static analyzer over the library, the launcher and the tools (15 minutes)"
 	@echo "make fuzz                  10 million inputs from a fuzzer for what reads bytes from the network"
 	@echo "make build                 the library and its tools, in $(BUILD)"
 	@echo "make install PREFIX=DIR    library, headers, oshrun, oshcc, oshc++, heddle-info, shmem-mt (now: $(PREFIX))"
@@ -59,10 +61,14 @@ report: build $(VENV)/ready
 	    --oshcc $(abspath $(BUILD)/bin/oshcc) --oshrun $(abspath $(BUILD)/bin/oshrun) $(OTHER)
 	$(VENV)/bin/shmem-mt report $(REPORT)/run --out $(REPORT)/report.html
 
-# CMake's quick look at the tests, and the build; $(1): ON for all of them.
-define build_tests
+# CMake's quick look at the tests; $(1): ON for all of them.
+define configure_tests
 	cmake --preset $(PRESET) -DHEDDLE_BUILD_TESTS=ON -DHEDDLE_ALL_TESTS=$(1) \
 	    -DPython3_EXECUTABLE=$(abspath $(VENV)/bin/python) >build/configure.log || { cat build/configure.log; exit 1; }
+endef
+
+define build_tests
+	$(call configure_tests,$(1))
 	cmake --build --preset $(PRESET)
 endef
 
@@ -70,17 +76,28 @@ test: require-test $(VENV)/ready
 	$(call build_tests,OFF)
 	ctest --preset $(PRESET) -j $(JOBS)
 
+# The inner loop: what shows most mistakes soonest. Of the tests' programs it builds only those of these kinds.
+quick: require-test $(VENV)/ready
+	$(call configure_tests,OFF)
+	cmake --build --preset $(PRESET) --target quick
+	ctest --preset $(PRESET) -j $(JOBS) -L '^(unit|checks|budgets)$$'
+
 # What make test leaves out of the same build: further products of settings, and kinds of tests (tests/CMakeLists.txt).
 test-rest: require-test $(VENV)/ready
 	$(call build_tests,ON)
-	ctest --preset $(PRESET) -j $(JOBS) -C all -L '^(rest|concurrency|apps|python|network|install|fuzz)$$'
+	ctest --preset $(PRESET) -j $(JOBS) -C all -L '^(rest|model|concurrency|examples|documentation|python|multihost|install|fuzz)$$'
 
 # What is left: 256 nodes on one machine, which is all that it does meanwhile.
 test-many: require-test $(VENV)/ready
 	$(call build_tests,ON)
 	ctest --preset $(PRESET) -C all -L '^many$$'
 
-test-all: test test-rest test-many sanitize test-apps test-cross test-hosts
+# What clang's static analyzer says, 15 minutes of it.
+analyze: require-test $(VENV)/ready
+	$(call configure_tests,OFF)
+	ctest --preset $(PRESET) -C analyzer -L '^analyzer$$'
+
+test-all: test test-rest test-many sanitize analyze test-apps test-cross test-hosts
 	$(MAKE) fuzz FUZZ_RUNS=-1 FUZZ_SECONDS=60
 
 test-hosts: require-test $(VENV)/ready

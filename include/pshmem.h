@@ -10,131 +10,149 @@
 extern "C" {
 #endif
 
-/* ---- Library setup, exit and query (OpenSHMEM 1.6, section 9.1 and 9.2) */
+/* ---- Library setup, exit and query (OpenSHMEM 1.6, sections 9.1 and 9.2)
+ * Errors: a call outside of init and finalize, or a NULL result pointer, ends the job with a message.
+ * shmem_query_initialized and shmem_info_get_* may be called at any time. */
 
-/* Starts the library, collectively; may be repeated, each call matched by one shmem_finalize. Ends the program on
-   failure. [since 1.2] */
+/* Starts the library; collective over all PEs. May be repeated: each call is matched by one shmem_finalize. A
+   failure ends the job with a message. [9.1.1, since 1.2] */
 void pshmem_init(void);
 
-/* shmem_init with a thread level; *provided is always SHMEM_THREAD_MULTIPLE, which costs nothing here. Returns 0, or
-   nonzero on failure. [since 1.4] */
+/* shmem_init with a thread level: *provided is SHMEM_THREAD_MULTIPLE, whatever was requested, at no cost. Returns 0,
+   or nonzero with a message for an unknown level and when the library cannot start. [9.2.1, since 1.4] */
 int pshmem_init_thread(int requested, int *provided);
 
-/* A barrier of all PEs that gives one init back; the last one completes all communication and shuts the library
-   down. [since 1.2] */
+/* A barrier of all PEs that undoes one init. The last one completes all communication and shuts the library down.
+   [9.1.4, since 1.2] */
 void pshmem_finalize(void);
 
-/* *initialized becomes 1 between init and finalize, 0 otherwise. Any thread, any time. [since 1.6] */
+/* *initialized becomes 1 between init and finalize, 0 otherwise. [9.1.5, since 1.6] */
 void pshmem_query_initialized(int *initialized);
 
-/* *provided becomes the thread level given by the library. [since 1.4] */
+/* *provided becomes SHMEM_THREAD_MULTIPLE, the thread level of the library. [9.2.2, since 1.4] */
 void pshmem_query_thread(int *provided);
 
-/* Ends every PE of the job from any one of them; the launcher returns status (its low 8 bits). [since 1.2] */
+/* Ends every PE of the job; does not return. The launcher returns the low 8 bits of status. [9.1.6, since 1.2] */
 HEDDLE_NORETURN void pshmem_global_exit(int status);
 
-/* The number of this PE, 0 to shmem_n_pes() - 1. [since 1.2] */
+/* The number of this PE, 0 to shmem_n_pes() - 1. [9.1.2, since 1.2] */
 int pshmem_my_pe(void);
 
-/* The number of PEs of the job. [since 1.2] */
+/* The number of PEs of the job. [9.1.3, since 1.2] */
 int pshmem_n_pes(void);
 
-/* 1 when pe can be reached by operations, 0 when it cannot or is out of range. [since 1.0] */
+/* 1 when pe is a PE of the job, otherwise 0. [9.1.7, since 1.0] */
 int pshmem_pe_accessible(int pe);
 
-/* 1 when addr is symmetric and can be reached on pe, otherwise 0. [since 1.0] */
+/* 1 when addr lies in the heap or static data of this PE and pe is a PE of the job, otherwise 0. [9.1.8, since 1.0] */
 int pshmem_addr_accessible(const void *addr, int pe);
 
-/* The address at which this PE loads and stores pe's dest directly, heap and static data alike; NULL when it cannot.
-   [since 1.0] */
+/* The address at which this PE loads and stores pe's dest, on the heap or in static data. NULL for a PE on another
+   node and for memory that is not symmetric. [9.1.9, since 1.0] */
 void *pshmem_ptr(const void *dest, int pe);
 
-/* The version of the specification: 1 and 6. [since 1.2] */
+/* The version of the specification: *major is 1, *minor 6. [9.1.11, since 1.2] */
 void pshmem_info_get_version(int *major, int *minor);
 
-/* The vendor string; name holds SHMEM_MAX_NAME_LEN bytes. [since 1.2] */
+/* Writes the vendor string with its end to name, an array of SHMEM_MAX_NAME_LEN bytes. [9.1.12, since 1.2] */
 void pshmem_info_get_name(char *name);
 
-/* ---- Memory management (section 9.3): collective over all PEs, same arguments everywhere */
+/* ---- Memory management (section 9.3)
+ * Collective: every PE calls with the same arguments, one thread of each PE. Sizes are in bytes; addresses are
+ * aligned to 64 bytes. Errors: a request that does not fit returns NULL on every PE (SHMEM_DEBUG=1 prints why).
+ * Arguments that differ between PEs, and a pointer that was not allocated, end the job with a message. Each call
+ * that does something is a barrier of all PEs and a quiet of the default context. */
 
-/* size bytes of symmetric heap, aligned to 64 bytes, or NULL; a barrier on exit. size 0 gives NULL without a
-   barrier. [since 1.2] */
+/* size bytes of symmetric heap, or NULL; a barrier on exit. size 0 gives NULL without a barrier. [9.3.1, since 1.2] */
 void *pshmem_malloc(size_t size);
 
-/* count elements of size bytes, set to zero, or NULL; a barrier on exit. [since 1.4] */
+/* count elements of size bytes, all bytes zero, or NULL; a barrier on exit. [9.3.6, since 1.4] */
 void *pshmem_calloc(size_t count, size_t size);
 
-/* size bytes at a multiple of alignment (a power of two, a multiple of sizeof(void *)), or NULL; a barrier on exit.
-   [since 1.2] */
+/* size bytes at a multiple of alignment, or NULL; a barrier on exit. alignment is a power of two and a multiple of
+   sizeof(void *); another one gives NULL with a message. [9.3.4, since 1.2] */
 void *pshmem_align(size_t alignment, size_t size);
 
-/* shmem_malloc with SHMEM_MALLOC_ATOMICS_REMOTE and SHMEM_MALLOC_SIGNAL_REMOTE; all memory here serves both equally.
-   [since 1.5] */
+/* shmem_malloc; hints is any combination of SHMEM_MALLOC_ATOMICS_REMOTE and SHMEM_MALLOC_SIGNAL_REMOTE, which change
+   nothing here. [9.3.5, since 1.5] */
 void *pshmem_malloc_with_hints(size_t size, long hints);
 
-/* Grows or shrinks ptr, keeping its contents, or returns NULL and leaves it alone; barriers on entry and exit. size
-   0 frees. [since 1.2] */
+/* Changes the size of the allocation at ptr to size bytes and returns its address, which may be another one.
+   Contents stay up to the smaller size. NULL leaves ptr as it was. Barriers on entry and exit. size 0 frees; ptr
+   NULL allocates. [9.3.3, since 1.2] */
 void *pshmem_realloc(void *ptr, size_t size);
 
-/* Gives ptr back; a barrier on entry. NULL is ignored, without a barrier. [since 1.2] */
+/* Frees the allocation at ptr; a barrier on entry. NULL is ignored, without a barrier. [9.3.2, since 1.2] */
 void pshmem_free(void *ptr);
 
-/* ---- Team management (section 9.4): creating and destroying is collective over the parent or the team */
+/* ---- Team management (section 9.4)
+ * PE numbers of a team run from 0 to its size - 1. Creating a team is collective over the parent, destroying one
+ * over the team; the other functions are local. Errors: a destroyed team ends the job with a message. */
 
-/* This PE's number in team; -1 for SHMEM_TEAM_INVALID. [since 1.5] */
+/* The number of this PE in team; -1 for SHMEM_TEAM_INVALID. [9.4.1, since 1.5] */
 int pshmem_team_my_pe(shmem_team_t team);
 
-/* The number of PEs of team; -1 for SHMEM_TEAM_INVALID. [since 1.5] */
+/* The number of PEs of team; -1 for SHMEM_TEAM_INVALID. [9.4.2, since 1.5] */
 int pshmem_team_n_pes(shmem_team_t team);
 
-/* Fills the fields of *config that config_mask names; 0, or nonzero for SHMEM_TEAM_INVALID or an unknown bit. [since
-   1.5] */
+/* Fills the fields of *config that config_mask names. Returns 0, or nonzero for SHMEM_TEAM_INVALID or an unknown
+   bit. [9.4.4, since 1.5] */
 int pshmem_team_get_config(shmem_team_t team, long config_mask, shmem_team_config_t *config);
 
 /* The number in dest_team of PE src_pe of src_team; -1 when it is not a member, or a team is SHMEM_TEAM_INVALID.
-   [since 1.5] */
+   [9.4.5, since 1.5] */
 int pshmem_team_translate_pe(shmem_team_t src_team, int src_pe, shmem_team_t dest_team);
 
-/* The team of the parent's PEs start, start + stride, ...; a negative stride reverses. PEs outside get
-   SHMEM_TEAM_INVALID. 0, or nonzero on all when it cannot be made. [since 1.5] */
+/* *new_team becomes the team of the parent's PEs start, start + stride, ..., size in number; a negative stride
+   reverses. PEs outside get SHMEM_TEAM_INVALID and 0. Returns 0, or nonzero on all PEs with a message when the team
+   cannot be made. [9.4.6, since 1.5] */
 int pshmem_team_split_strided(shmem_team_t parent_team, int start, int stride, int size, const shmem_team_config_t *config, long config_mask, shmem_team_t *new_team);
 
-/* Lays the parent's PEs out in rows of xrange: this PE's row becomes *xaxis_team and its column *yaxis_team. 0, or
-   nonzero when either cannot be made. [since 1.5] */
+/* Lays the parent's PEs out in rows of xrange. *xaxis_team becomes the team of this PE's row, *yaxis_team that of
+   its column. Returns 0, or nonzero with a message when either cannot be made. [9.4.7, since 1.5] */
 int pshmem_team_split_2d(shmem_team_t parent_team, int xrange, const shmem_team_config_t *xaxis_config, long xaxis_mask, shmem_team_t *xaxis_team, const shmem_team_config_t *yaxis_config, long yaxis_mask, shmem_team_t *yaxis_team);
 
-/* Destroys team and the contexts made on it; SHMEM_TEAM_INVALID is ignored. [since 1.5] */
+/* Destroys team and the contexts made on it. SHMEM_TEAM_INVALID is ignored; a predefined team ends the job with a
+   message. [9.4.8, since 1.5] */
 void pshmem_team_destroy(shmem_team_t team);
 
-/* shmem_ptr, with pe counted in team; NULL for a PE that it has not. [since 1.6] */
+/* shmem_ptr for PE pe of team; NULL for a number that team does not have, and for SHMEM_TEAM_INVALID. [9.1.10, since
+   1.6] */
 void *pshmem_team_ptr(shmem_team_t team, const void *dest, int pe);
 
-/* ---- Communication contexts and their sessions (section 9.5) */
+/* ---- Communication contexts and their sessions (sections 9.5 and 9.9)
+ * Local calls of one PE, by any thread. A context takes 128 bytes, however many PEs there are. Errors: a destroyed
+ * context ends the job with a message. */
 
-/* A new context on all PEs; *ctx becomes SHMEM_CTX_INVALID and the result nonzero on failure. Every thread may have
-   its own. [since 1.4] */
+/* *ctx becomes a new context on all PEs. Returns 0, or nonzero with SHMEM_CTX_INVALID for unknown options or without
+   memory. [9.5.1, since 1.4] */
 int pshmem_ctx_create(long options, shmem_ctx_t *ctx);
 
-/* Completes the context's operations and gives it back; SHMEM_CTX_INVALID is ignored. [since 1.4] */
+/* Completes the operations on ctx (quiet) and frees it. SHMEM_CTX_INVALID is ignored; the default context ends the
+   job with a message. [9.5.3, since 1.4] */
 void pshmem_ctx_destroy(shmem_ctx_t ctx);
 
-/* A new context on the PEs of team, whose numbers it uses. As shmem_ctx_create; nonzero for SHMEM_TEAM_INVALID.
-   [since 1.5] */
+/* *ctx becomes a new context on the PEs of team, by their numbers in team. Returns 0, or nonzero with
+   SHMEM_CTX_INVALID for SHMEM_TEAM_INVALID, unknown options or without memory. [9.5.2, since 1.5] */
 int pshmem_team_create_ctx(shmem_team_t team, long options, shmem_ctx_t *ctx);
 
-/* *team becomes the team of ctx. 0, or nonzero with SHMEM_TEAM_INVALID for SHMEM_CTX_INVALID. [since 1.5] */
+/* *team becomes the team of ctx. Returns 0, or nonzero with SHMEM_TEAM_INVALID for SHMEM_CTX_INVALID. [9.5.4, since
+   1.5] */
 int pshmem_ctx_get_team(shmem_ctx_t ctx, shmem_team_t *team);
 
-/* Opens a session, or adds to the open one: SHMEM_CTX_SESSION_BATCH says that many small operations follow. A hint,
-   which changes nothing here. [since 1.6] */
+/* Opens a session on ctx, or adds to the open one: SHMEM_CTX_SESSION_BATCH says that many small operations follow. A
+   hint that changes nothing here. An unknown bit of config_mask ends the job with a message. [9.9.2, since 1.6] */
 void pshmem_ctx_session_start(shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t *config, long config_mask);
 
-/* Closes the session; completes nothing (quiet does). [since 1.6] */
+/* Closes the session on ctx; completes no operation (shmem_quiet does). [9.9.3, since 1.6] */
 void pshmem_ctx_session_stop(shmem_ctx_t ctx);
 
-/* ---- Remote memory access (section 9.5) */
+/* ---- Remote memory access (section 9.6)
+ * dest of a put and source of a get are symmetric: an address of the heap or of static data. The other buffer is any
+ * memory of the caller. Lengths and strides count elements, in the mem forms bytes. pe counts in the team of the
+ * context, in the world without one. Errors: a wrong pe, context or address ends the job with a message. */
 
-/* Copies nelems elements of source to dest on pe; returns when source may be reused. [since 1.0] */
+/* Copies nelems elements of source to dest on pe. Returns when source may be reused. [9.6.1.1, since 1.0] */
 void pshmem_float_put(float *dest, const float *source, size_t nelems, int pe);
 void pshmem_double_put(double *dest, const double *source, size_t nelems, int pe);
 void pshmem_longdouble_put(long double *dest, const long double *source, size_t nelems, int pe);
@@ -184,7 +202,7 @@ void pshmem_ctx_uint64_put(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *sour
 void pshmem_ctx_size_put(shmem_ctx_t ctx, size_t *dest, const size_t *source, size_t nelems, int pe);
 void pshmem_ctx_ptrdiff_put(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int pe);
 
-/* The same for elements of SIZE bits. [since 1.0] */
+/* shmem_put of elements of SIZE bits. [9.6.1.1, since 1.0] */
 void pshmem_put8(void *dest, const void *source, size_t nelems, int pe);
 void pshmem_put16(void *dest, const void *source, size_t nelems, int pe);
 void pshmem_put32(void *dest, const void *source, size_t nelems, int pe);
@@ -196,11 +214,11 @@ void pshmem_ctx_put32(shmem_ctx_t ctx, void *dest, const void *source, size_t ne
 void pshmem_ctx_put64(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 void pshmem_ctx_put128(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 
-/* The same for nelems bytes. [since 1.0] */
+/* shmem_put of nelems bytes. [9.6.1.1, since 1.0] */
 void pshmem_putmem(void *dest, const void *source, size_t nelems, int pe);
 void pshmem_ctx_putmem(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 
-/* Stores value in dest on pe. On the node: one plain store in the caller. [since 1.0] */
+/* Stores value in dest on pe. On the node: one plain store in the caller. [9.6.1.2, since 1.0] */
 void pshmem_float_p(float *dest, float value, int pe);
 void pshmem_double_p(double *dest, double value, int pe);
 void pshmem_longdouble_p(long double *dest, long double value, int pe);
@@ -250,7 +268,7 @@ void pshmem_ctx_uint64_p(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe
 void pshmem_ctx_size_p(shmem_ctx_t ctx, size_t *dest, size_t value, int pe);
 void pshmem_ctx_ptrdiff_p(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int pe);
 
-/* Copies nelems elements of source on pe to dest; returns when they are there. [since 1.0] */
+/* Copies nelems elements of source on pe to dest. Returns when they are in dest. [9.6.1.5, since 1.0] */
 void pshmem_float_get(float *dest, const float *source, size_t nelems, int pe);
 void pshmem_double_get(double *dest, const double *source, size_t nelems, int pe);
 void pshmem_longdouble_get(long double *dest, const long double *source, size_t nelems, int pe);
@@ -300,7 +318,7 @@ void pshmem_ctx_uint64_get(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *sour
 void pshmem_ctx_size_get(shmem_ctx_t ctx, size_t *dest, const size_t *source, size_t nelems, int pe);
 void pshmem_ctx_ptrdiff_get(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int pe);
 
-/* The same for elements of SIZE bits. [since 1.0] */
+/* shmem_get of elements of SIZE bits. [9.6.1.5, since 1.0] */
 void pshmem_get8(void *dest, const void *source, size_t nelems, int pe);
 void pshmem_get16(void *dest, const void *source, size_t nelems, int pe);
 void pshmem_get32(void *dest, const void *source, size_t nelems, int pe);
@@ -312,11 +330,11 @@ void pshmem_ctx_get32(shmem_ctx_t ctx, void *dest, const void *source, size_t ne
 void pshmem_ctx_get64(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 void pshmem_ctx_get128(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 
-/* The same for nelems bytes. [since 1.0] */
+/* shmem_get of nelems bytes. [9.6.1.5, since 1.0] */
 void pshmem_getmem(void *dest, const void *source, size_t nelems, int pe);
 void pshmem_ctx_getmem(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 
-/* The value of source on pe. [since 1.0] */
+/* Returns the value of source on pe. [9.6.1.6, since 1.0] */
 float pshmem_float_g(const float *source, int pe);
 double pshmem_double_g(const double *source, int pe);
 long double pshmem_longdouble_g(const long double *source, int pe);
@@ -366,7 +384,7 @@ uint64_t pshmem_ctx_uint64_g(shmem_ctx_t ctx, const uint64_t *source, int pe);
 size_t pshmem_ctx_size_g(shmem_ctx_t ctx, const size_t *source, int pe);
 ptrdiff_t pshmem_ctx_ptrdiff_g(shmem_ctx_t ctx, const ptrdiff_t *source, int pe);
 
-/* Starts a put; source may be reused after the next quiet. [since 1.3] */
+/* Starts a put; source may be reused after the next quiet. [9.6.2.1, since 1.3] */
 void pshmem_float_put_nbi(float *dest, const float *source, size_t nelems, int pe);
 void pshmem_double_put_nbi(double *dest, const double *source, size_t nelems, int pe);
 void pshmem_longdouble_put_nbi(long double *dest, const long double *source, size_t nelems, int pe);
@@ -416,7 +434,7 @@ void pshmem_ctx_uint64_put_nbi(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *
 void pshmem_ctx_size_put_nbi(shmem_ctx_t ctx, size_t *dest, const size_t *source, size_t nelems, int pe);
 void pshmem_ctx_ptrdiff_put_nbi(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int pe);
 
-/* The same for elements of SIZE bits. [since 1.3] */
+/* shmem_put_nbi of elements of SIZE bits. [9.6.2.1, since 1.3] */
 void pshmem_put8_nbi(void *dest, const void *source, size_t nelems, int pe);
 void pshmem_put16_nbi(void *dest, const void *source, size_t nelems, int pe);
 void pshmem_put32_nbi(void *dest, const void *source, size_t nelems, int pe);
@@ -428,11 +446,11 @@ void pshmem_ctx_put32_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_
 void pshmem_ctx_put64_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 void pshmem_ctx_put128_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 
-/* The same for nelems bytes. [since 1.3] */
+/* shmem_put_nbi of nelems bytes. [9.6.2.1, since 1.3] */
 void pshmem_putmem_nbi(void *dest, const void *source, size_t nelems, int pe);
 void pshmem_ctx_putmem_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 
-/* Starts a get; dest holds the data after the next quiet. [since 1.3] */
+/* Starts a get; dest holds the data after the next quiet. [9.6.2.2, since 1.3] */
 void pshmem_float_get_nbi(float *dest, const float *source, size_t nelems, int pe);
 void pshmem_double_get_nbi(double *dest, const double *source, size_t nelems, int pe);
 void pshmem_longdouble_get_nbi(long double *dest, const long double *source, size_t nelems, int pe);
@@ -482,7 +500,7 @@ void pshmem_ctx_uint64_get_nbi(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *
 void pshmem_ctx_size_get_nbi(shmem_ctx_t ctx, size_t *dest, const size_t *source, size_t nelems, int pe);
 void pshmem_ctx_ptrdiff_get_nbi(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int pe);
 
-/* The same for elements of SIZE bits. [since 1.3] */
+/* shmem_get_nbi of elements of SIZE bits. [9.6.2.2, since 1.3] */
 void pshmem_get8_nbi(void *dest, const void *source, size_t nelems, int pe);
 void pshmem_get16_nbi(void *dest, const void *source, size_t nelems, int pe);
 void pshmem_get32_nbi(void *dest, const void *source, size_t nelems, int pe);
@@ -494,11 +512,12 @@ void pshmem_ctx_get32_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_
 void pshmem_ctx_get64_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 void pshmem_ctx_get128_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 
-/* The same for nelems bytes. [since 1.3] */
+/* shmem_get_nbi of nelems bytes. [9.6.2.2, since 1.3] */
 void pshmem_getmem_nbi(void *dest, const void *source, size_t nelems, int pe);
 void pshmem_ctx_getmem_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe);
 
-/* Copies nelems elements, dst and sst elements apart (1 is contiguous). [since 1.0] */
+/* Copies nelems elements to pe: element i from source[i * sst] to dest[i * dst]. Strides are 1 or more. [9.6.1.3,
+   since 1.0] */
 void pshmem_float_iput(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void pshmem_double_iput(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void pshmem_longdouble_iput(long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
@@ -548,7 +567,7 @@ void pshmem_ctx_uint64_iput(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *sou
 void pshmem_ctx_size_iput(shmem_ctx_t ctx, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void pshmem_ctx_ptrdiff_iput(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 
-/* The same for elements of SIZE bits. [since 1.0] */
+/* shmem_iput of elements of SIZE bits. [9.6.1.3, since 1.0] */
 void pshmem_iput8(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void pshmem_iput16(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void pshmem_iput32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
@@ -560,7 +579,8 @@ void pshmem_ctx_iput32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_
 void pshmem_ctx_iput64(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void pshmem_ctx_iput128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 
-/* Copies nelems elements of source on pe, sst apart, to dest, dst apart. [since 1.0] */
+/* Copies nelems elements from pe: element i from source[i * sst] to dest[i * dst]. Strides are 1 or more. [9.6.1.7,
+   since 1.0] */
 void pshmem_float_iget(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void pshmem_double_iget(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void pshmem_longdouble_iget(long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
@@ -610,7 +630,7 @@ void pshmem_ctx_uint64_iget(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *sou
 void pshmem_ctx_size_iget(shmem_ctx_t ctx, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void pshmem_ctx_ptrdiff_iget(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 
-/* The same for elements of SIZE bits. [since 1.0] */
+/* shmem_iget of elements of SIZE bits. [9.6.1.7, since 1.0] */
 void pshmem_iget8(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void pshmem_iget16(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void pshmem_iget32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
@@ -622,7 +642,8 @@ void pshmem_ctx_iget32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_
 void pshmem_ctx_iget64(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 void pshmem_ctx_iget128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 
-/* Copies nblocks blocks of bsize elements, whose starts are dst and sst elements apart. [since 1.6] */
+/* Copies nblocks blocks of bsize elements to pe: block i from source[i * sst] to dest[i * dst]. Strides are bsize or
+   more. [9.6.1.4, since 1.6] */
 void pshmem_float_ibput(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_double_ibput(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_longdouble_ibput(long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
@@ -672,7 +693,7 @@ void pshmem_ctx_uint64_ibput(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *so
 void pshmem_ctx_size_ibput(shmem_ctx_t ctx, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ctx_ptrdiff_ibput(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 
-/* The same for elements of SIZE bits. [since 1.6] */
+/* shmem_ibput of elements of SIZE bits. [9.6.1.4, since 1.6] */
 void pshmem_ibput8(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ibput16(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ibput32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
@@ -684,7 +705,8 @@ void pshmem_ctx_ibput32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff
 void pshmem_ctx_ibput64(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ctx_ibput128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 
-/* Copies nblocks blocks of bsize elements of source on pe, sst apart, to dest, dst apart. [since 1.6] */
+/* Copies nblocks blocks of bsize elements from pe: block i from source[i * sst] to dest[i * dst]. Strides are bsize
+   or more. [9.6.1.8, since 1.6] */
 void pshmem_float_ibget(float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_double_ibget(double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_longdouble_ibget(long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
@@ -734,7 +756,7 @@ void pshmem_ctx_uint64_ibget(shmem_ctx_t ctx, uint64_t *dest, const uint64_t *so
 void pshmem_ctx_size_ibget(shmem_ctx_t ctx, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ctx_ptrdiff_ibget(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 
-/* The same for elements of SIZE bits. [since 1.6] */
+/* shmem_ibget of elements of SIZE bits. [9.6.1.8, since 1.6] */
 void pshmem_ibget8(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ibget16(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ibget32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
@@ -746,9 +768,13 @@ void pshmem_ctx_ibget32(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff
 void pshmem_ctx_ibget64(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 void pshmem_ctx_ibget128(shmem_ctx_t ctx, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 
-/* ---- Atomic memory operations (section 9.6): atomic among themselves on one datum, unordered without fence or quiet */
+/* ---- Atomic memory operations (section 9.7)
+ * One aligned element of 4 or 8 bytes at a symmetric address on pe. Atomic with every other atomic of its size on
+ * the element, by any PE, thread or context; ordered by fence and quiet only. A function that returns a value has it
+ * at return; the others are complete after the next quiet. Errors: a wrong pe, context or address ends the job with
+ * a message. */
 
-/* The value of source on pe. [since 1.4] */
+/* Returns the value of source on pe. [9.7.1.1, since 1.4] */
 float pshmem_float_atomic_fetch(const float *source, int pe);
 double pshmem_double_atomic_fetch(const double *source, int pe);
 int pshmem_int_atomic_fetch(const int *source, int pe);
@@ -778,7 +804,7 @@ uint64_t pshmem_ctx_uint64_atomic_fetch(shmem_ctx_t ctx, const uint64_t *source,
 size_t pshmem_ctx_size_atomic_fetch(shmem_ctx_t ctx, const size_t *source, int pe);
 ptrdiff_t pshmem_ctx_ptrdiff_atomic_fetch(shmem_ctx_t ctx, const ptrdiff_t *source, int pe);
 
-/* Sets dest on pe to value. [since 1.4] */
+/* Sets dest on pe to value. [9.7.1.2, since 1.4] */
 void pshmem_float_atomic_set(float *dest, float value, int pe);
 void pshmem_double_atomic_set(double *dest, double value, int pe);
 void pshmem_int_atomic_set(int *dest, int value, int pe);
@@ -808,7 +834,7 @@ void pshmem_ctx_uint64_atomic_set(shmem_ctx_t ctx, uint64_t *dest, uint64_t valu
 void pshmem_ctx_size_atomic_set(shmem_ctx_t ctx, size_t *dest, size_t value, int pe);
 void pshmem_ctx_ptrdiff_atomic_set(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int pe);
 
-/* Sets dest on pe to value when it equals cond; returns what it was. [since 1.4] */
+/* Sets dest on pe to value when it equals cond. Returns the old value. [9.7.1.3, since 1.4] */
 int pshmem_int_atomic_compare_swap(int *dest, int cond, int value, int pe);
 long pshmem_long_atomic_compare_swap(long *dest, long cond, long value, int pe);
 long long pshmem_longlong_atomic_compare_swap(long long *dest, long long cond, long long value, int pe);
@@ -834,7 +860,7 @@ uint64_t pshmem_ctx_uint64_atomic_compare_swap(shmem_ctx_t ctx, uint64_t *dest, 
 size_t pshmem_ctx_size_atomic_compare_swap(shmem_ctx_t ctx, size_t *dest, size_t cond, size_t value, int pe);
 ptrdiff_t pshmem_ctx_ptrdiff_atomic_compare_swap(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe);
 
-/* Sets dest on pe to value; returns what it was. [since 1.4] */
+/* Sets dest on pe to value. Returns the old value. [9.7.1.4, since 1.4] */
 float pshmem_float_atomic_swap(float *dest, float value, int pe);
 double pshmem_double_atomic_swap(double *dest, double value, int pe);
 int pshmem_int_atomic_swap(int *dest, int value, int pe);
@@ -864,7 +890,7 @@ uint64_t pshmem_ctx_uint64_atomic_swap(shmem_ctx_t ctx, uint64_t *dest, uint64_t
 size_t pshmem_ctx_size_atomic_swap(shmem_ctx_t ctx, size_t *dest, size_t value, int pe);
 ptrdiff_t pshmem_ctx_ptrdiff_atomic_swap(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int pe);
 
-/* Adds 1 to dest on pe; returns what it was. [since 1.4] */
+/* Adds 1 to dest on pe. Returns the old value. [9.7.1.5, since 1.4] */
 int pshmem_int_atomic_fetch_inc(int *dest, int pe);
 long pshmem_long_atomic_fetch_inc(long *dest, int pe);
 long long pshmem_longlong_atomic_fetch_inc(long long *dest, int pe);
@@ -890,7 +916,7 @@ uint64_t pshmem_ctx_uint64_atomic_fetch_inc(shmem_ctx_t ctx, uint64_t *dest, int
 size_t pshmem_ctx_size_atomic_fetch_inc(shmem_ctx_t ctx, size_t *dest, int pe);
 ptrdiff_t pshmem_ctx_ptrdiff_atomic_fetch_inc(shmem_ctx_t ctx, ptrdiff_t *dest, int pe);
 
-/* Adds 1 to dest on pe. [since 1.4] */
+/* Adds 1 to dest on pe. [9.7.1.6, since 1.4] */
 void pshmem_int_atomic_inc(int *dest, int pe);
 void pshmem_long_atomic_inc(long *dest, int pe);
 void pshmem_longlong_atomic_inc(long long *dest, int pe);
@@ -916,7 +942,7 @@ void pshmem_ctx_uint64_atomic_inc(shmem_ctx_t ctx, uint64_t *dest, int pe);
 void pshmem_ctx_size_atomic_inc(shmem_ctx_t ctx, size_t *dest, int pe);
 void pshmem_ctx_ptrdiff_atomic_inc(shmem_ctx_t ctx, ptrdiff_t *dest, int pe);
 
-/* Adds value to dest on pe; returns what it was. [since 1.4] */
+/* Adds value to dest on pe. Returns the old value. [9.7.1.7, since 1.4] */
 int pshmem_int_atomic_fetch_add(int *dest, int value, int pe);
 long pshmem_long_atomic_fetch_add(long *dest, long value, int pe);
 long long pshmem_longlong_atomic_fetch_add(long long *dest, long long value, int pe);
@@ -942,7 +968,7 @@ uint64_t pshmem_ctx_uint64_atomic_fetch_add(shmem_ctx_t ctx, uint64_t *dest, uin
 size_t pshmem_ctx_size_atomic_fetch_add(shmem_ctx_t ctx, size_t *dest, size_t value, int pe);
 ptrdiff_t pshmem_ctx_ptrdiff_atomic_fetch_add(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int pe);
 
-/* Adds value to dest on pe. [since 1.4] */
+/* Adds value to dest on pe. [9.7.1.8, since 1.4] */
 void pshmem_int_atomic_add(int *dest, int value, int pe);
 void pshmem_long_atomic_add(long *dest, long value, int pe);
 void pshmem_longlong_atomic_add(long long *dest, long long value, int pe);
@@ -968,7 +994,7 @@ void pshmem_ctx_uint64_atomic_add(shmem_ctx_t ctx, uint64_t *dest, uint64_t valu
 void pshmem_ctx_size_atomic_add(shmem_ctx_t ctx, size_t *dest, size_t value, int pe);
 void pshmem_ctx_ptrdiff_atomic_add(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int pe);
 
-/* dest on pe becomes dest & value; returns what it was. [since 1.4] */
+/* Sets dest on pe to dest & value. Returns the old value. [9.7.1.9, since 1.4] */
 unsigned int pshmem_uint_atomic_fetch_and(unsigned int *dest, unsigned int value, int pe);
 unsigned long pshmem_ulong_atomic_fetch_and(unsigned long *dest, unsigned long value, int pe);
 unsigned long long pshmem_ulonglong_atomic_fetch_and(unsigned long long *dest, unsigned long long value, int pe);
@@ -984,7 +1010,7 @@ int64_t pshmem_ctx_int64_atomic_fetch_and(shmem_ctx_t ctx, int64_t *dest, int64_
 uint32_t pshmem_ctx_uint32_atomic_fetch_and(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe);
 uint64_t pshmem_ctx_uint64_atomic_fetch_and(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe);
 
-/* dest on pe becomes dest & value. [since 1.4] */
+/* Sets dest on pe to dest & value. [9.7.1.10, since 1.4] */
 void pshmem_uint_atomic_and(unsigned int *dest, unsigned int value, int pe);
 void pshmem_ulong_atomic_and(unsigned long *dest, unsigned long value, int pe);
 void pshmem_ulonglong_atomic_and(unsigned long long *dest, unsigned long long value, int pe);
@@ -1000,7 +1026,7 @@ void pshmem_ctx_int64_atomic_and(shmem_ctx_t ctx, int64_t *dest, int64_t value, 
 void pshmem_ctx_uint32_atomic_and(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe);
 void pshmem_ctx_uint64_atomic_and(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe);
 
-/* dest on pe becomes dest | value; returns what it was. [since 1.4] */
+/* Sets dest on pe to dest | value. Returns the old value. [9.7.1.11, since 1.4] */
 unsigned int pshmem_uint_atomic_fetch_or(unsigned int *dest, unsigned int value, int pe);
 unsigned long pshmem_ulong_atomic_fetch_or(unsigned long *dest, unsigned long value, int pe);
 unsigned long long pshmem_ulonglong_atomic_fetch_or(unsigned long long *dest, unsigned long long value, int pe);
@@ -1016,7 +1042,7 @@ int64_t pshmem_ctx_int64_atomic_fetch_or(shmem_ctx_t ctx, int64_t *dest, int64_t
 uint32_t pshmem_ctx_uint32_atomic_fetch_or(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe);
 uint64_t pshmem_ctx_uint64_atomic_fetch_or(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe);
 
-/* dest on pe becomes dest | value. [since 1.4] */
+/* Sets dest on pe to dest | value. [9.7.1.12, since 1.4] */
 void pshmem_uint_atomic_or(unsigned int *dest, unsigned int value, int pe);
 void pshmem_ulong_atomic_or(unsigned long *dest, unsigned long value, int pe);
 void pshmem_ulonglong_atomic_or(unsigned long long *dest, unsigned long long value, int pe);
@@ -1032,7 +1058,7 @@ void pshmem_ctx_int64_atomic_or(shmem_ctx_t ctx, int64_t *dest, int64_t value, i
 void pshmem_ctx_uint32_atomic_or(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe);
 void pshmem_ctx_uint64_atomic_or(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe);
 
-/* dest on pe becomes dest ^ value; returns what it was. [since 1.4] */
+/* Sets dest on pe to dest ^ value. Returns the old value. [9.7.1.13, since 1.4] */
 unsigned int pshmem_uint_atomic_fetch_xor(unsigned int *dest, unsigned int value, int pe);
 unsigned long pshmem_ulong_atomic_fetch_xor(unsigned long *dest, unsigned long value, int pe);
 unsigned long long pshmem_ulonglong_atomic_fetch_xor(unsigned long long *dest, unsigned long long value, int pe);
@@ -1048,7 +1074,7 @@ int64_t pshmem_ctx_int64_atomic_fetch_xor(shmem_ctx_t ctx, int64_t *dest, int64_
 uint32_t pshmem_ctx_uint32_atomic_fetch_xor(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe);
 uint64_t pshmem_ctx_uint64_atomic_fetch_xor(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe);
 
-/* dest on pe becomes dest ^ value. [since 1.4] */
+/* Sets dest on pe to dest ^ value. [9.7.1.14, since 1.4] */
 void pshmem_uint_atomic_xor(unsigned int *dest, unsigned int value, int pe);
 void pshmem_ulong_atomic_xor(unsigned long *dest, unsigned long value, int pe);
 void pshmem_ulonglong_atomic_xor(unsigned long long *dest, unsigned long long value, int pe);
@@ -1064,9 +1090,10 @@ void pshmem_ctx_int64_atomic_xor(shmem_ctx_t ctx, int64_t *dest, int64_t value, 
 void pshmem_ctx_uint32_atomic_xor(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe);
 void pshmem_ctx_uint64_atomic_xor(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe);
 
-/* ---- Non-blocking fetching atomics (section 9.6.2): *fetch holds the old value after the next quiet */
+/* ---- Non-blocking fetching atomics (section 9.7.2)
+ * The old value of the element is in *fetch after the next quiet. *fetch is any memory of the caller. */
 
-/* *fetch becomes source on pe. [since 1.5] */
+/* Starts shmem_atomic_fetch of source on pe. [9.7.2.1, since 1.5] */
 void pshmem_float_atomic_fetch_nbi(float *fetch, const float *source, int pe);
 void pshmem_double_atomic_fetch_nbi(double *fetch, const double *source, int pe);
 void pshmem_int_atomic_fetch_nbi(int *fetch, const int *source, int pe);
@@ -1096,7 +1123,7 @@ void pshmem_ctx_uint64_atomic_fetch_nbi(shmem_ctx_t ctx, uint64_t *fetch, const 
 void pshmem_ctx_size_atomic_fetch_nbi(shmem_ctx_t ctx, size_t *fetch, const size_t *source, int pe);
 void pshmem_ctx_ptrdiff_atomic_fetch_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, const ptrdiff_t *source, int pe);
 
-/* compare_swap into *fetch. [since 1.5] */
+/* Starts shmem_atomic_compare_swap of dest on pe; its old value goes to *fetch. [9.7.2.2, since 1.5] */
 void pshmem_int_atomic_compare_swap_nbi(int *fetch, int *dest, int cond, int value, int pe);
 void pshmem_long_atomic_compare_swap_nbi(long *fetch, long *dest, long cond, long value, int pe);
 void pshmem_longlong_atomic_compare_swap_nbi(long long *fetch, long long *dest, long long cond, long long value, int pe);
@@ -1122,7 +1149,7 @@ void pshmem_ctx_uint64_atomic_compare_swap_nbi(shmem_ctx_t ctx, uint64_t *fetch,
 void pshmem_ctx_size_atomic_compare_swap_nbi(shmem_ctx_t ctx, size_t *fetch, size_t *dest, size_t cond, size_t value, int pe);
 void pshmem_ctx_ptrdiff_atomic_compare_swap_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe);
 
-/* swap into *fetch. [since 1.5] */
+/* Starts shmem_atomic_swap of dest on pe; its old value goes to *fetch. [9.7.2.3, since 1.5] */
 void pshmem_float_atomic_swap_nbi(float *fetch, float *dest, float value, int pe);
 void pshmem_double_atomic_swap_nbi(double *fetch, double *dest, double value, int pe);
 void pshmem_int_atomic_swap_nbi(int *fetch, int *dest, int value, int pe);
@@ -1152,7 +1179,7 @@ void pshmem_ctx_uint64_atomic_swap_nbi(shmem_ctx_t ctx, uint64_t *fetch, uint64_
 void pshmem_ctx_size_atomic_swap_nbi(shmem_ctx_t ctx, size_t *fetch, size_t *dest, size_t value, int pe);
 void pshmem_ctx_ptrdiff_atomic_swap_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdiff_t *dest, ptrdiff_t value, int pe);
 
-/* fetch_inc into *fetch. [since 1.5] */
+/* Starts shmem_atomic_fetch_inc of dest on pe; its old value goes to *fetch. [9.7.2.4, since 1.5] */
 void pshmem_int_atomic_fetch_inc_nbi(int *fetch, int *dest, int pe);
 void pshmem_long_atomic_fetch_inc_nbi(long *fetch, long *dest, int pe);
 void pshmem_longlong_atomic_fetch_inc_nbi(long long *fetch, long long *dest, int pe);
@@ -1178,7 +1205,7 @@ void pshmem_ctx_uint64_atomic_fetch_inc_nbi(shmem_ctx_t ctx, uint64_t *fetch, ui
 void pshmem_ctx_size_atomic_fetch_inc_nbi(shmem_ctx_t ctx, size_t *fetch, size_t *dest, int pe);
 void pshmem_ctx_ptrdiff_atomic_fetch_inc_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdiff_t *dest, int pe);
 
-/* fetch_add into *fetch. [since 1.5] */
+/* Starts shmem_atomic_fetch_add of dest on pe; its old value goes to *fetch. [9.7.2.5, since 1.5] */
 void pshmem_int_atomic_fetch_add_nbi(int *fetch, int *dest, int value, int pe);
 void pshmem_long_atomic_fetch_add_nbi(long *fetch, long *dest, long value, int pe);
 void pshmem_longlong_atomic_fetch_add_nbi(long long *fetch, long long *dest, long long value, int pe);
@@ -1204,7 +1231,7 @@ void pshmem_ctx_uint64_atomic_fetch_add_nbi(shmem_ctx_t ctx, uint64_t *fetch, ui
 void pshmem_ctx_size_atomic_fetch_add_nbi(shmem_ctx_t ctx, size_t *fetch, size_t *dest, size_t value, int pe);
 void pshmem_ctx_ptrdiff_atomic_fetch_add_nbi(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdiff_t *dest, ptrdiff_t value, int pe);
 
-/* fetch_and into *fetch. [since 1.5] */
+/* Starts shmem_atomic_fetch_and of dest on pe; its old value goes to *fetch. [9.7.2.6, since 1.5] */
 void pshmem_uint_atomic_fetch_and_nbi(unsigned int *fetch, unsigned int *dest, unsigned int value, int pe);
 void pshmem_ulong_atomic_fetch_and_nbi(unsigned long *fetch, unsigned long *dest, unsigned long value, int pe);
 void pshmem_ulonglong_atomic_fetch_and_nbi(unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe);
@@ -1220,7 +1247,7 @@ void pshmem_ctx_int64_atomic_fetch_and_nbi(shmem_ctx_t ctx, int64_t *fetch, int6
 void pshmem_ctx_uint32_atomic_fetch_and_nbi(shmem_ctx_t ctx, uint32_t *fetch, uint32_t *dest, uint32_t value, int pe);
 void pshmem_ctx_uint64_atomic_fetch_and_nbi(shmem_ctx_t ctx, uint64_t *fetch, uint64_t *dest, uint64_t value, int pe);
 
-/* fetch_or into *fetch. [since 1.5] */
+/* Starts shmem_atomic_fetch_or of dest on pe; its old value goes to *fetch. [9.7.2.7, since 1.5] */
 void pshmem_uint_atomic_fetch_or_nbi(unsigned int *fetch, unsigned int *dest, unsigned int value, int pe);
 void pshmem_ulong_atomic_fetch_or_nbi(unsigned long *fetch, unsigned long *dest, unsigned long value, int pe);
 void pshmem_ulonglong_atomic_fetch_or_nbi(unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe);
@@ -1236,7 +1263,7 @@ void pshmem_ctx_int64_atomic_fetch_or_nbi(shmem_ctx_t ctx, int64_t *fetch, int64
 void pshmem_ctx_uint32_atomic_fetch_or_nbi(shmem_ctx_t ctx, uint32_t *fetch, uint32_t *dest, uint32_t value, int pe);
 void pshmem_ctx_uint64_atomic_fetch_or_nbi(shmem_ctx_t ctx, uint64_t *fetch, uint64_t *dest, uint64_t value, int pe);
 
-/* fetch_xor into *fetch. [since 1.5] */
+/* Starts shmem_atomic_fetch_xor of dest on pe; its old value goes to *fetch. [9.7.2.8, since 1.5] */
 void pshmem_uint_atomic_fetch_xor_nbi(unsigned int *fetch, unsigned int *dest, unsigned int value, int pe);
 void pshmem_ulong_atomic_fetch_xor_nbi(unsigned long *fetch, unsigned long *dest, unsigned long value, int pe);
 void pshmem_ulonglong_atomic_fetch_xor_nbi(unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe);
@@ -1252,9 +1279,13 @@ void pshmem_ctx_int64_atomic_fetch_xor_nbi(shmem_ctx_t ctx, int64_t *fetch, int6
 void pshmem_ctx_uint32_atomic_fetch_xor_nbi(shmem_ctx_t ctx, uint32_t *fetch, uint32_t *dest, uint32_t value, int pe);
 void pshmem_ctx_uint64_atomic_fetch_xor_nbi(shmem_ctx_t ctx, uint64_t *fetch, uint64_t *dest, uint64_t value, int pe);
 
-/* ---- Signaling (section 9.8): the signal is seen after the data */
+/* ---- Signaling (section 9.8)
+ * A signal is an aligned, symmetric uint64_t. sig_op is SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD (which wraps). A reader
+ * that sees the signal sees the data of its put. Errors: a wrong pe, context, address or sig_op ends the job with a
+ * message. */
 
-/* Copies the data, then updates sig_addr on pe with signal by sig_op; returns when source may be reused. [since 1.5] */
+/* Copies nelems elements of source to dest on pe, then updates sig_addr on pe with signal by sig_op. Returns when
+   source may be reused. [9.8.3, since 1.5] */
 void pshmem_float_put_signal(float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_double_put_signal(double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_longdouble_put_signal(long double *dest, const long double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
@@ -1304,7 +1335,7 @@ void pshmem_ctx_uint64_put_signal(shmem_ctx_t ctx, uint64_t *dest, const uint64_
 void pshmem_ctx_size_put_signal(shmem_ctx_t ctx, size_t *dest, const size_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_ctx_ptrdiff_put_signal(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 
-/* The same for elements of SIZE bits. [since 1.5] */
+/* shmem_put_signal of elements of SIZE bits. [9.8.3, since 1.5] */
 void pshmem_put8_signal(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_put16_signal(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_put32_signal(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
@@ -1316,11 +1347,11 @@ void pshmem_ctx_put32_signal(shmem_ctx_t ctx, void *dest, const void *source, si
 void pshmem_ctx_put64_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_ctx_put128_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 
-/* The same for nelems bytes. [since 1.5] */
+/* shmem_put_signal of nelems bytes. [9.8.3, since 1.5] */
 void pshmem_putmem_signal(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_ctx_putmem_signal(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 
-/* Starts a put with signal; source may be reused after the next quiet. [since 1.5] */
+/* Starts a put with signal; source may be reused after the next quiet. [9.8.4, since 1.5] */
 void pshmem_float_put_signal_nbi(float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_double_put_signal_nbi(double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_longdouble_put_signal_nbi(long double *dest, const long double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
@@ -1370,7 +1401,7 @@ void pshmem_ctx_uint64_put_signal_nbi(shmem_ctx_t ctx, uint64_t *dest, const uin
 void pshmem_ctx_size_put_signal_nbi(shmem_ctx_t ctx, size_t *dest, const size_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_ctx_ptrdiff_put_signal_nbi(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 
-/* The same for elements of SIZE bits. [since 1.5] */
+/* shmem_put_signal_nbi of elements of SIZE bits. [9.8.4, since 1.5] */
 void pshmem_put8_signal_nbi(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_put16_signal_nbi(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_put32_signal_nbi(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
@@ -1382,27 +1413,32 @@ void pshmem_ctx_put32_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source
 void pshmem_ctx_put64_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_ctx_put128_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 
-/* The same for nelems bytes. [since 1.5] */
+/* shmem_put_signal_nbi of nelems bytes. [9.8.4, since 1.5] */
 void pshmem_putmem_signal_nbi(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_ctx_putmem_signal_nbi(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe);
 
-/* Adds signal to sig_addr on pe. [since 1.6] */
+/* Adds signal to sig_addr on pe. [9.8.5, since 1.6] */
 void pshmem_signal_add(uint64_t *sig_addr, uint64_t signal, int pe);
 void pshmem_ctx_signal_add(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe);
 
-/* Sets sig_addr on pe to signal. [since 1.6] */
+/* Sets sig_addr on pe to signal. [9.8.7, since 1.6] */
 void pshmem_signal_set(uint64_t *sig_addr, uint64_t signal, int pe);
 void pshmem_ctx_signal_set(shmem_ctx_t ctx, uint64_t *sig_addr, uint64_t signal, int pe);
 
-/* The value of the local signal sig_addr; what came before it is seen. [since 1.5] */
+/* Returns the value of the caller's own signal sig_addr. What was ordered before the signal is visible after the
+   call. [9.8.6, since 1.5] */
 uint64_t pshmem_signal_fetch(const uint64_t *sig_addr);
 
-/* Waits until the local signal compares true with cmp_value; returns the value that did. [since 1.5] */
+/* Waits until the caller's own signal sig_addr compares true with cmp_value. Returns the value that ended the wait.
+   [9.11.15, since 1.5] */
 uint64_t pshmem_signal_wait_until(uint64_t *sig_addr, int cmp, uint64_t cmp_value);
 
-/* ---- Point-to-point synchronization (section 9.9): what was ordered before the change is seen after the wait */
+/* ---- Point-to-point synchronization (section 9.11)
+ * ivar and ivars are symmetric variables of the caller; cmp is SHMEM_CMP_EQ to SHMEM_CMP_LE. What was ordered before
+ * the change of a variable is visible after the wait or test. An element i with status[i] nonzero is left out;
+ * status NULL leaves out none. Errors: an unknown cmp ends the job with a message. */
 
-/* Waits until *ivar compares true with cmp_value. [since 1.0] */
+/* Waits until *ivar compares true with cmp_value. [9.11.1, since 1.0] */
 void pshmem_int_wait_until(int *ivar, int cmp, int cmp_value);
 void pshmem_long_wait_until(long *ivar, int cmp, long cmp_value);
 void pshmem_longlong_wait_until(long long *ivar, int cmp, long long cmp_value);
@@ -1416,7 +1452,7 @@ void pshmem_uint64_wait_until(uint64_t *ivar, int cmp, uint64_t cmp_value);
 void pshmem_size_wait_until(size_t *ivar, int cmp, size_t cmp_value);
 void pshmem_ptrdiff_wait_until(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value);
 
-/* 1 when *ivar compares true with cmp_value, otherwise 0. [since 1.4] */
+/* Returns 1 when *ivar compares true with cmp_value, otherwise 0. [9.11.8, since 1.4] */
 int pshmem_int_test(int *ivar, int cmp, int cmp_value);
 int pshmem_long_test(long *ivar, int cmp, long cmp_value);
 int pshmem_longlong_test(long long *ivar, int cmp, long long cmp_value);
@@ -1430,7 +1466,7 @@ int pshmem_uint64_test(uint64_t *ivar, int cmp, uint64_t cmp_value);
 int pshmem_size_test(size_t *ivar, int cmp, size_t cmp_value);
 int pshmem_ptrdiff_test(ptrdiff_t *ivar, int cmp, ptrdiff_t cmp_value);
 
-/* Waits until all ivars whose status is 0 (or status NULL) compare true with cmp_value. [since 1.5] */
+/* Waits until each of the nelems ivars compares true with cmp_value. [9.11.2, since 1.5] */
 void pshmem_int_wait_until_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value);
 void pshmem_long_wait_until_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value);
 void pshmem_longlong_wait_until_all(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value);
@@ -1444,7 +1480,8 @@ void pshmem_uint64_wait_until_all(uint64_t *ivars, size_t nelems, const int *sta
 void pshmem_size_wait_until_all(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value);
 void pshmem_ptrdiff_wait_until_all(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value);
 
-/* Waits until one of them does; returns its index, SIZE_MAX when none. [since 1.5] */
+/* Waits until one of the nelems ivars compares true with cmp_value. Returns its index; SIZE_MAX for an empty set.
+   [9.11.3, since 1.5] */
 size_t pshmem_int_wait_until_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value);
 size_t pshmem_long_wait_until_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value);
 size_t pshmem_longlong_wait_until_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value);
@@ -1458,7 +1495,8 @@ size_t pshmem_uint64_wait_until_any(uint64_t *ivars, size_t nelems, const int *s
 size_t pshmem_size_wait_until_any(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value);
 size_t pshmem_ptrdiff_wait_until_any(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value);
 
-/* Waits until at least one does; writes the indices of all that do, returns how many. [since 1.5] */
+/* Waits until at least one of the nelems ivars compares true with cmp_value. Writes the indices of all that do to
+   indices; returns their number, 0 for an empty set. [9.11.4, since 1.5] */
 size_t pshmem_int_wait_until_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value);
 size_t pshmem_long_wait_until_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value);
 size_t pshmem_longlong_wait_until_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value);
@@ -1472,8 +1510,8 @@ size_t pshmem_uint64_wait_until_some(uint64_t *ivars, size_t nelems, size_t *ind
 size_t pshmem_size_wait_until_some(size_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, size_t cmp_value);
 size_t pshmem_ptrdiff_wait_until_some(ptrdiff_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, ptrdiff_t cmp_value);
 
-/* Tests whether all ivars whose status is 0 (or status NULL) compare true with cmp_value; 1 also for an empty set.
-   [since 1.5] */
+/* Returns 1 when each of the nelems ivars compares true with cmp_value, also for an empty set; otherwise 0. [9.11.9,
+   since 1.5] */
 int pshmem_int_test_all(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value);
 int pshmem_long_test_all(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value);
 int pshmem_longlong_test_all(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value);
@@ -1487,7 +1525,8 @@ int pshmem_uint64_test_all(uint64_t *ivars, size_t nelems, const int *status, in
 int pshmem_size_test_all(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value);
 int pshmem_ptrdiff_test_all(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value);
 
-/* Tests whether one of them does; returns its index, SIZE_MAX when none. [since 1.5] */
+/* Returns the index of one of the nelems ivars that compares true with cmp_value; SIZE_MAX when none does. [9.11.10,
+   since 1.5] */
 size_t pshmem_int_test_any(int *ivars, size_t nelems, const int *status, int cmp, int cmp_value);
 size_t pshmem_long_test_any(long *ivars, size_t nelems, const int *status, int cmp, long cmp_value);
 size_t pshmem_longlong_test_any(long long *ivars, size_t nelems, const int *status, int cmp, long long cmp_value);
@@ -1501,7 +1540,8 @@ size_t pshmem_uint64_test_any(uint64_t *ivars, size_t nelems, const int *status,
 size_t pshmem_size_test_any(size_t *ivars, size_t nelems, const int *status, int cmp, size_t cmp_value);
 size_t pshmem_ptrdiff_test_any(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, ptrdiff_t cmp_value);
 
-/* Tests whether at least one does; writes the indices of all that do, returns how many. [since 1.5] */
+/* Writes the indices of all of the nelems ivars that compare true with cmp_value to indices. Returns their number.
+   [9.11.11, since 1.5] */
 size_t pshmem_int_test_some(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, int cmp_value);
 size_t pshmem_long_test_some(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long cmp_value);
 size_t pshmem_longlong_test_some(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, long long cmp_value);
@@ -1515,7 +1555,7 @@ size_t pshmem_uint64_test_some(uint64_t *ivars, size_t nelems, size_t *indices, 
 size_t pshmem_size_test_some(size_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, size_t cmp_value);
 size_t pshmem_ptrdiff_test_some(ptrdiff_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, ptrdiff_t cmp_value);
 
-/* Waits until all ivars whose status is 0 (or status NULL) compare true with its own cmp_values[i]. [since 1.5] */
+/* shmem_wait_until_all; ivars[i] is compared with cmp_values[i]. [9.11.5, since 1.5] */
 void pshmem_int_wait_until_all_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values);
 void pshmem_long_wait_until_all_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values);
 void pshmem_longlong_wait_until_all_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values);
@@ -1529,7 +1569,7 @@ void pshmem_uint64_wait_until_all_vector(uint64_t *ivars, size_t nelems, const i
 void pshmem_size_wait_until_all_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values);
 void pshmem_ptrdiff_wait_until_all_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values);
 
-/* Waits until one of them does; returns its index, SIZE_MAX when none. [since 1.5] */
+/* shmem_wait_until_any; ivars[i] is compared with cmp_values[i]. [9.11.6, since 1.5] */
 size_t pshmem_int_wait_until_any_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values);
 size_t pshmem_long_wait_until_any_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values);
 size_t pshmem_longlong_wait_until_any_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values);
@@ -1543,7 +1583,7 @@ size_t pshmem_uint64_wait_until_any_vector(uint64_t *ivars, size_t nelems, const
 size_t pshmem_size_wait_until_any_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values);
 size_t pshmem_ptrdiff_wait_until_any_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values);
 
-/* Waits until at least one does; writes the indices of all that do, returns how many. [since 1.5] */
+/* shmem_wait_until_some; ivars[i] is compared with cmp_values[i]. [9.11.7, since 1.5] */
 size_t pshmem_int_wait_until_some_vector(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int *cmp_values);
 size_t pshmem_long_wait_until_some_vector(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long *cmp_values);
 size_t pshmem_longlong_wait_until_some_vector(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long long *cmp_values);
@@ -1557,8 +1597,7 @@ size_t pshmem_uint64_wait_until_some_vector(uint64_t *ivars, size_t nelems, size
 size_t pshmem_size_wait_until_some_vector(size_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const size_t *cmp_values);
 size_t pshmem_ptrdiff_wait_until_some_vector(ptrdiff_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const ptrdiff_t *cmp_values);
 
-/* Tests whether all ivars whose status is 0 (or status NULL) compare true with its own cmp_values[i]; 1 also for an
-   empty set. [since 1.5] */
+/* shmem_test_all; ivars[i] is compared with cmp_values[i]. [9.11.12, since 1.5] */
 int pshmem_int_test_all_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values);
 int pshmem_long_test_all_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values);
 int pshmem_longlong_test_all_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values);
@@ -1572,7 +1611,7 @@ int pshmem_uint64_test_all_vector(uint64_t *ivars, size_t nelems, const int *sta
 int pshmem_size_test_all_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values);
 int pshmem_ptrdiff_test_all_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values);
 
-/* Tests whether one of them does; returns its index, SIZE_MAX when none. [since 1.5] */
+/* shmem_test_any; ivars[i] is compared with cmp_values[i]. [9.11.13, since 1.5] */
 size_t pshmem_int_test_any_vector(int *ivars, size_t nelems, const int *status, int cmp, const int *cmp_values);
 size_t pshmem_long_test_any_vector(long *ivars, size_t nelems, const int *status, int cmp, const long *cmp_values);
 size_t pshmem_longlong_test_any_vector(long long *ivars, size_t nelems, const int *status, int cmp, const long long *cmp_values);
@@ -1586,7 +1625,7 @@ size_t pshmem_uint64_test_any_vector(uint64_t *ivars, size_t nelems, const int *
 size_t pshmem_size_test_any_vector(size_t *ivars, size_t nelems, const int *status, int cmp, const size_t *cmp_values);
 size_t pshmem_ptrdiff_test_any_vector(ptrdiff_t *ivars, size_t nelems, const int *status, int cmp, const ptrdiff_t *cmp_values);
 
-/* Tests whether at least one does; writes the indices of all that do, returns how many. [since 1.5] */
+/* shmem_test_some; ivars[i] is compared with cmp_values[i]. [9.11.14, since 1.5] */
 size_t pshmem_int_test_some_vector(int *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const int *cmp_values);
 size_t pshmem_long_test_some_vector(long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long *cmp_values);
 size_t pshmem_longlong_test_some_vector(long long *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const long long *cmp_values);
@@ -1600,33 +1639,41 @@ size_t pshmem_uint64_test_some_vector(uint64_t *ivars, size_t nelems, size_t *in
 size_t pshmem_size_test_some_vector(size_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const size_t *cmp_values);
 size_t pshmem_ptrdiff_test_some_vector(ptrdiff_t *ivars, size_t nelems, size_t *indices, const int *status, int cmp, const ptrdiff_t *cmp_values);
 
-/* ---- Memory ordering (section 9.11); see docs/memory-model.md */
+/* ---- Memory ordering (section 9.12); see docs/internals/memory-model.md
+ * Each function covers the operations on one context: the default context, or ctx. SHMEM_CTX_INVALID is ignored.
+ * Errors: a destroyed context ends the job with a message. */
 
-/* Orders puts, atomics and signals before it to each PE ahead of those after it. [since 1.0] */
+/* Orders deliveries to each PE: puts, atomics, signals and stores before the fence come before those after it. Waits
+   for no PE. [9.12.1, since 1.0] */
 void pshmem_fence(void);
 void pshmem_ctx_fence(shmem_ctx_t ctx);
 
-/* Returns when all operations before it are complete and visible everywhere. [since 1.0] */
+/* Returns when all earlier operations on the context are complete, and their results visible to all PEs. [9.12.2,
+   since 1.0] */
 void pshmem_quiet(void);
 void pshmem_ctx_quiet(shmem_ctx_t ctx);
 
-/* The same for operations to the npes PEs listed. [since 1.6] */
+/* shmem_quiet of the operations to the npes PEs of target_pes. npes may be 0. [9.12.3, since 1.6] */
 void pshmem_pe_quiet(const int *target_pes, size_t npes);
 void pshmem_ctx_pe_quiet(shmem_ctx_t ctx, const int *target_pes, size_t npes);
 
-/* ---- Collectives (section 9.10): all members call the same ones in the same order; dest and source are symmetric */
+/* ---- Collectives (section 9.10)
+ * Every member of team calls, one thread each, in the same order, with the same arguments but where said otherwise.
+ * dest and source are symmetric; lengths and strides count elements, in the mem forms bytes. When the call returns,
+ * this member's dest is complete and its source may be reused; other members may still be in the call. Results: 0.
+ * Errors: a wrong team, root, stride or address ends the job with a message. */
 
-/* Completes all operations on the default context and waits for all PEs; local stores before are seen after. [since
-   1.0] */
+/* A quiet of the default context, then a barrier of all PEs. Stores of every PE before the barrier are visible to
+   every PE after it. [9.10.1, since 1.0] */
 void pshmem_barrier_all(void);
 
-/* Waits for all PEs; unlike a barrier it completes local stores alone. [since 1.4] */
+/* A barrier of all PEs. Completes local stores, but no operations on other PEs. [9.10.4, since 1.4] */
 void pshmem_sync_all(void);
 
-/* Waits for all members; completes local stores alone. [since 1.5] */
+/* A barrier of the members of team. Completes local stores, but no operations on other PEs. [9.10.3, since 1.5] */
 int pshmem_team_sync(shmem_team_t team);
 
-/* Copies nelems elements of source on member PE_root to dest on all members; dest may be source. [since 1.5] */
+/* Copies nelems elements of source on member PE_root to dest on all members. dest may be source. [9.10.7, since 1.5] */
 int pshmem_float_broadcast(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root);
 int pshmem_double_broadcast(shmem_team_t team, double *dest, const double *source, size_t nelems, int PE_root);
 int pshmem_longdouble_broadcast(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int PE_root);
@@ -1652,10 +1699,11 @@ int pshmem_uint64_broadcast(shmem_team_t team, uint64_t *dest, const uint64_t *s
 int pshmem_size_broadcast(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int PE_root);
 int pshmem_ptrdiff_broadcast(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int PE_root);
 
-/* The same for nelems bytes. [since 1.5] */
+/* shmem_broadcast of nelems bytes. [9.10.7, since 1.5] */
 int pshmem_broadcastmem(shmem_team_t team, void *dest, const void *source, size_t nelems, int PE_root);
 
-/* dest on all members becomes the members' sources one after the other; nelems may differ. [since 1.5] */
+/* Concatenates the sources of all members, in the order of their numbers, into dest on all members. nelems may
+   differ between members; dest holds the sum of them. [9.10.8, since 1.5] */
 int pshmem_float_collect(shmem_team_t team, float *dest, const float *source, size_t nelems);
 int pshmem_double_collect(shmem_team_t team, double *dest, const double *source, size_t nelems);
 int pshmem_longdouble_collect(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
@@ -1681,10 +1729,10 @@ int pshmem_uint64_collect(shmem_team_t team, uint64_t *dest, const uint64_t *sou
 int pshmem_size_collect(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
 int pshmem_ptrdiff_collect(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
 
-/* The same for nelems bytes. [since 1.5] */
+/* shmem_collect of nelems bytes. [9.10.8, since 1.5] */
 int pshmem_collectmem(shmem_team_t team, void *dest, const void *source, size_t nelems);
 
-/* collect with the same nelems on all members. [since 1.5] */
+/* shmem_collect with the same nelems on all members. [9.10.8, since 1.5] */
 int pshmem_float_fcollect(shmem_team_t team, float *dest, const float *source, size_t nelems);
 int pshmem_double_fcollect(shmem_team_t team, double *dest, const double *source, size_t nelems);
 int pshmem_longdouble_fcollect(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
@@ -1710,10 +1758,11 @@ int pshmem_uint64_fcollect(shmem_team_t team, uint64_t *dest, const uint64_t *so
 int pshmem_size_fcollect(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
 int pshmem_ptrdiff_fcollect(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
 
-/* The same for nelems bytes. [since 1.5] */
+/* shmem_fcollect of nelems bytes. [9.10.8, since 1.5] */
 int pshmem_fcollectmem(shmem_team_t team, void *dest, const void *source, size_t nelems);
 
-/* Block j of source, nelems elements, goes to member j, as the block of this member's number in dest. [since 1.5] */
+/* Copies block j of source, nelems elements, to member j, into the block of dest that has this member's number.
+   source and dest have nelems elements for each member. [9.10.5, since 1.5] */
 int pshmem_float_alltoall(shmem_team_t team, float *dest, const float *source, size_t nelems);
 int pshmem_double_alltoall(shmem_team_t team, double *dest, const double *source, size_t nelems);
 int pshmem_longdouble_alltoall(shmem_team_t team, long double *dest, const long double *source, size_t nelems);
@@ -1739,10 +1788,11 @@ int pshmem_uint64_alltoall(shmem_team_t team, uint64_t *dest, const uint64_t *so
 int pshmem_size_alltoall(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems);
 int pshmem_ptrdiff_alltoall(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems);
 
-/* The same for blocks of nelems bytes. [since 1.5] */
+/* shmem_alltoall of blocks of nelems bytes. [9.10.5, since 1.5] */
 int pshmem_alltoallmem(shmem_team_t team, void *dest, const void *source, size_t nelems);
 
-/* alltoall of elements that lie dst and sst elements apart. [since 1.5] */
+/* shmem_alltoall of elements that lie sst elements apart in source and dst elements apart in dest. Strides are 1 or
+   more. [9.10.6, since 1.5] */
 int pshmem_float_alltoalls(shmem_team_t team, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
 int pshmem_double_alltoalls(shmem_team_t team, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
 int pshmem_longdouble_alltoalls(shmem_team_t team, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
@@ -1768,11 +1818,11 @@ int pshmem_uint64_alltoalls(shmem_team_t team, uint64_t *dest, const uint64_t *s
 int pshmem_size_alltoalls(shmem_team_t team, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
 int pshmem_ptrdiff_alltoalls(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
 
-/* The same for bytes. [since 1.5] */
+/* shmem_alltoalls of bytes. [9.10.6, since 1.5] */
 int pshmem_alltoallsmem(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
 
-/* dest[i] on all members becomes the bitwise and of their source[i], combined in the order of their numbers; dest
-   may be source. [since 1.5] */
+/* dest[i] on all members becomes the bitwise and of their source[i], for nreduce elements. Combined in the order of
+   the members' numbers: the bits are the same in every run. dest may be source. [9.10.9.1, since 1.5] */
 int pshmem_uchar_and_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
 int pshmem_ushort_and_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
 int pshmem_uint_and_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
@@ -1788,8 +1838,8 @@ int pshmem_uint32_and_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *
 int pshmem_uint64_and_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
 int pshmem_size_and_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
 
-/* dest[i] on all members becomes the bitwise or of their source[i], combined in the order of their numbers; dest may
-   be source. [since 1.5] */
+/* dest[i] on all members becomes the bitwise or of their source[i], for nreduce elements. Combined in the order of
+   the members' numbers: the bits are the same in every run. dest may be source. [9.10.9.2, since 1.5] */
 int pshmem_uchar_or_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
 int pshmem_ushort_or_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
 int pshmem_uint_or_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
@@ -1805,8 +1855,8 @@ int pshmem_uint32_or_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *s
 int pshmem_uint64_or_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
 int pshmem_size_or_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
 
-/* dest[i] on all members becomes the bitwise exclusive or of their source[i], combined in the order of their
-   numbers; dest may be source. [since 1.5] */
+/* dest[i] on all members becomes the bitwise exclusive or of their source[i], for nreduce elements. Combined in the
+   order of the members' numbers: the bits are the same in every run. dest may be source. [9.10.9.3, since 1.5] */
 int pshmem_uchar_xor_reduce(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce);
 int pshmem_ushort_xor_reduce(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce);
 int pshmem_uint_xor_reduce(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce);
@@ -1822,8 +1872,8 @@ int pshmem_uint32_xor_reduce(shmem_team_t team, uint32_t *dest, const uint32_t *
 int pshmem_uint64_xor_reduce(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce);
 int pshmem_size_xor_reduce(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce);
 
-/* dest[i] on all members becomes the largest of their source[i], combined in the order of their numbers; dest may be
-   source. [since 1.5] */
+/* dest[i] on all members becomes the maximum of their source[i], for nreduce elements. Combined in the order of the
+   members' numbers: the bits are the same in every run. dest may be source. [9.10.9.4, since 1.5] */
 int pshmem_char_max_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce);
 int pshmem_schar_max_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce);
 int pshmem_short_max_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce);
@@ -1849,8 +1899,8 @@ int pshmem_float_max_reduce(shmem_team_t team, float *dest, const float *source,
 int pshmem_double_max_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce);
 int pshmem_longdouble_max_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce);
 
-/* dest[i] on all members becomes the smallest of their source[i], combined in the order of their numbers; dest may
-   be source. [since 1.5] */
+/* dest[i] on all members becomes the minimum of their source[i], for nreduce elements. Combined in the order of the
+   members' numbers: the bits are the same in every run. dest may be source. [9.10.9.5, since 1.5] */
 int pshmem_char_min_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce);
 int pshmem_schar_min_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce);
 int pshmem_short_min_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce);
@@ -1876,8 +1926,8 @@ int pshmem_float_min_reduce(shmem_team_t team, float *dest, const float *source,
 int pshmem_double_min_reduce(shmem_team_t team, double *dest, const double *source, size_t nreduce);
 int pshmem_longdouble_min_reduce(shmem_team_t team, long double *dest, const long double *source, size_t nreduce);
 
-/* dest[i] on all members becomes the sum of their source[i], combined in the order of their numbers; dest may be
-   source. [since 1.5] */
+/* dest[i] on all members becomes the sum of their source[i], for nreduce elements. Combined in the order of the
+   members' numbers: the bits are the same in every run. dest may be source. [9.10.9.6, since 1.5] */
 int pshmem_char_sum_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce);
 int pshmem_schar_sum_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce);
 int pshmem_short_sum_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce);
@@ -1905,8 +1955,8 @@ int pshmem_longdouble_sum_reduce(shmem_team_t team, long double *dest, const lon
 int pshmem_complexd_sum_reduce(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce);
 int pshmem_complexf_sum_reduce(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce);
 
-/* dest[i] on all members becomes the product of their source[i], combined in the order of their numbers; dest may be
-   source. [since 1.5] */
+/* dest[i] on all members becomes the product of their source[i], for nreduce elements. Combined in the order of the
+   members' numbers: the bits are the same in every run. dest may be source. [9.10.9.7, since 1.5] */
 int pshmem_char_prod_reduce(shmem_team_t team, char *dest, const char *source, size_t nreduce);
 int pshmem_schar_prod_reduce(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce);
 int pshmem_short_prod_reduce(shmem_team_t team, short *dest, const short *source, size_t nreduce);
@@ -1934,7 +1984,8 @@ int pshmem_longdouble_prod_reduce(shmem_team_t team, long double *dest, const lo
 int pshmem_complexd_prod_reduce(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce);
 int pshmem_complexf_prod_reduce(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce);
 
-/* dest[i] becomes the sum of source[i] of the members up to and with this one; dest may be source. [since 1.6] */
+/* dest[i] becomes the sum of source[i] of the members up to and including this one, for nelems elements. dest may be
+   source. [9.10.10, since 1.6] */
 int pshmem_char_sum_inscan(shmem_team_t team, char *dest, const char *source, size_t nelems);
 int pshmem_schar_sum_inscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems);
 int pshmem_short_sum_inscan(shmem_team_t team, short *dest, const short *source, size_t nelems);
@@ -1962,8 +2013,8 @@ int pshmem_longdouble_sum_inscan(shmem_team_t team, long double *dest, const lon
 int pshmem_complexd_sum_inscan(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems);
 int pshmem_complexf_sum_inscan(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems);
 
-/* dest[i] becomes the sum of source[i] of the members before this one, 0 on the first; dest may be source. [since
-   1.6] */
+/* dest[i] becomes the sum of source[i] of the members before this one, for nelems elements; 0 on the first member.
+   dest may be source. [9.10.10, since 1.6] */
 int pshmem_char_sum_exscan(shmem_team_t team, char *dest, const char *source, size_t nelems);
 int pshmem_schar_sum_exscan(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems);
 int pshmem_short_sum_exscan(shmem_team_t team, short *dest, const short *source, size_t nelems);
@@ -1991,26 +2042,34 @@ int pshmem_longdouble_sum_exscan(shmem_team_t team, long double *dest, const lon
 int pshmem_complexd_sum_exscan(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems);
 int pshmem_complexf_sum_exscan(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems);
 
-/* ---- Distributed locks (section 9.12): first come, first served */
+/* ---- Distributed locks (section 9.13)
+ * A lock is a symmetric long that was 0 on all PEs before its first use. PEs get it in the order in which they
+ * asked; the threads of a PE exclude each other, in no order. Errors: clearing a lock that the PE does not hold ends
+ * the job with a message. */
 
-/* Takes the lock, a symmetric long that was 0 on all PEs before its first use; waits its turn. [since 1.0] */
+/* Takes lock; waits until it is this PE's turn. [9.13.1, since 1.0] */
 void pshmem_set_lock(long *lock);
 
-/* Completes the operations on the default context (quiet), then hands the lock to the next that waits. [since 1.0] */
+/* Completes the operations on the default context (quiet), then gives lock to the next PE that waits. [9.13.1, since
+   1.0] */
 void pshmem_clear_lock(long *lock);
 
-/* 0 when it took the lock, 1 when another has it. [since 1.0] */
+/* Takes lock when it is free. Returns 0 when it took it, 1 when another PE or thread holds it. Never waits. [9.13.1,
+   since 1.0] */
 int pshmem_test_lock(long *lock);
 
 /* ---- Profiling (section 10) */
 
-/* For profilers, which replace it; does nothing here. [since 1.5] */
+/* For profilers, which replace it. Does nothing here, with any level. [10.1.1, since 1.5] */
 void pshmem_pcontrol(int level, ...);
 
-/* ---- Deprecated names: all of them, over the same bodies. Define HEDDLE_SILENCE_DEPRECATED to have no warnings */
+/* ---- Deprecated names (annex F)
+ * They run on the bodies of the current functions. The compiler warns of each; HEDDLE_SILENCE_DEPRECATED turns the
+ * warnings off. Active sets are the PE_size PEs PE_start, PE_start + 2^logPE_stride, ...; every PE of the set calls,
+ * one thread each. pSync and pWrk are not used; checked runs require pSync to be symmetric. */
 
-/* shmem_init; npes is ignored. Repeated, it does nothing. Needs no shmem_finalize: the end of the program is one.
-   [since 1.0] */
+/* shmem_init; npes is ignored. A repeated call does nothing. No shmem_finalize is needed: the end of the program is
+   one. [since 1.0] */
 HEDDLE_DEPRECATED("use shmem_init") void pstart_pes(int npes);
 
 /* shmem_my_pe. [since 1.0] */
@@ -2077,17 +2136,16 @@ HEDDLE_DEPRECATED("use shmem_atomic_add") void pshmem_int_add(int *dest, int val
 HEDDLE_DEPRECATED("use shmem_atomic_add") void pshmem_long_add(long *dest, long value, int pe);
 HEDDLE_DEPRECATED("use shmem_atomic_add") void pshmem_longlong_add(long long *dest, long long value, int pe);
 
-/* Waits until *ivar is not cmp_value. [since 1.0] */
+/* Waits until *ivar differs from cmp_value. [since 1.0] */
 HEDDLE_DEPRECATED("use shmem_long_wait_until") void pshmem_wait(long *ivar, long cmp_value);
 
-/* Waits until *ivar is not cmp_value. [since 1.0] */
+/* Waits until *ivar differs from cmp_value. [since 1.0] */
 HEDDLE_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void pshmem_short_wait(short *ivar, short cmp_value);
 HEDDLE_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void pshmem_int_wait(int *ivar, int cmp_value);
 HEDDLE_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void pshmem_long_wait(long *ivar, long cmp_value);
 HEDDLE_DEPRECATED("use shmem_wait_until with SHMEM_CMP_NE") void pshmem_longlong_wait(long long *ivar, long long cmp_value);
 
-/* shmem_long_wait_until. The C function is deprecated, the generic of the same name is not, so it has no attribute.
-   [since 1.0] */
+/* shmem_long_wait_until. No attribute: the generic of this name is not deprecated. [since 1.0] */
 void pshmem_wait_until(long *ivar, int cmp, long cmp_value);
 
 /* shmem_wait_until for the short types. [since 1.0] */
@@ -2098,53 +2156,52 @@ HEDDLE_DEPRECATED("use a type of at least 32 bits") void pshmem_ushort_wait_unti
 HEDDLE_DEPRECATED("use a type of at least 32 bits") int pshmem_short_test(short *ivar, int cmp, short cmp_value);
 HEDDLE_DEPRECATED("use a type of at least 32 bits") int pshmem_ushort_test(unsigned short *ivar, int cmp, unsigned short cmp_value);
 
-/* shmem_team_sync of an active set: the PE_size PEs from PE_start on that lie 2 to the power of logPE_stride apart.
-   pSync is not used, here and below. [since 1.4] */
+/* shmem_team_sync of an active set. [since 1.4] */
 HEDDLE_DEPRECATED("use shmem_team_sync") void pshmem_sync(int PE_start, int logPE_stride, int PE_size, long *pSync);
 
-/* shmem_sync, and all operations on the default context are complete. [since 1.0] */
+/* shmem_sync of an active set after a quiet of the default context. [since 1.0] */
 HEDDLE_DEPRECATED("use shmem_quiet and shmem_team_sync") void pshmem_barrier(int PE_start, int logPE_stride, int PE_size, long *pSync);
 
-/* shmem_broadcast of elements of SIZE bits; PE_root counts in the active set, and its dest is left alone. [since
-   1.0] */
+/* shmem_broadcast of elements of SIZE bits on an active set. PE_root counts in the active set; the root's dest is
+   not written. [since 1.0] */
 HEDDLE_DEPRECATED("use shmem_broadcast on a team") void pshmem_broadcast32(void *dest, const void *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync);
 HEDDLE_DEPRECATED("use shmem_broadcast on a team") void pshmem_broadcast64(void *dest, const void *source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long *pSync);
 
-/* shmem_collect of elements of SIZE bits. [since 1.0] */
+/* shmem_collect of elements of SIZE bits on an active set. [since 1.0] */
 HEDDLE_DEPRECATED("use shmem_collect on a team") void pshmem_collect32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
 HEDDLE_DEPRECATED("use shmem_collect on a team") void pshmem_collect64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
 
-/* shmem_fcollect of elements of SIZE bits. [since 1.0] */
+/* shmem_fcollect of elements of SIZE bits on an active set. [since 1.0] */
 HEDDLE_DEPRECATED("use shmem_fcollect on a team") void pshmem_fcollect32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
 HEDDLE_DEPRECATED("use shmem_fcollect on a team") void pshmem_fcollect64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
 
-/* shmem_alltoall of elements of SIZE bits. [since 1.3] */
+/* shmem_alltoall of elements of SIZE bits on an active set. [since 1.3] */
 HEDDLE_DEPRECATED("use shmem_alltoall on a team") void pshmem_alltoall32(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
 HEDDLE_DEPRECATED("use shmem_alltoall on a team") void pshmem_alltoall64(void *dest, const void *source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
 
-/* shmem_alltoalls of elements of SIZE bits. [since 1.3] */
+/* shmem_alltoalls of elements of SIZE bits on an active set. [since 1.3] */
 HEDDLE_DEPRECATED("use shmem_alltoalls on a team") void pshmem_alltoalls32(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
 HEDDLE_DEPRECATED("use shmem_alltoalls on a team") void pshmem_alltoalls64(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long *pSync);
 
-/* shmem_and_reduce on an active set; pWrk is not used. [since 1.0] */
+/* shmem_and_reduce of nreduce elements on an active set. [since 1.0] */
 HEDDLE_DEPRECATED("use shmem_and_reduce on a team") void pshmem_short_and_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_and_reduce on a team") void pshmem_int_and_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_and_reduce on a team") void pshmem_long_and_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_and_reduce on a team") void pshmem_longlong_and_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
 
-/* shmem_or_reduce on an active set; pWrk is not used. [since 1.0] */
+/* shmem_or_reduce of nreduce elements on an active set. [since 1.0] */
 HEDDLE_DEPRECATED("use shmem_or_reduce on a team") void pshmem_short_or_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_or_reduce on a team") void pshmem_int_or_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_or_reduce on a team") void pshmem_long_or_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_or_reduce on a team") void pshmem_longlong_or_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
 
-/* shmem_xor_reduce on an active set; pWrk is not used. [since 1.0] */
+/* shmem_xor_reduce of nreduce elements on an active set. [since 1.0] */
 HEDDLE_DEPRECATED("use shmem_xor_reduce on a team") void pshmem_short_xor_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_xor_reduce on a team") void pshmem_int_xor_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_xor_reduce on a team") void pshmem_long_xor_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_xor_reduce on a team") void pshmem_longlong_xor_to_all(long long *dest, const long long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long long *pWrk, long *pSync);
 
-/* shmem_max_reduce on an active set; pWrk is not used. [since 1.0] */
+/* shmem_max_reduce of nreduce elements on an active set. [since 1.0] */
 HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void pshmem_short_max_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void pshmem_int_max_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void pshmem_long_max_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
@@ -2153,7 +2210,7 @@ HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void pshmem_float_max_to_all
 HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void pshmem_double_max_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_max_reduce on a team") void pshmem_longdouble_max_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync);
 
-/* shmem_min_reduce on an active set; pWrk is not used. [since 1.0] */
+/* shmem_min_reduce of nreduce elements on an active set. [since 1.0] */
 HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void pshmem_short_min_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void pshmem_int_min_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void pshmem_long_min_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
@@ -2162,7 +2219,7 @@ HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void pshmem_float_min_to_all
 HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void pshmem_double_min_to_all(double *dest, const double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, double *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_min_reduce on a team") void pshmem_longdouble_min_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync);
 
-/* shmem_sum_reduce on an active set; pWrk is not used. [since 1.0] */
+/* shmem_sum_reduce of nreduce elements on an active set. [since 1.0] */
 HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void pshmem_short_sum_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void pshmem_int_sum_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void pshmem_long_sum_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);
@@ -2173,7 +2230,7 @@ HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void pshmem_longdouble_sum_t
 HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void pshmem_complexd_sum_to_all(heddle_complexd *dest, const heddle_complexd *source, int nreduce, int PE_start, int logPE_stride, int PE_size, heddle_complexd *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_sum_reduce on a team") void pshmem_complexf_sum_to_all(heddle_complexf *dest, const heddle_complexf *source, int nreduce, int PE_start, int logPE_stride, int PE_size, heddle_complexf *pWrk, long *pSync);
 
-/* shmem_prod_reduce on an active set; pWrk is not used. [since 1.0] */
+/* shmem_prod_reduce of nreduce elements on an active set. [since 1.0] */
 HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void pshmem_short_prod_to_all(short *dest, const short *source, int nreduce, int PE_start, int logPE_stride, int PE_size, short *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void pshmem_int_prod_to_all(int *dest, const int *source, int nreduce, int PE_start, int logPE_stride, int PE_size, int *pWrk, long *pSync);
 HEDDLE_DEPRECATED("use shmem_prod_reduce on a team") void pshmem_long_prod_to_all(long *dest, const long *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long *pWrk, long *pSync);

@@ -10,57 +10,65 @@
 extern "C" {
 #endif
 
-/* ---- Requests: one handle for a group of operations */
+/* ---- Requests: one handle for a group of operations
+ * Source: Boehm, Pophale, Baker, Gorentla Venkata, Merged requests (OpenSHMEM 2017); docs/user/requests.md. Threads:
+ * one thread at a time posts to a PRIVATE request, and another may wait for it. Any number of threads post to a
+ * SHARED request, test it and wait for it at the same time. Errors: a finished handle, a handle of another PE and
+ * NULL end the job with a message. */
 
-/* *req becomes a new request: SHMEMX_REQUEST_PRIVATE, to which one thread posts at a time, or SHMEMX_REQUEST_SHARED,
-   to which any number do. 0, or nonzero with SHMEMX_REQUEST_NULL when there is no memory or an option is unknown. */
+/* *req becomes a new request: SHMEMX_REQUEST_PRIVATE or SHMEMX_REQUEST_SHARED. Returns 0, or nonzero with
+   SHMEMX_REQUEST_NULL without memory or for an unknown option. */
 int pshmemx_request_allocate(shmemx_request_t *req, long options);
 
-/* Waits for what was posted, gives the request back, and sets *req to SHMEMX_REQUEST_NULL, which is ignored. */
+/* Waits for the operations posted to *req, frees the request and sets *req to SHMEMX_REQUEST_NULL.
+   SHMEMX_REQUEST_NULL is ignored. */
 void pshmemx_request_free(shmemx_request_t *req);
 
-/* From here to shmemx_request_end the calling thread's nbi operations join *req, which becomes a PRIVATE request
-   when it is SHMEMX_REQUEST_NULL. Not to be nested. */
+/* The nbi operations of the calling thread join *req from here to shmemx_request_end. SHMEMX_REQUEST_NULL becomes a
+   new PRIVATE request. May not be nested. */
 void pshmemx_request_begin(shmemx_request_t *req);
 
 /* Ends what shmemx_request_begin with the same req began. */
 void pshmemx_request_end(shmemx_request_t *req);
 
-/* All of requests become part of *req, which is complete when they are, and each becomes SHMEMX_REQUEST_NULL; the
-   cost does not depend on how many operations they hold. SHMEMX_REQUEST_NULL among them is ignored; *req may be it,
-   and becomes a PRIVATE request. */
+/* Merges the count requests into *req: it is complete when they are, and each becomes SHMEMX_REQUEST_NULL. The cost
+   does not depend on their operations. SHMEMX_REQUEST_NULL among requests is ignored; as *req it becomes a new
+   PRIVATE request. */
 void pshmemx_request_merge(shmemx_request_t *req, size_t count, shmemx_request_t requests[]);
 
-/* Waits until all that was posted to *req before is complete, at its target too, helping with large transfers. A
-   PRIVATE request is given back and becomes SHMEMX_REQUEST_NULL; a SHARED one stays usable. SHMEMX_REQUEST_NULL is
+/* Waits until the operations posted to *req before the call are complete at their targets, and helps with large
+   transfers. A PRIVATE request becomes SHMEMX_REQUEST_NULL; a SHARED one stays usable. SHMEMX_REQUEST_NULL is
    complete. */
 void pshmemx_request_wait(shmemx_request_t *req);
 
-/* Waits until the sources of all that was posted to *req may be used again; the request stays. */
+/* Waits until the sources of the operations posted to *req may be reused. The request stays. */
 void pshmemx_request_wait_local(shmemx_request_t *req);
 
-/* 1 when all that was posted to *req is complete, which ends a PRIVATE request as shmemx_request_wait does;
+/* Returns 1 when the operations posted to *req are complete, and ends a PRIVATE request as shmemx_request_wait does;
    otherwise 0, after a little progress. Never blocks. */
 int pshmemx_request_test(shmemx_request_t *req);
 
-/* Waits for one of requests, and returns its index; a PRIVATE one becomes SHMEMX_REQUEST_NULL. Those that are
-   SHMEMX_REQUEST_NULL are ignored; SIZE_MAX when all are. */
+/* Waits for one of the count requests and returns its index. A PRIVATE request becomes SHMEMX_REQUEST_NULL.
+   SHMEMX_REQUEST_NULL is ignored; SIZE_MAX when all are. */
 size_t pshmemx_request_wait_any(size_t count, shmemx_request_t requests[]);
 
-/* Waits until at least one of requests is complete, ends all that are, and returns their number, with their indices
-   in indices. Those that are SHMEMX_REQUEST_NULL are ignored; 0 when all are. */
+/* Waits until at least one of the count requests is complete and ends all that are. Writes their indices to indices
+   and returns their number. SHMEMX_REQUEST_NULL is ignored; 0 when all are. */
 size_t pshmemx_request_wait_some(size_t count, shmemx_request_t requests[], size_t indices[]);
 
-/* shmemx_request_wait_any without waiting: SIZE_MAX when none is complete, after a little progress. */
+/* shmemx_request_wait_any without waiting. SIZE_MAX when no request is complete, after a little progress. */
 size_t pshmemx_request_test_any(size_t count, shmemx_request_t requests[]);
 
-/* What is posted to *req afterwards is delivered to each PE after what was posted before. */
+/* Operations posted to *req after the fence are delivered to each PE after those posted before it. */
 void pshmemx_request_fence(shmemx_request_t *req);
 
-/* ---- Put and get under a request: dest, source and pe as in shmem_put and shmem_get; *req is made when it is SHMEMX_REQUEST_NULL */
+/* ---- Put and get under a request
+ * Source: the draft of explicit non-blocking RMA (specification issue 72). dest, source, nelems, pe and errors are
+ * those of shmem_put and shmem_get. The operation joins *req; SHMEMX_REQUEST_NULL becomes a new PRIVATE request.
+ * Transfers of 256 KiB and more may be copied by a background thread. */
 
-/* Starts a put under *req, to which it is merged; source may be used again when the request is complete, or locally
-   complete. */
+/* Starts a put of nelems elements under *req. source may be reused when the request is complete, or locally complete
+   (shmemx_request_wait_local). */
 void pshmemx_float_put_nbe(float *dest, const float *source, size_t nelems, int pe, shmemx_request_t *req);
 void pshmemx_double_put_nbe(double *dest, const double *source, size_t nelems, int pe, shmemx_request_t *req);
 void pshmemx_longdouble_put_nbe(long double *dest, const long double *source, size_t nelems, int pe, shmemx_request_t *req);
@@ -110,7 +118,7 @@ void pshmemx_ctx_uint64_put_nbe(shmem_ctx_t ctx, uint64_t *dest, const uint64_t 
 void pshmemx_ctx_size_put_nbe(shmem_ctx_t ctx, size_t *dest, const size_t *source, size_t nelems, int pe, shmemx_request_t *req);
 void pshmemx_ctx_ptrdiff_put_nbe(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int pe, shmemx_request_t *req);
 
-/* The same for elements of SIZE bits. */
+/* shmemx_put_nbe of elements of SIZE bits. */
 void pshmemx_put8_nbe(void *dest, const void *source, size_t nelems, int pe, shmemx_request_t *req);
 void pshmemx_put16_nbe(void *dest, const void *source, size_t nelems, int pe, shmemx_request_t *req);
 void pshmemx_put32_nbe(void *dest, const void *source, size_t nelems, int pe, shmemx_request_t *req);
@@ -122,11 +130,11 @@ void pshmemx_ctx_put32_nbe(shmem_ctx_t ctx, void *dest, const void *source, size
 void pshmemx_ctx_put64_nbe(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe, shmemx_request_t *req);
 void pshmemx_ctx_put128_nbe(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe, shmemx_request_t *req);
 
-/* The same for nelems bytes. */
+/* shmemx_put_nbe of nelems bytes. */
 void pshmemx_putmem_nbe(void *dest, const void *source, size_t nelems, int pe, shmemx_request_t *req);
 void pshmemx_ctx_putmem_nbe(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe, shmemx_request_t *req);
 
-/* Starts a get under *req; dest holds the data when the request is complete. */
+/* Starts a get of nelems elements under *req. dest holds the data when the request is complete. */
 void pshmemx_float_get_nbe(float *dest, const float *source, size_t nelems, int pe, shmemx_request_t *req);
 void pshmemx_double_get_nbe(double *dest, const double *source, size_t nelems, int pe, shmemx_request_t *req);
 void pshmemx_longdouble_get_nbe(long double *dest, const long double *source, size_t nelems, int pe, shmemx_request_t *req);
@@ -176,7 +184,7 @@ void pshmemx_ctx_uint64_get_nbe(shmem_ctx_t ctx, uint64_t *dest, const uint64_t 
 void pshmemx_ctx_size_get_nbe(shmem_ctx_t ctx, size_t *dest, const size_t *source, size_t nelems, int pe, shmemx_request_t *req);
 void pshmemx_ctx_ptrdiff_get_nbe(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int pe, shmemx_request_t *req);
 
-/* The same for elements of SIZE bits. */
+/* shmemx_get_nbe of elements of SIZE bits. */
 void pshmemx_get8_nbe(void *dest, const void *source, size_t nelems, int pe, shmemx_request_t *req);
 void pshmemx_get16_nbe(void *dest, const void *source, size_t nelems, int pe, shmemx_request_t *req);
 void pshmemx_get32_nbe(void *dest, const void *source, size_t nelems, int pe, shmemx_request_t *req);
@@ -188,13 +196,14 @@ void pshmemx_ctx_get32_nbe(shmem_ctx_t ctx, void *dest, const void *source, size
 void pshmemx_ctx_get64_nbe(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe, shmemx_request_t *req);
 void pshmemx_ctx_get128_nbe(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe, shmemx_request_t *req);
 
-/* The same for nelems bytes. */
+/* shmemx_get_nbe of nelems bytes. */
 void pshmemx_getmem_nbe(void *dest, const void *source, size_t nelems, int pe, shmemx_request_t *req);
 void pshmemx_ctx_getmem_nbe(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, int pe, shmemx_request_t *req);
 
-/* ---- Put with signal under a request */
+/* ---- Put with signal under a request
+ * sig_addr, signal, sig_op and errors are those of shmem_put_signal; *req is as for shmemx_put_nbe. */
 
-/* Starts a put under *req, and after its data applies signal to *sig_addr on pe by sig_op. */
+/* Starts a put of nelems elements under *req. After the data it updates *sig_addr on pe with signal by sig_op. */
 void pshmemx_float_put_signal_nbe(float *dest, const float *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, shmemx_request_t *req);
 void pshmemx_double_put_signal_nbe(double *dest, const double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, shmemx_request_t *req);
 void pshmemx_longdouble_put_signal_nbe(long double *dest, const long double *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, shmemx_request_t *req);
@@ -244,7 +253,7 @@ void pshmemx_ctx_uint64_put_signal_nbe(shmem_ctx_t ctx, uint64_t *dest, const ui
 void pshmemx_ctx_size_put_signal_nbe(shmem_ctx_t ctx, size_t *dest, const size_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, shmemx_request_t *req);
 void pshmemx_ctx_ptrdiff_put_signal_nbe(shmem_ctx_t ctx, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, shmemx_request_t *req);
 
-/* The same for elements of SIZE bits. */
+/* shmemx_put_signal_nbe of elements of SIZE bits. */
 void pshmemx_put8_signal_nbe(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, shmemx_request_t *req);
 void pshmemx_put16_signal_nbe(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, shmemx_request_t *req);
 void pshmemx_put32_signal_nbe(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, shmemx_request_t *req);
@@ -256,13 +265,15 @@ void pshmemx_ctx_put32_signal_nbe(shmem_ctx_t ctx, void *dest, const void *sourc
 void pshmemx_ctx_put64_signal_nbe(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, shmemx_request_t *req);
 void pshmemx_ctx_put128_signal_nbe(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, shmemx_request_t *req);
 
-/* The same for nelems bytes. */
+/* shmemx_put_signal_nbe of nelems bytes. */
 void pshmemx_putmem_signal_nbe(void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, shmemx_request_t *req);
 void pshmemx_ctx_putmem_signal_nbe(shmem_ctx_t ctx, void *dest, const void *source, size_t nelems, uint64_t *sig_addr, uint64_t signal, int sig_op, int pe, shmemx_request_t *req);
 
-/* ---- Atomics without a result, under a request */
+/* ---- Atomics without a result, under a request
+ * dest, value, pe and errors are those of shmem_atomic_*; *req is as for shmemx_put_nbe. The update is complete when
+ * the request is. */
 
-/* Sets dest on pe to value. */
+/* Starts shmem_atomic_set of dest on pe. */
 void pshmemx_float_atomic_set_nbe(float *dest, float value, int pe, shmemx_request_t *req);
 void pshmemx_double_atomic_set_nbe(double *dest, double value, int pe, shmemx_request_t *req);
 void pshmemx_int_atomic_set_nbe(int *dest, int value, int pe, shmemx_request_t *req);
@@ -292,7 +303,7 @@ void pshmemx_ctx_uint64_atomic_set_nbe(shmem_ctx_t ctx, uint64_t *dest, uint64_t
 void pshmemx_ctx_size_atomic_set_nbe(shmem_ctx_t ctx, size_t *dest, size_t value, int pe, shmemx_request_t *req);
 void pshmemx_ctx_ptrdiff_atomic_set_nbe(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int pe, shmemx_request_t *req);
 
-/* Adds 1 to dest on pe. */
+/* Starts shmem_atomic_inc of dest on pe. */
 void pshmemx_int_atomic_inc_nbe(int *dest, int pe, shmemx_request_t *req);
 void pshmemx_long_atomic_inc_nbe(long *dest, int pe, shmemx_request_t *req);
 void pshmemx_longlong_atomic_inc_nbe(long long *dest, int pe, shmemx_request_t *req);
@@ -318,7 +329,7 @@ void pshmemx_ctx_uint64_atomic_inc_nbe(shmem_ctx_t ctx, uint64_t *dest, int pe, 
 void pshmemx_ctx_size_atomic_inc_nbe(shmem_ctx_t ctx, size_t *dest, int pe, shmemx_request_t *req);
 void pshmemx_ctx_ptrdiff_atomic_inc_nbe(shmem_ctx_t ctx, ptrdiff_t *dest, int pe, shmemx_request_t *req);
 
-/* Adds value to dest on pe. */
+/* Starts shmem_atomic_add of dest on pe. */
 void pshmemx_int_atomic_add_nbe(int *dest, int value, int pe, shmemx_request_t *req);
 void pshmemx_long_atomic_add_nbe(long *dest, long value, int pe, shmemx_request_t *req);
 void pshmemx_longlong_atomic_add_nbe(long long *dest, long long value, int pe, shmemx_request_t *req);
@@ -344,7 +355,7 @@ void pshmemx_ctx_uint64_atomic_add_nbe(shmem_ctx_t ctx, uint64_t *dest, uint64_t
 void pshmemx_ctx_size_atomic_add_nbe(shmem_ctx_t ctx, size_t *dest, size_t value, int pe, shmemx_request_t *req);
 void pshmemx_ctx_ptrdiff_atomic_add_nbe(shmem_ctx_t ctx, ptrdiff_t *dest, ptrdiff_t value, int pe, shmemx_request_t *req);
 
-/* dest on pe becomes dest & value. */
+/* Starts shmem_atomic_and of dest on pe. */
 void pshmemx_uint_atomic_and_nbe(unsigned int *dest, unsigned int value, int pe, shmemx_request_t *req);
 void pshmemx_ulong_atomic_and_nbe(unsigned long *dest, unsigned long value, int pe, shmemx_request_t *req);
 void pshmemx_ulonglong_atomic_and_nbe(unsigned long long *dest, unsigned long long value, int pe, shmemx_request_t *req);
@@ -360,7 +371,7 @@ void pshmemx_ctx_int64_atomic_and_nbe(shmem_ctx_t ctx, int64_t *dest, int64_t va
 void pshmemx_ctx_uint32_atomic_and_nbe(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe, shmemx_request_t *req);
 void pshmemx_ctx_uint64_atomic_and_nbe(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe, shmemx_request_t *req);
 
-/* dest on pe becomes dest | value. */
+/* Starts shmem_atomic_or of dest on pe. */
 void pshmemx_uint_atomic_or_nbe(unsigned int *dest, unsigned int value, int pe, shmemx_request_t *req);
 void pshmemx_ulong_atomic_or_nbe(unsigned long *dest, unsigned long value, int pe, shmemx_request_t *req);
 void pshmemx_ulonglong_atomic_or_nbe(unsigned long long *dest, unsigned long long value, int pe, shmemx_request_t *req);
@@ -376,7 +387,7 @@ void pshmemx_ctx_int64_atomic_or_nbe(shmem_ctx_t ctx, int64_t *dest, int64_t val
 void pshmemx_ctx_uint32_atomic_or_nbe(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe, shmemx_request_t *req);
 void pshmemx_ctx_uint64_atomic_or_nbe(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe, shmemx_request_t *req);
 
-/* dest on pe becomes dest ^ value. */
+/* Starts shmem_atomic_xor of dest on pe. */
 void pshmemx_uint_atomic_xor_nbe(unsigned int *dest, unsigned int value, int pe, shmemx_request_t *req);
 void pshmemx_ulong_atomic_xor_nbe(unsigned long *dest, unsigned long value, int pe, shmemx_request_t *req);
 void pshmemx_ulonglong_atomic_xor_nbe(unsigned long long *dest, unsigned long long value, int pe, shmemx_request_t *req);
@@ -392,9 +403,11 @@ void pshmemx_ctx_int64_atomic_xor_nbe(shmem_ctx_t ctx, int64_t *dest, int64_t va
 void pshmemx_ctx_uint32_atomic_xor_nbe(shmem_ctx_t ctx, uint32_t *dest, uint32_t value, int pe, shmemx_request_t *req);
 void pshmemx_ctx_uint64_atomic_xor_nbe(shmem_ctx_t ctx, uint64_t *dest, uint64_t value, int pe, shmemx_request_t *req);
 
-/* ---- Fetching atomics under a request */
+/* ---- Fetching atomics under a request
+ * dest, value, pe and errors are those of shmem_atomic_*; *req is as for shmemx_put_nbe. *fetch, any memory of the
+ * caller, holds the old value at the latest when the request is complete. */
 
-/* *fetch becomes source on pe, at the latest when the request is complete; so with all of this section. */
+/* Starts shmem_atomic_fetch of source on pe; its value goes to *fetch. */
 void pshmemx_float_atomic_fetch_nbe(float *fetch, const float *source, int pe, shmemx_request_t *req);
 void pshmemx_double_atomic_fetch_nbe(double *fetch, const double *source, int pe, shmemx_request_t *req);
 void pshmemx_int_atomic_fetch_nbe(int *fetch, const int *source, int pe, shmemx_request_t *req);
@@ -424,7 +437,7 @@ void pshmemx_ctx_uint64_atomic_fetch_nbe(shmem_ctx_t ctx, uint64_t *fetch, const
 void pshmemx_ctx_size_atomic_fetch_nbe(shmem_ctx_t ctx, size_t *fetch, const size_t *source, int pe, shmemx_request_t *req);
 void pshmemx_ctx_ptrdiff_atomic_fetch_nbe(shmem_ctx_t ctx, ptrdiff_t *fetch, const ptrdiff_t *source, int pe, shmemx_request_t *req);
 
-/* compare_swap into *fetch. */
+/* Starts shmem_atomic_compare_swap of dest on pe; its old value goes to *fetch. */
 void pshmemx_int_atomic_compare_swap_nbe(int *fetch, int *dest, int cond, int value, int pe, shmemx_request_t *req);
 void pshmemx_long_atomic_compare_swap_nbe(long *fetch, long *dest, long cond, long value, int pe, shmemx_request_t *req);
 void pshmemx_longlong_atomic_compare_swap_nbe(long long *fetch, long long *dest, long long cond, long long value, int pe, shmemx_request_t *req);
@@ -450,7 +463,7 @@ void pshmemx_ctx_uint64_atomic_compare_swap_nbe(shmem_ctx_t ctx, uint64_t *fetch
 void pshmemx_ctx_size_atomic_compare_swap_nbe(shmem_ctx_t ctx, size_t *fetch, size_t *dest, size_t cond, size_t value, int pe, shmemx_request_t *req);
 void pshmemx_ctx_ptrdiff_atomic_compare_swap_nbe(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdiff_t *dest, ptrdiff_t cond, ptrdiff_t value, int pe, shmemx_request_t *req);
 
-/* swap into *fetch. */
+/* Starts shmem_atomic_swap of dest on pe; its old value goes to *fetch. */
 void pshmemx_float_atomic_swap_nbe(float *fetch, float *dest, float value, int pe, shmemx_request_t *req);
 void pshmemx_double_atomic_swap_nbe(double *fetch, double *dest, double value, int pe, shmemx_request_t *req);
 void pshmemx_int_atomic_swap_nbe(int *fetch, int *dest, int value, int pe, shmemx_request_t *req);
@@ -480,7 +493,7 @@ void pshmemx_ctx_uint64_atomic_swap_nbe(shmem_ctx_t ctx, uint64_t *fetch, uint64
 void pshmemx_ctx_size_atomic_swap_nbe(shmem_ctx_t ctx, size_t *fetch, size_t *dest, size_t value, int pe, shmemx_request_t *req);
 void pshmemx_ctx_ptrdiff_atomic_swap_nbe(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdiff_t *dest, ptrdiff_t value, int pe, shmemx_request_t *req);
 
-/* fetch_inc into *fetch. */
+/* Starts shmem_atomic_fetch_inc of dest on pe; its old value goes to *fetch. */
 void pshmemx_int_atomic_fetch_inc_nbe(int *fetch, int *dest, int pe, shmemx_request_t *req);
 void pshmemx_long_atomic_fetch_inc_nbe(long *fetch, long *dest, int pe, shmemx_request_t *req);
 void pshmemx_longlong_atomic_fetch_inc_nbe(long long *fetch, long long *dest, int pe, shmemx_request_t *req);
@@ -506,7 +519,7 @@ void pshmemx_ctx_uint64_atomic_fetch_inc_nbe(shmem_ctx_t ctx, uint64_t *fetch, u
 void pshmemx_ctx_size_atomic_fetch_inc_nbe(shmem_ctx_t ctx, size_t *fetch, size_t *dest, int pe, shmemx_request_t *req);
 void pshmemx_ctx_ptrdiff_atomic_fetch_inc_nbe(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdiff_t *dest, int pe, shmemx_request_t *req);
 
-/* fetch_add into *fetch. */
+/* Starts shmem_atomic_fetch_add of dest on pe; its old value goes to *fetch. */
 void pshmemx_int_atomic_fetch_add_nbe(int *fetch, int *dest, int value, int pe, shmemx_request_t *req);
 void pshmemx_long_atomic_fetch_add_nbe(long *fetch, long *dest, long value, int pe, shmemx_request_t *req);
 void pshmemx_longlong_atomic_fetch_add_nbe(long long *fetch, long long *dest, long long value, int pe, shmemx_request_t *req);
@@ -532,7 +545,7 @@ void pshmemx_ctx_uint64_atomic_fetch_add_nbe(shmem_ctx_t ctx, uint64_t *fetch, u
 void pshmemx_ctx_size_atomic_fetch_add_nbe(shmem_ctx_t ctx, size_t *fetch, size_t *dest, size_t value, int pe, shmemx_request_t *req);
 void pshmemx_ctx_ptrdiff_atomic_fetch_add_nbe(shmem_ctx_t ctx, ptrdiff_t *fetch, ptrdiff_t *dest, ptrdiff_t value, int pe, shmemx_request_t *req);
 
-/* fetch_and into *fetch. */
+/* Starts shmem_atomic_fetch_and of dest on pe; its old value goes to *fetch. */
 void pshmemx_uint_atomic_fetch_and_nbe(unsigned int *fetch, unsigned int *dest, unsigned int value, int pe, shmemx_request_t *req);
 void pshmemx_ulong_atomic_fetch_and_nbe(unsigned long *fetch, unsigned long *dest, unsigned long value, int pe, shmemx_request_t *req);
 void pshmemx_ulonglong_atomic_fetch_and_nbe(unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe, shmemx_request_t *req);
@@ -548,7 +561,7 @@ void pshmemx_ctx_int64_atomic_fetch_and_nbe(shmem_ctx_t ctx, int64_t *fetch, int
 void pshmemx_ctx_uint32_atomic_fetch_and_nbe(shmem_ctx_t ctx, uint32_t *fetch, uint32_t *dest, uint32_t value, int pe, shmemx_request_t *req);
 void pshmemx_ctx_uint64_atomic_fetch_and_nbe(shmem_ctx_t ctx, uint64_t *fetch, uint64_t *dest, uint64_t value, int pe, shmemx_request_t *req);
 
-/* fetch_or into *fetch. */
+/* Starts shmem_atomic_fetch_or of dest on pe; its old value goes to *fetch. */
 void pshmemx_uint_atomic_fetch_or_nbe(unsigned int *fetch, unsigned int *dest, unsigned int value, int pe, shmemx_request_t *req);
 void pshmemx_ulong_atomic_fetch_or_nbe(unsigned long *fetch, unsigned long *dest, unsigned long value, int pe, shmemx_request_t *req);
 void pshmemx_ulonglong_atomic_fetch_or_nbe(unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe, shmemx_request_t *req);
@@ -564,7 +577,7 @@ void pshmemx_ctx_int64_atomic_fetch_or_nbe(shmem_ctx_t ctx, int64_t *fetch, int6
 void pshmemx_ctx_uint32_atomic_fetch_or_nbe(shmem_ctx_t ctx, uint32_t *fetch, uint32_t *dest, uint32_t value, int pe, shmemx_request_t *req);
 void pshmemx_ctx_uint64_atomic_fetch_or_nbe(shmem_ctx_t ctx, uint64_t *fetch, uint64_t *dest, uint64_t value, int pe, shmemx_request_t *req);
 
-/* fetch_xor into *fetch. */
+/* Starts shmem_atomic_fetch_xor of dest on pe; its old value goes to *fetch. */
 void pshmemx_uint_atomic_fetch_xor_nbe(unsigned int *fetch, unsigned int *dest, unsigned int value, int pe, shmemx_request_t *req);
 void pshmemx_ulong_atomic_fetch_xor_nbe(unsigned long *fetch, unsigned long *dest, unsigned long value, int pe, shmemx_request_t *req);
 void pshmemx_ulonglong_atomic_fetch_xor_nbe(unsigned long long *fetch, unsigned long long *dest, unsigned long long value, int pe, shmemx_request_t *req);
@@ -580,15 +593,18 @@ void pshmemx_ctx_int64_atomic_fetch_xor_nbe(shmem_ctx_t ctx, int64_t *fetch, int
 void pshmemx_ctx_uint32_atomic_fetch_xor_nbe(shmem_ctx_t ctx, uint32_t *fetch, uint32_t *dest, uint32_t value, int pe, shmemx_request_t *req);
 void pshmemx_ctx_uint64_atomic_fetch_xor_nbe(shmem_ctx_t ctx, uint64_t *fetch, uint64_t *dest, uint64_t value, int pe, shmemx_request_t *req);
 
-/* ---- Collectives by all threads of a PE: each of nthreads threads calls, with its number thread; the number may differ between PEs */
+/* ---- Collectives by all threads of a PE
+ * Each of the nthreads threads of a member calls, with its number thread, 0 to nthreads - 1. nthreads may differ
+ * between members. The other arguments, results and errors are those of the blocking forms. source must be complete
+ * and dest free when the last thread calls; every thread returns when the collective is done. */
 
-/* Waits for all members; completes local stores alone. */
+/* A barrier of the members of team. Completes local stores, but no operations on other PEs. */
 int pshmemx_team_sync_mt(shmem_team_t team, int thread, int nthreads);
 
-/* shmemx_team_sync_mt after a quiet of the default context. */
+/* A quiet of the default context, then shmemx_team_sync_mt. */
 int pshmemx_team_barrier_mt(shmem_team_t team, int thread, int nthreads);
 
-/* Copies nelems elements of source on member PE_root to dest on all members; dest may be source. */
+/* shmem_broadcast by all threads of each member. */
 int pshmemx_float_broadcast_mt(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root, int thread, int nthreads);
 int pshmemx_double_broadcast_mt(shmem_team_t team, double *dest, const double *source, size_t nelems, int PE_root, int thread, int nthreads);
 int pshmemx_longdouble_broadcast_mt(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int PE_root, int thread, int nthreads);
@@ -614,10 +630,10 @@ int pshmemx_uint64_broadcast_mt(shmem_team_t team, uint64_t *dest, const uint64_
 int pshmemx_size_broadcast_mt(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int PE_root, int thread, int nthreads);
 int pshmemx_ptrdiff_broadcast_mt(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int PE_root, int thread, int nthreads);
 
-/* The same for nelems bytes. */
+/* shmem_broadcastmem by all threads of each member. */
 int pshmemx_broadcastmem_mt(shmem_team_t team, void *dest, const void *source, size_t nelems, int PE_root, int thread, int nthreads);
 
-/* dest on all members becomes the members' sources one after the other; nelems may differ. */
+/* shmem_collect by all threads of each member. */
 int pshmemx_float_collect_mt(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads);
 int pshmemx_double_collect_mt(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads);
 int pshmemx_longdouble_collect_mt(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads);
@@ -643,10 +659,10 @@ int pshmemx_uint64_collect_mt(shmem_team_t team, uint64_t *dest, const uint64_t 
 int pshmemx_size_collect_mt(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int thread, int nthreads);
 int pshmemx_ptrdiff_collect_mt(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int thread, int nthreads);
 
-/* The same for nelems bytes. */
+/* shmem_collectmem by all threads of each member. */
 int pshmemx_collectmem_mt(shmem_team_t team, void *dest, const void *source, size_t nelems, int thread, int nthreads);
 
-/* collect with the same nelems on all members. */
+/* shmem_fcollect by all threads of each member. */
 int pshmemx_float_fcollect_mt(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads);
 int pshmemx_double_fcollect_mt(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads);
 int pshmemx_longdouble_fcollect_mt(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads);
@@ -672,10 +688,10 @@ int pshmemx_uint64_fcollect_mt(shmem_team_t team, uint64_t *dest, const uint64_t
 int pshmemx_size_fcollect_mt(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int thread, int nthreads);
 int pshmemx_ptrdiff_fcollect_mt(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int thread, int nthreads);
 
-/* The same for nelems bytes. */
+/* shmem_fcollectmem by all threads of each member. */
 int pshmemx_fcollectmem_mt(shmem_team_t team, void *dest, const void *source, size_t nelems, int thread, int nthreads);
 
-/* Block j of source, nelems elements, goes to member j, as the block of this member's number in dest. */
+/* shmem_alltoall by all threads of each member. */
 int pshmemx_float_alltoall_mt(shmem_team_t team, float *dest, const float *source, size_t nelems, int thread, int nthreads);
 int pshmemx_double_alltoall_mt(shmem_team_t team, double *dest, const double *source, size_t nelems, int thread, int nthreads);
 int pshmemx_longdouble_alltoall_mt(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int thread, int nthreads);
@@ -701,11 +717,10 @@ int pshmemx_uint64_alltoall_mt(shmem_team_t team, uint64_t *dest, const uint64_t
 int pshmemx_size_alltoall_mt(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int thread, int nthreads);
 int pshmemx_ptrdiff_alltoall_mt(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int thread, int nthreads);
 
-/* The same for blocks of nelems bytes. */
+/* shmem_alltoallmem by all threads of each member. */
 int pshmemx_alltoallmem_mt(shmem_team_t team, void *dest, const void *source, size_t nelems, int thread, int nthreads);
 
-/* dest[i] on all members becomes the bitwise and of their source[i], combined in the order of their numbers; dest
-   may be source. */
+/* shmem_and_reduce by all threads of each member, with the same bits. */
 int pshmemx_uchar_and_reduce_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_ushort_and_reduce_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_uint_and_reduce_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads);
@@ -721,8 +736,7 @@ int pshmemx_uint32_and_reduce_mt(shmem_team_t team, uint32_t *dest, const uint32
 int pshmemx_uint64_and_reduce_mt(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_size_and_reduce_mt(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, int thread, int nthreads);
 
-/* dest[i] on all members becomes the bitwise or of their source[i], combined in the order of their numbers; dest may
-   be source. */
+/* shmem_or_reduce by all threads of each member, with the same bits. */
 int pshmemx_uchar_or_reduce_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_ushort_or_reduce_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_uint_or_reduce_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads);
@@ -738,8 +752,7 @@ int pshmemx_uint32_or_reduce_mt(shmem_team_t team, uint32_t *dest, const uint32_
 int pshmemx_uint64_or_reduce_mt(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_size_or_reduce_mt(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, int thread, int nthreads);
 
-/* dest[i] on all members becomes the bitwise exclusive or of their source[i], combined in the order of their
-   numbers; dest may be source. */
+/* shmem_xor_reduce by all threads of each member, with the same bits. */
 int pshmemx_uchar_xor_reduce_mt(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_ushort_xor_reduce_mt(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_uint_xor_reduce_mt(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, int thread, int nthreads);
@@ -755,8 +768,7 @@ int pshmemx_uint32_xor_reduce_mt(shmem_team_t team, uint32_t *dest, const uint32
 int pshmemx_uint64_xor_reduce_mt(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_size_xor_reduce_mt(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, int thread, int nthreads);
 
-/* dest[i] on all members becomes the largest of their source[i], combined in the order of their numbers; dest may be
-   source. */
+/* shmem_max_reduce by all threads of each member, with the same bits. */
 int pshmemx_char_max_reduce_mt(shmem_team_t team, char *dest, const char *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_schar_max_reduce_mt(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_short_max_reduce_mt(shmem_team_t team, short *dest, const short *source, size_t nreduce, int thread, int nthreads);
@@ -782,8 +794,7 @@ int pshmemx_float_max_reduce_mt(shmem_team_t team, float *dest, const float *sou
 int pshmemx_double_max_reduce_mt(shmem_team_t team, double *dest, const double *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_longdouble_max_reduce_mt(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, int thread, int nthreads);
 
-/* dest[i] on all members becomes the smallest of their source[i], combined in the order of their numbers; dest may
-   be source. */
+/* shmem_min_reduce by all threads of each member, with the same bits. */
 int pshmemx_char_min_reduce_mt(shmem_team_t team, char *dest, const char *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_schar_min_reduce_mt(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_short_min_reduce_mt(shmem_team_t team, short *dest, const short *source, size_t nreduce, int thread, int nthreads);
@@ -809,8 +820,7 @@ int pshmemx_float_min_reduce_mt(shmem_team_t team, float *dest, const float *sou
 int pshmemx_double_min_reduce_mt(shmem_team_t team, double *dest, const double *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_longdouble_min_reduce_mt(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, int thread, int nthreads);
 
-/* dest[i] on all members becomes the sum of their source[i], combined in the order of their numbers; dest may be
-   source. */
+/* shmem_sum_reduce by all threads of each member, with the same bits. */
 int pshmemx_char_sum_reduce_mt(shmem_team_t team, char *dest, const char *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_schar_sum_reduce_mt(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_short_sum_reduce_mt(shmem_team_t team, short *dest, const short *source, size_t nreduce, int thread, int nthreads);
@@ -838,8 +848,7 @@ int pshmemx_longdouble_sum_reduce_mt(shmem_team_t team, long double *dest, const
 int pshmemx_complexd_sum_reduce_mt(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_complexf_sum_reduce_mt(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce, int thread, int nthreads);
 
-/* dest[i] on all members becomes the product of their source[i], combined in the order of their numbers; dest may be
-   source. */
+/* shmem_prod_reduce by all threads of each member, with the same bits. */
 int pshmemx_char_prod_reduce_mt(shmem_team_t team, char *dest, const char *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_schar_prod_reduce_mt(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_short_prod_reduce_mt(shmem_team_t team, short *dest, const short *source, size_t nreduce, int thread, int nthreads);
@@ -867,15 +876,20 @@ int pshmemx_longdouble_prod_reduce_mt(shmem_team_t team, long double *dest, cons
 int pshmemx_complexd_prod_reduce_mt(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce, int thread, int nthreads);
 int pshmemx_complexf_prod_reduce_mt(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce, int thread, int nthreads);
 
-/* ---- Non-blocking collectives under a request: arguments as in the blocking forms; *req is made when it is SHMEMX_REQUEST_NULL. Those of a team are carried out in the order in which they are posted, which is the same on all members; data may be used again when the request is complete */
+/* ---- Non-blocking collectives under a request
+ * Every member of team posts, one thread each; posting never waits for another PE. The collectives of a team are
+ * carried out in the order in which they are posted, which is the same on all members. *req is as for
+ * shmemx_put_nbe; source and dest may be used again when the request is complete. The other arguments, results and
+ * errors are those of the blocking forms; docs/user/nonblocking-collectives.md. */
 
-/* Waits for all members; completes local stores alone. */
+/* Posts a barrier of the members of team. Completes local stores, but no operations on other PEs. */
 int pshmemx_team_sync_nbe(shmem_team_t team, shmemx_request_t *req);
 
-/* shmemx_team_sync_nbe after a quiet of the default context. */
+/* Posts a barrier of the members of team that waits, in the background, for the operations posted before on the
+   default context. */
 int pshmemx_team_barrier_nbe(shmem_team_t team, shmemx_request_t *req);
 
-/* Copies nelems elements of source on member PE_root to dest on all members; dest may be source. */
+/* Posts shmem_broadcast. */
 int pshmemx_float_broadcast_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, int PE_root, shmemx_request_t *req);
 int pshmemx_double_broadcast_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, int PE_root, shmemx_request_t *req);
 int pshmemx_longdouble_broadcast_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, int PE_root, shmemx_request_t *req);
@@ -901,10 +915,10 @@ int pshmemx_uint64_broadcast_nbe(shmem_team_t team, uint64_t *dest, const uint64
 int pshmemx_size_broadcast_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, int PE_root, shmemx_request_t *req);
 int pshmemx_ptrdiff_broadcast_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, int PE_root, shmemx_request_t *req);
 
-/* The same for nelems bytes. */
+/* Posts shmem_broadcastmem. */
 int pshmemx_broadcastmem_nbe(shmem_team_t team, void *dest, const void *source, size_t nelems, int PE_root, shmemx_request_t *req);
 
-/* dest on all members becomes the members' sources one after the other; nelems may differ. */
+/* Posts shmem_collect. */
 int pshmemx_float_collect_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, shmemx_request_t *req);
 int pshmemx_double_collect_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, shmemx_request_t *req);
 int pshmemx_longdouble_collect_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, shmemx_request_t *req);
@@ -930,10 +944,10 @@ int pshmemx_uint64_collect_nbe(shmem_team_t team, uint64_t *dest, const uint64_t
 int pshmemx_size_collect_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, shmemx_request_t *req);
 int pshmemx_ptrdiff_collect_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, shmemx_request_t *req);
 
-/* The same for nelems bytes. */
+/* Posts shmem_collectmem. */
 int pshmemx_collectmem_nbe(shmem_team_t team, void *dest, const void *source, size_t nelems, shmemx_request_t *req);
 
-/* collect with the same nelems on all members. */
+/* Posts shmem_fcollect. */
 int pshmemx_float_fcollect_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, shmemx_request_t *req);
 int pshmemx_double_fcollect_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, shmemx_request_t *req);
 int pshmemx_longdouble_fcollect_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, shmemx_request_t *req);
@@ -959,10 +973,10 @@ int pshmemx_uint64_fcollect_nbe(shmem_team_t team, uint64_t *dest, const uint64_
 int pshmemx_size_fcollect_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, shmemx_request_t *req);
 int pshmemx_ptrdiff_fcollect_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, shmemx_request_t *req);
 
-/* The same for nelems bytes. */
+/* Posts shmem_fcollectmem. */
 int pshmemx_fcollectmem_nbe(shmem_team_t team, void *dest, const void *source, size_t nelems, shmemx_request_t *req);
 
-/* Block j of source, nelems elements, goes to member j, as the block of this member's number in dest. */
+/* Posts shmem_alltoall. */
 int pshmemx_float_alltoall_nbe(shmem_team_t team, float *dest, const float *source, size_t nelems, shmemx_request_t *req);
 int pshmemx_double_alltoall_nbe(shmem_team_t team, double *dest, const double *source, size_t nelems, shmemx_request_t *req);
 int pshmemx_longdouble_alltoall_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, shmemx_request_t *req);
@@ -988,10 +1002,10 @@ int pshmemx_uint64_alltoall_nbe(shmem_team_t team, uint64_t *dest, const uint64_
 int pshmemx_size_alltoall_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nelems, shmemx_request_t *req);
 int pshmemx_ptrdiff_alltoall_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, size_t nelems, shmemx_request_t *req);
 
-/* The same for blocks of nelems bytes. */
+/* Posts shmem_alltoallmem. */
 int pshmemx_alltoallmem_nbe(shmem_team_t team, void *dest, const void *source, size_t nelems, shmemx_request_t *req);
 
-/* alltoall of elements that lie dst and sst elements apart. */
+/* Posts shmem_alltoalls. */
 int pshmemx_float_alltoalls_nbe(shmem_team_t team, float *dest, const float *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
 int pshmemx_double_alltoalls_nbe(shmem_team_t team, double *dest, const double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
 int pshmemx_longdouble_alltoalls_nbe(shmem_team_t team, long double *dest, const long double *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
@@ -1017,11 +1031,10 @@ int pshmemx_uint64_alltoalls_nbe(shmem_team_t team, uint64_t *dest, const uint64
 int pshmemx_size_alltoalls_nbe(shmem_team_t team, size_t *dest, const size_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
 int pshmemx_ptrdiff_alltoalls_nbe(shmem_team_t team, ptrdiff_t *dest, const ptrdiff_t *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
 
-/* The same for bytes. */
+/* Posts shmem_alltoallsmem. */
 int pshmemx_alltoallsmem_nbe(shmem_team_t team, void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, shmemx_request_t *req);
 
-/* dest[i] on all members becomes the bitwise and of their source[i], combined in the order of their numbers; dest
-   may be source. */
+/* Posts shmem_and_reduce, with the same bits. */
 int pshmemx_uchar_and_reduce_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_ushort_and_reduce_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_uint_and_reduce_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, shmemx_request_t *req);
@@ -1037,8 +1050,7 @@ int pshmemx_uint32_and_reduce_nbe(shmem_team_t team, uint32_t *dest, const uint3
 int pshmemx_uint64_and_reduce_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_size_and_reduce_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, shmemx_request_t *req);
 
-/* dest[i] on all members becomes the bitwise or of their source[i], combined in the order of their numbers; dest may
-   be source. */
+/* Posts shmem_or_reduce, with the same bits. */
 int pshmemx_uchar_or_reduce_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_ushort_or_reduce_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_uint_or_reduce_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, shmemx_request_t *req);
@@ -1054,8 +1066,7 @@ int pshmemx_uint32_or_reduce_nbe(shmem_team_t team, uint32_t *dest, const uint32
 int pshmemx_uint64_or_reduce_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_size_or_reduce_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, shmemx_request_t *req);
 
-/* dest[i] on all members becomes the bitwise exclusive or of their source[i], combined in the order of their
-   numbers; dest may be source. */
+/* Posts shmem_xor_reduce, with the same bits. */
 int pshmemx_uchar_xor_reduce_nbe(shmem_team_t team, unsigned char *dest, const unsigned char *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_ushort_xor_reduce_nbe(shmem_team_t team, unsigned short *dest, const unsigned short *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_uint_xor_reduce_nbe(shmem_team_t team, unsigned int *dest, const unsigned int *source, size_t nreduce, shmemx_request_t *req);
@@ -1071,8 +1082,7 @@ int pshmemx_uint32_xor_reduce_nbe(shmem_team_t team, uint32_t *dest, const uint3
 int pshmemx_uint64_xor_reduce_nbe(shmem_team_t team, uint64_t *dest, const uint64_t *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_size_xor_reduce_nbe(shmem_team_t team, size_t *dest, const size_t *source, size_t nreduce, shmemx_request_t *req);
 
-/* dest[i] on all members becomes the largest of their source[i], combined in the order of their numbers; dest may be
-   source. */
+/* Posts shmem_max_reduce, with the same bits. */
 int pshmemx_char_max_reduce_nbe(shmem_team_t team, char *dest, const char *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_schar_max_reduce_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_short_max_reduce_nbe(shmem_team_t team, short *dest, const short *source, size_t nreduce, shmemx_request_t *req);
@@ -1098,8 +1108,7 @@ int pshmemx_float_max_reduce_nbe(shmem_team_t team, float *dest, const float *so
 int pshmemx_double_max_reduce_nbe(shmem_team_t team, double *dest, const double *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_longdouble_max_reduce_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, shmemx_request_t *req);
 
-/* dest[i] on all members becomes the smallest of their source[i], combined in the order of their numbers; dest may
-   be source. */
+/* Posts shmem_min_reduce, with the same bits. */
 int pshmemx_char_min_reduce_nbe(shmem_team_t team, char *dest, const char *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_schar_min_reduce_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_short_min_reduce_nbe(shmem_team_t team, short *dest, const short *source, size_t nreduce, shmemx_request_t *req);
@@ -1125,8 +1134,7 @@ int pshmemx_float_min_reduce_nbe(shmem_team_t team, float *dest, const float *so
 int pshmemx_double_min_reduce_nbe(shmem_team_t team, double *dest, const double *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_longdouble_min_reduce_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nreduce, shmemx_request_t *req);
 
-/* dest[i] on all members becomes the sum of their source[i], combined in the order of their numbers; dest may be
-   source. */
+/* Posts shmem_sum_reduce, with the same bits. */
 int pshmemx_char_sum_reduce_nbe(shmem_team_t team, char *dest, const char *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_schar_sum_reduce_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_short_sum_reduce_nbe(shmem_team_t team, short *dest, const short *source, size_t nreduce, shmemx_request_t *req);
@@ -1154,8 +1162,7 @@ int pshmemx_longdouble_sum_reduce_nbe(shmem_team_t team, long double *dest, cons
 int pshmemx_complexd_sum_reduce_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_complexf_sum_reduce_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce, shmemx_request_t *req);
 
-/* dest[i] on all members becomes the product of their source[i], combined in the order of their numbers; dest may be
-   source. */
+/* Posts shmem_prod_reduce, with the same bits. */
 int pshmemx_char_prod_reduce_nbe(shmem_team_t team, char *dest, const char *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_schar_prod_reduce_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_short_prod_reduce_nbe(shmem_team_t team, short *dest, const short *source, size_t nreduce, shmemx_request_t *req);
@@ -1183,7 +1190,7 @@ int pshmemx_longdouble_prod_reduce_nbe(shmem_team_t team, long double *dest, con
 int pshmemx_complexd_prod_reduce_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nreduce, shmemx_request_t *req);
 int pshmemx_complexf_prod_reduce_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce, shmemx_request_t *req);
 
-/* dest[i] becomes the sum of source[i] of the members up to and with this one; dest may be source. */
+/* Posts shmem_sum_inscan, with the same bits. */
 int pshmemx_char_sum_inscan_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, shmemx_request_t *req);
 int pshmemx_schar_sum_inscan_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, shmemx_request_t *req);
 int pshmemx_short_sum_inscan_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, shmemx_request_t *req);
@@ -1211,7 +1218,7 @@ int pshmemx_longdouble_sum_inscan_nbe(shmem_team_t team, long double *dest, cons
 int pshmemx_complexd_sum_inscan_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, shmemx_request_t *req);
 int pshmemx_complexf_sum_inscan_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, shmemx_request_t *req);
 
-/* dest[i] becomes the sum of source[i] of the members before this one, 0 on the first; dest may be source. */
+/* Posts shmem_sum_exscan, with the same bits. */
 int pshmemx_char_sum_exscan_nbe(shmem_team_t team, char *dest, const char *source, size_t nelems, shmemx_request_t *req);
 int pshmemx_schar_sum_exscan_nbe(shmem_team_t team, signed char *dest, const signed char *source, size_t nelems, shmemx_request_t *req);
 int pshmemx_short_sum_exscan_nbe(shmem_team_t team, short *dest, const short *source, size_t nelems, shmemx_request_t *req);
@@ -1239,27 +1246,30 @@ int pshmemx_longdouble_sum_exscan_nbe(shmem_team_t team, long double *dest, cons
 int pshmemx_complexd_sum_exscan_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, shmemx_request_t *req);
 int pshmemx_complexf_sum_exscan_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, shmemx_request_t *req);
 
-/* ---- Progress */
+/* ---- Progress
+ * docs/user/nonblocking-collectives.md has the policies. */
 
-/* Makes progress: what can go on of non-blocking operations goes on. Never blocks. For programs that place their own
-   polls. */
+/* Makes progress: operations and non-blocking collectives that can go on do. Never blocks. For programs that place
+   their own polls. */
 void pshmemx_progress(void);
 
-/* Who makes progress in this PE from now on, beside its calls: "manual" nobody; "thread:spin", "thread:monitor",
-   "thread:block" a thread that rests so while there is nothing to do; "thread" one that rests as suits the machine;
-   "auto" likewise, but on the node only while a core is free (the default; HEDDLE_PROGRESS sets it at start-up). 0,
-   or nonzero with a message for an unknown word and for what this machine cannot do. */
+/* Sets who makes progress in this PE from now on, beside the program's calls. policy: "auto" (the default),
+   "thread", "thread:spin", "thread:monitor", "thread:block" or "manual". HEDDLE_PROGRESS sets it at start-up.
+   Returns 0, or nonzero with a message for an unknown word and for a policy that this machine cannot have. */
 int pshmemx_progress_policy(const char *policy);
 
-/* ---- Contexts */
+/* ---- Contexts
+ * Any thread. Errors: a destroyed context ends the job with a message. */
 
-/* What ctx was asked to be and what it is. 0, or nonzero for SHMEM_CTX_INVALID. */
+/* *info becomes what ctx was asked to be and what it is (shmemx_ctx_info_t). Returns 0, or nonzero for
+   SHMEM_CTX_INVALID. */
 int pshmemx_ctx_info(shmem_ctx_t ctx, shmemx_ctx_info_t *info);
 
-/* Waits until the sources of all that was posted on ctx may be used again. */
+/* Waits until the sources of all operations posted on ctx may be reused. */
 void pshmemx_ctx_quiet_local(shmem_ctx_t ctx);
 
-/* 1 when nothing on ctx is outstanding, which is then a quiet; otherwise 0, after a little progress. Never blocks. */
+/* Returns 1 when no operation on ctx is outstanding, which is then a quiet; otherwise 0, after a little progress.
+   Never blocks. */
 int pshmemx_ctx_quiet_test(shmem_ctx_t ctx);
 
 #ifdef __cplusplus

@@ -15,10 +15,11 @@ namespace heddle::launcher {
 
 namespace {
 
-// The list that kernels with CONFIG_PROC_CHILDREN keep. False when this one does not.
+// Reads the list that kernels with CONFIG_PROC_CHILDREN keep; false without it.
 bool read_children_file(std::vector<pid_t>* children) {
     char path[64];
-    snprintf(path, sizeof path, "/proc/self/task/%d/children", static_cast<int>(getpid()));  // our only thread
+    // The list of the launcher's only thread.
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", static_cast<int>(getpid()));
     FILE* file = fopen(path, "re");
     if (!file)
         return false;
@@ -28,7 +29,7 @@ bool read_children_file(std::vector<pid_t>* children) {
     return true;
 }
 
-// The parent of a process; -1 when it is gone.
+// The parent of a process; -1 when the process is gone.
 pid_t parent_of(const char* pid) {
     char path[300];
     snprintf(path, sizeof path, "/proc/%s/stat", pid);
@@ -39,7 +40,7 @@ pid_t parent_of(const char* pid) {
     const size_t bytes = fread(text, 1, sizeof text - 1, file);
     fclose(file);
     text[bytes] = '\0';
-    const char* name_end = strrchr(text, ')');  // the name itself may hold anything
+    const char* name_end = strrchr(text, ')');  // the name itself may hold any character
     int parent = -1;
     if (!name_end || sscanf(name_end + 1, " %*c %d", &parent) != 1)
         return -1;

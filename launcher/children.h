@@ -1,5 +1,5 @@
-// The launcher's own children, which as a subreaper include what PEs started and left behind. One thread. Only direct,
-// unreaped children are ever listed, so that a number found here cannot meanwhile belong to somebody else's process.
+// The launcher's children: its own, and orphans of the PEs, which it adopts as a subreaper. Threads: one. Only direct,
+// unreaped children are listed, so that no number found here can belong to another process meanwhile.
 #pragma once
 
 #include <sys/types.h>
@@ -8,13 +8,13 @@
 
 namespace heddle::launcher {
 
-// From now on orphaned descendants become children of this process.
+// Makes orphaned descendants children of this process.
 void adopt_orphans();
 
 // True when this process has any child, ended or not. One system call.
 bool have_children();
 
-// All children, ended ones included. Reads one file where the kernel lists them, else all of /proc (some ms).
+// All children, including ended ones. Reads one file if the kernel lists children, otherwise all of /proc (some ms).
 std::vector<pid_t> list_children();
 
 // True when a process is `ancestor`, or descends from it.

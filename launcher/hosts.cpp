@@ -26,20 +26,20 @@ bool parse_count(const std::string& text, int* count) {
     return error == std::errc() && rest == end && *count >= 1 && *count <= bootstrap::kMaxPes;
 }
 
-// A name, and behind `mark` its number of PEs. False when it is none.
+// Adds a host: a name and, behind `mark`, its number of PEs. False when the text is malformed.
 bool add_host(const std::string& text, const char* mark, std::vector<Host>* hosts) {
     const size_t at = text.find(mark);
     const std::string name = text.substr(0, std::min(at, text.find_last_not_of(kBlanks, at - 1) + 1));
     Host host = {name, 1};
     const bool counted = at == std::string::npos || parse_count(text.substr(at + strlen(mark)), &host.pes);
-    // A name that begins with "-" would be an option of the launcher; "*" and "/" are srun's.
+    // A name that begins with "-" would be an option of the launcher; "*" and "/" have a meaning for srun.
     if (!counted || name.empty() || name[0] == '-' || name.find_first_of(" \t:=,*/") != std::string::npos)
         return false;
     hosts->push_back(host);
     return true;
 }
 
-// As each launcher writes them, cut to the number of PEs.
+// The hosts in a launcher's notation, up to the number of PEs.
 std::string list_of(const std::vector<Host>& hosts, int pes, const char* mark) {
     std::string list;
     for (const Host& host : hosts) {
@@ -52,7 +52,7 @@ std::string list_of(const std::vector<Host>& hosts, int pes, const char* mark) {
     return list;
 }
 
-// Variables that the PEs on other hosts must have too: the settings, and what --env names.
+// Variables that PEs on other hosts need, too: the settings, and those that --env names.
 std::vector<std::string> names_to_export(const Options& options) {
     std::vector<std::string> names;
     const auto add = [&](const std::string& name) {
@@ -69,7 +69,7 @@ std::vector<std::string> names_to_export(const Options& options) {
 
 using Words = std::vector<std::string>;
 
-// mpirun of Open MPI, and prterun, which took over its options but for one.
+// Arguments for Open MPI's mpirun, and for prterun, which differs in one option.
 Words for_mpirun(const Options& options, const char* tag) {
     Words words;
     if (geteuid() == 0)
@@ -85,7 +85,7 @@ Words for_mpirun(const Options& options, const char* tag) {
     return words;
 }
 
-// srun gives all variables to the PEs by itself.
+// Arguments for srun, which passes all variables to the PEs by itself.
 Words for_srun(const Options& options) {
     Words words = {"--mpi=pmix",
                    "--input=0",
@@ -105,10 +105,9 @@ Words words_for(const std::string& launcher, const Options& options) {
                                    : for_mpirun(options, "--tag-output");
 }
 
-// Open MPI and PRRTE would wait for a host that is cut off for minutes: once they have told it to end its PEs, the
-// kernel asks it no more whether it is there. So they shall ask before the library gives it up
-// (HEDDLE_NET_HEARTBEAT_TIMEOUT_S): after a second without a word, twice, a second apart; unless the user has said
-// otherwise.
+// Open MPI and PRRTE would wait for an unreachable host for minutes: once they have told the host to end its PEs, the
+// kernel no longer probes the connection. With these defaults they notice first: two probes, a second apart, after a
+// second of silence, before HEDDLE_NET_HEARTBEAT_TIMEOUT_S. Values that the user has set are kept.
 void notice_silent_hosts() {
     for (const char* prefix : {"OMPI", "PRTE"})
         for (const auto& [name, value] : {std::pair{"time", "1"}, {"intvl", "1"}, {"probes", "2"}})

@@ -1,5 +1,5 @@
-// Jobs on several hosts: which hosts, and the launcher of the machine that oshrun hands over to. One thread; starts
-// nothing itself: the launcher takes oshrun's place.
+// Jobs on several hosts: the list of hosts, and the launcher of the machine, to which oshrun hands over. Threads: one.
+// Starts no process: the launcher replaces oshrun.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace heddle::launcher {
 
-// Reads "a:2,b" (a host without a number has one PE). False after a line on stderr.
+// Reads "a:2,b"; a host without a number has one PE. False after a line on stderr.
 bool read_hosts(const char* text, std::vector<Host>* hosts);
 
-// The same, a host in each line, also as "a slots=2"; "#" begins a comment.
+// Reads a file with a host in each line, "a:2" or "a slots=2"; "#" begins a comment. False after a line on stderr.
 bool read_host_file(const char* path, std::vector<Host>* hosts);
 
-// Becomes the first of prterun, mpirun and srun that is in PATH, which is told what options say. Returns the status for
-// exit when it cannot, after a line on stderr.
+// Executes the first of prterun, mpirun and srun in PATH, with arguments made from the options. Returns only on
+// failure, after a line on stderr: the status for exit.
 int hand_over(const Options& options);
 
 }  // namespace heddle::launcher

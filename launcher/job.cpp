@@ -29,16 +29,16 @@ using bootstrap::PeState;
 namespace {
 
 constexpr int kStatusError = 1;
-constexpr int kStatusTimeout = 124;  // as of timeout(1)
+constexpr int kStatusTimeout = 124;  // that of timeout(1)
 constexpr int kStatusSignal = 128;
 
-constexpr uint64_t kMs = 1'000'000;
-constexpr uint64_t kWatchNs = 100 * kMs;  // how often the job page is read
+constexpr uint64_t kWatchNs = 100 * os::kMillisecondNs;  // between two reads of the job page
 constexpr uint64_t kGiveUpNs =
-    5'000 * kMs;                         // from SIGKILL to leaving a process that does not die (stuck in the kernel)
-constexpr uint64_t kSweepNs = 50 * kMs;  // between looks for orphans while they may end by themselves
-constexpr uint64_t kFastSweepNs = 10 * kMs;     // and while they are killed, one generation a look
-constexpr uint64_t kLastWordsNs = 1'000 * kMs;  // for a blocked reader of our output, after a signal
+    5'000 * os::kMillisecondNs;  // from SIGKILL to leaving a process that does not die (stuck in the kernel)
+constexpr uint64_t kSweepNs =
+    50 * os::kMillisecondNs;  // between searches for orphans, while they may end by themselves
+constexpr uint64_t kFastSweepNs = 10 * os::kMillisecondNs;  // between searches while they are killed: a generation each
+constexpr uint64_t kLastWordsNs = 1'000 * os::kMillisecondNs;  // for a blocked reader of the output, after a signal
 
 constexpr int kEnding[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 constexpr int kForwarded[] = {SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT};
@@ -52,7 +52,7 @@ int Job::run() {
     while (phase_ != Phase::kGone) {
         wait_for_events();
         now_ns_ = os::now_ns();
-        take_signals();  // first: Ctrl-C reaches the PEs too, and their deaths by it are not to be blamed
+        take_signals();  // first: Ctrl-C reaches the PEs, too, and their deaths by it are no failures
         output_.work(now_ns_);
         reap();
         if (phase_ == Phase::kRunning) {
@@ -103,7 +103,8 @@ bool Job::make_page() {
     return true;
 }
 
-// Children and ending signals are read from a descriptor. A signal that was ignored when we started stays so (nohup).
+// Reads SIGCHLD and ending signals from a descriptor. A signal that was ignored when oshrun started stays ignored
+// (nohup).
 void Job::set_signals() {
     sigset_t taken;
     sigemptyset(&taken);
@@ -117,7 +118,7 @@ void Job::set_signals() {
     for (const int signal : kForwarded) take(signal);
     struct sigaction action = {};
     action.sa_handler = SIG_DFL;
-    sigaction(SIGCHLD, &action, nullptr);  // ignored, it would hide how PEs end
+    sigaction(SIGCHLD, &action, nullptr);  // if it were ignored, the status of ended PEs would be lost
     action.sa_handler = SIG_IGN;
     sigaction(SIGPIPE, &action, &inherited_.on_sigpipe);
     sigaddset(&taken, SIGCHLD);
@@ -157,14 +158,14 @@ void Job::wait_for_events() {
     output_.interests(events + 1);
     const uint64_t now_ns = os::now_ns();
     const uint64_t wait_ns = due > now_ns ? due - now_ns : 0;
-    poll(events, 3, static_cast<int>((wait_ns + kMs - 1) / kMs));
+    poll(events, 3, static_cast<int>((wait_ns + os::kMillisecondNs - 1) / os::kMillisecondNs));
 }
 
 void Job::take_signals() {
     signalfd_siginfo info;
     while (read(signal_fd_, &info, sizeof info) == sizeof info) {
         const int signal = static_cast<int>(info.ssi_signo);
-        const bool from_terminal = info.ssi_code == SI_KERNEL;  // which sends it to the PEs as well
+        const bool from_terminal = info.ssi_code == SI_KERNEL;  // the terminal sends it to the PEs as well
         if (signal == SIGCHLD)
             continue;
         if (std::count(std::begin(kForwarded), std::end(kForwarded), signal)) {
@@ -175,19 +176,18 @@ void Job::take_signals() {
         if (phase_ == Phase::kRunning)
             end(kStatusSignal + signal, signal, from_terminal);
         else
-            kill_ns_ = now_ns_;  // the user is in a hurry
+            kill_ns_ = now_ns_;  // a second signal: do not wait for the grace period
     }
 }
 
-// A signal that does not end the job is the program's: it goes to each PE, and to nothing else that it has started.
+// Forwards a signal that does not end the job: to each PE, and to no other process of the job.
 void Job::forward(int signal, bool already_sent) {
     for (size_t pe = 0; pe < pes_.size() && phase_ == Phase::kRunning && !already_sent; ++pe) {
         const pid_t child = pes_[pe].pid, caller = records_[pe].pid.load(std::memory_order_relaxed);
         if (child == 0 || pes_[pe].ended)
             continue;
-        // Below a script, that which called shmem_init; in a space of numbers of its own it is not to be found by its.
-        // SIGTSTP would stop no PE in an orphaned process group, as of a job in the background of a shell that has
-        // ended.
+        // Below a script, the process that called shmem_init, unless a process namespace hides it. SIGSTOP instead of
+        // SIGTSTP, which would stop no PE in an orphaned process group, as in the background of a shell that has ended.
         kill(caller != 0 && is_descendant(caller, child) ? caller : child, signal == SIGTSTP ? SIGSTOP : signal);
     }
     if (signal == SIGTSTP && phase_ == Phase::kRunning)
@@ -209,7 +209,7 @@ void Job::reap() {
 }
 
 void Job::judge(int pe, int wait_status) {
-    check_page();  // what a PE asked for before it ended explains its end
+    check_page();  // a request by the PE explains its end
     if (phase_ != Phase::kRunning)
         return;
     if (WIFSIGNALED(wait_status) || WEXITSTATUS(wait_status) != 0) {
@@ -233,7 +233,7 @@ void Job::judge(int pe, int wait_status) {
 }
 
 void Job::check_page() {
-    const uint64_t word = page_->exit.load(std::memory_order_acquire);  // pairs with the PE that asked
+    const uint64_t word = page_->exit.load(std::memory_order_acquire);  // pairs with bootstrap::request_exit
     if (word == 0 || phase_ != Phase::kRunning)
         return;
     const Exit exit = Exit::unpack(word);
@@ -254,7 +254,7 @@ void Job::check_page() {
     }
 }
 
-// PEs in shmem_init wait for all. O(PEs), and only after one has ended without it.
+// A PE in shmem_init waits for all. Cost: O(PEs), and only after a PE has ended without shmem_init.
 void Job::check_absent() {
     if (never_joined_ == 0 || phase_ != Phase::kRunning)
         return;
@@ -286,7 +286,7 @@ void Job::check_time() {
 void Job::check_output() {
     if (output_.error() == 0 || phase_ != Phase::kRunning)
         return;
-    if (output_.error() == EPIPE) {  // our reader has gone: as if SIGPIPE had ended us
+    if (output_.error() == EPIPE) {  // the reader has gone: as if SIGPIPE had ended oshrun
         interrupted_ = true;
         end(kStatusSignal + SIGPIPE);
         return;
@@ -295,7 +295,7 @@ void Job::check_output() {
     end(kStatusError);
 }
 
-// Leaves kRunning. already_sent: the PEs have got the signal by another way.
+// Leaves kRunning. already_sent: the PEs have got the signal in another way.
 void Job::end(int status, int signal, bool already_sent) {
     status_ = status;
     end_signal_ = signal;
@@ -330,7 +330,7 @@ void Job::advance_end() {
         sweep();
 }
 
-// Signals every child, PEs only when killing: they have got their first signal from end().
+// Signals every child. PEs only when killing: end() has sent their first signal.
 void Job::sweep() {
     const bool killing = phase_ == Phase::kKilling;
     next_sweep_ns_ = now_ns_ + (killing ? kFastSweepNs : kSweepNs);
@@ -348,7 +348,7 @@ void Job::sweep() {
         signalled_.push_back(pid);
         kill(pid, killing ? SIGKILL : end_signal_);
     }
-    // Else have_children() decides: the kernel's list may miss one while others end.
+    // Otherwise have_children() decides: the kernel's list may miss a child while others end.
     if (alive_ == 0 && orphans == 0 && !not_ours_.empty())
         phase_ = Phase::kGone;
     if (killing && now_ns_ >= give_up_ns_) {
@@ -366,7 +366,7 @@ void Job::forward_rest() {
         pollfd events[3];
         events[0] = {signal_fd_, POLLIN, 0};
         output_.interests(events + 1);
-        poll(events, 3, static_cast<int>(kWatchNs / kMs));
+        poll(events, 3, static_cast<int>(kWatchNs / os::kMillisecondNs));
         take_signals();
         if (interrupted_ && os::now_ns() > begin_ns + kLastWordsNs)
             return;
@@ -374,7 +374,7 @@ void Job::forward_rest() {
 }
 
 void Job::blame(int pe, const std::string& what) {
-    output_.drain(pe, now_ns_);  // its own last words come first
+    output_.drain(pe, now_ns_);  // the PE's own last words come first
     complain(name_of(pe) + " " + what + ending_others(alive_besides(pe)));
 }
 
@@ -382,7 +382,7 @@ void Job::complain(const std::string& text) {
     output_.say("oshrun: " + text);
 }
 
-// -1: not a PE.
+// The PE of a process; -1: none.
 int Job::index_of(pid_t pid) const {
     for (size_t pe = 0; pe < pes_.size(); ++pe) {
         if (pes_[pe].pid == pid && !pes_[pe].ended)

@@ -1,12 +1,12 @@
-// A job: starts the PEs, watches them, ends them. One thread (the only one of oshrun), which sleeps in poll and never
-// blocks elsewhere once the PEs run. It decides the exit status; nothing else does.
+// A job: starts the PEs, watches them, ends them. Threads: oshrun's only one, which sleeps in poll and never blocks
+// elsewhere once the PEs run. Only the job decides the exit status.
 //
 //     start -> kRunning -> kTerminating -> kKilling -> kGone
 //
-// kRunning     until all PEs have ended well or there is a reason to end the job; the first reason decides the status
-// kTerminating every child, adopted orphans included, has got a signal once and has the grace (--grace)
-// kKilling     every child gets SIGKILL, again and again, as deaths bring up further orphans
-// kGone        no child is left (or some cannot die, and it was said); what is in the pipes is still forwarded
+//     kRunning      until all PEs have ended well or there is a reason to end the job; the first one decides status
+//     kTerminating  every child, adopted orphans included, has got one signal and has the grace period (--grace)
+//     kKilling      every child gets SIGKILL, repeatedly, because deaths produce further orphans
+//     kGone         no child is left, or some could not be killed, which was reported; pipes are still forwarded
 #pragma once
 
 #include <sys/types.h>
@@ -36,7 +36,7 @@ class Job {
     struct Pe {
         pid_t pid = 0;  // 0: not started
         bool ended = false;
-        bool never_joined = false;  // ended well without shmem_init
+        bool never_joined = false;  // ended with status 0 without shmem_init
     };
 
     bool prepare();
@@ -77,16 +77,16 @@ class Job {
 
     std::vector<Pe> pes_;
     int alive_ = 0;
-    int never_joined_ = 0;          // PEs that ended well without shmem_init
+    int never_joined_ = 0;          // PEs that ended with status 0 without shmem_init
     std::vector<pid_t> not_ours_;   // children that this process had before it became oshrun
-    std::vector<pid_t> signalled_;  // orphans that have got the first signal
+    std::vector<pid_t> signalled_;  // orphans that have got their first signal
 
     Phase phase_ = Phase::kRunning;
     int status_ = 0;
     int end_signal_ = SIGTERM;
-    int requester_ = -1;        // the PE that asked for the end: it may finish flushing its output, within the grace
-    bool interrupted_ = false;  // a signal ends the job: do not wait long for whoever reads our output
-    uint64_t now_ns_ = 0;       // of this round
+    int requester_ = -1;        // the PE that asked for the end: it may still flush its output during the grace period
+    bool interrupted_ = false;  // a signal ends the job: do not wait long for a blocked reader of the output
+    uint64_t now_ns_ = 0;       // time of this round
     uint64_t timeout_ns_ = UINT64_MAX;
     uint64_t kill_ns_ = 0;
     uint64_t give_up_ns_ = 0;

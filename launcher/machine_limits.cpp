@@ -9,7 +9,7 @@ namespace heddle::launcher {
 
 namespace {
 
-constexpr rlim_t kFilesPerPe = 2;  // read ends of its stdout and stderr
+constexpr rlim_t kFilesPerPe = 2;  // read ends of a PE's stdout and stderr
 constexpr rlim_t kOtherFiles =
     24;  // standard streams, job memory, lifeline, signals, epoll, pipes of the PE being started
 
@@ -26,7 +26,7 @@ rlimit raise_file_limit() {
     rlimit before = {};
     getrlimit(RLIMIT_NOFILE, &before);
     const rlimit raised = {before.rlim_max, before.rlim_max};
-    setrlimit(RLIMIT_NOFILE, &raised);  // refused: limit_below sees the old value
+    setrlimit(RLIMIT_NOFILE, &raised);  // if refused, limit_below sees the old value
     return before;
 }
 
@@ -36,7 +36,7 @@ std::string limit_below(int pes) {
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < kFilesPerPe * wanted + kOtherFiles)
         return too_many(pes, limit.rlim_cur < kOtherFiles ? 0 : (limit.rlim_cur - kOtherFiles) / kFilesPerPe,
                         "open files: ulimit -Hn");
-    // The kernel does not count root's processes.
+    // The kernel does not limit root's processes.
     if (geteuid() != 0 && getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur < wanted + 1)
         return too_many(pes, std::max<rlim_t>(limit.rlim_cur, 1) - 1, "processes of a user: ulimit -u");
     if (FILE* file = fopen("/proc/sys/kernel/pid_max", "re")) {

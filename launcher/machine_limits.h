@@ -1,4 +1,5 @@
-// What the machine allows this user: processes and open files. One thread; changes this process's file limit only.
+// The machine's limits for this user: processes and open files. Threads: one. Changes only this process's limit of
+// files.
 #pragma once
 
 #include <sys/resource.h>
@@ -7,11 +8,11 @@
 
 namespace heddle::launcher {
 
-// Raises the soft limit of open files to the hard one and returns what it was, which the PEs get back.
+// Raises the soft limit of open files to the hard one. Returns the limit before, which the PEs get.
 rlimit raise_file_limit();
 
-// Empty when `pes` PEs may be possible (other processes of the user count too, so starting may still fail); else what
-// stands against it.
+// Empty when `pes` PEs may be possible; otherwise the limit that forbids it. Other processes of the user count, too, so
+// that starting may still fail.
 std::string limit_below(int pes);
 
 }  // namespace heddle::launcher

@@ -1,5 +1,5 @@
-// oshrun: runs the PEs of an OpenSHMEM program on this machine, or has another launcher run them on several hosts. See
-// options.cpp for what it promises, job.h and hosts.h for how.
+// oshrun: runs the PEs of an OpenSHMEM program on this machine, or hands over to a launcher for several hosts.
+// Contract: kHelp in options.cpp. Implementation: job.h and hosts.h.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 
 namespace {
 
-// A descriptor made later must not take the number of a standard stream that is closed.
+// Opens closed standard streams, so that no later descriptor takes their numbers.
 bool fill_standard_streams() {
     int fd;
     do {
@@ -22,8 +22,8 @@ bool fill_standard_streams() {
     return fd >= 0 && close(fd) == 0;
 }
 
-// The settings that the PEs will find. What is wrong with them is said here, once, and not by every PE; each reads them
-// again, for a script between may set others.
+// Checks the settings that the PEs will find, so that an error is reported once and not by every PE. Each PE reads them
+// again, because a script may set others.
 bool are_settings_right(const heddle::launcher::Options& options) {
     for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
     char error[1024];

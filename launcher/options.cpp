@@ -62,11 +62,11 @@ bool parse_pes(const char* text, int* pes) {
     return false;
 }
 
-// zero: whether 0 is right, too.
+// zero: whether 0 is valid.
 bool parse_seconds(const char* option, const char* text, bool zero, double* seconds) {
     char* rest = nullptr;
     *seconds = strtod(text, &rest);
-    const bool is_number = rest != text && *rest == '\0' && *seconds <= kLongestS;  // false for NaN too
+    const bool is_number = rest != text && *rest == '\0' && *seconds <= kLongestS;  // false for NaN, too
     if (is_number && (*seconds > 0 || (zero && *seconds == 0)))
         return true;
     fprintf(stderr, "oshrun: %s %s: must be a number of seconds %s and up to %.0e, for instance 30 or 2.5\n", option,
@@ -107,7 +107,7 @@ const option kLongOptions[] = {
     {nullptr, 0, nullptr, 0},
 };
 
-// What is wrong with the option that getopt did not take; `word` is the one that holds it.
+// Explains the option that getopt refused; `word` contains it.
 void explain_bad_option(int kind, const char* word) {
     const bool is_long = strncmp(word, "--", 2) == 0;
     char letter[3] = {'-', static_cast<char>(optopt), '\0'};
@@ -120,7 +120,7 @@ void explain_bad_option(int kind, const char* word) {
         fprintf(stderr, "oshrun: unknown option %s; see oshrun --help\n", name);
 }
 
-// What does not go together. `program`: the words behind the options.
+// False, after a line on stderr, when options contradict each other. `program`: the words behind the options.
 bool fits_together(const Options& options, char** program) {
     if (options.pes == 0) {
         fprintf(stderr, "oshrun: no number of PEs given; use: oshrun -n N program [arguments]\n");
@@ -174,7 +174,7 @@ Parsed parse_options(int argc, char** argv, Options* options) {
             break;
         switch (kind) {
             case 'n':
-                if (strcmp(argv[word], "-np") == 0 && argv[optind])  // as other launchers have it
+                if (strcmp(argv[word], "-np") == 0 && argv[optind])  // as other launchers write it
                     optarg = argv[optind++];
                 good = parse_pes(optarg, &options->pes);
                 break;

@@ -1,4 +1,4 @@
-// The command line of oshrun: what it may say, and what is said when it does not. One thread; prints, starts nothing.
+// The command line of oshrun: its options, and the messages about wrong ones. Threads: one. Starts no process.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ constexpr int kStatusBadInput = 2;
 
 struct Host {
     std::string name;
-    int pes;  // that it may have
+    int pes;  // the most PEs on this host
 };
 
 struct Options {
     int pes = 0;
-    std::vector<Host> hosts;  // in the order in which they are filled; none: this machine
+    std::vector<Host> hosts;  // in the order in which they are filled; empty: this machine
     double timeout_s = 0;     // 0: none
     double grace_s = 0.5;     // from the first signal to SIGKILL
     bool has_grace = false;   // --grace was given
@@ -28,7 +28,7 @@ struct Options {
 
 enum class Parsed { kRun, kAnswered, kBad };  // kAnswered: --help or --version, printed; kBad: one line on stderr
 
-// The program's own options stay its own: parsing ends at the first word that is no option.
+// Parses up to the first word that is no option: the program's options are its own.
 Parsed parse_options(int argc, char** argv, Options* options);
 
 }  // namespace heddle::launcher

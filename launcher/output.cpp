@@ -16,10 +16,10 @@ namespace heddle::launcher {
 namespace {
 
 constexpr size_t kReadBytes = 256 * 1024;
-constexpr size_t kKeptBytes = 64 * 1024;     // a stream gives memory beyond this back after a long line
-constexpr uint64_t kPromptNs = 100'000'000;  // an unfinished line shows on a terminal after this long without more
+constexpr size_t kKeptBytes = 64 * 1024;     // after a long line a stream frees memory beyond this
+constexpr uint64_t kPromptNs = 100'000'000;  // an unfinished line is shown on a terminal after this time without more
 constexpr int kEventsAtOnce = 64;
-// Empties a pipe of the largest size that users may set (1 MiB) many times over; ends where a survivor writes on and
+// Reads a pipe of the largest size that users may set (1 MiB) many times over. Ends although a survivor writes on and
 // on.
 constexpr int kDrainReads = 64;
 
@@ -58,7 +58,7 @@ bool Sink::watch(Stream* stream) {
 pollfd Sink::interest() const {
     if (!waiting_.empty())
         return {fd_, POLLOUT, 0};
-    return {epoll_, POLLIN, 0};  // -1 for a sink that is not used: poll skips it
+    return {epoll_, POLLIN, 0};  // -1 for an unused sink: poll skips it
 }
 
 void Sink::work(uint64_t now_ns) {
@@ -102,7 +102,7 @@ bool Sink::read_some(Stream* stream, uint64_t now_ns) {
 
 void Sink::end(Stream* stream) {
     show(stream);
-    close(stream->fd);  // leaves the epoll set with it
+    close(stream->fd);  // removes the descriptor from the epoll set
     stream->fd = -1;
 }
 
@@ -123,7 +123,7 @@ void Sink::say(std::string_view line) {
     put("\n");
 }
 
-// Two parts, in order, of what a stream has to say; not both empty.
+// Forwards two consecutive parts of a stream; not both empty.
 void Sink::forward(const Stream* from, std::string_view first, std::string_view second) {
     const bool continues = open_line_ == from;
     if (open_line_ && !continues)
@@ -153,7 +153,7 @@ void Sink::tag_lines(const Stream* from, std::string_view text, bool* at_start) 
     }
 }
 
-// Writes what the target takes, keeps the rest.
+// Writes what the target takes, and keeps the rest.
 void Sink::put(std::string_view bytes) {
     if (waiting_.empty())
         bytes.remove_prefix(write_some(bytes));
@@ -172,7 +172,7 @@ bool Sink::flush() {
     return true;
 }
 
-// Returns how many bytes the target took, or that were dropped because it failed.
+// The number of bytes that the target took, or that were dropped because it failed.
 size_t Sink::write_some(std::string_view bytes) {
     size_t done = 0;
     while (done < bytes.size() && !error_) {
@@ -205,7 +205,7 @@ bool Output::open(int pes, bool tag) {
     if (fstat(STDOUT_FILENO, &out) != 0 || fstat(STDERR_FILENO, &err) != 0)
         return false;
     if (sinks_[0].may_block() && out.st_dev == err.st_dev && out.st_ino == err.st_ino) {
-        errors_ = &sinks_[0];  // a line of one must not land within a line of the other
+        errors_ = &sinks_[0];  // a line of one stream must not begin within a line of the other
         return true;
     }
     return sinks_[1].open(STDERR_FILENO);
@@ -255,7 +255,7 @@ bool Output::drain_all(uint64_t now_ns) {
     for (size_t i = 0; i < streams_.size(); ++i) {
         sink_of(i)->drain(&streams_[i], now_ns);
         if (sink_of(i)->flush())
-            sink_of(i)->show(&streams_[i]);  // a writer that survived us keeps the stream open
+            sink_of(i)->show(&streams_[i]);  // a surviving writer keeps the stream open
         done = sink_of(i)->flush() && done;
     }
     return done;

@@ -13,7 +13,7 @@ namespace {
 using bootstrap::PeRecord;
 using bootstrap::PeState;
 
-// Anything unprintable ends the name.
+// The name up to the first unprintable character.
 std::string wait_name(const PeRecord& record) {
     const bootstrap::WaitName name = bootstrap::wait_name_of(record);
     size_t length = 0;
@@ -21,8 +21,9 @@ std::string wait_name(const PeRecord& record) {
     return length ? std::string(name.data(), length) : "Heddle";
 }
 
+// The stores in bootstrap::show_wait are relaxed: a name and an address of two waits may mix, which harms nothing.
 std::string where(const PeRecord& record, uint64_t now_ns) {
-    const uint64_t since_ns = record.wait_since_ns.load(std::memory_order_acquire);  // pairs with the PE's publishing
+    const uint64_t since_ns = record.wait_since_ns.load(std::memory_order_acquire);
     if (since_ns == 0)
         return "running, not waiting in Heddle";
     std::string text = "in " + wait_name(record);
@@ -40,7 +41,8 @@ std::string where(const PeRecord& record, uint64_t now_ns) {
 }  // namespace
 
 PeState state_of(const PeRecord& record) {
-    return static_cast<PeState>(record.state.load(std::memory_order_acquire));  // pairs with the PE's store
+    // Pairs with Leaving::Leaving and runtime::stop.
+    return static_cast<PeState>(record.state.load(std::memory_order_acquire));
 }
 
 std::string how_it_ended(int wait_status) {

@@ -1,4 +1,4 @@
-// The launcher's words about PEs: how one ended, where one waits. One thread; reads PeRecords, prints nothing.
+// The launcher's texts about PEs: how one has ended, where one waits. Threads: one. Reads PeRecords, prints nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -10,15 +10,16 @@
 
 namespace heddle::launcher {
 
+// Acquire: pairs with Leaving::Leaving and runtime::stop.
 bootstrap::PeState state_of(const bootstrap::PeRecord& record);
 
-// "was killed by signal 11 (Segmentation fault)" or "exited with status 3", from the status that waitpid gave.
+// "was killed by signal 11 (Segmentation fault)" or "exited with status 3", from waitpid's status.
 std::string how_it_ended(int wait_status);
 
 // "PE 3 (pid 4713): in shmem_barrier_all since 12.3 s". pid: of the process that the launcher started.
 std::string where_it_is(int pe, pid_t pid, bool ended, const bootstrap::PeRecord& record, uint64_t now_ns);
 
-// "; ending the other 3 PEs", or nothing when there are none.
+// "; ending the other 3 PEs", or nothing when there are no others.
 std::string ending_others(int others);
 
 }  // namespace heddle::launcher

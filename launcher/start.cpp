@@ -17,7 +17,7 @@ namespace heddle::launcher {
 int find_program(const std::string& name, std::string* path) {
     if (name.find('/') != std::string::npos) {
         *path = name;
-        return 0;  // exec tells
+        return 0;  // exec reports errors
     }
     const char* variable = getenv("PATH");
     const std::string places = variable ? variable : "/bin:/usr/bin";
@@ -40,15 +40,8 @@ int find_program(const std::string& name, std::string* path) {
 namespace {
 
 constexpr int kStatusCannotStart = 1;
-constexpr int kStatusCannotRun = 126;  // as shells have it
+constexpr int kStatusCannotRun = 126;  // as shells define them
 constexpr int kStatusNoProgram = 127;
-
-enum Stage : int { kPipe, kFork, kBind, kExec };
-
-struct Failure {  // what a child that could not become a PE writes to the launcher
-    int stage;
-    int error;
-};
 
 std::string explain_exec(const std::string& name, const std::string& path, int error) {
     std::string text = "cannot run '" + name + "': ";
@@ -70,7 +63,7 @@ std::string explain_exec(const std::string& name, const std::string& path, int e
 
 std::vector<int> usable_core_numbers() {
     std::vector<int> numbers;
-    // Machines with more than CPU_SETSIZE CPUs need a larger set; the kernel says EINVAL until it is large enough.
+    // Machines with more than CPU_SETSIZE CPUs need a larger set: EINVAL until the set is large enough.
     for (int cpus = CPU_SETSIZE; cpus <= (1 << 20) && numbers.empty(); cpus *= 2) {
         cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(cpus));
         const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(cpus));
@@ -109,7 +102,7 @@ void close_all(std::initializer_list<int> descriptors) {
 struct Starter::Ends {
     int output[2] = {-1, -1};
     int errors[2] = {-1, -1};
-    int failure[2] = {-1, -1};  // closes with exec
+    int failure[2] = {-1, -1};  // closed by exec
 
     bool open() {
         return pipe2(output, O_CLOEXEC) == 0 && pipe2(errors, O_CLOEXEC) == 0 && pipe2(failure, O_CLOEXEC) == 0;
@@ -122,14 +115,14 @@ StartFailure Starter::prepare(const Options& options, const Inherited& inherited
     job_fd_ = job_fd;
     launcher_ = getpid();
     if (const int error = find_program(options.program[0], &path_); error != 0)
-        return explain(kExec, error, 0);
+        return explain(Stage::kExec, error, 0);
     if (options.bind_to_cores)
         cores_ = usable_core_numbers();
     null_fd_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null_fd_ < 0)
         return {kStatusCannotStart, std::string("cannot open /dev/null: ") + strerror(errno)};
     if (pipe2(lifeline_, O_CLOEXEC) != 0)
-        return explain(kPipe, errno, 0);
+        return explain(Stage::kPipe, errno, 0);
     set_number(bootstrap::kEnvJobFd, job_fd_);
     set_number(bootstrap::kEnvLifelineFd, lifeline_[0]);
     setenv(bootstrap::kEnvJob, (std::to_string(launcher_) + ":" + std::to_string(token)).c_str(), 1);
@@ -138,21 +131,21 @@ StartFailure Starter::prepare(const Options& options, const Inherited& inherited
 
 StartFailure Starter::start(int pe, Started* started) {
     Ends ends;
-    Failure failure = {kPipe, 0};
+    Failure failure = {Stage::kPipe, 0};
     pid_t pid = -1;
     if (!ends.open()) {
-        failure = {kPipe, errno};
+        failure = {Stage::kPipe, errno};
     } else {
         pid = fork();
         if (pid == 0)
             become_pe(pe, ends);
-        failure = {kFork, pid < 0 ? errno : 0};
+        failure = {Stage::kFork, pid < 0 ? errno : 0};
     }
     close_all({ends.output[1], ends.errors[1], ends.failure[1]});
     if (pid > 0) {
         ssize_t bytes;
         do {
-            bytes = read(ends.failure[0], &failure, sizeof failure);  // nothing once the program runs
+            bytes = read(ends.failure[0], &failure, sizeof failure);  // reads nothing if the program runs
         } while (bytes < 0 && errno == EINTR);
         if (bytes != sizeof failure)
             failure.error = 0;
@@ -168,25 +161,25 @@ StartFailure Starter::start(int pe, Started* started) {
     return {};
 }
 
-StartFailure Starter::explain(int stage, int error, int pe) const {
-    if (stage == kExec)
+StartFailure Starter::explain(Stage stage, int error, int pe) const {
+    if (stage == Stage::kExec)
         return {error == ENOENT || error == ENOTDIR ? kStatusNoProgram : kStatusCannotRun,
                 explain_exec(options_->program[0], path_, error)};
     std::string text = "cannot start PE " + std::to_string(pe) + " of " + std::to_string(options_->pes) + ": ";
-    if (stage == kBind)
+    if (stage == Stage::kBind)
         text += "binding it to core " + std::to_string(cores_[static_cast<size_t>(pe) % cores_.size()]) + ": ";
     text += strerror(error);
-    if (stage == kFork && error == EAGAIN)
+    if (stage == Stage::kFork && error == EAGAIN)
         text += " (too many processes: see ulimit -u and the cgroup's pids.max)";
-    if (stage == kPipe && (error == EMFILE || error == ENFILE))
+    if (stage == Stage::kPipe && (error == EMFILE || error == ENFILE))
         text += " (see ulimit -Hn)";
     return {kStatusCannotStart, text};
 }
 
 void Starter::become_pe(int pe, const Ends& ends) const {
-    Failure failure = {kExec, 0};
+    Failure failure = {Stage::kExec, 0};
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != launcher_)  // it died before the line above
+    if (getppid() != launcher_)  // the launcher died before the call above
         _exit(1);
     close(lifeline_[1]);
     if (pe != 0)
@@ -200,10 +193,10 @@ void Starter::become_pe(int pe, const Ends& ends) const {
     sigaction(SIGPIPE, &inherited_.on_sigpipe, nullptr);
     sigprocmask(SIG_SETMASK, &inherited_.signal_mask, nullptr);
     if (!cores_.empty() && !bind_to(cores_[static_cast<size_t>(pe) % cores_.size()])) {
-        failure = {kBind, errno};
+        failure = {Stage::kBind, errno};
     } else {
         execv(path_.c_str(), options_->program);
-        failure = {kExec, errno};
+        failure = {Stage::kExec, errno};
     }
     [[maybe_unused]] ssize_t written = write(ends.failure[1], &failure, sizeof failure);
     _exit(kStatusCannotRun);

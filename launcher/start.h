@@ -1,9 +1,10 @@
-// Starting PEs: finds the program, then one fork and exec per PE. One thread; ends nothing and prints nothing: what
-// went wrong is handed back.
+// Starting PEs: finds the program, then one fork and exec per PE. Threads: one. Ends no process and prints nothing:
+// errors are returned.
 //
-// A PE is in the launcher's process group (terminal job control), has the signal mask, dispositions and file limit that
-// the launcher was started with, dies when the launcher dies (PR_SET_PDEATHSIG; the lifeline pipe for those that call
-// shmem_init, at any depth), and inherits no descriptor of the launcher but the job's memory and the lifeline.
+// A PE is in the launcher's process group, for the terminal's job control. It has the signal mask, dispositions and
+// file limit with which the launcher was started. It dies when the launcher dies, by PR_SET_PDEATHSIG; a process that
+// calls shmem_init, at any depth, by the lifeline pipe. It inherits the job's memory and the lifeline, and no other
+// descriptor of the launcher.
 #pragma once
 
 #include <sys/resource.h>
@@ -18,10 +19,10 @@
 
 namespace heddle::launcher {
 
-// Looks `name` up as execvp does, without running a shell for what the kernel cannot run. Returns 0 or an errno.
+// Searches `name` as execvp does, but does not run a shell for files that the kernel cannot run. Returns 0 or an errno.
 int find_program(const std::string& name, std::string* path);
 
-// What the launcher changes for itself and gives back to the PEs.
+// What the launcher changes for itself and restores for the PEs.
 struct Inherited {
     sigset_t signal_mask;
     struct sigaction on_sigpipe;
@@ -30,38 +31,43 @@ struct Inherited {
 
 struct Started {
     pid_t pid = 0;
-    int output = -1;  // read ends, not blocking
+    int output = -1;  // read ends, non-blocking
     int errors = -1;
 };
 
 struct StartFailure {
-    int status = 0;  // 0: started; else the exit status for the launcher
+    int status = 0;  // 0: started; otherwise the launcher's exit status
     std::string message;
 };
 
 class Starter {
   public:
-    // job_fd: the node's memory, which has this token. Makes the lifeline; applies --env to this process, which the PEs
-    // inherit.
+    // Makes the lifeline, and applies --env to this process, which the PEs inherit. job_fd: the node's memory. token:
+    // that of its job page.
     StartFailure prepare(const Options& options, const Inherited& inherited, int job_fd, uint64_t token);
 
     // Returns once the PE runs the program. Cost: about half a millisecond.
     StartFailure start(int pe, Started* started);
 
   private:
-    struct Ends;  // of the pipes to the PE being started
+    struct Ends;  // of the pipes of the PE that is being started
+    enum class Stage : int { kPipe, kFork, kBind, kExec };
+    struct Failure {  // written to the launcher by a child that could not become a PE
+        Stage stage;
+        int error;
+    };
 
-    StartFailure explain(int stage, int error, int pe) const;
+    StartFailure explain(Stage stage, int error, int pe) const;
     [[noreturn]] void become_pe(int pe, const Ends& ends) const;
 
     const Options* options_ = nullptr;
     Inherited inherited_ = {};
     std::string path_;
     int job_fd_ = -1;
-    int lifeline_[2] = {-1, -1};  // the write end stays open, in this process only, as long as it lives
+    int lifeline_[2] = {-1, -1};  // the write end is open in this process only, as long as the process lives
     int null_fd_ = -1;
     pid_t launcher_ = 0;
-    std::vector<int> cores_;  // that this process may use; filled for --bind core
+    std::vector<int> cores_;  // the CPUs of this process; filled for --bind core
 };
 
 }  // namespace heddle::launcher

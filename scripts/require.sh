@@ -19,13 +19,14 @@ for kind do
         test)
             [ -e /usr/include/gtest/gtest.h ] || missing="$missing libgtest-dev"
             need clang-format-19 clang-format-19
+            need clang-tidy-19 clang-tidy-19
             need clang++-19 clang-19
             ls /usr/lib/llvm-19/lib/clang/19/lib/*/libclang_rt.tsan* >/dev/null 2>&1 || missing="$missing libclang-rt-19-dev"
             need valgrind valgrind
             need spin spin
             need chromium chromium
             need pkg-config pkg-config
-            # The network, and jobs on several hosts (tests/network).
+            # The network, and jobs on several hosts (tests/multihost).
             pkg-config --exists ucx 2>/dev/null || missing="$missing libucx-dev ucx-utils"
             pkg-config --exists pmix 2>/dev/null || missing="$missing libpmix-dev"
             need mpirun openmpi-bin

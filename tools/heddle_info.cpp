@@ -1,5 +1,5 @@
-// heddle-info: what this installation is, what the machine offers, which paths would be chosen, and the settings with
-// their values and where these came from. `heddle-info --settings-markdown` writes docs/environment.md.
+// heddle-info: prints this installation, the machine, the code paths that would be chosen, and the settings with their
+// values and origins. `heddle-info --settings-markdown` writes docs/user/settings.md.
 
 #include "base/settings.h"
 #include "os/memfd.h"
@@ -50,7 +50,7 @@ void print_machine() {
     printf("\n");
 }
 
-// The monitor's name, the states that the core rests in, and how long at a time.
+// The monitor's name, the states in which the core may rest, and the longest wait.
 std::string monitor_text(const heddle::os::Monitor* monitor) {
     if (!monitor)
         return "no monitor instruction";
@@ -61,7 +61,7 @@ std::string monitor_text(const heddle::os::Monitor* monitor) {
     return monitor->name + (limits.empty() ? "" : " (" + limits + ")");
 }
 
-// Of a plugin of the installation that this program is in, or why it cannot be loaded.
+// A plugin of this program's installation, loaded, or why it cannot be loaded.
 struct Plugin {
     void* library = nullptr;
     std::string reason;
@@ -96,7 +96,7 @@ std::string launchers_text() {
 
 void print_paths(const heddle::base::Settings& settings) {
     const int fd = heddle::os::create_memory("heddle-info", heddle::os::page_bytes());
-    const auto* monitor = heddle::os::find_monitor(static_cast<heddle::os::MonitorChoice>(settings.monitor));
+    const auto* monitor = heddle::os::find_monitor(settings.monitor);
     printf("paths\n");
     printf("  on the node        %s\n", settings.check ? "checked: every operation through the slow path"
                                                        : "inlined loads and stores, heap and static data");

@@ -1,22 +1,24 @@
-/* The structures that inlined code reads: the whole of what a program compiled against Heddle knows of its inside.
+/* The structures that inlined code reads: all that a program compiled against Heddle knows of the library's inside.
  *
- * Contract. The layout is pinned by tests/abi and versioned by the symbol name heddle_abi_1: a library that changes it
- * exports heddle_abi_2, and a program compiled for another layout fails to link or load instead of misreading memory.
+ * Contract. The layout is pinned by tests/abi and versioned by the symbol name heddle_abi_1. A library that changes the
+ * layout exports heddle_abi_2; a program compiled for another layout fails to link or load instead of misreading memory
+ * (docs/decisions/0006).
  *
  * Invariants, at any time:
- *   heap_base, data_base   where this PE's symmetric heap and its executable's static data begin; before init a value
+ *   heap_base, data_base   where this PE's symmetric heap and its executable's static data begin. Before init: a value
  *                          that is further from every address of a program than a region is long.
  *   ctx->peers[pe]         readable for EVERY int pe, negative ones too: the table lies in the middle of a reservation
- *                          that reads as zero where there is no PE. So neither a bad PE number nor a PE that loads and
- *                          stores do not reach costs a branch: its sizes are 0, every offset is beyond them, and the
- *                          operation takes the slow path, which does it or names what is wrong. Before init, after
- *                          finalize, in checked runs and for destroyed contexts, all of its sizes are 0. (Before init
- *                          only the 2^24 numbers either way are readable, and the others a segmentation fault.)
+ *                          that reads as zero where there is no PE. A bad PE number, and a PE that loads and stores do
+ *                          not reach, therefore cost no branch: its sizes are 0, every offset is beyond them, and the
+ *                          operation takes the slow path, which carries it out or names the mistake. All sizes are 0
+ *                          before init, after finalize, in checked runs and for destroyed contexts. (Before init only
+ *                          the 2^24 numbers on either side of 0 are readable; others are a segmentation fault.)
  *   peers[pe]              the address, in this PE's address space, and the size of pe's heap and static data. An
- * object lies at the same offset in all of them. Behind each region lie at least HEDDLE_GAP_BYTES that belong to
- * nobody, so that one value of up to 16 bytes that starts inside a region and crosses its end harms nothing.
+ *                          object lies at the same offset in the regions of all PEs. At least HEDDLE_GAP_BYTES that
+ *                          belong to no region lie behind each region, so one value of up to 16 bytes that starts
+ *                          inside a region and crosses its end overwrites nothing.
  *
- * Threads: written by init and finalize only, read by all. */
+ * Threads: init and finalize write, any thread reads. */
 #ifndef HEDDLE_ABI_H
 #define HEDDLE_ABI_H
 
@@ -32,7 +34,7 @@
 #error "Heddle's headers need gcc, clang or a compiler that speaks their attributes"
 #endif
 
-/* In code that ThreadSanitizer looks at. */
+/* Defined in code that is compiled with -fsanitize=thread. */
 #if defined(__SANITIZE_THREAD__)
 #define HEDDLE_UNDER_TSAN 1
 #elif defined(__has_feature)
@@ -41,37 +43,40 @@
 #endif
 #endif
 
-/* On every deprecated function of OpenSHMEM; programs that keep to them define HEDDLE_SILENCE_DEPRECATED. */
+/* The attribute of every deprecated function of OpenSHMEM. A program that defines HEDDLE_SILENCE_DEPRECATED before it
+ * includes a header has no warnings. */
 #ifdef HEDDLE_SILENCE_DEPRECATED
 #define HEDDLE_DEPRECATED(instead)
 #else
 #define HEDDLE_DEPRECATED(instead) __attribute__((__deprecated__(instead)))
 #endif
 
-/* The complex types of reductions, without <complex.h>, which would define I. */
+/* The complex types of reductions. <complex.h> is not included, because it defines I. */
 __extension__ typedef double _Complex heddle_complexd;
 __extension__ typedef float _Complex heddle_complexf;
 
-/* Test builds that run PEs as threads of one process keep one of these per thread (docs/decisions/0004). */
+/* Storage of a PE's state: one object for the process, or one for each thread in test builds that run PEs as threads
+ * of one process (docs/decisions/0004). */
 #ifdef HEDDLE_PES_AS_THREADS
 #define HEDDLE_PE_LOCAL __thread
 #else
 #define HEDDLE_PE_LOCAL
 #endif
 
+/* The least number of bytes between two regions of symmetric memory. They belong to no region. */
 #define HEDDLE_GAP_BYTES 4096
-/* The most that inlined code touches at an address whose whole extent it has not compared with the size. */
+/* The most bytes that inlined code accesses at an address of which only the first byte is known to be in a region. */
 #define HEDDLE_SHORT_BYTES 16
 
-/* Where one PE's symmetric memory lies in the address space of this PE; 32 bytes, so that indexing is one shift. */
+/* Where the symmetric memory of one PE lies in this PE's address space. 32 bytes, so that indexing is one shift. */
 struct heddle_peer {
     char* heap;
-    size_t heap_size; /* bytes; 0: not reached by load and store */
+    size_t heap_size; /* bytes; 0: loads and stores do not reach this PE */
     char* data;
     size_t data_size;
 };
 
-/* A context as inlined code sees it; the library's own fields lie behind. */
+/* The part of a context that inlined code reads. The fields of the library follow it in memory. */
 struct heddle_ctx {
     const struct heddle_peer* peers;
 };
@@ -82,7 +87,7 @@ struct heddle_abi_1 {
     struct heddle_ctx default_ctx;
 };
 
-/* What an atomic of the slow path does to its datum. */
+/* The operation of an atomic on its element. */
 enum heddle_amo_op {
     HEDDLE_AMO_FETCH,
     HEDDLE_AMO_SET,
@@ -92,7 +97,7 @@ enum heddle_amo_op {
     HEDDLE_AMO_AND,
     HEDDLE_AMO_OR,
     HEDDLE_AMO_XOR,
-    HEDDLE_AMO_UNFETCHED = 8 /* a bit beside the operation: nobody wants the old value */
+    HEDDLE_AMO_UNFETCHED = 8 /* a bit added to the operation: the old value is not needed */
 };
 
 #pragma GCC visibility push(default)
@@ -102,7 +107,8 @@ extern "C" {
 
 typedef const struct heddle_ctx* shmem_ctx_t;
 
-/* A team is known by the address of one of these. The predefined ones are constants, usable in initializers. */
+/* The address of a heddle_team is the handle of a team. The handles of the predefined teams are constants that can be
+ * used in initializers. */
 struct heddle_team {
     int unused;
 };
@@ -110,16 +116,16 @@ typedef const struct heddle_team* shmem_team_t;
 extern const struct heddle_team heddle_team_world, heddle_team_shared;
 
 typedef struct {
-    int num_contexts; /* default 0; contexts are pooled and grow as needed, so any number is met */
+    int num_contexts; /* default 0; a team gets as many contexts as it creates, whatever the number here */
 } shmem_team_config_t;
 
 typedef struct {
     size_t total_ops; /* default SIZE_MAX */
 } shmem_ctx_session_config_t;
 
-/* Constant to all but src/runtime/init.cpp, so that compilers keep it in registers across stores and calls. A copy kept
- * from before init, of any of the words, can only find that no offset fits, and the slow path is always right; after
- * finalize it is the entries of the table that say no (docs/decisions/0006). */
+/* Constant to all code but src/runtime/init.cpp, so that compilers keep its words in registers across stores and calls.
+ * A copy of any word from before init can only make every offset too large; the operation then takes the slow path,
+ * which is always right. After finalize the entries of the table are zero (docs/decisions/0006). */
 #if !defined(HEDDLE_ABI_WRITER) && !defined(HEDDLE_PES_AS_THREADS)
 extern const struct heddle_abi_1 heddle_abi_1;
 #else
@@ -132,26 +138,26 @@ extern HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1;
 #define SHMEM_TEAM_SHARED (&heddle_team_shared)
 #define SHMEM_TEAM_INVALID ((shmem_team_t)0)
 
-/* The slow path: everything that is not a load or store of a neighbour's memory, and every complaint. The arguments
- * begin as those of the OpenSHMEM function do, so that the hot path has nothing to move out of the way for the call
- * that it does not make. `function` is the name that the program called, for messages. Any thread. They end the program
- * when an argument is wrong. */
+/* The slow path: operations that are more than a load or store of on-node memory, and all error messages. Each begins
+ * with the arguments of its OpenSHMEM function in their order, so that the hot path keeps them in their registers.
+ * function: the name that the program called, for messages. Any thread. A wrong argument ends the job. */
 HEDDLE_COLD void heddle_slow_put(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                                  const char* function, shmem_ctx_t ctx);
 HEDDLE_COLD void heddle_slow_get(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                                  const char* function, shmem_ctx_t ctx);
-/* The nbi forms. */
+/* heddle_slow_put and heddle_slow_get that may return before the transfer is complete: complete after a quiet. */
 HEDDLE_COLD void heddle_slow_put_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                                      const char* function, shmem_ctx_t ctx);
 HEDDLE_COLD void heddle_slow_get_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                                      const char* function, shmem_ctx_t ctx);
-/* One value of at most 8 bytes, in the low bytes of `bits`. */
+/* A put and a get of one value of at most 8 bytes, in the low bytes of `bits` and of the result. */
 HEDDLE_COLD void heddle_slow_p(void* dest, uint64_t bits, int pe, size_t bytes, const char* function, shmem_ctx_t ctx);
 HEDDLE_COLD uint64_t heddle_slow_g(const void* source, int pe, size_t bytes, const char* function, shmem_ctx_t ctx);
-/* bytes: 4 or 8. Returns the old value of the operations that have one. */
+/* An atomic on an element of `bytes`: 4 or 8. Returns the old value, for operations that have
+ * one. */
 HEDDLE_COLD uint64_t heddle_slow_amo(const void* dest, uint64_t operand, int pe, uint64_t compare, size_t bytes,
                                      enum heddle_amo_op op, const char* function, shmem_ctx_t ctx);
-/* The nbi forms that fetch. */
+/* heddle_slow_amo that may return before the old value is in *fetch: it is there after a quiet. */
 HEDDLE_COLD void heddle_slow_amo_nbi(void* fetch, const void* dest, uint64_t operand, int pe, uint64_t compare,
                                      size_t bytes, enum heddle_amo_op op, const char* function, shmem_ctx_t ctx);
 

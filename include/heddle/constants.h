@@ -1,4 +1,4 @@
-/* The constants of OpenSHMEM 1.6 (section "Library Constants") that have a use in what shmem.h declares. */
+/* The constants of OpenSHMEM 1.6 (section 6, "Library Constants") that functions of shmem.h use. */
 #ifndef HEDDLE_CONSTANTS_H
 #define HEDDLE_CONSTANTS_H
 
@@ -33,7 +33,7 @@
 #define SHMEM_MALLOC_ATOMICS_REMOTE 1L
 #define SHMEM_MALLOC_SIGNAL_REMOTE 2L
 
-/* Deprecated since 1.5. The library keeps nothing in pSync and pWrk arrays; the sizes are what programs declare. */
+/* Deprecated since 1.5: the sizes of pSync and pWrk arrays, in elements. The library does not use the arrays. */
 #define SHMEM_SYNC_VALUE 0L
 #define SHMEM_SYNC_SIZE 1
 #define SHMEM_BARRIER_SYNC_SIZE SHMEM_SYNC_SIZE

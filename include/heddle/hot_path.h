@@ -1,11 +1,12 @@
-/* The hot path: on-node put, get and atomics as loads and stores, for the caller to inline.
+/* The hot path: on-node put, get and atomics as loads and stores, inlined into the caller.
  *
- * Each body is written once here, for all types: sizes and operations are constants wherever it is inlined, so that the
- * switches fold away. heddle/inline.h gives the bodies their OpenSHMEM names; the library's own slow path uses them
- * too.
+ * Each body is written once, for all types: sizes and operations are constants wherever a body is inlined, so the
+ * compiler removes the switches. heddle/inline.h gives the bodies their OpenSHMEM names. The library's slow path uses
+ * these bodies, too. Any thread may call them, at any time.
  *
  * Cost of shmem_long_p on the node: 9 instructions, one of them a branch, kept by tests/budgets. No call, no lock, no
- * context state. Memory order: docs/memory-model.md; single values are relaxed atomic accesses, longer data is bytes.
+ * write to the context. Memory order: single values are relaxed atomic accesses, longer data is copied as bytes
+ * (docs/internals/memory-model.md).
  */
 #ifndef HEDDLE_HOT_PATH_H
 #define HEDDLE_HOT_PATH_H
@@ -17,14 +18,15 @@
 #define HEDDLE_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define HEDDLE_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
-/* ThreadSanitizer does not model fences. Under it single values carry the order that shmem_fence would have given, and
- * the fences fall away. Otherwise they are relaxed: fence and quiet order them, as the specification says. */
+/* Memory orders of single values and atomics. Normally relaxed: shmem_fence and shmem_quiet order them (OpenSHMEM 1.6,
+ * section 9.12). ThreadSanitizer does not model fences: in code compiled for it the accesses carry the order that a
+ * fence would give, and there are no fences. */
 #ifdef HEDDLE_UNDER_TSAN
 #define HEDDLE_STORE_ORDER __ATOMIC_RELEASE
 #define HEDDLE_LOAD_ORDER __ATOMIC_ACQUIRE
 #define HEDDLE_AMO_ORDER __ATOMIC_ACQ_REL
 #define HEDDLE_FENCE(order) ((void)0)
-#define HEDDLE_COPIES_AS_CALLS 1 /* it sees a copy only when the compiler has not made moves of it */
+#define HEDDLE_COPIES_AS_CALLS 1 /* ThreadSanitizer sees a copy only where the compiler calls memcpy */
 #else
 #define HEDDLE_STORE_ORDER __ATOMIC_RELAXED
 #define HEDDLE_LOAD_ORDER __ATOMIC_RELAXED
@@ -37,13 +39,14 @@
 extern "C" {
 #endif
 
-/* Symmetric memory is reached through other addresses than the program's own objects, so accesses must alias all. */
+/* Types that may alias every object: a PE's symmetric memory is reached through other addresses than its own
+ * objects. A put to the calling PE also changes objects that the compiler knows under their own types. */
 typedef uint8_t __attribute__((__may_alias__)) heddle_u8;
 typedef uint16_t __attribute__((__may_alias__)) heddle_u16;
 typedef uint32_t __attribute__((__may_alias__)) heddle_u32;
 typedef uint64_t __attribute__((__may_alias__)) heddle_u64;
 
-/* One value of 1, 2, 4 or 8 bytes, untorn; other sizes as bytes. `bytes` is a constant wherever this is inlined. */
+/* Stores one value of 1, 2, 4 or 8 bytes, untorn; another size as bytes. `bytes` is a constant wherever inlined. */
 HEDDLE_LOCAL void heddle_store(void* to, const void* from, size_t bytes) {
     switch (bytes) {
         case 1:
@@ -63,6 +66,7 @@ HEDDLE_LOCAL void heddle_store(void* to, const void* from, size_t bytes) {
     }
 }
 
+/* Loads one value of 1, 2, 4 or 8 bytes, untorn; another size as bytes. `bytes` is a constant wherever inlined. */
 HEDDLE_LOCAL void heddle_load(void* to, const void* from, size_t bytes) {
     switch (bytes) {
         case 1:
@@ -82,10 +86,9 @@ HEDDLE_LOCAL void heddle_load(void* to, const void* from, size_t bytes) {
     }
 }
 
-/* Where `address` lies on pe: the returned base plus *offset, in a region of *region bytes; base NULL means the slow
- * path. Whatever is wrong with address or pe, and whatever load and store do not reach, fails the comparison with a
- * size of 0 (heddle/abi.h). At most HEDDLE_SHORT_BYTES may be touched without a look at *region: the gap behind it
- * takes what crosses the end. */
+/* Finds `address` on pe: at the returned base plus *offset, in a region of *region bytes. NULL means the slow path: a
+ * wrong address or pe, and memory that loads and stores do not reach, have no offset below the size (heddle/abi.h). The
+ * caller may access at most HEDDLE_SHORT_BYTES there without a comparison with *region, thanks to the gap behind it. */
 HEDDLE_LOCAL char* heddle_on_node(shmem_ctx_t ctx, const void* address, int pe, uintptr_t* offset, size_t* region) {
     const struct heddle_peer* peer;
     char* base = NULL;
@@ -104,11 +107,11 @@ HEDDLE_LOCAL char* heddle_on_node(shmem_ctx_t ctx, const void* address, int pe, 
         base = peer->data;
     }
     if (base == NULL)
-        __builtin_unreachable(); /* a region with a size has an address: saves the caller's test */
+        __builtin_unreachable(); /* a region with a size has an address: the caller's test of base folds away */
     return base;
 }
 
-/* Where the size is not known until run time, gcc warns of the sizes that do not occur. */
+/* Where a size is known at run time only, gcc 11 and later warn of sizes that cannot occur. */
 #if defined(__GNUC__) && __GNUC__ >= 11 && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Warray-bounds"
@@ -116,8 +119,8 @@ HEDDLE_LOCAL char* heddle_on_node(shmem_ctx_t ctx, const void* address, int pe, 
 #pragma GCC diagnostic ignored "-Wstringop-overread"
 #endif
 
-/* Copies what is short enough to need neither a call nor a range check: one element, 8 bytes, or 9 to 16 bytes as two
- * moves that may overlap. False when it is longer, or shorter than its kind gains by. */
+/* Copies short data without a call or a range check: one element, 8 bytes, or 9 to 16 bytes as two moves that may
+ * overlap. Returns 0, and copies nothing, for other sizes. */
 HEDDLE_LOCAL int heddle_copy_short(void* to, const void* from, size_t nelems, size_t element_bytes) {
     size_t bytes = nelems * element_bytes;
     if (element_bytes > 1 && element_bytes <= 8 && nelems == 1) {
@@ -126,7 +129,7 @@ HEDDLE_LOCAL int heddle_copy_short(void* to, const void* from, size_t nelems, si
     }
     if (HEDDLE_COPIES_AS_CALLS)
         return 0;
-    if (element_bytes < 8 && nelems == 8 / element_bytes) { /* not asked as bytes == 8, which an overflow may give */
+    if (element_bytes < 8 && nelems == 8 / element_bytes) { /* bytes == 8 would also hold after an overflow */
         uint64_t word;
         memcpy(&word, from, 8);
         memcpy(to, &word, 8);
@@ -149,41 +152,43 @@ HEDDLE_LOCAL int heddle_copy_short(void* to, const void* from, size_t nelems, si
 #pragma GCC diagnostic pop
 #endif
 
-/* True when nelems elements from offset on end inside the region. */
+/* True when nelems elements from offset on end inside a region of `region` bytes. */
 HEDDLE_LOCAL int heddle_fits(size_t region, uintptr_t offset, size_t nelems, size_t element_bytes) {
     return nelems <= (region - offset) / element_bytes;
 }
 
-/* Transfers of at least so many bytes may be left to another thread, where the program allows it. */
+/* The least number of bytes of a transfer that another thread may copy, where the program allows it: under a request,
+ * and between shmemx_request_begin and _end. */
 #define HEDDLE_LARGE_BYTES ((size_t)256 * 1024)
 
-/* heddle_fits, and short of what may be left to another thread. */
+/* heddle_fits, for transfers of less than HEDDLE_LARGE_BYTES. */
 HEDDLE_LOCAL int heddle_is_inline(size_t region, uintptr_t offset, size_t nelems, size_t element_bytes) {
     return nelems < HEDDLE_LARGE_BYTES / element_bytes && heddle_fits(region, offset, nelems, element_bytes);
 }
 
-/* nelems * element_bytes must not overflow. */
+/* Copies nelems elements by memcpy. nelems * element_bytes must not overflow. */
 HEDDLE_LOCAL void heddle_copy_long(void* to, const void* from, size_t nelems, size_t element_bytes) {
     size_t bytes = nelems * element_bytes;
     if (HEDDLE_COPIES_AS_CALLS)
-        __asm__("" : "+r"(bytes)); /* hides a constant size from the compiler */
+        __asm__("" : "+r"(bytes)); /* hides a constant size from the compiler, so that it calls memcpy */
     if (bytes != 0)
         memcpy(to, from, bytes);
 }
 
-/* Copies nelems elements, however many. */
+/* Copies nelems elements, any number. */
 HEDDLE_LOCAL void heddle_copy(void* to, const void* from, size_t nelems, size_t element_bytes) {
     if (!heddle_copy_short(to, from, nelems, element_bytes))
         heddle_copy_long(to, from, nelems, element_bytes);
 }
 
+/* The body of shmem_p: stores *value, of `bytes`, in dest on pe. function: the name that the program called. */
 HEDDLE_LOCAL void heddle_p(const char* function, shmem_ctx_t ctx, void* dest, const void* value, size_t bytes, int pe) {
     uintptr_t offset;
     size_t region;
     char* base = heddle_on_node(ctx, dest, pe, &offset, &region);
     if (HEDDLE_LIKELY(base != NULL)) {
         heddle_store(base + offset, value, bytes);
-    } else if (bytes <= 8) { /* by value, so that the value need not leave its register on the fast path */
+    } else if (bytes <= 8) { /* by value, so that the value stays in its register on the hot path */
         uint64_t bits = 0;
         memcpy(&bits, value, bytes <= 8 ? bytes : 8);
         heddle_slow_p(dest, bits, pe, bytes, function, ctx);
@@ -192,6 +197,7 @@ HEDDLE_LOCAL void heddle_p(const char* function, shmem_ctx_t ctx, void* dest, co
     }
 }
 
+/* The body of shmem_g: loads source on pe, of `bytes`, into *value. */
 HEDDLE_LOCAL void heddle_g(const char* function, shmem_ctx_t ctx, void* value, const void* source, size_t bytes,
                            int pe) {
     uintptr_t offset;
@@ -207,6 +213,7 @@ HEDDLE_LOCAL void heddle_g(const char* function, shmem_ctx_t ctx, void* value, c
     }
 }
 
+/* The body of shmem_put: copies nelems elements of source to dest on pe; complete at return. */
 HEDDLE_LOCAL void heddle_put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                              size_t element_bytes, int pe) {
     uintptr_t offset;
@@ -223,6 +230,7 @@ HEDDLE_LOCAL void heddle_put(const char* function, shmem_ctx_t ctx, void* dest, 
     heddle_slow_put(dest, source, nelems, pe, element_bytes, function, ctx);
 }
 
+/* The body of shmem_get: copies nelems elements of source on pe to dest; complete at return. */
 HEDDLE_LOCAL void heddle_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                              size_t element_bytes, int pe) {
     uintptr_t offset;
@@ -239,8 +247,8 @@ HEDDLE_LOCAL void heddle_get(const char* function, shmem_ctx_t ctx, void* dest, 
     heddle_slow_get(dest, source, nelems, pe, element_bytes, function, ctx);
 }
 
-/* Copies to pe, or from it, what is reached and short of what may be left to another thread; false when nothing has
- * been done. */
+/* Copies nelems elements of source to dest on pe when they are fewer than HEDDLE_LARGE_BYTES and loads and stores reach
+ * dest. Otherwise copies nothing and returns 0. */
 HEDDLE_LOCAL int heddle_put_inline(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, size_t element_bytes,
                                    int pe) {
     uintptr_t offset;
@@ -256,6 +264,8 @@ HEDDLE_LOCAL int heddle_put_inline(shmem_ctx_t ctx, void* dest, const void* sour
     return 1;
 }
 
+/* Copies nelems elements of source on pe to dest when they are fewer than HEDDLE_LARGE_BYTES and loads and stores reach
+ * source. Otherwise copies nothing and returns 0. */
 HEDDLE_LOCAL int heddle_get_inline(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, size_t element_bytes,
                                    int pe) {
     uintptr_t offset;
@@ -271,24 +281,24 @@ HEDDLE_LOCAL int heddle_get_inline(shmem_ctx_t ctx, void* dest, const void* sour
     return 1;
 }
 
-/* The nbi forms differ from the blocking ones in what is large, which within shmemx_request_begin and _end another
- * thread may carry out, and in what load and store do not reach. */
+/* The body of shmem_put_nbi. It differs from heddle_put on the slow path alone, which may return before the transfer is
+ * complete: to other nodes, and for transfers of HEDDLE_LARGE_BYTES between shmemx_request_begin and _end. */
 HEDDLE_LOCAL void heddle_put_nbi(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                                  size_t element_bytes, int pe) {
     if (!heddle_put_inline(ctx, dest, source, nelems, element_bytes, pe))
         heddle_slow_put_nbi(dest, source, nelems, pe, element_bytes, function, ctx);
 }
 
+/* The body of shmem_get_nbi; it differs from heddle_get as heddle_put_nbi does from heddle_put. */
 HEDDLE_LOCAL void heddle_get_nbi(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                                  size_t element_bytes, int pe) {
     if (!heddle_get_inline(ctx, dest, source, nelems, element_bytes, pe))
         heddle_slow_get_nbi(dest, source, nelems, pe, element_bytes, function, ctx);
 }
 
-/* One atomic on a datum of `bytes` (4 or 8) that this CPU reaches; returns the old value of those operations that have
- * one. A fetch is a load with a full fence before it, so that it is ordered behind earlier stores as the locked
- * instructions of the others are, and shmem_fence need not be a full one (docs/memory-model.md). The switches fold away
- * wherever `op` and `bytes` are constants; the slow path calls the same body. */
+/* Defines NAME: one atomic on a WORD that this CPU reaches. Returns the old value, or 0 for HEDDLE_AMO_SET. A fetch is
+ * a full fence and a load: earlier stores come first, as with the locked instructions of the other operations.
+ * shmem_fence then need not be a full fence (docs/internals/memory-model.md, docs/decisions/0003). */
 #define HEDDLE_AMO_ON(NAME, WORD)                                                                              \
     HEDDLE_LOCAL uint64_t NAME(enum heddle_amo_op op, WORD* datum, WORD operand, WORD compare) {               \
         switch (op) {                                                                                          \
@@ -319,13 +329,15 @@ HEDDLE_LOCAL void heddle_get_nbi(const char* function, shmem_ctx_t ctx, void* de
 HEDDLE_AMO_ON(heddle_amo_on_u32, heddle_u32)
 HEDDLE_AMO_ON(heddle_amo_on_u64, heddle_u64)
 
+/* One atomic on an element of `bytes` (4 or 8) that this CPU reaches. Returns the old value, or 0 for HEDDLE_AMO_SET.
+ * The switches fold away where `op` and `bytes` are constants; the slow path calls this body, too. */
 HEDDLE_LOCAL uint64_t heddle_amo_on(enum heddle_amo_op op, void* address, uint64_t operand, uint64_t compare,
                                     size_t bytes) {
     return bytes == 8 ? heddle_amo_on_u64(op, (heddle_u64*)address, operand, compare)
                       : heddle_amo_on_u32(op, (heddle_u32*)address, (uint32_t)operand, (uint32_t)compare);
 }
 
-/* The bytes of an operand in a register; NULL is 0. */
+/* The operand *value, of `bytes`, as a number; 0 where value is NULL. */
 HEDDLE_LOCAL uint64_t heddle_bits(const void* value, size_t bytes) {
     uint64_t bits = 0;
     if (value)
@@ -333,7 +345,8 @@ HEDDLE_LOCAL uint64_t heddle_bits(const void* value, size_t bytes) {
     return bits;
 }
 
-/* fetch: receives the old value, or NULL. operand, compare: as op needs, otherwise NULL. */
+/* The body of the blocking atomics on dest on pe, of `bytes` (4 or 8). fetch: receives the old value, or NULL. operand,
+ * compare: NULL where op has none. */
 HEDDLE_LOCAL void heddle_amo(const char* function, shmem_ctx_t ctx, enum heddle_amo_op op, void* fetch,
                              const void* dest, const void* operand, const void* compare, size_t bytes, int pe) {
     uintptr_t offset;
@@ -349,6 +362,7 @@ HEDDLE_LOCAL void heddle_amo(const char* function, shmem_ctx_t ctx, enum heddle_
         memcpy(fetch, &old, bytes); /* the low bytes: both supported architectures are little-endian */
 }
 
+/* The body of the nbi atomics: heddle_amo, but on the slow path *fetch may receive the old value later, by a quiet. */
 HEDDLE_LOCAL void heddle_amo_nbi(const char* function, shmem_ctx_t ctx, enum heddle_amo_op op, void* fetch,
                                  const void* dest, const void* operand, const void* compare, size_t bytes, int pe) {
     uintptr_t offset;

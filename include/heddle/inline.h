@@ -1,10 +1,14 @@
-/* The names of the hot path, inlined and exported from one source.
+/* The OpenSHMEM names of the hot path, inlined and exported from one source.
  *
- * This file is read twice. In a program it defines the functions of heddle/names.h for inlining only (gnu_inline):
- * where the compiler does not inline one, or its address is taken, the exported symbol is used, so that pshmem_ twins,
- * function pointers and dlsym see one function. In src/entry/inline_exports.c the keyword is empty, and the same lines
- * become those exported symbols. Without optimization (but for ThreadSanitizer, which sees what is inlined alone), or
- * with -DHEDDLE_NO_INLINE (for profilers that replace shmem_ functions), programs call them. */
+ * Two kinds of code include this file. In a program it defines the functions of heddle/generated/inline_names.h for
+ * inlining only (gnu_inline). Where the compiler does not inline a function, or the program takes its address, the
+ * exported symbol is used. So pshmem_ twins, function pointers and dlsym see one function. In
+ * src/entry/generated/inline_exports.c HEDDLE_INLINE is empty, and the lines of heddle/generated/inline_names.h become
+ * the exported symbols.
+ *
+ * A program calls the exported symbols when it is compiled without optimization, or with -DHEDDLE_NO_INLINE (for
+ * profilers that replace shmem_ functions). Under ThreadSanitizer functions are inlined at any level of optimization,
+ * since it sees inlined code alone. */
 #ifndef HEDDLE_INLINE_H
 #define HEDDLE_INLINE_H
 
@@ -25,7 +29,7 @@
 extern "C" {
 #endif
 
-#include <heddle/names.h>
+#include <heddle/generated/inline_names.h>
 
 #ifdef __cplusplus
 }

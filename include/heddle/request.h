@@ -4,42 +4,45 @@
 
 #include <heddle/abi.h>
 
-/* A handle. Opaque to programs; inlined code reads its lowest bit alone: set, an operation that is complete when it
- * returns has nothing to tell the request. HEDDLE_REQUEST_COMPLETE is a PRIVATE request that holds such operations
- * only. In checked runs no handle has the bit, so that every operation tells, and is checked. */
+/* The handle of a request; opaque to programs. Inlined code reads the lowest bit, HEDDLE_REQUEST_SKIP_POST: where it is
+ * set, an operation that is complete when it returns need not be posted to the request. HEDDLE_REQUEST_COMPLETE is a
+ * PRIVATE request to which nothing but such operations was posted. In checked runs no handle has the bit, so that every
+ * operation is posted and checked. */
 typedef struct heddle_request* shmemx_request_t;
 #define SHMEMX_REQUEST_NULL ((shmemx_request_t)0)
 #define HEDDLE_REQUEST_SKIP_POST 1
 #define HEDDLE_REQUEST_COMPLETE ((shmemx_request_t)HEDDLE_REQUEST_SKIP_POST)
 
-/* Options of shmemx_request_allocate. */
+/* Options of shmemx_request_allocate. PRIVATE: one thread at a time posts, and another may wait. SHARED: any number of
+ * threads post, test and wait at the same time. */
 #define SHMEMX_REQUEST_PRIVATE 0L
 #define SHMEMX_REQUEST_SHARED 1L
 
-/* Options of shmem_ctx_create and shmem_team_create_ctx, beside those of the standard; at most one of the two.
- * ORDERED: deliveries to one PE keep program order. RELAXED: they may take several ways and arrive in any order until a
- * fence or quiet. Neither: as the standard has it, which gives no order and promises no use of it. */
+/* Options of shmem_ctx_create and shmem_team_create_ctx in addition to those of the standard; at most one of the two.
+ * ORDERED: the deliveries of one thread to one PE keep program order. RELAXED: deliveries may use several network
+ * interfaces and arrive in any order until a fence or quiet. Neither: the standard's order, none until a fence or quiet;
+ * treated as RELAXED in this version. */
 #define SHMEMX_CTX_ORDERED (1L << 16)
 #define SHMEMX_CTX_RELAXED (1L << 17)
 
-/* What a context takes in its PE, however many PEs there are. The contexts of a team share one table of their peers. */
+/* The memory of a context in bytes, however many PEs there are. The contexts of a team share one table of peers. */
 #define HEDDLE_CONTEXT_BYTES 128
 
 /* How a context orders its deliveries to one PE. NONE: only fences and quiets order them. RAIL: all operations use one
- * network interface, which keeps their order. REORDER: operations use several interfaces, and the target applies them in
- * order. */
+ * network interface, which keeps their order. REORDER: operations use several interfaces, and the target applies them
+ * in order. */
 #define SHMEMX_ORDER_NONE 0
 #define SHMEMX_ORDER_RAIL 1
 #define SHMEMX_ORDER_REORDER 2
 
-/* What shmemx_ctx_info tells. */
+/* The result of shmemx_ctx_info. */
 typedef struct {
-    long options;   /* asked for when it was created */
-    long given;     /* the options that hold */
-    int stream_set; /* the number of its way to the network; -1: it has none, and needs none on the node */
-    int lock;       /* 1: operations take a lock */
-    int rails;      /* network paths that its operations are spread over; 0 on the node */
-    size_t bytes;   /* HEDDLE_CONTEXT_BYTES, and what its way to the network takes */
+    long options;   /* the options that the context was created with */
+    long given;     /* the options that are in force */
+    int stream_set; /* number of its stream set; -1: none, nothing was sent to another node */
+    int lock;       /* 1: operations take a lock; 0 in this version */
+    int rails;      /* network interfaces that its operations are spread over; 0: the job is on one node */
+    size_t bytes;   /* memory of the context, HEDDLE_CONTEXT_BYTES; its stream sets are not counted */
     int order;      /* SHMEMX_ORDER_...: how deliveries to one PE keep program order */
 } shmemx_ctx_info_t;
 
@@ -48,7 +51,8 @@ typedef struct {
 extern "C" {
 #endif
 
-/* As their namesakes of heddle/abi.h, under *req. */
+/* The slow path of the nbe functions: as heddle_slow_put_nbi, heddle_slow_get_nbi and heddle_slow_amo_nbi of
+ * heddle/abi.h, but complete when *req is. fetch: receives the old value, or NULL. */
 HEDDLE_COLD void heddle_slow_put_nbe(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                                      const char* function, shmem_ctx_t ctx, shmemx_request_t* req);
 HEDDLE_COLD void heddle_slow_get_nbe(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
@@ -56,7 +60,8 @@ HEDDLE_COLD void heddle_slow_get_nbe(void* dest, const void* source, size_t nele
 HEDDLE_COLD void heddle_slow_amo_nbe(const void* dest, uint64_t operand, int pe, uint64_t compare, size_t bytes,
                                      enum heddle_amo_op op, const char* function, shmem_ctx_t ctx,
                                      shmemx_request_t* req, void* fetch);
-/* An operation that is complete joins *req, whose handle wants to be told. */
+/* Posts an operation that is complete to *req, whose handle lacks HEDDLE_REQUEST_SKIP_POST: *req may be
+ * SHMEMX_REQUEST_NULL, a SHARED request or, in a checked run, any. */
 HEDDLE_COLD void heddle_slow_join(shmemx_request_t* req, const char* function);
 
 #ifdef __cplusplus

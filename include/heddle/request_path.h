@@ -1,6 +1,6 @@
-/* The hot path under a request: that of heddle/hot_path.h, and at most 3 instructions for joining the request, kept by
- * tests/budgets. An operation on the node is complete when it returns, so that a request has nothing to count; long
- * transfers alone go to the library, which may leave them to another thread. */
+/* The hot path of the nbe functions: that of heddle/hot_path.h, and at most 3 instructions to join the request, kept by
+ * tests/budgets. An on-node operation is complete when it returns, so a request has nothing to count. Transfers of
+ * HEDDLE_LARGE_BYTES and operations to other nodes go to the library, which may complete them later. */
 #ifndef HEDDLE_REQUEST_PATH_H
 #define HEDDLE_REQUEST_PATH_H
 
@@ -11,12 +11,13 @@
 extern "C" {
 #endif
 
-/* A complete operation joins *req. */
+/* Posts an operation that is complete to *req: nothing to do where the handle has HEDDLE_REQUEST_SKIP_POST. */
 HEDDLE_LOCAL void heddle_join(const char* function, shmemx_request_t* req) {
     if (HEDDLE_UNLIKELY(((uintptr_t)*req & HEDDLE_REQUEST_SKIP_POST) == 0))
         heddle_slow_join(req, function);
 }
 
+/* The body of shmemx_put_nbe: heddle_put_nbi under *req. */
 HEDDLE_LOCAL void heddle_put_nbe(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                                  size_t element_bytes, int pe, shmemx_request_t* req) {
     if (heddle_put_inline(ctx, dest, source, nelems, element_bytes, pe))
@@ -25,6 +26,7 @@ HEDDLE_LOCAL void heddle_put_nbe(const char* function, shmem_ctx_t ctx, void* de
         heddle_slow_put_nbe(dest, source, nelems, pe, element_bytes, function, ctx, req);
 }
 
+/* The body of shmemx_get_nbe: heddle_get_nbi under *req. */
 HEDDLE_LOCAL void heddle_get_nbe(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                                  size_t element_bytes, int pe, shmemx_request_t* req) {
     if (heddle_get_inline(ctx, dest, source, nelems, element_bytes, pe))
@@ -33,6 +35,7 @@ HEDDLE_LOCAL void heddle_get_nbe(const char* function, shmem_ctx_t ctx, void* de
         heddle_slow_get_nbe(dest, source, nelems, pe, element_bytes, function, ctx, req);
 }
 
+/* The body of the nbe atomics: heddle_amo_nbi under *req. */
 HEDDLE_LOCAL void heddle_amo_nbe(const char* function, shmem_ctx_t ctx, enum heddle_amo_op op, void* fetch,
                                  const void* dest, const void* operand, const void* compare, size_t bytes, int pe,
                                  shmemx_request_t* req) {

@@ -4,8 +4,10 @@ import argparse
 import re
 import sys
 
-from shmem_mt import __version__, catalogue, fabrics
+from shmem_mt import __version__
+from shmem_mt.catalogue import catalogue
 from shmem_mt.errors import UserError
+from shmem_mt.targets import fabrics
 
 MAX_PES = 4096
 MAX_RAILS = 8
@@ -133,7 +135,7 @@ def _add_simulate(commands):
     simulate = commands.add_parser(
         "simulate",
         help="compute a network on which messages overtake one another, or calibrate such a model",
-        description="Simulates messages under rules of order on a modelled network (docs/simulator.md).",
+        description="Simulates messages under rules of order on a modelled network (shmem-mt/docs/simulator.md).",
     )
     simulate.add_argument("--model", metavar="NAME|FILE", help="gemini (the default), or a model file")
     simulate.add_argument("--nodes", type=_numbers(10**9), metavar="N,...", help="numbers of nodes (default 2)")
@@ -236,25 +238,30 @@ def _powers(highest):
 
 
 def _run(options):
-    from shmem_mt.run import run  # numpy and matplotlib load only where they are needed
+    from shmem_mt.runner.session import run  # numpy and matplotlib load only where they are needed
 
     return run(options)
 
 
 def _simulate(options):
-    from shmem_mt.simulate import simulate
+    from shmem_mt.report.simulated import conclude
+    from shmem_mt.simulation.simulate import simulate
+    from shmem_mt.studies.calibration import calibrate
 
-    return simulate(options)
+    if options.calibrate and options.model:
+        raise UserError("--calibrate makes a model: give it without --model")
+    folder, status = calibrate(options) if options.calibrate else (simulate(options), 0)
+    return max(conclude(folder, options.seed), status)
 
 
 def _report(options):
-    from shmem_mt.report import report
+    from shmem_mt.report.report import report
 
     return report(options)
 
 
 def _compare(options):
-    from shmem_mt.compare import compare
+    from shmem_mt.report.compare import compare
 
     return compare(options)
 

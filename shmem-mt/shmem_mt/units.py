@@ -38,7 +38,7 @@ def size(count):
 
 def duration(seconds):
     """Time left: ``3:05``."""
-    whole = max(0, int(round(seconds)))
+    whole = max(0, round(seconds))
     return f"{whole // 60}:{whole % 60:02d}"
 
 

@@ -1,9 +1,9 @@
-// What is to happen, by time; what falls on one time comes out in the order in which it was put in.
+// Pending events by time; events of one time come out in the order in which they were put in.
 //
-// A calendar: a ring of buckets of 2^shift picoseconds each, unsorted. The bucket whose turn it is gets sorted into
-// `today_`; what is added to it later goes to a small heap beside it. What lies beyond the ring waits in `far_` until
-// the ring has gone round. Buckets are chains of chunks, so that a push writes beside the push before it. The width
-// follows the load. A push costs no allocation once the pool has grown to the largest number of pending events.
+// A calendar queue: a ring of buckets of 2^shift picoseconds each, unsorted. The bucket whose turn has come is sorted
+// into `today_`; events that are added to it later go to a small heap. Events beyond the ring wait in `far_` until the
+// ring has gone round. Buckets are chains of chunks, so a push writes beside the push before it. The width of buckets
+// follows the load. A push allocates nothing once the pool has grown to the largest number of pending events.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-// Vectors of many megabytes, on huge pages where the kernel gives some: what is read here and there costs a miss of the
-// address cache less.
+// Vectors of many megabytes, on huge pages where the kernel gives some: a random access then misses the TLB less often.
 #pragma once
 
 #include <sys/mman.h>

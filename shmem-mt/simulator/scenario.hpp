@@ -1,6 +1,6 @@
-// One simulation's input: a line of `name=value` words, as the driver (shmem_mt/network_model.py) writes it. The driver
-// has checked the ranges and tells people what is wrong; here a word that is not known, or missing, ends the program.
-// What the parameters mean, with the equations, is in docs/simulator.md.
+// One simulation's input: a line of `name=value` words, as the driver (shmem_mt/simulation/network_model.py) writes it.
+// The driver has checked the ranges and reports mistakes to people; a word that is unknown or missing here ends the
+// program. shmem-mt/docs/simulator.md has the parameters and the equations.
 #pragma once
 
 #include <cstdint>

@@ -1,12 +1,12 @@
 // Simulates a network on which messages overtake one another. Reads scenarios, one a line, from stdin; prints a JSON
-// object for each. `shmem-mt simulate` is what people call.
+// object for each. People call it by `shmem-mt simulate`.
 #include <sys/resource.h>
 
 #include <chrono>
 #include <iostream>
 #include <new>
 
-#include "../programs/output.hpp"
+#include "programs/common/output.hpp"
 #include "simulation.hpp"
 
 namespace {

@@ -1,12 +1,11 @@
-// One simulation: cores send messages to their peers until all have arrived. docs/simulator.md has the model.
+// One simulation: cores send messages to their peers until all have arrived. shmem-mt/docs/simulator.md has the model.
 //
-// Servers (a core, a network card's two directions, a link, a target's core) are
-// times up to which they are taken: who comes takes the server from then on, and the event is put where it is done. So
-// a message costs one event when its core has handed it over, one a packet and link, one where it arrives, and one for
-// its acknowledgement.
+// A server (a core, a network card's two directions, a link, a target's core) is the time up to which it is taken. A
+// message takes a server from that time on, and the event lies at the end of its service. So a message costs one event
+// when its core has handed it over, one for each packet and link, one when it arrives, and one for its acknowledgement.
 //
-// A transfer is what travels as one: a message, or the messages of a batch. Each core has one peer, so that a flow and
-// its sending core have the same number, and what the target keeps of a flow lies in its Core, too.
+// A transfer is a message, or the messages of a batch, which travel together. Each core has one peer, so a flow and its
+// sending core have one number, and the target's state of a flow lies in its Core, too.
 #pragma once
 
 #include <algorithm>
@@ -119,7 +118,7 @@ class Simulation {
             nodes_[i].peer = s_.pattern == Pattern::kPair ? (i + nodes / 2) % nodes : topology_.neighbour(i);
         if (s_.pattern != Pattern::kRandom)
             return;
-        std::vector<uint32_t> order(nodes);  // a cycle through all nodes (Sattolo): nobody is alone or its own peer
+        std::vector<uint32_t> order(nodes);  // a cycle through all nodes (Sattolo): no node is its own peer
         for (uint32_t i = 0; i < nodes; ++i) order[i] = i;
         Random random(s_.seed + 1ULL);
         for (uint32_t i = nodes - 1; i > 0; --i) std::swap(order[i], order[random.below(i)]);

@@ -1,4 +1,4 @@
-// What is counted while messages arrive.
+// The counts and times that a simulation takes while messages arrive.
 #pragma once
 
 #include <algorithm>

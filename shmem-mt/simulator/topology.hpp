@@ -1,7 +1,8 @@
-// The links between the nodes, each a server that takes one packet at a time, and who takes which. `direct` is two
-// nodes with parallel rails; `torus` is a grid of routers that closes upon itself in x, y and z, some nodes at each
-// router and parallel links in each direction. Adaptive packets take the link of a minimal path on which they would be
-// through first, and draw among equal ones; the others go x, then y, then z, on the link that their flow's number says.
+// The links between the nodes, and the links that each packet takes; a link is a server that takes one packet at a
+// time. `direct` is two nodes with parallel rails. `torus` is a grid of routers that closes upon itself in x, y and z,
+// with some nodes at each router and parallel links in each direction. An adaptive packet takes the link of a minimal
+// path on which it would be through first, and draws among equal ones. Other packets go x, then y, then z, on the link
+// of their flow's number.
 #pragma once
 
 #include <algorithm>

@@ -4,6 +4,7 @@ The implementation is named by SHMEM_MT_TEST_OSHCC and SHMEM_MT_TEST_OSHRUN (a c
 Tests that need one are skipped, with the reason, where there is none.
 """
 
+import dataclasses
 import json
 import os
 import shlex
@@ -11,10 +12,11 @@ import shutil
 import subprocess
 
 import pytest
-
-from shmem_mt import fabrics, implementations, mpi
+from shmem_mt import sources
 from shmem_mt.cli import main
-from shmem_mt.runner import run_program
+from shmem_mt.runner.process import run_program
+from shmem_mt.targets import build, fabrics, mpi, openshmem
+from shmem_mt.targets.libraries import Heddle
 
 
 def pytest_configure(config):
@@ -48,10 +50,10 @@ class _CompiledOnDemand(dict):
     def __init__(self, implementation, directory):
         super().__init__()
         self._implementation, self._directory = implementation, directory
-        implementations.build(implementation, directory, [], print)
+        build.build(implementation, directory, [], print)
 
     def __missing__(self, program):
-        failures = implementations.build(self._implementation, self._directory, [program], print)
+        failures = build.build(self._implementation, self._directory, [program], print)
         assert not failures, failures
         return self[program]
 
@@ -59,7 +61,7 @@ class _CompiledOnDemand(dict):
 @pytest.fixture(scope="session")
 def implementation(wrappers, tmp_path_factory):
     """The implementation under test, its programs compiled once a session."""
-    found = implementations.resolve([wrappers[0]], [wrappers[1]], ["test"])[0]
+    found = openshmem.resolve([wrappers[0]], [wrappers[1]], ["test"])[0]
     found.binaries = _CompiledOnDemand(found, str(tmp_path_factory.mktemp("build")))
     return found
 
@@ -68,7 +70,7 @@ def implementation(wrappers, tmp_path_factory):
 def heddle(implementation):
     """The implementation under test, where it is Heddle and can use a network."""
     plugin = os.path.join(os.path.dirname(implementation.oshrun[0]), "..", "lib", "libheddle_ucx.so")
-    if not implementation.is_heddle or not os.path.exists(plugin):
+    if not isinstance(implementation, Heddle) or not os.path.exists(plugin):
         pytest.skip("this is not Heddle with its UCX plugin")
     return implementation
 
@@ -79,7 +81,7 @@ def mpi_reference(tmp_path_factory):
     found, missing = mpi.find()
     if missing:
         pytest.skip(missing)
-    failures = implementations.build(found, str(tmp_path_factory.mktemp("mpi")), list(mpi.SOURCES), print)
+    failures = build.build(found, str(tmp_path_factory.mktemp("mpi")), list(mpi.SOURCES), print)
     assert not failures
     return found
 
@@ -101,7 +103,7 @@ def run_points(implementation, tmp_path, program, pes, threads, *arguments):
     points = []
     quick = ["--samples", "1", "--sample-ms", "0.1", "--threads", str(threads), *arguments]
     command = implementation.launch_command(program, pes, threads, quick)
-    outcome = run_program(command, str(tmp_path / "log.txt"), 600, points.append, not implementation.is_open_mpi)
+    outcome = run_program(command, str(tmp_path / "log.txt"), 600, points.append, implementation.exit_status_counts)
     assert outcome.ok, outcome.problem
     return points, {skip["what"] for skip in outcome.skips}
 
@@ -112,7 +114,7 @@ def app_events(implementation, program, pes, threads, *arguments, fabric=fabrics
     quick += map(str, arguments)
     command = implementation.launch_command(program, pes, threads, quick, fabric, hosts=hosts)
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert implementation.is_open_mpi or done.returncode == 0, done.stderr
+    assert not implementation.exit_status_counts or done.returncode == 0, done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert any(event["event"] == "done" for event in found), done.stderr
     return found
@@ -126,10 +128,10 @@ def app_verdicts(implementation, program, pes, threads, *arguments, **over):
 
 def compiled_without(implementation, tmp_path, program, *features):
     """The implementation with that program alone, compiled as the probe would have it for a library without them."""
-    without = implementations.Implementation(**{**vars(implementation), "binaries": {}})
-    without.features = {**implementation.features, **dict.fromkeys(features, False)}
+    left = {**implementation.features, **dict.fromkeys(features, False)}
+    without = dataclasses.replace(implementation, features=left, binaries={})
     without.binaries[program] = str(tmp_path / program)
-    problem = implementations._compile(without, implementations.source_of(program), without.binaries[program])
+    problem = build.compile_program(without, sources.source_of(program), without.binaries[program])
     assert problem is None, problem
     return without
 
@@ -260,7 +262,7 @@ def sample_collectives(label, faster):
 @pytest.fixture
 def run_folder(tmp_path):
     """Makes a run folder: run_folder("name", {label: speed})."""
-    from shmem_mt.results import RunFolder
+    from shmem_mt.runner.results import RunFolder
 
     def make(name, speeds):
         folder = RunFolder.open(str(tmp_path / name))

@@ -2,8 +2,7 @@
 
 import numpy
 import pytest
-
-from shmem_mt.compare import verdict
+from shmem_mt.report.compare import verdict
 from shmem_mt.statistics import median_interval, percentiles, ratio_interval
 
 

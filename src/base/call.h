@@ -1,4 +1,4 @@
-// A function of the interface as a program called it, for messages.
+// A call of an interface function by the program, for messages.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ struct Call {
     const void* caller = nullptr;  // the return address
 };
 
-// "shmem_barrier_all (called at prog+0x1234)"; without the place where nobody knows it. Cut to fit. Any thread.
+// "shmem_barrier_all (called at prog+0x1234)"; without the place if it is unknown. Cut to fit. Threads: any.
 using CallText = std::array<char, 128>;
 CallText describe(const Call& call);
 

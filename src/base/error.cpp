@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kMessageBytes = 2048;  // longer messages are cut
 
 struct Message {
-    char text[kMessageBytes];  // with room for the end of the line
+    char text[kMessageBytes];  // followed by room for the end of the line
     size_t used = 0;
 
     void add(const char* format, va_list arguments) {
@@ -42,7 +42,7 @@ struct Message {
             add("heddle %s: ", function);
         add(format, arguments);
     }
-    // Unless the message says so itself.
+    // Unless the message names the place itself.
     void add_caller() {
         const PlaceText place = describe(find_caller());
         if (place[0] != '\0' && !strstr(text, place.data()))

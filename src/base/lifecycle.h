@@ -1,4 +1,4 @@
-// Where this PE is in its life. Written by runtime only.
+// The life cycle of this PE, from before init to its end. Written by runtime only.
 #pragma once
 
 #include "base/pe_local.h"
@@ -10,10 +10,10 @@ enum class Lifecycle {
     kRunning,
     kFinalized,
     kExiting,      // shmem_global_exit runs the program's exit handlers
-    kForkedChild,  // a fork of a PE: a process of its own, in which no operation may run
+    kForkedChild,  // the child of a fork of a PE, in which no operation may run
 };
 
 extern HEDDLE_PE_LOCAL Lifecycle lifecycle;
-extern constinit thread_local bool runs_exit_handlers;  // of kExiting: the thread that does
+extern constinit thread_local bool runs_exit_handlers;  // in kExiting: true in the thread that runs them
 
 }  // namespace heddle::base

@@ -1,4 +1,4 @@
-// Messages that appear only when SHMEM_DEBUG is set. Any thread.
+// Debug messages, printed only when SHMEM_DEBUG is set. Threads: any.
 #pragma once
 
 #include "base/error.h"
@@ -10,7 +10,7 @@ extern HEDDLE_PE_LOCAL bool debug_enabled;
 
 }  // namespace heddle::base
 
-// Evaluates its arguments only when debugging.
+// Evaluates its arguments only when debug_enabled.
 #define HEDDLE_DEBUG(function, ...)                        \
     do {                                                   \
         if (::heddle::base::debug_enabled)                 \

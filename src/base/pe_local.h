@@ -1,6 +1,41 @@
 // State that belongs to one PE: a plain global in the library, thread-local where a test build runs PEs as threads of
 // one process so that ThreadSanitizer sees across them (docs/decisions/0004). Owned by whoever declares it; written by
-// init and finalize only, unless its declaration says otherwise.
+// init and finalize only, unless its declaration says otherwise. runtime/pe.h has all of it in the order of assembly.
 #pragma once
 
+#include "base/invariant.h"
+
 #include <heddle/abi.h>  // HEDDLE_PE_LOCAL: the macro, because inlined code needs it too
+
+namespace heddle::base {
+
+// A part of this PE that init makes: null until then. In a release build a plain pointer.
+//
+// Invariant: a part is used only once it is there. An early use is a mistake in the order of assembly.
+template <class T>
+class PePointer {
+  public:
+    constexpr PePointer(T* part = nullptr) : part_(part) {}
+    PePointer& operator=(T* part) {
+        part_ = part;
+        return *this;
+    }
+    // As =, for a part that another thread may be looking for meanwhile: what was done to it before is seen by who
+    // finds it.
+    void publish(T* part) { __atomic_store_n(&part_, part, __ATOMIC_RELEASE); }
+
+    operator T*() const { return part_; }
+    T* operator->() const {
+        HEDDLE_INVARIANT(part_ != nullptr);
+        return part_;
+    }
+    T& operator*() const {
+        HEDDLE_INVARIANT(part_ != nullptr);
+        return *part_;
+    }
+
+  private:
+    T* part_;
+};
+
+}  // namespace heddle::base

@@ -5,12 +5,13 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 namespace heddle::base {
 
 namespace {
 
-constexpr int kMaxFrames = 256;  // looked at: a stack without end is a damaged one
+constexpr int kMaxFrames = 256;  // more frames than these are taken for a damaged stack
 
 thread_local const void* posted_at = nullptr;
 
@@ -23,7 +24,7 @@ bool holds(const dl_phdr_info& object, uintptr_t address) {
     return false;
 }
 
-// The first module that is the one; false when none is.
+// The first module for which is_it is true; false when there is none.
 template <class IsIt>
 bool find(Module* module, const IsIt& is_it) {
     struct Search {
@@ -42,31 +43,27 @@ bool find(Module* module, const IsIt& is_it) {
                &search) != 0;
 }
 
-bool begins_with(const char* text, const char* with) {
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-// The library and its plugins; in a test that is linked with its parts, the test itself.
+// True for the library and its plugins; in a test that is linked with the library's parts, for the test itself.
 bool is_own(const Module& module) {
     static const Module own = [] {
         Module here;
         find_module(reinterpret_cast<uintptr_t>(&find_caller), &here);
         return here;
     }();
-    return module.bias == own.bias || begins_with(module.name(), "libheddle");
+    return module.bias == own.bias || std::string_view(module.name()).starts_with("libheddle");
 }
 
-// What calls a program, and what a program calls to end.
+// True for the C library: code that calls main, or that main calls to end.
 bool is_libc(const Module& module) {
-    const char* const name = module.name();
-    return begins_with(name, "libc.") || begins_with(name, "libpthread.") || begins_with(name, "ld-");
+    const std::string_view name = module.name();
+    return name.starts_with("libc.") || name.starts_with("libpthread.") || name.starts_with("ld-");
 }
 
 struct Walk {
-    bool (*look)(Walk& walk, const Place& place, const Module& module);  // false: it has seen enough
+    bool (*look)(Walk& walk, const Place& place, const Module& module);  // false: stop
     Place caller;
     uintptr_t interrupted = 0;
-    bool is_behind = false;  // the interrupted frame
+    bool is_behind = false;  // the interrupted frame has been passed
     int frames = 0;
 };
 

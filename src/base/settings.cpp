@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <string_view>
 
 namespace heddle::base {
 
@@ -25,7 +26,7 @@ struct Found {
     const char* name;
 };
 
-// The new name wins when both are set.
+// The value in the environment. The new name wins when both are set.
 Found find(const char* name, const char* old_name, const char* fallback) {
     if (const char* text = getenv(name))
         return {text, name, name};
@@ -45,34 +46,39 @@ bool is_one_of(const char* text, const char* const (&words)[kCount]) {
     return std::any_of(std::begin(words), std::end(words), [&](const char* word) { return !strcasecmp(text, word); });
 }
 
-bool begins_with(const char* text, const char* with) {
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-// The specification says "any value" for its own flags: of these, only words that clearly mean no switch one off.
+// The specification says "any value" for its own flags. For them, only words that clearly mean no switch a flag off.
 bool parse_flag(const char* text, const char* name, bool* value, const char** right) {
     *right = "yes or no (on or off, true or false, 1 or 0)";
     const bool is_no = is_one_of(text, {"no", "off", "false", "0", ""});
     *value = !is_no;
-    return is_no || !begins_with(name, "HEDDLE_") || is_one_of(text, {"yes", "on", "true", "1"});
+    return is_no || !std::string_view(name).starts_with("HEDDLE_") || is_one_of(text, {"yes", "on", "true", "1"});
 }
 
-// The place of text in `words` ("a|b|c"); the default is the list itself, and means its first word.
-bool parse(const char* text, const char* words, int* value, const char** right) {
+// The enumerator that text, one of `words` ("a|b|c"), means; the default is the list itself, and means its first word.
+bool parse_choice(const char* text, const char* words, const char* enumerators, int* number, const char** right) {
     *right = words;
-    const size_t length = text == words ? strcspn(text, "|") : strlen(text);
-    int place = 0;
-    for (const char* word = words; *word; ++place) {
-        const size_t word_length = strcspn(word, "|");
-        if (word_length == length && strncmp(word, text, length) == 0) {
-            *value = place;
-            return true;
-        }
-        word += word_length;
-        word += *word == '|';
-    }
-    return false;
+    const std::string_view word = text == words ? first_word(words) : std::string_view(text);
+    if (!is_word_of(words, word))
+        return false;
+    const int found = find_enumerator(enumerators, word);
+    *number = found < 0 ? *number : found;
+    return found >= 0;
 }
+
+template <class T>
+bool parse_choice(const char* text, const char* words, T* value, const char** right) {
+    int number = 0;
+    const bool is_right = parse_choice(text, words, enumerators_of(T{}), &number, right);
+    *value = is_right ? static_cast<T>(number) : *value;
+    return is_right;
+}
+
+// A word without its enumerator, and a default that is not the first enumerator, do not compile.
+#define SETTING(type, field, name, old_name, fallback, help)
+#define CHOICE(type, field, name, words, help) \
+    static_assert(are_words_of<type>(words),   \
+                  name ": a word has no enumerator, or the first word is not the first one (base/choices.h)");
+#include "base/settings.def"
 
 bool parse(const char* text, const char*, const char** value, const char**) {
     *value = text;
@@ -89,8 +95,8 @@ bool parse_number(const char* text, uint64_t* value, const char** right) {
     return errno == 0 && *end == '\0' && *value <= 1000000000;
 }
 
-// Names of ours that are no settings: between launcher and PE, of tools, of builds and tests; and those that modules of
-// a cluster set for whatever they load.
+// Names of Heddle that are no settings: between launcher and PE, of tools, builds and tests. Also names that a
+// cluster's environment modules set for loaded packages.
 constexpr const char* kOtherNames[] = {
     "HEDDLE_PE",        "HEDDLE_JOB_FD", "HEDDLE_LIFELINE_FD", "HEDDLE_HANDED_OVER",
     "HEDDLE_JOINED",    "HEDDLE_JOB",    "HEDDLE_WAS_PE",      "HEDDLE_ALL_TESTS",
@@ -99,7 +105,7 @@ constexpr const char* kOtherNames[] = {
     "HEDDLE_HOME",      "HEDDLE_ROOT",   "HEDDLE_PREFIX",      "HEDDLE_VERSION",
     "HEDDLE_LIB",       "HEDDLE_INC",
 };
-// Settings and words of theirs that had another name before 0.1: they are refused with the new one.
+// Settings, and words of settings, that had another name before 0.1. They are refused with the new name.
 struct Renamed {
     const char *before, *now;
 };
@@ -120,15 +126,15 @@ const char* new_name(const Renamed* begin, const Renamed* end, const char* name)
 
 constexpr const char* kPrefixOfTests = "HEDDLE_TEST_";
 
-// The part behind "HEDDLE_", "SHMEM_" or "SMA_".
+// The part of a name behind "HEDDLE_", "SHMEM_" or "SMA_".
 const char* stem(const char* name) {
     return strchr(name, '_') + 1;
 }
 
-// What the variable may have been meant to be; null when it is none of ours. With SHMEM_ and SMA_ begin names of other
-// libraries, too: these are taken for ours only when nearly the same.
+// The setting that the variable was probably meant to be; null when it is none of Heddle's. Names of other libraries
+// begin with SHMEM_ and SMA_, too: these must be nearly equal to a setting's name.
 const char* meant_by(const char* name, bool* is_ours) {
-    const bool own_prefix = begins_with(name, "HEDDLE_");
+    const bool own_prefix = std::string_view(name).starts_with("HEDDLE_");
     *is_ours = own_prefix;
     const size_t letters = strlen(stem(name));
     constexpr size_t kLong = 8;
@@ -146,7 +152,7 @@ const char* meant_by(const char* name, bool* is_ours) {
 bool is_known(const char* name) {
     SettingRow rows[kMaxSettings];
     const size_t count = setting_rows(rows, kMaxSettings);
-    return begins_with(name, kPrefixOfTests) ||
+    return std::string_view(name).starts_with(kPrefixOfTests) ||
            std::any_of(std::begin(kOtherNames), std::end(kOtherNames),
                        [&](const char* other) { return strcmp(name, other) == 0; }) ||
            std::any_of(rows, rows + count, [&](const SettingRow& row) {
@@ -154,10 +160,11 @@ bool is_known(const char* name) {
            });
 }
 
-// False with the reason in error when a variable has a name that nobody reads, and that was meant for us.
+// False, with the reason in error, when a variable was meant for Heddle and has no setting's name.
 bool check_names(char* error, size_t error_bytes) {
     for (char** variable = environ; variable && *variable; ++variable) {
-        if (!begins_with(*variable, "HEDDLE_") && !begins_with(*variable, "SHMEM_") && !begins_with(*variable, "SMA_"))
+        const std::string_view entry = *variable;
+        if (!entry.starts_with("HEDDLE_") && !entry.starts_with("SHMEM_") && !entry.starts_with("SMA_"))
             continue;
         char name[64];
         const size_t length = strcspn(*variable, "=");
@@ -180,7 +187,7 @@ bool check_names(char* error, size_t error_bytes) {
     return true;
 }
 
-// "; did you mean push?" when one of the words "a|b|c" is near; else empty.
+// "; did you mean push?" when one of the words "a|b|c" is near; otherwise empty.
 void suggest(const char* text, const char* words, char* suggestion, size_t bytes) {
     char all[256], *rest = all;
     const size_t letters = strlen(text);
@@ -203,13 +210,13 @@ void suggest(const char* text, const char* words, char* suggestion, size_t bytes
 }  // namespace
 
 bool parse_bytes(const char* text, size_t* bytes) {
-    // strtod alone would take "inf", "nan", hexadecimal and signs.
+    // strtod alone would accept "inf", "nan", hexadecimal numbers and signs.
     if (!isdigit(static_cast<unsigned char>(text[0])) &&
         !(text[0] == '.' && isdigit(static_cast<unsigned char>(text[1]))))
         return false;
     if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
         return false;
-    // In the C locale: a program's own may have another decimal point.
+    // In the C locale, because the program's locale may have another decimal point.
     const locale_t c_locale = newlocale(LC_ALL_MASK, "C", locale_t{});
     char* end = nullptr;
     const double number = strtod_l(text, &end, c_locale);
@@ -239,19 +246,21 @@ bool read_settings(Settings* into, char* error, size_t error_bytes) {
 #define HEDDLE_PARSE_Bytes(words, value) parse(found.text, words, value, &right)
 #define HEDDLE_PARSE_Flag(words, value) parse_flag(found.text, found.name, value, &right)
 #define HEDDLE_PARSE_Text(words, value) parse(found.text, words, value, &right)
-#define HEDDLE_PARSE_Choice(words, value) parse(found.text, words, value, &right)
 #define HEDDLE_PARSE_Number(words, value) parse_number(found.text, value, &right)
-#define SETTING(type, field, name, old_name, fallback, help)                                                     \
+#define HEDDLE_READ(name, old_name, fallback, parsed)                                                            \
     found = find(name, old_name, fallback);                                                                      \
-    if (!HEDDLE_PARSE_##type(fallback, &into->field)) {                                                          \
+    if (!(parsed)) {                                                                                             \
         if (strchr(fallback, '|'))                                                                               \
             suggest(found.text, fallback, suggestion, sizeof suggestion);                                        \
         snprintf(error, error_bytes, "%s=%s is malformed: right would be %s%s", found.origin, found.text, right, \
                  suggestion);                                                                                    \
         return false;                                                                                            \
     }
+#define SETTING(type, field, name, old_name, fallback, help) \
+    HEDDLE_READ(name, old_name, fallback, HEDDLE_PARSE_##type(fallback, &into->field))
+#define CHOICE(type, field, name, words, help) \
+    HEDDLE_READ(name, nullptr, words, parse_choice(found.text, words, &into->field, &right))
 #include "base/settings.def"
-#undef SETTING
     return true;
 }
 
@@ -262,12 +271,12 @@ bool is_set(const char* name) {
     return text && parse_flag(text, name, &value, &right) && value;
 }
 
-bool find_choice(const char* name, const char* text, int* choice, const char** words) {
+bool find_choice(const char* name, const char* text, const char* enumerators, int* number, const char** words) {
     SettingRow rows[kMaxSettings];
     const size_t count = setting_rows(rows, kMaxSettings);
     for (size_t i = 0; i < count; ++i)
         if (strcmp(rows[i].name, name) == 0)
-            return parse(text, *words = rows[i].fallback, choice, words);
+            return parse_choice(text, *words = rows[i].fallback, enumerators, number, words);
     return false;
 }
 
@@ -279,7 +288,6 @@ size_t setting_rows(SettingRow* rows, size_t max) {
     if (count < max)                                         \
         rows[count++] = {name, old_name, fallback, help, found.text, found.origin};
 #include "base/settings.def"
-#undef SETTING
     return count;
 }
 

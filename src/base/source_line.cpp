@@ -20,9 +20,9 @@ namespace heddle::base {
 
 namespace {
 
-constexpr int kPatienceS = 10;  // with a tool that reads much; the message comes without the line then
+constexpr int kPatienceS = 10;  // seconds for a slow tool; then the message has no line
 
-// True when a tool may find lines in the file, or by way of it. Looks at the names of its sections.
+// True when addr2line may find lines in the file, or through it: the file has a section for that.
 bool has_debug_information(const char* path) {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -50,7 +50,7 @@ bool has_debug_information(const char* path) {
     return found;
 }
 
-// The file of a program on the PATH.
+// The path of a program on the PATH.
 bool find_tool(const char* name, char (&path)[PATH_MAX]) {
     const char* folders = getenv("PATH");
     while (folders && *folders) {
@@ -63,14 +63,14 @@ bool find_tool(const char* name, char (&path)[PATH_MAX]) {
     return false;
 }
 
-// Its process, which writes to `output`. No handler of this process runs in it, nor does anything copy this one's
-// memory.
+// Starts the tool in a process of its own, which writes to `output`. No handler of this process runs in it, and no
+// memory is copied.
 pid_t start_tool(char* const* arguments, int output, int nothing) {
     static char* no_environment[] = {nullptr};
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &before);
-    const pid_t child = vfork();
+    const pid_t child = vfork();  // NOLINT(*-unsafe-functions,*.vfork): the child only calls execve and _exit
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(nothing, STDIN_FILENO);
@@ -89,7 +89,7 @@ uint64_t now_ms() {
     return static_cast<uint64_t>(now.tv_sec) * 1000 + static_cast<uint64_t>(now.tv_nsec) / 1000000;
 }
 
-// What comes from fd until its end, as a string; what does not fit is left out, and all when it takes too long.
+// Reads fd to its end into a string. What does not fit is left out; nothing is returned when reading takes too long.
 void read_all(int fd, char* text, size_t bytes) {
     size_t used = 0;
     const uint64_t end_ms = now_ms() + kPatienceS * 1000;
@@ -111,7 +111,7 @@ void read_all(int fd, char* text, size_t bytes) {
     }
 }
 
-// Runs addr2line and leaves in text what it says.
+// Runs addr2line and leaves its output in text.
 void ask(const char* file, uintptr_t address, char* text, size_t bytes) {
     char tool[PATH_MAX], place[32], follow_inlined[] = "-i", option[] = "-e";
     char* const arguments[] = {tool, follow_inlined, option, const_cast<char*>(file), place, nullptr};
@@ -126,16 +126,17 @@ void ask(const char* file, uintptr_t address, char* text, size_t bytes) {
     close(ends[1]);
     if (child > 0) {
         read_all(ends[0], text, bytes);
-        kill(child, SIGKILL);  // it has ended, or is late
+        kill(child, SIGKILL);  // it has ended, or takes too long
         waitpid(child, nullptr, 0);
     }
     close(ends[0]);
 }
 
-// Functions of these are inlined into programs: whoever called them is meant.
+// True for headers whose functions are inlined into programs: the line of their caller is wanted.
 bool is_own_header(const char* path) {
-    for (const char* name : {"/heddle/hot_path.h", "/heddle/request_path.h", "/heddle/inline.h", "/heddle/names.h",
-                             "/heddle/xnames.h", "/shmem.h", "/shmemx.h"}) {
+    for (const char* name :
+         {"/heddle/hot_path.h", "/heddle/request_path.h", "/heddle/inline.h", "/heddle/generated/inline_names.h",
+          "/heddle/generated/inline_shmemx_names.h", "/shmem.h", "/shmemx.h"}) {
         const size_t length = strlen(path), tail = strlen(name);
         if (length >= tail && strcmp(path + length - tail, name) == 0)
             return true;
@@ -156,7 +157,7 @@ LineText source_line(const Module& module, uintptr_t linked_address) {
     if (!has_debug_information(path))
         return line;
     ask(path, linked_address, said, sizeof said);
-    // A line for each function that is inlined there, innermost first: "folder/heat.c:42 (discriminator 3)".
+    // One line for each function inlined there, innermost first: "folder/heat.c:42 (discriminator 3)".
     for (char *rest = said, *one; (one = strtok_r(rest, "\n", &rest));) {
         if (char* const blank = strchr(one, ' '))
             *blank = '\0';

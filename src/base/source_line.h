@@ -1,7 +1,6 @@
-// The line of source at an address of a module, by addr2line (of binutils or LLVM) where it is on the PATH and the
-// module has debug information. For the last message of a PE: a process is started, and waited for up to some seconds.
-// No memory is allocated, no handler of the program runs, and nothing of the PE is copied: a signal's handler may call
-// it.
+// Lines of source for addresses of a module, found by addr2line (of binutils or LLVM), if it is on the PATH and the
+// module has debug information. For the last message of a PE: a process is started and awaited for some seconds. Safe
+// in a signal handler: no memory is allocated, no handler of the program runs, and nothing of the PE is copied.
 #pragma once
 
 #include "base/place.h"
@@ -10,12 +9,12 @@
 
 namespace heddle::base {
 
-// "heat.c:42", of the program where an inlined function of Heddle's headers is there; empty when nobody knows it.
+// "heat.c:42"; for code inlined from Heddle's headers, the line of the program. Empty when unknown.
 using LineText = std::array<char, 128>;
 LineText source_line(const Module& module, uintptr_t linked_address);
 
-// The text once more with the lines of all places in it that this process can tell: behind each "at NAME+0xADDRESS" of
-// a module that is loaded here comes ", FILE:LINE". `to` has room for `bytes`; what does not fit is cut.
+// Copies text and adds ", FILE:LINE" behind each "at NAME+0xADDRESS" of a loaded module, where the line is known. `to`
+// has room for `bytes`; the rest is cut.
 void add_source_lines(const char* text, char* to, size_t bytes);
 
 }  // namespace heddle::base

@@ -12,7 +12,7 @@ size_t spelling_distance(const char* a, const char* b) {
     const auto same = [&](size_t i, size_t j) {
         return tolower(static_cast<unsigned char>(a[i])) == tolower(static_cast<unsigned char>(b[j]));
     };
-    size_t table[3][kMax + 1];  // of the first i letters of a, for i and the two before it
+    size_t table[3][kMax + 1];  // of the first i letters of a, for i and the two prefixes before it
     for (size_t i = 0; i <= rows; ++i) {
         size_t* const now = table[i % 3];
         const size_t* const before = table[(i + 2) % 3];

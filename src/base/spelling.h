@@ -1,20 +1,20 @@
-// What a misspelt name was meant to be. Any thread; no memory is allocated.
+// Spelling: finds the name that a misspelt name was meant to be. Threads: any. No memory is allocated.
 #pragma once
 
 #include <cstddef>
 
 namespace heddle::base {
 
-// Control messages to insert, leave out, replace, or swap with their neighbours, to make one of the other; case does
-// not count. Of words longer than 63 letters the rest is not looked at.
+// The number of letters to insert, leave out, replace, or swap with a neighbour to turn one word into the other. Case
+// is ignored, and so is everything beyond 63 letters.
 size_t spelling_distance(const char* a, const char* b);
 
-// The nearest of some words, as they are offered one by one; those further away than `most` do not count.
+// The nearest of the words that are offered one by one, at a distance of at most `most`.
 class Nearest {
   public:
     Nearest(const char* misspelt, size_t most) : misspelt_(misspelt), distance_(most + 1) {}
 
-    // word: what is compared; full: what is meant then.
+    // word: the word to compare. full: the result if it is the nearest.
     void offer(const char* word, const char* full) {
         const size_t distance = spelling_distance(misspelt_, word);
         if (distance < distance_) {

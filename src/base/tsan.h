@@ -1,19 +1,19 @@
-// What ThreadSanitizer is told of the library's synchronization, in programs that are compiled with it: the library is
-// not, so that it sees neither the atomics here nor what they order, only what goes through functions that it replaces
-// (memcpy, malloc, mutexes) and what is inlined into the program.
+// Annotations for ThreadSanitizer, in programs that are compiled with it. The library is not: ThreadSanitizer sees
+// neither its atomics nor what they order. It sees functions that it replaces (memcpy, malloc, mutexes), and code
+// inlined into the program.
 //
-//     release(object)   what this thread did comes before what a thread does behind an acquire of the object
-//     release()         the same for whatever the PE orders: fence, quiet, locks, collectives, signals
+//     release(object)   what this thread did happens before what a thread does after an acquire of the object
+//     release()         release of one object for all orders of the PE: fence, quiet, locks, collectives, signals
 //
-// One object for all of these, because an order may go by way of another PE, which ThreadSanitizer does not see: one
-// thread puts there, and what that PE puts here another thread waits for. So an order may be seen where there is none,
-// and a race be missed; none is reported that is not.
+// One object serves for these, because an order may go through another PE, which ThreadSanitizer does not see: one
+// thread puts there, and another waits for what that PE puts here. So races may be missed, but none is reported that
+// does not exist.
 //
-//     look_away()       from here to look_back() what this thread does is not looked at: what comes from the network,
-//                       and the network's own libraries; what other PEs of the node store is not looked at either
+//     look_away()       ignores this thread's accesses until look_back(): data from the network, and the network's
+//                       libraries; stores of other PEs of the node are not seen either
 //
-// Cost without ThreadSanitizer: a load and a branch that is never taken; nothing in a library that is compiled with it,
-// which it sees through.
+// Cost without ThreadSanitizer: a load and a branch that is never taken. A library that is compiled with
+// ThreadSanitizer needs none of this.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__) || defined(HEDDLE_PES_AS_THREADS)
@@ -28,7 +28,7 @@
 #endif
 
 #if HEDDLE_TELLS_TSAN
-// Of ThreadSanitizer's runtime, where the program has one.
+// Functions of ThreadSanitizer's runtime; null in programs without it.
 extern "C" void __tsan_acquire(void* object) __attribute__((weak));
 extern "C" void __tsan_release(void* object) __attribute__((weak));
 extern "C" void AnnotateIgnoreReadsBegin(const char* file, int line) __attribute__((weak));

@@ -1,6 +1,7 @@
 #include "bootstrap/bootstrap.h"
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/settings.h"
 #include "bootstrap/launched.h"
 #include "os/clock.h"
@@ -25,7 +26,7 @@ namespace {
 
 constexpr size_t kErrorBytes = 256;
 constexpr const char* kAddressBlobKey = "heddle.card";
-constexpr const char* kEnvWasPe = "HEDDLE_WAS_PE";  // PID:PE:PES of the last PE in the line of processes
+constexpr const char* kEnvWasPe = "HEDDLE_WAS_PE";  // PID:PE:PES of the last PE among this process and its ancestors
 
 // The number in an environment variable, or -1.
 int env_number(const char* name) {
@@ -37,7 +38,7 @@ int env_number(const char* name) {
     return *end == '\0' && number >= 0 && number < (1 << 30) ? static_cast<int>(number) : -1;
 }
 
-// The launcher's process and its page's token; 0 and 0 where the environment has none.
+// The launcher's process and its page's token; both 0 when the environment has none.
 struct Launcher {
     int pid = 0;
     uint64_t token = 0;
@@ -57,9 +58,9 @@ void path_of(int pid, int fd, char (&path)[kPathBytes]) {
     snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, fd);
 }
 
-// What a descriptor turned out to be; page: mapped, where it is the launcher's.
+// The result of examining a descriptor; page: mapped if it is the launcher's.
 struct Candidate {
-    bool is_memory = false;  // there is some page
+    bool is_memory = false;  // the file has the size of a job page
     bool is_ours = false;
     JobPage* page = nullptr;
 };
@@ -80,8 +81,8 @@ Candidate look_at(int fd, const Launcher& launcher) {
     return it;
 }
 
-// The memory, from the descriptor that was inherited; or, where that was closed on the way here and may be another file
-// now, from the launcher's own. *fd: of the memory. Null with the reason in error.
+// Opens the job page through the inherited descriptor. If that was closed on the way here, and may name another file
+// now, through the launcher's own descriptor. *fd: the memory's. Null with the reason in error.
 JobPage* open_page(const Launcher& launcher, int* fd, char* error, size_t error_bytes) {
     const int inherited = *fd;
     const Candidate own = look_at(inherited, launcher);
@@ -110,7 +111,7 @@ JobPage* open_page(const Launcher& launcher, int* fd, char* error, size_t error_
     return nullptr;
 }
 
-// The lifeline as it was inherited, or else the launcher's own.
+// Dies with the launcher by the inherited lifeline, or else by the launcher's own.
 os::Lifeline die_with_launcher(int fd, int launcher) {
     char path[kPathBytes], theirs[kPathBytes];
     path_of(getpid(), fd, path);
@@ -133,7 +134,7 @@ bool join_launcher(int fd, char* error, size_t error_bytes) {
         return false;
     }
     int32_t nobody = 0;
-    // Relaxed: only the swap itself matters, it keeps two processes from being the same PE.
+    // Relaxed: only the swap matters, which keeps two processes from being the same PE.
     if (!page->records()[pe].pid.compare_exchange_strong(nobody, getpid(), std::memory_order_relaxed)) {
         snprintf(error, error_bytes, "process %d is PE %d already: one process per PE may call shmem_init", nobody, pe);
         return false;
@@ -162,8 +163,8 @@ bool join_launcher(int fd, char* error, size_t error_bytes) {
     return true;
 }
 
-// A PE's process that has become another program by exec is not that PE any more: it would be a job of one, as would
-// be the others. A child of a PE may be that.
+// True when exec has replaced the program of a PE: the new program is no PE, and must not become a job of one. A child
+// of a PE may.
 bool was_pe(char* error, size_t error_bytes) {
     const char* const text = getenv(kEnvWasPe);
     int pid = 0, pe = 0, n_pes = 0;
@@ -199,19 +200,19 @@ bool join_alone(char* error, size_t error_bytes) {
     return true;
 }
 
-// PEs are on one node when they share a page and, where nodes are pretended, are in the same row of so many PEs. Nodes
-// are numbered in the order of their first PEs.
+// Two PEs are on one node when they share a page and, if nodes are pretended, are in the same group of pes_per_node.
+// Nodes are numbered in the order of their first PEs.
 void number_nodes(int pes_per_node) {
     const bool pretend = pes_per_node != 0;
     if (!pretend && !job.leaders)
         return;
-    auto* nodes = new int[static_cast<size_t>(job.n_pes)];  // lives as long as the process
+    auto* nodes = new int[static_cast<size_t>(job.n_pes)];  // stays valid as long as the process
     std::vector<int> firsts;                                // the first PE of each node
     const auto same = [&](int a, int b) {
         return (!job.leaders || job.leaders[a] == job.leaders[b]) && (!pretend || a / pes_per_node == b / pes_per_node);
     };
     for (int pe = 0; pe < job.n_pes; ++pe) {
-        size_t node = firsts.size();  // PEs of a node often follow each other: the last is looked at first
+        size_t node = firsts.size();  // searched backwards: PEs of a node often have neighbouring numbers
         while (node > 0 && !same(firsts[node - 1], pe)) --node;
         if (node == 0) {
             firsts.push_back(pe);
@@ -233,7 +234,7 @@ void number_nodes(int pes_per_node) {
 }  // namespace
 
 void let_first_pe_tell() {
-    constexpr uint64_t kTimeNs = 3000000000;  // mpirun (Open MPI 4.1) takes more than one second
+    constexpr uint64_t kTimeNs = 3000000000;  // mpirun (Open MPI 4.1) takes more than one second (measured)
     if (env_number(kEnvJobFd) >= 0 ? env_number(kEnvPe) > 0 : is_launched() && env_number("PMIX_RANK") > 0)
         os::sleep_ns(kTimeNs);
 }
@@ -284,7 +285,7 @@ void barrier_of_world(const char* function) {
 }
 
 void exchange(const char* function, const Post& mine) {
-    barrier(function);  // nobody still reads the last exchange
+    barrier(function);  // all have read the last exchange
     for (size_t i = 0; i < mine.size(); ++i)
         job.own_record().post[i].store(mine[i], std::memory_order_relaxed);  // ordered by the barrier
     barrier(function);
@@ -308,6 +309,7 @@ bool publish_address_blob(const void* address_blob, size_t bytes, char* error, s
     }
     if (job.launcher)
         return job.launcher->publish(kAddressBlobKey, address_blob, bytes, Reach::kJob, error, error_bytes);
+    HEDDLE_INVARIANT(bytes > 0 && job.slot < static_cast<int>(job.page->n_pes));
     PeAddress& mine = job.page->address_blobs()[job.slot];
     memcpy(mine.data, address_blob, bytes);
     mine.bytes = bytes;
@@ -317,7 +319,8 @@ bool publish_address_blob(const void* address_blob, size_t bytes, char* error, s
 size_t address_blob_of(int pe, char* address_blob, char* error, size_t error_bytes) {
     if (job.launcher)
         return job.launcher->get(pe, kAddressBlobKey, address_blob, kMaxAddressBlobBytes, error, error_bytes);
-    const PeAddress& theirs = job.page->address_blobs()[pe];  // the launcher's page has all PEs
+    HEDDLE_INVARIANT(pe >= 0 && pe < static_cast<int>(job.page->n_pes));
+    const PeAddress& theirs = job.page->address_blobs()[pe];  // the launcher's page has all PEs, by number
     if (theirs.bytes == 0 || theirs.bytes > PeAddress::kBytes) {
         snprintf(error, error_bytes, "it has no network");
         return 0;
@@ -329,14 +332,15 @@ size_t address_blob_of(int pe, char* address_blob, char* error, size_t error_byt
 void request_exit(ExitRequest request, int status) {
     if (!job.page)
         return;
+    HEDDLE_INVARIANT(request != ExitRequest::kNone && Exit::unpack(Exit{request, job.pe, status}.pack()).pe == job.pe);
     uint64_t none = 0;
-    // Release: the launcher, once it sees the request, sees all that this PE showed before.
+    // Release: pairs with Job::check_page, which then sees all that this PE published before.
     job.page->exit.compare_exchange_strong(none, Exit{request, job.pe, status}.pack(), std::memory_order_release,
                                            std::memory_order_relaxed);
 }
 
 bool is_ending() {
-    return job.page->exit.load(std::memory_order_relaxed) != 0;  // only whether to wait for others
+    return job.page->exit.load(std::memory_order_relaxed) != 0;  // relaxed: only decides whether to wait for other PEs
 }
 
 void part_from_launcher() {
@@ -360,7 +364,7 @@ void show_wait(const char* function, const void* address) {
     uint64_t words[PeRecord::kNameWords] = {};
     if (function)
         memcpy(words, function, strnlen(function, sizeof words - 1));
-    // Relaxed: the launcher reads this only to tell a person, and mixed letters do no harm.
+    // Relaxed: the launcher only prints this, and mixed words do no harm.
     for (size_t i = 0; i < PeRecord::kNameWords; ++i) record.wait_name[i].store(words[i], std::memory_order_relaxed);
     record.wait_address.store(reinterpret_cast<uint64_t>(address), std::memory_order_relaxed);
     record.wait_step.store(0, std::memory_order_relaxed);

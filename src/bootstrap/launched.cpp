@@ -27,23 +27,23 @@ constexpr const char* kPlugin = "libheddle_pmix.so";
 constexpr const char* kOfferKey = "heddle.offer";
 constexpr const char* kPlaceKey = "heddle.place";
 
-constexpr const char* kEnvJoined = "HEDDLE_JOINED";  // the name of the PE that has
+constexpr const char* kEnvJoined = "HEDDLE_JOINED";  // the name of the process that has joined
 
-// As the launcher has it. Programs that a PE starts find it in their environment, too, and are no PEs.
+// This process's name with the launcher. Programs that a PE starts inherit it, and are no PEs.
 std::string own_name() {
     return std::string(getenv("PMIX_NAMESPACE")) + "/" + getenv("PMIX_RANK");
 }
 
-// Where the first PE of a host has the memory that it offers to the others.
+// The place of the memory that the first PE of a host offers to the others.
 struct Offer {
     uint64_t token;  // of its page
     int32_t pid;
     int32_t fd;
 };
 
-// What each PE tells all others.
+// The values that each PE publishes for all others.
 struct Place {
-    uint64_t token;  // of its page; PE 0's is the job's
+    uint64_t token;  // of its page; PE 0's becomes the job's
     uint64_t heap_bytes;
     int32_t leader;
     int32_t unused;
@@ -72,14 +72,14 @@ bool make_page(int n_pes, char* error, size_t error_bytes) {
     return job.page;
 }
 
-// Opens the memory of another process on this host; false when it is not here, and then it is no matter why.
+// Opens the memory of another process on this host; false when it cannot be opened, for whatever reason.
 bool accept(const Offer& offer) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/fd/%d", offer.pid, offer.fd);
     const auto is_memory = [](const struct stat& file) {
         return S_ISREG(file.st_mode) && static_cast<size_t>(file.st_size) >= sizeof(JobPage);
     };
-    // Looked at before it is opened: in another space of process numbers it may be anything, a device too.
+    // Examined before it is opened: in another process namespace it may be any file, also a device.
     struct stat file;
     const int fd = stat(path, &file) == 0 && is_memory(file) ? open(path, O_RDWR | O_CLOEXEC) : -1;
     if (fd < 0)
@@ -101,7 +101,7 @@ bool accept(const Offer& offer) {
     return false;
 }
 
-// Gets this PE its page; *leader is the PE that made it.
+// Makes or opens this PE's page; *leader is the PE that made it.
 bool find_page(const LauncherJob& started, int* leader, char* error, size_t error_bytes) {
     *leader = started.peers[0];
     if (*leader == started.pe) {
@@ -116,7 +116,7 @@ bool find_page(const LauncherJob& started, int* leader, char* error, size_t erro
     if (accept(offer)) {
         uint64_t cpus[kCpuWords];
         os::usable_cpus(cpus, kCpuWords);
-        // Relaxed: read behind the fence in join_launched. The launcher may have bound each PE to cores of its own.
+        // Relaxed: read after the fence in exchange_places. The launcher may have bound each PE to cores of its own.
         for (size_t i = 0; i < kCpuWords; ++i) __atomic_fetch_or(&job.page->cpus[i], cpus[i], __ATOMIC_RELAXED);
         return true;
     }
@@ -125,14 +125,14 @@ bool find_page(const LauncherJob& started, int* leader, char* error, size_t erro
     return make_page(1, error, error_bytes);
 }
 
-// All tell all where they are. Fills the job's tables.
+// Exchanges the PEs' places, and fills the job's tables.
 bool exchange_places(const LauncherJob& started, int leader, char* error, size_t error_bytes) {
     const LauncherApi& launcher = *job.launcher;
     const Place mine = {job.page->token, base::settings.symmetric_size, leader, 0};
     if (!launcher.publish(kPlaceKey, &mine, sizeof mine, Reach::kJob, error, error_bytes) ||
         !launcher.fence(true, error, error_bytes))
         return false;
-    auto* leaders = new int[static_cast<size_t>(started.n_pes)];  // both live as long as the process
+    auto* leaders = new int[static_cast<size_t>(started.n_pes)];  // both stay valid as long as the process
     auto* slots = new int[static_cast<size_t>(started.n_pes)];
     job.n_slots = 0;
     for (int pe = 0; pe < started.n_pes; ++pe) {

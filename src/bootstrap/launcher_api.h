@@ -1,12 +1,12 @@
-// What another launcher than oshrun must provide: who a PE is, words that PEs leave for each other, a fence, the end of
-// the job. A plugin implements this page over the launcher's own library, of which nothing is seen outside its folder.
+// Launcher API: what a launcher other than oshrun must provide: a PE's number, key-value exchange, a fence, the end of
+// the job. A plugin implements it over the launcher's own library, which is not visible outside the plugin's folder.
 //
-//   key     a name for some bytes that a PE publishes once. get may wait until they are there.
-//   fence   all PEs of the job come before any leaves. What each has published before is seen behind it; `collect`: is
-//           already here then, so that get costs no message. Otherwise get fetches it when it is called.
+//   key     a name for bytes that a PE publishes once. get may wait until they are there.
+//   fence   returns when all PEs of the job have called. What each has published before is then available. With
+//           `collect` it is already here, and get costs no message. Otherwise get fetches it when called.
 //
-// A plugin exports `const heddle::bootstrap::LauncherApi heddle_launcher_1`. Threads: get and abort may be called by
-// any, the rest by the one that calls init or finalize.
+// A plugin exports `const heddle::bootstrap::LauncherApi heddle_launcher_1`. Threads: any may call get and abort; the
+// one that calls init and finalize calls the rest.
 #pragma once
 
 #include <cstddef>
@@ -14,28 +14,28 @@
 
 namespace heddle::bootstrap {
 
-// As the launcher numbers the PEs. The peers are those that it started on this host, this PE among them, ascending.
+// The PEs as the launcher numbers them. The peers are those that it started on this host, including this PE, ascending.
 struct LauncherJob {
     int pe;
     int n_pes;
-    const int* peers;  // the plugin's
+    const int* peers;  // owned by the plugin
     int n_peers;
 };
 
-enum class Reach : int { kHost, kJob };  // who may get a key: the peers, or all
+enum class Reach : int { kHost, kJob };  // which PEs may get a key: the peers, or all
 
 struct LauncherApi {
     const char* name;
-    // False with the reason in error, as in all that follows. lost() is called, by a thread of the plugin, when the
-    // launcher has died. A second init, after finalize, is an error.
+    // init, publish and fence return false with the reason in error. The plugin calls lost(), on a thread of its own,
+    // when the launcher has died. A second init, after finalize, is an error.
     bool (*init)(LauncherJob* job, void (*lost)(), char* error, size_t error_bytes);
     bool (*publish)(const char* key, const void* value, size_t bytes, Reach reach, char* error, size_t error_bytes);
     bool (*fence)(bool collect, char* error, size_t error_bytes);
     // The bytes that pe published, at most max_bytes of them; 0 with the reason in error.
     size_t (*get)(int pe, const char* key, void* value, size_t max_bytes, char* error, size_t error_bytes);
-    // The launcher ends all PEs, and returns this status.
+    // Makes the launcher end all PEs, and return this status.
     void (*abort)(int status, const char* message);
-    // This PE needs the launcher no more: its end is a good one now. Waits for nobody.
+    // Tells the launcher that this PE's exit is no failure from now on. Waits for no other PE.
     void (*finalize)();
 };
 

@@ -1,19 +1,19 @@
 #include "collective/algorithm_table.h"
 
+#include "base/invariant.h"
 #include "base/settings.h"
 #include "team/team_segment.h"
 
 #include <climits>
 #include <cstdint>
-#include <initializer_list>
 
 namespace heddle::collective {
 
 namespace {
 
-using enum Algorithm;
+using enum base::CollectiveAlgorithm;
 
-// The algorithm for parts of at most `bytes` among at most `members`; the first row that holds is taken.
+// One choice: `algorithm` for parts of at most `bytes` among at most `members`. The first row that holds is taken.
 struct Row {
     int members;
     size_t bytes;
@@ -24,8 +24,8 @@ constexpr int kAll = INT_MAX;
 constexpr size_t kInlineSize = team::kInlineBytes, kBounceSize = team::kBounceBytes;
 constexpr int kMaxRows = 4;
 
-// For members that have a core each, and for members that share cores (where a barrier costs context switches, and
-// copying twice is cheaper than barrier twice). Measured on a 2-core Zen 5 machine with 2 and 8 PEs.
+// Rows for members with a core each, and for members that share cores: there a barrier costs context switches, and
+// copying twice is cheaper than a second barrier. Measured on a 2-core Zen 5 machine with 2 and 8 PEs.
 struct Choice {
     Row alone[kMaxRows];
     Row oversubscribed[kMaxRows];
@@ -48,30 +48,24 @@ constexpr Choice kTable[] = {
 };
 static_assert(sizeof kTable / sizeof kTable[0] == static_cast<size_t>(Operation::kScan) + 1);
 
-// What a setting forces; the order of its words is that of the enumerators here.
-bool forced(Operation operation, Algorithm* algorithm) {
-    const auto pick = [&](int choice, std::initializer_list<Algorithm> words) {
-        if (choice == 0)
-            return false;
-        *algorithm = words.begin()[choice - 1];
-        return true;
-    };
+// What a setting forces; kAuto: nothing.
+Algorithm forced(Operation operation) {
     const base::Settings& settings = base::settings;
     switch (operation) {
         case Operation::kBroadcast:
-            return pick(settings.broadcast, {kInline, kPush, kPull});
+            return settings.broadcast;
         case Operation::kCollect:
-            return pick(settings.collect, {kBounce, kPush});
+            return settings.collect;
         case Operation::kFcollect:
-            return pick(settings.fcollect, {kInline, kBounce, kPush});
+            return settings.fcollect;
         case Operation::kAlltoall:
-            return pick(settings.alltoall, {kInline, kBounce, kPush});
+            return settings.alltoall;
         case Operation::kReduce:
-            return pick(settings.reduce, {kBounce, kSliced});
+            return settings.reduce;
         case Operation::kScan:
-            return pick(settings.scan, {kInline, kBounce, kSliced});
+            return settings.scan;
     }
-    return false;
+    return kAuto;
 }
 
 bool fits(Algorithm algorithm, size_t bytes) {
@@ -81,12 +75,13 @@ bool fits(Algorithm algorithm, size_t bytes) {
 }  // namespace
 
 Algorithm select(Operation operation, size_t bytes, int size) {
-    Algorithm algorithm;
-    if (forced(operation, &algorithm) && fits(algorithm, bytes))
-        return algorithm;
+    const Algorithm asked = forced(operation);
+    if (asked != kAuto && fits(asked, bytes))
+        return asked;
     const Choice& choice = kTable[static_cast<size_t>(operation)];
     const Row* row = team::is_oversubscribed() ? choice.oversubscribed : choice.alone;
     while (size > row->members || bytes > row->bytes) ++row;  // the last row of each holds for all
+    HEDDLE_INVARIANT(row->algorithm != kAuto && fits(row->algorithm, bytes));
     return row->algorithm;
 }
 

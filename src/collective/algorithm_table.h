@@ -1,23 +1,25 @@
-// Which algorithm a collective takes: one table, by the bytes of one member's part and by whether the PEs have a core
-// each, and the settings that force one (HEDDLE_BROADCAST, HEDDLE_COLLECT, ...).
+// The choice of a collective's algorithm: one table, by the bytes of one member's part and by whether every PE has a
+// core, and the settings that force an algorithm (HEDDLE_BROADCAST, HEDDLE_COLLECT, ...).
 //
-//   inline data    in the cache line that the reader waits on: the least latency
-//   bounce buffers    through the team's team segment: one barrier, two copies
+//   inline  data in the cache line that the reader waits on: the lowest latency
+//   bounce  through the team segment's bounce buffers: one barrier, two copies
 //   push    straight into the members' dest, then one barrier; dest is ready before any member calls (section 9.9)
-//   pull    each copies from the root's source; one more barrier, but all members copy at the same time
-//   slices  each member does its slice for all, between two barriers: no byte is read or written twice
+//   pull    each member copies from the root's source; one more barrier, but all members copy at the same time
+//   sliced  each member does its slice for all, between two barriers: no byte is read or written twice
 //
-// A forced algorithm that the data does not fit gives way to the next in this list.
+// If the data does not fit a forced algorithm, the table chooses.
 #pragma once
+
+#include "base/choices.h"
 
 #include <cstddef>
 
 namespace heddle::collective {
 
-enum class Algorithm { kInline, kBounce, kPush, kPull, kSliced };
+using Algorithm = base::CollectiveAlgorithm;
 enum class Operation { kBroadcast, kCollect, kFcollect, kAlltoall, kReduce, kScan };
 
-// bytes: of one member's part (alltoall: of all blocks of a member). size: members.
+// bytes: of one member's part (alltoall: of all blocks of a member). size: number of members.
 Algorithm select(Operation operation, size_t bytes, int size);
 
 }  // namespace heddle::collective

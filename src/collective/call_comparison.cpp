@@ -21,7 +21,7 @@ uint32_t hash(const char* name) {
 
 // The offset of address in its region, or -1.
 int64_t symmetric_offset(const void* address) {
-    for (const memory::Region* region : {&memory::symmetric->heap, &memory::symmetric->data})
+    for (const memory::SymmetricRegion* region : {&memory::symmetric->heap, &memory::symmetric->data})
         if (region->holds(address))
             return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address) - region->base);
     return -1;

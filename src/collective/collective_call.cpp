@@ -1,6 +1,7 @@
 #include "collective/collective_call.h"
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/tsan.h"
 #include "operations/check.h"
 #include "team/deadlock.h"
@@ -58,7 +59,7 @@ team::Team& require_active_set(const Call& call, const Group& group) {
     return *team;
 }
 
-// The team, for a message.
+// A name of the team for messages.
 std::array<char, 96> name_of(const team::Team& team) {
     std::array<char, 96> text = {};
     if (team.handle == SHMEM_TEAM_WORLD || team.handle == SHMEM_TEAM_SHARED)
@@ -89,7 +90,7 @@ void CollectiveCall::begin(const Shape& shape) {
         take_team();
     if (base::settings.check)
         thread_group.by_one([&] {
-            if (!progress::Fiber::current())  // this PE is elsewhere
+            if (!progress::Fiber::current())  // a posted collective: this PE is elsewhere
                 team::enter_collective(call, state.segment.index);
             compare(*this, shape);
         });
@@ -106,11 +107,11 @@ void CollectiveCall::end() {
     tsan::acquire();
 }
 
-// Ends the PE when another thread of it is in a collective of the team.
+// Ends the PE when another thread of this PE is in a collective of the team.
 void CollectiveCall::take_team() {
-    // acq_rel: one of two sees the other.
+    // acq_rel: of two threads one sees the other. Pairs with CollectiveCall::leave_team.
     if (const char* const other = team.inside.exchange(call.function, std::memory_order_acq_rel)) {
-        constexpr int kLooks = 10000;  // it stores the function first
+        constexpr int kLooks = 10000;  // the other thread stores its caller soon after its function
         Call theirs = {other, nullptr};
         for (int i = 0; i < kLooks && !theirs.caller; ++i)
             theirs.caller = team.inside_caller.load(std::memory_order_relaxed);
@@ -119,18 +120,19 @@ void CollectiveCall::take_team() {
               "time in the collectives of a team, or a team for each thread",
               base::describe(theirs).data(), base::describe(call).data(), name_of(team).data());
     }
-    team.inside_caller.store(call.caller, std::memory_order_relaxed);  // for the message alone
+    team.inside_caller.store(call.caller, std::memory_order_relaxed);  // only for the message
 }
 
 void CollectiveCall::leave_team() {
+    HEDDLE_INVARIANT(team.inside.load(std::memory_order_relaxed));  // take_team has said so
     team.inside_caller.store(nullptr, std::memory_order_relaxed);
-    team.inside.store(nullptr, std::memory_order_release);  // pairs with take_team
+    team.inside.store(nullptr, std::memory_order_release);  // pairs with CollectiveCall::take_team
 }
 
 void Buffer::check(const Call& call, const char* argument, const void* address, size_t bytes) {
     operations::require_symmetric(call.function, argument, address, bytes, memory::symmetric->pe);
     in_heap_ = memory::symmetric->heap.holds(address);
-    const memory::Region& region = in_heap_ ? memory::symmetric->heap : memory::symmetric->data;
+    const memory::SymmetricRegion& region = in_heap_ ? memory::symmetric->heap : memory::symmetric->data;
     offset_ = reinterpret_cast<uintptr_t>(address) - region.base;
 }
 

@@ -1,7 +1,8 @@
-// What every collective begins with: the team behind the handle, the threads of this PE that take part, and in a
-// checked run the comparison of what the members called with what. One thread per PE and team, or one thread group.
+// CollectiveCall: what every collective begins with. Finds the team of the handle and the threads of this PE that take
+// part. In a checked run compares the calls of all members. Threads: one per PE and team, or one thread group.
 #pragma once
 
+#include "base/invariant.h"
 #include "base/settings.h"
 #include "collective/call_comparison.h"
 #include "collective/thread_group.h"
@@ -18,14 +19,14 @@ using base::Call;
 using team::Members;
 using team::MemberState;
 
-// Who takes part: a team, or the PEs of an active set (deprecated).
+// The PEs of a collective, a team or (deprecated) an active set, and the threads of this PE that take part.
 struct Group {
     Group(shmem_team_t of_team) : team(of_team) {}  // NOLINT: a team is a group
     Group(shmem_team_t of_team, int number, int count) : team(of_team), thread(number), threads(count) {}
     Group(int from, int log, int count, const long* sync_array)
         : is_active_set(true), start(from), log_stride(log), size(count), psync(sync_array) {}
 
-    // The same with one thread.
+    // The group with one thread of this PE.
     Group single_threaded() const {
         Group group = *this;
         group.thread = 0;
@@ -34,7 +35,7 @@ struct Group {
     }
 
     shmem_team_t team = SHMEM_TEAM_INVALID;
-    int thread = 0;  // number of the calling one of `threads` in this PE
+    int thread = 0;  // number of the calling thread among the `threads` of this PE
     int threads = 1;
     bool is_active_set = false;
     int start = 0;
@@ -43,7 +44,7 @@ struct Group {
     const long* psync = nullptr;
 };
 
-// The team or active set of a group; ends the PE when it is none, or lacks this PE.
+// The team of a group. Ends the PE when the handle is no team, the active set is malformed, or this PE is no member.
 team::Team& team_of(const Call& call, const Group& group);
 
 // True when the group's members are on several nodes.
@@ -51,7 +52,7 @@ inline bool spans_nodes(const Call& call, const Group& group) {
     return memory::symmetric->has_network && team_of(call, group).span;
 }
 
-// One thread of the group runs body(group of one thread), which is a collective, for all of its threads.
+// One thread of the group runs body(group.single_threaded()), a collective, on behalf of all its threads.
 template <class Body>
 int by_one_thread(const Call& call, const Group& group, Body body) {
     ThreadGroup(call, team_of(call, group).thread_group, group.thread, group.threads).by_one([&] {
@@ -60,19 +61,19 @@ int by_one_thread(const Call& call, const Group& group, Body body) {
     return 0;
 }
 
-// The barrier of a team that spans nodes (collective/internode/internode.h); comparison: they compare their calls, too.
+// The barrier of a team that spans nodes (collective/internode/internode.h). comparison: members compare their calls.
 void internode_barrier(CollectiveCall& coll, CallComparison* comparison = nullptr);
 
-// What is watched at the start and the end of each collective of this PE; a bit each. No bit, no cost but the look.
-constexpr uint8_t kWatchCalls = 1;       // a checked run: the members compare their calls
-constexpr uint8_t kWatchThreads = 2;     // two threads of the PE in collectives of one team are told so
-constexpr uint8_t kWatchOrder = 4;       // ThreadSanitizer is told of it (base/tsan.h)
-extern HEDDLE_PE_LOCAL uint8_t watched;  // written by init
-// Sets it. several_threads: the program has asked for them.
+// What each collective of this PE does at its start and end, a bit for each duty. Without a bit, it costs one test.
+constexpr uint8_t kWatchCalls = 1;       // the members compare their calls (checked runs)
+constexpr uint8_t kWatchThreads = 2;     // two threads of this PE in collectives of one team end the PE with a message
+constexpr uint8_t kWatchOrder = 4;       // ThreadSanitizer is told of the order (base/tsan.h)
+extern HEDDLE_PE_LOCAL uint8_t watched;  // written by watch
+// Sets `watched`; called by init. several_threads: the program may have several threads.
 void watch(bool several_threads);
 
-// One collective operation, from entry to return. Ends the PE when the team or active set is none or lacks this PE, in
-// a checked run when members disagree, and where the program has several threads when two are in one team's.
+// One collective operation, from entry to return. Ends the PE when the group is malformed or lacks this PE, and when
+// two threads of a PE are in collectives of one team (kWatchThreads). In a checked run also when members' calls differ.
 class CollectiveCall {
   public:
     CollectiveCall(const Call& called, const Group& group, const Shape& shape)
@@ -89,17 +90,18 @@ class CollectiveCall {
 
     const Call& call;
     team::Team& team;
-    MemberState& state;  // among the members on this node, which are all where the team does not span nodes
+    MemberState& state;  // among the members on this node, which are all members unless the team spans nodes
     const ThreadGroup thread_group;
 
     int size() const { return team.members.size; }
     int rank() const { return team.rank; }
     int pe(int of_rank) const { return team.members.pe(of_rank); }
-    // All members meet, with all their threads.
+    // A barrier of all members with all their threads.
     void barrier() {
         thread_group.by_one([&] { team.span ? internode_barrier(*this) : team::barrier(call, state); });
     }
-    // The same; prepare(), by one thread of each member, fills its inline data or control message before.
+    // A barrier of the members on this node with all their threads. Before it, one thread of each member calls
+    // prepare(), which fills the member's inline data or bounce buffer.
     template <class Prepare>
     void barrier_with(Prepare prepare) {
         thread_group.by_one([&] {
@@ -114,7 +116,9 @@ class CollectiveCall {
           team(of_group),
           state(of_group.state),
           thread_group(called, of_group.thread_group, group.thread, group.threads) {
-        if (of_group.sequence)  // what was posted before comes first
+        HEDDLE_INVARIANT(rank() >= 0 && rank() < size() && pe(rank()) == memory::symmetric->pe);
+        HEDDLE_INVARIANT(state.size() <= size() && (team.span || state.size() == size()));
+        if (of_group.sequence)  // collectives posted before come first
             of_group.sequence->wait(called.function);
     }
     static bool is_watched(uint8_t what = UINT8_MAX) { return (watched & what) != 0; }
@@ -124,13 +128,13 @@ class CollectiveCall {
     void leave_team();
 };
 
-// A symmetric buffer as this PE reaches it on each member.
+// A symmetric buffer, as this PE addresses it on each member.
 class Buffer {
   public:
-    // Ends the PE unless [address, address + bytes) is symmetric here; nothing is asked of a buffer of 0 bytes.
+    // Ends the PE unless [address, address + bytes) is symmetric here. A buffer of 0 bytes is not checked.
     Buffer(const Call& call, const char* argument, const void* address, size_t bytes)
         : peers_(memory::symmetric->peers) {
-        const memory::Region& heap = memory::symmetric->heap;
+        const memory::SymmetricRegion& heap = memory::symmetric->heap;
         if (heap.holds(address) && bytes <= heap.bytes_from(address) && !base::settings.check)
             offset_ = reinterpret_cast<uintptr_t>(address) - heap.base;
         else if (bytes != 0)
@@ -138,12 +142,13 @@ class Buffer {
     }
 
     char* on(int world_pe) const {
+        HEDDLE_INVARIANT(world_pe >= 0 && world_pe < memory::symmetric->n_pes);
         const heddle_peer& peer = peers_[world_pe];
         return (in_heap_ ? peer.heap : peer.data) + offset_;
     }
 
   private:
-    // The rest: static data, checked runs, and complaints.
+    // The slow part of the constructor: static data, checked runs, and complaints.
     void check(const Call& call, const char* argument, const void* address, size_t bytes);
 
     const heddle_peer* peers_;

@@ -8,7 +8,8 @@ namespace heddle::collective {
 
 progress::Sequence& sequence_of(team::Team& team) {
     if (!team.sequence) {
-        team.sequence = new progress::Sequence(*progress::engine);  // lives as long as the team's object: for ever
+        // Kept as long as the team's object: until the process ends.
+        team.sequence = new progress::Sequence(*progress::engine);
         progress::engine->add(*team.sequence);
     }
     if (team.span && !team.stream_sets.load(std::memory_order_relaxed) &&
@@ -17,9 +18,9 @@ progress::Sequence& sequence_of(team::Team& team) {
     return *team.sequence;
 }
 
-// Between nodes alone, the network's service thread goes on with them when something comes. On the node a short one has
-// done at once what others wait for (but in a checked run, where they first compare their calls), and ends with a look
-// of its own thread: waking another would cost more.
+// With one member on each node the network's service thread continues the operation when something arrives. A short
+// operation on the node has at once done what other members wait for. One poll of its own thread then completes it,
+// which is cheaper than waking another thread. Not in a checked run, where the members compare their calls first.
 void leave_to_background(const team::Team& team, size_t bytes) {
     constexpr size_t kShortBytes = 16 * 1024;
     if (team.state.size() == 1)

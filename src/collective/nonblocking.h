@@ -1,8 +1,8 @@
-// Non-blocking collectives under a request: the blocking ones, each carried out on the fiber of its team's sequence
-// (docs/decisions/0016), so that both have the same algorithms and the same bits. Those of a team are carried out in
-// the order in which they were posted, and a blocking one waits for those before it.
+// Non-blocking collectives under a request: the blocking collectives, carried out on the fiber of their team's sequence
+// (docs/decisions/0016). Both thus have the same algorithms and the same bits in results. The collectives of a team are
+// carried out in the order in which they were posted; a blocking one waits for those posted before.
 //
-// Threads: those of a team are posted by one thread at a time, as the specification asks of collectives.
+// Threads: one thread at a time posts for a team, as the specification asks of collectives.
 #pragma once
 
 #include "collective/collective_call.h"
@@ -17,13 +17,13 @@
 
 namespace heddle::collective {
 
-// The sequence of a team, which has one from its first non-blocking collective on, and its own way to the network.
+// The sequence of a team, made by its first non-blocking collective, with streams of its own if the team spans nodes.
 progress::Sequence& sequence_of(team::Team& team);
 
-// Leaves what has been posted to the background thread, where that is worth its while. bytes: of one member's data.
+// Wakes the background thread for what has been posted, if that gains time. bytes: of one member's data.
 void leave_to_background(const team::Team& team, size_t bytes);
 
-// work(call), a collective of the team, joins *req. 0.
+// Posts work(call), a collective of the team, to *req. Returns 0.
 template <class Work>
 int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t bytes, Work work) {
     operations::require_running(call.function);
@@ -32,7 +32,7 @@ int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t by
     const context::Posting posting(call, req);
     context::Request* const request = context::request_to_post(call, req);
     progress::Sequence& sequence = sequence_of(team);
-    if (!request) {  // no memory for one: it is complete when this returns
+    if (!request) {  // no memory for a request: complete when this returns
         work(call);
         return 0;
     }
@@ -42,7 +42,7 @@ int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t by
         request->complete(side);
     };
     if (!sequence.post(to_its_end, call.caller))
-        to_its_end();  // behind those before it: it waits for them
+        to_its_end();  // no memory for an operation: work waits for the operations posted before
     if (!sequence.is_empty())
         leave_to_background(team, bytes);
     return 0;
@@ -52,7 +52,7 @@ inline int post_sync(const Call& call, shmem_team_t handle, shmemx_request_t* re
     return post(call, handle, req, 0, [=](const Call& here) { sync(here, handle); });
 }
 
-// The quiet is for what was posted on the default context before this call, and maybe for more.
+// The quiet covers at least what was posted on the default context before this call.
 inline int post_barrier(const Call& call, shmem_team_t handle, shmemx_request_t* req) {
     operations::complete_stores();
     return post(call, handle, req, 0, [=](const Call& here) { barrier(here, handle); });

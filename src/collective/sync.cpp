@@ -10,8 +10,8 @@ void sync_all(const Call& call) {
 }
 
 void barrier_all(const Call& call) {
-    // The quiet: on-node operations are stores, and all PEs see behind a barrier what each had stored before it; only
-    // transfers that another thread carries out are to be waited for.
+    // The quiet waits only for transfers that other threads carry out. All other operations on the node are stores,
+    // which the barrier itself makes visible.
     operations::require_running(call.function);
     operations::settle_if_any(call.function, SHMEM_CTX_DEFAULT);
     sync_all(call);

@@ -5,20 +5,21 @@
 
 namespace heddle::collective {
 
-// Waits for all PEs; local stores before are seen after.
+// A barrier of all PEs: what each stored locally before is seen by all afterwards.
 void sync_all(const Call& call);
-// sync_all, and all operations on the default context before are complete (quiet).
+// sync_all after a quiet on the default context.
 void barrier_all(const Call& call);
-// barrier_all, and the PE ends when another one is in another call, or passes something else: in every run, for the
-// same number of steps.
+// barrier_all that in every run ends the PE when another PE is in a different call or passes different arguments. Takes
+// as many steps as barrier_all.
 void barrier_all_comparing(const Call& call, const Shape& shape);
 
-// The last barrier of a world that spans nodes, none of whose PEs on this one is in anything else any more. *first: the
-// lowest of the numbers that PEs bring along. False when another node's PEs met in another collective.
+// The last barrier of a world that spans nodes, when no PE of this node is in any other call. *first: a number that
+// this PE gives, and then the lowest of all PEs' numbers. False when PEs of another node were in another collective.
 bool part(const Call& call, int32_t* first);
 
+// A barrier of the group: what each member stored locally before is seen by all afterwards.
 int sync(const Call& call, const Group& group);
-// sync, and all operations on the default context before are complete.
+// sync after a quiet on the default context.
 int barrier(const Call& call, const Group& group);
 
 }  // namespace heddle::collective

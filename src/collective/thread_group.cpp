@@ -1,6 +1,7 @@
 #include "collective/thread_group.h"
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/settings.h"
 
 #include <algorithm>
@@ -18,13 +19,15 @@ void ThreadGroup::check_number() const {
 ThreadGroup::Share ThreadGroup::one_of_many(size_t count, size_t unit) const {
     const auto threads = static_cast<size_t>(threads_), thread = static_cast<size_t>(thread_);
     const size_t each = (count / threads + unit) / unit * unit;
+    HEDDLE_INVARIANT(unit > 0 && thread < threads && each * threads >= count);  // the shares are all there is
     return {std::min(count, thread * each), std::min(count, (thread + 1) * each)};
 }
 
 void ThreadGroup::check() const {
     if (!base::settings.check)
         return;
-    // A thread shows where it is before it says how many they are, so that whoever disagrees can name both places.
+    // A thread stores its function and caller before its number of threads, so that a thread that disagrees can name
+    // both. acq_rel, all: pair with ThreadGroup::check and ThreadGroup::another.
     const char* function = nullptr;
     if (!segment_.function.compare_exchange_strong(function, call_.function, std::memory_order_acq_rel) &&
         strcmp(function, call_.function) != 0)
@@ -47,7 +50,7 @@ void ThreadGroup::check() const {
                     base::describe(call_).data(), first, base::describe(another()).data());
 }
 
-// The call of another thread that has come.
+// The call of another thread that has arrived. Acquire, both: pair with ThreadGroup::check.
 base::Call ThreadGroup::another() const {
     base::Call call = {segment_.function.load(std::memory_order_acquire), nullptr};
     for (int i = 0; i < segment_.kWatched && !call.caller; ++i)
@@ -56,7 +59,7 @@ base::Call ThreadGroup::another() const {
     return call;
 }
 
-// Relaxed, all: the event count that opens behind it orders it before those who come next.
+// Relaxed, all: the advance of `released` afterwards orders these stores before the threads that arrive next.
 void ThreadGroup::forget() const {
     if (!base::settings.check)
         return;

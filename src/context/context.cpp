@@ -1,5 +1,6 @@
 #include "context/context.h"
 
+#include "base/invariant.h"
 #include "base/settings.h"
 #include "fabric/network.h"
 
@@ -11,17 +12,19 @@ struct Contexts {
     const heddle_peer* nobody = nullptr;
 };
 
-HEDDLE_PE_LOCAL Contexts* contexts = nullptr;
+HEDDLE_PE_LOCAL base::PePointer<Contexts> contexts;
 HEDDLE_PE_LOCAL std::atomic<uint32_t> stream_sets_epoch{0};
 
 namespace {
 
 void retire(Context& context) {
+    HEDDLE_INVARIANT(context.alive.load(std::memory_order_relaxed));  // it goes back to the pool once
+    HEDDLE_INVARIANT(&context != &contexts->of_default);
     context.alive.store(false, std::memory_order_relaxed);
     context.abi.peers = contexts->nobody;
     if (context.stream_sets.load(std::memory_order_relaxed)) {
         fabric::network->return_stream_sets(context.stream_sets);
-        // who goes on using the context breaks the rules anyway
+        // A thread that goes on using the context breaks the specification: relaxed suffices.
         stream_sets_epoch.fetch_add(1, std::memory_order_relaxed);
     }
     contexts->pool.give(&context);
@@ -30,32 +33,36 @@ void retire(Context& context) {
 }  // namespace
 
 fabric::Spread spread_of(const Context& context) {
-    enum class Order { kRail, kReorder };  // as HEDDLE_ORDER names them
     if (!(context.options & SHMEMX_CTX_ORDERED))
         return fabric::Spread::kAnyOrder;
-    return static_cast<Order>(base::settings.order) == Order::kReorder ? fabric::Spread::kInOrder
-                                                                       : fabric::Spread::kOneRail;
+    return base::settings.order == base::RailOrder::kReorder ? fabric::Spread::kInOrder : fabric::Spread::kOneRail;
 }
 
 void start_contexts(int n_pes, const heddle_peer* nobody) {
     if (!contexts)
         contexts = new Contexts;
+    HEDDLE_INVARIANT(n_pes > 0 && nobody);
     contexts->nobody = nobody;
-    contexts->of_default.numbering = {SHMEM_TEAM_WORLD, 0, 1, n_pes, nullptr};
+    contexts->of_default.members = {0, 1, n_pes, nullptr};
     contexts->pool.for_each([](Context& context) {
         if (context.alive.load(std::memory_order_relaxed))
             retire(context);
     });
 }
 
-shmem_ctx_t create(long options, const Numbering& numbering, const heddle_peer* peers) {
+shmem_ctx_t create(long options, shmem_team_t team, const base::Members& members, const heddle_peer* peers) {
     Context* context = contexts->pool.take();
     if (!context)
         return SHMEM_CTX_INVALID;
+    HEDDLE_INVARIANT(!context->alive.load(std::memory_order_relaxed));
+    HEDDLE_INVARIANT(!context->stream_sets.load(std::memory_order_relaxed));  // those of the one before went back
+    HEDDLE_INVARIANT(peers && members.size > 0);
     context->options = options;
-    context->numbering = numbering;
+    context->team = team;
+    context->members = members;
     context->abi.peers = peers;
-    // Release: pairs with destroy_all_of. Threads that use the context have been told of it by the program.
+    // Release: pairs with context::destroy_all_of and context::is_alive. Threads that use the context synchronize
+    // through the program with the one that creates it.
     context->alive.store(true, std::memory_order_release);
     return &context->abi;
 }
@@ -66,8 +73,8 @@ void destroy(shmem_ctx_t ctx) {
 
 void destroy_all_of(shmem_team_t team) {
     contexts->pool.for_each([team](Context& context) {
-        // Acquire: pairs with create.
-        if (context.alive.load(std::memory_order_acquire) && context.numbering.team == team)
+        // Acquire: pairs with context::create.
+        if (context.alive.load(std::memory_order_acquire) && context.team == team)
             retire(context);
     });
 }
@@ -76,7 +83,7 @@ bool is_alive(shmem_ctx_t ctx) {
     if (ctx == SHMEM_CTX_DEFAULT)
         return true;
     const Context* context = contexts->pool.find(ctx);
-    return context && context->alive.load(std::memory_order_acquire);  // pairs with create
+    return context && context->alive.load(std::memory_order_acquire);  // pairs with context::create
 }
 
 Context& context_of(shmem_ctx_t ctx) {

@@ -1,8 +1,9 @@
-// Contexts (section 9.5). On the node traffic touches no context but its table of peers, so one costs a pooled object
-// of two cache lines and no work that grows with the number of PEs. Recycled: the pool grows to the largest number
-// alive at once. Any thread may create, destroy and use them, without a lock.
+// Contexts (section 9.5). Traffic on the node touches only a context's table of peers. A context therefore costs a
+// pooled object of two cache lines, and no work that grows with the number of PEs. The pool grows to the largest number
+// of contexts alive at once. Threads: any may create, destroy and use contexts, without a lock.
 #pragma once
 
+#include "base/members.h"
 #include "base/pe_local.h"
 #include "fabric/endpoint/stream_set.h"
 #include "sync/pool.h"
@@ -16,60 +17,47 @@
 
 namespace heddle::context {
 
-// What a context belongs to: its team, and the PEs start, start + stride, ... of the world that its PE numbers mean.
-struct Numbering {
-    shmem_team_t team = SHMEM_TEAM_WORLD;
-    int start = 0;
-    int stride = 1;
-    int size = 0;
-    const int* list = nullptr;  // as team::Members has it
-
-    int pe(int of_team) const {
-        const int at = start + of_team * stride;
-        return list ? list[at] : at;
-    }
-};
-
 struct alignas(128) Context {
-    heddle_ctx abi = {};  // first: a shmem_ctx_t points here, but for the default one
+    heddle_ctx abi = {};  // first: a shmem_ctx_t points here, but for SHMEM_CTX_DEFAULT
     sync::PoolLink link;
     std::atomic<bool> alive{false};
     long options = 0;
-    Numbering numbering;
-    // Operations that have outlasted their call.
+    shmem_team_t team = SHMEM_TEAM_WORLD;
+    base::Members members;  // what its PE numbers mean
+    // Transfers on the context that have outlasted their call.
     std::atomic<uint32_t> outstanding{0};
-    // Its ways to the network, made as they are needed.
+    // The context's streams to the network, a set for each thread; made when first needed.
     std::atomic<fabric::StreamSet*> stream_sets{nullptr};
 };
 static_assert(sizeof(Context) == HEDDLE_CONTEXT_BYTES);
 
-// How what is sent on it uses the rails of the network.
+// How operations on the context use the rails of the network.
 fabric::Spread spread_of(const Context& context);
 
-// Moves when stream sets change hands: what was remembered of a context's stream sets is then void.
+// Advances when stream sets change hands: every cached pointer to a context's stream set is then invalid.
 extern HEDDLE_PE_LOCAL std::atomic<uint32_t> stream_sets_epoch;
 
 struct Contexts;
-extern HEDDLE_PE_LOCAL Contexts* contexts;  // this PE's; lives as long as the process
+extern HEDDLE_PE_LOCAL base::PePointer<Contexts> contexts;  // this PE's; lives as long as the process
 
-// Sets up the pool of this PE of n_pes. nobody: the table of a context which is not alive, so that operations on it
-// take the slow path to their message. Contexts of an earlier init are gone.
+// Sets up the pool of this PE of n_pes, and destroys the contexts of an earlier init. nobody: the table of peers of a
+// destroyed context, which sends every operation to the slow path and its message.
 void start_contexts(int n_pes, const heddle_peer* nobody);
 
-// A context for the options (SHMEM_CTX_SERIALIZED, PRIVATE, NOSTORE) and the numbering's PEs, whose table is peers;
-// null when there is no memory.
-shmem_ctx_t create(long options, const Numbering& numbering, const heddle_peer* peers);
+// A context of the team for the options (SHMEM_CTX_SERIALIZED, PRIVATE, NOSTORE) and the members' PEs, whose table is
+// peers; null when there is no memory.
+shmem_ctx_t create(long options, shmem_team_t team, const base::Members& members, const heddle_peer* peers);
 
-// Gives ctx, which is alive and not the default one, back.
+// Destroys ctx, which is alive and not the default context.
 void destroy(shmem_ctx_t ctx);
 
-// Gives all contexts of the team back.
+// Destroys all contexts of the team.
 void destroy_all_of(shmem_team_t team);
 
-// True for the default context and for those created and not destroyed. Any pointer may be asked about.
+// True for the default context and for every context created and not destroyed. Any pointer is allowed.
 bool is_alive(shmem_ctx_t ctx);
 
-// Of a handle that is alive; and the handle.
+// The context of a handle that is alive, and the handle of a context.
 Context& context_of(shmem_ctx_t ctx);
 shmem_ctx_t handle_of(const Context& context);
 

@@ -1,6 +1,7 @@
 #include "context/request.h"
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/settings.h"
 
 #include <sched.h>
@@ -8,15 +9,15 @@
 
 namespace heddle::context {
 
-HEDDLE_PE_LOCAL RequestPool* request_pool = nullptr;
+HEDDLE_PE_LOCAL base::PePointer<RequestPool> request_pool;
 
 namespace {
 
 using ClaimPool = sync::Pool<Claim, 64>;
-HEDDLE_PE_LOCAL ClaimPool* claim_pool = nullptr;
+HEDDLE_PE_LOCAL base::PePointer<ClaimPool> claim_pool;
 
-// A handle is the request's address; below its alignment, the generation, and whether operations that are complete
-// need not tell (heddle/request.h).
+// A handle is the request's address. The bits below its alignment hold the generation, and HEDDLE_REQUEST_SKIP_POST:
+// operations that are complete need not be posted (heddle/request.h).
 constexpr uintptr_t kLowBits = alignof(Request) - 1;
 constexpr int kGenerationShift = 1;
 constexpr uint32_t kGenerationMask = kLowBits >> kGenerationShift;
@@ -36,7 +37,8 @@ bool is_complete(const Claim& claim, uint64_t position, uint64_t returns) {
     return claim.stream->is_complete(position) && claim.stream->has_returned(returns);
 }
 
-// Positions and numbers only grow.
+// Stores a larger value; positions and numbers of returns only grow. Release: pairs with Request::claims_are_complete,
+// context::move_claims, RequestWait::RequestWait and RequestWait::claims_are_over.
 void raise(std::atomic<uint64_t>& value, uint64_t to) {
     uint64_t now = value.load(std::memory_order_relaxed);
     while (now < to && !value.compare_exchange_weak(now, to, std::memory_order_release, std::memory_order_relaxed)) {
@@ -57,7 +59,7 @@ void check_handle(const base::Call& call, shmemx_request_t handle) {
         base::fatal(call.function,
                     "request %p is none of this PE, in %s: right would be a handle that this PE has made",
                     static_cast<void*>(handle), base::describe(call).data());
-    // Acquire: pairs with end_handle.
+    // Acquire: pairs with context::end_handle and context::make_request.
     if (request->alive.load(std::memory_order_acquire) && handle_of(request) == handle)
         return;
     const base::Call ended = request->ended;
@@ -69,23 +71,32 @@ void check_handle(const base::Call& call, shmemx_request_t handle) {
 }  // namespace
 
 uint32_t Request::post() {
-    // Relaxed, all: whoever must wait for this operation has been told of it, in an order of the program's own.
+    // Relaxed, all: a thread that waits for this operation synchronizes with its poster through the program.
     const uint32_t side = turn.load(std::memory_order_relaxed) & 1;
-    holds.fetch_add(1, std::memory_order_relaxed);
+    [[maybe_unused]] const uint32_t held = holds.fetch_add(1, std::memory_order_relaxed);
+    HEDDLE_INVARIANT(held != 0);  // nobody posts to a request that has gone back to its pool
     sides[side].fetch_add(1, std::memory_order_relaxed);
     return side;
 }
 
 void Request::complete(uint32_t side) {
     tsan::release(this);
-    sides[side].fetch_sub(1, std::memory_order_release);  // pairs with RequestWait
+    [[maybe_unused]] const uint32_t posted =
+        // Pairs with RequestWait::sides_are_over and Request::is_quiet.
+        sides[side].fetch_sub(1, std::memory_order_release);
+    HEDDLE_INVARIANT(side <= 1 && posted != 0);  // an operation is complete once, on its own side
     release();
 }
 
 void Request::release() {
-    // acq_rel: who takes the last hold sees what was done under the others.
-    if (holds.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    // acq_rel: the thread that drops the last hold sees what was done under the others.
+    const uint32_t held = holds.fetch_sub(1, std::memory_order_acq_rel);
+    HEDDLE_INVARIANT(held != 0);
+    if (held != 1)
         return;
+    // Each outstanding operation has a hold: behind the last one there is none, and no handle.
+    HEDDLE_INVARIANT(sides[0].load(std::memory_order_relaxed) == 0 && sides[1].load(std::memory_order_relaxed) == 0);
+    HEDDLE_INVARIANT(!alive.load(std::memory_order_relaxed));
     Request* const into = parent.load(std::memory_order_relaxed);
     const uint32_t side = parent_side;
     home->give(this);
@@ -104,11 +115,15 @@ shmemx_request_t make_request(bool shared) {
     Request* request = request_pool->take();
     if (!request)
         return SHMEMX_REQUEST_NULL;
+    HEDDLE_INVARIANT((reinterpret_cast<uintptr_t>(request) & kLowBits) == 0);  // where the handle keeps other things
+    HEDDLE_INVARIANT(!request->alive.load(std::memory_order_relaxed));
+    HEDDLE_INVARIANT(request->holds.load(std::memory_order_relaxed) == 0);
+    HEDDLE_INVARIANT(request->claims.load(std::memory_order_relaxed) == nullptr);
     request->home = request_pool;
     request->shared = shared;
     request->parent.store(nullptr, std::memory_order_relaxed);
     request->holds.store(1, std::memory_order_relaxed);
-    request->alive.store(true, std::memory_order_release);  // pairs with check_handle
+    request->alive.store(true, std::memory_order_release);  // pairs with context::check_handle
     return handle_of(request);
 }
 
@@ -129,17 +144,18 @@ Request* request_to_post(const base::Call& call, shmemx_request_t* req) {
 }
 
 void end_handle(const base::Call& call, Request* request) {
-    if (Claim* claim = request->claims.exchange(nullptr, std::memory_order_acquire))  // pairs with add_claim
+    HEDDLE_INVARIANT(request->alive.load(std::memory_order_relaxed));                 // a handle ends once
+    if (Claim* claim = request->claims.exchange(nullptr, std::memory_order_acquire))  // pairs with Request::add_claim
         give_claims(claim);
     request->ended = call;
     request->generation.fetch_add(1, std::memory_order_relaxed);
-    request->alive.store(false, std::memory_order_release);  // pairs with check_handle
+    request->alive.store(false, std::memory_order_release);  // pairs with context::check_handle
     request->release();
 }
 
+// Acquire: pairs with Request::add_claim, context::raise and context::claim.
 bool Request::claims_are_complete() const {
-    for (const Claim* claim = claims.load(std::memory_order_acquire); claim;
-         claim = claim->next)  // pairs with add_claim
+    for (const Claim* claim = claims.load(std::memory_order_acquire); claim; claim = claim->next)
         if (!is_complete(*claim, claim->position.load(std::memory_order_acquire),
                          claim->returns.load(std::memory_order_relaxed)))
             return false;
@@ -147,7 +163,7 @@ bool Request::claims_are_complete() const {
 }
 
 void Request::add_claim(fabric::Stream& stream, uint64_t position, uint64_t returns) {
-    Claim* first = claims.load(std::memory_order_acquire);  // pairs with the release below
+    Claim* first = claims.load(std::memory_order_acquire);  // pairs with Request::add_claim
     for (Claim* claim = first; claim; claim = claim->next) {
         if (claim->stream != &stream)
             continue;
@@ -161,6 +177,8 @@ void Request::add_claim(fabric::Stream& stream, uint64_t position, uint64_t retu
     claim->stream = &stream;
     claim->position.store(position, std::memory_order_relaxed);
     claim->returns.store(returns, std::memory_order_relaxed);
+    // Release: pairs with Request::add_claim, Request::claims_are_complete, context::claim, context::end_handle,
+    // context::move_claims and RequestWait::RequestWait.
     do {
         claim->next = first;
     } while (!claims.compare_exchange_weak(first, claim, std::memory_order_release, std::memory_order_relaxed));
@@ -174,19 +192,26 @@ void claim(const base::Call& call, shmemx_request_t* req, fabric::Stream& stream
                              !base::settings.check,
                          1)) {
         auto* known = static_cast<Claim*>(remark.what);
+        HEDDLE_INVARIANT(known->stream == &stream);
         known->returns.store(stream.returns(), std::memory_order_relaxed);
-        known->position.store(stream.position(), std::memory_order_release);  // pairs with RequestWait
+        // Release: pairs with Request::claims_are_complete, context::move_claims, RequestWait::RequestWait and
+        // RequestWait::claims_are_over.
+        known->position.store(stream.position(), std::memory_order_release);
         return;
     }
     request = request_to_post(call, req);
     if (!request)
         base::fatal(call.function, "no memory for a request");
     request->add_claim(stream, stream.position(), stream.returns());
-    Claim* mine = request->claims.load(std::memory_order_acquire);
-    while (mine->stream != &stream) mine = mine->next;
+    Claim* mine = request->claims.load(std::memory_order_acquire);  // pairs with Request::add_claim
+    while (mine->stream != &stream) {
+        mine = mine->next;
+        HEDDLE_INVARIANT(mine != nullptr);  // add_claim has found one, or made it
+    }
     remark = {request, mine, request->generation.load(std::memory_order_relaxed)};
 }
 
+// Acquire: pairs with Request::add_claim, context::raise and context::claim.
 void move_claims(Request* part, Request* whole) {
     for (Claim* claim = part->claims.load(std::memory_order_acquire); claim; claim = claim->next)
         whole->add_claim(*claim->stream, claim->position.load(std::memory_order_acquire),
@@ -195,9 +220,10 @@ void move_claims(Request* part, Request* whole) {
 
 RequestWait::RequestWait(Request* request, For what)
     : request_(request), what_(what), first_turn_(request->turn.load(std::memory_order_acquire)) {
-    Claim* claim = request->claims.load(std::memory_order_acquire);  // pairs with add_claim
+    Claim* claim = request->claims.load(std::memory_order_acquire);  // pairs with Request::add_claim
     for (; claim; claim = claim->next) {
-        // Acquire: pairs with the release in claim; the returns are those of the position, or more.
+        // Acquire: pairs with context::claim and context::raise; the number of returns is that of the position, or a
+        // later one.
         const uint64_t position = claim->position.load(std::memory_order_acquire);
         const uint64_t returns = claim->returns.load(std::memory_order_relaxed);
         if (is_complete(*claim, position, returns))
@@ -207,6 +233,7 @@ RequestWait::RequestWait(Request* request, For what)
             unseen_ = unseen_ ? unseen_ : claim;
             continue;
         }
+        HEDDLE_INVARIANT(n_seen_ < kSeen);
         seen_[n_seen_++] = {claim, position, returns};
     }
 }
@@ -227,6 +254,7 @@ bool RequestWait::claims_are_over() {
     if (n_seen_ > 0)
         return false;
     for (; unseen_; unseen_ = unseen_->next)
+        // Acquire: pairs with context::claim and context::raise.
         if (!is_over(*unseen_, unseen_->position.load(std::memory_order_acquire),
                      unseen_->returns.load(std::memory_order_relaxed)))
             return false;
@@ -235,13 +263,14 @@ bool RequestWait::claims_are_over() {
 
 bool RequestWait::sides_are_over() {
     for (int side : {0, 1})
-        empty_[side] = empty_[side] || request_->sides[side].load(std::memory_order_acquire) == 0;  // with complete
+        // Pairs with Request::complete.
+        empty_[side] = empty_[side] || request_->sides[side].load(std::memory_order_acquire) == 0;
     if (empty_[0] && empty_[1])
         return true;
-    // Acquire: pairs with the turn below; who turned had seen a side empty, and this thread then has, too.
+    // Acquire: pairs with RequestWait::sides_are_over; the thread that advanced `turn` had seen a side empty.
     uint32_t turn = request_->turn.load(std::memory_order_acquire);
-    // Turn n + 1 is taken when the side that it brings into use is seen empty during turn n. So at the third turn from
-    // the one that this wait began in, both sides have been empty since it began.
+    // Turn n + 1 begins when the side that it brings into use was seen empty during turn n. After three turns since
+    // this wait began, both sides have therefore been empty since then.
     if (turn - first_turn_ >= 3)
         return true;
     const uint32_t now = turn & 1;
@@ -250,6 +279,7 @@ bool RequestWait::sides_are_over() {
     return false;
 }
 
+// Acquire: pairs with Posting::~Posting.
 Posting::Posting(const base::Call& call, shmemx_request_t* req) {
     if (!base::settings.check)
         return;
@@ -258,7 +288,7 @@ Posting::Posting(const base::Call& call, shmemx_request_t* req) {
         return;
     const char* other = nullptr;
     if (!request->poster.compare_exchange_strong(other, call.function, std::memory_order_acquire)) {
-        // Relaxed: the place may be that of a moment ago, or none.
+        // Relaxed: the caller may be that of a moment ago, or none.
         const base::Call theirs = {other, request->poster_caller.load(std::memory_order_relaxed)};
         base::fatal(call.function,
                     "two threads post to one PRIVATE request at once, in %s and in %s: right would be "
@@ -267,12 +297,14 @@ Posting::Posting(const base::Call& call, shmemx_request_t* req) {
     }
     request->poster_caller.store(call.caller, std::memory_order_relaxed);
     request_ = request;
-    sched_yield();  // another thread that posts at the same time does it now
+    sched_yield();  // gives another thread that posts at the same time the chance to do it now
 }
 
 Posting::~Posting() {
+    HEDDLE_INVARIANT(!request_ ||
+                     request_->poster.load(std::memory_order_relaxed));  // what is marked stays so until now
     if (request_)
-        request_->poster.store(nullptr, std::memory_order_release);  // pairs with the exchange above
+        request_->poster.store(nullptr, std::memory_order_release);  // pairs with Posting::Posting
 }
 
 }  // namespace heddle::context

@@ -1,4 +1,4 @@
-// What the generated shims call.
+// Includes and macros of the generated shims.
 #pragma once
 
 #include "collective/node/data_movement.h"
@@ -14,9 +14,9 @@
 #include "operations/wait.h"
 #include "runtime/runtime.h"
 
-// What a function is told of its call: the name that the program called, and where.
+// The name of the called interface function, and the place of the call.
 #define HEDDLE_CALL(name) (heddle::base::Call{name, __builtin_return_address(0)})
 
 #define HEDDLE_NO_GENERICS
-#define HEDDLE_NO_INLINE  // the shims are definitions; nothing here is to be inlined from the header
+#define HEDDLE_NO_INLINE  // the shims are the definitions: nothing is inlined from the header
 #include <shmemx.h>

@@ -1,5 +1,5 @@
 // The exported slow path of the inlined operations (heddle/abi.h), one line each.
-#define HEDDLE_COLD  // for a caller they are; in a job of many nodes they are what is called most
+#define HEDDLE_COLD  // callers treat them as cold; in a job of many nodes they are called most
 #include "entry/entry.h"
 
 namespace operations = heddle::operations;

@@ -22,12 +22,11 @@
 
 namespace heddle::fabric {
 
-HEDDLE_PE_LOCAL Network* network = nullptr;
+HEDDLE_PE_LOCAL base::PePointer<Network> network;
 
 namespace {
 
-constexpr uint64_t kMillisecondNs = 1000000;
-constexpr uint64_t kServiceNapNs = kMillisecondNs / 10, kMaxServiceNapNs = kMillisecondNs;
+constexpr uint64_t kServiceNapNs = os::kMillisecondNs / 10, kMaxServiceNapNs = os::kMillisecondNs;
 constexpr uint32_t kWakeup = UINT32_MAX;
 
 size_t table_bytes(size_t count) {
@@ -51,19 +50,40 @@ struct NetworkEvents {
         const auto index = static_cast<size_t>(number);
         return index < rail.channels.size() ? *rail.channels[index] : *rail.heartbeat_channel;
     }
-    static void arrived(void* owner, int channel, const void* bytes, const char* body, size_t body_bytes) {
+    static Header header_of(const void* bytes) {
         Header header;
         memcpy(&header, bytes, sizeof header);
-        channel_of(owner, channel).arrived(header, body, body_bytes);
+        return header;
+    }
+    static void arrived(void* owner, int channel, const void* bytes, const char* body, size_t body_bytes) {
+        channel_of(owner, channel).arrived(header_of(bytes), body, body_bytes);
     }
     static void announced(void* owner, int channel, const void* bytes, size_t body_bytes, Arrival* arrival) {
-        Header header;
-        memcpy(&header, bytes, sizeof header);
-        channel_of(owner, channel).announced(header, body_bytes, arrival);
+        channel_of(owner, channel).announced(header_of(bytes), body_bytes, arrival);
     }
+    // Heartbeats are not retransmitted: they are about their rail.
+    static RetransmittingTransport* retransmitting(const Network::Rail& rail, int channel) {
+        return static_cast<size_t>(channel) < rail.channels.size() ? rail.network->retransmitting_.get() : nullptr;
+    }
+    static void arrived_on_rail(void* owner, int channel, const void* bytes, const char* body, size_t body_bytes) {
+        const auto& rail = *static_cast<Network::Rail*>(owner);
+        if (RetransmittingTransport* const all = retransmitting(rail, channel))
+            return all->arrived(rail.number, channel, header_of(bytes), body, body_bytes);
+        arrived(owner, channel, bytes, body, body_bytes);
+    }
+    static void announced_on_rail(void* owner, int channel, const void* bytes, size_t body_bytes, Arrival* arrival) {
+        const auto& rail = *static_cast<Network::Rail*>(owner);
+        if (RetransmittingTransport* const all = retransmitting(rail, channel))
+            return all->announced(rail.number, channel, header_of(bytes), arrival);
+        announced(owner, channel, bytes, body_bytes, arrival);
+    }
+    static Endpoint* endpoint_of(void* owner, int channel, int pe) {
+        return channel_of(owner, channel).endpoint_of(pe);
+    }
+    static void wake(void* owner, int channel) { channel_of(owner, channel).wake(); }
     static Stream* stream_of(void* owner, uint32_t number, int pe) {
         const auto& rail = *static_cast<Network::Rail*>(owner);
-        // Acquire: pairs with prepare.
+        // Acquire: pairs with Network::prepare.
         StreamSet* const stream_set =
             number < kMaxStreamSets ? rail.network->stream_set_table_[number].load(std::memory_order_acquire) : nullptr;
         return stream_set ? stream_set->find(pe, rail.number) : nullptr;
@@ -86,9 +106,9 @@ struct NetworkEvents {
         if (rail.network->leaving_.load(std::memory_order_relaxed))
             return;
         if (rail.network->rails() == 1)
-            rail.config.lost(pe, Loss::kBroken, reason);
+            rail.config.job.lost(pe, Loss::kBroken, reason);
         else
-            rail.config.rail_lost(rail.number, pe, Loss::kBroken, reason);
+            rail.config.job.rail_lost(rail.number, pe, Loss::kBroken, reason);
     }
 };
 
@@ -114,30 +134,54 @@ bool Network::open_rail(const NetworkOptions& options, const ChannelConfig& give
     ChannelConfig& config = rail.config;
     config = given;
     config.api = api_;
-    config.owner = &rail;
+    config.network.owner = &rail;
     config.control_inbox = &control_inbox_;
     config.rail = rail.number;
     config.n_rails = static_cast<int>(options.rails.size());
-    config.stream_of = NetworkEvents::stream_of;
-    config.watermarks_of = NetworkEvents::watermarks_of;
-    config.own_address_blob = NetworkEvents::own_address_blob;
-    config.on_heartbeat = NetworkEvents::on_heartbeat;
+    config.network.stream_of = NetworkEvents::stream_of;
+    config.network.watermarks_of = NetworkEvents::watermarks_of;
+    config.network.own_address_blob = NetworkEvents::own_address_blob;
+    config.network.on_heartbeat = NetworkEvents::on_heartbeat;
     const bool in_ring = given.ring.before >= 0;
     Options wanted = options.transport;
     wanted.devices = options.rails[static_cast<size_t>(rail.number)].c_str();
     wanted.channels += in_ring;
     std::copy_n(given.regions.of, kRegions, wanted.regions);
-    const Events events = {&rail, NetworkEvents::arrived, NetworkEvents::announced, NetworkEvents::failed};
-    if (!api_->open(wanted, events, &config.transport, error, error_bytes))
+    const Events events = {&rail, NetworkEvents::arrived_on_rail, NetworkEvents::announced_on_rail,
+                           NetworkEvents::failed};
+    if (!api_->open(wanted, events, &rail.transport, error, error_bytes))
         return false;
-    config.is_native = api_->is_native(config.transport, nullptr);
+    config.transport = rail.transport;
+    config.is_native = api_->is_native(rail.transport, nullptr);
     rail.heartbeat_config = config;
-    rail.heartbeat_config.notify = [](void*) {};
-    rail.heartbeat_config.run_ready = nullptr;
+    rail.heartbeat_config.job.notify = [](void*) {};
+    rail.heartbeat_config.job.run_ready = nullptr;
+    if (config.lost_rails && config.n_rails > 1) {
+        retransmit(config, config.n_rails, options.transport.channels);
+        config.api = &RetransmittingTransport::api();
+        config.transport = retransmitting_->add_rail(
+            rail.transport, {&rail, NetworkEvents::arrived, NetworkEvents::announced, NetworkEvents::failed});
+    }
     open_channels(rail, wanted.channels);
     if (in_ring)
         rail.heartbeat = std::make_unique<Heartbeat>(*rail.heartbeat_channel, options.heartbeat_timeout_ns);
     return true;
+}
+
+// Messages are kept from here on, for when a rail is lost.
+void Network::retransmit(const ChannelConfig& config, int n_rails, int n_channels) {
+    if (retransmitting_)
+        return;
+    retransmitting_ = std::make_unique<RetransmittingTransport>(
+        RetransmittingTransport::Config{.api = api_,
+                                        .token = config.token,
+                                        .n_pes = config.n_pes,
+                                        .n_rails = n_rails,
+                                        .n_channels = n_channels,
+                                        .lost_rails = config.lost_rails,
+                                        .rail_lost = config.job.rail_lost,
+                                        .endpoint_of = NetworkEvents::endpoint_of,
+                                        .wake = NetworkEvents::wake});
 }
 
 void Network::open_channels(Rail& rail, int count) {
@@ -148,7 +192,7 @@ void Network::open_channels(Rail& rail, int count) {
         else
             rail.channels.push_back(std::make_unique<Channel>(rail.config, number));
         epoll_event event = {EPOLLIN, {.u32 = static_cast<uint32_t>(number)}};
-        epoll_ctl(descriptors_, EPOLL_CTL_ADD, api_->descriptor(rail.config.transport, number), &event);
+        epoll_ctl(descriptors_, EPOLL_CTL_ADD, api_->descriptor(rail.transport, number), &event);
     }
 }
 
@@ -191,7 +235,7 @@ std::unique_ptr<Network> Network::open(const NetworkOptions& options, const Chan
 size_t Network::address_blob(char* address_blob) const {
     size_t bytes = 0;
     for (const auto& rail : rails_)
-        if (!add_rail_address(*api_, rail->config.transport, address_blob, &bytes))
+        if (!add_rail_address(*api_, rail->transport, address_blob, &bytes))
             return 0;
     return bytes;
 }
@@ -199,8 +243,8 @@ size_t Network::address_blob(char* address_blob) const {
 Network::~Network() {
     stop();
     for (const auto& rail : rails_)
-        if (rail->config.transport)
-            api_->close(rail->config.transport);
+        if (rail->transport)
+            api_->close(rail->transport);
     stream_sets_.for_each([&](StreamSet& stream_set) {
         for (Stream* stream = stream_set.used.load(std::memory_order_relaxed); stream;) {
             Stream* const next = stream->next_of_stream_set;
@@ -246,7 +290,7 @@ bool Network::prepare(StreamSet& stream_set) {
     stream_set.home_rail = static_cast<int>(number / channels_.size()) % stream_set.n_rails;
     const std::vector<Channel*>& channels = channels_[number % channels_.size()];
     std::copy(channels.begin(), channels.end(), stream_set.channels);
-    stream_set_table_[number].store(&stream_set, std::memory_order_release);  // pairs with stream_of
+    stream_set_table_[number].store(&stream_set, std::memory_order_release);  // pairs with NetworkEvents::stream_of
     return true;
 }
 
@@ -261,11 +305,13 @@ StreamSet* Network::make_stream_set(std::atomic<StreamSet*>& list, const void* t
     tsan::acquire(stream_set);
     stream_set->spread = spread;
     stream_set->producer.thread.store(thread, std::memory_order_relaxed);
-    // Its last thread may be about to set a stream of it idle, and take it for its own (Stream::go_idle): from here on
-    // it knows better, or has set it (tests/concurrency/idle.pml, NEW_OWNER).
+    // Its last thread may be about to set a stream of it idle, and take it for its own (SendRing::go_idle): from here
+    // on it knows better, or has set it (tests/model/idle.pml, NEW_OWNER).
     if (stream_set->used.load(std::memory_order_relaxed))
         os::heavy_fence();
     StreamSet* first = list.load(std::memory_order_relaxed);
+    // Release: pairs with Network::return_stream_sets, operations::find_stream_set, operations::all_streams,
+    // operations::remote_fence, operations::remote_quiet_to and runtime::context_info.
     do {
         stream_set->next = first;
     } while (!list.compare_exchange_weak(first, stream_set, std::memory_order_release, std::memory_order_relaxed));
@@ -273,7 +319,7 @@ StreamSet* Network::make_stream_set(std::atomic<StreamSet*>& list, const void* t
 }
 
 void Network::return_stream_sets(std::atomic<StreamSet*>& list) {
-    StreamSet* stream_set = list.exchange(nullptr, std::memory_order_acquire);
+    StreamSet* stream_set = list.exchange(nullptr, std::memory_order_acquire);  // pairs with Network::make_stream_set
     while (stream_set) {
         StreamSet* const next = stream_set->next;
         tsan::release(stream_set);
@@ -341,7 +387,7 @@ void Network::tick(bool woken) {
     char reason[Heartbeat::kMaxReason];
     silent->describe_silence(reason);
     const ChannelConfig& config = rails_.front()->config;
-    config.rail_lost(lost, config.ring.behind, Loss::kSilent, reason);
+    config.job.rail_lost(lost, config.ring.behind, Loss::kSilent, reason);
 }
 
 bool Network::start() {
@@ -357,7 +403,7 @@ bool Network::start() {
 void Network::stop() {
     if (!serving_)
         return;
-    stopping_.store(true, std::memory_order_release);  // pairs with serve
+    stopping_.store(true, std::memory_order_release);  // pairs with Network::serve
     wake_up();
     pthread_join(service_, nullptr);
     clear_wakeup_descriptor();
@@ -370,7 +416,7 @@ void* Network::run_service(void* it) {
 }
 
 void Network::set_service(Service service) {
-    service_kind_.store(service, std::memory_order_release);  // pairs with serve
+    service_kind_.store(service, std::memory_order_release);  // pairs with Network::serve
     wake_up();
 }
 
@@ -404,7 +450,7 @@ void Network::wait_for_heartbeats() {
     nfds_t count = 1;
     for (const auto& rail : rails_)
         if (rail->heartbeat_channel && rail->heartbeat_channel->arm())
-            sources[count++] = {api_->descriptor(rail->config.transport, rail->heartbeat_channel->number()), POLLIN, 0};
+            sources[count++] = {api_->descriptor(rail->transport, rail->heartbeat_channel->number()), POLLIN, 0};
     if (::poll(sources, count, longest_sleep()) > 0 && sources[0].revents != 0)
         clear_wakeup_descriptor();
 }
@@ -417,19 +463,17 @@ void Network::clear_wakeup_descriptor() {
 
 // Milliseconds that the service thread may sleep.
 int Network::longest_sleep() const {
-    return has_heartbeats() || rails_.front()->channels.front()->retransmits()
-               ? static_cast<int>(Heartbeat::kPeriodNs / 2 / kMillisecondNs)
-               : -1;
+    return has_heartbeats() || retransmitting_ ? static_cast<int>(Heartbeat::kPeriodNs / 2 / os::kMillisecondNs) : -1;
 }
 
 void Network::serve() {
     uint32_t seen = polls_.load(std::memory_order_relaxed);
     bool woken = true;
     uint64_t nap_ns = kServiceNapNs;
-    while (!stopping_.load(std::memory_order_acquire)) {  // pairs with stop
+    while (!stopping_.load(std::memory_order_acquire)) {  // pairs with Network::stop
         tick(woken);
         woken = false;
-        const Service kind = service_kind_.load(std::memory_order_acquire);  // pairs with set_service
+        const Service kind = service_kind_.load(std::memory_order_acquire);  // pairs with Network::set_service
         if (kind == Service::kSleeps && keeps_away(&seen, &nap_ns))
             continue;
         bool moved = false;

@@ -1,16 +1,18 @@
 // Network: what a PE has of its job's network, where the job has one: its rails with their transports and channels, the
 // stream sets of its contexts, and the thread that serves other PEs while this one computes.
 //
-// RailScheduler: each is a network interface, or several that the transport's library deals with itself, with a
-// transport and channels of its own. Channel w of a rail talks to channel w of the same rail of the others. A stream
-// set has the channels of one number.
+// A rail is a network interface, or several that the transport's library deals with itself, with a transport and
+// channels of its own. Channel w of a rail talks to channel w of the same rail of other PEs. A stream set has the
+// channels of one number, one on each rail.
 //
-// Service: all of a PE's channels are polled by whoever waits in the library, and otherwise by the service thread,
-// which sleeps on the transports' descriptors. While others poll it keeps away, and looks again after a tenth of a
-// millisecond, then more and more rarely, up to a millisecond; so it costs nothing while nothing comes, and a PE that
-// computes answers after one wake-up. While non-blocking collectives are under way it keeps away from threads that wait
-// alone, and comes back when they have ended waiting (take_over). The policy of progress may let it spin, or leave the
-// channels to the program's own calls.
+// Threads that wait in the library poll all of a PE's channels; otherwise the service thread does, which sleeps on the
+// transports' descriptors. While other threads poll, the service thread keeps away: it looks again after a tenth of a
+// millisecond, then more and more rarely, up to a millisecond. So it costs nothing while nothing comes, and a PE that
+// computes answers after one wake-up. While non-blocking collectives are under way, the service thread keeps away only
+// from threads that wait, and comes back when they have ended waiting (take_over). The policy of progress may let the
+// service thread spin, or leave the channels to the program's own calls.
+//
+// Threads: init and finalize open, start, stop and close; any thread polls, and makes and returns stream sets.
 #pragma once
 
 #include "base/pe_local.h"
@@ -18,6 +20,7 @@
 #include "fabric/endpoint/stream_set.h"
 #include "fabric/liveness/heartbeat.h"
 #include "fabric/multirail/rail_watermarks.h"
+#include "fabric/multirail/retransmitting_transport.h"
 #include "sync/pool.h"
 
 #include <pthread.h>
@@ -31,13 +34,14 @@
 
 namespace heddle::fabric {
 
-enum class Service : int { kSleeps, kSpins, kNone };  // of the stream sets' channels; heartbeats are served in any case
+// How the service thread polls the channels of stream sets; kNone: not at all. Heartbeats are served in any case.
+enum class Service : int { kSleeps, kSpins, kNone };
 
 struct NetworkOptions {
-    Options transport;                  // of each rail, but for the devices
-    std::vector<std::string> rails;     // the devices of each, as Options has them
-    uint64_t heartbeat_timeout_ns = 0;  // of another node, after which it is lost; 0: never
-    const char* plugin = "";            // file of the transport
+    Options transport;                  // of every rail; its devices are not read
+    std::vector<std::string> rails;     // by rail: its devices, as in Options
+    uint64_t heartbeat_timeout_ns = 0;  // a node that is silent for longer is lost; 0: never
+    const char* plugin = "";            // the file of the transport
 };
 
 class Network {
@@ -49,26 +53,26 @@ class Network {
     Network(const Network&) = delete;
     Network& operator=(const Network&) = delete;
 
-    // Of all rails; 0 when they do not fit.
+    // Writes the address blob of this PE, with all rails; returns its size, 0 when it does not fit.
     size_t address_blob(char* address_blob) const;
     const char* name() const { return api_->name; }
-    // Others put to this PE's memory directly, or may.
+    // Other PEs may put to this PE's memory, and get from it, without its CPU.
     bool is_native() const { return rails_.front()->config.is_native; }
 
-    // From here on the service thread runs; until stop. False when there can be no thread.
+    // The service thread runs from start to stop. False when no thread can be made.
     bool start();
     void stop();
-    // All that was sent is complete, and peers may end: that one does not answer any more is no failure from here on,
-    // until start.
+    // All that was sent is complete, and peers may end. From here on, until start, a PE that does not answer is no
+    // failure.
     void begin_leaving() { leaving_.store(true, std::memory_order_relaxed); }
 
-    // From now on.
+    // How the service thread polls from now on.
     void set_service(Service service);
-    // The threads of the program that polled do so no more, and something is under way.
+    // Ends the nap of the service thread: threads of the program have stopped polling, and something is under way.
     void take_over() { away_.advance(); }
 
-    // A stream set on the list, for this thread or (`thread` null) for one thread at a time. Null when there is no
-    // memory.
+    // Takes a stream set for the list. thread: the only one that uses it, this one; null: one thread at a time. Null
+    // when there is no memory.
     StreamSet* make_stream_set(std::atomic<StreamSet*>& list, const void* thread, Spread spread = Spread::kAnyOrder);
     // Gives all stream sets of a list back; all their streams are quiet.
     void return_stream_sets(std::atomic<StreamSet*>& list);
@@ -88,10 +92,11 @@ class Network {
     struct Rail {
         Network* network = nullptr;
         int number = 0;
+        Transport* transport = nullptr;  // the rail's own, under what retransmits
         ChannelConfig config;
-        ChannelConfig heartbeat_config;                  // the same, but nobody waits for a heartbeat
-        std::vector<std::unique_ptr<Channel>> channels;  // of the stream sets
-        // where the ring of nodes goes through this PE; the last one
+        ChannelConfig heartbeat_config;                  // of the heartbeat channel: nobody is notified
+        std::vector<std::unique_ptr<Channel>> channels;  // of the stream sets, by number
+        // The channel behind those of the stream sets; null: this PE is not in the ring of nodes.
         std::unique_ptr<Channel> heartbeat_channel;
         std::unique_ptr<Heartbeat> heartbeat;
     };
@@ -100,6 +105,7 @@ class Network {
     bool load(const char* plugin, char* error, size_t error_bytes);
     bool open_rail(const NetworkOptions& options, const ChannelConfig& config, char* error, size_t error_bytes);
     void open_channels(Rail& rail, int count);
+    void retransmit(const ChannelConfig& config, int n_rails, int n_channels);
     bool prepare_service(char* error, size_t error_bytes);
     bool prepare(StreamSet& stream_set);
     static void* run_service(void* network);
@@ -114,7 +120,8 @@ class Network {
     bool has_heartbeats() const { return rails_.front()->heartbeat != nullptr; }
     void tick(bool woken);
 
-    const TransportApi* api_ = nullptr;
+    const TransportApi* api_ = nullptr;                        // of the rails' own transports
+    std::unique_ptr<RetransmittingTransport> retransmitting_;  // null: the job ends when a rail is lost
     ControlInbox control_inbox_;
     void* library_ = nullptr;
     int n_pes_ = 0;
@@ -130,15 +137,15 @@ class Network {
     bool serving_ = false;
     uint64_t tick_ns_ = 0;
     std::atomic<Service> service_kind_{Service::kSleeps};
-    sync::EventCount away_{};  // moves when the service thread is to end its nap
+    sync::EventCount away_{};  // advances when the service thread must end its nap
     std::atomic<bool> stopping_{false};
     std::atomic<bool> leaving_{false};
-    int wakeup_descriptor_ = -1;  // an eventfd: stop, or another kind of service
-    int descriptors_ = -1;        // an epoll of it and of those of the channels
+    int wakeup_descriptor_ = -1;  // an eventfd: written by stop and set_service
+    int descriptors_ = -1;        // an epoll of that one and of the channels' descriptors
 
     friend struct NetworkEvents;
 };
 
-extern HEDDLE_PE_LOCAL Network* network;  // this PE's; null where load and store reach all PEs
+extern HEDDLE_PE_LOCAL base::PePointer<Network> network;  // this PE's; null where load and store reach all PEs
 
 }  // namespace heddle::fabric

@@ -1,5 +1,7 @@
 #include "memory/allocator.h"
 
+#include "base/invariant.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -7,9 +9,9 @@ namespace heddle::memory {
 
 namespace {
 
-constexpr size_t kChunk = 256;  // descriptors made at a time
+constexpr size_t kChunk = 256;  // descriptors allocated at a time
 
-// Bytes as whole units, or 0 when that overflows.
+// Bytes rounded up to whole units, or 0 when that overflows.
 size_t whole_units(size_t bytes) {
     return bytes > SIZE_MAX - Allocator::kUnit ? 0
                                                : (bytes + Allocator::kUnit - 1) / Allocator::kUnit * Allocator::kUnit;
@@ -35,7 +37,7 @@ Allocator::Place Allocator::place_of(size_t bytes) {
     return {top - kSecondBits + 1, static_cast<int>(units >> (top - kSecondBits)) & ((1 << kSecondBits) - 1)};
 }
 
-// Up to where the next list begins, so that any block of the list found is large enough.
+// Rounds up to where the next list begins, so that every block of the list found is large enough.
 size_t Allocator::round_for_search(size_t bytes) {
     const size_t units = bytes / kUnit;
     const int top = std::bit_width(units) - 1;
@@ -50,6 +52,8 @@ Allocator::Block* Allocator::new_block(size_t offset, size_t bytes) {
         chunks_.push_back(std::make_unique<Block[]>(kChunk));
         for (size_t i = 0; i < kChunk; ++i) spare(&chunks_.back()[i]);
     }
+    HEDDLE_INVARIANT(offset % kUnit == 0 && bytes % kUnit == 0 && bytes > 0);
+    HEDDLE_INVARIANT(offset < heap_bytes_ && bytes <= heap_bytes_ - offset);
     Block* block = spares_;
     spares_ = block->next_free;
     *block = {offset, bytes, nullptr, nullptr, nullptr, nullptr, false};
@@ -61,9 +65,19 @@ void Allocator::spare(Block* block) {
     spares_ = block;
 }
 
+// Whether the next block, or the end of the heap, begins where the block ends, and its neighbours know it.
+bool Allocator::tiles(const Block* block) const {
+    const size_t end = block->offset + block->bytes;
+    return (block->after ? block->after->offset == end && block->after->before == block : end == heap_bytes_) &&
+           (block->before ? block->before->after == block : block == first_);
+}
+
 void Allocator::insert_free(Block* block) {
+    HEDDLE_INVARIANT(!block->free && tiles(block));
     const auto [first, second] = place_of(block->bytes);
     Block*& head = lists_[first][second];
+    HEDDLE_INVARIANT(first < kFirstLevels && (!head || (head->free && !head->previous_free)));
+    HEDDLE_INVARIANT((head != nullptr) == ((second_map_[first] >> second & 1) != 0));  // the maps say what is empty
     block->free = true;
     block->previous_free = nullptr;
     block->next_free = head;
@@ -76,6 +90,9 @@ void Allocator::insert_free(Block* block) {
 
 void Allocator::remove_free(Block* block) {
     const auto [first, second] = place_of(block->bytes);
+    HEDDLE_INVARIANT(block->free && (first_map_ >> first & 1) && (second_map_[first] >> second & 1));
+    HEDDLE_INVARIANT((block->previous_free ? block->previous_free->next_free : lists_[first][second]) == block);
+    HEDDLE_INVARIANT(!block->next_free || block->next_free->previous_free == block);
     if (block->previous_free)
         block->previous_free->next_free = block->next_free;
     else
@@ -101,8 +118,8 @@ Allocator::Block* Allocator::find_free(size_t bytes) {
         const int level = std::countr_zero(above);
         return lists_[level][std::countr_zero(second_map_[level])];
     }
-    // The list that `bytes` itself belongs to may still hold a block that is large enough: the last resort, and the
-    // only search. Without it a heap could refuse a request of exactly its free size.
+    // A block of the list that `bytes` itself belongs to may be large enough: the last resort, and the only search.
+    // Without it a heap could refuse a request of exactly its free size.
     const auto [own_first, own_second] = place_of(bytes);
     for (Block* block = lists_[own_first][own_second]; block; block = block->next_free) {
         if (block->bytes >= bytes)
@@ -111,12 +128,13 @@ Allocator::Block* Allocator::find_free(size_t bytes) {
     return nullptr;
 }
 
-// A free block in which `bytes` fit at a multiple of alignment; what lies before is split off and stays free.
+// A free block in which `bytes` fit at a multiple of alignment; the part before that is split off and stays free.
 Allocator::Block* Allocator::find_aligned(size_t bytes, size_t alignment) {
+    HEDDLE_INVARIANT(std::has_single_bit(alignment));
     if (alignment <= kUnit)
         return find_free(bytes);
-    // A block that happens to lie right needs no room for alignment; otherwise any with that room will do, or the first
-    // in which an aligned place lies.
+    // First a block that is aligned by chance, then one with room for any alignment, then the first in which an aligned
+    // place lies.
     const auto lead_of = [alignment](const Block* block) {
         return (alignment - block->offset % alignment) % alignment;
     };
@@ -135,15 +153,16 @@ Allocator::Block* Allocator::find_aligned(size_t bytes, size_t alignment) {
         remove_free(block);
         split_tail(block, lead);
         Block* aligned = block->after;
+        HEDDLE_INVARIANT(aligned->free && aligned->offset % alignment == 0 && aligned->bytes >= bytes);
         insert_free(block);
         return aligned;
     }
     return block;
 }
 
-// Cuts block down to `bytes`; the rest becomes a free block after it (merged with what follows). block itself is
-// neither inserted nor removed.
+// Cuts block, which is in no list, down to `bytes`; the rest becomes a free block, merged with a free block after it.
 void Allocator::split_tail(Block* block, size_t bytes) {
+    HEDDLE_INVARIANT(!block->free && bytes > 0 && bytes <= block->bytes && tiles(block));
     if (block->bytes == bytes)
         return;
     Block* tail = new_block(block->offset + bytes, block->bytes - bytes);
@@ -160,9 +179,11 @@ void Allocator::split_tail(Block* block, size_t bytes) {
     insert_free(tail);
 }
 
-// Joins block with the one after it; neither may be in a list.
+// Merges block with the block after it; neither may be in a list.
 Allocator::Block* Allocator::merge_with_after(Block* block) {
     Block* after = block->after;
+    HEDDLE_INVARIANT(!block->free && !after->free && after->before == block);
+    HEDDLE_INVARIANT(block->offset + block->bytes == after->offset);
     block->bytes += after->bytes;
     block->after = after->after;
     if (block->after)
@@ -180,8 +201,11 @@ size_t Allocator::allocate(size_t bytes, size_t alignment) {
         return kNone;
     remove_free(block);
     split_tail(block, bytes);
+    HEDDLE_INVARIANT(block->bytes == bytes && block->offset % alignment == 0 && tiles(block));
+    HEDDLE_INVARIANT(free_bytes_ >= block->bytes);
     free_bytes_ -= block->bytes;
-    allocated_.emplace(block->offset, block);
+    [[maybe_unused]] const bool is_new = allocated_.emplace(block->offset, block).second;
+    HEDDLE_INVARIANT(is_new);  // no two allocations begin at one place
     sorted_valid_ = false;
     return block->offset;
 }
@@ -193,7 +217,9 @@ bool Allocator::release(size_t offset) {
     Block* block = found->second;
     allocated_.erase(found);
     sorted_valid_ = false;
+    HEDDLE_INVARIANT(!block->free && block->offset == offset);
     free_bytes_ += block->bytes;
+    HEDDLE_INVARIANT(free_bytes_ <= heap_bytes_);
     if (block->after && block->after->free) {
         remove_free(block->after);
         merge_with_after(block);
@@ -204,6 +230,7 @@ bool Allocator::release(size_t offset) {
         merge_with_after(block);
     }
     insert_free(block);
+    HEDDLE_INVARIANT(!(block->before && block->before->free) && !(block->after && block->after->free));
     return true;
 }
 
@@ -221,7 +248,9 @@ bool Allocator::resize(size_t offset, size_t bytes) {
         merge_with_after(block);
     }
     split_tail(block, bytes);
+    HEDDLE_INVARIANT(block->bytes == bytes);
     free_bytes_ = free_bytes_ + old_bytes - block->bytes;
+    HEDDLE_INVARIANT(free_bytes_ <= heap_bytes_);
     sorted_valid_ = false;
     return true;
 }

@@ -1,14 +1,13 @@
-// The symmetric heap's allocator: offsets in, offsets out; it never touches the heap itself.
+// The symmetric heap's allocator: takes and returns offsets, and never touches the heap itself.
 //
-// Two-level segregated fit (M. Masmano et al., "TLSF: a new dynamic memory allocator for real-time systems", 2004) with
-// the block descriptors kept outside the heap, so that a stray remote store cannot break it. Deterministic: the result
-// depends on the sequence of calls alone, so every PE computes the same offsets. O(1) per call, apart from the hash
-// table that finds a block by its offset, which is O(1) on average, and from an alignment for which no block has room
-// to spare, which is looked for in all of them.
+// Two-level segregated fit (M. Masmano et al., "TLSF: a new dynamic memory allocator for real-time systems", 2004).
+// Block descriptors are outside the heap, so that a stray remote store cannot break them. Deterministic: the result
+// depends on the sequence of calls alone, so every PE computes the same offsets. Cost: O(1) a call, on average for the
+// hash table of offsets. A request that only fits because a block is aligned by chance is searched for in all blocks.
 //
-// Invariants: blocks tile [0, heap bytes) without overlap; sizes and offsets are multiples of kUnit; no two neighbours
-// are both free. One thread at a time: the collectives that call it are serialized by the program, checks take the
-// lock.
+// Invariants: blocks tile [0, heap bytes) without overlap. Sizes and offsets are multiples of kUnit. No two neighbours
+// are both free. One thread at a time: the program serializes the collectives that call the allocator; checks take the
+// lock of memory::Symmetric.
 #pragma once
 
 #include <cstddef>
@@ -32,13 +31,13 @@ class Allocator {
     // The offset of `bytes` (at least 1) at a multiple of alignment (a power of two), or kNone.
     size_t allocate(size_t bytes, size_t alignment = kUnit);
 
-    // Gives the block at offset back. False when none begins there.
+    // Frees the block at offset. False when no block begins there.
     bool release(size_t offset);
 
     // Resizes the block at offset in place. False when it cannot grow there.
     bool resize(size_t offset, size_t bytes);
 
-    // Bytes of the allocated block that begins at offset; 0 when none does.
+    // Bytes of the allocated block that begins at offset; 0 when no block does.
     size_t size_of(size_t offset) const;
 
     // True when [offset, offset + bytes) lies in one allocated block. O(log blocks) after a change of the heap.
@@ -53,7 +52,7 @@ class Allocator {
         size_t bytes;
         Block* before;  // by address
         Block* after;
-        Block* next_free;  // in its list; also the chain of spare descriptors
+        Block* next_free;  // in the block's list; also links spare descriptors
         Block* previous_free;
         bool free;
     };
@@ -69,6 +68,7 @@ class Allocator {
 
     Block* new_block(size_t offset, size_t bytes);
     void spare(Block* block);
+    bool tiles(const Block* block) const;
     void insert_free(Block* block);
     void remove_free(Block* block);
     Block* find_free(size_t bytes);
@@ -83,7 +83,7 @@ class Allocator {
     uint32_t second_map_[kFirstLevels] = {};
     Block* lists_[kFirstLevels][1 << kSecondBits] = {};
     std::unordered_map<size_t, Block*> allocated_;
-    std::vector<std::unique_ptr<Block[]>> chunks_;  // where descriptors come from
+    std::vector<std::unique_ptr<Block[]>> chunks_;  // owns the descriptors
     Block* spares_ = nullptr;
     std::vector<std::pair<size_t, size_t>> sorted_;  // [begin, end) of the allocated blocks, when sorted_valid_
     bool sorted_valid_ = false;

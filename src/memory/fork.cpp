@@ -15,21 +15,22 @@ namespace heddle::memory {
 
 namespace {
 
-// Outside of the static data that they are about, as all of this library's variables are. Under the lock.
+// The state is not in the static data that is copied, as no variable of this library is. Guarded by `lock`.
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 void (*begin_child)() = nullptr;
 const StaticRange* shared = nullptr;
-bool is_shared = false;  // children need a copy; theirs do not
+bool is_shared = false;  // children need a copy; a child's own children do not
 int memory_fd = -1;
 size_t file_offset = 0;
 os::FileId memory_file;
 
-// Taken before the fork, given to the child.
-char* snapshot = nullptr;  // the parts, one behind the other
+// Taken before the fork, adopted by the child.
+char* snapshot = nullptr;  // the parts of the range, one behind the other
 const char* missing = nullptr;
 int missing_error = 0;
 constexpr size_t kMaxProtected = 64;
-os::Mapping guarded[kMaxProtected];  // what the program has protected; beyond so many, the last stay writable
+// Mappings that the program has protected. Beyond this number, they stay writable in the child.
+os::Mapping guarded[kMaxProtected];
 size_t n_guarded = 0;
 
 size_t snapshot_bytes() {
@@ -44,7 +45,7 @@ void drop_snapshot() {
     snapshot = nullptr;
 }
 
-// Copies what has been written to, and skips the holes, from the file that holds the data.
+// Copies the pages that were written, without the holes, from the file that holds the data.
 bool copy_from_file(const StaticRange::Part& part, char* copy) {
     const size_t begin = file_offset + (part.begin - shared->begin), end = begin + part.bytes();
     for (size_t at = begin; at < end;) {
@@ -62,17 +63,17 @@ bool copy_from_file(const StaticRange::Part& part, char* copy) {
     return true;
 }
 
-// No call that sanitizers know: they would object to what lies between the program's variables.
+// Words are copied here, because sanitizers would object in memcpy to the gaps between the program's variables.
 __attribute__((no_sanitize("address", "thread"))) void copy_page(char* to, uintptr_t from, size_t bytes) {
     auto* const words = reinterpret_cast<uint64_t*>(to);
     const auto* const source = reinterpret_cast<const uint64_t*>(from);
     for (size_t i = 0; i < bytes / sizeof *words; ++i) {
         words[i] = source[i];
-        __asm__ volatile("" ::: "memory");  // or it becomes a memcpy
+        __asm__ volatile("" ::: "memory");  // keeps the compiler from making it a memcpy
     }
 }
 
-// The program has closed the descriptor. What it has made unreadable stays zero in the copy.
+// For a program that has closed the descriptor. Pages that the program has made unreadable stay zero in the copy.
 void copy_from_memory(const StaticRange::Part& part, char* copy) {
     const size_t page_bytes = os::page_bytes();
     for (uintptr_t at = part.begin; at < part.end;) {
@@ -153,7 +154,7 @@ void after_fork_in_parent() {
 }
 
 void after_fork_in_child() {
-    // Without its copy the child must not go on: it would write into its parent's variables.
+    // Without the copy the child must not continue: its writes would reach its parent's variables.
     if (is_shared && !place_snapshot()) {
         base::complain("fork", "the child has no copy of its parent's static data (%s: %s), and is ended", missing,
                        strerror(missing_error));

@@ -1,28 +1,28 @@
-// What a fork does with the memory of a PE. A child is no PE, and what it writes must not be its parent's:
+// Fork handlers: what a fork does with the memory of a PE. A child is no PE, and its writes must not reach the PE's
+// memory:
 //
-//     static data     copied just before the fork, from where the PE shares it, to private memory that the child maps
-//     over
-//                     it, with the protections of that moment
-//     node's memory   private in the child: it reads what the PEs write, until it writes to a page itself
+//     static data     copied just before the fork, from where the PE shares it, to private memory, which the child maps
+//                     over it with the protections of that moment
+//     node's memory   private in the child, which reads what the PEs write until it writes to a page itself
 //
-// Only fork() does so. _Fork() and clone() run no handlers: their children share all this with the PE, as after
+// Only fork() does so. _Fork() and clone() run no handlers: their children share all memory with the PE, as after
 // vfork().
 //
-// The handlers are registered when the library is loaded, so that those of the executable run around them: what its
-// prepare handlers do is in the copy, and its child handlers find the copy in place. Those that were registered before
-// (by functions in its .preinit_array; by anything, where the library is loaded with dlopen) run on the PE's own data.
-// Any thread may fork; one does at a time. A copy costs what has been written to, here or by peers.
+// The library registers its handlers when it is loaded, so that the executable's handlers run around them: the copy has
+// what its prepare handlers wrote, and its child handlers find the copy in place. Handlers that were registered earlier
+// run on the PE's own data: those of .preinit_array functions, and any if the library is loaded with dlopen. Threads:
+// any may fork; one does at a time. Cost: a copy of the pages that were written, by this PE or by peers.
 #pragma once
 
 #include "memory/static_data.h"
 
 namespace heddle::memory {
 
-// From now on children run this as soon as the memory is theirs. Set before init does anything that a child must not
+// Sets the function that children run once the memory is private. Set before init does anything that a child must not
 // take for its own.
 void run_in_children(void (*begin)());
 
-// While one lives, no other thread of the process forks.
+// Blocks forks by other threads of the process while an object lives.
 class NoForks {
   public:
     NoForks();
@@ -31,8 +31,8 @@ class NoForks {
     NoForks& operator=(const NoForks&) = delete;
 };
 
-// From now on children get a copy of the range, of which fd has the contents at file_offset. The range lives as long as
-// the process. Called with NoForks.
+// Makes children get a copy of the range, whose contents fd has at file_offset. The range must stay valid. To be called
+// under NoForks.
 void keep_from_children(const StaticRange* range, int fd, size_t file_offset);
 
 }  // namespace heddle::memory

@@ -1,5 +1,6 @@
 #include "memory/node_memory.h"
 
+#include "base/invariant.h"
 #include "base/log.h"
 #include "os/memfd.h"
 #include "os/valgrind.h"
@@ -19,7 +20,7 @@ HEDDLE_PE_LOCAL NodeMemory node_memory;
 
 namespace {
 
-constexpr size_t kHugePageBytes = kSlotAlignment;  // huge pages need addresses aligned as their offsets are
+constexpr size_t kHugePageBytes = kSlotAlignment;  // huge pages need addresses aligned like their offsets
 constexpr size_t kMaxHeapAlignment = size_t{1} << 40;
 constexpr size_t kLargestMapping = size_t{1} << 46;  // half of the 47 bits of user addresses
 
@@ -36,9 +37,8 @@ char* reserve(size_t bytes) {
     return base;
 }
 
-// The same with base + offset, a multiple of kHugePageBytes, at a multiple of alignment: a little below where the
-// kernel would put it, so that no more address space is taken for it, which may be limited. Without it where that is in
-// use.
+// Address space of `bytes` in which base + offset, a multiple of kHugePageBytes, is a multiple of alignment. A little
+// below the kernel's choice, because more address space may not be allowed (ulimit -v). Unaligned when that is in use.
 char* reserve_aligned(size_t bytes, size_t offset, size_t alignment) {
     char* const base = reserve(bytes);
     if (!base)
@@ -69,13 +69,17 @@ Layout plan(int n_slots, size_t first_free, size_t shared_bytes, size_t heap_byt
     layout.data_offset = layout.heap_bytes + os::round_up(HEDDLE_GAP_BYTES, page_bytes);
     layout.data_bytes = os::round_up(data_bytes, page_bytes);
     layout.stride = os::round_up(layout.data_offset + layout.data_bytes + HEDDLE_GAP_BYTES, kHugePageBytes);
+    HEDDLE_INVARIANT(layout.slots_offset % kSlotAlignment == 0 && layout.stride % kSlotAlignment == 0);
+    HEDDLE_INVARIANT(layout.data_offset >= layout.heap_bytes + HEDDLE_GAP_BYTES);  // a gap behind the heap,
+    HEDDLE_INVARIANT(layout.stride >=
+                     layout.data_offset + layout.data_bytes + HEDDLE_GAP_BYTES);  // and behind the data
     if (layout.stride <= kLargestMapping / static_cast<size_t>(n_slots))
         layout.total_bytes = layout.slots_offset + layout.stride * static_cast<size_t>(n_slots);
     return layout;
 }
 
 #ifdef HEDDLE_PES_AS_THREADS
-// PEs that are threads share one mapping, so that ThreadSanitizer knows one address for each byte.
+// PEs as threads share one mapping, so that ThreadSanitizer knows one address for each byte.
 static bool map_node_alone(int fd, const Layout& layout, int slot);
 bool map_node(int fd, const Layout& layout, int slot) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -114,6 +118,7 @@ bool map_node(int fd, const Layout& layout, int slot) {
     }
     os::set_dumped(base, layout.total_bytes, false);
     node_memory = {layout, fd, base};
+    HEDDLE_INVARIANT(reinterpret_cast<uintptr_t>(node_memory.heap(slot)) % kSlotAlignment == 0);
     return true;
 }
 
@@ -139,7 +144,7 @@ void hand_out_heap(int slot, size_t bytes) {
     NodeMemory& node = node_memory;
     if (bytes <= node.handed_out)
         return;
-    // By huge pages, which a change between two of them would split.
+    // Whole huge pages: different advice within one would split it.
     const size_t end = std::min(os::round_up(bytes, kHugePageBytes), node.layout.heap_bytes);
     char* const begin = node.heap(slot) + node.handed_out;
     os::set_dumped(begin, end - node.handed_out, true);
@@ -152,7 +157,7 @@ void hand_out_heap(int slot, size_t bytes) {
 void discard_heap(int slot) {
     char* const heap = node_memory.heap(slot);
     os::set_dumped(heap, node_memory.layout.heap_bytes, false);
-    os::unlock_memory(heap, node_memory.layout.heap_bytes);  // what is locked cannot be given back
+    os::unlock_memory(heap, node_memory.layout.heap_bytes);  // locked pages cannot be given back
     madvise(heap, node_memory.layout.heap_bytes, MADV_REMOVE);
     node_memory.handed_out = 0;
 }

@@ -11,7 +11,7 @@ namespace {
 
 static_assert(sizeof(int) == 4 && sizeof(heddle_peer) == 32);
 
-// Address space for 2 * half bytes of entries: number 0 is in the middle.
+// Address space for 2 * half bytes of entries; the entry of number 0 is in the middle.
 struct Room {
     char* begin = nullptr;
     size_t half = 0;
@@ -25,7 +25,8 @@ constexpr size_t half_bytes(int bits) {
     return (size_t{1} << bits) * sizeof(heddle_peer);
 }
 
-// As large as `bits` and the system allow, or none; the half above the middle holds at least table_bytes.
+// The largest room for at most 2^bits numbers that the system allows, or none; its upper half holds at least
+// table_bytes.
 Room find_room(size_t table_bytes, int bits, void* (*map)(size_t)) {
     constexpr int kMinBits = 12;
     if (os::runs_under_valgrind())
@@ -49,7 +50,7 @@ heddle_peer* make_peer_table(int n_pes, int bits) {
 }
 
 const heddle_peer* reserve_nobody() {
-    // Memcheck takes a quarter of what changes from no access to some.
+    // Memcheck needs memory, a quarter of the bytes, for what changes from no access to some.
     nobody_segment = find_room(0, kEveryInt, os::runs_under_valgrind() ? os::reserve_zeroes : os::reserve);
     const size_t half = std::min(nobody_segment.half, half_bytes(kPlausibleBits));
     if (!nobody_segment.begin || !os::make_readable(nobody_segment.middle() - half, 2 * half))

@@ -20,7 +20,7 @@ uintptr_t page_up(uintptr_t address) {
     return os::round_up(address, os::page_bytes());
 }
 
-// Adds [begin, end), which lies behind what has been added; a page may belong to two segments.
+// Adds [begin, end), which lies behind all parts so far; a page may belong to two segments.
 void add_part(StaticRange* range, uintptr_t begin, uintptr_t end) {
     if (range->parts.empty())
         range->begin = range->end = begin;
@@ -41,13 +41,13 @@ __attribute__((no_sanitize("address", "thread"))) bool is_zero_page(uintptr_t pa
     return any == 0;
 }
 
-// To the file, from where it holds the address 0.
+// Copies the piece to the file, in which file_base is the place of address 0.
 bool copy_piece(const os::Mapping& piece, const os::TouchedPages& touched, int fd, size_t file_base) {
     void* const memory = reinterpret_cast<void*>(piece.begin);
     if (!(piece.protection & PROT_READ) && mprotect(memory, piece.end - piece.begin, PROT_READ) != 0)
         return false;
     const size_t page_bytes = os::page_bytes();
-    uintptr_t run = 0, run_end = 0;  // pages to write
+    uintptr_t run = 0, run_end = 0;  // the pages to write next
     const auto write_run = [&] {
         return os::write_all(fd, reinterpret_cast<char*>(run), run_end - run, file_base + run);
     };
@@ -77,7 +77,7 @@ bool map_piece(const os::Mapping& piece, int fd, size_t file_base) {
            (piece.protection == (PROT_READ | PROT_WRITE) || mprotect(memory, bytes, piece.protection) == 0);
 }
 
-// What is mapped in the parts. Without /proc, what cannot be read may not be mapped at all: such pages are left alone.
+// The mappings within the parts. Without /proc an unreadable page may be unmapped: such pages are left out.
 std::vector<os::Mapping> pieces_of(const StaticRange& range) {
     std::vector<os::Mapping> pieces;
     for (const StaticRange::Part& part : range.parts) {
@@ -114,7 +114,7 @@ class NoSignals {
     sigset_t before_;
 };
 
-// Under the loader's lock, which no allocator of the program's may meet.
+// Called under the loader's lock, so it must not allocate: the program's allocator might take that lock.
 int find_executable(dl_phdr_info* info, size_t, void* result) {
     *static_cast<dl_phdr_info*>(result) = *info;
     return 1;  // the first object is the executable
@@ -151,9 +151,9 @@ StaticRange find_static_data(const ElfW(Phdr) * headers, size_t count, uintptr_t
 }
 
 bool move_static_data(const StaticRange& range, int fd, size_t file_offset) {
-    // All that allocates comes first: the program's allocator may keep its books in what is moved.
+    // All allocations come first: the program's allocator may keep its records in the data that is moved.
     const std::vector<os::Mapping> pieces = pieces_of(range);
-    const auto* const kept = new StaticRange(range);  // lives as long as the process
+    const auto* const kept = new StaticRange(range);  // stays valid as long as the process
     const os::TouchedPages touched;
     const size_t file_base = file_offset - range.begin;
     const NoSignals no_signals;

@@ -1,12 +1,14 @@
 #include "memory/symmetric.h"
 
+#include "base/invariant.h"
+
 #include <link.h>
 #include <cstdio>
 #include <cstring>
 
 namespace heddle::memory {
 
-HEDDLE_PE_LOCAL Symmetric* symmetric = nullptr;
+HEDDLE_PE_LOCAL base::PePointer<Symmetric> symmetric;
 
 namespace {
 
@@ -34,6 +36,7 @@ int find_library(dl_phdr_info* info, size_t, void* result) {
 
 char* address_on(const void* address, int pe) {
     const Symmetric& memory = *symmetric;
+    HEDDLE_INVARIANT(pe >= 0 && pe < memory.n_pes);
     const uintptr_t at = reinterpret_cast<uintptr_t>(address);
     if (!memory.peers[pe].heap)
         return nullptr;

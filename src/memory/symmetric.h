@@ -1,5 +1,6 @@
-// What an address is: symmetric heap, static data, or neither. The slow path's and the diagnostics' view; the hot path
-// asks heddle_abi_1. Set up by runtime; read by all threads; the heap's books are under a lock.
+// Symmetric memory of this PE: tells whether an address is in the heap, in static data, or neither. Used by the slow
+// path and by messages; the hot path reads heddle_abi_1. Set up by runtime, read by all threads; the allocator has a
+// lock.
 #pragma once
 
 #include "base/pe_local.h"
@@ -12,7 +13,8 @@
 
 namespace heddle::memory {
 
-struct Region {
+// The heap or the static data of this PE, at its own addresses; fabric::Region is what a network reaches.
+struct SymmetricRegion {
     uintptr_t base = 0;
     size_t bytes = 0;
 
@@ -22,27 +24,27 @@ struct Region {
 };
 
 struct Symmetric {
-    Region heap;
-    Region data;
-    int pe = 0;  // this one
+    SymmetricRegion heap;
+    SymmetricRegion data;
+    int pe = 0;  // this PE
     int n_pes = 0;
     bool has_network = false;             // some PEs are on other nodes
     heddle_peer* peers = nullptr;         // of all PEs
-    heddle_peer* published = nullptr;     // the hot path's table: as peers while it is open, zeroes otherwise
+    heddle_peer* published = nullptr;     // the hot path's table: peers while it is open, zeroes otherwise
     const heddle_peer* nobody = nullptr;  // the table of contexts that are not alive: zeroes
     Allocator* allocator = nullptr;
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of allocator
 };
 
-// This PE's; one object per PE, valid between init and finalize.
-extern HEDDLE_PE_LOCAL Symmetric* symmetric;
+// This PE's symmetric memory; valid between init and finalize.
+extern HEDDLE_PE_LOCAL base::PePointer<Symmetric> symmetric;
 
-// Where this PE loads and stores pe's copy of address; null when address is not symmetric, or pe on another node. pe is
-// in range.
+// The address at which this PE reaches pe's copy of `address`; null when `address` is not symmetric, or pe is on
+// another node. pe must be in range.
 char* address_on(const void* address, int pe);
 
-// Writes what the address is into text, for a message: "is not symmetric: heap is [..), data is [..)", with the shared
-// library that it belongs to where there is one.
+// Writes for a message what the address is: "is not symmetric: heap is [..), data is [..)", and the name of the shared
+// library that it belongs to, if any.
 void describe_not_symmetric(const void* address, char* text, size_t text_bytes);
 
 }  // namespace heddle::memory

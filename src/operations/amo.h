@@ -1,4 +1,5 @@
-// The slow path of the atomics. Any thread; atomic with the inlined ones, being the same CPU operations.
+// The slow path of the atomics. Any thread. Atomic with the inlined operations, because both use the same CPU
+// instructions.
 #pragma once
 
 #include "base/tsan.h"
@@ -11,14 +12,14 @@
 
 namespace heddle::operations {
 
-// Where this PE reaches the datum, or null when it must ask pe, which becomes that of the world.
+// The datum in this PE's address space; null when the PE is on another node. *pe becomes the PE of the world.
 inline char* reach_atomic(const char* function, shmem_ctx_t ctx, heddle_amo_op op, const void* dest, size_t bytes,
                           int* pe) {
     *pe = require_target(function, ctx, *pe);
     return require_atomic(function, op == HEDDLE_AMO_FETCH ? "source" : "dest", dest, bytes, *pe);
 }
 
-// Does it, or posts it. fetch: receives the old value, or null.
+// Performs the atomic, or posts it to another node. fetch: receives the old value, or null.
 inline void post_amo(const IssueParams& issue, heddle_amo_op op, void* fetch, const void* dest, uint64_t operand,
                      uint64_t compare, size_t bytes, int pe) {
     char* const datum = reach_atomic(issue.call.function, issue.ctx, op, dest, bytes, &pe);
@@ -34,7 +35,7 @@ inline void post_amo(const IssueParams& issue, heddle_amo_op op, void* fetch, co
         join(issue.call, issue.req);
 }
 
-// The old value, of an operation that is not HEDDLE_AMO_UNFETCHED.
+// Returns the old value, unless op has HEDDLE_AMO_UNFETCHED.
 inline uint64_t slow_amo(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op op, const void* dest, uint64_t operand,
                          uint64_t compare, size_t bytes, int pe) {
     uint64_t old = 0;
@@ -46,13 +47,13 @@ inline uint64_t slow_amo(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op 
     return old;
 }
 
-// IssueParams the request that captures this thread's operations, if one does.
+// Under the request that captures this thread's operations, if there is one.
 inline void slow_amo_nbi(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op op, void* fetch, const void* dest,
                          uint64_t operand, uint64_t compare, size_t bytes, int pe) {
     post_amo({call, ctx, capturing}, op, fetch, dest, operand, compare, bytes, pe);
 }
 
-// IssueParams *req.
+// Under *req.
 inline void issue_amo(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op op, void* fetch, const void* dest,
                       uint64_t operand, uint64_t compare, size_t bytes, int pe, shmemx_request_t* req) {
     require_pointer(call.function, "req", req);

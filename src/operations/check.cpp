@@ -19,7 +19,7 @@ using base::Lifecycle;
 
 namespace {
 
-// Ends the PE when the bytes, which lie in the heap, are not all of one allocation.
+// Ends the PE unless the bytes, which lie in the heap, belong to one allocation.
 void check_allocated(const char* function, const char* argument, const void* address, size_t bytes) {
     memory::Symmetric& memory = *memory::symmetric;
     const size_t offset = reinterpret_cast<uintptr_t>(address) - memory.heap.base;
@@ -68,11 +68,12 @@ int require_target(const char* function, shmem_ctx_t ctx, int pe) {
         fatal(function, "ctx is SHMEM_CTX_INVALID: right would be SHMEM_CTX_DEFAULT or a context that was created");
     if (!context::is_alive(ctx))
         fatal(function, "ctx %p is no context: it was destroyed, or never created", static_cast<const void*>(ctx));
-    const context::Numbering numbering = context::context_of(ctx).numbering;
-    if (pe < 0 || pe >= numbering.size)
+    const context::Context& context = context::context_of(ctx);
+    const base::Members members = context.members;
+    if (pe < 0 || pe >= members.size)
         fatal(function, "pe %d is out of range: the %s has PEs 0 to %d", pe,
-              numbering.team == SHMEM_TEAM_WORLD ? "job" : "context's team", numbering.size - 1);
-    return numbering.pe(pe);
+              context.team == SHMEM_TEAM_WORLD ? "job" : "context's team", members.size - 1);
+    return members.pe(pe);
 }
 
 void keep_order(shmem_ctx_t ctx) {
@@ -96,7 +97,7 @@ char* require_symmetric(const char* function, const char* argument, const void* 
         memory::describe_not_symmetric(address, text, sizeof text);
         fatal(function, "%s %p %s", argument, address, text);
     }
-    const memory::Region& region = in_heap ? memory.heap : memory.data;
+    const memory::SymmetricRegion& region = in_heap ? memory.heap : memory.data;
     if (bytes > region.bytes_from(address))
         fatal(function, "%s %p: %zu bytes from there cross the end of the %s [%#zx, %#zx)", argument, address, bytes,
               in_heap ? "heap" : "static data", region.base, region.base + region.bytes);

@@ -8,6 +8,7 @@
 #include "operations/order.h"
 #include "operations/remote.h"
 #include "os/futex.h"
+#include "os/locked.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
 #include "team/deadlock.h"
@@ -25,14 +26,14 @@ namespace {
 using Word = std::atomic<uint32_t>;
 static_assert(sizeof(long) == 2 * sizeof(Word));
 
-// A node: who comes next (PE plus one, 0: nobody yet) and these.
-constexpr uint32_t kInUse = 1u << 31;     // by a thread of its PE, that holds the lock or waits for it
-constexpr uint32_t kWaiting = 1u << 30;   // the predecessor has not let go
-constexpr uint32_t kSleeping = 1u << 29;  // in the kernel: whoever clears kWaiting wakes it
+// A node: the next PE in the queue (plus one; 0: none yet) and these bits.
+constexpr uint32_t kInUse = 1u << 31;     // a thread of this PE holds the lock or waits for it
+constexpr uint32_t kWaiting = 1u << 30;   // the predecessor has not released the lock
+constexpr uint32_t kSleeping = 1u << 29;  // in the kernel: the PE that clears kWaiting wakes the sleeper
 constexpr uint32_t kNext = kSleeping - 1;
 
-// One of the two words of a lock, on any PE. Atomic with what other PEs do to it, and with acquire and release both:
-// locks order what is done under them.
+// One of the two words of a lock, on any PE. All operations on it are atomic, and acquire and release: locks order what
+// is done under them.
 class AnyWord {
   public:
     AnyWord(const char* function, long* lock, int word, int pe)
@@ -41,7 +42,7 @@ class AnyWord {
           here_(reinterpret_cast<Word*>(memory::address_on(as_mine_, pe))),
           pe_(pe) {}
 
-    // The word, where load and store reach it; null on another node.
+    // The word in this PE's address space; null on another node.
     Word* here() const { return here_; }
 
     uint32_t exchange(uint32_t value) const {
@@ -50,7 +51,7 @@ class AnyWord {
     bool compare_exchange(uint32_t expected, uint32_t value) const {
         if (!here_)
             return ask(HEDDLE_AMO_COMPARE_SWAP, value, expected) == expected;
-        // seq_cst: the quiet of clear_lock; acquire in test_lock.
+        // seq_cst: the quiet that clear_lock implies, and acquire in test_lock.
         return here_->compare_exchange_strong(expected, value, std::memory_order_seq_cst, std::memory_order_relaxed);
     }
     uint32_t fetch_or(uint32_t bits) const {
@@ -77,7 +78,7 @@ class AnyWord {
 struct Lock {
     const char* function;
     long* address;
-    AnyWord tail;  // the one that counts, on the lock's home
+    AnyWord tail;  // the tail on the lock's home, the only one in use
     Word* node;    // this PE's
 
     AnyWord node_of(uint32_t pe_plus_one) const { return {function, address, 1, static_cast<int>(pe_plus_one) - 1}; }
@@ -99,13 +100,13 @@ uint32_t me() {
 
 bool claim_node(const Lock& lock) {
     uint32_t free = 0;
-    // Acquire: pairs with the release in clear_lock by another thread of this PE.
+    // Acquire: pairs with operations::clear_lock and operations::test_lock in another thread of this PE.
     return lock.node->compare_exchange_strong(free, kInUse, std::memory_order_acquire, std::memory_order_relaxed);
 }
 
-// ahead: the PE before this one in the queue.
+// Waits for the lock. ahead: the PE before this one in the queue.
 __attribute__((noinline)) void await_turn(Call call, Word& node, int ahead) {
-    // Acquire: pairs with the release in hand_on; what was done under the lock is seen.
+    // Acquire: pairs with operations::hand_on; what was done under the lock is seen.
     const auto my_turn = [&] { return (node.load(std::memory_order_acquire) & kWaiting) == 0; };
     if (my_turn())
         return;
@@ -119,13 +120,13 @@ __attribute__((noinline)) void await_turn(Call call, Word& node, int ahead) {
             return false;
         });
     }
-    if (memory::symmetric->has_network)  // which wakes nobody who sleeps on the word
+    if (memory::symmetric->has_network)  // whose operations wake nobody that sleeps on the word
         return progress::wait_for_store(call.function, &node, my_turn);
     progress::WaitSteps steps(call.function, &node, true);
     while (!my_turn()) {
         if (!steps.step(my_turn))
             continue;
-        // One word holds both bits, so either hand_on sees kSleeping or the kernel sees kWaiting gone.
+        // One word holds both bits: either hand_on sees kSleeping, or the kernel sees that kWaiting is clear.
         const uint32_t seen = node.fetch_or(kSleeping, std::memory_order_relaxed) | kSleeping;
         const timespec until = steps.next_look();
         if (seen & kWaiting)
@@ -134,7 +135,7 @@ __attribute__((noinline)) void await_turn(Call call, Word& node, int ahead) {
 }
 
 void hand_on(const AnyWord& next) {
-    const uint32_t old = next.fetch_and(~(kWaiting | kSleeping));  // pairs with await_turn
+    const uint32_t old = next.fetch_and(~(kWaiting | kSleeping));  // pairs with operations::await_turn
     if (old & kSleeping)
         os::futex_wake_all(next.here());
 }
@@ -142,9 +143,10 @@ void hand_on(const AnyWord& next) {
 // In a checked run: the locks that threads of this PE hold, and where each was taken.
 class Books {
   public:
-    // Ends the PE when this thread holds the lock; where others may clear it, it is only told.
+    // Ends the PE when this thread holds the lock. With several threads only reports: another thread may clear the
+    // lock.
     void check(const Call& call, const long* lock) {
-        const Locked locked(mutex_);
+        const os::Locked locked(mutex_);
         const auto held = find(lock);
         if (held == held_.end() || !pthread_equal(held->thread, pthread_self()))
             return;
@@ -156,11 +158,11 @@ class Books {
         base::complain(call.function, kMessage, static_cast<const void*>(lock), before.data(), now.data());
     }
     void take(const Call& call, const long* lock) {
-        const Locked locked(mutex_);
+        const os::Locked locked(mutex_);
         held_.push_back({lock, pthread_self(), call});
     }
     void clear(const long* lock) {
-        const Locked locked(mutex_);
+        const os::Locked locked(mutex_);
         if (const auto held = find(lock); held != held_.end())
             held_.erase(held);
     }
@@ -171,17 +173,6 @@ class Books {
         pthread_t thread;
         Call call;
     };
-    class Locked {
-      public:
-        explicit Locked(pthread_mutex_t& mutex) : mutex_(mutex) { pthread_mutex_lock(&mutex_); }
-        ~Locked() { pthread_mutex_unlock(&mutex_); }
-        Locked(const Locked&) = delete;
-        Locked& operator=(const Locked&) = delete;
-
-      private:
-        pthread_mutex_t& mutex_;
-    };
-
     std::vector<Held>::iterator find(const long* lock) {
         return std::find_if(held_.begin(), held_.end(), [&](const Held& held) { return held.lock == lock; });
     }
@@ -190,10 +181,10 @@ class Books {
     std::vector<Held> held_;
 };
 
-// This process's: a lock is known by the address that it has for its PE. Several threads may come first at once.
+// The records of this process: a lock is known by its address here. Several threads may make them at once.
 Books& books() {
     static std::atomic<Books*> the_books{nullptr};
-    Books* known = the_books.load(std::memory_order_acquire);  // pairs with the exchange
+    Books* known = the_books.load(std::memory_order_acquire);  // pairs with operations::books
     if (!known) {
         auto* const made = new Books;  // lives as long as the process
         tsan::release(made);
@@ -210,15 +201,17 @@ void take(Call call, long* address) {
     while (!claim_node(lock))
         progress::wait_for_store(call.function, lock.node,
                                  [&] { return lock.node->load(std::memory_order_relaxed) == 0; });
-    const uint32_t before = lock.tail.exchange(me());  // pairs with that of the PE before and of the PE behind
+    // Pairs with operations::take, operations::test_lock and operations::clear_lock.
+    const uint32_t before = lock.tail.exchange(me());
     if (before == 0)
         return;
-    lock.node->fetch_or(kWaiting, std::memory_order_relaxed);  // ahead of the link, which is how it is found
-    lock.node_of(before).fetch_or(me());  // pairs with the acquire in clear_lock, so that it finds kWaiting set
+    // Before the link below, through which a predecessor finds this node.
+    lock.node->fetch_or(kWaiting, std::memory_order_relaxed);
+    lock.node_of(before).fetch_or(me());  // pairs with operations::clear_lock, which then sees kWaiting set
     await_turn(call, *lock.node, static_cast<int>(before) - 1);
 }
 
-// What is to be done besides, in a checked run or where ThreadSanitizer looks on.
+// True when there is more to do: in a checked run, and under ThreadSanitizer.
 bool is_watched() {
     return base::settings.check || tsan::is_on();
 }
@@ -249,32 +242,34 @@ void set_lock(Call call, long* address) {
 int test_lock(Call call, long* address) {
     const Lock lock = find(call.function, address);
     if (!claim_node(lock))
+        // Pairs with operations::take and operations::clear_lock.
         return 1;
     if (lock.tail.compare_exchange(0, me())) {
         if (__builtin_expect(is_watched(), 0))
             note_taken(call, address);
         return 0;
     }
-    lock.node->store(0, std::memory_order_release);  // pairs with claim_node
+    lock.node->store(0, std::memory_order_release);  // pairs with operations::claim_node
     return 1;
 }
 
 void clear_lock(Call call, long* address) {
     const char* const function = call.function;
     const Lock lock = find(function, address);
-    const uint32_t state = lock.node->load(std::memory_order_acquire);  // pairs with the link in set_lock
+    const uint32_t state = lock.node->load(std::memory_order_acquire);  // pairs with operations::take
     if ((state & (kInUse | kWaiting)) != kInUse)
         base::fatal(function, "lock %p is not held by this PE", static_cast<void*>(address));
     if (base::settings.check)
         note_cleared(address);
-    settle_if_any(function, SHMEM_CTX_DEFAULT);  // on the node, what was done before is done
+    settle_if_any(function, SHMEM_CTX_DEFAULT);  // on the node, earlier operations are complete
     if ((state & kNext) == 0) {
-        // Releases what was done under the lock to the next that comes.
+        // Releases what was done under the lock to the next owner. Pairs with operations::take and
+        // operations::test_lock.
         if (lock.tail.compare_exchange(me(), 0)) {
-            lock.node->store(0, std::memory_order_release);  // pairs with claim_node
+            lock.node->store(0, std::memory_order_release);  // pairs with operations::claim_node
             return;
         }
-        // Somebody stands behind, and is about to link itself.
+        // Another PE is in the queue and about to link itself. Acquire: pairs with operations::take.
         progress::wait_for_store(function, lock.node,
                                  [&] { return (lock.node->load(std::memory_order_acquire) & kNext) != 0; });
     }

@@ -3,14 +3,14 @@
 //
 // A lock is a symmetric long, 0 everywhere when free. Its two halves are two words:
 //   tail   on the lock's home PE, which its address chooses: the last PE in the queue, plus one; 0: free.
-//   node   on each PE that holds the lock or waits for it: who comes next, and whether it still waits.
-// A PE that waits looks at its own node alone, and sleeps on it when that takes long. Uncontended, set is two locked
-// instructions and clear is one and a store; each is a full fence, and so the quiet that clear_lock owes.
+//   node   on each PE that holds the lock or waits for it: the next PE in the queue, and whether this PE still waits.
+// A waiting PE reads only its own node, and sleeps on it when the wait is long. Uncontended, set is two locked
+// instructions, and clear is one and a store. Each is a full fence, which gives the quiet that clear_lock must imply.
 //
-// A PE's threads exclude each other as PEs do: the one that finds the node in use waits until it is free again, and
-// stands in no queue meanwhile.
+// The threads of a PE exclude each other by the node: a thread that finds the node in use waits until the node is free,
+// and is in no queue meanwhile.
 //
-// A checked run names a lock that its own thread takes again, and circles of PEs that wait for locks, or in collectives
+// A checked run reports a lock that its own thread takes again, and cycles of PEs that wait for locks or in collectives
 // (team/deadlock.h).
 #pragma once
 
@@ -22,7 +22,7 @@ namespace heddle::operations {
 
 void set_lock(base::Call call, long* lock);
 void clear_lock(base::Call call, long* lock);
-// 0: the lock was free, and is held now. 1: it was not, and nothing has changed.
+// 0: the lock was free, and is now held. 1: the lock was taken, and nothing has changed.
 int test_lock(base::Call call, long* lock);
 
 }  // namespace heddle::operations

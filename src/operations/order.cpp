@@ -1,5 +1,6 @@
 #include "operations/order.h"
 
+#include "base/counters.h"
 #include "base/tsan.h"
 #include "context/context.h"
 #include "fabric/network.h"
@@ -10,7 +11,7 @@ namespace heddle::operations {
 namespace {
 
 bool is_settled(const context::Context& context) {
-    return context.outstanding.load(std::memory_order_acquire) == 0;  // pairs with the end of a transfer
+    return context.outstanding.load(std::memory_order_acquire) == 0;  // pairs with operations::finish
 }
 
 void settle_transfers(const char* function, const context::Context& context) {
@@ -30,6 +31,7 @@ bool find_ctx_slowly(const char* function, shmem_ctx_t ctx) {
 }
 
 void settle(const char* function, shmem_ctx_t ctx) {
+    base::counters->remote_quiets.add_cheaply();
     tsan::release();
     settle_transfers(function, context::context_of(ctx));
     if (fabric::network)
@@ -45,6 +47,7 @@ void settle_all(const char* function) {
 }
 
 void settle_order(const char* function, shmem_ctx_t ctx) {
+    base::counters->remote_fences.add_cheaply();
     tsan::release();
     settle_transfers(function, context::context_of(ctx));
     if (fabric::network)
@@ -58,12 +61,13 @@ void pe_quiet(const char* function, shmem_ctx_t ctx, const int* target_pes, size
         require_pointer(function, "target_pes", target_pes);
     for (size_t i = 0; i < npes; ++i) require_target(function, ctx, target_pes[i]);
     if (any_outstanding()) {
+        base::counters->remote_quiets.add_cheaply();
         tsan::release();
         settle_transfers(function, context::context_of(ctx));
         if (fabric::network)
             remote_quiet_to(function, ctx, target_pes, npes);
     }
-    HEDDLE_FENCE(__ATOMIC_SEQ_CST);
+    HEDDLE_FENCE(__ATOMIC_SEQ_CST);  // as in quiet
 }
 
 void quiet_local(const char* function, shmem_ctx_t ctx) {
@@ -87,7 +91,7 @@ int quiet_test(const char* function, shmem_ctx_t ctx) {
         return 0;
     tsan::acquire(progress::engine);
     tsan::release();
-    HEDDLE_FENCE(__ATOMIC_SEQ_CST);
+    HEDDLE_FENCE(__ATOMIC_SEQ_CST);  // as in quiet
     return 1;
 }
 

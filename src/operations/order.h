@@ -1,6 +1,6 @@
-// fence and quiet. On-node operations are plain loads and stores (docs/memory-model.md), but for the large transfers
-// that another thread carries out (transfer.h): those are waited for, and so is what goes to other nodes (remote.h).
-// Any thread.
+// fence and quiet. Operations on the node are plain loads and stores (docs/internals/memory-model.md). Only large
+// transfers that another thread carries out (transfer.h) and operations on other nodes (remote.h) are waited for.
+// Threads: any.
 #pragma once
 
 #include "operations/check.h"
@@ -10,9 +10,9 @@
 
 namespace heddle::operations {
 
-// True when ctx is a context; false for SHMEM_CTX_INVALID, on which fence and quiet are no operations. Ends the PE when
-// it is neither, or there is no library. A live context's table has an entry for PE 0; that of a destroyed one has
-// none, and so it is for all before init and in checked runs.
+// True when ctx is a context; false for SHMEM_CTX_INVALID, on which fence and quiet do nothing. Anything else ends the
+// PE, and so does a call before init. A live context's table has an entry for PE 0. A destroyed context's has none, and
+// neither has any before init and in checked runs.
 bool find_ctx_slowly(const char* function, shmem_ctx_t ctx);
 inline bool find_ctx(const char* function, shmem_ctx_t ctx) {
     if (ctx != SHMEM_CTX_INVALID && ctx->peers[0].heap_size != 0)
@@ -20,32 +20,32 @@ inline bool find_ctx(const char* function, shmem_ctx_t ctx) {
     return find_ctx_slowly(function, ctx);
 }
 
-// Waits for all of ctx that outlasts its call, and helps with it.
+// Waits for all operations on ctx that outlast their call, and helps with them.
 void settle(const char* function, shmem_ctx_t ctx);
-// The same for all contexts.
+// Waits for all operations on all contexts that outlast their call, and helps with them.
 void settle_all(const char* function);
-// Waits for the transfers of ctx, and orders what goes to other nodes.
+// Waits for the transfers on ctx, and orders its operations on other nodes.
 void settle_order(const char* function, shmem_ctx_t ctx);
 
-// Transfers under way, or a network, where nobody counts.
+// True when transfers may be outstanding, or there is a network, whose operations are not counted.
 inline bool any_outstanding() {
     return HEDDLE_UNLIKELY(progress::engine->may_be_outstanding());
 }
 inline void settle_if_any(const char* function, shmem_ctx_t ctx) {
     if (any_outstanding())
-        settle(function, ctx);  // acquires what the other threads did: no fence is needed behind
+        settle(function, ctx);  // acquires what the other threads wrote: no fence is needed after it
 }
 
-// x86-64: no instruction, stores are seen in order. aarch64: dmb ish.
+// Cost on the node: no instruction on x86-64, where stores are seen in order; dmb ish on aarch64.
 inline void fence(const char* function, shmem_ctx_t ctx) {
     if (!find_ctx(function, ctx))
         return;
-    HEDDLE_FENCE(__ATOMIC_ACQ_REL);  // pairs with the acquire loads of wait, test and signal_fetch at the target
+    HEDDLE_FENCE(__ATOMIC_ACQ_REL);  // pairs with operations::load
     if (any_outstanding())
         settle_order(function, ctx);
 }
 
-// Full: a load after quiet must not be satisfied before the stores ahead of it are visible.
+// A full fence: no load after quiet is satisfied before earlier stores are visible. Pairs with operations::load.
 inline void quiet(const char* function, shmem_ctx_t ctx) {
     if (!find_ctx(function, ctx))
         return;
@@ -53,7 +53,7 @@ inline void quiet(const char* function, shmem_ctx_t ctx) {
     settle_if_any(function, ctx);
 }
 
-// What quiet and fence are for operations that were complete when they returned.
+// The quiet and the fence for operations that are complete when they return.
 inline void complete_stores() {
     HEDDLE_FENCE(__ATOMIC_SEQ_CST);
 }
@@ -63,10 +63,10 @@ inline void order_stores() {
 
 void pe_quiet(const char* function, shmem_ctx_t ctx, const int* target_pes, size_t npes);
 
-// The sources of what was posted on ctx may be used again: on the node that is when it has been carried out.
+// Returns when the sources of all operations on ctx may be reused: on the node, when the operations are complete.
 void quiet_local(const char* function, shmem_ctx_t ctx);
 
-// A quiet when nothing on ctx is outstanding, as on SHMEM_CTX_INVALID, and 1; otherwise 0, after a slice of what is.
+// quiet if nothing on ctx is outstanding, and 1. Otherwise 0, after a slice of outstanding work.
 int quiet_test(const char* function, shmem_ctx_t ctx);
 
 }  // namespace heddle::operations

@@ -20,7 +20,7 @@ using fabric::Stream;
 using fabric::StreamSet;
 namespace record = fabric::record;
 
-// --- Stream sets: one for each thread and context; a context that one thread at a time uses has a single one.
+// --- Stream sets: one for each thread and context. A PRIVATE or SERIALIZED context has a single stream set.
 
 bool has_one_stream_set(const Context& context) {
     return (context.options & (SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED)) != 0;
@@ -29,22 +29,22 @@ bool has_one_stream_set(const Context& context) {
 StreamSet& find_stream_set(Context& context) {
     const bool one = has_one_stream_set(context);
     const void* const thread = (context.options & SHMEM_CTX_SERIALIZED) ? nullptr : fabric::this_thread();
-    StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire);  // pairs with make_stream_set
+    StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire);  // pairs with Network::make_stream_set
     while (stream_set && !one && stream_set->producer.thread.load(std::memory_order_relaxed) != thread)
         stream_set = stream_set->next;
     if (!stream_set)
         stream_set = fabric::network->make_stream_set(context.stream_sets, thread, context::spread_of(context));
     if (!stream_set)
         base::fatal("network", "no memory for a stream set");
-    const context::Numbering& numbering = context.numbering;
-    const bool as_world = numbering.start == 0 && numbering.stride == 1 && !numbering.list && !base::settings.check;
-    const auto words = [](const memory::Region& region) {
+    const base::Members& members = context.members;
+    const bool as_world = members.start == 0 && members.stride == 1 && !members.list && !base::settings.check;
+    const auto words = [](const memory::SymmetricRegion& region) {
         return region.bytes < record::kWord ? 0 : region.bytes - record::kWord + 1;
     };
-    const memory::Region &heap = memory::symmetric->heap, &data = memory::symmetric->data;
+    const memory::SymmetricRegion &heap = memory::symmetric->heap, &data = memory::symmetric->data;
     last_stream_set = {.ctx = context::handle_of(context),
                        .epoch = context::stream_sets_epoch.load(std::memory_order_relaxed),
-                       .n_pes = as_world ? numbering.size : 0,
+                       .n_pes = as_world ? members.size : 0,
                        .streams = stream_set->streams,
                        .heap = heap,
                        .data = data,
@@ -75,15 +75,17 @@ bool keeps_order(const IssueParams& issue) {
     return (context::context_of(issue.ctx).options & SHMEMX_CTX_ORDERED) != 0;
 }
 
-// Where order is kept, what comes behind large data waits until all of it is there; so it goes through the ring, in
-// pieces, until its size makes up for a round trip. Over several rails it always does: each change of rails would wait.
+// Where order is kept, operations behind large data wait until all of it has arrived. So data goes through the ring
+// unless its size makes up for a round trip. With HEDDLE_ORDER=reorder on several rails it always does: each change of
+// rails would wait.
 bool stays_in_stream(const IssueParams& issue, size_t bytes) {
     const StreamSet& stream_set = stream_set_for(issue);
     const bool changes = stream_set.n_rails > 1 && stream_set.spread == fabric::Spread::kInOrder;
     return keeps_order(issue) && (changes || bytes < fabric::kMaxPiece);
 }
 
-// Large data in pieces: calls post(stream, at, bytes) for each, with the stream of a rail that has little to do.
+// Splits large data: calls post(stream, at, bytes) for each piece, with the stream of the rail that is expected to be
+// done first.
 template <class Post>
 void in_pieces(const IssueParams& issue, int pe, size_t bytes, Post post) {
     Stream& stream = stream_for(issue, pe);
@@ -92,7 +94,7 @@ void in_pieces(const IssueParams& issue, int pe, size_t bytes, Post post) {
     const auto rails = static_cast<size_t>(stream_set_for(issue).n_rails);
     const size_t piece = std::clamp(record::padded(bytes / rails), fabric::kLargeBytes, fabric::kMaxPiece);
     for (size_t at = 0; at < bytes;) {
-        // No piece that is not large, but for the whole.
+        // Every piece is large, unless the whole is one piece.
         const size_t left = bytes - at, now = left < piece + fabric::kLargeBytes ? left : piece;
         Stream& fastest = stream.rails->fastest(issue.call.function);
         post(fastest, at, now);
@@ -107,13 +109,14 @@ Address address_of(const void* address) {
     return found;
 }
 
-// What has been posted to the stream so far joins the request.
+// Adds what has been posted to the stream so far to the request.
 inline void join_stream(const IssueParams& issue, Stream& stream) {
     if (issue.req)
         context::claim(issue.call, issue.req, stream);
 }
 
-// Whether what is long enough, or waited for, goes past the records; a context that keeps order stays with them.
+// True when large data, or a get that is waited for, goes by RDMA instead of records. Not in a context that keeps
+// order.
 bool goes_natively(const IssueParams& issue, Stream& stream) {
     return !keeps_order(issue) && stream.is_native(issue.call.function);
 }
@@ -136,7 +139,7 @@ void wait_until_local(const char* function, Stream& stream) {
 
 template <class Visit>
 bool all_streams(Context& context, Visit visit) {
-    // pairs with make_stream_set
+    // Acquire: pairs with Network::make_stream_set.
     for (StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire); stream_set;
          stream_set = stream_set->next)
         if (!stream_set->all(visit))
@@ -196,7 +199,8 @@ void remote_get(const IssueParams& issue, void* dest, const void* source, size_t
     auto* const to = static_cast<char*>(dest);
     const auto post = [&](Stream& stream, size_t at, size_t now) {
         const Address piece = {from.offset + at, from.region};
-        // Behind what is under way a short one takes no longer as a record, and sees it.
+        // A get of an idle stream goes by RDMA: behind outstanding operations a record takes no longer, and sees their
+        // data.
         const bool alone = issue.blocking && stream.is_complete(stream.position());
         if ((alone || now >= fabric::kLargeBytes) && goes_natively(issue, stream)) {
             stream.get_native(function, to + at, piece, now);
@@ -236,26 +240,26 @@ void remote_signal(const IssueParams& issue, uint64_t* sig_addr, uint64_t value,
     join_stream(issue, stream);
 }
 
-void remote_control(const IssueParams& issue, int pe, uint64_t key, uint32_t from, const void* data, size_t bytes) {
+void remote_control(const IssueParams& issue, int pe, const fabric::ControlKey& key, const void* data, size_t bytes) {
     StreamSet& stream_set = stream_set_for(issue);
     stream_set.order(issue.call.function, pe);
     Stream& stream = stream_set.to(pe);
-    stream.publish(
-        record::control(stream.reserve(issue.call.function, record::control_bytes(bytes)), key, from, data, bytes));
+    char* const at = stream.reserve(issue.call.function, record::control_bytes(bytes));
+    stream.publish(record::control(at, key, data, bytes));
 }
 
-void remote_put_control(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe, uint64_t key,
-                        uint32_t from) {
+void remote_put_control(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe,
+                        const fabric::ControlKey& key) {
     StreamSet& stream_set = stream_set_for(issue);
     const char* const function = issue.call.function;
     if (bytes < fabric::kLargeBytes && stream_set.n_rails == 1) {
         Stream& stream = stream_set.to(pe);
         char* const at = stream.reserve(function, record::put_bytes(bytes) + record::control_bytes(0));
-        stream.publish(record::control(record::put(at, address_of(dest), source, bytes), key, from, nullptr, 0));
+        stream.publish(record::control(record::put(at, address_of(dest), source, bytes), key, nullptr, 0));
         return;
     }
     remote_put(issue, dest, source, bytes, pe);
-    remote_control(issue, pe, key, from, nullptr, 0);
+    remote_control(issue, pe, key, nullptr, 0);
 }
 
 void remote_go(const IssueParams& issue, int pe) {
@@ -267,7 +271,7 @@ void remote_fence(const char* function, shmem_ctx_t ctx) {
     Context& context = context::context_of(ctx);
     const bool one = has_one_stream_set(context);
     const void* const thread = fabric::this_thread();
-    // pairs with make_stream_set
+    // Acquire: pairs with Network::make_stream_set.
     for (StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire); stream_set;
          stream_set = stream_set->next) {
         const bool mine = one || stream_set->producer.thread.load(std::memory_order_relaxed) == thread;
@@ -275,7 +279,7 @@ void remote_fence(const char* function, shmem_ctx_t ctx) {
             stream_set->order_all(function);
             continue;
         }
-        stream_set->all([&](Stream& stream) {  // another thread's stream does not order what this one's brings
+        stream_set->all([&](Stream& stream) {  // the target does not order another thread's stream before this one's
             if (!stream.is_quiet())
                 stream.flush();
             return true;
@@ -315,11 +319,12 @@ void remote_quiet_all(const char* function) {
 
 void remote_quiet_to(const char* function, shmem_ctx_t ctx, const int* pes, size_t npes) {
     Context& context = context::context_of(ctx);
-    const context::Numbering numbering = context.numbering;
+    const base::Members members = context.members;
     const auto each = [&](auto visit) {
+        // Acquire: pairs with Network::make_stream_set.
         for (StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire); stream_set;
              stream_set = stream_set->next)
-            for (size_t i = 0; i < npes; ++i) stream_set->all_to(numbering.pe(pes[i]), visit);
+            for (size_t i = 0; i < npes; ++i) stream_set->all_to(members.pe(pes[i]), visit);
     };
     each([](Stream& stream) { stream.flush(); });
     each([&](Stream& stream) { finish(function, stream); });

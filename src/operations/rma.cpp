@@ -6,7 +6,7 @@ namespace heddle::operations {
 
 namespace {
 
-// The parts that put and get share; false when there is nothing to copy. *pe becomes that of the world.
+// The common begin of put and get; false when there is nothing to copy. *pe becomes the PE of the world.
 bool prepare(const char* function, shmem_ctx_t ctx, size_t nelems, size_t element_bytes, int* pe,
              const char* local_name, const void* local, size_t* bytes) {
     *pe = require_target(function, ctx, *pe);
@@ -67,7 +67,7 @@ void get_blocks_far(const char* function, shmem_ctx_t ctx, char* dest, const cha
                     size_t source_step, size_t block_bytes, size_t nblocks, int pe) {
     IssueParams issue = {.call = {function}, .ctx = ctx};
     for (size_t i = 0; i < nblocks; ++i) {
-        issue.blocking = i + 1 == nblocks;  // returns come in order
+        issue.blocking = i + 1 == nblocks;  // returns arrive in order
         remote_get(issue, dest + i * dest_step, source + i * source_step, block_bytes, pe);
     }
 }

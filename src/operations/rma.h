@@ -1,5 +1,5 @@
-// Put and get beyond the hot path: the slow path of the inlined ones, and the strided and blocked forms.
-// Any thread. Conditions and errors: check.h.
+// Put and get beyond the hot path: the slow path of the inlined functions, and the strided and blocked forms. Threads:
+// any. Conditions and errors: check.h.
 #pragma once
 
 #include "base/error.h"
@@ -11,21 +11,21 @@
 
 namespace heddle::operations {
 
-// blocking: as the forms without _nbi.
+// blocking: false for the _nbi forms.
 void slow_put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
               size_t element_bytes, int pe, bool blocking = true);
 void slow_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
               size_t element_bytes, int pe, bool blocking = true);
 
-// The same with the common case of another node first.
+// slow_put after a try of the common case of another node (put_at_once).
 void put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, size_t element_bytes,
          int pe);
 
 // In a checked run: ends the PE when [to, to + bytes) and [from, from + bytes) share a byte.
 void check_overlap(const char* function, const void* to, const void* from, size_t bytes);
 
-// Where this PE reaches [address, address + bytes) of pe: as the hot path does, or with all checks. Null when it does
-// not: pe, of the context, is on another node.
+// The address at which this PE reaches [address, address + bytes) of pe, by the hot path's test or with all checks.
+// Null when pe, a number of the context, is on another node.
 inline char* reach(const char* function, shmem_ctx_t ctx, const char* argument, const void* address, size_t bytes,
                    int pe) {
     uintptr_t offset;
@@ -36,8 +36,8 @@ inline char* reach(const char* function, shmem_ctx_t ctx, const char* argument, 
     return require_symmetric(function, argument, address, bytes, require_target(function, ctx, pe));
 }
 
-// nblocks blocks of bsize elements, whose starts are `stride` elements apart: the bytes from the first to the last.
-// Ends the PE when the stride is smaller than a block, or when the extent is more than an address space.
+// The bytes from the first to the last of nblocks blocks of bsize elements, whose starts are `stride` elements apart.
+// Ends the PE when the stride is smaller than a block, or the extent exceeds an address space.
 template <size_t kBytes>
 size_t blocks_extent(const char* function, const char* argument, ptrdiff_t stride, size_t bsize, size_t nblocks) {
     if (stride < 1 || static_cast<size_t>(stride) < bsize)
@@ -49,8 +49,8 @@ size_t blocks_extent(const char* function, const char* argument, ptrdiff_t strid
     return extent(function, elements, kBytes);
 }
 
-// Copies the blocks between two places that this CPU reaches. kStore: `to` is a peer's memory (otherwise `from` is), so
-// that elements are stored untorn.
+// Copies blocks within this PE's address space. kStore: `to` is a peer's memory, otherwise `from` is; single elements
+// of it are accessed untorn.
 template <size_t kBytes, bool kStore>
 void copy_blocks(char* to, const char* from, ptrdiff_t to_stride, ptrdiff_t from_stride, size_t bsize, size_t nblocks) {
     const size_t to_step = static_cast<size_t>(to_stride) * kBytes,
@@ -65,7 +65,7 @@ void copy_blocks(char* to, const char* from, ptrdiff_t to_stride, ptrdiff_t from
     }
 }
 
-// The same with a PE of the world on another node; steps and sizes in bytes.
+// The blocked put and get for a PE of the world on another node; steps and sizes in bytes.
 void put_blocks_far(const char* function, shmem_ctx_t ctx, char* dest, const char* source, size_t dest_step,
                     size_t source_step, size_t block_bytes, size_t nblocks, int pe);
 void get_blocks_far(const char* function, shmem_ctx_t ctx, char* dest, const char* source, size_t dest_step,

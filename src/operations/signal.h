@@ -1,4 +1,4 @@
-// Put with signal, and the signal's own operations. Any thread.
+// Put with signal, and the signal's own operations. Threads: any.
 #pragma once
 
 #include "base/error.h"
@@ -12,8 +12,8 @@
 
 namespace heddle::operations {
 
-// Where and how pe, of the context, is signalled; ends the PE when it cannot be: before the data moves, so that a bad
-// signal changes nothing.
+// The target of a signal to pe, a number of the context. Ends the PE when the signal is wrong: before the data moves,
+// so that a wrong signal changes nothing.
 inline SignalTo signal_to(const char* function, shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int sig_op,
                           int pe) {
     if (sig_op != SHMEM_SIGNAL_SET && sig_op != SHMEM_SIGNAL_ADD)
@@ -22,11 +22,11 @@ inline SignalTo signal_to(const char* function, shmem_ctx_t ctx, uint64_t* sig_a
     if (reinterpret_cast<uintptr_t>(sig_addr) % sizeof *sig_addr != 0)
         base::fatal(function, "sig_addr %p is not a multiple of %zu", static_cast<void*>(sig_addr), sizeof *sig_addr);
     char* const address = reach(function, ctx, "sig_addr", sig_addr, sizeof *sig_addr, pe);
-    const int world_pe = address ? pe : require_target(function, ctx, pe);  // asked of other nodes alone
+    const int world_pe = address ? pe : require_target(function, ctx, pe);  // needed for other nodes only
     return {sig_addr, reinterpret_cast<uint64_t*>(address), signal, sig_op, world_pe};
 }
 
-// blocking: source may be used again when it returns.
+// blocking: returns when source may be reused.
 inline void put_signal(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                        size_t element_bytes, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe,
                        bool blocking = true) {
@@ -42,7 +42,7 @@ inline void put_signal(const char* function, shmem_ctx_t ctx, void* dest, const 
         remote_put_done(issue, to.pe);
 }
 
-// IssueParams *req.
+// Under *req.
 inline void put_signal_nbe(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                            size_t element_bytes, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe,
                            shmemx_request_t* req) {
@@ -50,7 +50,7 @@ inline void put_signal_nbe(const base::Call& call, shmem_ctx_t ctx, void* dest, 
               signal_to(call.function, ctx, sig_addr, signal, sig_op, pe));
 }
 
-// IssueParams the request that captures this thread's operations, if one does.
+// Under the request that captures this thread's operations, if there is one.
 inline void put_signal_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                            size_t element_bytes, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe) {
     if (shmemx_request_t* req = capturing)

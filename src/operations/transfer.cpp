@@ -1,6 +1,7 @@
 #include "operations/transfer.h"
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/settings.h"
 #include "base/tsan.h"
 #include "context/context.h"
@@ -17,10 +18,10 @@ namespace heddle::operations {
 
 namespace {
 
-// Long enough to be worth a claim and a cache miss or two, short enough that who waits for the last one waits little.
+// The unit of work: worth a claim and a cache miss or two, and short enough that a wait for the last slice is short.
 constexpr size_t kSliceBytes = 128 * 1024;
 
-// A large transfer as the engine keeps it.
+// A large transfer, the payload of an engine's task.
 struct Transfer {
     char* to;
     const char* from;
@@ -35,6 +36,7 @@ struct Transfer {
 void copy_slice(const void* payload, uint32_t slice) {
     const auto& transfer = *static_cast<const Transfer*>(payload);
     const size_t begin = slice * transfer.slice_bytes;
+    HEDDLE_INVARIANT(begin < transfer.bytes);
     heddle_copy_long(transfer.to + begin, transfer.from + begin, std::min(transfer.slice_bytes, transfer.bytes - begin),
                      1);
 }
@@ -42,16 +44,18 @@ void copy_slice(const void* payload, uint32_t slice) {
 void finish(const void* payload) {
     const auto& transfer = *static_cast<const Transfer*>(payload);
     transfer.signal.send();
-    transfer.context->outstanding.fetch_sub(1, std::memory_order_release);  // pairs with is_settled in order.cpp
+    [[maybe_unused]] const uint32_t outstanding =
+        transfer.context->outstanding.fetch_sub(1, std::memory_order_release);  // pairs with operations::is_settled
+    HEDDLE_INVARIANT(outstanding != 0);
     transfer.request->complete(transfer.side);
 }
 
-// bytes is HEDDLE_LARGE_BYTES or more. False when the transfer is better, or can only be, carried out at once: no core
-// is free, its context keeps order, or too many are under way.
+// Makes the transfer a task of the engine. False when it must or should be carried out at once: no core is free, the
+// context keeps order, or too many tasks are open. bytes: HEDDLE_LARGE_BYTES or more.
 bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const char* from, size_t bytes,
                      shmemx_request_t* req, const SignalTo& signal) {
     progress::Engine& engine = *progress::engine;
-    progress::count_this_thread();  // it is one of those that need a core
+    progress::count_this_thread();  // this thread, too, needs a core
     if (!engine.has_free_core() || (context::context_of(ctx).options & SHMEMX_CTX_ORDERED))
         return false;
     context::Request* request = context::request_to_post(call, req);
@@ -61,7 +65,9 @@ bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const ch
     const size_t slice_bytes =
         std::max(kSliceBytes, (bytes / progress::Task::kMaxSlices / kSliceBytes + 1) * kSliceBytes);
     const auto slices = static_cast<uint32_t>((bytes + slice_bytes - 1) / slice_bytes);
-    context.outstanding.fetch_add(1, std::memory_order_relaxed);  // whoever waits for it has been told of it
+    HEDDLE_INVARIANT(slices >= 1 && slices <= progress::Task::kMaxSlices);
+    // Relaxed: a thread that waits for it synchronizes through the program.
+    context.outstanding.fetch_add(1, std::memory_order_relaxed);
     const Transfer transfer = {to, from, bytes, slice_bytes, signal, request, request->post(), &context};
     if (engine.submit({request, &context}, slices, copy_slice, finish, transfer))
         return true;
@@ -70,7 +76,7 @@ bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const ch
     return false;
 }
 
-thread_local base::Call capturing_since;  // the shmemx_request_begin
+thread_local base::Call capturing_since;  // the call of shmemx_request_begin
 
 }  // namespace
 
@@ -80,7 +86,7 @@ void SignalTo::send() const {
     if (!address)
         return;
     tsan::release();
-    // Release: whoever sees the signal through wait, test or signal_fetch (acquire) sees the data.
+    // Release: pairs with operations::load, which then sees the data.
     if (op == SHMEM_SIGNAL_SET)
         __atomic_store_n(address, value, __ATOMIC_RELEASE);
     else
@@ -123,7 +129,7 @@ void join(const base::Call& call, shmemx_request_t* req) {
     if (*req == SHMEMX_REQUEST_NULL && !base::settings.check)
         *req = HEDDLE_REQUEST_COMPLETE;
     else
-        context::request_to_post(call, req);  // makes it, or checks it
+        context::request_to_post(call, req);  // makes the request, or checks it
 }
 
 void put_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,

@@ -1,5 +1,5 @@
-// Waiting for and testing variables that peers change by plain stores (section 9.9). Any thread.
-// The loads acquire: what the peer ordered ahead of the change (fence, quiet, signal) is seen after the wait or test.
+// Waits and tests of variables that peers change by plain stores (section 9.9). Threads: any. The loads acquire: what
+// the peer ordered before the change (fence, quiet, signal) is seen after the wait or test.
 #pragma once
 
 #include "base/tsan.h"
@@ -13,7 +13,7 @@
 
 namespace heddle::operations {
 
-// What the elements of a set are compared with: one value for all, or each its own.
+// The values that the elements of a set are compared with: one for all (Same), or one for each (Each).
 template <class T>
 struct Same {
     T value;
@@ -52,13 +52,14 @@ inline void require_wait(const char* function, const char* argument, const void*
 
 template <class T>
 T load(const T* ivar) {
-    const T value = __atomic_load_n(ivar, __ATOMIC_ACQUIRE);  // pairs with fence, quiet and put_signal at the source
+    // Acquire: pairs with operations::fence, operations::quiet, SignalTo::send and fabric::apply_signal.
+    const T value = __atomic_load_n(ivar, __ATOMIC_ACQUIRE);
     tsan::acquire(ivar);
     tsan::acquire();
     return value;
 }
 
-// Waits; returns the value that compared true. argument: what the program calls ivar.
+// Waits; returns the value that compared true. argument: the parameter's name for ivar.
 template <class T>
 T wait_until(const char* function, const T* ivar, int cmp, T cmp_value, const char* argument = "ivar") {
     require_wait(function, argument, ivar, 1, sizeof(T), cmp);
@@ -76,12 +77,14 @@ int test(const char* function, const T* ivar, int cmp, T cmp_value) {
     return compare(load(ivar), cmp, cmp_value);
 }
 
-// Where the searches of this thread for one element that holds begin: behind the element that the last one found, and
-// one time in eight anywhere. The first is what serves the elements of one set in turn; the second makes every set
-// fair, however calls for several sets alternate. A search begins at element i of n whenever the state lies in one
-// interval of 2^61 / n of its 2^64 values. The states of every p-th call, p = odd * 2^t, are all those that are alike
-// in their low t bits (a full period of the congruence), 2^t apart, so some of them lie in the interval while n * 2^t
-// <= 2^61. Where calls follow no period, each has a chance of 1 / 8n. Cost: a multiplication, where n > 1.
+// Where this thread's next search for one element that holds begins: after the element found last, and one time in
+// eight anywhere. The first serves the elements of one set in turn; the second makes every set fair, however calls for
+// several sets alternate.
+//
+// A search begins at element i of n when the state lies in one interval of 2^61 / n of its 2^64 values. The states of
+// every p-th call, p = odd * 2^t, are all that agree in their low t bits: the congruence has a full period. They lie
+// 2^t apart, so some lie in the interval while n * 2^t <= 2^61. For calls without a period the chance is 1 / 8n. Cost:
+// a multiplication.
 class Turn {
   public:
     size_t begin(size_t nelems) {
@@ -98,14 +101,14 @@ class Turn {
 
   private:
     __extension__ typedef unsigned __int128 Wide;
-    static uint64_t seed();  // another for each thread: each call may come from a new one
+    static uint64_t seed();  // differs for each thread: each call may come from a new thread
 
     uint64_t state_ = 0;
     size_t next_ = 0;
 };
 extern constinit thread_local Turn turn __attribute__((tls_model("initial-exec")));
 
-// The set of a wait or test: elements whose status is nonzero are left out.
+// The set of a wait or test; elements with a nonzero status are left out.
 template <class T, class Values>
 struct Set {
     const T* ivars;
@@ -129,7 +132,7 @@ struct Set {
                 return false;
         return true;
     }
-    // The first element from `begin` on, around the end, that holds, or SIZE_MAX.
+    // The first element from `begin` on, cyclically, that holds, or SIZE_MAX.
     size_t any(size_t begin) const {
         size_t found = find(begin, nelems);
         if (found == SIZE_MAX)

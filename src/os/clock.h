@@ -1,10 +1,12 @@
-// Time for waits and deadlines. Any thread.
+// Clock: time for waits and deadlines. Threads: any.
 #pragma once
 
 #include <cstdint>
 #include <ctime>
 
 namespace heddle::os {
+
+constexpr uint64_t kMillisecondNs = 1000000;
 
 // CLOCK_MONOTONIC in nanoseconds; about 20 ns through the vDSO.
 inline uint64_t now_ns() {

@@ -1,4 +1,4 @@
-// Sleeping on a 32-bit word that processes share. Any thread.
+// Futex: sleeping on a 32-bit word that processes share. Threads: any.
 #pragma once
 
 #include <linux/futex.h>

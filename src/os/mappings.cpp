@@ -16,7 +16,7 @@ namespace heddle::os {
 
 namespace {
 
-// The characters of /proc/self/maps, one after the other.
+// Reads /proc/self/maps character by character.
 class Maps {
   public:
     Maps() : fd_(open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) {}
@@ -30,7 +30,7 @@ class Maps {
     bool is_open() const { return fd_ >= 0; }
     bool failed() const { return failed_; }
 
-    // 0 at the end.
+    // 0 at the end of the file.
     char next() {
         if (at_ == filled_) {
             const ssize_t got = read(fd_, buffer_, sizeof buffer_);
@@ -43,7 +43,7 @@ class Maps {
         return buffer_[at_++];
     }
 
-    // The next number of that base, which ends with another character; that is taken, too.
+    // The next number of that base; consumes the character that ends it.
     uintptr_t number(unsigned base) {
         uintptr_t value = 0;
         for (;;) {
@@ -57,7 +57,7 @@ class Maps {
         }
     }
 
-    // "begin-end rwxp offset major:minor inode path\n"; false at the end.
+    // Reads a line "begin-end rwxp offset major:minor inode path\n"; false at the end of the file.
     bool line(Mapping* mapping) {
         mapping->begin = number(16);
         mapping->end = number(16);
@@ -68,7 +68,7 @@ class Maps {
         number(16);  // offset, major, minor
         number(16);
         number(16);
-        // The inode ends with the line where there is no path, behind spaces.
+        // Without a path the inode ends the line.
         uintptr_t inode = 0;
         char c = next();
         for (; c >= '0' && c <= '9'; c = next()) inode = inode * 10 + static_cast<uintptr_t>(c - '0');
@@ -84,7 +84,7 @@ class Maps {
     char buffer_[4096];
 };
 
-// False when /proc does not tell.
+// False without /proc.
 bool read_maps(uintptr_t begin, uintptr_t end, Mapping* mappings, size_t most, size_t* count) {
     Maps maps;
     if (!maps.is_open())
@@ -94,10 +94,12 @@ bool read_maps(uintptr_t begin, uintptr_t end, Mapping* mappings, size_t most, s
     bool any = false;
     while (maps.line(&mapping) && mapping.begin < end) {
         any = true;
-        if (mapping.end <= begin)
+        // An emulator whose pages are larger than the kernel's shows mappings that end within a page.
+        mapping.begin = std::max(mapping.begin / page_bytes() * page_bytes(), begin);
+        mapping.end = std::min(round_up(mapping.end, page_bytes()), end);
+        if (mapping.begin >= mapping.end)
             continue;
-        mapping.begin = std::max(mapping.begin, begin);
-        mapping.end = std::min(mapping.end, end);
+        begin = mapping.end;
         if (*count < most)
             mappings[*count] = mapping;
         ++*count;
@@ -128,7 +130,14 @@ size_t read_mappings(uintptr_t begin, uintptr_t end, Mapping* mappings, size_t m
     return read_maps(begin, end, mappings, most, &count) ? count : kUntold;
 }
 
-TouchedPages::TouchedPages() : pagemap_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
+TouchedPages::TouchedPages() : pagemap_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {
+    unsigned char is_touched = 1;
+    look(reinterpret_cast<uintptr_t>(&is_touched) / page_bytes() * page_bytes(), 1, &is_touched);
+    if (pagemap_ >= 0 && !is_touched) {  // the stack is not where it says: its pages are of another size than ours
+        close(pagemap_);
+        pagemap_ = -1;
+    }
+}
 
 TouchedPages::~TouchedPages() {
     if (pagemap_ >= 0)
@@ -153,7 +162,7 @@ void look_for_resident_pages(uintptr_t address, size_t pages, unsigned char* fla
         memset(flags, 1, pages);
 }
 
-// A wait, of no length, for a word to change from what it hardly is: the kernel reads it and says where it cannot.
+// A futex wait of zero length for an unlikely value: the kernel reads the word, and fails with EFAULT when it cannot.
 bool is_readable(uintptr_t page) {
     constexpr uint32_t kUnlikely = 0x5a17c0de;
     const timespec no_time = {0, 0};

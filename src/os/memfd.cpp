@@ -12,7 +12,7 @@ namespace heddle::os {
 
 namespace {
 
-// Takes the SIGXFSZ away that a call of this thread would get, and leaves one that was pending before.
+// Drops the SIGXFSZ that a call of this thread raises, and keeps one that was pending before.
 class WithoutFileSizeSignal {
   public:
     WithoutFileSizeSignal() {
@@ -45,8 +45,9 @@ void* map(void* address, size_t bytes, int protection, int flags, int fd, size_t
     return mapped == MAP_FAILED ? nullptr : mapped;
 }
 
-// What is mapped under mlockall(MCL_FUTURE) is populated at once, unless it cannot be accessed. (Not always done so:
-// memcheck takes a quarter of what changes from no access to some.)
+// Maps without committing or locking pages. After mlockall(MCL_FUTURE) the mapping begins without access, because an
+// accessible one would be populated at once. Otherwise not: memcheck needs a quarter of the bytes for a change of
+// access.
 void* map_unlocked(void* address, size_t bytes, int protection, int flags, int fd, size_t offset) {
     if (locking_of_new_memory() == Locking::kNone)
         return map(address, bytes, protection, flags, fd, offset);
@@ -75,7 +76,8 @@ bool transfer_all(int fd, Byte* memory, size_t bytes, size_t offset) {
 
 constexpr int kPrivate = MAP_PRIVATE | MAP_ANONYMOUS;
 
-// Core files would try to read it all; and a stray read must not commit 2 MiB.
+// Leaves a reservation out of core dumps, which would read it all, and without huge pages: a stray read must not commit
+// 2 MiB.
 void* as_reservation(void* mapped, size_t bytes) {
     if (mapped) {
         set_dumped(mapped, bytes, false);
@@ -188,7 +190,7 @@ Locking locking_of_new_memory() {
         return errno == EAGAIN ? Locking::kAtOnce : Locking::kNone;  // EAGAIN: nothing more may be locked
     unsigned char resident = 0;
     mincore(page, 1, &resident);
-    // The kernel refuses to drop pages that are locked, and says so whether there are any or not.
+    // The kernel refuses to drop locked pages, whether any are in memory or not.
     const bool locked = madvise(page, bytes, MADV_DONTNEED) != 0 && errno == EINVAL;
     unmap(page, bytes);
     return !locked ? Locking::kNone : (resident & 1) ? Locking::kAtOnce : Locking::kOnFault;

@@ -60,7 +60,7 @@ MonitorSupport monitor_support() {
         read_umwait_control("/sys/devices/system/cpu/umwait_control", &support);
 #elif defined(__aarch64__)
     constexpr unsigned long kEventStream = 1ul << 2, kWfxt = 1ul << 31;  // HWCAP_EVTSTRM, HWCAP2_WFXT
-    support.wfe = getauxval(AT_HWCAP) & kEventStream;  // without it, nothing but an interrupt would end a WFE
+    support.wfe = getauxval(AT_HWCAP) & kEventStream;  // without the event stream, only an interrupt would end a WFE
     support.wfet = getauxval(AT_HWCAP2) & kWfxt;
 #endif
     return support;

@@ -20,7 +20,7 @@ uint64_t deadline(uint64_t limit_ns) {
 
 #if defined(__x86_64__)
 
-constexpr uint64_t kLightNs = 10000;  // the header says what for
+constexpr uint64_t kLightNs = 10000;  // the limit up to which a core rests lightly (monitor_wait.h)
 
 void umwait_arm(const void* line) {
     asm volatile("umonitor %0" : : "r"(line) : "memory");
@@ -28,7 +28,7 @@ void umwait_arm(const void* line) {
 
 void umwait_wait(uint64_t limit_ns) {
     const uint64_t end = deadline(limit_ns);
-    const uint32_t state = limit_ns <= kLightNs;  // bit 0: C0.1; the others must be 0
+    const uint32_t state = limit_ns <= kLightNs;  // bit 0: C0.1; the other bits must be 0
     asm volatile("umwait %0"
                  :
                  : "r"(state), "a"(static_cast<uint32_t>(end)), "d"(static_cast<uint32_t>(end >> 32))
@@ -42,37 +42,37 @@ void mwaitx_arm(const void* line) {
 constexpr uint32_t kMwaitxLongest = UINT32_MAX;  // ticks
 
 void mwaitx_wait(uint64_t limit_ns) {
-    // EBX: the limit in ticks, where 0 would mean none.
+    // EBX: the limit in ticks; 0 would mean no limit.
     const uint64_t limit = std::clamp<uint64_t>(ticks_of_ns(limit_ns, ticks_per_ms), 1, kMwaitxLongest);
     const uint32_t hint = limit_ns <= kLightNs ? 0xf0 : 0;  // EAX 7:4: 0xf is C0, 0 is C1
     const uint32_t timer = 1 << 1;                          // ECX bit 1: there is a limit
     asm volatile("mwaitx" : : "a"(hint), "b"(static_cast<uint32_t>(limit)), "c"(timer) : "memory");
 }
 
-Monitor umwait = {"umwait", umwait_arm, umwait_wait};  // as ticks_per_ms
+Monitor umwait = {"umwait", umwait_arm, umwait_wait};  // written once, like ticks_per_ms
 Monitor mwaitx = {"mwaitx", mwaitx_arm, mwaitx_wait, 0, "C0 and C1"};
 
 #elif defined(__aarch64__)
 
-// Loads a byte, for any address will do then; acquire, so that the look that follows comes after it.
+// Loads one byte, which any address allows. Acquire: the caller's next read of the line comes after it.
 void wfe_arm(const void* line) {
     uint32_t ignored;
     asm volatile("ldaxrb %w0, [%1]" : "=r"(ignored) : "r"(line) : "memory");
 }
 
-// Takes no limit: the kernel's event stream ends it.
+// Has no limit of its own: the kernel's event stream ends the wait.
 void wfe_wait(uint64_t) {
     asm volatile("wfe" : : : "memory");
 }
 
 void wfet_wait(uint64_t limit_ns) {
     register uint64_t end asm("x0") = deadline(limit_ns);
-    asm volatile(".inst 0xd5031000" : : "r"(end) : "memory");  // wfet x0, which assemblers know since Armv8.7
+    asm volatile(".inst 0xd5031000" : : "r"(end) : "memory");  // wfet x0; assemblers know the name since Armv8.7
 }
 
-constexpr uint64_t kEventStreamNs = 100000;  // the kernel's choice
+constexpr uint64_t kEventStreamNs = 100000;  // the period of Linux's event stream (10 kHz)
 constexpr Monitor kWfe = {"wfe", wfe_arm, wfe_wait, kEventStreamNs};
-Monitor wfet = {"wfet", wfe_arm, wfet_wait};  // as ticks_per_ms
+Monitor wfet = {"wfet", wfe_arm, wfet_wait};  // written once, like ticks_per_ms
 
 #endif
 
@@ -89,7 +89,7 @@ void fake_wait(uint64_t) {
 
 constexpr Monitor kFake = {"fake", fake_arm, fake_wait};
 
-MonitorSupport support;  // as ticks_per_ms
+MonitorSupport support;  // written once, like ticks_per_ms
 
 void look_at_machine() {
     support = monitor_support();

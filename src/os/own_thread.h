@@ -1,5 +1,5 @@
-// Threads that the library starts for itself. The program's signals are for its own threads, so these take none; but
-// for those that a fault of the thread itself raises, which no other thread could take.
+// Threads that the library starts for itself. They block all signals, which are for the program's threads, except the
+// signals that a fault of the thread itself raises.
 #pragma once
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 namespace heddle::os {
 
-// pthread_create with such a thread; its result.
+// pthread_create for such a thread; returns its result.
 inline int start_own_thread(pthread_t* thread, void* (*run)(void*), void* argument) {
     sigset_t all, old;
     sigfillset(&all);

@@ -1,4 +1,4 @@
-// A hint between two looks at a line in a spin loop.
+// pause: a hint to the CPU between two reads of a line in a spin loop.
 #pragma once
 
 namespace heddle::os {

@@ -14,7 +14,7 @@
 namespace heddle::os {
 
 Lifeline die_with(const char* path, int launcher) {
-    // The owner of a descriptor's signal belongs to the open file, which all PEs inherit alike: each opens its own.
+    // The owner of a descriptor's signal belongs to the open file, which all PEs would inherit: each opens its own.
     const int own = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (own < 0) {
         const int error = errno;
@@ -28,7 +28,7 @@ Lifeline die_with(const char* path, int launcher) {
         close(own);
         return Lifeline::kNone;
     }
-    // A hang-up before O_ASYNC was set sends no signal.
+    // No signal is sent for a hang-up before O_ASYNC was set.
     pollfd state = {own, POLLIN, 0};
     return poll(&state, 1, 0) == 0 ? Lifeline::kHeld : Lifeline::kGone;
 }
@@ -43,7 +43,7 @@ bool has_ended(int pid) {
         return false;
     const ssize_t bytes = read(fd, text, sizeof text - 1);
     close(fd);
-    const char* const name_end = bytes > 0 ? strrchr(text, ')') : nullptr;  // the name itself may hold anything
+    const char* const name_end = bytes > 0 ? strrchr(text, ')') : nullptr;  // the name itself may hold any character
     return name_end && (strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0);
 }
 

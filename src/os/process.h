@@ -1,4 +1,4 @@
-// Processes: dying with the launcher, and what tells one job from another.
+// Processes: dying with the launcher, and what distinguishes jobs.
 #pragma once
 
 #include <cstdint>
@@ -7,23 +7,23 @@ namespace heddle::os {
 
 enum class Lifeline {
     kHeld,  // the kernel ends this process with the launcher
-    kGone,  // the launcher is gone already
-    kNone,  // the kernel refuses, see errno: neither
+    kGone,  // the launcher has ended already
+    kNone,  // the kernel refuses (errno): neither of the two
 };
 
-// From now on the kernel ends this process (SIGKILL) when the last write end of the pipe at `path` closes, which only
-// the launcher holds. Works at any depth of scripts between the two. Where the pipe cannot be opened, as without /proc,
-// it is enough that `launcher` is the parent, and has asked for that itself (PR_SET_PDEATHSIG).
+// Makes the kernel end this process (SIGKILL) when the last write end of the pipe at `path` closes, which only the
+// launcher holds. Works through any number of scripts between the two. Where the pipe cannot be opened, as without
+// /proc, requires that `launcher` is the parent and has asked for that itself (PR_SET_PDEATHSIG).
 Lifeline die_with(const char* path, int launcher);
 
-// Whether the process is gone, or is no more than what its parent has not asked for yet. False for a number that
-// another process may have got since.
+// True when the process has ended, even if its parent has not reaped it yet. False when another process may have got
+// the number since.
 bool has_ended(int pid);
 
-// Threads of this process, the library's too; 0 when that cannot be told.
+// Threads of this process, including the library's; 0 when the system does not tell.
 uint32_t count_threads();
 
-// 64 bits that nobody can guess.
+// 64 random bits, unguessable for other processes.
 uint64_t random_word();
 
 }  // namespace heddle::os

@@ -8,10 +8,9 @@ namespace heddle::os {
 
 namespace {
 
-constexpr uint64_t kNsPerMs = 1000000;
-constexpr uint64_t kLongestNs = 1000ull * 1000 * kNsPerMs;
-// Ticks a millisecond. Time stamp counters run at 0.8 to 6 GHz, virtual counters at 1 MHz to 1 GHz; what lies beyond
-// was measured while a virtual machine moved.
+constexpr uint64_t kLongestNs = 1000ull * 1000 * kMillisecondNs;
+// Ticks a millisecond. Time stamp counters run at 0.8 to 6 GHz, virtual counters at 1 MHz to 1 GHz. A result outside
+// was measured while a virtual machine migrated.
 constexpr uint64_t kSlowest = 1000, kFastest = 10000000;
 static_assert(kLongestNs <= UINT64_MAX / kFastest, "the product in ticks_of_ns does not overflow");
 
@@ -21,7 +20,7 @@ struct Instant {
     uint64_t ticks, ns;
 };
 
-// Both clocks at one moment: the tightest of some readings, because an interrupt may come between the two.
+// Both clocks at one moment: the closest of several readings, because an interrupt may come between the two.
 Instant both_clocks() {
     Instant best = {};
     uint64_t least = UINT64_MAX;
@@ -45,7 +44,7 @@ uint64_t measure_ticks_per_ms() {
     const Instant begin = both_clocks();
     Instant end = begin;
     while (end.ns - begin.ns < kMeasureNs) end = both_clocks();
-    const uint64_t rate = (end.ticks - begin.ticks) * kNsPerMs / (end.ns - begin.ns);
+    const uint64_t rate = (end.ticks - begin.ticks) * kMillisecondNs / (end.ns - begin.ns);
 #elif defined(__aarch64__)
     uint64_t hertz;
     asm volatile("mrs %0, cntfrq_el0" : "=r"(hertz));
@@ -55,11 +54,11 @@ uint64_t measure_ticks_per_ms() {
 }
 
 uint64_t ticks_of_ns(uint64_t ns, uint64_t ticks_per_ms) {
-    return std::min(ns, kLongestNs) * ticks_per_ms / kNsPerMs;
+    return std::min(ns, kLongestNs) * ticks_per_ms / kMillisecondNs;
 }
 
 uint64_t ns_of_ticks(uint32_t ticks, uint64_t ticks_per_ms) {
-    return ticks * kNsPerMs / ticks_per_ms;
+    return ticks * kMillisecondNs / ticks_per_ms;
 }
 
 uint64_t deadline_after(uint64_t now, uint64_t ticks) {

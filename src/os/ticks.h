@@ -1,5 +1,5 @@
-// The counter in which monitor instructions take their limits: the time stamp counter of x86-64, the virtual counter of
-// aarch64. Its rate is constant on every CPU that has these instructions. Any thread.
+// Ticks: the counter in which monitor instructions take their limits, the time stamp counter of x86-64 and the virtual
+// counter of aarch64. Its rate is constant on every CPU that has these instructions. Threads: any.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ inline uint64_t ticks_now() {
 #endif
 }
 
-// The counter's rate. aarch64 tells it; on x86-64 it is measured against CLOCK_MONOTONIC, which takes 0.2 ms, is right
-// to better than 1 %, and needs no faith in what a hypervisor lets CPUID say.
+// The counter's rate. aarch64 has a register for it. On x86-64 it is measured against CLOCK_MONOTONIC in 0.2 ms, with
+// an error below 1 %: CPUID's answer depends on the hypervisor.
 uint64_t measure_ticks_per_ms();
 
-// The ticks of a time, which counts as 1000 s where it is longer: all who wait so long may wake early.
+// Ticks of a time, at most those of 1000 s: a longer wait may wake early.
 uint64_t ticks_of_ns(uint64_t ns, uint64_t ticks_per_ms);
 uint64_t ns_of_ticks(uint32_t ticks, uint64_t ticks_per_ms);
 
-// now + ticks, or the end of time.
+// now + ticks, or the largest value.
 uint64_t deadline_after(uint64_t now, uint64_t ticks);
 
 }  // namespace heddle::os

@@ -12,7 +12,7 @@ namespace heddle::os {
 
 namespace {
 
-// A limit, or less; 0: none.
+// The smaller of the two limits; 0: none.
 int least(int limit, int cores) {
     return limit == 0 || (cores != 0 && cores < limit) ? cores : limit;
 }
@@ -27,7 +27,7 @@ bool read_line(const char* folder, const char* file, char* line, size_t bytes) {
     return is_read;
 }
 
-// The quota of one control group, in CPUs, as either version of control groups keeps it; 0: no limit.
+// The quota of one control group in CPUs, from either version's files; 0: no limit.
 int quota_of_group(const char* folder) {
     char quota[64], period[64];
     if (read_line(folder, "cpu.max", quota, sizeof quota))
@@ -40,8 +40,8 @@ int quota_of_group(const char* folder) {
     return cores_of_quota(both);
 }
 
-// The least quota of the group and those above it, up to the mounted one: in a container that may be the only one of
-// the path that is there.
+// The least quota of the group and of those above it, up to the mounted one. In a container only the mounted one may
+// exist.
 int quota_of_path(const char* mounted, const char* group) {
     char folder[PATH_MAX];
     const int length = snprintf(folder, sizeof folder, "%s%s", mounted, group);
@@ -64,7 +64,7 @@ bool is_in_list(const char* word, const char* list) {
     return false;
 }
 
-// The CPUs of a list that the kernel keeps for the CPU, but for itself. False when there is no list.
+// The CPUs of a list that the kernel keeps for `cpu`, without `cpu`. False when there is no list.
 bool read_others(int cpu, const char* list, uint64_t* cpus, size_t words, const char* cpu_folder) {
     constexpr size_t kWordBits = 64;
     memset(cpus, 0, words * sizeof *cpus);
@@ -73,7 +73,7 @@ bool read_others(int cpu, const char* list, uint64_t* cpus, size_t words, const 
     FILE* const file = fopen(path, "re");
     if (!file)
         return false;
-    // A list of numbers and ranges: 3,35 or 0-1.
+    // The list has numbers and ranges: 3,35 or 0-1.
     size_t first, last;
     while (fscanf(file, "%zu", &first) == 1) {
         int separator = fgetc(file);
@@ -92,7 +92,7 @@ bool read_others(int cpu, const char* list, uint64_t* cpus, size_t words, const 
 }
 
 int affine_cores() {
-    // Machines with more than CPU_SETSIZE CPUs need a larger set; the kernel says EINVAL until it is large enough.
+    // Machines with more than CPU_SETSIZE CPUs need a larger set: EINVAL until the set is large enough.
     for (int cpus = CPU_SETSIZE; cpus <= (1 << 20); cpus *= 2) {
         cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(cpus));
         const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(cpus));
@@ -120,7 +120,7 @@ int quota_cores(const char* groups, const char* folder) {
     int limit = 0;
     char line[PATH_MAX];
     while (file && fgets(line, sizeof line, file)) {
-        // number:controllers:group; version 2 has no controllers.
+        // A line is number:controllers:group; version 2 has no controllers.
         line[strcspn(line, "\n")] = '\0';
         char* const controllers = strchr(line, ':');
         char* const group = controllers ? strchr(controllers + 1, ':') : nullptr;
@@ -157,7 +157,7 @@ void cache_siblings(int cpu, uint64_t* cpus, size_t words, const char* cpu_folde
 
 void usable_cpus(uint64_t* cpus, size_t words) {
     memset(cpus, 0, words * sizeof *cpus);
-    // Fails where the kernel's sets are larger: then none is known.
+    // Fails where the kernel's sets are larger: the result is then empty.
     sched_getaffinity(0, words * sizeof *cpus, reinterpret_cast<cpu_set_t*>(cpus));
 }
 

@@ -1,4 +1,4 @@
-// What the machine offers to this process.
+// Topology: the CPUs and caches that the machine offers to this process.
 #pragma once
 
 #include <cstddef>
@@ -6,28 +6,27 @@
 
 namespace heddle::os {
 
-// CPUs that this process may run on (its affinity mask), or as many as its control groups' quota comes to, if that is
-// fewer; at least 1.
+// The number of CPUs in this process's affinity mask, or its control groups' quota in CPUs if that is less; at least 1.
 int usable_cores();
 
-// The least quota of the process's control groups, of version 1 or 2, and of those above them, in CPUs; 0: no limit.
-// groups, folder: where the kernel tells, but in tests.
+// The least quota in CPUs of the process's control groups, version 1 or 2, and of those above them; 0: no limit. Tests
+// give other files than the kernel's.
 int quota_cores(const char* groups = "/proc/self/cgroup", const char* folder = "/sys/fs/cgroup");
 
-// What a quota ("max 100000", "150000 100000": microseconds of so many) comes to in CPUs, rounded up; 0: no limit.
+// A quota in CPUs, rounded up; 0: no limit. Format: "max 100000" or "150000 100000", microseconds of so many.
 int cores_of_quota(const char* cpu_max);
 
-// The same, a bit each; those beyond 64 * words are left out.
+// The CPUs of this process's affinity mask, a bit each, up to CPU 64 * words - 1.
 void usable_cpus(uint64_t* cpus, size_t words);
 
-// The other hyper-threads of the CPU's core, a bit each; none where there are none or the kernel does not tell.
-// cpu_folder: where it tells, but in tests.
+// The other hyper-threads of the CPU's core, a bit each; none when there are none or the kernel does not tell. Tests
+// give another cpu_folder than the kernel's.
 void smt_siblings(int cpu, uint64_t* cpus, size_t words, const char* cpu_folder = "/sys/devices/system/cpu");
 
-// Likewise the other CPUs that share the CPU's last-level cache.
+// The other CPUs that share the CPU's last-level cache, a bit each.
 void cache_siblings(int cpu, uint64_t* cpus, size_t words, const char* cpu_folder = "/sys/devices/system/cpu");
 
-// Bytes of the last-level cache, as the kernel tells; 32 MiB where it does not.
+// Bytes of the last-level cache; 32 MiB when the kernel does not tell.
 size_t last_level_cache_bytes();
 
 }  // namespace heddle::os

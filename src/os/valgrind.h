@@ -1,4 +1,4 @@
-// What is told to Valgrind, and asked of it: client requests, rotations that together do nothing elsewhere.
+// Requests to Valgrind: sequences of rotations that have no effect outside Valgrind.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace heddle::os {
 
-// The answer to a client request; 0 where Valgrind does not run the program.
+// The answer to a client request; 0 when the program does not run under Valgrind.
 inline uint64_t ask_valgrind(uint64_t request, uint64_t first = 0, uint64_t second = 0) {
     const uint64_t arguments[6] = {request, first, second};
 #if defined(__x86_64__)
@@ -34,8 +34,8 @@ inline bool runs_under_valgrind() {
     return ask_valgrind(kRunningOnValgrind) != 0;
 }
 
-// To memcheck: the program has no business in [address, address + bytes), and its search for leaks, which would commit
-// what it reads of shared memory, leaves it out; or all of it holds values.
+// Tells memcheck that the program must not access [address, address + bytes), or that all of it is defined. Memcheck's
+// search for leaks leaves forbidden memory out; it would commit the shared memory that it reads.
 constexpr uint64_t kMemcheck = uint64_t{'M'} << 24 | uint64_t{'C'} << 16;
 inline void forbid_memory(const void* address, size_t bytes) {
     constexpr uint64_t kMakeNoAccess = kMemcheck;

@@ -1,4 +1,5 @@
-// Leaves the core to another thread that is ready to run on it, and says whether there was one. About 1 us. Any thread.
+// Leaves the core to another thread that is ready to run, and returns whether there was one. Cost: about 1 us. Threads:
+// any.
 #pragma once
 
 #include <sched.h>

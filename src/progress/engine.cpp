@@ -1,5 +1,7 @@
 #include "progress/engine.h"
 
+#include "base/counters.h"
+#include "base/invariant.h"
 #include "os/own_thread.h"
 #include "os/pause.h"
 #include "os/process.h"
@@ -10,7 +12,7 @@
 
 namespace heddle::progress {
 
-HEDDLE_PE_LOCAL Engine* engine = nullptr;
+HEDDLE_PE_LOCAL base::PePointer<Engine> engine;
 void* (*pe_of_thread)() = nullptr;
 void (*become_thread_of)(void* pe) = nullptr;
 
@@ -60,7 +62,8 @@ Engine::Engine(WaitPolicy& policy, AsyncCopy choice, const uint64_t* cpus, size_
 const char* Engine::set_progress(Progress progress) {
     if (progress == Progress::kMonitor && !policy_.monitor)
         return "this CPU has no instruction that watches a cache line for user programs (or HEDDLE_MONITOR forbids it)";
-    const bool one_core = policy_.node_cores == 1;  // where a thread that does not sleep takes it from the program
+    // With one core, a thread that does not sleep takes the core from the program.
+    const bool one_core = policy_.node_cores == 1;
     const bool beside = policy_.monitor && !one_core && has_sibling(cpus_, cpu_words_);
     Rest rest = Rest::kBlock;
     if (progress == Progress::kManual)
@@ -69,12 +72,13 @@ const char* Engine::set_progress(Progress progress) {
         rest = Rest::kSpin;
     else if (progress == Progress::kMonitor || (beside && progress != Progress::kBlock && progress != Progress::kSpin))
         rest = Rest::kMonitor;
-    // Relaxed, both: who sees the one before for a moment only rests otherwise.
+    // Relaxed, both: a thread that reads the old value for a moment only rests in the old way.
     only_free_cores_.store(progress == Progress::kAuto, std::memory_order_relaxed);
     policy_.alone.store(rest == Rest::kNever, std::memory_order_relaxed);
-    rest_.store(rest, std::memory_order_seq_cst);  // pairs with request_background
+    rest_.store(rest, std::memory_order_seq_cst);  // pairs with Engine::request_background
     wake_waiters();
-    if (policy_.posted.load(std::memory_order_seq_cst) != 0)  // pairs with count_posted; or its poster engages anew
+    // Pairs with Engine::count_posted; if not seen, its poster requests again.
+    if (policy_.posted.load(std::memory_order_seq_cst) != 0)
         request_background(true);
     return nullptr;
 }
@@ -84,8 +88,7 @@ bool Engine::has_free_core() const {
         return false;
     if (choice_ != AsyncCopy::kAuto)
         return choice_ == AsyncCopy::kAlways;
-    // Relaxed, both: counts that are a moment old make one transfer overlap that had better not, or the other way
-    // round.
+    // Relaxed, both: a count that is a moment old only makes one transfer asynchronous or synchronous by mistake.
     if (awake_.load(std::memory_order_relaxed))
         return true;
     const uint32_t threads = policy_.node_threads->load(std::memory_order_relaxed);
@@ -98,15 +101,22 @@ Task* Engine::take() {
     for (;;) {
         if (~used == 0)
             return nullptr;
-        const uint64_t bit = ~used & (used + 1);  // the lowest that is clear
-        // Acquire: pairs with the release in finish, behind which nobody touches the task's fields any more.
-        if (used_.compare_exchange_weak(used, used | bit, std::memory_order_acquire, std::memory_order_relaxed))
-            return &tasks_[__builtin_ctzll(bit)];
+        const uint64_t bit = ~used & (used + 1);  // the lowest bit that is clear
+        // Acquire: pairs with Engine::finish, after which no thread touches the task's fields.
+        if (!used_.compare_exchange_weak(used, used | bit, std::memory_order_acquire, std::memory_order_relaxed))
+            continue;
+        Task* const task = &tasks_[__builtin_ctzll(bit)];
+        HEDDLE_INVARIANT(task->left.load(std::memory_order_relaxed) == 0);  // all slices of the one before are done
+        return task;
     }
 }
 
 void Engine::open(Task* task, const Owners& owners, uint32_t slices) {
+    HEDDLE_INVARIANT(slices >= 1 && slices <= Task::kMaxSlices);
+    HEDDLE_INVARIANT(used_.load(std::memory_order_relaxed) >> (task - tasks_) & 1);
+    HEDDLE_INVARIANT(!(open_.load(std::memory_order_relaxed) >> (task - tasks_) & 1));
     tsan::release(this);
+    base::counters->async_copies.add();
     caller_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
     outstanding_.fetch_add(1, std::memory_order_relaxed);
     task->request.store(owners.request, std::memory_order_relaxed);
@@ -114,38 +124,47 @@ void Engine::open(Task* task, const Owners& owners, uint32_t slices) {
     task->left.store(slices, std::memory_order_relaxed);
     const uint64_t generation = (task->claims.load(std::memory_order_relaxed) >> kGenerationShift) + 1;
     task->claims.store(generation << kGenerationShift | uint64_t{slices} << kSlicesShift,
-                       std::memory_order_release);                              // pairs with do_slice
-    open_.fetch_or(uint64_t{1} << (task - tasks_), std::memory_order_release);  // pairs with help
+                       std::memory_order_release);  // pairs with Engine::do_slice and Engine::help
+    open_.fetch_or(uint64_t{1} << (task - tasks_), std::memory_order_release);  // pairs with Engine::help
+    // Pairs with Engine::run and Engine::rest.
     work_.advance();
-    if (policy_.posted.load(std::memory_order_seq_cst) != 0)  // pairs with rest: the thread may rest at the wake-up
+    // Pairs with Engine::count_posted: while it is not 0, the thread may rest at the wake-up.
+    if (policy_.posted.load(std::memory_order_seq_cst) != 0)
         wake_waiters();
 }
 
-// Claims the next slice of the task as `claims` shows it, and does it. False when there is none any more.
+// Claims the next slice of the task that `claims` describes, and does it. False when no slice is left.
 bool Engine::do_slice(Task& task, uint64_t claims) {
     const uint64_t generation = claims >> kGenerationShift;
     do {
         if (claims >> kGenerationShift != generation || next_of(claims) >= slices_of(claims))
             return false;
-        // Acquire: pairs with open; the fields that it wrote before are seen.
+        // Acquire: pairs with Engine::open, which has written the task's fields.
     } while (
         !task.claims.compare_exchange_weak(claims, claims + 1, std::memory_order_acquire, std::memory_order_acquire));
     const uint32_t slice = next_of(claims);
-    if (slice + 1 == slices_of(claims))  // no slice is left to claim; relaxed, because a bit too many costs a look
+    HEDDLE_INVARIANT(slice < slices_of(claims));
+    if (slice + 1 == slices_of(claims))  // no slice is left; relaxed, because a stale bit only costs a look
         open_.fetch_and(~(uint64_t{1} << (&task - tasks_)), std::memory_order_relaxed);
     tsan::acquire(this);
-    task.slice(task.payload, slice);
+    task.slice(task.payload.object(), slice);
     tsan::release(this);
-    // acq_rel: who does the last one sees what all others did.
-    if (task.left.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    // acq_rel: the thread that does the last slice sees what all others did.
+    const uint32_t left = task.left.fetch_sub(1, std::memory_order_acq_rel);
+    HEDDLE_INVARIANT(left != 0);  // a slice is done once
+    if (left == 1)
         finish(task);
     return true;
 }
 
 void Engine::finish(Task& task) {
-    task.finish(task.payload);
-    used_.fetch_and(~(uint64_t{1} << (&task - tasks_)), std::memory_order_release);  // pairs with take
-    outstanding_.fetch_sub(1, std::memory_order_release);                            // pairs with outstanding
+    task.finish(task.payload.object());
+    HEDDLE_INVARIANT(used_.load(std::memory_order_relaxed) >> (&task - tasks_) & 1);
+    used_.fetch_and(~(uint64_t{1} << (&task - tasks_)), std::memory_order_release);  // pairs with Engine::take
+    [[maybe_unused]] const uint32_t outstanding =
+        // Pairs with Engine::outstanding and Engine::may_be_outstanding.
+        outstanding_.fetch_sub(1, std::memory_order_release);
+    HEDDLE_INVARIANT(outstanding != 0);
     wake_waiters();
 }
 
@@ -153,7 +172,7 @@ void Engine::finish(Task& task) {
 
 void Engine::add(Sequence& sequence) {
     sequence.next_of_engine = sequences_.load(std::memory_order_relaxed);
-    // Release: pairs with drive.
+    // Release: pairs with Engine::drive and Engine::step_of_posted.
     while (!sequences_.compare_exchange_weak(sequence.next_of_engine, &sequence, std::memory_order_release,
                                              std::memory_order_relaxed)) {
     }
@@ -166,6 +185,7 @@ bool Engine::drive() {
     uint32_t heard;
     do {
         heard = wakeup_->value.load(std::memory_order_seq_cst);
+        // Acquire: pairs with Engine::add.
         for (Sequence* it = sequences_.load(std::memory_order_acquire); it; it = it->next_of_engine)
             moved |= it->drive();
     } while (wakeup_->value.load(std::memory_order_seq_cst) != heard);  // see Sequence::drive
@@ -180,16 +200,19 @@ uint64_t Engine::step_of_posted() const {
 }
 
 void Engine::count_posted() {
-    policy_.posted.fetch_add(1, std::memory_order_seq_cst);  // pairs with open
+    base::counters->posted_collectives.add();
+    // Pairs with Engine::open, Engine::set_progress and Engine::run.
+    policy_.posted.fetch_add(1, std::memory_order_seq_cst);
 }
 
 void Engine::count_done() {
-    policy_.posted.fetch_sub(1, std::memory_order_relaxed);
+    [[maybe_unused]] const uint32_t posted = policy_.posted.fetch_sub(1, std::memory_order_relaxed);
+    HEDDLE_INVARIANT(posted != 0);  // what is done was posted
     wake_waiters();
 }
 
 void Engine::request_background(bool seldom) {
-    // seq_cst: pairs with set_progress; one of both sees what the other has done.
+    // seq_cst: pairs with Engine::set_progress; of the two threads at least one sees what the other has stored.
     if (rest_.load(std::memory_order_seq_cst) == Rest::kNever ||
         (seldom && only_free_cores_.load(std::memory_order_relaxed) && !has_free_core()))
         return;
@@ -199,7 +222,8 @@ void Engine::request_background(bool seldom) {
 }
 
 bool Engine::start_thread() {
-    // Acquire and release: pair with each other across threads, so that stop sees thread_.
+    // acq_rel: one thread alone starts the background thread; pairs with Engine::start_thread. thread_ is written after
+    // the exchange: what orders it before stop is the program, because no other thread may use the engine during stop.
     if (started_.load(std::memory_order_acquire) || started_.exchange(true, std::memory_order_acq_rel))
         return true;
     if (pe_of_thread)
@@ -207,7 +231,7 @@ bool Engine::start_thread() {
     avoided_cpu_ = -1;
     priority_ = Rest::kBlock;
     const bool failed = os::start_own_thread(&thread_, run_thread, this) != 0;
-    if (failed)
+    if (failed)  // release: pairs with Engine::start_thread
         started_.store(false, std::memory_order_release);
     return !failed;
 }
@@ -224,30 +248,31 @@ void Engine::run() {
     for (;;) {
         avoid_cpu(caller_cpu_.load(std::memory_order_relaxed));
         lower_priority();
-        const uint32_t seen = work_.value.load(std::memory_order_acquire);      // pairs with the advance in open
-        const uint32_t heard = wakeup_->value.load(std::memory_order_acquire);  // and with whoever rings
+        const uint32_t seen = work_.value.load(std::memory_order_acquire);  // pairs with Engine::open
+        // Acquire: sees what preceded the wake-up's advance.
+        const uint32_t heard = wakeup_->value.load(std::memory_order_acquire);
         if (help([](const Owners&) { return true; }) || drive())
             continue;
-        if (stopping_.load(std::memory_order_acquire)) {  // pairs with stop
+        if (stopping_.load(std::memory_order_acquire)) {  // pairs with Engine::stop
             count(false);
             return;
         }
-        if (!is_manual() && policy_.posted.load(std::memory_order_seq_cst) != 0)  // pairs with open
+        if (!is_manual() && policy_.posted.load(std::memory_order_seq_cst) != 0)  // pairs with Engine::count_posted
             rest(heard, seen);
         else
             wait_in_background(policy_, work_, seen + 1, [this](bool awake) { count(awake); });
     }
 }
 
-// Rests until the count of the wake-up differs from `heard` or that of work_ from `seen`. Spinning and monitoring
-// return after about 100 us in any case.
+// Rests until the count of the wake-up differs from `heard` or that of work_ from `seen`. Spinning and monitoring also
+// return after kLooks looks or kWatchNs.
 void Engine::rest(uint32_t heard, uint32_t seen) {
     constexpr int kLooks = 64;
     constexpr uint64_t kWatchNs = 100000;
     sync::EventCount& wakeup = *wakeup_;
     const auto is_over = [&] {
         return wakeup.value.load(std::memory_order_acquire) != heard ||
-               work_.value.load(std::memory_order_seq_cst) != seen;  // pairs with open
+               work_.value.load(std::memory_order_seq_cst) != seen;  // pairs with Engine::open
     };
     switch (rest_.load(std::memory_order_relaxed)) {
         case Rest::kSpin:
@@ -269,10 +294,9 @@ void Engine::rest(uint32_t heard, uint32_t seen) {
     }
 }
 
-// From here on the background thread runs on the job's CPUs, whatever its PE is bound to, but not on this one: its
-// caller computes there, and the kernel likes to wake a thread beside the one that woke it. Where it watches a line, it
-// runs on a sibling of this one, if there is one, which loses little by it; otherwise where the caller's cache is, if
-// that leaves a CPU. Where nothing leaves a CPU, or the kernel says no, it stays where it is.
+// Binds the background thread to the job's CPUs without `cpu`, where its caller computes: the kernel likes to wake a
+// thread beside the one that woke it. Preferred are CPUs that share a cache with `cpu`. A thread that monitors a line
+// prefers an SMT sibling of `cpu`, which loses little by it. Nothing changes when no CPU is left or the kernel refuses.
 void Engine::avoid_cpu(int cpu) {
     if (cpu == avoided_cpu_)
         return;
@@ -298,9 +322,9 @@ void Engine::avoid_cpu(int cpu) {
     sched_setaffinity(0, cpu_words_ * sizeof *cpus, reinterpret_cast<const cpu_set_t*>(cpus));
 }
 
-// A thread that spins takes its share of a core, and no more: SCHED_BATCH is never preferred for having waited. Less
-// than that (SCHED_IDLE) would leave others waiting for what it has begun. One that sleeps is short, and stays as it
-// is: it would be woken too late.
+// A background thread that spins asks for SCHED_BATCH: a share of a core, without preference for having waited.
+// SCHED_IDLE would be less, and leave other threads waiting for slices that it has begun. A thread that sleeps keeps
+// SCHED_OTHER: with SCHED_BATCH it would be woken too late.
 void Engine::lower_priority() {
     const Rest rest = rest_.load(std::memory_order_relaxed);
     if (rest == priority_)
@@ -312,17 +336,20 @@ void Engine::lower_priority() {
 
 // Relaxed: see has_free_core.
 void Engine::count(bool awake) {
+    HEDDLE_INVARIANT(awake_.load(std::memory_order_relaxed) != awake);  // the thread is counted once while it is awake
     awake_.store(awake, std::memory_order_relaxed);
     policy_.node_threads->fetch_add(awake ? 1 : UINT32_MAX, std::memory_order_relaxed);
 }
 
 void Engine::stop(const char* function) {
+    // No release belongs to the acquires of posted and started_: pthread_join and the program order what came before.
     wait_for(
         function, [](const Owners&) { return true; },
         [this] { return outstanding() == 0 && policy_.posted.load(std::memory_order_acquire) == 0; });
+    HEDDLE_INVARIANT(outstanding() == 0 && open_.load(std::memory_order_relaxed) == 0);
     if (!started_.load(std::memory_order_acquire))
         return;
-    stopping_.store(true, std::memory_order_release);  // pairs with run
+    stopping_.store(true, std::memory_order_release);  // pairs with Engine::run
     work_.advance();
     wake_waiters();
     pthread_join(thread_, nullptr);

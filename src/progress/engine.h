@@ -1,26 +1,29 @@
-// Engine: the work of this PE that a thread other than its caller may carry out. It knows no operation: what there is
-// to do are functions that come with the work. Two kinds:
+// Engine: the work of this PE that a thread other than its caller may carry out. The engine knows no operation: the
+// work brings its functions with it. Two kinds of work:
 //
 // Tasks, in slices: large transfers.
-//     submit      a free task is filled, its slices are opened, the background thread is woken when it sleeps
-//     help        a slice of an open task is claimed and done; whoever does the last one finishes the task
+//     submit      fills a free task, opens its slices, and wakes the background thread when that sleeps
+//     help        claims a slice of an open task and does it; the thread that does the last slice finishes the task
 // Sequences (progress/sequence.h), on fibers: non-blocking collectives.
-//     drive       what can go on goes on
+//     drive       resumes the sequences that can continue
 //
-// Who makes progress: threads that wait for something (wait_for, and any other wait while it is awake), programs that
-// poll, and one background thread, as the policy says (Progress). It starts with the first work that is left to it,
-// sleeps while there is none, and while there is, rests at the PE's wake-up (sync/wakeup.h): spinning, watching the
-// line, or asleep.
+// Progress is made by threads that wait awake in the library, by programs that poll, and by one background thread, as
+// the policy says (Progress). The background thread starts with the first work that is left to it, and sleeps while
+// there is none. While there is work, it rests at the PE's wake-up (sync/wakeup.h): spinning,
+// watching the line, or asleep.
 //
-// No lock. A task's claim word holds its generation, its slices and the next one to claim: a claim is one
-// compare-and-swap, which fails when the task has become another one meanwhile; once a slice is claimed, the task stays
-// as it is until that slice is done. At most kTasks are under way: submit says no beyond, and the caller does the work.
+// No lock. A task's claim word holds its generation, its slices and the next slice to claim. A claim is one
+// compare-and-swap, which fails when the task has been reused meanwhile. Invariant: a task with a claimed slice does
+// not change until that slice is done. At most kTasks tasks are open: beyond, submit returns false, and the caller does
+// the work.
 //
 // Threads: any. The background thread ends in stop.
 #pragma once
 
+#include "base/choices.h"
 #include "base/pe_local.h"
 #include "base/tsan.h"
+#include "progress/inline_payload.h"
 #include "progress/sequence.h"
 #include "progress/wait_policy.h"
 #include "sync/event_count.h"
@@ -31,19 +34,17 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <type_traits>
 
 namespace heddle::progress {
 
-enum class AsyncCopy : int { kAuto, kAlways, kNever };  // as in settings.def
+using base::AsyncCopy;
 
-// What the background thread does, as in settings.def. Manual: there is none, and only calls of the program make
+// What the background thread does. Manual: there is none, and only calls of the program make
 // progress. The others say how it rests while there is something to wait for: kThread as the machine has it, kAuto so
 // too, but on the node it is left alone unless a core is free.
-enum class Progress : int { kAuto, kManual, kThread, kSpin, kMonitor, kBlock };
+using base::Progress;
 
-// Who may wait for a task: compared by helpers alone.
+// The request and the context that a task belongs to. Helpers only compare them.
 struct Owners {
     const void* request = nullptr;
     const void* context = nullptr;
@@ -55,13 +56,13 @@ struct alignas(128) Task {
     using Slice = void (*)(const void* payload, uint32_t slice);
     using Finish = void (*)(const void* payload);
 
-    std::atomic<uint64_t> claims{0};                              // generation << 32 | slices << 16 | next one to claim
-    std::atomic<uint32_t> left{0};                                // slices that are not done
+    std::atomic<uint64_t> claims{0};  // generation << 32 | slices << 16 | next slice to claim
+    std::atomic<uint32_t> left{0};    // slices that are not done
     std::atomic<const void*> request{nullptr}, context{nullptr};  // Owners; read before a claim, hence atomic
-    // From here on written by submit, and read by those who have claimed a slice.
+    // The fields below are written by submit, and read by threads that have claimed a slice.
     Slice slice = nullptr;
     Finish finish = nullptr;
-    alignas(16) char payload[kPayloadBytes];
+    InlinePayload<kPayloadBytes> payload;
 };
 
 class Engine {
@@ -69,61 +70,63 @@ class Engine {
     static constexpr int kTasks = 64;
     static constexpr size_t kMaxCpuWords = 16;
 
-    // choice: HEDDLE_ASYNC_COPY. cpus: those of the job on this node, a bit each, where the background thread may run.
+    // choice: HEDDLE_ASYNC_COPY. cpus: a bit for each CPU of the job on this node; the background thread runs only
+    // there.
     Engine(WaitPolicy& policy, AsyncCopy choice, const uint64_t* cpus, size_t cpu_words);
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
     // --- Policy
 
-    // Null and the policy holds from now on, or why this machine cannot have it.
+    // Sets the policy and returns null, or returns why this machine cannot have it.
     const char* set_progress(Progress progress);
     bool is_manual() const { return rest_.load(std::memory_order_relaxed) == Rest::kNever; }
     bool spins() const { return rest_.load(std::memory_order_relaxed) == Rest::kSpin; }
 
-    // The PE's wake-up, once there is shared memory; before, one of the engine's own.
+    // The PE's wake-up, once there is shared memory; before, a private one of the engine.
     void set_wakeup(sync::EventCount& wakeup) { wakeup_ = policy_.wakeup = &wakeup; }
     sync::EventCount& wakeup() { return *wakeup_; }
-    // What waits for the wake-up looks again.
+    // Makes every wait at the PE's wake-up check its condition again.
     void wake_waiters() { wakeup_->advance(); }
 
     // --- Tasks
 
-    // True when a background thread would find a core: more cores than threads of the job that do not sleep.
+    // True when a background thread would find a core: the node has more cores than threads of the job that do not
+    // sleep.
     bool has_free_core() const;
 
-    // Takes work over: payload is copied. False when it cannot (too many tasks, no thread), and nothing has happened.
+    // Opens a task with a copy of payload. False, and nothing has happened, when there is no free task or no thread.
     // at_end runs once, after all slices, before the task counts as finished.
     template <class Payload>
     bool submit(const Owners& owners, uint32_t slices, Task::Slice slice, Task::Finish at_end, const Payload& payload) {
-        static_assert(sizeof(Payload) <= Task::kPayloadBytes && alignof(Payload) <= 16 &&
-                      std::is_trivially_copyable_v<Payload>);
         Task* task = start_thread() ? take() : nullptr;
         if (!task)
             return false;
         task->slice = slice;
         task->finish = at_end;
-        memcpy(task->payload, &payload, sizeof payload);
+        task->payload.hold(payload);
         open(task, owners, slices);
         return true;
     }
 
-    // Submitted and not finished. Acquire: pairs with finish; who finds none sees what all have done. What this thread
-    // must wait for, it has submitted itself or been told of, so that it cannot find too few.
+    // Tasks submitted and not finished. Acquire: pairs with Engine::finish; a caller that reads 0 sees what all tasks
+    // have done. Never too few: the caller submitted the tasks that it waits for, or synchronized with their
+    // submitters.
     uint32_t outstanding() const { return outstanding_.load(std::memory_order_acquire); }
 
-    // False when nothing is, and nothing else of this PE can be: there is no network, whose books are elsewhere. True
-    // also where ThreadSanitizer is to be told of what orders.
+    // False when no operation of this PE can be outstanding: no task is, and there is no network, whose operations are
+    // counted by its streams. Always true under ThreadSanitizer, which must be told of the order. Pairs with
+    // Engine::finish.
     bool may_be_outstanding() const { return outstanding_.load(std::memory_order_acquire) != 0 || asks_always_; }
     void set_network() { asks_always_ = policy_.has_network = true; }
 
-    // Does one slice of a task that is_mine(owners) accepts; false when there is none.
+    // Does one slice of a task for which is_mine(owners) is true; false when there is no such slice.
     template <class IsMine>
     bool help(IsMine is_mine) {
-        // Acquire: pairs with open; a bit that is set shows the claim word of the task.
+        // Acquire: pairs with Engine::open; a bit that is set shows the claim word of the task.
         for (uint64_t some = open_.load(std::memory_order_acquire); some != 0; some &= some - 1) {
             Task& task = tasks_[__builtin_ctzll(some)];
-            const uint64_t claims = task.claims.load(std::memory_order_acquire);  // pairs with open
+            const uint64_t claims = task.claims.load(std::memory_order_acquire);  // pairs with Engine::open
             const Owners owners = {task.request.load(std::memory_order_relaxed),
                                    task.context.load(std::memory_order_relaxed)};
             if (is_mine(owners) && do_slice(task, claims))
@@ -134,21 +137,22 @@ class Engine {
 
     // --- Sequences
 
-    // Lets all sequences go on that can; true when one did. Not within a fiber, where it does nothing.
+    // Resumes every sequence that can continue; true when one was resumed. Within a fiber: does nothing.
     bool drive();
-    // The step of a collective that a posted one waits in, of any sequence; 0: none. Any thread.
+    // The step in which a posted collective of any sequence waits; 0: none. Any thread. Acquire: pairs with
+    // Engine::add.
     uint64_t step_of_posted() const;
-    // The sequence is one of those that drive looks after.
+    // Makes drive resume the sequence, until the end of the process.
     void add(Sequence& sequence);
-    // For sequences: an operation is about to be posted, or is over.
+    // Called by sequences: an operation is about to be posted, or is done.
     void count_posted();
     void count_done();
-    // The background thread is to look after what has been posted. seldom: it would better be left alone.
+    // Makes the background thread resume posted operations. seldom: only if the policy is not kAuto, or a core is free.
     void request_background(bool seldom);
 
     // --- Waiting
 
-    // Returns when done(), which tasks that is_mine accepts may bring about, or whatever else rings the wake-up.
+    // Returns when done() is true. Meanwhile does slices of tasks that is_mine accepts, and drives sequences.
     template <class IsMine, class Done>
     void wait_for(const char* function, IsMine is_mine, Done done) {
         if (Fiber* const fiber = Fiber::current()) {
@@ -157,7 +161,8 @@ class Engine {
             return tsan::acquire(this);
         }
         for (;;) {
-            const uint32_t seen = wakeup_->value.load(std::memory_order_acquire);  // pairs with whoever advances it
+            // Acquire: sees what preceded the wake-up's advance.
+            const uint32_t seen = wakeup_->value.load(std::memory_order_acquire);
             if (done())
                 return tsan::acquire(this);
             if (!help(is_mine) && !drive())
@@ -169,11 +174,11 @@ class Engine {
         wait_for(function, [](const Owners&) { return false; }, done);
     }
 
-    // All work is done, and the background thread gone, when this returns. No other thread uses the engine meanwhile.
+    // Returns when all work is done and the background thread has ended. No other thread may use the engine meanwhile.
     void stop(const char* function);
 
-    // How many threads of the process are the engine's, or the launcher's library's or the network's: not the
-    // program's.
+    // How many threads of the process belong to the library (the engine, the network) or to the launcher's client
+    // library.
     uint32_t threads() const { return (started_.load(std::memory_order_relaxed) ? 1 : 0) + other_threads_; }
     void set_other_threads(uint32_t threads) { other_threads_ = threads; }
 
@@ -200,34 +205,34 @@ class Engine {
     uint32_t other_threads_ = 0;
     bool asks_always_ = tsan::is_on();
     std::atomic<uint64_t> used_{0};  // a bit for each task that is taken
-    std::atomic<uint64_t> open_{0};  // and for each with slices to claim
+    std::atomic<uint64_t> open_{0};  // a bit for each task with slices to claim
     std::atomic<Sequence*> sequences_{nullptr};
     std::atomic<Rest> rest_{Rest::kBlock};
-    std::atomic<bool> only_free_cores_{true};  // kAuto
-    alignas(128) sync::EventCount work_{};     // moves when the background thread is to do something
-    sync::EventCount* wakeup_;                 // moves when something has happened that work may wait for
+    std::atomic<bool> only_free_cores_{true};  // the policy is kAuto
+    alignas(128) sync::EventCount work_{};     // advances when there is something to do for the background thread
+    sync::EventCount* wakeup_;                 // advances when something has happened that work may wait for
     sync::EventCount own_wakeup_{};
     std::atomic<bool> started_{false};  // the background thread runs, or is about to
     std::atomic<bool> stopping_{false};
     std::atomic<bool> awake_{false};  // the background thread has something to do
     pthread_t thread_{};
-    std::atomic<int> caller_cpu_{-1};  // where work was last left to it
-    int avoided_cpu_ = -1;             // the background thread's: the CPU that it leaves alone
-    Rest priority_ = Rest::kBlock;     // and how it has introduced itself to the kernel
+    std::atomic<int> caller_cpu_{-1};  // where the last submit or request_background ran
+    int avoided_cpu_ = -1;             // the CPU that the background thread keeps away from
+    Rest priority_ = Rest::kBlock;     // the scheduling policy that the background thread has asked for
     void* pe_ = nullptr;               // see pe_of_thread
     Task tasks_[kTasks];
 };
 
-// For the test build with PEs as threads: a copy of what the library keeps for the calling thread's PE, and how the
-// background thread takes it over. Null in the library.
+// For the test build with PEs as threads: pe_of_thread copies the library's state of the calling thread's PE, and the
+// background thread adopts the copy with become_thread_of. Both are null in the library.
 extern void* (*pe_of_thread)();
 extern void (*become_thread_of)(void* pe);
 
-// This PE's; made by init, lives as long as the process.
-extern HEDDLE_PE_LOCAL Engine* engine;
+// This PE's engine; made by init, lives as long as the process.
+extern HEDDLE_PE_LOCAL base::PePointer<Engine> engine;
 
-// How many threads the program has in this PE, also those that the library has not seen; not the library's own. 1 when
-// it cannot be told.
+// The number of the program's threads in this PE, including those that never called the library, without the library's
+// own. 1 when the system does not tell.
 uint32_t threads_of_program();
 
 }  // namespace heddle::progress

@@ -1,5 +1,6 @@
 #include "progress/fiber.h"
 
+#include "base/invariant.h"
 #include "os/memfd.h"
 
 #include <sys/mman.h>
@@ -22,8 +23,9 @@
 #endif
 #endif
 
-// Saves what a callee has to keep (with the modes of floating-point arithmetic, so that a result does not depend on who
-// resumes) on the stack, leaves the stack pointer in *from, and goes on where `to` was left so.
+// Pushes the callee-saved registers and the modes of floating-point arithmetic, and stores the stack pointer in *from.
+// Then restores the registers and modes that an earlier call saved at `to`. With the modes saved, a result does not
+// depend on the thread that resumes.
 extern "C" void heddle_switch_stack(void** from, void* to) __attribute__((visibility("hidden")));
 
 #if defined(__x86_64__)
@@ -109,20 +111,20 @@ namespace {
 
 constinit thread_local Fiber* running __attribute__((tls_model("initial-exec"))) = nullptr;
 
-// Apart, so that the address of `running` is found anew wherever the fiber goes on.
+// A function of its own, so that the compiler computes the address of `running` again after each switch of stacks.
 __attribute__((noinline)) void set_running(Fiber* fiber) {
     asm volatile("" ::: "memory");
     running = fiber;
 }
 
-// What heddle_switch_stack takes off a stack, in words: the modes, and where it goes on.
+// The words that heddle_switch_stack pops: where the modes are, where the entry address is, and how many.
 #if defined(__x86_64__)
-constexpr size_t kModes = 0, kEntry = 7, kWords = 9;  // behind the entry, the address that it would return to
+constexpr size_t kModes = 0, kEntry = 7, kWords = 9;  // the word behind the entry: its return address
 #else
 constexpr size_t kEntry = 11, kModes = 20, kWords = 22;
 #endif
 
-// Of a stack that has never run: it begins at `entry`.
+// The stack pointer of a stack that has never run: the first switch to it enters `entry`.
 void* first_stack_pointer(char* end, void (*entry)()) {
     auto* const words = reinterpret_cast<uint64_t*>(end) - kWords;
     memset(words, 0, kWords * sizeof *words);
@@ -176,6 +178,7 @@ bool Fiber::make_stack() {
 }
 
 bool Fiber::start(Work work, void* argument, uint64_t modes) {
+    HEDDLE_INVARIANT(is_over() && work);
     if (!stack_ && !make_stack())
         return false;
     if (!stack_pointer_)
@@ -189,6 +192,9 @@ bool Fiber::start(Work work, void* argument, uint64_t modes) {
 
 void Fiber::resume() {
     Fiber* const before = current();
+    HEDDLE_INVARIANT(before != this && work_ && !ready_);  // is_ready has said that it can go on
+    HEDDLE_INVARIANT(static_cast<char*>(stack_pointer_) >= stack_ + os::page_bytes());  // above the guard page
+    HEDDLE_INVARIANT(static_cast<char*>(stack_pointer_) < stack_ + os::page_bytes() + kStackBytes);
     set_running(this);
 #if defined(HEDDLE_ASAN)
     void* mark = nullptr;
@@ -217,9 +223,11 @@ void Fiber::switch_back() {
 }
 
 void Fiber::leave(Ready ready, void* condition) {
+    HEDDLE_INVARIANT(current() == this && ready);
     ready_ = ready;
     condition_ = condition;
     switch_back();
+    HEDDLE_INVARIANT(!ready_);
 }
 
 bool Fiber::is_ready() {

@@ -1,10 +1,10 @@
-// Fiber: work with a stack of its own. It runs on the thread that resumes it until it has to wait, and goes on later,
-// on that thread or another one: so what is written as if it blocked can be carried on by whoever has a moment.
+// Fiber: work with a stack of its own. The work runs on the thread that resumes the fiber until it has to wait, and
+// continues later on that thread or another. Code that is written as if it blocked thus needs no thread of its own.
 //
-// Threads: one at a time resumes a fiber; resume and the next one are ordered by the caller. Within a fiber an address
-// of something thread-local is not to be kept across a wait.
-// Cost: a resume and the return from it take about 40 instructions, no system call. A stack takes the pages that it has
-// touched; one that overflows ends the PE at its guard page.
+// Threads: one thread at a time resumes a fiber, and the caller orders one resume before the next. Code in a fiber must
+// not keep the address of a thread-local object across a wait. Cost: a resume and the return from it take about 40
+// instructions (heddle_switch_stack, counted), no system call. A stack takes the pages that it has touched; one that
+// overflows ends the PE at its guard page.
 #pragma once
 
 #include <atomic>
@@ -13,12 +13,12 @@
 
 namespace heddle::progress {
 
-// The modes of floating-point arithmetic, such as rounding, that the calling thread or fiber has.
+// The modes of floating-point arithmetic, such as rounding, of the calling thread or fiber.
 uint64_t arithmetic_modes();
 
 class Fiber {
   public:
-    static constexpr size_t kStackBytes = 512 * 1024;  // beside the guard page
+    static constexpr size_t kStackBytes = 512 * 1024;  // without the guard page
 
     using Work = void (*)(void* argument);
     using Ready = bool (*)(void* condition);
@@ -28,29 +28,30 @@ class Fiber {
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
 
-    // The one that the calling thread runs; null: none.
+    // The fiber that the calling thread runs; null: none.
     static Fiber* current();
 
-    // Gives the fiber, which has nothing to do, work for the next resume, to begin in these modes of arithmetic. False
-    // when there is no memory for a stack.
+    // Gives an idle fiber work for the next resume, which begins in these modes of arithmetic. False when there is no
+    // memory for a stack.
     bool start(Work work, void* argument, uint64_t modes);
     bool is_over() const { return work_ == nullptr; }
-    // Of a fiber that has work: whether it can go on; asked before each resume.
+    // For a fiber with work: true when it can continue. To be asked before each resume.
     bool is_ready();
-    // Runs the work until it waits, or is over.
+    // Runs the work until it waits or ends.
     void resume();
 
-    // In the fiber: returns when ready() has returned true, once. Whoever looks after the fiber calls it.
+    // Within the fiber: returns when ready() has returned true once. The thread that drives the fiber calls ready.
     template <class Condition>
     void wait(Condition& ready) {
         if (!ready())
             leave([](void* it) { return (*static_cast<Condition*>(it))(); }, &ready);
     }
 
-    // The step of a collective that it waits in (AtStep); 0: none. Relaxed: whoever reads another's looks again.
+    // The step of a collective in which the fiber waits (AtStep); 0: none. Relaxed: a thread that reads another's step
+    // reads it again later.
     uint64_t step() const { return step_.load(std::memory_order_relaxed); }
     uint64_t exchange_step(uint64_t step) {
-        const uint64_t before = step_.load(std::memory_order_relaxed);  // the fiber alone writes
+        const uint64_t before = step_.load(std::memory_order_relaxed);  // only the fiber writes
         step_.store(step, std::memory_order_relaxed);
         return before;
     }
@@ -62,15 +63,15 @@ class Fiber {
     bool make_stack();
     static void enter();
 
-    char* stack_ = nullptr;  // with its guard page
+    char* stack_ = nullptr;  // begins with its guard page
     void* stack_pointer_ = nullptr;
-    void* resumer_ = nullptr;  // the stack pointer of who has resumed it
+    void* resumer_ = nullptr;  // the stack pointer of the thread that has resumed the fiber
     Work work_ = nullptr;
     void* argument_ = nullptr;
-    Ready ready_ = nullptr;  // null: it can go on
+    Ready ready_ = nullptr;  // null: the fiber can continue
     void* condition_ = nullptr;
     std::atomic<uint64_t> step_{0};
-    // What a sanitizer knows the stacks by.
+    // How a sanitizer identifies the stacks.
     void* own_mark_ = nullptr;
     void* resumer_mark_ = nullptr;
     const void* resumer_stack_ = nullptr;

@@ -1,6 +1,7 @@
 #include "progress/sequence.h"
 
 #include "base/error.h"
+#include "base/invariant.h"
 #include "base/place.h"
 #include "progress/engine.h"
 
@@ -12,13 +13,14 @@ Sequence::Sequence(Engine& of_engine) : engine_(of_engine), last_(pool_.take()),
 }
 
 void Sequence::begin(Operation* operation) {
+    HEDDLE_INVARIANT(operation != last_ && operation->run);
     operation->behind.store(nullptr, std::memory_order_relaxed);
     operation->modes = arithmetic_modes();
     engine_.count_posted();
     tsan::release(this);
-    last_->behind.store(operation, std::memory_order_release);  // pairs with carry_on
+    last_->behind.store(operation, std::memory_order_release);  // pairs with Sequence::carry_on
     last_ = operation;
-    posted_.fetch_add(1, std::memory_order_seq_cst);  // see drive
+    posted_.fetch_add(1, std::memory_order_seq_cst);  // see Sequence::drive
     engine_.drive();
 }
 
@@ -33,8 +35,9 @@ bool Sequence::drive() {
         posted = posted_.load(std::memory_order_seq_cst);
         if (is_empty())
             return moved;
-        // seq_cst, with the store below and the loads behind it, here and in Engine::drive: a thread that is turned
-        // away here has posted, or heard the wake-up, before this one looks at them again.
+        // seq_cst, with the store below and the loads behind it, here and in Engine::drive. A thread that is turned
+        // away here has posted, or seen the wake-up advance, before the driving thread checks posted_ and the wake-up
+        // again.
         if (driven_.exchange(true, std::memory_order_seq_cst))
             return moved;
         tsan::acquire(this);
@@ -48,7 +51,7 @@ bool Sequence::drive() {
 bool Sequence::carry_on() {
     bool moved = false;
     for (;;) {
-        Operation* const next = over_->behind.load(std::memory_order_acquire);  // pairs with begin
+        Operation* const next = over_->behind.load(std::memory_order_acquire);  // pairs with Sequence::begin
         if (!next)
             return moved;
         if (fiber_.is_over()) {
@@ -57,21 +60,23 @@ bool Sequence::carry_on() {
         } else if (!fiber_.is_ready()) {
             return moved;
         }
+        HEDDLE_INVARIANT(driven_.load(std::memory_order_relaxed));  // one thread at a time
         moved = true;
         const void* const before = base::set_posted_at(next->caller);
         fiber_.resume();
         base::set_posted_at(before);
         if (!fiber_.is_over())
             continue;
+        HEDDLE_INVARIANT(under_way() != 0);
         pool_.give(over_);
         over_ = next;
-        done_.fetch_add(1, std::memory_order_release);  // pairs with is_empty
+        done_.fetch_add(1, std::memory_order_release);  // pairs with Sequence::is_empty
         engine_.count_done();
     }
 }
 
 void Sequence::run(const Operation* operation) {
-    operation->run(operation->payload);
+    operation->run(operation->payload.object());
 }
 
 }  // namespace heddle::progress

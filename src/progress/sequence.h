@@ -1,26 +1,25 @@
-// Sequence: operations that are posted in an order and carried out in that order, by whoever makes progress: the
-// non-blocking collectives of one team. Each runs on the sequence's fiber as if it blocked.
+// Sequence: operations that are carried out in the order in which they were posted: the non-blocking collectives of one
+// team. Any thread that makes progress carries them out, on the sequence's fiber, as if they blocked.
 //
-//     post    the operation stands in the queue, and is begun, as far as it gets
-//     drive   the fiber is resumed while what it waits for is there; one thread at a time, others go away
+//     post    appends an operation to the queue, and drives the sequence
+//     drive   resumes the fiber while its operation can continue; one thread at a time, other threads return at once
 //
-// Nothing is missed: an event that work may wait for rings the PE's wake-up (sync/wakeup.h), and who drives
-// (Engine::drive) looks, when it has let go, whether the wake-up has rung meanwhile; so it sees what another thread,
-// turned away, came for (tests/concurrency/wakeup.pml: every interleaving).
+// No event is missed. An event that an operation may wait for advances the PE's wake-up (sync/wakeup.h). A thread that
+// drives (Engine::drive) checks afterwards whether the wake-up has advanced, and then drives again. So it sees the
+// event for which another thread, turned away, came (tests/model/wakeup.pml checks every interleaving).
 //
-// Threads: any drives; posts one at a time (as the specification has it for the collectives of a team). No lock. Memory
-// grows with the most that were under way at once.
+// Threads: any thread drives; one at a time posts, as the specification asks of a team's collectives. No lock. Memory
+// grows with the most operations that were outstanding at once.
 #pragma once
 
 #include "base/tsan.h"
 #include "progress/fiber.h"
+#include "progress/inline_payload.h"
 #include "sync/pool.h"
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <type_traits>
 
 namespace heddle::progress {
 
@@ -35,37 +34,36 @@ class Sequence {
     Sequence(const Sequence&) = delete;
     Sequence& operator=(const Sequence&) = delete;
 
-    // work(), which is copied, will be carried out behind what was posted before, in the modes of arithmetic that this
-    // thread has now; messages say that it was posted at `caller`. False when there is no memory.
+    // Posts a copy of work, which runs after all operations posted before, with the calling thread's modes of
+    // arithmetic. Messages name `caller` as the place of the call. False when there is no memory.
     template <class Work>
     bool post(const Work& work, const void* caller = nullptr) {
-        static_assert(sizeof(Work) <= kPayloadBytes && alignof(Work) <= 16 && std::is_trivially_copyable_v<Work>);
         Operation* const operation = pool_.take();
         if (!operation)
             return false;
         operation->run = [](const void* payload) { (*static_cast<const Work*>(payload))(); };
-        memcpy(operation->payload, &work, sizeof work);
+        operation->payload.hold(work);
         operation->caller = caller;
         begin(operation);
         return true;
     }
 
-    // Acquire: pairs with the end of an operation; what they did is seen.
+    // Acquire: pairs with Sequence::carry_on; a caller that finds the sequence empty sees what the operations did.
     bool is_empty() const { return done_.load(std::memory_order_acquire) == posted_.load(std::memory_order_relaxed); }
     uint32_t under_way() const {
         return posted_.load(std::memory_order_relaxed) - done_.load(std::memory_order_relaxed);
     }
-    // Returns when it is empty, or when this is asked by an operation of its own.
+    // Returns when the sequence is empty, or when an operation of this sequence is the caller.
     void wait(const char* function) {
         if (!is_empty() && Fiber::current() != &fiber_)
             wait_until_empty(function);
         tsan::acquire(this);
     }
 
-    // Carries on what can go on; true when something did. For Engine::drive.
+    // Resumes the fiber while its operation can continue; true when something was resumed. For Engine::drive.
     bool drive();
 
-    // The step of a collective that its operation waits in; 0: none. Any thread.
+    // The step of a collective in which the current operation waits; 0: none. Any thread.
     uint64_t step() const { return fiber_.step(); }
 
     Sequence* next_of_engine = nullptr;
@@ -75,9 +73,9 @@ class Sequence {
         sync::PoolLink link;
         std::atomic<Operation*> behind{nullptr};
         Run run = nullptr;
-        uint64_t modes = 0;  // of arithmetic: the poster's
+        uint64_t modes = 0;  // of arithmetic: those of the poster
         const void* caller = nullptr;
-        alignas(16) char payload[kPayloadBytes];
+        InlinePayload<kPayloadBytes> payload;
     };
 
     void begin(Operation* operation);
@@ -87,11 +85,12 @@ class Sequence {
 
     Engine& engine_;
     sync::Pool<Operation, 8> pool_;
-    Operation* last_;  // of who posts
+    Operation* last_;  // the last operation of the queue; the poster's
     std::atomic<uint32_t> posted_{0};
     alignas(64) std::atomic<bool> driven_{false};
     std::atomic<uint32_t> done_{0};
-    // Of who drives: the operation that is over, behind which the next one stands; and what runs it.
+    // The driver's: the last finished operation, whose `behind` is the next operation, and the fiber that runs that
+    // one.
     Operation* over_;
     Fiber fiber_;
 };

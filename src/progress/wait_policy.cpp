@@ -1,5 +1,7 @@
 #include "progress/wait_policy.h"
 
+#include "base/counters.h"
+#include "base/invariant.h"
 #include "os/yield.h"
 
 #include <unistd.h>
@@ -7,17 +9,18 @@
 
 namespace heddle::progress {
 
-HEDDLE_PE_LOCAL WaitPolicy* wait_policy = nullptr;
+HEDDLE_PE_LOCAL base::PePointer<WaitPolicy> wait_policy;
 
 namespace {
 
 constexpr uint64_t kLongestNapNs = 2000000;  // 500 wake-ups a second: about 0.2 % of a core
-constexpr uint64_t kShortestNapNs = 5000;    // below the cost of a wake-up across cores (12 us) naps are pointless
+// A wake-up across cores costs about 12 us (measured): shorter naps gain nothing.
+constexpr uint64_t kShortestNapNs = 5000;
 
 WaitPolicy before_init;
 
-// Lives as long as its thread; a thread that ends is no longer counted. In a child of any kind of fork, whose thread is
-// not the one that was counted, it does nothing: the counts are the node's.
+// Counts a thread while it lives. In the child of a fork the destructor does nothing: the counts, which are the node's,
+// hold the parent's thread.
 struct CountedThread {
     WaitPolicy* policy = nullptr;
     pid_t process = 0;
@@ -26,14 +29,15 @@ struct CountedThread {
         if (!policy || process != getpid())
             return;
         // Relaxed: see WaitPolicy::oversubscribed.
-        policy->own_threads.fetch_sub(1, std::memory_order_relaxed);
+        [[maybe_unused]] const uint32_t own = policy->own_threads.fetch_sub(1, std::memory_order_relaxed);
+        HEDDLE_INVARIANT(own != 0);  // this thread was counted
         policy->node_threads->fetch_sub(1, std::memory_order_relaxed);
     }
 };
 
 thread_local CountedThread counted_thread;
 
-thread_local int waits = 0;  // of this thread, one within the other
+thread_local int waits = 0;  // nested waits of this thread
 
 }  // namespace
 
@@ -76,14 +80,16 @@ WaitSteps::~WaitSteps() {
         wake_up();
     if (is_poller_)
         count_as_poller(false);
+    HEDDLE_INVARIANT(!function_ || waits > 0);
     waits -= function_ != nullptr;
 }
 
-// Relaxed: who looks at the count looks again soon.
+// Relaxed: a thread that reads a count that is a moment old reads it again soon.
 void WaitSteps::count_as_poller(bool polls) {
     is_poller_ = polls;
-    if (policy_.pollers.fetch_add(polls ? 1 : UINT32_MAX, std::memory_order_relaxed) == 1 && !polls &&
-        policy_.hand_over && policy_.posted.load(std::memory_order_relaxed) != 0)
+    const uint32_t pollers = policy_.pollers.fetch_add(polls ? 1 : UINT32_MAX, std::memory_order_relaxed);
+    HEDDLE_INVARIANT(polls || pollers != 0);
+    if (pollers == 1 && !polls && policy_.hand_over && policy_.posted.load(std::memory_order_relaxed) != 0)
         policy_.hand_over();
 }
 
@@ -92,8 +98,10 @@ void WaitSteps::wake_up() {
         return;
     if (policy_.show)
         policy_.show(nullptr, nullptr);
-    if (policy_.node_sleepers)
-        policy_.node_sleepers->fetch_sub(1, std::memory_order_relaxed);
+    if (!policy_.node_sleepers)
+        return;
+    [[maybe_unused]] const uint32_t sleepers = policy_.node_sleepers->fetch_sub(1, std::memory_order_relaxed);
+    HEDDLE_INVARIANT(sleepers != 0);  // fall_asleep has counted this thread
 }
 
 bool WaitSteps::poll_and_begin_anew() {
@@ -122,12 +130,13 @@ void WaitSteps::advance() {
 void WaitSteps::fall_asleep() {
     phase_ = Phase::kSleep;
     if (policy_.wakeup)
-        // before the next look at what is waited for
+        // Read before the next check of the condition.
         seen_wakeup_ = policy_.wakeup->value.load(std::memory_order_acquire);
     if (is_poller_)
         count_as_poller(false);
     if (!function_)
         return;
+    base::counters->sleeps.add();
     if (policy_.show)
         policy_.show(function_, line_);
     // Relaxed: only says how many cores are likely to be free.
@@ -151,6 +160,7 @@ void WaitSteps::nap() {
     policy_.wakeup->sleep(seen_wakeup_ + 1, &deadline);
     if (policy_.polls_asleep())
         policy_.poll();
+    // Acquire: sees what preceded the wake-up's advance.
     const uint32_t wakeup = policy_.wakeup->value.load(std::memory_order_acquire);
     if (wakeup != seen_wakeup_) {
         wake_up();
@@ -160,8 +170,9 @@ void WaitSteps::nap() {
     seen_wakeup_ = wakeup;
 }
 
-// Where nobody else polls a network, nothing rings for what it brings: then the sleep is a nap.
+// With a network that only this wait polls, nothing advances the wake-up when data arrives: then the sleep is a nap.
 void WaitSteps::rest_at_wakeup(uint32_t heard) {
+    HEDDLE_INVARIANT(policy_.wakeup);
     const uint64_t now = os::now_ns();
     const bool naps = policy_.has_network && policy_.alone.load(std::memory_order_relaxed);
     const timespec deadline = os::to_timespec(now + (naps ? length_of_nap(now - start_ns_) : look_in_ns_));

@@ -1,20 +1,22 @@
-// How anything in Heddle waits, in one place.
+// Wait policy: how every wait of Heddle passes its time.
 //
 //     look, pause, look ...   ->   watch the line (os/monitor_wait.h)   ->   yield the core   ->   sleep
 //
-// Spinning and watching last spin_us, yielding yield_us after that; then the wait sleeps: on an event count's futex
-// when the event comes from the library, in short naps that grow with the time waited (at most 1/16 of it, at most 2
-// ms) when it is a peer's plain store, which wakes nobody. Where more threads run on the node, or in this PE, than
-// there are cores, the first two phases fall away: a thread that spins keeps the one it waits for from running. Threads
-// that never waited in the library are not among those it counts, nor are other processes: a wait whose first yield
-// lets another thread run tells the PE's waits of the next oversubscribed_ns the same. Each wait starts anew, so a busy
-// exchange never sleeps and an idle one always does.
+// Spinning and watching last spin_ns, yielding yield_ns after that; then the wait sleeps. A wait for an event count
+// sleeps on its futex. A wait for a peer's plain store, which wakes nobody, sleeps in naps: 1/16 of the time waited,
+// at most 2 ms. Each wait begins with the first phase, so a busy exchange never sleeps and an idle one
+// always does.
 //
-// While the PE has a network, or non-blocking collectives under way, a wait makes progress while it is awake; and where
-// nobody else would meanwhile, it does not sleep on its own event alone, but at the PE's wake-up (sync/wakeup.h), and
-// makes progress when that rings. A wait in a fiber (progress/fiber.h) has no phases: it leaves the thread.
+// With more threads than cores on the node, or in this PE, the first two phases are left out: a spinning thread keeps
+// the awaited thread from running. Only threads that have waited in the library are counted, and no other processes.
+// Therefore a wait whose first yield lets another thread run marks the PE as oversubscribed for the next
+// oversubscribed_ns.
 //
-// Any thread. Costs nothing while the condition already holds, and about 20 ns to begin a wait that does not.
+// While the PE has a network, or non-blocking collectives outstanding, a wait makes progress while it is awake. If
+// nobody else would make progress meanwhile, the wait sleeps at the PE's wake-up (sync/wakeup.h), and makes progress
+// when that advances. A wait in a fiber (progress/fiber.h) has no phases: it leaves the thread.
+//
+// Threads: any. Cost: nothing while the condition already holds; otherwise it begins with a reading of the clock.
 #pragma once
 
 #include "base/pe_local.h"
@@ -34,64 +36,67 @@ namespace heddle::progress {
 
 struct WaitPolicy {
     uint64_t spin_ns = 50000;
-    uint64_t yield_ns = 1000000;
-    uint64_t oversubscribed_ns = 10000000;  // 1 of 200 waits of 50 us learns anew whether cores are shared
+    uint64_t yield_ns = os::kMillisecondNs;
+    uint64_t oversubscribed_ns = 10000000;  // a wait in 200 of 50 us each learns anew whether cores are shared
     const os::Monitor* monitor = nullptr;
-    std::atomic<uint32_t>* node_threads = nullptr;   // threads of all PEs of the node; null before init
-    std::atomic<uint32_t>* node_sleepers = nullptr;  // those of them that sleep in a wait
+    std::atomic<uint32_t>* node_threads = nullptr;   // counted threads of all PEs of the node; null before init
+    std::atomic<uint32_t>* node_sleepers = nullptr;  // counted threads that sleep in a wait
     uint32_t node_cores = 1;
-    std::atomic<uint32_t> own_threads{0};  // of this PE, that the library has seen
+    std::atomic<uint32_t> own_threads{0};  // counted threads of this PE
     uint32_t own_cores = 1;                // in this PE's affinity mask
-    // some thread of this PE found another one ready to run on its core
+    // Until then waits yield at once: some thread of this PE found another one ready to run on its core.
     std::atomic<uint64_t> oversubscribed_until_ns{0};
     bool (*poll)() = nullptr;            // makes progress; true when something was moved
     sync::EventCount* wakeup = nullptr;  // the PE's wake-up
     bool has_network = false;
-    std::atomic<uint32_t> posted{0};   // non-blocking collectives under way
-    std::atomic<bool> alone{false};    // there is no background thread, nor may there be
-    bool multiple_asked = false;       // SHMEM_THREAD_MULTIPLE was
+    std::atomic<uint32_t> posted{0};   // non-blocking collectives outstanding
+    std::atomic<bool> alone{false};    // there is no background thread, and none may start
+    bool multiple_asked = false;       // the program asked for SHMEM_THREAD_MULTIPLE
     std::atomic<uint32_t> pollers{0};  // threads that wait, awake, and make progress
-    void (*hand_over)() = nullptr;     // the last of these stops, and others are to take over; may be null
-    // Shows where this thread waits (function, address), or that it no longer does (nullptr, nullptr). May be null.
+    // Called when the last poller stops while collectives are posted: the network's service thread takes over. May be
+    // null.
+    void (*hand_over)() = nullptr;
+    // Publishes where this thread sleeps (function, address), or that it no longer does (nullptr, nullptr). May be
+    // null.
     void (*show)(const char* function, const void* address) = nullptr;
-    // A thread that waits in `function` has looked in vain, and sleeps next. Returns after how many ns it is to look
-    // again at the latest. May be null.
+    // Called when a thread that waits in `function` is about to sleep. Returns the longest time, in ns, until the
+    // thread must check its condition again. May be null.
     uint64_t (*looked)(const char* function) = nullptr;
 
-    // There is, or may be, something to make progress with.
+    // True when this PE may have something to make progress with.
     bool polls() const { return has_network || posted.load(std::memory_order_relaxed) != 0; }
-    // And nobody else would, while those who wait sleep.
+    // True when, beside that, nobody else would make progress while all waiting threads sleep.
     bool polls_asleep() const {
         return posted.load(std::memory_order_relaxed) != 0 || (has_network && alone.load(std::memory_order_relaxed));
     }
 
-    // While a thread sleeps, another one may post what nobody but the sleeper would drive.
+    // True when, while one thread sleeps, another one may post an operation that only the sleeper would drive.
     bool has_several_threads() const { return multiple_asked || own_threads.load(std::memory_order_relaxed) > 1; }
 
     bool oversubscribed(uint64_t now_ns) const {
-        // Relaxed: what is a moment old only makes a wait spin a little too long or too short.
+        // Relaxed: a count that is a moment old only makes a wait spin a little too long or too short.
         return (node_threads && node_threads->load(std::memory_order_relaxed) > node_cores) ||
                own_threads.load(std::memory_order_relaxed) > own_cores ||
                oversubscribed_until_ns.load(std::memory_order_relaxed) > now_ns;
     }
 };
 
-// This PE's policy: one object per PE, set up by runtime, before any other thread waits.
-extern HEDDLE_PE_LOCAL WaitPolicy* wait_policy;
+// This PE's policy, set up by runtime before any other thread waits.
+extern HEDDLE_PE_LOCAL base::PePointer<WaitPolicy> wait_policy;
 
-// Makes progress, where there is something to make it with; true when something was moved.
+// Makes progress if there may be something to make progress with; true when something was moved.
 inline bool poll() {
     return wait_policy->polls() && wait_policy->poll();
 }
 
-// Counts the calling thread as one that runs in this PE, once; it is taken off when the thread ends.
+// Counts the calling thread, once, among those of this PE and its node, until the thread ends.
 void count_this_thread();
 
-// True while the calling thread waits in the library: so in what interrupts it there.
+// True while the calling thread waits in the library, and so also in a signal handler that interrupts the wait.
 bool is_waiting();
 
-// The step of a collective that the calling thread, or the fiber that it runs, waits in, as a word (team/team.h); 0:
-// none.
+// Marks, while it lives, the step of a collective in which the calling thread, or the fiber that it runs, waits: a word
+// as in team/team.h; 0: none.
 class AtStep {
   public:
     explicit AtStep(uint64_t step) : before_(set(step)) {}
@@ -110,18 +115,18 @@ class AtStep {
     const uint64_t before_;
 };
 
-// The phases of one wait that did not end at once.
+// The phases of one wait whose condition did not hold at once.
 class WaitSteps {
   public:
-    // line: the address waited on, for messages; when one_line, also the only line that ready() reads, to be watched.
+    // line: the address waited on, for messages. one_line: ready() reads only this line, so the line may be watched.
     WaitSteps(const char* function, const void* line, bool one_line);
-    // Of the library's own thread, which is neither counted nor shown.
+    // For the library's own thread, which is neither counted nor published.
     WaitSteps(WaitPolicy& policy, const void* line);
     ~WaitSteps();
     WaitSteps(const WaitSteps&) = delete;
     WaitSteps& operator=(const WaitSteps&) = delete;
 
-    // Passes a little time, as the phase has it. True when it is time to sleep: the caller does, in its own way.
+    // Passes a little time in the current phase. True when it is time to sleep, which the caller does in its own way.
     template <class Ready>
     bool step(Ready& ready) {
         switch (phase_) {
@@ -148,12 +153,12 @@ class WaitSteps {
         return false;
     }
 
-    // When the sleep that step has allowed ends at the latest.
+    // The latest end of the sleep that step has allowed.
     timespec next_look() const { return os::to_timespec(os::now_ns() + look_in_ns_); }
-    // One nap of a wait for a plain store, or for what the network brings.
+    // One nap of a wait for a plain store, or for data from the network.
     void nap();
-    // The sleep of a wait for event count; false when it had better sleep on the event count, because nothing else can
-    // concern it.
+    // Sleeps at the PE's wake-up. False, without sleeping, when only the event count concerns this wait: the caller
+    // then sleeps on the event count.
     template <class Ready>
     bool sleep_at_wakeup(sync::EventCount& event_count, Ready& ready) {
         if (!function_ || !sync::wakeups.own || !(policy_.polls_asleep() || policy_.has_several_threads()))
@@ -174,25 +179,26 @@ class WaitSteps {
     bool polls() const { return function_ && policy_.polls(); }
     void rest_at_wakeup(uint32_t heard);
     void count_as_poller(bool polls);
-    // Polls the network; where that moved something, the wait is as if it had just begun.
+    // Makes progress; if something was moved, the wait starts again with its time at 0.
     bool poll_and_begin_anew();
     void advance();
     void fall_asleep();
-    void wake_up();  // what fall_asleep told is taken back
+    void wake_up();  // undoes what fall_asleep published
 
     WaitPolicy& policy_;
     const char* function_;
     const void* line_;
     uint64_t start_ns_;
     Phase phase_;
-    uint64_t watch_ns_ = 1000;  // how long to watch the line at once: as long as it has waited, up to the phase's end
+    // How long to watch the line at once: as long as this wait has lasted, up to the phase's end.
+    uint64_t watch_ns_ = 1000;
     uint64_t look_in_ns_ = kLookNs;
-    uint32_t seen_wakeup_ = 0;  // the wake-up, as last heard
+    uint32_t seen_wakeup_ = 0;  // the count of the wake-up, as last read
     bool is_poller_ = false;
 };
 
-// Returns when ready(), which reads event count alone, is true; sleep(until) sleeps on the event count, until then at
-// the latest.
+// Returns when ready(), which reads only this event count, is true. sleep(until) sleeps on the event count, at most
+// until then.
 template <class Ready, class Sleep>
 void wait_at_event_count(const char* function, sync::EventCount& event_count, Ready ready, Sleep sleep) {
     if (ready())
@@ -208,9 +214,9 @@ void wait_at_event_count(const char* function, sync::EventCount& event_count, Re
     }
 }
 
-// The same for the library's own thread, which counts as one that runs while it does not sleep here: awake(false) is
-// called before it first sleeps, and awake(true) behind. For a while it sleeps in naps, and looks: whoever opens the
-// event count in that time need not wake it, which would cost the opener more than 10 us.
+// Waits for an event count to reach target, for the library's own thread. Calls awake(false) before the first sleep,
+// and awake(true) after the last. At first the thread sleeps in naps (docs/decisions/0011): a thread that advances the
+// event count meanwhile makes no system call to wake it.
 template <class Awake>
 void wait_in_background(WaitPolicy& policy, sync::EventCount& event_count, uint32_t target, Awake awake) {
     constexpr uint64_t kNapNs = 50000;
@@ -232,7 +238,7 @@ void wait_in_background(WaitPolicy& policy, sync::EventCount& event_count, uint3
         awake(true);
 }
 
-// Returns when another thread or PE has opened event count to target or further.
+// Returns when the event count has reached target.
 inline void wait_for_event_count(const char* function, sync::EventCount& event_count, uint32_t target) {
     wait_at_event_count(
         function, event_count, [&] { return event_count.reached(target); },
@@ -240,9 +246,9 @@ inline void wait_for_event_count(const char* function, sync::EventCount& event_c
 }
 
 // Waits for an event count of the job page. The PE that advances it may belong to another pretended node, whose PEs
-// cannot reach this PE's wake-up; so a PE with a network polls every millisecond instead of relying on it.
+// cannot reach this PE's wake-up. Therefore a PE with a network polls every millisecond instead of relying on its
+// wake-up.
 inline void wait_for_event_count_of_job(const char* function, sync::EventCount& event_count, uint32_t target) {
-    constexpr uint64_t kPollNs = 1000000;
     const auto ready = [&] { return event_count.reached(target); };
     if (ready())
         return;
@@ -255,20 +261,21 @@ inline void wait_for_event_count_of_job(const char* function, sync::EventCount& 
             event_count.sleep(target, &until);
             continue;
         }
-        const timespec deadline = os::to_timespec(os::now_ns() + kPollNs);
+        const timespec deadline = os::to_timespec(os::now_ns() + os::kMillisecondNs);
         event_count.sleep(target, &deadline);
         wait_policy->poll();
     }
 }
 
-// Returns when event count is open to target, which it stays until this thread has seen it.
+// Returns when the event count equals target, which it does until this thread has seen it.
 inline void wait_until_event_count_holds(const char* function, sync::EventCount& event_count, uint32_t target) {
     wait_at_event_count(
         function, event_count, [&] { return event_count.holds(target); },
         [&](const timespec& until) { event_count.sleep_unless_holds(target, &until); });
 }
 
-// Returns when ready() does, which a peer brings about by a plain store to line. In a fiber: which rings the wake-up.
+// Returns when ready() is true, which a peer's plain store to line causes. In a fiber: a store that advances the
+// wake-up.
 template <class Ready>
 void wait_for_store(const char* function, const void* line, Ready ready, bool one_line = true) {
     if (ready())
@@ -282,7 +289,7 @@ void wait_for_store(const char* function, const void* line, Ready ready, bool on
     }
 }
 
-// The same when ready() reads several lines, of which `first` is one.
+// Returns when ready() is true, which reads several lines; `first` is one of them.
 template <class Ready>
 void wait_for_stores(const char* function, const void* first, Ready ready) {
     wait_for_store(function, first, ready, false);

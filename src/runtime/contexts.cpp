@@ -1,4 +1,4 @@
-// Contexts and their sessions as programs call them: the checks, then src/context.
+// Contexts and their sessions, the interface: checks arguments, then calls src/context.
 
 #include "base/error.h"
 #include "base/log.h"
@@ -41,9 +41,9 @@ int create_on(const char* function, team::Team* team, long options, shmem_ctx_t*
         return 1;
     }
     if (options & SHMEMX_CTX_ORDERED)
-        peers = memory::symmetric->nobody;  // all take the slow path, which keeps the order (operations/check.h)
+        peers = memory::symmetric->nobody;  // operations take the slow path, which keeps the order (operations/check.h)
     const team::Members& members = team->members;
-    *ctx = context::create(options, {team->handle, members.start, members.stride, members.size, members.list}, peers);
+    *ctx = context::create(options, team->handle, members, peers);
     return *ctx == SHMEM_CTX_INVALID;
 }
 
@@ -91,7 +91,7 @@ int context_info(const char* function, shmem_ctx_t ctx, shmemx_ctx_info_t* info)
     const context::Context& context = context::context_of(ctx);
     info->options = context.options;
     info->given = context.options;
-    // pairs with make_stream_set
+    // Acquire: pairs with Network::make_stream_set.
     const fabric::StreamSet* const stream_set = context.stream_sets.load(std::memory_order_acquire);
     info->stream_set = stream_set ? static_cast<int>(stream_set->producer.stream_set) : -1;
     info->bytes = HEDDLE_CONTEXT_BYTES;
@@ -110,20 +110,19 @@ int context_team(const char* function, shmem_ctx_t ctx, shmem_team_t* team) {
     if (ctx == SHMEM_CTX_INVALID)
         return 1;
     require_alive(function, ctx);
-    *team = context::context_of(ctx).numbering.team;
+    *team = context::context_of(ctx).team;
     return 0;
 }
 
-// A session is a hint, and Heddle needs none: on the node an operation is complete when it returns, and streams gather
-// small messages whatever the program says (fabric/endpoint/stream.h). So there is nothing to keep, only arguments to
-// check.
+// A session is a hint, and Heddle needs none: on the node an operation is complete when it returns, and streams
+// coalesce small messages in any case (fabric/endpoint/stream.h). Only arguments are checked.
 void start_session(const char* function, shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t* config,
                    long config_mask) {
     operations::require_running(function);
     if (ctx == SHMEM_CTX_INVALID)
         return;
     require_alive(function, ctx);
-    if (options & ~SHMEM_CTX_SESSION_BATCH)  // no combination of hints is an error
+    if (options & ~SHMEM_CTX_SESSION_BATCH)  // the specification makes no combination of hints an error
         HEDDLE_DEBUG(function, "options %#lx: the bits %#lx are unknown and ignored", options,
                      options & ~SHMEM_CTX_SESSION_BATCH);
     if (config_mask & ~SHMEM_CTX_SESSION_TOTAL_OPS)
@@ -133,7 +132,7 @@ void start_session(const char* function, shmem_ctx_t ctx, long options, const sh
         operations::require_pointer(function, "config", config);
 }
 
-// No effect where no session was started.
+// No effect without a session.
 void stop_session(const char* function, shmem_ctx_t ctx) {
     operations::require_running(function);
     if (ctx != SHMEM_CTX_INVALID)

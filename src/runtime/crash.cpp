@@ -31,12 +31,13 @@ constexpr struct {
                 {SIGBUS, "Bus error"},
                 {SIGFPE, "Floating point exception"},
                 {SIGILL, "Illegal instruction"}};
-constexpr size_t kStackBytes = 128 * 1024;  // of the handler: the unwinder's tables and the messages
-constexpr size_t kNearBytes = 1 << 16;      // an address that is not further away belongs to what is there
-constexpr int kPatienceS = 20;              // with what may wait for a lock that the crashed thread holds
+constexpr size_t kStackBytes = 128 * 1024;  // of the handler: for the unwinder's tables and the messages
+// An address at most this far behind a region is reported relative to that region.
+constexpr size_t kNearBytes = 1 << 16;
+constexpr int kPatienceS = 20;  // seconds for the report, which may wait for a lock that the crashed thread holds
 
-pid_t owner = 0;                  // the process that has put the handlers: a fork's child has them, too
-std::atomic<pid_t> reporter = 0;  // the thread that reports; another that crashes meanwhile waits
+pid_t owner = 0;                  // the process that has installed the handlers; a fork's child inherits them
+std::atomic<pid_t> reporter = 0;  // the thread that reports; other crashing threads wait
 
 const char* name_of(int signal) {
     for (const auto& one : kSignals)
@@ -59,7 +60,7 @@ Registers registers_of(const void* context) {
 #endif
 }
 
-// A part of a message, on the way out at once: what comes behind it may not come.
+// Writes a part of the message at once: the next part may crash or hang.
 __attribute__((format(printf, 1, 2))) void say(const char* format, ...) {
     char text[512];
     va_list arguments;
@@ -70,7 +71,7 @@ __attribute__((format(printf, 1, 2))) void say(const char* format, ...) {
         write(STDERR_FILENO, text, std::min(static_cast<size_t>(length), sizeof text - 1));
 }
 
-// What of a PE's memory is at the address, as this PE reaches it; false when nothing is.
+// Reports an address in or shortly behind a region of a PE, mapped at base in this PE; false when it is not.
 bool say_region(const char* what, int pe, uintptr_t address, const char* base, size_t bytes) {
     const uintptr_t offset = address - reinterpret_cast<uintptr_t>(base);
     if (!base || bytes == 0 || offset >= bytes + kNearBytes)
@@ -104,7 +105,7 @@ void say_address(int signal, const siginfo_t& info, const Registers& registers) 
                   : signal == SIGFPE                             ? "an arithmetic error"
                                      : "an instruction that this CPU lacks, or a trap of the compiler's");
     } else if (info.si_code == SI_KERNEL) {
-        say("an address that cannot be one");  // not canonical: the CPU does not tell which
+        say("an address that cannot be one");  // not canonical: the CPU does not report the address
     } else {
         say("address %p", info.si_addr);
         if (address < kNearBytes)
@@ -116,7 +117,8 @@ void say_address(int signal, const siginfo_t& info, const Registers& registers) 
     }
 }
 
-// Where it happened, and, when that is in a library, where the program called it. May wait for locks of the loader.
+// Reports the place of the crash; for a crash in a library also where the program called it. May wait for the loader's
+// locks.
 void say_place(const Registers& registers) {
     char text[512] = "", with_lines[1024];
     size_t used = 0;
@@ -134,7 +136,7 @@ void say_place(const Registers& registers) {
     say("%s\n", with_lines);
 }
 
-// From here on the signal ends the process; it also comes by itself when the report takes too long.
+// Makes the signal end the process, now or, with a timer, when the report takes too long.
 void restore(int signal) {
     struct sigaction standard = {};
     standard.sa_handler = SIG_DFL;
@@ -147,12 +149,12 @@ void restore(int signal) {
     when_late.sigev_notify = SIGEV_SIGNAL;
     when_late.sigev_signo = signal;
     const itimerspec patience = {{0, 0}, {kPatienceS, 0}};
-    int timer = 0;  // the kernel's
+    int timer = 0;  // a timer of the kernel
     if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &when_late, &timer) == 0)
         syscall(SYS_timer_settime, timer, 0, &patience, nullptr);
 }
 
-// The signal once more, as it came; it is taken when the handler returns, so that a core shows where that was.
+// Sends the signal again as it came. It is delivered when the handler returns, so that a core shows the crash's place.
 void send_again(int signal, siginfo_t* info) {
     sigset_t one;
     sigemptyset(&one);
@@ -165,10 +167,10 @@ void send_again(int signal, siginfo_t* info) {
 void crashed(int signal, siginfo_t* info, void* context) {
     const int error = errno;
     pid_t nobody = 0;
-    // Relaxed: it is all there is.
+    // Relaxed: only the swap matters.
     const bool is_first = reporter.compare_exchange_strong(nobody, gettid(), std::memory_order_relaxed);
     if (!is_first && nobody != gettid())
-        os::sleep_ns(uint64_t{kPatienceS} * 1000000000);  // the other's signal ends this thread, too
+        os::sleep_ns(uint64_t{kPatienceS} * 1000000000);  // the first thread's signal ends this thread, too
     const Registers registers = registers_of(context);
     if (is_first && owner == getpid()) {
         say("heddle [pe %d] signal %d (%s): ", base::message_pe, signal, name_of(signal));
@@ -182,7 +184,7 @@ void crashed(int signal, siginfo_t* info, void* context) {
     errno = error;
 }
 
-// For the calling thread, once in a process.
+// Gives the calling thread a stack for handlers; once in a process.
 void provide_stack() {
     stack_t now = {};
     if (sigaltstack(nullptr, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0)
@@ -198,7 +200,7 @@ void provide_stack() {
 }  // namespace
 
 void report_crashes() {
-    static std::atomic<bool> done = false;  // of the process, with PEs as threads too
+    static std::atomic<bool> done = false;  // of the process, also with PEs as threads
     if (!base::settings.crash_report || done.exchange(true, std::memory_order_relaxed))
         return;
     struct sigaction ours = {};

@@ -1,13 +1,13 @@
-// A PE that crashes says so: which signal, at which address, what is there, and where in the program. Handlers of
-// SIGSEGV, SIGBUS, SIGFPE and SIGILL are put only where the program, or what it runs in (a sanitizer, an interpreter),
-// has none, and one that it sets later takes their place. Behind the message the signal does what it does without: the
-// same status, the same core. HEDDLE_CRASH_REPORT=no leaves the signals alone.
+// Crash reports: a PE that crashes reports the signal, the address, what is there, and the place in the program.
+// Handlers of SIGSEGV, SIGBUS, SIGFPE and SIGILL are installed only where neither the program nor its runtime (a
+// sanitizer, an interpreter) has one. A handler that the program installs later replaces them. After the message the
+// signal has its usual effect: the same status, the same core. HEDDLE_CRASH_REPORT=no installs no handler.
 #pragma once
 
 namespace heddle::runtime {
 
-// By init, when memory is mapped; a second call does nothing. The stack on which the calling thread's handlers run is
-// provided where it has none, so that an overflow of its stack is told, too.
+// Installs the handlers; called by init when memory is mapped, and once per process. Also gives the calling thread a
+// stack for its handlers if it has none, so that an overflow of its stack is reported.
 void report_crashes();
 
 }  // namespace heddle::runtime

@@ -13,7 +13,7 @@ namespace heddle::runtime {
 
 namespace {
 
-pid_t process = 0;  // the one whose end is noticed
+pid_t process = 0;  // the process that registered
 bool ends_well = false;
 
 void finish() {
@@ -22,9 +22,10 @@ void finish() {
     bootstrap::part_from_launcher();
 }
 
-// Loaded with the program, the library is ended behind the program, and ahead of what it has loaded itself.
+// True when the library was loaded with the program: its destructors then run after the program's, and before those of
+// libraries that it has loaded itself.
 bool is_loaded_with_program() {
-    return dlsym(RTLD_DEFAULT, "shmem_init") != nullptr;  // what dlopen loads is seen there only when asked for
+    return dlsym(RTLD_DEFAULT, "shmem_init") != nullptr;  // a library loaded by dlopen is only visible there on request
 }
 
 void exit_begins(int status, void*) {

@@ -1,21 +1,21 @@
-// The end of a program that has not called shmem_finalize: it is finalized then (deprecated, and what start_pes is made
-// for), where the program ends well: main returned, or exit was called, with status 0.
+// The end of a program that has not called shmem_finalize. If the program ends well, by a return from main or exit with
+// status 0, it is finalized then (deprecated, and the way of start_pes).
 //
-// As late as can be: behind the program's own handlers (atexit) and destructors of static objects, which may use the
-// library to their end, and finalize it. Where the library was loaded by dlopen, others that it needs may be gone by
-// then: so there it is behind the handlers that were registered after shmem_init.
+// Finalized as late as possible: after the program's own handlers (atexit) and destructors of static objects, which may
+// use the library, and finalize it. If the library was loaded by dlopen, libraries that it needs may be gone by then.
+// Then it is finalized after the handlers that were registered after shmem_init.
 //
-// Not finalized, and so a failure to the launcher: any other status, _exit, an end by a signal, a call of exit by what
-// has interrupted a wait in the library, whose collective can then not be completed. Nothing at all happens in a child
-// of fork, and where PEs are threads.
+// Not finalized, and so a failure to the launcher: any other status, _exit, a signal, and a call of exit from a handler
+// that has interrupted a wait of the library: its collective cannot be completed. Nothing happens in the child of a
+// fork, and where PEs are threads.
 #pragma once
 
 namespace heddle::runtime {
 
-// From here on the end of this process is noticed. Repeatable.
+// Registers the handlers for the end of this process. Repeatable.
 void prepare_exit();
 
-// Shows what the standard streams hold, but for those that another thread holds and may never let go.
+// Flushes the standard streams, except those that another thread has locked and may never unlock.
 void flush_output();
 
 }  // namespace heddle::runtime

@@ -1,4 +1,4 @@
-// The memory collectives (section 9.3). One thread per PE; the barriers are where the specification puts them.
+// The memory collectives (section 9.3). Threads: one per PE. Barriers are where the specification puts them.
 
 #include "base/error.h"
 #include "base/log.h"
@@ -10,6 +10,7 @@
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
+#include "os/locked.h"
 #include "runtime/runtime.h"
 
 #include <heddle/constants.h>
@@ -26,14 +27,6 @@ using memory::symmetric;
 
 namespace {
 
-class HeapLock {
-  public:
-    HeapLock() { pthread_mutex_lock(&symmetric->lock); }
-    ~HeapLock() { pthread_mutex_unlock(&symmetric->lock); }
-    HeapLock(const HeapLock&) = delete;
-    HeapLock& operator=(const HeapLock&) = delete;
-};
-
 char* address_of(size_t offset) {
     return reinterpret_cast<char*>(symmetric->heap.base) + offset;
 }
@@ -45,9 +38,9 @@ size_t offset_of(const void* ptr) {
 using collective::Shape;
 using Argument = Shape::Argument;
 
-// All PEs must be in the same call with the same arguments, or their heaps would grow apart: the barrier finds it where
-// they differ (barrier_all_comparing), and in a checked run this does, before anything has changed, and where no PE
-// comes to a barrier.
+// All PEs must be in the same call with the same arguments, or their heaps would differ. barrier_all_comparing reports
+// a difference afterwards. In a checked run check_comparison reports it before anything has changed, also in calls
+// without a barrier.
 void check_comparison(const Call& call, const Shape& shape) {
     if (base::settings.check)
         collective::CollectiveCall(call, SHMEM_TEAM_WORLD, shape);
@@ -58,7 +51,7 @@ void check_comparison(const Call& call, const Shape& shape) {
           symmetric->heap.base, symmetric->heap.base + symmetric->heap.bytes);
 }
 
-// Offsets are what PEs can compare; a pointer outside the heap has none.
+// PEs compare offsets; a pointer outside the heap ends the PE.
 Argument pointer_argument(const char* function, const void* ptr) {
     if (!symmetric->heap.holds(ptr))
         not_allocated(function, ptr);
@@ -93,9 +86,9 @@ void explain_alignment(const char* function, size_t alignment) {
             alignment, symmetric->heap.base, symmetric->heap.bytes);
 }
 
-// The address of size bytes, or NULL with an explanation when asked for one; no barrier.
+// Allocates without a barrier. NULL when there is no room, with an explanation in debug or checked runs.
 char* take(const char* function, size_t size, size_t alignment) {
-    HeapLock lock;
+    const os::Locked lock(symmetric->lock);
     const size_t offset = symmetric->allocator->allocate(size, alignment);
     if (offset == Allocator::kNone) {
         explain_exhaustion(function, size, alignment);
@@ -106,7 +99,7 @@ char* take(const char* function, size_t size, size_t alignment) {
 }
 
 void give(const char* function, void* ptr) {
-    HeapLock lock;
+    const os::Locked lock(symmetric->lock);
     if (!symmetric->allocator->release(offset_of(ptr)))
         not_allocated(function, ptr);
 }
@@ -124,7 +117,7 @@ void* allocate_with_barrier(const Call& call, size_t size, size_t alignment) {
 
 // Bytes of the allocation at ptr; ends the PE when there is none.
 size_t allocated_bytes(const char* function, const void* ptr) {
-    HeapLock lock;
+    const os::Locked lock(symmetric->lock);
     const size_t bytes = symmetric->allocator->size_of(offset_of(ptr));
     if (bytes == 0)
         not_allocated(function, ptr);
@@ -132,7 +125,7 @@ size_t allocated_bytes(const char* function, const void* ptr) {
 }
 
 bool resize_in_place(const void* ptr, size_t size) {
-    HeapLock lock;
+    const os::Locked lock(symmetric->lock);
     const size_t offset = offset_of(ptr);
     if (!symmetric->allocator->resize(offset, size))
         return false;
@@ -150,7 +143,7 @@ void* allocate_zeroed(const Call& call, size_t count, size_t size) {
     operations::require_running(call.function);
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
-        bytes = SIZE_MAX;  // more than any heap: the same NULL and the same message
+        bytes = SIZE_MAX;  // more than any heap: NULL and the usual message
     const Shape shape = {{{"count * size", static_cast<int64_t>(bytes)}}};
     check_comparison(call, shape);
     if (bytes == 0)
@@ -196,7 +189,7 @@ void* reallocate(const Call& call, void* ptr, size_t size) {
         give(call.function, ptr);
         return nullptr;
     }
-    collective::barrier_all_comparing(call, shape);  // no PE may still write to what is about to move
+    collective::barrier_all_comparing(call, shape);  // no PE may still write to the block, which may move
     const size_t old_bytes = allocated_bytes(call.function, ptr);
     void* result = ptr;
     if (!resize_in_place(ptr, size)) {

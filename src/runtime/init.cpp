@@ -1,6 +1,8 @@
-// Init and finalize. The order matters and is the subject of this file: each step uses only what the steps above built.
+// Init and finalize. Their order of steps is the subject of this file: each step uses only what earlier steps have
+// built.
 
-#define HEDDLE_ABI_WRITER  // this file alone writes heddle_abi_1
+#define HEDDLE_ABI_WRITER  // only this file writes heddle_abi_1
+#include "base/counters.h"
 #include "base/error.h"
 #include "base/lifecycle.h"
 #include "base/log.h"
@@ -18,6 +20,7 @@
 #include "memory/symmetric.h"
 #include "operations/check.h"
 #include "operations/order.h"
+#include "os/locked.h"
 #include "os/memfd.h"
 #include "os/process.h"
 #include "os/topology.h"
@@ -27,6 +30,7 @@
 #include "runtime/exit.h"
 #include "runtime/leaving.h"
 #include "runtime/network.h"
+#include "runtime/pe.h"
 #include "runtime/report.h"
 #include "runtime/runtime.h"
 #include "team/team.h"
@@ -43,21 +47,21 @@
 
 namespace {
 
-// What the default context points to until the library's constructor has run: no PE, for the numbers of a node's PEs.
-// Never touched, so never memory.
+// The table of the default context until the library's constructor has run: entries without a PE for the numbers of a
+// node's PEs. Never written, so it takes no memory.
 constexpr int kEarlyPes = 4096;
 const heddle_peer kEarly[2 * kEarlyPes] = {};
 
 }  // namespace
 
-// These words, and any that compilers keep of them across init, find no PE and no offset below a size
-// (docs/decisions/0006).
+// The words that inlined code reads. Before init they, and copies that compilers keep across init, match no PE and no
+// offset below a region's size (docs/decisions/0006).
 HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1 = {
     heddle::memory::kNoBase, heddle::memory::kNoBase, {kEarly + kEarlyPes}};
 
 namespace {
 
-// Before all other constructors, of this library and of what links it, and so before any copy of the words.
+// Runs before all other constructors of this library and of its users, and so before any copy of the words.
 __attribute__((constructor(101))) void answer_for_every_pe() {
     if (const heddle_peer* nobody = heddle::memory::reserve_nobody())
         heddle_abi_1.default_ctx.peers = nobody;
@@ -74,35 +78,12 @@ namespace {
 
 constexpr size_t kErrorBytes = 1024;
 
-// What the program has called since the library was last started.
-struct Calls {
-    bool start_pes = false;
-    const char* init = "";  // shmem_init or shmem_init_thread, as it was called first
-    int inits = 0;
-    int finalizes = 0;
+// Two threads of a PE may call init at once: one does the work, the other one is counted.
+HEDDLE_PE_LOCAL pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
 
-    int references() const { return inits + start_pes - finalizes; }
-};
-HEDDLE_PE_LOCAL Calls calls;
-
-HEDDLE_PE_LOCAL uint32_t network_threads = 0;  // of this process, while there is a network; known once it has been open
-
-// Two threads of a PE may call init at once: one does the work, the other counts.
-class InitLock {
-  public:
-    InitLock() { pthread_mutex_lock(&mutex_); }
-    ~InitLock() { pthread_mutex_unlock(&mutex_); }
-    InitLock(const InitLock&) = delete;
-    InitLock& operator=(const InitLock&) = delete;
-
-  private:
-    static HEDDLE_PE_LOCAL pthread_mutex_t mutex_;
-};
-HEDDLE_PE_LOCAL pthread_mutex_t InitLock::mutex_ = PTHREAD_MUTEX_INITIALIZER;
-
-// What the hot path finds of this node's PEs. Entries of the others stay untouched: zeroes that take no memory.
+// Opens or closes the hot path's entries of this node's PEs. Other entries stay untouched zeroes, which take no memory.
 void publish(bool open) {
-    if (!memory::symmetric)  // another thread forks while init runs
+    if (!memory::symmetric)  // another thread forks while init runs; pairs with runtime::build_memory
         return;
     const memory::Symmetric& symmetric = *memory::symmetric;
     for (int pe = 0; pe < job.n_pes; ++pe)
@@ -110,19 +91,20 @@ void publish(bool open) {
             symmetric.published[pe] = open ? symmetric.peers[pe] : heddle_peer{};
 }
 
-// From here on every operation takes the slow path, also in code that kept heddle_abi_1 in registers.
+// Makes every operation take the slow path, also in code that keeps heddle_abi_1 in registers.
 void close_hot_path() {
     context::stream_sets_epoch.fetch_add(1, std::memory_order_relaxed);
     publish(false);
     team::close_peer_tables();
 }
 
-// The child of a fork is no PE: nothing may run in it, and its parent's threads are not its own.
+// Runs in the child of a fork, which is no PE: nothing may run in it, and it has none of its parent's threads.
 void become_forked_child() {
     close_hot_path();
     base::lifecycle = Lifecycle::kForkedChild;
     base::on_fatal = nullptr;
-    calls = {};
+    base::counters = &base::counters_of_nobody;
+    this_pe.calls = {};
     bootstrap::begin_child();
 }
 
@@ -131,7 +113,7 @@ void report_fatal() {
     bootstrap::end_launched_job(1);
 }
 
-bool join(char* error) {
+bool join(const char*, char* error) {
     if (!base::read_settings(&base::settings, error, kErrorBytes)) {
         bootstrap::let_first_pe_tell();
         return false;
@@ -140,6 +122,7 @@ bool join(char* error) {
         return false;
     base::message_pe = job.pe;
     base::debug_enabled = base::settings.debug;
+    base::counters = &job.own_record().counters;
     base::on_fatal = report_fatal;
     return true;
 }
@@ -149,13 +132,13 @@ bool poll_all() {
     return progress::engine->drive() || moved;
 }
 
-void start_waiting() {
+bool start_waiting(const char*, char*) {
     if (!progress::wait_policy)
-        progress::wait_policy = new progress::WaitPolicy;  // lives as long as the process
+        progress::wait_policy = new progress::WaitPolicy;  // stays valid as long as the process
     progress::WaitPolicy& policy = *progress::wait_policy;
     policy.spin_ns = base::settings.spin_us * 1000;
     policy.yield_ns = base::settings.yield_us * 1000;
-    policy.monitor = os::find_monitor(static_cast<os::MonitorChoice>(base::settings.monitor));
+    policy.monitor = os::find_monitor(base::settings.monitor);
     policy.node_threads = &job.page->threads;
     policy.node_sleepers = &job.page->sleepers;
     policy.node_cores = job.cores;
@@ -165,12 +148,13 @@ void start_waiting() {
     policy.poll = poll_all;
     progress::count_this_thread();
     if (!progress::engine)
-        progress::engine = new progress::Engine(policy, static_cast<progress::AsyncCopy>(base::settings.async_copy),
-                                                job.page->cpus, bootstrap::kCpuWords);
-    progress::engine->set_other_threads(job.launcher_threads + network_threads);
+        progress::engine =
+            new progress::Engine(policy, base::settings.async_copy, job.page->cpus, bootstrap::kCpuWords);
+    progress::engine->set_other_threads(job.launcher_threads + this_pe.network_threads);
+    return true;
 }
 
-// The PEs that share memory tell each other what they need, agree on one layout, and map it.
+// The PEs that share memory exchange their sizes, agree on one layout, and map it.
 bool map_memory(const char* function, const memory::StaticRange& data, char* error) {
     const size_t heap_bytes = base::settings.symmetric_size;
     bootstrap::exchange(function, {heap_bytes, data.bytes()});
@@ -201,7 +185,7 @@ bool map_memory(const char* function, const memory::StaticRange& data, char* err
     return true;
 }
 
-// Once per process: node memory, static data, peers. What fails here fails alike in every PE, or ends this one.
+// Once per process: node memory, static data, peers. An error here is the same in every PE, or ends this one.
 bool build_memory(const char* function, char* error) {
     memory::StaticRange data;
     if (!job.as_thread)
@@ -213,7 +197,7 @@ bool build_memory(const char* function, char* error) {
         snprintf(error, kErrorBytes, "cannot make static data shared: %s", strerror(errno));
         return false;
     }
-    auto* symmetric = new memory::Symmetric;  // lives as long as the process
+    auto* symmetric = new memory::Symmetric;  // stays valid as long as the process
     symmetric->heap = {reinterpret_cast<uintptr_t>(node.heap(job.slot)), node.layout.heap_bytes};
     symmetric->data = {data.begin, data.bytes()};
     symmetric->pe = job.pe;
@@ -236,13 +220,14 @@ bool build_memory(const char* function, char* error) {
         if (job.node_of(pe) == job.node)
             peers[pe] = {node.heap(slot), node.layout.heap_bytes, node.data(slot), data.bytes()};
     }
-    // A PE reaches itself at its own addresses. No gap lies behind them, so its last bytes are left to the slow path.
+    // A PE reaches itself at its own addresses. No gap lies behind its static data, so its last bytes take the slow
+    // path.
     if (data.bytes() > 0) {
         peers[job.pe].data = reinterpret_cast<char*>(data.begin);
         peers[job.pe].data_size = data.bytes() - HEDDLE_SHORT_BYTES;
     }
     symmetric->peers = peers;
-    __atomic_store_n(&memory::symmetric, symmetric, __ATOMIC_RELEASE);  // pairs with the fork of another thread
+    memory::symmetric.publish(symmetric);  // pairs with runtime::publish, after a fork by another thread
     return true;
 }
 
@@ -259,49 +244,57 @@ void open_hot_path() {
     collective::watch(progress::wait_policy->multiple_asked);
 }
 
-// A program that ends without finalize leaves its state as running, and the launcher says so. What it has printed is
-// shown line by line as it happens, not when a pipe's buffer is full.
+// Makes stdout line-buffered, so that output appears as it is printed, not when a pipe's buffer is full.
 void prepare_output() {
     if (job.has_launcher)
         setvbuf(stdout, nullptr, _IOLBF, 0);
 }
 
-bool start(const char* function, char* error) {
-    memory::run_in_children(become_forked_child);
-    if (!join(error))
-        return false;
-    start_waiting();
+bool map(const char* function, char* error) {
     job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kRunning), std::memory_order_relaxed);
     prepare_output();
     prepare_exit();
     if (!memory::symmetric && !build_memory(function, error))
         return false;
     report_crashes();
-    const memory::NodeMemory& node = memory::node_memory;
-    memory::symmetric->allocator = new memory::Allocator(node.layout.heap_bytes);
+    return true;
+}
+
+bool make_heap(const char*, char*) {
+    memory::symmetric->allocator = new memory::Allocator(memory::node_memory.layout.heap_bytes);
     memory::prepare_heap(job.slot, base::settings.huge_pages, base::settings.first_touch);
+    return true;
+}
+
+bool start_teams(const char*, char*) {
     char* const team_segments =
-        node.shared() + team::team_segments_bytes(job.n_slots) * static_cast<size_t>(job.page_node);
+        memory::node_memory.shared() + team::team_segments_bytes(job.n_slots) * static_cast<size_t>(job.page_node);
     team::start_team_segments(team_segments, job.slot, job.n_slots, static_cast<uint32_t>(job.n_slots) > job.cores,
                               job.n_nodes > 1, job.slots);
     progress::engine->set_wakeup(sync::wakeups.own->event_count);
     team::start_teams(job.pe, job.n_pes, job.nodes);
-    collective::machine = {&collective::kernels_for(static_cast<collective::VectorUnit>(base::settings.vector)),
-                           os::last_level_cache_bytes()};
+    collective::machine = {&collective::kernels_for(base::settings.vector), os::last_level_cache_bytes()};
+    return true;
+}
+
+bool connect(const char* function, char* error) {
     const uint32_t threads = os::count_threads();
     if (job.n_nodes > 1 && !open_network(error, kErrorBytes))
         return false;
-    bootstrap::barrier_of_world(
-        function);  // nobody reaches a peer's memory before that peer has moved its static data there
+    bootstrap::barrier_of_world(function);  // a peer's static data must have moved before its memory is reached
     if (job.n_nodes > 1 && !serve_network(error, kErrorBytes))
         return false;
-    if (network_threads == 0) {
-        network_threads = os::count_threads() - threads;
-        progress::engine->set_other_threads(job.launcher_threads + network_threads);
+    if (this_pe.network_threads == 0) {
+        this_pe.network_threads = os::count_threads() - threads;
+        progress::engine->set_other_threads(job.launcher_threads + this_pe.network_threads);
     }
-    if (const char* reason = apply_progress(static_cast<progress::Progress>(base::settings.progress))) {
+    return true;
+}
+
+bool run(const char*, char* error) {
+    if (const char* reason = apply_progress(base::settings.progress)) {
         snprintf(error, kErrorBytes, "HEDDLE_PROGRESS=%s cannot be: %s; right would be auto", getenv("HEDDLE_PROGRESS"),
-                 reason);  // only what was asked for cannot be
+                 reason);  // the reason is about the policy asked for; auto is always possible
         return false;
     }
     open_hot_path();
@@ -310,53 +303,83 @@ bool start(const char* function, char* error) {
     return true;
 }
 
-// True for the one PE of the job that is to tell of those that did not call shmem_finalize.
+// The order of assembly: each step makes the parts of its stage (runtime/pe.h) from those of the stages above it. False
+// with the reason in error.
+struct Step {
+    Pe::Stage stage;
+    bool (*assemble)(const char* function, char* error);
+};
+constexpr Step kAssembly[] = {
+    {Pe::Stage::kJoined, join},       {Pe::Stage::kWaits, start_waiting},  {Pe::Stage::kMapped, map},
+    {Pe::Stage::kHasHeap, make_heap}, {Pe::Stage::kHasTeams, start_teams}, {Pe::Stage::kConnected, connect},
+    {Pe::Stage::kRunning, run},
+};
+
+// After a failure init may be called again, and begins anew; what lives as long as the process is there already.
+bool start(const char* function, char* error) {
+    memory::run_in_children(become_forked_child);
+    this_pe.stage = Pe::Stage::kNothing;
+    for (const Step& step : kAssembly) {
+        if (!step.assemble(function, error))
+            return false;
+        this_pe.reach(step.stage);
+    }
+    return true;
+}
+
+// True for the one PE of the job that is to report PEs that did not call shmem_finalize.
 bool stop(const base::Call& call, Leave how) {
     progress::engine->stop(call.function);
     const bool tells = leave(call, how);
     if (fabric::network) {
         operations::settle_all(call.function);
-        HEDDLE_DEBUG("network", "letters: %llu",
-                     static_cast<unsigned long long>(fabric::network->control_inbox().received()));
+        base::counters->control_messages_received.value.store(fabric::network->control_inbox().received(),
+                                                              std::memory_order_relaxed);  // see report_end
     }
     close_hot_path();
     team::stop_teams();
     base::lifecycle = Lifecycle::kFinalized;
+    this_pe.leave(Pe::Stage::kRunning);
     if (fabric::network) {
         part_from_network();
-        bootstrap::barrier_of_world(call.function);  // the last acknowledgements are there
+        bootstrap::barrier_of_world(call.function);  // until the last acknowledgements have arrived
         fabric::network->stop();
-        bootstrap::barrier_of_world(call.function);  // who ends closes connections that another may be making
+        bootstrap::barrier_of_world(call.function);  // a PE that ends closes connections that another may be making
     }
-    // Nobody touches the heap of another any more. Static data stays shared: the program goes on using it.
-    // What a network has pinned stays, as peers have its keys.
+    this_pe.leave(Pe::Stage::kConnected);
+    this_pe.leave(Pe::Stage::kHasTeams);
+    // No PE accesses the heap of another any more. Static data stays shared, because the program goes on using it.
+    // Memory that the network has pinned stays, because peers have its keys.
     if (!fabric::network || !fabric::network->is_native())
         memory::discard_heap(job.slot);
     memory::leave_node();
     delete memory::symmetric->allocator;
     memory::symmetric->allocator = nullptr;
+    this_pe.leave(Pe::Stage::kHasHeap);
+    report_end();
+    // Release: pairs with launcher::state_of.
     job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kFinalized), std::memory_order_release);
     return tells;
 }
 
-// Before the lock, which a thread of the parent may have held.
+// Called before the lock is taken, which a thread of the parent may have held.
 void refuse_children(const char* function) {
     if (base::lifecycle == Lifecycle::kForkedChild)
         operations::require_running(function);
 }
 
-// Returns false with the reason in error. Repeatable: later calls only count, those of start_pes not even that.
+// False with the reason in error. Repeatable: later calls are only counted, those of start_pes not even that.
 bool init(const char* function, char* error) {
-    const bool is_running = calls.references() > 0;
+    const bool is_running = this_pe.calls.references() > 0;
     const bool is_start_pes = strcmp(function, "start_pes") == 0;
     if (!is_running) {
         if (!start(function, error))
             return false;
-        calls = {};
-        calls.start_pes = is_start_pes;
+        this_pe.calls = {};
+        this_pe.calls.start_pes = is_start_pes;
     }
-    if (!is_start_pes && calls.inits++ == 0)
-        calls.init = function;
+    if (!is_start_pes && this_pe.calls.inits++ == 0)
+        this_pe.calls.init = function;
     return true;
 }
 
@@ -370,7 +393,7 @@ const char* times(int count, char (&text)[16]) {
 void init_or_die(const char* function) {
     char error[kErrorBytes] = "";
     refuse_children(function);
-    InitLock lock;
+    const os::Locked lock(init_lock);
     if (!init(function, error))
         base::fatal(function, "%s", error);
 }
@@ -384,7 +407,7 @@ int init_thread(const char* function, int requested, int* provided) {
     }
     char error[kErrorBytes] = "";
     refuse_children(function);
-    InitLock lock;
+    const os::Locked lock(init_lock);
     if (!init(function, error)) {
         base::complain(function, "%s", error);
         return 1;
@@ -398,31 +421,32 @@ int init_thread(const char* function, int requested, int* provided) {
 
 void finalize(const base::Call& call) {
     if (base::lifecycle == Lifecycle::kExiting)
-        return;  // an exit handler's, behind shmem_global_exit: the job is over
+        return;  // called in an exit handler, after shmem_global_exit: the job is over
     if (!operations::may_give_back(call.function))
         return;
-    InitLock lock;
-    operations::require_running(call.function);  // another thread may have been quicker
-    ++calls.finalizes;
-    if (calls.references() > 0)
+    const os::Locked lock(init_lock);
+    operations::require_running(call.function);  // another thread may have finalized meanwhile
+    ++this_pe.calls.finalizes;
+    if (this_pe.calls.references() > 0)
         collective::barrier_all(call);
     else
         stop(call, Leave::kFinalize);
 }
 
 void finalize_at_exit() {
-    // Another thread that is in init or finalize stays there: the program ends.
+    // A thread of this PE that is in init or finalize stays there: the program ends.
     if (base::lifecycle != Lifecycle::kRunning || bootstrap::is_ending())
         return;
     flush_output();
-    const base::Call call = {"shmem_finalize", nullptr};  // as those say who call it
-    if (!stop(call, calls.inits > calls.finalizes ? Leave::kUntold : Leave::kExit))
+    const base::Call call = {"shmem_finalize", nullptr};  // the name under which messages show the call
+    if (!stop(call, this_pe.calls.inits > this_pe.calls.finalizes ? Leave::kUntold : Leave::kExit))
         return;
     char inits[16], finalizes[16];
     base::report("exit",
                  "the program has called %s %s and shmem_finalize %s: it was finalized at its end, which is "
                  "deprecated; right would be a shmem_finalize for each %s",
-                 calls.init, times(calls.inits, inits), times(calls.finalizes, finalizes), calls.init);
+                 this_pe.calls.init, times(this_pe.calls.inits, inits), times(this_pe.calls.finalizes, finalizes),
+                 this_pe.calls.init);
 }
 
 }  // namespace heddle::runtime

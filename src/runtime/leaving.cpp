@@ -26,12 +26,11 @@ using bootstrap::job;
 using bootstrap::PeRecord;
 using bootstrap::PeState;
 
-constexpr uint64_t kMillisecondNs = 1000000;
-constexpr uint64_t kSeldomNs = 500 * kMillisecondNs;  // between looks of a sleeper: nobody leaves
-constexpr uint64_t kOftenNs = 20 * kMillisecondNs;    // somebody does
-constexpr uint64_t kTellNs = 10000 * kMillisecondNs;  // until a wait that may be right is told of
+constexpr uint64_t kSeldomNs = 500 * os::kMillisecondNs;  // between looks of a sleeping thread while no PE leaves
+constexpr uint64_t kOftenNs = 20 * os::kMillisecondNs;    // between looks while a PE leaves
+constexpr uint64_t kTellNs = 10000 * os::kMillisecondNs;  // until a wait that may be right is reported
 
-// PeRecord::left: how many steps the PE has begun in the world, in its node's room and across nodes.
+// PeRecord::left: how many steps of the world the PE has begun, in its node's segment and between nodes.
 constexpr int kCountBits = 31;
 constexpr uint64_t kCount = (uint64_t{1} << kCountBits) - 1;
 constexpr uint64_t kIsUntold = uint64_t{1} << 63;
@@ -47,23 +46,23 @@ class Leaving {
     Leaving(const Leaving&) = delete;
     Leaving& operator=(const Leaving&) = delete;
 
-    // The first PE here that ought to have called shmem_finalize; INT32_MAX when none ought to.
+    // The first PE of the page that should have called shmem_finalize; INT32_MAX: none.
     int32_t first_untold() const;
     void look();
     // How this PE came to leave, for messages.
     const char* what_it_did() const {
         return how_ == Leave::kFinalize ? "is in shmem_finalize" : "has returned from main or called exit";
     }
-    // Says why the job cannot end well, unless another PE has, and ends this one.
+    // Reports why the job cannot end well, unless another PE has done so, and ends this PE.
     [[noreturn]] void give_up(const char* format, ...) const __attribute__((format(printf, 2, 3)));
 
   private:
-    struct Seen {  // of a PE that does not leave, at the beginning of a round
+    struct Seen {  // of a PE that does not leave, when the round began
         uint64_t since_ns = 0;
         uint32_t looks = 0;
     };
-    static constexpr int kRounds = 2;      // in the second nothing is on its way that was sent before the first
-    static constexpr uint32_t kLooks = 2;  // of each PE in a round: one of them began in it
+    static constexpr int kRounds = 2;      // in the second round nothing is in flight that was sent before the first
+    static constexpr uint32_t kLooks = 2;  // of each PE in a round: one of two began within the round
 
     void name_one_that_is_ahead() const;
     bool all_others_wait(int* waiting) const;
@@ -73,7 +72,7 @@ class Leaving {
 
     const base::Call& call_;
     const Leave how_;
-    const team::Begun begun_;  // of the world, before
+    const team::Begun begun_;  // of the world, before this PE left
     std::vector<Seen> seen_;   // by slot
     int rounds_ = 0;
     uint64_t since_ns_;
@@ -81,7 +80,7 @@ class Leaving {
     bool told_ = false;
 };
 
-thread_local Leaving* leaving = nullptr;  // of this PE, on the thread that leaves
+thread_local Leaving* leaving = nullptr;  // on the thread of this PE that leaves
 
 const team::Team& world() {
     return *team::find(SHMEM_TEAM_WORLD);
@@ -95,7 +94,7 @@ void for_each_here(Visit visit) {
 }
 
 PeState state_of(const PeRecord& record) {
-    return static_cast<PeState>(record.state.load(std::memory_order_acquire));  // pairs with the PE's own store
+    return static_cast<PeState>(record.state.load(std::memory_order_acquire));  // pairs with Leaving::Leaving
 }
 
 Leaving::Leaving(const base::Call& call, Leave how)
@@ -105,11 +104,12 @@ Leaving::Leaving(const base::Call& call, Leave how)
       seen_(static_cast<size_t>(job.n_slots)),
       since_ns_(os::now_ns()) {
     PeRecord& mine = job.own_record();
-    // Relaxed: ordered by the barrier.
+    // Relaxed: ordered by the barrier in runtime::leave.
     mine.left.store(word_of(begun_) | (how == Leave::kUntold ? kIsUntold : 0), std::memory_order_relaxed);
-    mine.state.store(static_cast<uint32_t>(PeState::kLeaving), std::memory_order_release);  // pairs with state_of
+    // Release: pairs with runtime::state_of and launcher::state_of.
+    mine.state.store(static_cast<uint32_t>(PeState::kLeaving), std::memory_order_release);
     leaving = this;
-    job.page->leaving.fetch_add(1, std::memory_order_relaxed);  // a hint: who misses it looks again
+    job.page->leaving.fetch_add(1, std::memory_order_relaxed);  // a hint: a PE that misses it looks again
 }
 
 Leaving::~Leaving() {
@@ -117,7 +117,7 @@ Leaving::~Leaving() {
     leaving = nullptr;
 }
 
-// When all PEs here have come.
+// To be called when all PEs of the page have left.
 int32_t Leaving::first_untold() const {
     int32_t first = INT32_MAX;
     for_each_here([&](int pe, const PeRecord& record) {
@@ -133,7 +133,7 @@ int32_t Leaving::first_untold() const {
 }
 
 void Leaving::give_up(const char* format, ...) const {
-    while (job.page->told.exchange(1, std::memory_order_relaxed) != 0)  // the other one's message ends the job
+    while (job.page->told.exchange(1, std::memory_order_relaxed) != 0)  // the first message ends the job
         os::sleep_ns(kSeldomNs);
     char text[512];
     va_list arguments;
@@ -143,7 +143,7 @@ void Leaving::give_up(const char* format, ...) const {
     base::fatal(function(), "%s", text);
 }
 
-// While this PE waits for the others.
+// One look of the leaving thread, while it waits for the others.
 void Leaving::look() {
     const uint64_t now = os::now_ns();
     if (now < next_ns_)
@@ -163,7 +163,7 @@ void Leaving::look() {
 
 void Leaving::name_one_that_is_ahead() const {
     for_each_here([&](int pe, const PeRecord& record) {
-        const uint64_t step = record.wait_step.load(std::memory_order_acquire);  // pairs with looked
+        const uint64_t step = record.wait_step.load(std::memory_order_acquire);  // pairs with runtime::show_look
         if (step == 0 || state_of(record) != PeState::kRunning)
             return;
         const team::Team* const team = team::team_of_step(step, job.node_of(pe) == job.node);
@@ -173,9 +173,10 @@ void Leaving::name_one_that_is_ahead() const {
     });
 }
 
-// True when each of the others here leaves or waits, and this PE is the first that leaves, so that one looks for all.
-// *waiting: the first that waits; -1: none.
+// True when every other PE of the page leaves or waits, and this PE is the first that leaves: one PE looks for all.
+// *waiting: the first PE that waits; -1: none.
 bool Leaving::all_others_wait(int* waiting) const {
+    // The store of wait_since_ns in bootstrap::show_wait is relaxed: here it only tells that the PE waits.
     bool all = true, first = true;
     for_each_here([&](int pe, const PeRecord& record) {
         const PeState state = state_of(record);
@@ -191,6 +192,7 @@ bool Leaving::all_others_wait(int* waiting) const {
     return all && first && *waiting >= 0;
 }
 
+// Acquire: pairs with runtime::show_look. The stores of wait_since_ns are relaxed; looks orders them.
 void Leaving::look_for_cycle(int waiting) {
     bool all_looked = rounds_ > 0, none_moved = true;
     for_each_here([&](int pe, const PeRecord& record) {
@@ -222,7 +224,7 @@ void Leaving::tell_if_it_lasts(int waiting) {
                    bootstrap::wait_name_of(job.record(job.slot_of(waiting))).data());
 }
 
-// True when nothing that this PE has begun goes on without it.
+// True when no operation that this PE has begun continues without it.
 bool nothing_is_under_way() {
     if (progress::engine->outstanding() != 0 || progress::wait_policy->posted.load(std::memory_order_relaxed) != 0)
         return false;
@@ -234,7 +236,7 @@ bool nothing_is_under_way() {
     return quiet;
 }
 
-// Threads that the library has not seen count as well; false where that cannot be told.
+// Also counts threads that the library has not seen; false when the system does not tell.
 bool is_only_thread() {
     const uint32_t threads = os::count_threads();
     return threads != 0 && threads - progress::engine->threads() == 1;
@@ -245,9 +247,9 @@ void show_look() {
     uint64_t step = progress::AtStep::current();
     if (step == 0)
         step = progress::engine->step_of_posted();
-    mine.wait_step.store(step, std::memory_order_release);  // pairs with look
+    mine.wait_step.store(step, std::memory_order_release);  // pairs with Leaving::name_one_that_is_ahead
     if (is_only_thread() && nothing_is_under_way())
-        mine.looks.fetch_add(1, std::memory_order_release);  // pairs with look_for_cycle
+        mine.looks.fetch_add(1, std::memory_order_release);  // pairs with Leaving::look_for_cycle
 }
 
 }  // namespace
@@ -266,7 +268,7 @@ bool leave(const base::Call& call, Leave how) {
 }
 
 uint64_t looked(const char*) {
-    if (job.page->leaving.load(std::memory_order_relaxed) == 0)  // see Leaving
+    if (job.page->leaving.load(std::memory_order_relaxed) == 0)  // a hint, see Leaving::Leaving
         return kSeldomNs;
     if (leaving)
         leaving->look();

@@ -9,10 +9,13 @@
 #include "fabric/network.h"
 #include "memory/symmetric.h"
 #include "os/clock.h"
+#include "os/plugin.h"
 #include "os/process.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
+#include "runtime/pe.h"
 
+#include <dlfcn.h>
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -28,21 +31,21 @@ using bootstrap::job;
 namespace {
 
 HEDDLE_PE_LOCAL std::atomic<bool> is_leaving{false};
-HEDDLE_PE_LOCAL std::vector<std::string>* rails = nullptr;  // the devices of each; set once
 
-// False when this PE needs no answer any more from one that does not answer. Otherwise true, after a while in which the
-// launcher, which knows more, may have ended the job.
+// Decides whether the loss of a PE is an error. False when this PE needs no answers any more. Otherwise true after a
+// while in which the launcher, which knows more, may have ended the job.
 bool is_still_missed(fabric::Loss loss) {
-    // A launcher that notices by itself names a PE that has ended, within two seconds (Open MPI 4.1), and gives up a
-    // host that is cut off; one that is told first waits for that host for minutes.
+    // A launcher that notices the end of a PE by itself names that PE within two seconds (Open MPI 4.1, measured), and
+    // gives up an unreachable host. A launcher that is told first waits for that host for minutes.
     constexpr uint64_t kEndedNs = 5000000000, kCutOffNs = 1000000000;
-    if (is_leaving.load(std::memory_order_relaxed))  // set by the thread that then waits for all in stop
+    // Relaxed: the thread that sets it then waits for all others in stop.
+    if (is_leaving.load(std::memory_order_relaxed))
         return false;
     os::sleep_ns(loss == fabric::Loss::kBroken ? kEndedNs : kCutOffNs);
     return !is_leaving.load(std::memory_order_relaxed);
 }
 
-// Ends this PE with the words that fit, when the other one's process has ended; it shares this PE's page.
+// Ends this PE with a message when the process of `pe` has ended. Only for a PE of this PE's page.
 void blame_if_ended(int pe) {
     const int slot = job.slot_of(pe);
     const int pid = slot >= 0 ? job.record(slot).pid.load(std::memory_order_relaxed) : 0;
@@ -50,7 +53,7 @@ void blame_if_ended(int pe) {
         base::fatal("network", "PE %d (process %d) has ended without shmem_finalize", pe, pid);
 }
 
-// Says which PE is lost, and ends this one.
+// Ends this PE with a message that names the lost PE.
 void lose(int pe, fabric::Loss loss, const char* reason) {
     if (!is_still_missed(loss))
         return;
@@ -65,8 +68,7 @@ void lose(int pe, fabric::Loss loss, const char* reason) {
 }
 
 bool goes_on_without_a_rail() {
-    enum class RailLoss { kEnd, kContinue };  // as HEDDLE_RAIL_LOSS names them
-    return base::settings.net_rails > 1 && static_cast<RailLoss>(base::settings.rail_loss) == RailLoss::kContinue;
+    return base::settings.net_rails > 1 && base::settings.rail_loss == base::RailLoss::kContinue;
 }
 
 // A rail has failed. HEDDLE_RAIL_LOSS=end: the job ends. HEDDLE_RAIL_LOSS=continue: the rail is marked as lost and
@@ -74,10 +76,11 @@ bool goes_on_without_a_rail() {
 void lose_rail(int rail, int pe, fabric::Loss loss, const char* reason) {
     if (is_leaving.load(std::memory_order_relaxed))
         return;
-    const char* const devices = (*rails)[static_cast<size_t>(rail)].c_str();
+    const char* const devices = (*this_pe.rails)[static_cast<size_t>(rail)].c_str();
     if (goes_on_without_a_rail()) {
-        const uint32_t all = (uint32_t{1} << rails->size()) - 1, lost = uint32_t{1} << rail;
-        const uint32_t before = job.page->lost_rails.fetch_or(lost, std::memory_order_relaxed);  // it is all there is
+        const uint32_t all = (uint32_t{1} << this_pe.rails->size()) - 1, lost = uint32_t{1} << rail;
+        // Relaxed: orders nothing.
+        const uint32_t before = job.page->lost_rails.fetch_or(lost, std::memory_order_relaxed);
         if (before & lost)
             return;
         if ((before | lost) != all)
@@ -90,7 +93,7 @@ void lose_rail(int rail, int pe, fabric::Loss loss, const char* reason) {
     base::fatal("network", "rail %d (%s) to PE %d does not work any more: %s", rail, devices, pe, reason);
 }
 
-// The first PEs of the nodes before and behind this one's; none when this is not the first of its own.
+// The first PEs of the nodes before and after this node; empty unless this PE is the first of its node.
 fabric::Ring ring_of_nodes() {
     const auto first_of = [](int node) {
         int pe = 0;
@@ -102,7 +105,7 @@ fabric::Ring ring_of_nodes() {
     return {first_of((job.node + job.n_nodes - 1) % job.n_nodes), first_of((job.node + 1) % job.n_nodes)};
 }
 
-fabric::Region region_of(const memory::Region& region) {
+fabric::Region region_of(const memory::SymmetricRegion& region) {
     return {reinterpret_cast<char*>(region.base), region.bytes};
 }
 
@@ -114,12 +117,12 @@ fabric::ChannelConfig channel_config_of_job() {
     config.token = job.token;
     config.pe = job.pe;
     config.n_pes = job.n_pes;
-    config.address_blob_of = bootstrap::address_blob_of;
-    config.lost = lose;
-    config.rail_lost = lose_rail;
-    config.notify = [](void* engine) { static_cast<progress::Engine*>(engine)->wake_waiters(); };
-    config.run_ready = [](void* engine) { static_cast<progress::Engine*>(engine)->drive(); };
-    config.waiting = progress::engine;
+    config.job.address_blob_of = bootstrap::address_blob_of;
+    config.job.lost = lose;
+    config.job.rail_lost = lose_rail;
+    config.job.notify = [](void* engine) { static_cast<progress::Engine*>(engine)->wake_waiters(); };
+    config.job.run_ready = [](void* engine) { static_cast<progress::Engine*>(engine)->drive(); };
+    config.job.waiting = progress::engine;
     config.policy = progress::wait_policy;
     config.ring = ring_of_nodes();
     if (!base::settings.net_coalesce)
@@ -129,17 +132,30 @@ fabric::ChannelConfig channel_config_of_job() {
     return config;
 }
 
+// The plugin's file. False, with the reason in error, when it cannot be loaded.
+bool find_plugin(std::string* file, char* error, size_t error_bytes) {
+    const base::NetTransport asked = base::settings.net_transport;
+    const base::NetTransport taken = asked == base::NetTransport::kAuto ? base::NetTransport::kUcx : asked;
+    *file = "libheddle_" + base::word_of(taken) + ".so";
+    if (os::load_plugin(file->c_str()))
+        return true;
+    snprintf(error, error_bytes,
+             "HEDDLE_NET_TRANSPORT=%s needs %s beside libheddle.so: %s; right would be an installation that was built "
+             "where the library of that name is, or all PEs on one node",
+             base::word_of(asked).c_str(), file->c_str(), dlerror());
+    return false;
+}
+
 bool read_options(fabric::NetworkOptions* options, char* error, size_t error_bytes) {
-    // Where PEs share cores, one that has much to do may be silent for its own turn and those of all others.
+    // Where PEs share cores, a busy PE may be silent while all others have their turns.
     const uint64_t turns = (static_cast<uint64_t>(job.n_slots) + job.cores - 1) / job.cores;
     options->heartbeat_timeout_ns = base::settings.net_heartbeat_timeout_s * 1000000000 * turns;
-    options->plugin = "libheddle_ucx.so";
     if (!fabric::deal_devices(base::settings.net_devices, base::settings.net_rails, &options->rails, error,
                               error_bytes))
         return false;
-    rails = new std::vector<std::string>(options->rails);
+    this_pe.rails = new std::vector<std::string>(options->rails);
     options->transport = {"", base::settings.net_transports, std::max(1, static_cast<int>(base::settings.net_channels)),
-                          fabric::kMessageBytes, static_cast<fabric::Protocol>(base::settings.net_protocol)};
+                          fabric::kMessageBytes, base::settings.net_protocol};
     if (!goes_on_without_a_rail())
         return true;
     const bool is_asked_for = options->transport.protocol == fabric::Protocol::kRma;
@@ -156,8 +172,10 @@ bool read_options(fabric::NetworkOptions* options, char* error, size_t error_byt
 bool open_network(char* error, size_t error_bytes) {
     if (!fabric::network) {
         fabric::NetworkOptions options;
-        if (!read_options(&options, error, error_bytes))
+        std::string plugin;
+        if (!find_plugin(&plugin, error, error_bytes) || !read_options(&options, error, error_bytes))
             return false;
+        options.plugin = plugin.c_str();
         fabric::network = fabric::Network::open(options, channel_config_of_job(), error, error_bytes).release();
         if (!fabric::network)
             return false;
@@ -193,8 +211,8 @@ void part_from_network() {
 
 namespace {
 
-// A process that ends leaves its connections to the kernel. ThreadSanitizer would report the network's own threads,
-// which run on while their library is taken down: for it they are ended first.
+// A process that ends leaves its connections to the kernel. Under ThreadSanitizer the network is closed first: its
+// threads would otherwise run while their library is destroyed, and be reported.
 __attribute__((destructor)) void close_network() {
     if (!tsan::is_on() || !fabric::network || base::lifecycle != base::Lifecycle::kFinalized)
         return;

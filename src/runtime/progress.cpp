@@ -1,4 +1,4 @@
-// Progress as programs steer it (shmemx.h): one poll, and the policy of the background threads.
+// Progress, the interface (shmemx.h): one poll, and the policy of the background threads.
 
 #include "base/error.h"
 #include "base/settings.h"
@@ -29,13 +29,13 @@ const char* apply_progress(progress::Progress progress) {
 int set_progress_policy(const char* function, const char* policy) {
     operations::require_running(function);
     operations::require_pointer(function, "policy", policy);
-    int choice = 0;
+    progress::Progress choice;
     const char* words = "";
     if (!base::find_choice("HEDDLE_PROGRESS", policy, &choice, &words)) {
         base::complain(function, "policy \"%s\" is none: right would be one of %s", policy, words);
         return 1;
     }
-    if (const char* reason = apply_progress(static_cast<progress::Progress>(choice))) {
+    if (const char* reason = apply_progress(choice)) {
         base::complain(function, "policy \"%s\" cannot be: %s", policy, reason);
         return 1;
     }

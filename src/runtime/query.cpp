@@ -1,4 +1,4 @@
-// The queries, and global exit.
+// The queries of the interface, and shmem_global_exit.
 
 #include "base/lifecycle.h"
 #include "bootstrap/bootstrap.h"
@@ -29,14 +29,14 @@ void query_thread(const char* function, int* provided) {
     *provided = SHMEM_THREAD_MULTIPLE;
 }
 
-// The end of a program by exit(), as C and C++ have it: exit handlers run, destructors of static objects, and every
-// stream is flushed. The launcher hears of it first, so that a handler that hangs holds up nobody: it ends the others
-// at once, and this PE behind its grace period.
+// Ends the program by exit(), as C and C++ define it: exit handlers and destructors of static objects run, and streams
+// are flushed. The launcher is told first: it ends the other PEs at once, and this one after a grace period, so that a
+// handler that hangs delays nobody.
 void global_exit(const char* function, int status) {
     require_running(function);
-    base::runs_exit_handlers = true;  // ahead of what makes others look
+    base::runs_exit_handlers = true;  // before the stores that make other threads check it
     base::lifecycle = base::Lifecycle::kExiting;
-    signal(SIGTERM, SIG_IGN);  // which the launcher sends to all PEs
+    signal(SIGTERM, SIG_IGN);  // the launcher sends SIGTERM to all PEs
     bootstrap::request_exit(bootstrap::ExitRequest::kGlobalExit, status);
     if (bootstrap::job.launcher) {
         flush_output();  // another launcher may leave no time

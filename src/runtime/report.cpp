@@ -1,10 +1,13 @@
 #include "runtime/report.h"
 
+#include "base/counters.h"
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
 
 #include <heddle/constants.h>
+#include <algorithm>
 #include <cstdio>
+#include <string>
 
 namespace heddle::runtime {
 
@@ -19,6 +22,45 @@ void report_start() {
     const size_t count = base::setting_rows(rows, sizeof rows / sizeof rows[0]);
     for (size_t i = 0; i < count; ++i)
         fprintf(stderr, "%s=%s (%s)\n    %s\n", rows[i].name, rows[i].value, rows[i].origin, rows[i].help);
+}
+
+namespace {
+
+constexpr int kFewPes = 32;
+
+// "control_messages_received            12          0          6  [6 0 6 0]"
+std::string line_of(const base::CounterRow& row) {
+    uint64_t sum = 0, least = UINT64_MAX, most = 0;
+    std::string each;
+    for (int slot = 0; slot < bootstrap::job.n_slots; ++slot) {
+        const uint64_t value = (bootstrap::job.record(slot).counters.*row.counter).read();
+        sum += value;
+        least = std::min(least, value);
+        most = std::max(most, value);
+        each += (slot == 0 ? "" : " ") + std::to_string(value);
+    }
+    char line[128];
+    snprintf(line, sizeof line, "  %-28s %12llu %12llu %12llu", row.name, static_cast<unsigned long long>(sum),
+             static_cast<unsigned long long>(least), static_cast<unsigned long long>(most));
+    std::string text = line;
+    if (bootstrap::job.n_slots <= kFewPes)
+        text.append("  [").append(each).append("]");
+    return text + "\n";
+}
+
+}  // namespace
+
+void report_end() {
+    const auto all = static_cast<uint32_t>(bootstrap::job.n_slots);
+    // acq_rel: pairs with runtime::report_end in other PEs; the last PE sees what all have counted.
+    const uint32_t counted = bootstrap::job.page->counted.fetch_add(1, std::memory_order_acq_rel) + 1;
+    if (!base::settings.stats || counted % all != 0)
+        return;
+    std::string table = "heddle: counters of " + std::to_string(all) + " PEs" +
+                        (bootstrap::job.n_slots < bootstrap::job.n_pes ? " of this host" : "") +
+                        ": sum, least, most, each\n";
+    for (const base::CounterRow& row : base::kCounterRows) table += line_of(row);
+    fputs(table.c_str(), stderr);
 }
 
 }  // namespace heddle::runtime

@@ -1,4 +1,4 @@
-// Requests as programs call them (docs/decisions/0010): the checks, then src/context and src/operations.
+// Requests, the interface (docs/decisions/0010): checks arguments, then calls src/context and src/operations.
 
 #include "base/error.h"
 #include "base/settings.h"
@@ -29,8 +29,8 @@ void require_requests(const Call& call, size_t count, const shmemx_request_t* re
         operations::require_pointer(call.function, "requests", requests);
 }
 
-// True when a task of `owner` is one of request, or of a request that was merged into it. An object is never freed, so
-// a chain that changes meanwhile can only mislead, and its length is bounded.
+// True when the task's owner is request, or a request that was merged into it. An object is never freed, so a chain
+// that changes meanwhile can only mislead, and its length is bounded.
 bool is_part_of(const void* owner, const Request* request) {
     constexpr int kMaxMerges = 64;
     const auto* part = static_cast<const Request*>(owner);
@@ -42,7 +42,7 @@ bool is_part_of(const void* owner, const Request* request) {
     return false;
 }
 
-// What was posted to request before is complete when this returns.
+// Returns when all operations that were posted to request before are complete.
 void wait_for(const Call& call, Request* request, RequestWait::For what = RequestWait::For::kAll) {
     RequestWait wait(request, what);
     progress::engine->wait_for(
@@ -50,7 +50,7 @@ void wait_for(const Call& call, Request* request, RequestWait::For what = Reques
         [&] { return wait.is_over(); });
 }
 
-// *req is complete: a PRIVATE request ends.
+// For a complete *req: ends a PRIVATE request.
 void end_if_private(const Call& call, shmemx_request_t* req, Request* request) {
     operations::complete_stores();
     if (request && request->shared)
@@ -64,8 +64,8 @@ bool is_complete(Request* request) {
     return !request || context::RequestWait(request).is_over();
 }
 
-// Ends the first, or all, of requests that are complete, and returns their number; indices may be null. *living: how
-// many are not SHMEMX_REQUEST_NULL.
+// Ends the first complete request, or with `all` every complete one, and returns their number and indices. *living: how
+// many of the requests examined are not SHMEMX_REQUEST_NULL.
 size_t end_complete(const Call& call, size_t count, shmemx_request_t* requests, size_t* indices, bool all,
                     size_t* living) {
     size_t found = 0;
@@ -83,7 +83,7 @@ size_t end_complete(const Call& call, size_t count, shmemx_request_t* requests, 
     return found;
 }
 
-// True when a task belongs to one of requests; only asked where all handles have been found good.
+// True when a task belongs to one of the requests, whose handles must be valid.
 bool is_part_of_any(const Call& call, const void* owner, size_t count, const shmemx_request_t* requests) {
     for (size_t i = 0; i < count; ++i) {
         const Request* request = context::find_request(call, requests[i]);
@@ -93,7 +93,7 @@ bool is_part_of_any(const Call& call, const void* owner, size_t count, const shm
     return false;
 }
 
-// Waits until some of requests are complete, and ends one or all of these.
+// Waits until at least one of the requests is complete, and ends one or all that are.
 size_t wait_for_some(const Call& call, size_t count, shmemx_request_t* requests, size_t* indices, bool all) {
     require_requests(call, count, requests);
     size_t found = 0, living = 0;
@@ -155,14 +155,14 @@ void merge_requests(const Call& call, shmemx_request_t* req, size_t count, shmem
         if (Request* whole = part->is_quiet() ? nullptr : context::request_to_post(call, req)) {
             context::move_claims(part, whole);
             part->parent_side = whole->post();
-            // Release: pairs with nothing but the hold below, which orders it before the end of the part.
+            // The hold that end_handle drops below orders this store before Request::release reads `parent`.
             part->parent.store(whole, std::memory_order_release);
         } else if (!part->is_quiet()) {
-            wait_for(call, part);  // no memory for a request to merge it into
+            wait_for(call, part);  // no memory for a request to merge the part into
         }
         context::end_handle(call, part);
     }
-    progress::engine->wake_waiters();  // a part may have ended here, under another thread's wait for the whole
+    progress::engine->wake_waiters();  // a part may have ended here, for which another thread waits through the whole
 }
 
 void wait_request(const Call& call, shmemx_request_t* req) {
@@ -176,7 +176,8 @@ void wait_request(const Call& call, shmemx_request_t* req) {
 void wait_request_local(const Call& call, shmemx_request_t* req) {
     require_request(call, req);
     if (Request* request = context::find_request(call, *req))
-        wait_for(call, request, RequestWait::For::kSources);  // on the node, one is read when it has been written
+        // On the node, a source may be reused when the operation is complete.
+        wait_for(call, request, RequestWait::For::kSources);
 }
 
 int test_request(const Call& call, shmemx_request_t* req) {
@@ -218,7 +219,7 @@ size_t test_any_request(const Call& call, size_t count, shmemx_request_t* reques
 
 void fence_request(const Call& call, shmemx_request_t* req) {
     require_request(call, req);
-    // What is large is carried out now: later operations are stores, which nothing holds back.
+    // Completes large transfers now: later operations are stores, which nothing delays.
     if (Request* request = context::find_request(call, *req))
         wait_for(call, request);
     operations::order_stores();

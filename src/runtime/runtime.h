@@ -1,5 +1,5 @@
-// Init and finalize: the ordered assembly of everything below; and the queries and memory collectives, which need all
-// of it. One thread per PE in init, finalize and the memory collectives; the queries from any thread.
+// Init and finalize, the ordered assembly of all layers below; queries and memory collectives, which need all layers.
+// Threads: one per PE in init, finalize and the memory collectives; any in the queries.
 #pragma once
 
 #include "base/call.h"
@@ -12,11 +12,11 @@
 
 namespace heddle::runtime {
 
-// Sections 9.1 and 9.2. The names are those of the specification; `function` is for messages.
+// Sections 9.1 and 9.2, with the specification's names. `function` is for messages.
 void init_or_die(const char* function);
 int init_thread(const char* function, int requested, int* provided);
 void finalize(const base::Call& call);
-// The last finalize of a program that ends without it (exit.h).
+// The last finalize of a program that ends without one (exit.h).
 void finalize_at_exit();
 void query_initialized(const char* function, int* initialized);
 void query_thread(const char* function, int* provided);
@@ -29,7 +29,7 @@ void* pointer(const char* function, const void* dest, int pe);
 void info_get_version(const char* function, int* major, int* minor);
 void info_get_name(const char* function, char* name);
 
-// Section 9.4. What a team cannot be gives a message and a result of nonzero (or -1, NULL).
+// Section 9.4. An impossible team gives a message and a result other than 0 (or -1, NULL).
 int team_my_pe(const char* function, shmem_team_t team);
 int team_n_pes(const char* function, shmem_team_t team);
 int team_get_config(const char* function, shmem_team_t team, long config_mask, shmem_team_config_t* config);
@@ -70,7 +70,7 @@ void fence_request(const base::Call& call, shmemx_request_t* req);
 // Progress (shmemx.h). Any thread.
 void make_progress(const char* function);
 int set_progress_policy(const char* function, const char* policy);
-// Null, or why this machine cannot have it.
+// Null, or why this machine cannot have the policy.
 const char* apply_progress(progress::Progress progress);
 
 // Section 9.3.

@@ -1,4 +1,4 @@
-// Teams as programs call them (section 9.4): the checks, the splits, and src/team below.
+// Teams, the interface (section 9.4): checks arguments, splits teams, then calls src/team.
 
 #include "base/error.h"
 #include "collective/collective_call.h"
@@ -23,7 +23,7 @@ using team::Team;
 
 namespace {
 
-// The team behind a handle, null for SHMEM_TEAM_INVALID; ends the PE when it is neither.
+// The team of a handle; null for SHMEM_TEAM_INVALID. Anything else ends the PE.
 Team* find_team(const char* function, shmem_team_t handle) {
     operations::require_running(function);
     Team* team = team::find(handle);
@@ -32,7 +32,7 @@ Team* find_team(const char* function, shmem_team_t handle) {
     return team;
 }
 
-// num_contexts of a config that a program gave, or -1 with a message.
+// num_contexts of the program's config, or -1 with a message.
 int read_config(const char* function, const shmem_team_config_t* config, long mask) {
     if (mask & ~SHMEM_TEAM_NUM_CONTEXTS) {
         base::complain(function, "config_mask %#lx: the bits %#lx are unknown", mask, mask & ~SHMEM_TEAM_NUM_CONTEXTS);
@@ -51,19 +51,19 @@ int read_config(const char* function, const shmem_team_config_t* config, long ma
     return config->num_contexts;
 }
 
-// A team that the members of a parent make together. PEs that are not in it take part, too.
+// A team that the members of a parent make together; parent members outside it take part.
 struct Split {
-    Members members;  // numbers of the world
+    Members members;  // PEs of the world
     int num_contexts = 0;
 };
 
-// Makes the teams of a split; each parent member passes the one that it is in, or one that it is not in. False on every
-// member of the parent when a team of any of them cannot be made. *made: null where the caller is not in its team.
+// Makes the teams of a split. Each parent member passes the team that it is in, or any team that it is not in. False on
+// every parent member when any of the teams cannot be made. *made: null unless the caller is in its team.
 bool make(CollectiveCall& parent, const Split& split, Team** made) {
     team::MemberState& state = parent.state;
-    const team::Part part = team::part_on_this_node(split.members);  // empty where the caller is not in its team
+    const team::Part part = team::part_on_this_node(split.members);  // empty unless the caller is in its team
     const int first_rank = state.members.rank(part.first);
-    // What a member tells the others on its node in each of the two barriers.
+    // The inline data of a member in each of the two barriers.
     struct Note {
         bool is_right = true;
         int segment = team::kNoSegment;
@@ -86,8 +86,7 @@ bool make(CollectiveCall& parent, const Split& split, Team** made) {
     *made = nullptr;
     if (!barrier({split.num_contexts >= 0, team::kNoSegment}).is_right)
         return false;
-    // Behind the first barrier every member has left the teams that it destroyed before, so their team segments are
-    // free.
+    // After the first barrier every member has left the teams that it destroyed before: their segments are free.
     Note mine;
     if (first_rank >= 0 && first_rank == state.rank) {
         mine.segment = team::take_segment(split.members, part.count);
@@ -119,7 +118,7 @@ shmem_team_t handle_of(const Team* team) {
     return team ? team->handle : SHMEM_TEAM_INVALID;
 }
 
-// The members with the numbers start, start + stride, ... in the parent.
+// The members with ranks start, start + stride, ... of the parent.
 Members within(const Members& parent, int start, int stride, int size) {
     return {parent.list ? parent.start + start * parent.stride : parent.pe(start), parent.stride * stride, size,
             parent.list};
@@ -218,7 +217,7 @@ int team_split_2d(const Call& call, shmem_team_t parent_handle, int xrange, cons
                           read_config(call.function, yaxis_config, yaxis_mask)};
     Team *made_row, *made_column;
     const bool has_rows = make(coll, row, &made_row);
-    if (!has_rows || !make(coll, column, &made_column)) {  // alike on all members: neither, or both
+    if (!has_rows || !make(coll, column, &made_column)) {  // the results agree on all members: no team or both
         if (has_rows)
             team::destroy(made_row);
         return -1;
@@ -238,9 +237,9 @@ void team_destroy(const Call& call, shmem_team_t handle) {
         fatal(call.function, "team is %s, which cannot be destroyed",
               handle == SHMEM_TEAM_WORLD ? "SHMEM_TEAM_WORLD" : "SHMEM_TEAM_SHARED");
     {
-        const CollectiveCall coll(call, handle, {});  // a checked run sees that all are here
+        const CollectiveCall coll(call, handle, {});  // in a checked run: all members are in this call
     }
-    operations::settle_all(call.function);  // the team's contexts go
+    operations::settle_all(call.function);  // before the team's contexts are destroyed
     operations::complete_stores();
     context::destroy_all_of(handle);
     team::destroy(team);

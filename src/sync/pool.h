@@ -1,11 +1,13 @@
-// Pool: objects that are taken and given back by any thread without a lock, and keep their addresses. Memory grows with
-// the most that were taken at once, and goes back to the system with the pool.
+// Pool: objects that any thread takes and gives back without a lock. Objects keep their addresses. Memory grows with
+// the most objects that were taken at once, and is freed with the pool.
 //
-// The free ones are a stack whose head carries a count of changes, so that a head that has come back is not taken for
-// the same one (R. K. Treiber, "Systems Programming: Coping with Parallelism", 1986). An object is never freed, so its
-// link may be read at any time (tests/concurrency/pool.pml: every interleaving). Chunk c holds kFirst << c objects.
+// Free objects are a stack. Its head carries a count of changes, so that a compare-and-swap never takes a head that was
+// popped and pushed again for an unchanged one (R. K. Treiber, "Systems Programming: Coping with Parallelism", 1986).
+// Invariant: an object is never freed before the pool, so its link may be read at any time (tests/model/pool.pml
+// checks every interleaving). Chunk c holds kFirst << c objects.
 #pragma once
 
+#include "base/invariant.h"
 #include "base/tsan.h"
 
 #include <atomic>
@@ -15,7 +17,7 @@
 
 namespace heddle::sync {
 
-// T has a member `PoolLink link`, and a constructor without arguments.
+// The link of a pooled object. T has a member `PoolLink link`, and a constructor without arguments.
 struct PoolLink {
     std::atomic<uint32_t> next{0};  // index + 1 of the next free object
     uint32_t index = 0;
@@ -31,14 +33,15 @@ class Pool {
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
 
-    // An object as it was given back, or a new one; null when there is no memory.
+    // A free object, as it was given back, or a new one; null when there is no memory.
     T* take() {
-        uint64_t head = head_.load(std::memory_order_acquire);  // pairs with give
+        uint64_t head = head_.load(std::memory_order_acquire);  // pairs with Pool::give
         for (;;) {
             const auto index = static_cast<uint32_t>(head);
             if (index == 0)
                 return grow();
             T* object = at(index - 1);
+            HEDDLE_INVARIANT(object->link.index == index - 1);
             const uint64_t next = (head >> 32) + 1;
             const uint32_t below = object->link.next.load(std::memory_order_relaxed);
             if (head_.compare_exchange_weak(head, next << 32 | below, std::memory_order_acquire,
@@ -47,12 +50,15 @@ class Pool {
         }
     }
 
-    void give(T* object) { give(object, object); }
+    void give(T* object) {
+        HEDDLE_INVARIANT(at(object->link.index) == object);  // it is one of this pool
+        give(object, object);
+    }
 
-    // The object that begins at the address, taken or free; null when there is none. Any address may be asked about.
+    // The object that begins at the address, taken or free; null when there is none. Any address is allowed.
     T* find(const void* address) {
         for (size_t c = 0; c < kChunks; ++c) {
-            T* chunk = chunks_[c].load(std::memory_order_acquire);  // pairs with grow
+            T* chunk = chunks_[c].load(std::memory_order_acquire);  // pairs with Pool::grow
             const auto offset = static_cast<size_t>(static_cast<const char*>(address) - reinterpret_cast<char*>(chunk));
             if (chunk && offset < (kFirst << c) * sizeof(T))
                 return offset % sizeof(T) == 0 ? chunk + offset / sizeof(T) : nullptr;
@@ -64,7 +70,7 @@ class Pool {
     template <class Visit>
     void for_each(Visit visit) {
         for (size_t c = 0; c < kChunks; ++c) {
-            T* chunk = chunks_[c].load(std::memory_order_acquire);  // pairs with grow
+            T* chunk = chunks_[c].load(std::memory_order_acquire);  // pairs with Pool::grow
             for (size_t i = 0; chunk && i < kFirst << c; ++i) visit(chunk[i]);
         }
     }
@@ -77,26 +83,29 @@ class Pool {
         // Chunk c begins at kFirst * (2^c - 1).
         const size_t place = index / kFirst + 1;
         const auto c = static_cast<size_t>(63 - __builtin_clzll(place));
+        HEDDLE_INVARIANT(c < kChunks);
         return chunks_[c].load(std::memory_order_relaxed) + (index - kFirst * ((size_t{1} << c) - 1));
     }
 
-    // Puts first ... last, which are linked, on the stack.
+    // Pushes first ... last, which are linked.
     void give(T* first, T* last) {
         uint64_t head = head_.load(std::memory_order_relaxed);
         do {
             last->link.next.store(static_cast<uint32_t>(head), std::memory_order_relaxed);
-            // Release: whoever takes an object sees what was done to it before.
+            // Release: pairs with Pool::take, which sees what was done to the object before.
         } while (!head_.compare_exchange_weak(head, ((head >> 32) + 1) << 32 | (first->link.index + 1),
                                               std::memory_order_release, std::memory_order_relaxed));
     }
 
-    // Makes the next chunk, keeps one of its objects, and puts the others on the stack.
+    // Allocates the next chunk, returns one of its objects, and pushes the others.
     T* grow() {
         for (size_t c = 0; c < kChunks; ++c) {
             if (chunks_[c].load(std::memory_order_acquire))
                 continue;
             const size_t count = kFirst << c;
-            tsan::look_away();  // it takes an allocation for a write, and does not see what orders who takes an object
+            // ThreadSanitizer takes the allocation for a write, and does not see what orders a later take of these
+            // objects
+            tsan::look_away();
             T* chunk = new (std::nothrow) T[count];
             tsan::look_back();
             if (!chunk)
@@ -107,9 +116,10 @@ class Pool {
                 chunk[i].link.next.store(first + i + 2, std::memory_order_relaxed);
             }
             T* none = nullptr;
-            if (!chunks_[c].compare_exchange_strong(none, chunk, std::memory_order_acq_rel)) {  // pairs with find
+            // Pairs with Pool::find and Pool::for_each.
+            if (!chunks_[c].compare_exchange_strong(none, chunk, std::memory_order_acq_rel)) {
                 delete[] chunk;
-                return take();  // another thread has made it
+                return take();  // another thread has allocated the chunk
             }
             if (count > 1)
                 give(chunk + 1, chunk + count - 1);

@@ -12,11 +12,10 @@ namespace heddle::team {
 
 namespace {
 
-// Circles are looked for in jobs on one node alone, where a PE's slot is its number.
+// Cycles are looked for in jobs on one node alone, where a PE's slot is its number.
 constexpr uint64_t kBetweenLooksNs = 1000000000;
 
-// Where pe is: its team segment and step, or team segment -1; or the PE that it waits for outside, otherwise -1. One
-// number, to see whether it has moved.
+// Where a PE waits: its segment and step, or segment -1; and the PE that it waits for outside collectives, or -1.
 struct Spot {
     int segment;
     uint32_t step;
@@ -37,7 +36,8 @@ Members members_of(int segment) {
             head->size.load(std::memory_order_relaxed)};
 }
 
-// The first PE that one at that spot waits for and that waits itself; -1 when there is none. Goes on behind *rank.
+// The first PE, after the member *rank, that a PE at this spot waits for and that waits itself; -1: none. Advances
+// *rank.
 int awaited(const Spot& spot, int* rank) {
     if (spot.awaited >= 0)
         return ++*rank == 0 && spot_of(spot.awaited).waits() ? spot.awaited : -1;
@@ -51,7 +51,7 @@ int awaited(const Spot& spot, int* rank) {
     return -1;
 }
 
-// Follows "waits for" from pe, depth first, until it leads to `goal`; the way is left in path. seen: a byte per PE.
+// Follows "waits for" from pe, depth first, until `goal` is reached; path then holds the PEs. seen: a byte for each PE.
 bool leads_back(int pe, int goal, char* seen, int* path, int* length) {
     seen[pe] = 1;
     path[(*length)++] = pe;
@@ -67,7 +67,7 @@ bool leads_back(int pe, int goal, char* seen, int* path, int* length) {
     return false;
 }
 
-constexpr int kMaxLooked = 1024;  // PEs of a job that circles are looked for in: the books fit on a stack
+constexpr int kMaxLooked = 1024;  // PEs of a job in which cycles are looked for: `seen` and `path` fit on a stack
 
 }  // namespace
 
@@ -107,7 +107,7 @@ WaitForPe::~WaitForPe() {
 
 void come_to(const MemberState& state, uint32_t step) {
     state.segment.member_slots[state.rank].entered.store(step, std::memory_order_relaxed);
-    if (!progress::Fiber::current())  // this PE is elsewhere
+    if (!progress::Fiber::current())  // a posted collective: this PE is elsewhere
         team_segments.wait_records[team_segments.slot].step.store(step, std::memory_order_relaxed);
 }
 

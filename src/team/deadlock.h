@@ -3,8 +3,9 @@
 //
 // A PE in step s of a collective waits for the members of its team segment that have not come to step s. A PE in
 // set_lock waits for the PE before it in the lock's queue. When the relation "waits for" leads from a PE back to
-// itself, no PE of that cycle can ever continue: the two call sites are the message. A cycle must be seen twice, one
-// second apart. Where PEs have several threads, another thread may still come, so the cycle is only reported.
+// itself, no PE of that cycle can ever continue. The message names two call sites of the cycle. A cycle must be seen
+// twice, one second apart. Where PEs have several threads, another thread may still arrive, so the cycle is only
+// reported.
 #pragma once
 
 #include "team/team_segment.h"
@@ -13,10 +14,10 @@
 
 namespace heddle::team {
 
-// This PE enters a collective, and leaves it. Checked runs only.
+// Records that this PE enters a collective, or leaves it. Checked runs only.
 void enter_collective(const Call& call, int segment_index);
 void leave_collective();
-// While it lives, this PE waits for another one, outside collectives. Checked runs only.
+// Records, while the object lives, that this PE waits for another PE outside collectives. Checked runs only.
 class WaitForPe {
   public:
     WaitForPe(const Call& call, int pe);
@@ -24,13 +25,13 @@ class WaitForPe {
     WaitForPe(const WaitForPe&) = delete;
     WaitForPe& operator=(const WaitForPe&) = delete;
 };
-// It has come to a step of the collective that it is in.
+// Records that this PE has come to a step of its collective. Checked runs only.
 void come_to(const MemberState& state, uint32_t step);
 
-// The call of a PE on this node, as it told when it entered its collective.
+// The call that a PE on this node recorded when it entered its collective or began to wait.
 base::CallText awaited_call_of(int pe);
 
-// Looks, while this PE waits, whether the wait can end. Cheap: does something once a second.
+// Looks, while this PE waits, whether the wait can end. Cost: a reading of the clock; the search runs once a second.
 class DeadlockDetector {
   public:
     explicit DeadlockDetector(const Call& call) : call_(call) {}
@@ -39,7 +40,7 @@ class DeadlockDetector {
   private:
     const Call& call_;
     uint64_t next_look_ns_ = 0;
-    uint64_t last_cycle_ = 0;  // what was found, as one number
+    uint64_t last_cycle_ = 0;  // a hash of the cycle that was found last; 0: none
     bool told_ = false;
 };
 

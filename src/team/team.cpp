@@ -1,9 +1,12 @@
 #include "team/team.h"
 
+#include "base/error.h"
+#include "base/invariant.h"
 #include "base/settings.h"
 #include "fabric/network.h"
 #include "memory/peers.h"
 #include "memory/symmetric.h"
+#include "os/locked.h"
 
 #include <pthread.h>
 #include <sys/resource.h>
@@ -40,22 +43,14 @@ struct Teams {
     Team* free = nullptr;
     std::atomic<ActiveSet*> active_sets[ActiveSet::kBuckets] = {};
     int pe = 0;
-    const int* nodes = nullptr;  // of each PE; null: there is one
-    Members on_node;             // all PEs of this PE's
+    const int* nodes = nullptr;  // of each PE; null: the job has one node
+    Members on_node;             // all PEs of this PE's node
     int peer_tables = 0;
 };
 
-HEDDLE_PE_LOCAL Teams* teams = nullptr;
+HEDDLE_PE_LOCAL base::PePointer<Teams> teams;
 
 namespace {
-
-class TeamsLock {
-  public:
-    TeamsLock() { pthread_mutex_lock(&teams->lock); }
-    ~TeamsLock() { pthread_mutex_unlock(&teams->lock); }
-    TeamsLock(const TeamsLock&) = delete;
-    TeamsLock& operator=(const TeamsLock&) = delete;
-};
 
 uint64_t mix(uint64_t a, uint64_t b) {
     uint64_t x = a ^ (b + 0x9e3779b97f4a7c15 + (a << 6) + (a >> 2));  // the finalizer of splitmix64 behind it
@@ -69,7 +64,7 @@ uint64_t id_of(const Members& members) {
                mix(static_cast<uint64_t>(members.stride), static_cast<uint64_t>(members.size)));
 }
 
-// The members as start and stride where they have one, otherwise as the list, which must live on.
+// The members as start and stride if they are evenly spaced, otherwise as the list, which must stay valid.
 Members members_of(const int* pes, int count) {
     if (count == 0)
         return {};
@@ -98,7 +93,7 @@ void drop_span(Team* team) {
     team->span = nullptr;
 }
 
-// Fills the span of a team with members on several nodes; they are numbered in the order in which they come.
+// Fills the span of a team with members on several nodes. Nodes are numbered in the order of their first members.
 void make_span(Team* team, uint64_t id) {
     const Members& members = team->members;
     const auto size = static_cast<size_t>(members.size);
@@ -125,6 +120,8 @@ void make_span(Team* team, uint64_t id) {
         }
     }
     for (int node = 0; node < span->n_nodes; ++node) span->begins[node + 1] += span->begins[node];
+    HEDDLE_INVARIANT(span->n_nodes > 1 && n_locals > 0);
+    HEDDLE_INVARIANT(span->begins[span->n_nodes] == members.size);  // each member is on one node
     std::vector<int> next(span->begins, span->begins + span->n_nodes);
     for (int rank = 0; rank < members.size; ++rank)
         span->members[next[static_cast<size_t>(span->node_of[rank])]++] = rank;
@@ -132,7 +129,7 @@ void make_span(Team* team, uint64_t id) {
     team->state.members = members_of(span->locals, n_locals);
 }
 
-// The team segment of a member that is alone on its node, as new; false when there is no memory.
+// Makes the segment of a member that is alone on its node, as new; false when there is no memory.
 bool make_own_segment(Team* team) {
     if (!team->own_segment)
         team->own_segment = static_cast<OwnSegment*>(std::aligned_alloc(alignof(OwnSegment), sizeof(OwnSegment)));
@@ -141,21 +138,47 @@ bool make_own_segment(Team* team) {
     return team->own_segment;
 }
 
-// Gives the team its members and its place in the team segment. `place` keeps its counts where the team segment keeps
-// its own.
+template <class Visit>
+void for_each_created(Visit visit) {
+    for (Chunk* chunk = teams->chunks; chunk; chunk = chunk->next)
+        for (Team& team : chunk->teams) visit(&team);
+}
+
+// Ends the PE where two of its teams have one id. Control messages are matched by it (fabric::ControlKey), and an id is
+// a hash: that two are equal is unlikely (2^-64 for a pair), and must not mix up messages. Both members of a pair of
+// PEs that could mix them up are in both teams, so each notices.
+void require_own_id(const Team& team) {
+    const auto compare = [&](const Team* other) {
+        if (other != &team && other->alive && other->span && other->span->id == team.span->id)
+            base::fatal("shmem_team_split",
+                        "two teams over several nodes have the id %#llx: right would be other members",
+                        static_cast<unsigned long long>(team.span->id));
+    };
+    compare(&teams->world);
+    for_each_created(compare);
+    for (const auto& bucket : teams->active_sets)
+        for (const ActiveSet* set = bucket.load(std::memory_order_relaxed); set; set = set->next) compare(&set->team);
+}
+
+// Gives the team its members and its segment. `state` keeps its counts if the segment keeps its own.
 void settle(Team* team, shmem_team_t handle, const Members& members, int segment, uint64_t id) {
     team->alive = true;
     team->handle = handle;
     team->members = members;
     team->rank = members.rank(teams->pe);
+    HEDDLE_INVARIANT_MSG(team->rank >= 0, "PE %d is no member", teams->pe);
     team->num_contexts = 0;
     team->peers = nullptr;
     team->state.members = members;
     drop_span(team);
-    if (!is_on_one_node(members))
+    if (!is_on_one_node(members)) {
         make_span(team, id);
+        require_own_id(*team);
+    }
     team->state.segment = segment == kOwnSegment ? team->own_segment->segment() : segment_at(segment);
     team->state.rank = team->state.members.rank(teams->pe);
+    HEDDLE_INVARIANT(team->state.rank >= 0 && team->state.members.size <= members.size);
+    HEDDLE_INVARIANT((segment == kOwnSegment) <= (team->state.members.size == 1));
     team->state.barrier_algorithm = barrier_algorithm_for(team->state.members.size);
 }
 
@@ -167,6 +190,7 @@ void close_table(Team* team) {
 }
 
 void retire(Team* team) {
+    HEDDLE_INVARIANT(team != teams->free && team != &teams->world && team != &teams->shared);
     if (team->alive)
         leave_segment(team->state.segment.index, team->state.members.size);
     close_table(team);
@@ -176,12 +200,6 @@ void retire(Team* team) {
     team->alive = false;
     team->next_free = teams->free;
     teams->free = team;
-}
-
-template <class Visit>
-void for_each_created(Visit visit) {
-    for (Chunk* chunk = teams->chunks; chunk; chunk = chunk->next)
-        for (Team& team : chunk->teams) visit(&team);
 }
 
 bool grow() {
@@ -194,9 +212,9 @@ bool grow() {
     return true;
 }
 
-// True when the handle is that of a team in the pool, alive or not.
+// True when the handle points to a team in the pool, alive or not.
 bool is_in_pool(shmem_team_t handle) {
-    TeamsLock lock;
+    const os::Locked lock(teams->lock);
     for (Chunk* chunk = teams->chunks; chunk; chunk = chunk->next) {
         const auto offset =
             static_cast<size_t>(reinterpret_cast<const char*>(handle) - reinterpret_cast<char*>(chunk->teams));
@@ -210,12 +228,12 @@ bool is_in_pool(shmem_team_t handle) {
 
 void start_teams(int pe, int n_pes, const int* nodes) {
     if (!teams)
-        __atomic_store_n(&teams, new Teams, __ATOMIC_RELEASE);  // pairs with the fork of another thread
+        teams.publish(new Teams);  // pairs with team::close_peer_tables, after a fork by another thread
     teams->pe = pe;
     teams->nodes = nodes;
     const Members all = {0, 1, n_pes};
     if (teams->on_node.size == 0) {
-        auto* pes = new int[static_cast<size_t>(n_pes)];  // lives as long as the process
+        auto* pes = new int[static_cast<size_t>(n_pes)];  // stays valid as long as the process
         int count = 0;
         for (int i = 0; i < n_pes; ++i)
             if (!nodes || nodes[i] == nodes[pe])
@@ -224,6 +242,7 @@ void start_teams(int pe, int n_pes, const int* nodes) {
         if (!teams->on_node.list)
             delete[] pes;
     }
+    HEDDLE_INVARIANT(teams->on_node.rank(pe) >= 0 && teams->on_node.size <= n_pes);
     settle(&teams->world, &heddle_team_world, all, kWorldSegment, id_of(all));
     settle(&teams->shared, &heddle_team_shared, teams->on_node, kSharedSegment, 0);
     claim_segment(kWorldSegment, teams->world.state.members);
@@ -254,7 +273,7 @@ void stop_teams() {
 }
 
 void close_peer_tables() {
-    if (!teams)  // another thread forks while init runs
+    if (!teams)  // another thread forks while init runs; pairs with team::start_teams
         return;
     for_each_created([](Team* team) { close_table(team); });
 }
@@ -267,6 +286,7 @@ Team* find(shmem_team_t handle) {
     if (handle == SHMEM_TEAM_INVALID || (base::settings.check && !is_in_pool(handle)))
         return nullptr;
     auto* team = const_cast<Team*>(reinterpret_cast<const Team*>(handle));
+    HEDDLE_INVARIANT(!team->alive || team->handle == handle);
     return team->alive ? team : nullptr;
 }
 
@@ -274,7 +294,7 @@ Team* find_active_set(const char* function, int start, int log_stride, int size)
     const Members members = {start, 1 << log_stride, size};
     std::atomic<ActiveSet*>& bucket = teams->active_sets[id_of(members) % ActiveSet::kBuckets];
     const auto find_known = [&]() -> Team* {
-        // Acquire: pairs with the release below; the list only grows.
+        // Acquire: pairs with team::find_active_set, which adds to the list below; the list only grows.
         for (ActiveSet* set = bucket.load(std::memory_order_acquire); set; set = set->next) {
             const Members& known = set->team.members;
             if (known.start == start && set->log_stride == log_stride && known.size == size)
@@ -284,7 +304,7 @@ Team* find_active_set(const char* function, int start, int log_stride, int size)
     };
     if (Team* known = find_known())
         return known;
-    TeamsLock lock;
+    const os::Locked lock(teams->lock);
     if (Team* known = find_known())
         return known;
     const int segment = active_set_segment(function, members, log_stride, part_on_this_node(members).count);
@@ -294,17 +314,18 @@ Team* find_active_set(const char* function, int start, int log_stride, int size)
     set->log_stride = log_stride;
     settle(&set->team, SHMEM_TEAM_INVALID, members, segment, mix(id_of(members), 1));
     set->next = bucket.load(std::memory_order_relaxed);
-    bucket.store(set, std::memory_order_release);  // pairs with find_known
+    bucket.store(set, std::memory_order_release);  // pairs with team::find_active_set
     return &set->team;
 }
 
 Team* create(const Members& members, int segment, int num_contexts, uint64_t id) {
-    TeamsLock lock;
+    const os::Locked lock(teams->lock);
     if (!teams->free && !grow())
         return nullptr;
     Team* team = teams->free;
     if (segment == kOwnSegment && !make_own_segment(team))
         return nullptr;
+    HEDDLE_INVARIANT(!team->alive && !team->span && !team->peers);  // as retire leaves it
     teams->free = team->next_free;
     team->state = MemberState();
     settle(team, &team->abi, members, segment, id);
@@ -313,7 +334,8 @@ Team* create(const Members& members, int segment, int num_contexts, uint64_t id)
 }
 
 void destroy(Team* team) {
-    TeamsLock lock;
+    const os::Locked lock(teams->lock);
+    HEDDLE_INVARIANT(team->alive);  // a team is left once
     retire(team);
 }
 
@@ -323,7 +345,7 @@ const Team* team_of_step(uint64_t word, bool on_this_node) {
             return on_this_node && word_of(team.state, static_cast<uint32_t>(word)) == word;
         return team.span && team.span->word_of(word) == word;
     };
-    TeamsLock lock;
+    const os::Locked lock(teams->lock);
     for (const Team* team : {&teams->world, &teams->shared})
         if (is_of(*team))
             return team;
@@ -353,12 +375,12 @@ int32_t steps_ahead(uint64_t word, const Begun& begun) {
 const heddle_peer* peers_of(Team* team, bool open) {
     if (team == &teams->world || (team == &teams->shared && !teams->nodes))
         return memory::symmetric->published;
-    TeamsLock lock;
+    const os::Locked lock(teams->lock);
     if (team->peers)
         return team->peers;
     if (!team->own_peers) {
-        // Each full table takes 128 GiB of the 128 TiB of address space; the later ones, and all where the address
-        // space is limited (ulimit -v), answer for fewer numbers.
+        // Each full table takes 128 GiB of the 128 TiB of address space. The tables beyond kFullTables, and all where
+        // the address space is limited (ulimit -v), have entries for fewer numbers.
         constexpr int kFullTables = 64;
         rlimit limit;
         const bool full =
@@ -369,7 +391,7 @@ const heddle_peer* peers_of(Team* team, bool open) {
             return nullptr;
         ++teams->peer_tables;
     }
-    // Where no entry is written, the table takes no memory.
+    // A table without entries takes no memory.
     for (int rank = 0; open && rank < team->members.size; ++rank)
         if (const heddle_peer& peer = memory::symmetric->peers[team->members.pe(rank)]; peer.heap)
             team->own_peers[rank] = peer;

@@ -4,18 +4,18 @@
 //     wait records by slot | wake-ups by slot | active sets | which segments are taken | segment | segment | ...
 //     segment = [ central barrier | member slot of each member | bounce buffers of each member ]
 //
-// A member without other members on its node has a segment in memory of its own (kOwnSegment).
+// A member that is alone on its node has a segment in private memory (kOwnSegment).
 //
-// Members go through one sequence of steps, numbered 1, 2, ... alike on all of them. A step is either
-//   a barrier       no member passes before all have come; what each wrote before is seen by all behind it; or
-//   a publish step  some members publish their inline slot, and a member waits only for the slots that it needs.
+// All members go through one sequence of numbered steps. A step is one of two kinds:
+//     barrier       no member passes before all have arrived; what each wrote before is seen by all afterwards
+//     publish step  some members publish their inline slot, and a member awaits only the slots that it needs.
 // An inline slot carries up to kInlineBytes of data, which begin in the cache line that its reader waits on. Bounce
 // buffers carry more.
 //
-// Invariant: all_done, the last step that every member is known to have finished, is alike on all members, because only
-// barriers move it: a barrier of step k shows that all members have finished step k - 1. An inline slot is used again
-// kDepth steps later, so begin_publish inserts a barrier before that could be too early. Bounce buffers are used by
-// barriers alone, two in turn: a buffer is written again two barriers later at the earliest.
+// Invariant: all_done, the last step that every member is known to have finished, has the same value on all members,
+// because only barriers advance it: a barrier of step k shows that all members have finished step k - 1. An inline slot
+// is reused kDepth steps later, so begin_publish inserts a barrier before that could be too early. Only barriers use
+// the two bounce buffers of a member, alternately: a buffer is written again two barriers later at the earliest.
 //
 // Barrier algorithms (HEDDLE_BARRIER):
 //   flat           each member publishes its own slot and waits for all others: one hand-off of a cache line, n - 1
@@ -29,6 +29,9 @@
 #pragma once
 
 #include "base/call.h"
+#include "base/choices.h"
+#include "base/invariant.h"
+#include "base/members.h"
 #include "base/pe_local.h"
 #include "sync/central_barrier.h"
 
@@ -38,67 +41,42 @@
 
 namespace heddle::team {
 
+using base::BarrierAlgorithm;
 using base::Call;
+using base::Members;
 
-// The PEs of a team, in the order of their numbers in it: start, start + stride, ... of the world; or, with a list, the
-// PEs list[start], list[start + stride], ..., because the members on one node need not be evenly spaced.
-struct Members {
-    int start = 0;
-    int stride = 1;
-    int size = 0;
-    const int* list = nullptr;
-
-    int pe(int rank) const {
-        const int at = start + rank * stride;
-        return list ? list[at] : at;
-    }
-    // The number that a PE of the world has among them, or -1.
-    int rank(int pe) const {
-        for (int rank = 0; list && rank < size; ++rank)
-            if (this->pe(rank) == pe)
-                return rank;
-        if (list)
-            return -1;
-        if (stride == 0)
-            return pe == start ? 0 : -1;
-        const int rank = (pe - start) / stride;
-        return rank >= 0 && rank < size && this->pe(rank) == pe ? rank : -1;
-    }
-};
-
-enum class BarrierAlgorithm : int { kAuto, kCentral, kDissemination, kFlat };  // as in settings.def
-
-constexpr uint32_t kDepth = 32;  // publish steps that the others may be behind: 30 between two barriers
+// Inline slots of a member, used in turn; with 8 a broadcast to 8 PEs took 2.0 us (docs/decisions/0007)
+constexpr uint32_t kDepth = 32;
 constexpr size_t kInlineBytes = 240;
 constexpr size_t kBounceBytes = 16384;
 constexpr int kMaxRounds = 12;  // log2 of bootstrap::kMaxPes
 
 struct alignas(128) InlineSlot {
-    sync::EventCount event_count;  // open to k: the inline data of step k is there
+    sync::EventCount event_count;  // at k: the inline data of step k is valid
     alignas(16) char inline_data[kInlineBytes];
 };
 static_assert(sizeof(InlineSlot) == 256);
 
-struct alignas(128) PaddedEventCount {  // at the distance at which no prefetcher joins two of them
+struct alignas(128) PaddedEventCount {  // 128 bytes: no prefetcher joins two of them
     sync::EventCount event_count;
 };
 
 struct alignas(128) MemberSlot {
     InlineSlot inline_slots[kDepth];
     PaddedEventCount rounds[kMaxRounds];
-    std::atomic<uint32_t> entered;  // the last step that the member has come to; kept in checked runs alone
+    std::atomic<uint32_t> entered;  // the last step that the member has reached; kept in checked runs only
 };
 
 constexpr int kWorldSegment = 0;
 constexpr int kSharedSegment = 1;
-constexpr int kNoSegment = -1;   // all are taken
-constexpr int kOwnSegment = -2;  // for one member, who brings the memory
+constexpr int kNoSegment = -1;   // all segments are taken
+constexpr int kOwnSegment = -2;  // of one member, in private memory
 
-// A team segment as this PE has it.
+// A team segment in this PE's address space.
 struct TeamSegment {
     sync::CentralBarrier* central_barrier = nullptr;
     MemberSlot* member_slots = nullptr;
-    char* bounce = nullptr;  // two pieces for each member
+    char* bounce = nullptr;  // two buffers for each member
     int index = kOwnSegment;
 
     char* bounce_of(int rank, uint32_t piece) const {
@@ -106,7 +84,7 @@ struct TeamSegment {
     }
 };
 
-// One PE's place in a team segment: what it needs to go through the steps.
+// One PE's state as a member of a team segment: what it needs to go through the steps.
 struct MemberState {
     TeamSegment segment;
     Members members;
@@ -123,58 +101,61 @@ struct MemberState {
     const char* bounced(int of_rank) const { return segment.bounce_of(of_rank, bounces); }
 };
 
-// --- Steps. function and caller are for messages and for the checks of a checked run.
+// --- Steps. The call is for messages, and for the deadlock detector of checked runs.
 
-// Meets; an inline data of this member may have been written into next_inline_data before.
+// Returns when all members have called. Every member then sees what each wrote before, also to next_inline_data or
+// next_bounce.
 void barrier(const Call& call, MemberState& state);
-// Where this member's inline data for the coming barrier goes.
+// Where this member writes its inline data for the coming barrier.
 inline char* next_inline_data(const MemberState& state) {
     return state.inline_data(state.rank, state.count + 1);
 }
-// Where this member's bounce buffers for the coming barrier goes (kBounceBytes); control message(rank) is each member's
-// behind it.
+// Where this member writes up to kBounceBytes for the coming barrier, after which bounced(rank) is each member's
+// buffer.
 inline char* next_bounce(MemberState& state) {
+    HEDDLE_INVARIANT(state.rank >= 0 && state.rank < state.size());
     ++state.bounces;
     return state.segment.bounce_of(state.rank, state.bounces);
 }
 
-// Begins a publish step, and returns its number for inline data, tell and hear. more: so many follow before the first
-// has been heard by all who hear it, with no barrier in between.
+// Begins a publish step, and returns its number for inline_data, publish and await. more: the number of publish steps
+// that follow without a barrier before all readers have read this one.
 uint32_t begin_publish(const Call& call, MemberState& state, uint32_t more = 0);
 inline void publish(MemberState& state, uint32_t step) {
+    HEDDLE_INVARIANT(state.count - step < kDepth);  // a step that was begun
     state.segment.member_slots[state.rank].inline_slots[step % kDepth].event_count.advance_to(step);
 }
 void await(const Call& call, MemberState& state, int from_rank, uint32_t step);
 
-// --- Steps as words, by which PEs tell each other where they wait; 0 is none.
+// --- Steps as words, by which PEs publish where they wait; 0: none.
 
-// beside the team segment's index and the step; else of a team's Span
+// Set in the word of a step of a team segment, with the segment's index and the step; clear in a word of Span::word_of.
 constexpr uint64_t kStepOfSegment = uint64_t{1} << 62;
 
 inline uint64_t word_of(const MemberState& state, uint32_t step) {
     return kStepOfSegment | static_cast<uint64_t>(state.segment.index) << 32 | step;
 }
 
-// --- TeamSegments of a job.
+// --- The team segments of a job
 
-// Bytes of the shared area for so many PEs. It begins zeroed and stays valid across finalize and init.
+// Bytes of the shared area for n_slots PEs. The area begins zeroed and stays valid across finalize and init.
 size_t team_segments_bytes(int n_slots);
 
-// Sets up this PE; shared: the area in this PE's address space. slot: of n_slots, the PEs of the area.
-// oversubscribed: there are more PEs on the node than cores. spans_nodes: the job has more than one node.
-// slots: of each PE of the world, which lives on; null: a PE's slot is its number.
+// Sets up this PE. shared: the area in this PE's address space. slot: this PE's among the n_slots PEs of the area.
+// oversubscribed: the node has more PEs than cores. spans_nodes: the job has more than one node. slots: the slot of
+// each PE of the world, an array that must stay valid; null: a PE's slot is its number.
 void start_team_segments(char* shared, int slot, int n_slots, bool oversubscribed, bool spans_nodes = false,
                          const int* slots = nullptr);
 
-// As start_team_segments was told.
+// The value given to start_team_segments.
 bool is_oversubscribed();
 
-// How `size` members of this job meet.
+// The barrier algorithm for `size` members of this job.
 BarrierAlgorithm barrier_algorithm_for(int size);
 
-// The team segment of an index, for a place in it.
+// The team segment with this index.
 TeamSegment segment_at(int index);
-// The same for one, in its own memory; clear makes that as new.
+// The segment of a member that is alone on its node, in private memory; clear makes the segment as new.
 struct OwnSegment {
     sync::CentralBarrier central_barrier;
     MemberSlot member_slot;
@@ -183,21 +164,22 @@ struct OwnSegment {
     void clear();
     TeamSegment segment() { return {&central_barrier, &member_slot, bounce, kOwnSegment}; }
 };
-// Tells all who look at the team segment whom it belongs to.
+// Records the members of the segment for the deadlock detector.
 void claim_segment(int index, const Members& members);
-// A team segment that nobody uses, as new, for these members; kOwnSegment for one, kNoSegment when all of its class are
+// Takes a free segment for these members, as new. kOwnSegment for one member, kNoSegment when all of its class are
 // taken. One member calls, and tells the others. size: how many of the members are on this node.
 int take_segment(const Members& members, int size);
 inline int take_segment(const Members& members) {
     return take_segment(members, members.size);
 }
-// This member has left for good; the last one makes the team segment free. Teams made by take_segment alone.
+// This member leaves for good; the last one frees the segment. Only for segments of take_segment.
 void leave_segment(int index, int members);
-// The team segment of the active set, `size` of whose members are on this node: the same for all of them, for ever.
-// kOwnSegment for one, kNoSegment when all of its class are taken.
+// The segment of the active set, the same for each of its members on this node (`size` of them) until the job ends.
+// kOwnSegment for one member, kNoSegment when all of its class are taken.
 int active_set_segment(const char* function, const Members& members, int log_stride, int size);
 
-// TeamSegments for that many members on this node are shared by teams and active sets of from to to.
+// The class of segments for a number of members on this node: `number` segments, shared by all teams and active sets of
+// `from` to `to` members.
 struct SegmentLimit {
     int from, to;
     int number;

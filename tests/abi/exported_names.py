@@ -4,7 +4,8 @@
     exported_names.py LIBRARY ROOT [--sanitized]    exit 0: alike; 1: not, with the differences
 
 Exported: every name of api/generate.py --list openshmem and shmemx, its twin (p before the name) at the same address,
-heddle_abi_1, the two predefined teams and the heddle_slow_* of the inlined functions; nothing else. Needed: libc and the loader (anything, when a sanitizer is linked in).
+heddle_abi_1, the two predefined teams and the heddle_slow_* of the inlined functions; nothing else. Needed: libc and
+the loader (anything, when a sanitizer is linked in).
 """
 
 from __future__ import annotations

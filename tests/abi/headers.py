@@ -3,8 +3,8 @@
 
     headers.py public ROOT COMPILER    include/: C99, C11, C17, C++11, C++17, C++20, strictly, with and without -O2
     headers.py internal ROOT COMPILER  src/ and launcher/: C++20
-    headers.py names ROOT COMPILER     what shmem.h and its kin define beside the names of OpenSHMEM: nothing but heddle_*,
-                                       HEDDLE_* and what the standard's own headers do (clang tells)
+    headers.py names ROOT COMPILER     what shmem.h and its kin define beside the names of OpenSHMEM: nothing but
+                                       heddle_*, HEDDLE_* and what the standard's own headers do (clang tells)
     headers.py linkage ROOT COMPILER   C++ programs need no extern "C", and may have it
 
 Exit 0: all compile without a warning; 1: not; 77: there is no such compiler. COMPILER is gcc or clang-19; its C++
@@ -27,7 +27,8 @@ from pathlib import Path
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-pedantic-errors", "-Wshadow", "-Wconversion", "-Wundef", "-Werror"]
 STANDARDS = ["c99", "c11", "c17", "c++11", "c++17", "c++20"]
 # They say themselves what includes them.
-NOT_ALONE = {"heddle/names.h", "heddle/xnames.h", "collective/node/kernels_body.h"}
+NOT_ALONE = {"heddle/generated/inline_names.h", "heddle/generated/inline_shmemx_names.h",
+             "collective/node/kernels_body.h"}
 
 
 def compile_header(compiler: str, header: Path, options: list[str]) -> str:
@@ -85,6 +86,16 @@ def declared_names(tree: dict) -> set[str]:
     return found
 
 
+def macros(command: list[str], source: str) -> set[str]:
+    """The macros that the compiler knows behind a source."""
+    return set(re.findall(r"^#define (\w+)", run([*command, "-dM", "-E", "-"], source), flags=re.M))
+
+
+def identifiers(command: list[str], source: str) -> set[str]:
+    """The names that a source declares; clang's."""
+    return declared_names(json.loads(run([*command, "-Xclang", "-ast-dump=json", "-fsyntax-only", "-"], source)))
+
+
 def names(root: Path, compiler: str) -> list[str]:
     """The names that a header makes a program have, and may not."""
     wrong = []
@@ -93,18 +104,11 @@ def names(root: Path, compiler: str) -> list[str]:
         command = [cpp_compiler(compiler) if is_cpp else compiler, "-x", "c++" if is_cpp else "c", f"-std={standard}",
                    f"-I{root / 'include'}"]
 
-        def macros(source: str) -> set[str]:
-            return set(re.findall(r"^#define (\w+)", run([*command, "-dM", "-E", "-"], source), flags=re.M))
-
-        def identifiers(source: str) -> set[str]:
-            dump = [*command, "-Xclang", "-ast-dump=json", "-fsyntax-only", "-"]
-            return declared_names(json.loads(run(dump, source)))
-
         readers = [("macro", macros)] + ([("name", identifiers)] if "clang" in compiler else [])
         for what, reader in readers:
-            given = reader(STANDARD_HEADERS)
+            given = reader(command, STANDARD_HEADERS)
             for header in PUBLIC:
-                found = reader(f"#include <{header}>\n") - given
+                found = reader(command, f"#include <{header}>\n") - given
                 left = {name for name in found if not ALLOWED.fullmatch(name)} - OLD
                 if not header.endswith("x.h"):  # what the standard does not have is in shmemx.h alone
                     left |= {name for name in found if EXTENSION.match(name)}
@@ -131,12 +135,13 @@ def linkage(root: Path, compiler: str) -> list[str]:
         for header in PUBLIC:
             source = f"{lead}#include <{header}>\n{tail}{PROGRAM}"
             with tempfile.NamedTemporaryFile(suffix=".o") as output:
-                result = subprocess.run([cpp_compiler(compiler), "-x", "c++", "-std=c++11", "-O0", f"-I{root / 'include'}",
-                                         "-c", "-o", output.name, "-"], input=source, capture_output=True, text=True)
+                command = [cpp_compiler(compiler), "-x", "c++", "-std=c++11", "-O0", f"-I{root / 'include'}",
+                           "-c", "-o", output.name, "-"]
+                result = subprocess.run(command, input=source, capture_output=True, text=True)
                 if result.returncode != 0:
                     wrong.append(f"{header}, {'in' if lead else 'without'} extern C:\n{result.stderr[:600]}")
                     continue
-                wanted = subprocess.run(["nm", "-u", output.name], check=True, capture_output=True, text=True).stdout.split()
+                wanted = subprocess.check_output(["nm", "-u", output.name], text=True).split()
                 right = {"shmem_long_p", "shmem_long_put", "shmem_ctx_long_put", "shmem_team_sync",
                          "shmem_long_sum_reduce", "shmem_long_test"}
                 wrong += [f"{header}: asks for {name}" for name in wanted if "shmem" in name and name not in right]

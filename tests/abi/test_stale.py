@@ -1,5 +1,5 @@
-"""Constants of the ABI that compilers keep across shmem_init: stale.c by both compilers, at every level of optimization,
-with addresses that the linker fixed and without (docs/decisions/0006)."""
+"""Constants of the ABI that compilers keep across shmem_init: stale.c by both compilers, at every level of
+optimization, with addresses that the linker fixed and without (docs/decisions/0006)."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts the instructions of each operation with callgrind and compares them with budgets.toml. Noise does not touch it.
+"""Counts the instructions of each operation with callgrind and compares them with budgets.toml. Noise changes nothing.
 
     measure.py BUILD SOURCE --compiler gcc [--pes 2]
 

@@ -1,8 +1,8 @@
 // What a collective costs as its members grow in number: counted, not timed. All PEs are threads of this process, each
 // as if with a core of its own, but for `oversubscribed`. Some come late: when all others sleep in the kernel.
 //
-//     scale PES WAY LEVEL     WAY: flat, central, dissemination, or oversubscribed: more PEs than cores; LEVEL: single,
-//     multiple
+//     scale PES ALGORITHM LEVEL     ALGORITHM: flat, central, dissemination, or oversubscribed: more PEs than cores;
+//     LEVEL: single, multiple
 //
 // prints for each collective its name and, of all PEs together,
 //     wakes      calls that wake, from when the late ones come
@@ -300,9 +300,9 @@ void run_pe(int pe, int n_pes, bool multiple) {
 int main(int argc, char** argv) {
     const int n_pes = argc == 4 ? atoi(argv[1]) : 0;
     if (n_pes < 2 * kRow || n_pes > kMaxPes || n_pes % kRow != 0)
-        fail("scale PES WAY LEVEL, PES being 8, 12 ... 256");
-    const std::string way = argv[2];
-    setenv("HEDDLE_BARRIER", way == "crowded" ? "auto" : argv[2], 1);
+        fail("scale PES ALGORITHM LEVEL, PES being 8, 12 ... 256");
+    const std::string algorithm = argv[2];
+    setenv("HEDDLE_BARRIER", algorithm == "oversubscribed" ? "auto" : argv[2], 1);
     setenv("HEDDLE_SPIN_US", "0", 1);  // who waits sleeps at once
     setenv("HEDDLE_YIELD_US", "0", 1);
     setenv("HEDDLE_MONITOR", "none", 1);
@@ -312,7 +312,7 @@ int main(int argc, char** argv) {
     std::thread job([&] {
         heddle::test::run_pes(
             n_pes, [&](int pe) { run_pe(pe, n_pes, std::string(argv[3]) == "multiple"); },
-            way == "crowded" ? 1 : n_pes);
+            algorithm == "oversubscribed" ? 1 : n_pes);
     });
     pthread_barrier_wait(&all);
     print("start", 0, 0, 0, 0, Area().changed_since(Area(Area::Empty())));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Counts what collectives cost as their members grow in number, and compares it with the formulas of scale.toml. Counts,
-no times: a busy machine changes nothing.
+"""Counts what collectives cost as their members grow in number, and compares it with the formulas of scale.toml.
+Counts, no times: a busy machine changes nothing.
 
     scale.py PROGRAM [--pes 8,16,64,256]
 
@@ -19,11 +19,11 @@ from pathlib import Path
 LEVELS = ("single", "multiple")
 
 
-def count(program: Path, n_pes: int, way: str, level: str) -> dict[str, dict[str, int]]:
+def count(program: Path, n_pes: int, algorithm: str, level: str) -> dict[str, dict[str, int]]:
     """For each collective its counts."""
-    result = subprocess.run([program, str(n_pes), way, level], capture_output=True, text=True, check=False)
+    result = subprocess.run([program, str(n_pes), algorithm, level], capture_output=True, text=True, check=False)
     if result.returncode != 0:
-        sys.exit(f"{program.name} {n_pes} {way} {level} failed with status {result.returncode}:\n"
+        sys.exit(f"{program.name} {n_pes} {algorithm} {level} failed with status {result.returncode}:\n"
                  f"{result.stdout}{result.stderr}")
     counts = {}
     for line in result.stdout.splitlines():
@@ -32,12 +32,12 @@ def count(program: Path, n_pes: int, way: str, level: str) -> dict[str, dict[str
     return counts
 
 
-def bounds(way: dict[str, str], collective: dict[str, str], n_pes: int, at_bells: bool) -> dict[str, float]:
-    """The most of each count. Members sleep at their bells, or at gates."""
+def bounds(algorithm: dict[str, str], collective: dict[str, str], n_pes: int, at_wakeups: bool) -> dict[str, float]:
+    """The most of each count. Members sleep on the wake-ups of their PEs, or on event counts."""
     def value(formula: str, n: int) -> float:
-        names = {"n": n, "log": math.ceil(math.log2(n)), "at_one": n - 1 if at_bells else 1,
-                 "bells": n if at_bells else 0}
-        names |= {name: lambda k, formula=meeting: value(formula, int(k)) for name, meeting in way.items()}
+        names: dict[str, object] = {"n": n, "log": math.ceil(math.log2(n)), "at_one": n - 1 if at_wakeups else 1,
+                                    "wakeups": n if at_wakeups else 0}
+        names |= {name: lambda k, formula=formula: value(formula, int(k)) for name, formula in algorithm.items()}
         return eval(formula, {"__builtins__": {}}, names)  # pylint: disable=eval-used
     first, pairs, lines = (value(collective[name], n_pes) for name in ("first", "pairs", "lines"))
     return {"wakes": first, "woken": pairs, "all_wakes": pairs, "waits": 2 * pairs, "lines": lines}
@@ -50,14 +50,14 @@ def main() -> int:
     options = parser.parse_args()
     table = tomllib.loads((Path(__file__).parent / "scale.toml").read_text())
     wrong = []
-    for name, way in table["way"].items():
+    for name, algorithm in table["algorithm"].items():
         for level in LEVELS:
             for n_pes in map(int, options.pes.split(",")):
                 counts = count(options.program, n_pes, name, level)
                 if others := counts.keys() ^ table["collective"].keys():
                     sys.exit(f"without counts or without bounds: {others}")
                 for collective, counted in counts.items():
-                    most = bounds(way, table["collective"][collective], n_pes,
+                    most = bounds(algorithm, table["collective"][collective], n_pes,
                                   level == "multiple" or collective.endswith("_nbe"))
                     line = f"{name} {level}, {n_pes} PEs, {collective}: " + ", ".join(
                         f"{what} {number} (most {most[what]:g})" for what, number in counted.items())

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """ARCHITECTURE.md's map and the tree agree.
 
-    architecture_map.py ROOT          exit 0: the section "What lives where" names each folder at the top, each folder of
-                                      src/ and its layers, each folder of tests/ and each page of docs/, and names none
-                                      that is not there; and docs/decisions/README.md has each decision; 1: not, with
-                                      each case
+    architecture_map.py ROOT          exit 0: the section "What lives where" names each folder at the top, each folder
+                                      of src/ and its layers, each folder of tests/, each folder of docs/ and each page
+                                      of these, and names none that is not there; and docs/decisions/README.md has each
+                                      decision; 1: not, with each case
     architecture_map.py --self-test   plants each kind of violation in a small tree and wants it found
 """
 
@@ -49,12 +49,13 @@ def violations(root: Path) -> list[str]:
             continue
         wrong += [f"src/{name}/{layer}/ is not in its paragraph of the map" for layer in folders(root / "src" / name)
                   if f"{layer}/" not in said]
-    inside = {"tests": [f"{name}/" for name in folders(root / "tests")],
-              "docs": [page.stem.replace("-", " ") for page in sorted((root / "docs").glob("*.md"))]}
+    inside = {"tests": [f"{name}/" for name in folders(root / "tests")]}
+    for folder in [root / "docs", *(root / "docs" / name for name in folders(root / "docs") if name != "decisions")]:
+        inside[str(folder.relative_to(root))] = [page.stem for page in sorted(folder.glob("*.md"))]
     for name, parts in inside.items():
         said = there.get(name, "")
         wrong += [f"{name}/: {part} is not in its paragraph of the map" for part in parts
-                  if not re.search(rf"(?<![\w/]){re.escape(part)}", said)]
+                  if not re.search(rf"(?<![\w/-]){re.escape(part)}(?![\w-])", said)]
         wrong += [f"{name}/: {part} is in the map and not in the tree" for part in re.findall(r"(?<![\w/])(\w+/)", said)
                   if not (root / name / part).is_dir()]
     decisions = root / "docs/decisions"
@@ -67,20 +68,21 @@ def violations(root: Path) -> list[str]:
 def self_test() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        for name in ("src/fabric/endpoint", "tests/unit", "docs/decisions"):
+        for name in ("src/fabric/endpoint", "tests/unit", "docs/decisions", "docs/user"):
             (root / name).mkdir(parents=True)
-        for name in ("src/fabric/endpoint/a.h", "tests/unit/a.cpp", "docs/memory-model.md"):
+        for name in ("src/fabric/endpoint/a.h", "tests/unit/a.cpp", "docs/memory-model.md", "docs/user/order.md"):
             (root / name).write_text("")
         (root / "docs/decisions/0001-a.md").write_text("")
         (root / "docs/decisions/README.md").write_text("| [0001](0001-a.md) |\n")
         right = ("# A\n\n## What lives where\n\n    src/fabric/  endpoint/: streams\n    tests/       unit/ mirrors\n"
-                 "                 src\n    docs/        memory model\n\n## Other\n")
+                 "                 src\n    docs/        memory-model\n    docs/user/   order\n\n## Other\n")
         (root / "ARCHITECTURE.md").write_text(right)
         assert violations(root) == [], violations(root)
         for before, after, wanted in [("endpoint/: streams", "streams", "src/fabric/endpoint/ is not in its paragraph"),
                                       ("unit/ mirrors", "mirrors", "tests/: unit/ is not in its paragraph"),
                                       ("unit/ mirrors", "unit/ gone/", "tests/: gone/ is in the map"),
-                                      ("memory model", "", "docs/: memory model is not in its paragraph"),
+                                      ("memory-model", "memory", "docs/: memory-model is not in its paragraph"),
+                                      ("order\n", "reorder\n", "docs/user/: order is not in its paragraph"),
                                       ("    src/fabric/", "    src/fabrik/", "src/fabric/ is not in the map"),
                                       ("    src/fabric/", "    src/fabrik/", "src/fabrik/ is in the map")]:
             (root / "ARCHITECTURE.md").write_text(right.replace(before, after))

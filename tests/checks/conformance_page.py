@@ -4,9 +4,9 @@
     conformance_page.py ROOT          exit 0: all holds; 1: not, with each case
     conformance_page.py --self-test   plants faults in a small page and wants each one found
 
-A table whose last column is "Held by" has requirements as rows. Each names one test or several, `path:NAME`: the file is
-there, is part of the build, and has NAME in it. A row that begins with the number of a section belongs to it, and those
-that begin with nothing to the one above. Every section of OpenSHMEM 1.6 has a row, and every family of
+A table whose last column is "Held by" has requirements as rows. Each names one test or several, `path:NAME`: the file
+is there, is part of the build, and has NAME in it. A row that begins with the number of a section belongs to it, and
+those that begin with nothing to the one above. Every section of OpenSHMEM 1.6 has a row, and every family of
 api/openshmem.toml has its name on the page.
 """
 
@@ -53,7 +53,7 @@ def rows(page: str) -> list[tuple[int, str, list[str]]]:
 
 
 def cmake_of(root: Path, file: Path) -> str:
-    """What CMake is told in the file's folder and in those above it, below tests/; without comments."""
+    """What CMake is told in the file's folder and in those above it, below tests/ or the root; without comments."""
     text, folder = "", file.parent
     while folder != root / "tests" and root in folder.parents:
         for name in sorted(folder.glob("CMakeLists.txt")) + sorted(folder.glob("*.cmake")):
@@ -78,8 +78,8 @@ def wrong_reference(root: Path, reference: str) -> str:
     """Why `path:NAME` is no test; empty when it is one."""
     path, _, name = reference.partition(":")
     file = root / path
-    if not name or not path.startswith("tests/"):
-        return "is not path:NAME of something in tests/"
+    if not name or not path.startswith(("tests/", "examples/")):
+        return "is not path:NAME of something in tests/ or examples/"
     if not file.is_file():
         return "names a file that is not there"
     if not is_built(root, file):
@@ -93,7 +93,8 @@ def wrong_row(root: Path, line: int, cells: list[str]) -> list[str]:
     references = re.findall(r"`([^`]+)`", cells[-1])
     if any("TODO" in cell for cell in cells) or not references:
         return [f"{PAGE}:{line}: no test holds this row"]
-    return [f"{PAGE}:{line}: {reference} {why}" for reference in references if (why := wrong_reference(root, reference))]
+    reasons = {reference: wrong_reference(root, reference) for reference in references}
+    return [f"{PAGE}:{line}: {reference} {why}" for reference, why in reasons.items() if why]
 
 
 def violations(root: Path, sections: list[str]) -> list[str]:
@@ -114,7 +115,8 @@ def violations(root: Path, sections: list[str]) -> list[str]:
 RIGHT_PAGE = """# Page
 | § | Requires | Held by |
 |---|---|---|
-| 1 Begin | `shmem_one`: a thing \\| another | `tests/a/first.cpp:check_it`, `tests/b/test_second.py:test_that` |
+| 1 Begin | `shmem_one`: a thing \\| another | `tests/a/first.cpp:check_it`, `examples/fourth.c:main`, \
+`tests/b/test_second.py:test_that` |
 | | more | `tests/b/third.c:main` |
 | 1.1 Inner | `shmem_two` | `tests/a/first.cpp:check_it` |
 
@@ -123,20 +125,23 @@ RIGHT_PAGE = """# Page
 | 7 | here |
 """
 TREE = {
-    "api/openshmem.toml": '[[section]]\n[[section.family]]\nname = "shmem_one"\n[[section.family]]\nname = "shmem_two"\n',
+    "api/openshmem.toml": '[[section]]\n[[section.family]]\nname = "shmem_one"\n'
+                          '[[section.family]]\nname = "shmem_two"\n',
     "tests/a/CMakeLists.txt": "program(first)\n# orphan\n",
     "tests/a/first.cpp": "void check_it() {}\n",
     "tests/a/orphan.cpp": "void check_it() {}\n",
     "tests/b/CMakeLists.txt": "add_test(COMMAND pytest)\n",
     "tests/b/test_second.py": "def test_that():\n    run('third')\n",
     "tests/b/third.c": "int main(void);\n",
+    "examples/CMakeLists.txt": "program(fourth)\n",
+    "examples/fourth.c": "int main(void);\n",
     "src/first.cpp": "void check_it() {}\n",
 }
 FAULTS = {  # what stands there -> what is put there
     "a row without a test": ("`tests/b/third.c:main`", "by reading"),
     "an open row": ("`tests/b/third.c:main`", "`tests/b/third.c:main` TODO(me)"),
     "a row that is open elsewhere": ("| more |", "| TODO(me) more |"),
-    "a file that is not there": ("third.c", "fourth.c"),
+    "a file that is not there": ("third.c", "fifth.c"),
     "a file that is not built": ("first.cpp:check_it`, ", "orphan.cpp:check_it`, "),
     "a name that is not there": ("test_that", "test_this"),
     "a part of a name": ("test_that", "test_tha"),

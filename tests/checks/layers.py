@@ -9,16 +9,18 @@ A folder that is not in the table is a violation: adding one means saying here w
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 # src/ from the most basic folder to the least. The right side is what really is needed, so that a new edge is a
 # decision, and one that nothing needs any more is a violation. Every folder may include itself.
 MAY_INCLUDE = {
     "base": [],
-    "os": [],
+    "os": ["base"],
     "sync": ["base", "os"],
     "progress": ["base", "os", "sync"],
     "bootstrap": ["base", "os", "sync", "progress"],
@@ -28,7 +30,8 @@ MAY_INCLUDE = {
     "team": ["base", "os", "sync", "progress", "memory", "fabric"],
     "operations": ["base", "os", "progress", "bootstrap", "memory", "fabric", "context", "team"],
     "collective": ["base", "progress", "memory", "fabric", "context", "team", "operations"],
-    "runtime": ["base", "os", "progress", "bootstrap", "memory", "fabric", "context", "team", "operations", "collective"],
+    "runtime": ["base", "os", "progress", "bootstrap", "memory", "fabric", "context", "team", "operations",
+                "collective"],
     "entry": ["operations", "collective", "runtime"],
 }
 # Programs beside the library share its basics and the job page, nothing else.
@@ -49,6 +52,17 @@ PUBLIC = {
     "entry": ["shmemx.h"],
     "launcher": ["heddle/constants.h"],
     "tools": ["heddle/constants.h", "heddle/request.h"],
+}
+# The C++ folders of the suite, which includes by the path from shmem-mt/ on. Every folder may include itself.
+SUITE = {
+    "programs/common": [],
+    "programs/probes": [],
+    **{key: ["programs/common"] for key in ["programs/pt2pt", "programs/collectives", "programs/progress",
+                                            "programs/ordering", "simulator"]},
+    "apps/common": ["programs/common"],
+    **{key: ["programs/common", "apps/common"] for key in ["apps/krylov", "apps/cg", "apps/minimd", "apps/is",
+                                                           "apps/gups", "apps/mandelbrot", "apps/halo"]},
+    **{key: ["programs/common", "apps/common", "apps/krylov"] for key in ["apps/hpccg", "apps/minife"]},
 }
 PUBLIC_OF_OTHERS = ["heddle/abi.h", "heddle/constants.h"]
 C_LIBRARY_IN_HEADERS = {"stddef.h", "stdint.h", "string.h"}
@@ -94,14 +108,17 @@ def wrong_in_public(path: str) -> str:
     return "public headers include public headers and " + ", ".join(sorted(C_LIBRARY_IN_HEADERS))
 
 
-def wrong_in_benchmarks(path: str) -> str:
+def wrong_in_benchmarks(folder: str, path: str) -> str:
     if path.startswith("heddle/") or ("/" in path and path.split("/")[0] in MAY_INCLUDE):
         return "the benchmarks run on every OpenSHMEM: shmem.h alone"
-    return ""
+    target = path.rpartition("/")[0]
+    if target == folder or not target.startswith(("programs/", "apps/")):
+        return ""
+    return "" if target in SUITE[folder] else f"{folder} may not include {target}"
 
 
 def unused_edges(root: Path) -> list[str]:
-    """What the table allows and no file needs. A folder without files is left out: the self-test plants one at a time."""
+    """What the table allows and no file needs. Folders without files are left out: the self-test plants one alone."""
     found = []
     for folder, targets in MAY_INCLUDE.items():
         used = {path.split("/")[0] for file in files(root, f"src/{folder}") for _, path in includes(file)}
@@ -113,9 +130,13 @@ def unused_edges(root: Path) -> list[str]:
 def violations(root: Path) -> list[str]:
     found = [f"src/{folder.name}: not in the table of tests/checks/layers.py"
              for folder in sorted((root / "src").iterdir()) if folder.is_dir() and folder.name not in MAY_INCLUDE]
-    rules = [(f"src/{folder}", lambda path, folder=folder: wrong_in_source(folder, path)) for folder in MAY_INCLUDE]
-    rules += [(folder, lambda path, folder=folder: wrong_beside(folder, path)) for folder in ("launcher", "tools")]
-    rules += [("include", wrong_in_public), ("shmem-mt", wrong_in_benchmarks)]
+    found += [f"shmem-mt/{name}: not in the table of tests/checks/layers.py" for name in sorted(
+        f"{folder.parent.name}/{folder.name}" for part in ("programs", "apps")
+        for folder in (root / "shmem-mt" / part).glob("*/")) if name not in SUITE]
+    rules: list[tuple[str, Callable[[str], str]]] = [("include", wrong_in_public)]
+    rules += [(f"src/{folder}", functools.partial(wrong_in_source, folder)) for folder in MAY_INCLUDE]
+    rules += [(folder, functools.partial(wrong_beside, folder)) for folder in ("launcher", "tools")]
+    rules += [(f"shmem-mt/{folder}", functools.partial(wrong_in_benchmarks, folder)) for folder in SUITE]
     for folder, rule in rules:
         for file in files(root, folder):
             for line, path in includes(file):
@@ -143,7 +164,7 @@ def self_test() -> list[str]:
     """Plants one violation at a time; returns those that were missed, and false alarms."""
     planted = {
         "src/base/a.h": "memory/peers.h",
-        "src/os/a.h": "base/error.h",
+        "src/os/a.h": "sync/event_count.h",
         "src/sync/a.h": "progress/wait_policy.h",
         "src/memory/a.cpp": "bootstrap/bootstrap.h",
         "src/operations/a.h": "collective/sync.h",
@@ -155,13 +176,21 @@ def self_test() -> list[str]:
         "tools/a.cpp": "bootstrap/bootstrap.h",
         "include/heddle/a.h": "base/error.h",
         "include/b.h": "stdio.h",
-        "shmem-mt/programs/a.cpp": "heddle/abi.h",
+        "shmem-mt/programs/pt2pt/a.cpp": "heddle/abi.h",
+        "shmem-mt/programs/common/a.hpp": "programs/pt2pt/a.hpp",
+        "shmem-mt/programs/pt2pt/b.hpp": "programs/progress/a.hpp",
+        "shmem-mt/apps/common/a.hpp": "apps/cg/a.hpp",
+        "shmem-mt/apps/cg/a.hpp": "apps/krylov/a.hpp",
+        "shmem-mt/apps/minife/a.hpp": "programs/ordering/a.hpp",
+        "shmem-mt/apps/unheard_of/a.hpp": "apps/common/a.hpp",
     }
     right = {
         "src/entry/ok.h": "runtime/runtime.h",
         "src/memory/ok.h": "heddle/abi.h",
         "launcher/ok.cpp": "bootstrap/job_page.h",
-        "shmem-mt/programs/ok.cpp": "shmem.h",
+        "shmem-mt/programs/pt2pt/ok.cpp": "shmem.h",
+        "shmem-mt/apps/minife/ok.hpp": "apps/krylov/solver.hpp",
+        "shmem-mt/apps/cg/ok.hpp": "apps/cg/solver.hpp",
         "include/ok.h": "heddle/abi.h",
     }
     missed = []

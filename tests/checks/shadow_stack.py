@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that the code which switches stacks never claims to know shadow stacks, also where the compiler's default claims
-it for all code: a thread would die at the first return of a fiber. One object that does not claim it is enough for the
-library not to.
+"""Checks that the code which switches stacks never claims to know shadow stacks, also where the compiler's default
+claims it for all code: a thread would die at the first return of a fiber. One object that does not claim it is enough
+for the library not to.
 
     shadow_stack.py BUILD SOURCE LIBRARY    exit 0: it does not; 1: it does; 77: this compiler has no such claim
 """
@@ -35,7 +35,8 @@ def compiled(arguments: list[str], folder: str, source: Path, to: Path) -> str:
 def main() -> int:
     build, source, library = (Path(word).resolve() for word in sys.argv[1:])
     entries = json.loads((build / "compile_commands.json").read_text())
-    mine = [entry for entry in entries if Path(entry["file"]).resolve() == source and "heddle_core.dir" in entry["command"]]
+    mine = [entry for entry in entries
+            if Path(entry["file"]).resolve() == source and "heddle_core.dir" in entry["command"]]
     other = next(entry for entry in entries if Path(entry["file"]).name == "sequence.cpp")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

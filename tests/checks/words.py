@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The glossary and the code agree.
 
-    words.py ROOT          exit 0: every term of docs/glossary.md is used in src/; no word of its table "Replaced" is part
-                           of the name of a file or a type; and every other word of such a name is a term of the glossary
-                           or a word of vocabulary.txt; 1: not, with each case
+    words.py ROOT          exit 0: every term of docs/internals/glossary.md is used in src/; no word of its table
+                           "Replaced" is part of the name of a file or a type; and every other word of such a name is a
+                           term of the glossary or a word of vocabulary.txt; 1: not, with each case
 
 vocabulary.txt has the words that need no explanation: plain English, C++, Linux, OpenSHMEM. A name that brings a new
 word adds it there, or, where a stranger would ask what it means, to the glossary.
@@ -12,14 +12,15 @@ word adds it there, or, where a stranger would ask what it means, to the glossar
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 import tempfile
 from pathlib import Path
 
 # Replaced words that are also English or the standard's, and so may be part of a name for another reason.
-ALSO_ENGLISH = {"told", "tell", "hear", "room", "note", "post", "mail", "cut", "kept", "link", "letter", "meeting", "card",
-                "hold back", "take along", "depart", "circle", "hello", "brought", "carried", "gate"}
+ALSO_ENGLISH = {"told", "tell", "hear", "room", "note", "post", "mail", "cut", "kept", "link", "letter", "meeting",
+                "card", "hold back", "take along", "depart", "circle", "hello", "brought", "carried", "gate"}
 FOLDERS = ["src", "include", "launcher", "tools"]
 SUFFIXES = {".h", ".c", ".cpp", ".def"}
 
@@ -49,7 +50,7 @@ def words(name: str) -> set[str]:
 
 
 def violations(root: Path, vocabulary: set[str]) -> list[str]:
-    page = (root / "docs/glossary.md").read_text()
+    page = (root / "docs/internals/glossary.md").read_text()
     files = [file for folder in FOLDERS for file in sorted((root / folder).rglob("*")) if file.suffix in SUFFIXES]
     texts = {file: file.read_text() for file in files}
     everything = squeezed(" ".join(texts.values()))
@@ -60,27 +61,29 @@ def violations(root: Path, vocabulary: set[str]) -> list[str]:
             for term in row[0].split(" (")[0].split(","):
                 terms |= {word for part in re.split(r"[\s-]", term) for word in words(part)}
                 if squeezed(term) not in everything:
-                    found.append(f"docs/glossary.md: {term.strip()!r} is used nowhere in src/")
+                    found.append(f"docs/internals/glossary.md: {term.strip()!r} is used nowhere in src/")
     replaced = {word.strip() for row in rows(page, "Replaced") for word in row[0].split(",")} - ALSO_ENGLISH
     for file, text in texts.items():
         where = file.relative_to(root)
         for name in [file.stem, *types(text)]:
             for word in replaced & words(name):
-                found.append(f"{where}: {name}: {word!r} has been replaced, see docs/glossary.md")
+                found.append(f"{where}: {name}: {word!r} has been replaced, see docs/internals/glossary.md")
             for part in parts(name):
                 if not words(part) & (terms | vocabulary | replaced):
-                    found.append(f"{where}: {name}: {part!r} is neither in docs/glossary.md nor in vocabulary.txt")
+                    found.append(f"{where}: {name}: {part!r} is neither in docs/internals/glossary.md nor in "
+                                 "vocabulary.txt")
     return found
 
 
 def self_test() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        for name in [*FOLDERS, "docs"]:
-            (root / name).mkdir()
-        page = ("## On a node\n\n| term | m |\n|---|---|\n| event count | x |\n\n## Between nodes\n\n| term | m |\n|---|---|\n"
-                "| channel | x |\n\n## Replaced\n\n| before | now |\n|---|---|\n| wire, lane | channel |\n")
-        (root / "docs/glossary.md").write_text(page)
+        for name in [*FOLDERS, "docs/internals"]:
+            (root / name).mkdir(parents=True)
+        page = ("## On a node\n\n| term | m |\n|---|---|\n| event count | x |\n\n"
+                "## Between nodes\n\n| term | m |\n|---|---|\n| channel | x |\n\n"
+                "## Replaced\n\n| before | now |\n|---|---|\n| wire, lane | channel |\n")
+        (root / "docs/internals/glossary.md").write_text(page)
         good = "class EventCount {};\nstruct Channel {};\nint wire_up;\n"
         (root / "src/channel.h").write_text(good)
         plain = {"all", "of", "part", "up"}
@@ -102,6 +105,7 @@ if __name__ == "__main__":
     else:
         listed = Path(__file__).with_name("vocabulary.txt").read_text().split()
         wrong = violations(Path(sys.argv[1]), set(listed))
-        wrong += [f"vocabulary.txt: not sorted, or twice: {word}" for word, next_one in zip(listed, listed[1:]) if word >= next_one]
+        wrong += [f"vocabulary.txt: not sorted, or twice: {word}"
+                  for word, next_one in itertools.pairwise(listed) if word >= next_one]
         print("\n".join(wrong))
         sys.exit(1 if wrong else 0)

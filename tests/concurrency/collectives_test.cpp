@@ -228,7 +228,7 @@ TEST_P(ThreadedTest, TeamsOfThreadsDoNotMeet) {
     });
 }
 
-// Splits of different parents at the same time, by threads of the same PEs: rooms and pooled teams change hands.
+// Splits of different parents at the same time, by threads of the same PEs: segments and pooled teams change hands.
 TEST_P(ThreadedTest, TeamsComeAndGoInEveryThread) {
     unsetenv("HEDDLE_BARRIER");
     run_job([&](int pe) {

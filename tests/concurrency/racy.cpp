@@ -83,22 +83,25 @@ void count_under_locks(LockOf lock_of) {
     });
 }
 
-// PE 1 puts to PE 2; both hear PE 0's broadcast; PE 2 reads.
+// PE 1 puts to PE 2; both are in PE 0's broadcast; PE 2 reads. Round after round in three orders of arrival: a PE that is
+// asleep in the broadcast when the root comes hands its clock to the root, and by it to PE 2, which hides the race.
 void trust_a_broadcast() {
     setenv("HEDDLE_BROADCAST", "inline", 1);
     long sum = 0;
     heddle::test::run_pes(3, [&](int pe) {
         shmem_init();
-        long* data = static_cast<long*>(shmem_calloc(1, sizeof(long)));
+        long* data = static_cast<long*>(shmem_calloc(3 * kRounds, sizeof(long)));
         long* root = static_cast<long*>(shmem_calloc(2, sizeof(long)));
-        if (pe == 1)
-            shmem_long_p(data, 1, 2);
-        if (pe != 1)
-            usleep(kLateUs);
-        shmem_long_broadcast(SHMEM_TEAM_WORLD, root, root + 1, 1, 0);
-        if (pe == 2)
-            sum += *data;
-        shmem_barrier_all();
+        for (int round = 0; round < 3 * kRounds; ++round) {
+            if (round % 3 != 0 && (round % 3 == 1) == (pe == 1))
+                usleep(kLateUs);
+            if (pe == 1)
+                shmem_long_p(data + round, 1, 2);
+            shmem_long_broadcast(SHMEM_TEAM_WORLD, root, root + 1, 1, 0);
+            if (pe == 2)
+                sum += data[round];
+            shmem_barrier_all();
+        }
         shmem_finalize();
     });
     printf("%ld\n", sum);

@@ -2,11 +2,10 @@
 
     coverage.py BIN RECORDER OSHRUN       BIN holds conformance_<program>_calls, and _generic where there are tables
 
-Runs each program on two PEs under the recorder (recorder.py), then prints each function that was not called and exits 1.
+Runs each program on two PEs under the recorder (recorder.py), then prints each function not called, and exits 1.
 The programs of the generics also check, call by call, that the generic reached the function of the right type.
 """
 
-import os
 import pathlib
 import subprocess
 import sys

@@ -4,7 +4,7 @@
 if(HEDDLE_SANITIZER OR NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     return()
 endif()
-add_library(conformance_emulated SHARED emulated.cpp ${CMAKE_SOURCE_DIR}/tests/support/every_monitor.cpp
+add_library(conformance_emulated SHARED progress/emulated.cpp ${CMAKE_SOURCE_DIR}/tests/support/every_monitor.cpp
     ${CMAKE_SOURCE_DIR}/tests/support/monitor_emulation.cpp $<TARGET_OBJECTS:heddle_core>)
 heddle_settings(conformance_emulated)
 target_include_directories(conformance_emulated PRIVATE ${CMAKE_SOURCE_DIR}/tests)
@@ -16,18 +16,6 @@ set_target_properties(conformance_emulated PROPERTIES OUTPUT_NAME heddle SOVERSI
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/emulated)
 
 conformance_program(conformance_monitored monitored.cpp)
-foreach(monitor umwait mwaitx)
-    set(machine HEDDLE_MONITOR=${monitor} LD_PRELOAD=$<TARGET_FILE:conformance_emulated>)
-    foreach(program barriers waits locks signals)
-        conformance_test(${program}.${monitor} conformance_${program}_inline 2 ${machine})
-        set_tests_properties(conformance.${program}.${monitor}.2 PROPERTIES SKIP_RETURN_CODE 77)
-    endforeach()
-    foreach(policy thread:monitor auto manual)
-        string(REPLACE : _ name ${policy})
-        conformance_test(monitored.${monitor}.${name} conformance_monitored 2 ${machine} HEDDLE_PROGRESS=${policy})
-        set_tests_properties(conformance.monitored.${monitor}.${name}.2 PROPERTIES SKIP_RETURN_CODE 77)
-    endforeach()
-endforeach()
 
 # What heddle-info says of such a machine.
 add_executable(conformance_emulated_info ${CMAKE_SOURCE_DIR}/tools/heddle_info.cpp

@@ -30,8 +30,8 @@ SHAPES = {
     "sync": ("sync_row", "shmem_team_t team"),
     "move": ("move_row", "shmem_team_t team, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, "
                          "size_t nelems, int root"),
-    "old_move": ("old_move_row", "void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int root, "
-                                 "int start, int log_stride, int size, long* psync"),
+    "old_move": ("old_move_row", "void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, "
+                                 "int root, int start, int log_stride, int size, long* psync"),
     "reduce": ("reduce_row", "shmem_team_t team, void* dest, const void* source, size_t nelems"),
     "old_reduce": ("old_reduce_row", "void* dest, const void* source, int nelems, int start, int log_stride, int size, "
                                      "void* pwrk, long* psync"),
@@ -144,7 +144,8 @@ def amo_op(row):
 def amo_body(row):
     op, t = amo_op(row), row.c_type
     dest = f"(const {t}*)dest" if op == "fetch" else f"({t}*)dest"
-    load = f"{t} v = 0, c = 0; if (value) memcpy(&v, value, sizeof v); if (cond) memcpy(&c, cond, sizeof c); (void)v; (void)c; "
+    load = (f"{t} v = 0, c = 0; if (value) memcpy(&v, value, sizeof v); if (cond) memcpy(&c, cond, sizeof c); "
+            "(void)v; (void)c; ")
     operands = {"compare_swap": ["c", "v"], "fetch": [], "inc": [], "fetch_inc": []}.get(op, ["v"])
     if row.form and amo_fetches(row):
         return load + row.call(f"({t}*)fetch", dest, *operands, "pe") + ";"
@@ -232,7 +233,8 @@ def fields(row):
     if row.table == "signal":
         return [str(int("add" in row.base))]
     if row.table == "wait":
-        return [str(int("_test" in row.base)), wait_set(row), str(int("_vector" in row.base)), str(int(wait_is_ne(row)))]
+        tests, vector = "_test" in row.base, "_vector" in row.base
+        return [str(int(tests)), wait_set(row), str(int(vector)), str(int(wait_is_ne(row)))]
     if row.table in ("move", "old_move"):
         return ["MOVE_" + move_op(row).upper()]
     if row.table in ("reduce", "old_reduce"):
@@ -249,23 +251,23 @@ RETURNS = {"wait": "size_t", "sync": "int", "move": "int", "reduce": "int"}
 
 
 def thunk(row, returns, parameters):
-    """The function that a row points to. That of a collective by many threads has a crew call it (tables.h)."""
+    """The function that a row points to. That of a collective by many threads has a thread group call it (tables.h)."""
     body = THUNKS[row.table](row)
     if row.form != "mt":
         return [f"static {returns} {row.thunk}({parameters}) {{ {body} }}"]
-    return [f"static int {row.thunk}_crew(const struct crew_call* call, int thread, int nthreads) "
-            f"{{ {CREW_TAKES} {body} }}",
-            f"static int {row.thunk}({parameters}) {{ {CREW_GIVES[row.table]} "
-            f"return conformance_crew({row.thunk}_crew, &call); }}"]
+    return [f"static int {row.thunk}_by_group(const struct thread_group_call* call, int thread, int nthreads) "
+            f"{{ {GROUP_TAKES} {body} }}",
+            f"static int {row.thunk}({parameters}) {{ {GROUP_GIVES[row.table]} "
+            f"return conformance_thread_group({row.thunk}_by_group, &call); }}"]
 
 
-# The arguments of a crew's call, as the thunks name them.
-CREW_TAKES = ("shmem_team_t team = call->team; void* dest = call->dest; const void* source = call->source; "
+# The arguments of a thread group's call, as the thunks name them.
+GROUP_TAKES = ("shmem_team_t team = call->team; void* dest = call->dest; const void* source = call->source; "
               "ptrdiff_t dst = 1, sst = 1; size_t nelems = call->nelems; int root = call->root; "
               "(void)dest; (void)source; (void)dst; (void)sst; (void)nelems; (void)root;")
-CREW_GIVES = {"sync": "const struct crew_call call = {team, NULL, NULL, 0, 0};",
-              "move": "const struct crew_call call = {team, dest, source, nelems, root}; (void)dst; (void)sst;",
-              "reduce": "const struct crew_call call = {team, dest, source, nelems, 0};"}
+GROUP_GIVES = {"sync": "const struct thread_group_call call = {team, NULL, NULL, 0, 0};",
+              "move": "const struct thread_group_call call = {team, dest, source, nelems, root}; (void)dst; (void)sst;",
+              "reduce": "const struct thread_group_call call = {team, dest, source, nelems, 0};"}
 
 
 def write_table(table, rows):
@@ -277,7 +279,7 @@ def write_table(table, rows):
     lines = [line for row in rows for line in thunk(row, returns, parameters)]
     lines.append(f"const struct {row_type} {table}_rows[] = {{")
     lines += ["    {" + ", ".join([row.info(), *fields(row), row.thunk]) + "}," for row in rows]
-    return lines + ["};", f"const size_t {table}_rows_count = sizeof {table}_rows / sizeof {table}_rows[0];", ""]
+    return [*lines, "};", f"const size_t {table}_rows_count = sizeof {table}_rows / sizeof {table}_rows[0];", ""]
 
 
 def main():

@@ -1,5 +1,5 @@
-"""Deprecated names warn: each call of one gets one warning from gcc and clang, in C11 and C++; no other call gets any, and
-none with HEDDLE_SILENCE_DEPRECATED. What is compiled here is written from api/openshmem.toml."""
+"""Deprecated names warn: each call of one gets one warning from gcc and clang, in C11 and C++; no other call gets any,
+and none with HEDDLE_SILENCE_DEPRECATED. What is compiled here is written from api/openshmem.toml."""
 
 import pathlib
 import re
@@ -10,10 +10,10 @@ import sys
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "api")]
+import generate  # noqa: E402
 from families import FAMILIES  # noqa: E402
 from make_tables import all_families  # noqa: E402
-import generate  # noqa: E402  (make_tables.py put api/ on the path)
 
 INCLUDE = HERE.parent.parent / "include"
 COMPILERS = {"gcc-c11": ["gcc", "-std=c11", "-ftrack-macro-expansion=0"],
@@ -66,8 +66,8 @@ def warned(compiler, lines, *options):
     language = "c++" if "++" in command[0] else "c"
     text = "#include <shmem.h>\nvoid calls(void);\nvoid calls(void) {\n" + "\n".join(lines) + "\n}\n"
     # -O0: a constant null pointer in inlined code is another warning.
-    command = [*command, "-x", language, "-O0", "-Wall", "-Wextra", "-Wno-unused-value", "-fsyntax-only", f"-I{INCLUDE}",
-               *options, "-"]
+    command = [*command, "-x", language, "-O0", "-Wall", "-Wextra", "-Wno-unused-value", "-fsyntax-only",
+               f"-I{INCLUDE}", *options, "-"]
     if "clang" in compiler:
         command[1:1] = ["-ferror-limit=0", "-fmacro-backtrace-limit=1"]
     result = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
@@ -79,7 +79,7 @@ def warned(compiler, lines, *options):
         else:
             assert not re.search(r": (warning|error):", line), line
     assert result.returncode == 0, result.stderr[-3000:]
-    return {line: count for line, count in zip(lines, counts)}
+    return dict(zip(lines, counts))
 
 
 @compilers

@@ -47,13 +47,14 @@ def test_global_exit_ends_all_with_its_status(status, pes, check):
 
 
 @pytest.mark.parametrize("pes", [1, 3])
-@pytest.mark.parametrize("network", [{}, {"HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp"}], ids=["node", "nodes"])
+@pytest.mark.parametrize("network", [{}, {"HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp"}],
+                         ids=["node", "nodes"])
 def test_global_exit_flushes_and_runs_exit_handlers(tmp_path, pes, network):
     if network and not (BUILD / "lib" / "libheddle_ucx.so").exists():
         pytest.skip("needs UCX")
     file = tmp_path / "words"
-    result = run(OSHRUN, "-n", pes, "--grace", 300, program("global_exit_inline"), 3, status=3, HEDDLE_TEST_FILE=str(file),
-                 HEDDLE_TEST_THREADS="4", **network, **ENDED)
+    result = run(OSHRUN, "-n", pes, "--grace", 300, program("global_exit_inline"), 3, status=3,
+                 HEDDLE_TEST_FILE=str(file), HEDDLE_TEST_THREADS="4", **network, **ENDED)
     assert file.read_text() == "unflushed\nhandler\ndestructor\n"
     assert "heddle" not in result.stderr, result.stderr
 
@@ -67,8 +68,8 @@ def test_other_threads_rest_behind_global_exit(tmp_path):
 
 
 def test_calls_in_exit_handlers_behind_global_exit():
-    result = run(OSHRUN, "-n", 2, program("global_exit_inline"), 3, status=3, HEDDLE_TEST_LATE="1", **ENDED)
-    assert "heddle [pe 1] shmem_my_pe: called in an exit handler behind shmem_global_exit" in result.stderr, result.stderr
+    err = run(OSHRUN, "-n", 2, program("global_exit_inline"), 3, status=3, HEDDLE_TEST_LATE="1", **ENDED).stderr
+    assert "heddle [pe 1] shmem_my_pe: called in an exit handler behind shmem_global_exit" in err, err
 
 
 def test_global_exit_without_launcher():
@@ -112,7 +113,7 @@ def test_version_at_start(prefix, value):
 @pytest.mark.parametrize("prefix", ["SHMEM", "SMA"])
 def test_info_at_start_explains_every_setting(prefix):
     err = run(OSHRUN, "-n", 2, program("touch_heap"), 1, **{f"{prefix}_INFO": "1"}).stderr
-    rows = re.findall(r'^SETTING\(\w+, \w+, "(\w+)"', SETTINGS.read_text(), re.M)
+    rows = re.findall(r'^(?:SETTING|CHOICE)\(\w+, \w+, "(\w+)"', SETTINGS.read_text(), re.M)
     assert {"SHMEM_VERSION", "SHMEM_INFO", "SHMEM_SYMMETRIC_SIZE", "SHMEM_DEBUG"} < set(rows)
     told = re.findall(r"^(\w+)=.* \(.+\)\n    (.+)$", err, re.M)
     assert [name for name, _ in told] == rows and all(len(help_text) > 10 for _, help_text in told), err
@@ -121,6 +122,21 @@ def test_info_at_start_explains_every_setting(prefix):
 @pytest.mark.parametrize("value", ["no", "off", "FALSE", "0", ""])
 def test_words_that_mean_no(value):
     assert run(OSHRUN, "-n", 1, program("touch_heap"), 1, SHMEM_VERSION=value, SHMEM_INFO=value).stderr == ""
+
+
+def test_counters_are_printed_when_asked_for():
+    """Once, a line for each row of the table; the PEs' values add up to the sum, and least and most are among them."""
+    rows = re.findall(r"^COUNTER\((\w+), ", SETTINGS.with_name("counters.def").read_text(), re.M)
+    assert "sleeps" in rows and "messages_sent" in rows
+    for settings in ({}, {"HEDDLE_STATS": "no"}):
+        assert "counters" not in run(OSHRUN, "-n", 3, program("touch_heap"), 1, **settings).stderr
+    err = run(OSHRUN, "-n", 3, program("touch_heap"), 1, HEDDLE_STATS="1").stderr
+    assert err.count("heddle: counters of 3 PEs: sum, least, most, each\n") == 1, err
+    lines = re.findall(r"^  (\w+) +(\d+) +(\d+) +(\d+)  \[(\d+) (\d+) (\d+)\]$", err, re.M)
+    assert [line[0] for line in lines] == rows, err
+    for name, total, least, most, *each in lines:
+        values = [int(value) for value in each]
+        assert (int(total), int(least), int(most)) == (sum(values), min(values), max(values)), name
 
 
 def test_a_new_name_wins():
@@ -133,10 +149,19 @@ def test_same_seed_gives_the_same_run():
     assert "HEDDLE_TEST_SEED=12345," in out
 
 
+def test_a_run_says_how_to_repeat_it():
+    """The line is a shell's command, which runs the program with its seed and settings once more."""
+    first = run(OSHRUN, "-n", 2, program("touch_heap"), 1, HEDDLE_TEST_SEED="77", HEDDLE_BARRIER="flat",
+                HEDDLE_BUILD=str(BUILD)).stdout
+    line, = re.findall("^reproduce: (.*)$", first, re.M)
+    assert "HEDDLE_TEST_SEED=77" in line and "HEDDLE_BARRIER='flat'" in line and "HEDDLE_PE=" not in line, line
+    assert sorted(run("sh", "-c", line).stdout.split()) == sorted(first.split())
+
+
 def test_too_many_teams_and_active_sets_are_explained():
     """Of 2 PEs there are 1,024; when teams have taken them all, a first active set has no room."""
     err = run(OSHRUN, "-n", 2, program("many_sets"), HEDDLE_TEST_TOO_MANY="1", status=1).stderr
-    assert "shmem_team_split_strided: as many teams and active sets of 2 to 2 PEs are there on this node as there can " \
-        "be, 1024: right would be to destroy teams that are not used any more" in err, err
-    assert "no room for the active set PE_start 0, logPE_stride 0, PE_size 2: as many teams and active sets of 2 to 2 " \
-        "PEs are there on this node as there can be, 1024; right would be fewer, or teams, which can be destroyed" in err
+    full = "as many teams and active sets of 2 to 2 PEs are there on this node as there can be, 1024"
+    assert f"shmem_team_split_strided: {full}: right would be to destroy teams that are not used any more" in err, err
+    assert (f"no room for the active set PE_start 0, logPE_stride 0, PE_size 2: {full}; right would be fewer, or "
+            "teams, which can be destroyed") in err, err

@@ -1,5 +1,6 @@
-"""What others read of the node's memory. A real core dump of one PE holds the PE's static data and the heap that was
-handed out to it; Valgrind's search for leaks reads nothing of it. The build under test is the folder HEDDLE_BUILD."""
+"""What others read of the node's memory: a real core dump of one PE holds the PE's static data and the heap that was
+handed out to it; Valgrind's search for leaks reads nothing of it. And what HEDDLE_FIRST_TOUCH and HEDDLE_HUGE_PAGES
+make of the heap. The build under test is the folder HEDDLE_BUILD."""
 
 import os
 import pathlib
@@ -46,8 +47,8 @@ def test_core_of_one_pe(tmp_path):
         pytest.skip("core files are limited")
     result = subprocess.run([BUILD / "bin" / "oshrun", "-n", str(PES), "--tag-output",
                              BUILD / "tests/conformance/conformance_node_memory", "crash"],
-                            cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120,
-                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, unlimited))
+                            cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                            timeout=120, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, unlimited))
     assert result.returncode == 128 + 6, result
     words, heap, word = (int(text, 16) for text in re.search(
         r"words (0x\w+) heap (0x\w+) word (\w+)", next(line for line in result.stdout.splitlines()
@@ -57,7 +58,7 @@ def test_core_of_one_pe(tmp_path):
     with open(cores[0], "rb") as core:
         segments = list(loaded(core))
         assert word_at(core, segments, words) == word_at(core, segments, heap) == word
-    assert cores[0].stat().st_size < 32 * MIB  # 4 heaps of 1 GiB, and the rooms of teams
+    assert cores[0].stat().st_size < 32 * MIB  # 4 heaps of 1 GiB, and the segments of teams
 
 
 def test_memory_under_valgrind(tmp_path):
@@ -73,3 +74,26 @@ def test_memory_under_valgrind(tmp_path):
         out.seek(0)
         assert process.returncode == 0, out.read()
     assert used.ru_maxrss < 160 * 1024, f"{used.ru_maxrss} KiB"  # of the largest process
+
+
+def test_how_the_heap_is_prepared():
+    """One job without the settings and one with both; the kernel may refuse, and SHMEM_DEBUG then says so."""
+    def run(**settings):
+        program = BUILD / "tests/conformance/conformance_node_memory"
+        result = subprocess.run([BUILD / "bin" / "oshrun", "-n", "2", program, "prepared"],
+                                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+                                env={**os.environ, "SHMEM_SYMMETRIC_SIZE": "16M", "SHMEM_DEBUG": "1", **settings})
+        assert result.returncode == 0, result
+        return result
+
+    said = r"of 5242880 bytes: (\d) resident, (\d) for huge pages"
+    assert re.findall(said, run().stdout) == [("0", "0")] * 2
+    result = run(HEDDLE_FIRST_TOUCH="1", HEDDLE_HUGE_PAGES="1")
+    touched = result.stderr.count("HEDDLE_FIRST_TOUCH: touching the heap (16777216 bytes): done")
+    huge = result.stderr.count("HEDDLE_HUGE_PAGES: the kernel may use huge pages in the heap")
+    refused = result.stderr.count("HEDDLE_HUGE_PAGES: no huge pages") + len(
+        re.findall(r"touching the heap \(16777216 bytes\): (?!done)", result.stderr))
+    assert touched + huge + refused == 4, result.stderr
+    found = re.findall(said, result.stdout)
+    resident, flagged = sum(first == "1" for first, _ in found), sum(second == "1" for _, second in found)
+    assert (resident, flagged) == (touched, huge), result

@@ -1,28 +1,33 @@
 #!/usr/bin/env python3
-"""Writes docs/coverage.md: every function of the tables in api, and the conformance program that calls it.
+"""Writes docs/coverage.md: every function of the tables in api, with the conformance program that calls it, and every
+setting, with the tests that name it.
 
     write_coverage.py            writes it
     write_coverage.py --check    exits 1 when it is not what would be written
 
-That the program calls the function is checked when the tests run (coverage.py).
+Both exit 1 when no test names a setting. That the program calls the function, coverage.py checks when the tests run.
 """
 
 import pathlib
+import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(ROOT / "api")]
+import generate  # noqa: E402
 from families import BODIES, FAMILIES  # noqa: E402
 from make_tables import all_families  # noqa: E402
-import generate  # noqa: E402  (make_tables.py put api/ on the path)
 
 DOCUMENT = ROOT / "docs" / "coverage.md"
-HEAD = """# Every function, and the test that calls it
+SETTINGS = ROOT / "src" / "base" / "settings.def"
+SHOWN = 4  # files of a setting
+OF_ALL_SETTINGS = {"unit/base/settings_test.cpp", "errors/test_settings.py", "errors/init_only.cpp"}
+HEAD = """# Every function and setting, and the test of each
 
 Written by `tests/conformance/write_coverage.py` from the tables in `api` and `tests/conformance/families.py`; the test
-`conformance.coverage` sees each of the {functions} functions being called by the program named here, under a library that
-records calls, and each generic name reaching the function of the right type. Every function has a `pshmem_` or
+`conformance.coverage` sees each of the {functions} functions being called by the program named here, under a library
+that records calls, and each generic name reaching the function of the right type. Every function has a `pshmem_` or
 `pshmemx_` twin.
 
 | | |
@@ -36,13 +41,44 @@ records calls, and each generic name reaching the function of the right type. Ev
 | of `shmemx.h` | {ours} |
 | without a test | {untested} |
 """
+HEAD_OF_SETTINGS = """
+## Settings
+
+The files of `tests` that name a setting, those with the most places first. What holds for all settings (types, wrong
+values, misspelt names) is in `unit/base/settings_test.cpp` and `errors/test_settings.py`.
+
+| setting | tests |
+|---|---|
+"""
+
+
+def tests_of_settings():
+    """Setting -> files below tests/ that name it, those with the most places first; without those of all settings."""
+    names = re.findall(r'^(?:SETTING|CHOICE)\(\w+, \w+, "(\w+)"', SETTINGS.read_text(), re.M)
+    places = {name: {} for name in names}
+    for file in sorted((ROOT / "tests").rglob("*")):
+        path = file.relative_to(ROOT / "tests").as_posix()
+        if file.suffix in (".py", ".c", ".h", ".cpp", ".cmake", ".txt", ".table") and path not in OF_ALL_SETTINGS:
+            for name in re.findall(r"\b(?:HEDDLE|SHMEM)_[A-Z_]+\b", file.read_text()):
+                if name in places:
+                    places[name][path] = places[name].get(path, 0) + 1
+    return {name: sorted(files, key=lambda path: (-files[path], path)) for name, files in places.items()}
+
+
+def settings_section():
+    found = tests_of_settings()
+    if untested := [name for name, files in found.items() if not files]:
+        sys.exit(f"no test names the setting {', '.join(untested)}: each setting has a test")
+    lines = [f"| `{name}` | {', '.join(files[:SHOWN])}{', …' * (len(files) > SHOWN)} |"
+             for name, files in found.items()]
+    return HEAD_OF_SETTINGS + "\n".join(lines) + "\n"
 
 
 def rows(family, program):
     """One line for each function of a family."""
     how = "inlined" if family.row.get("inline") else "exported"
     old = "deprecated" if family.deprecated else ""
-    since = family.row.get("since", "ours")
+    since = family.row.get("since", "extension")
     return [f"| `{function.name}` | {since} | {old} | {how} | {program} |" for function in family.every()]
 
 
@@ -61,10 +97,10 @@ def document():
             count["deprecated"] += len(functions) if family.deprecated else 0
             count["new"] += len(functions) if family.row.get("since") == "1.6" else 0
             count["ours"] += 0 if "since" in family.row else len(functions)
-            count["untested"] += 0 if (HERE / f"{BODIES.get(program, program)}.cpp").exists() else len(functions)
+            count["untested"] += 0 if list(HERE.glob(f"*/{BODIES.get(program, program)}.cpp")) else len(functions)
     count["functions"] = count["inlined"] + count["exported"]
     count["generics"] = len(generate.by_generic(sections))
-    return HEAD.format(**count) + "\n".join(lines) + "\n"
+    return HEAD.format(**count) + "\n".join(lines) + "\n" + settings_section()
 
 
 def main():

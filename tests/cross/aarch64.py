@@ -57,7 +57,10 @@ LAST_OF_BSS = """
 #include <stdio.h>
 #include <unistd.h>
 char last_of_bss[65536] __attribute__((aligned(65536), common));
-__attribute__((constructor)) static void tell(void) { printf("pages of %ld\\n", sysconf(_SC_PAGESIZE)); fflush(stdout); }
+__attribute__((constructor)) static void tell(void) {
+    printf("pages of %ld\\n", sysconf(_SC_PAGESIZE));
+    fflush(stdout);
+}
 """
 
 
@@ -66,9 +69,10 @@ def check_page_sizes(source: Path, build: Path) -> None:
     last.write_text(LAST_OF_BSS)
     native_oshrun = build.parent.parent / "bin" / "oshrun"  # starts the emulators; what it shares is laid out alike
     launchers = [[]] + [[native_oshrun, "-n", 3]] * native_oshrun.exists()
-    for name, options, right in (("apps/ring.c", [], "pass"), ("abi/stale.c", ["-fno-pie", "-no-pie"], "right")):
+    for name, options, right in (("examples/ring.c", [], "pass"),
+                                 ("tests/abi/stale.c", ["-fno-pie", "-no-pie"], "right")):
         program = build / f"{Path(name).stem}_of_pages"
-        run(find(f"{TRIPLE}-gcc"), *FLAGS, *options, "-I", source / "include", "-o", program, source / "tests" / name, last,
+        run(find(f"{TRIPLE}-gcc"), *FLAGS, *options, "-I", source / "include", "-o", program, source / name, last,
             "-L", build / "lib", "-lheddle", f"-Wl,-rpath,{build}/lib")
         for page_bytes in (4096, 16384, 65536):
             for launcher in launchers:
@@ -92,7 +96,7 @@ def check_library(source: Path, build: Path) -> None:
     if "spin, no monitor instruction, yield, sleep" not in text:
         sys.exit(f"heddle-info found a monitor:\n{text}")
     program = build / "ring"
-    run(find(f"{TRIPLE}-gcc"), *FLAGS, "-I", source / "include", "-o", program, source / "tests/apps/ring.c",
+    run(find(f"{TRIPLE}-gcc"), *FLAGS, "-I", source / "include", "-o", program, source / "examples/ring.c",
         "-L", build / "lib", "-lheddle", f"-Wl,-rpath,{build}/lib")
     print(emulated(program))
     check_page_sizes(source, build)
@@ -110,8 +114,9 @@ def check_monitors(source: Path, build: Path) -> None:
         run(compiler, "-c", "-O1", "-std=c++20", "-I", GOOGLETEST / "include", "-I", GOOGLETEST, "-o", framework,
             GOOGLETEST / "src" / "gtest-all.cc")
     program = build / "monitors"
-    run(compiler, *FLAGS, "-Werror", "-std=c++20", "-I", source / "src", "-I", source / "include", "-I", source / "tests",
-        "-I", GOOGLETEST / "include", "-o", program, source / "tests/unit/os/monitor_emulated_test.cpp",
+    run(compiler, *FLAGS, "-Werror", "-std=c++20", "-I", source / "src", "-I", source / "include",
+        "-I", source / "tests", "-I", GOOGLETEST / "include", "-o", program,
+        source / "tests/unit/os/monitor_emulated_test.cpp",
         source / "tests/unit/os/ticks_test.cpp", *(source / "tests/support" / file for file in SUPPORT),
         *(source / "src" / file for file in MONITORS), GOOGLETEST / "src" / "gtest_main.cc", framework, "-pthread")
     print(emulated(program, "--gtest_filter=-NativeWfe.*"))

@@ -12,13 +12,16 @@
 //     2 bytes, the size of the body, and the body; of a large one only the size
 //     where messages are kept (fabric/multirail/retransmit_queue.h), a byte each before the size: number, receipt, rail
 // A refusal ends the input: base::fatal is this file's own and throws, which is why src/fabric is compiled once more
-// for it, with exceptions.
+// for it, with exceptions. An invariant that does not hold is a find.
 #include "base/error.h"
+#include "base/invariant.h"
 #include "fabric/endpoint/channel.h"
 #include "fabric/endpoint/stream.h"
 #include "fabric/multirail/rail_watermarks.h"
+#include "fabric/multirail/retransmitting_transport.h"
 #include "fabric/transport/address_blob.h"
 #include "progress/wait_policy.h"
+#include "unit/fabric/headers.h"
 
 #include <algorithm>
 #include <atomic>
@@ -44,6 +47,10 @@ void complain(const char*, const char*, ...) {}
 void report(const char*, const char*, ...) {}
 void fatal(const char*, const char*, ...) {
     throw Refused();
+}
+void invariant_failed(const char*, const char* file, int line, const char* condition, const char*, ...) {
+    fprintf(stderr, "%s:%d: an invariant does not hold: %s\n", file, line, condition);
+    abort();
 }
 
 }  // namespace base
@@ -222,38 +229,80 @@ class Input {
 };
 
 // On one of the channels; each has its own stream, which goes on where it was.
-void give_message(Input& input, Channel* const* channels, int n_rails, Transport& transport,
-                  uint64_t (&behind)[kRails]) {
+void give_message(Input& input, Channel* const* channels, RetransmittingTransport* retransmitting, int n_rails,
+                  Transport& transport, uint64_t (&behind)[kRails]) {
     const auto flags = input.take<uint8_t>();
     const int rail = flags >> 7 & (n_rails - 1);
     Channel& channel = *channels[rail];
-    Header header;
-    header.token = flags & 1 ? kToken : 0;
-    header.kind = static_cast<MessageKind>(flags >> 2 & 7);
-    header.pe = input.take<int8_t>();
-    header.stream_set = input.take<uint8_t>();
-    header.position = input.take<uint64_t>();
-    header.count = input.take<uint8_t>();
-    header.complete = input.take<uint8_t>();
-    if (channel.retransmits()) {
+    const auto kind = static_cast<MessageKind>(flags >> 2 & 7);
+    const auto pe = input.take<int8_t>();
+    const auto stream_set = input.take<uint8_t>();
+    auto position = input.take<uint64_t>();
+    if (kind == MessageKind::kRecords && !(flags & 64))
+        position = behind[rail];
+    const auto count = input.take<uint8_t>();
+    const auto complete = input.take<uint8_t>();
+    Header header = sent_by(header_of(kind, stream_set, position, count, complete), pe, flags & 1 ? kToken : 0);
+    if (retransmitting) {
         header.sequence = input.take<uint8_t>();
         header.received = input.take<uint8_t>();
         header.rail = input.take<uint8_t>();
+        header.large = kind == MessageKind::kLargeData || kind == MessageKind::kLargeReply;
     }
     const auto bytes = input.take<uint16_t>();
     transport.late = flags & 32;
-    if (header.kind == MessageKind::kRecords && !(flags & 64))
-        header.position = behind[rail];
     if (flags & 2) {
         transport.arrivals.push_back(std::make_unique<Arrival>(Arrival{bytes, nullptr, nullptr, nullptr, false}));
-        channel.announced(header, bytes, transport.arrivals.back().get());
+        if (retransmitting)
+            retransmitting->announced(rail, 0, header, transport.arrivals.back().get());
+        else
+            channel.announced(header, bytes, transport.arrivals.back().get());
     } else {
         const std::vector<char> body = input.body(bytes);
-        if (header.kind == MessageKind::kRecords)
+        if (kind == MessageKind::kRecords)
             behind[rail] += body.size();
-        channel.arrived(header, body.data(), body.size());
+        if (retransmitting)
+            retransmitting->arrived(rail, 0, header, body.data(), body.size());
+        else
+            channel.arrived(header, body.data(), body.size());
     }
     channel.poll();
+}
+
+// Puts the transport that retransmits between the channels and theirs. on_rail: the channels, once there are any.
+std::unique_ptr<RetransmittingTransport> keep_messages(Transport* transport, std::atomic<uint32_t>* lost_rails,
+                                                       Channel** on_rail, ChannelConfig* first, ChannelConfig* second) {
+    const auto channel_of = [](void* owner) -> Channel& { return **static_cast<Channel**>(owner); };
+    static const auto header_of_bytes = [](const void* bytes) {
+        Header header;
+        memcpy(&header, bytes, sizeof header);
+        return header;
+    };
+    static const auto channel = channel_of;
+    auto all = std::make_unique<RetransmittingTransport>(RetransmittingTransport::Config{
+        .api = &kApi,
+        .token = kToken,
+        .n_pes = kPes,
+        .n_rails = kRails,
+        .lost_rails = lost_rails,
+        .rail_lost = first->job.rail_lost,
+        .endpoint_of = [](void* owner, int, int pe) { return channel(owner).endpoint_of(pe); },
+        .wake = [](void* owner, int) { channel(owner).wake(); }});
+    ChannelConfig* const configs[kRails] = {first, second};
+    for (int rail = 0; rail < kRails; ++rail) {
+        configs[rail]->lost_rails = lost_rails;
+        configs[rail]->api = &RetransmittingTransport::api();
+        configs[rail]->transport =
+            all->add_rail(transport, {&on_rail[rail],
+                                      [](void* owner, int, const void* header, const char* body, size_t bytes) {
+                                          channel(owner).arrived(header_of_bytes(header), body, bytes);
+                                      },
+                                      [](void* owner, int, const void* header, size_t bytes, Arrival* arrival) {
+                                          channel(owner).announced(header_of_bytes(header), bytes, arrival);
+                                      },
+                                      nullptr});
+    }
+    return all;
 }
 
 void run(const uint8_t* bytes, size_t size) {
@@ -272,27 +321,33 @@ void run(const uint8_t* bytes, size_t size) {
     config.token = kToken;
     config.control_inbox = &control_inbox;
     config.n_pes = kPes;
-    config.address_blob_of = address_blob_of;
-    config.lost = lost;
-    config.notify = notify;
-    config.stream_of = stream_of;
-    config.own_address_blob = own_address_blob;
+    config.job.address_blob_of = address_blob_of;
+    config.job.lost = lost;
+    config.job.notify = notify;
+    config.network.stream_of = stream_of;
+    config.network.own_address_blob = own_address_blob;
     std::map<std::pair<uint32_t, int>, RailWatermarks> delivered;
     of_stream_sets = &delivered;
-    config.watermarks_of = [](void*, uint32_t stream_set, int pe) { return &(*of_stream_sets)[{stream_set, pe}]; };
-    config.on_heartbeat = [](void*, const Header&, const char*, size_t) {};
-    config.owner = &asked;
+    config.network.watermarks_of = [](void*, uint32_t stream_set, int pe) {
+        return &(*of_stream_sets)[{stream_set, pe}];
+    };
+    config.network.on_heartbeat = [](void*, const Header&, const char*, size_t) {};
+    config.network.owner = &asked;
     const auto asks = input.take<uint8_t>();
     config.is_native = asks & 32;
     config.n_rails = asks & 64 ? kRails : 1;
     static std::atomic<uint32_t> lost_rails;
     lost_rails = 0;
-    if (asks & 128)
-        config.lost_rails = &lost_rails;
-    config.rail_lost = [](int rail, int, Loss, const char*) { lost_rails |= 1u << rail; };
+    config.job.rail_lost = [](int rail, int, Loss, const char*) { lost_rails |= 1u << rail; };
     ChannelConfig of_second = config;
-    of_second.rail = 1;
+    of_second.rail = config.n_rails - 1;
+    Channel* on_rail[kRails];
+    const std::unique_ptr<RetransmittingTransport> retransmitting =
+        asks & 128 && config.n_rails > 1 ? keep_messages(&transport, &lost_rails, on_rail, &config, &of_second)
+                                         : nullptr;
     Channel channel(config, 0), second(of_second, 0);
+    on_rail[0] = &channel;
+    on_rail[1] = &second;
     Channel* const channels[kRails] = {&channel, &second};
     if (config.n_rails > 1)
         for (Channel* const each : channels) each->set_rails(channels);
@@ -300,7 +355,8 @@ void run(const uint8_t* bytes, size_t size) {
     asked = &program;
     try {
         uint64_t behind[kRails] = {};
-        while (!input.has_ended()) give_message(input, channels, config.n_rails, transport, behind);
+        while (!input.has_ended())
+            give_message(input, channels, retransmitting.get(), config.n_rails, transport, behind);
     } catch (const Refused&) {
     }
     progress(&transport, 0);  // what was under way still comes

@@ -72,7 +72,7 @@ Records one_of_each() {
     for (int op = HEDDLE_AMO_FETCH; op <= HEDDLE_AMO_XOR; ++op)
         records.atomic({8}, static_cast<heddle_amo_op>(op), 5, 6, op % 2 ? 8 : 4, op % 3 == 0);
     records.signal({24, RegionName::kData}, 7, true).signal({32, RegionName::kData}, 7, false);
-    records.control(77, 3, "letter").control(78, 4, "").order().put_word({16}, 3);
+    records.control({77, 5, 3, 1}, "letter").control({78, 5, 4, 0}, "").order().put_word({16}, 3);
     return records;
 }
 

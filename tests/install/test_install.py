@@ -1,5 +1,5 @@
-"""An installation works: oshcc, oshc++, pkg-config and CMake each build a program that runs, also after the prefix moved;
-heddle-info tells what applies; the documentation generated from it is up to date."""
+"""An installation works: oshcc, oshc++, pkg-config and CMake each build a program that runs, also after the prefix
+moved; heddle-info tells what applies; the documentation generated from it is up to date."""
 
 import os
 import shutil
@@ -116,8 +116,8 @@ def test_missing_compiler(prefix):
 def test_pkg_config(prefix, program):
     if not shutil.which("pkg-config"):
         pytest.skip("no pkg-config on this machine")
-    flags = run("pkg-config", "--cflags", "--libs", "heddle", env={"PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig"}).split()
-    run("cc", "-O2", "hello.c", *flags, "-o", "hello", cwd=program)
+    flags = run("pkg-config", "--cflags", "--libs", "heddle", env={"PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig"})
+    run("cc", "-O2", "hello.c", *flags.split(), "-o", "hello", cwd=program)
     check_runs(prefix, program / "hello")
 
 
@@ -136,7 +136,8 @@ def test_info(prefix):
     row = next(line for line in text.splitlines() if "SHMEM_SYMMETRIC_SIZE" in line)
     assert "64m" in row and "(SMA_SYMMETRIC_SIZE)" in row
     assert "checked: every operation through the slow path" in text
-    for row, plugin, words in (("between nodes", "libheddle_ucx.so", "UCX 1."), ("other launchers", "libheddle_pmix.so", "PMIx")):
+    for row, plugin, words in (("between nodes", "libheddle_ucx.so", "UCX 1."),
+                               ("other launchers", "libheddle_pmix.so", "PMIx")):
         told = next(line for line in text.splitlines() if row in line)
         assert words in told if (BUILD / "lib" / plugin).exists() else "none: " in told and plugin in told, told
 
@@ -148,5 +149,5 @@ def test_info_names_a_malformed_setting(prefix):
 
 
 def test_documented_settings(prefix):
-    expected = (SOURCE / "docs/environment.md").read_text()
-    assert run(prefix / "bin/heddle-info", "--settings-markdown") == expected, "docs/environment.md is out of date"
+    expected = (SOURCE / "docs/user/settings.md").read_text()
+    assert run(prefix / "bin/heddle-info", "--settings-markdown") == expected, "docs/user/settings.md is out of date"

@@ -126,7 +126,7 @@ def atomics():
         yield Program(f"{name}_swap", f"    {name} old;\n    target@ = ({name})me;\n    shmem_barrier_all();\n"
                       f"    old = shmem_{name}_swap(&target@, ({name})(me + 50), (me + 1) % npes);\n    shmem_barrier_all();\n" +
                       check("old != (me + 1) % npes || target@ != (me + npes - 1) % npes + 50"), f"{name} target@;\n")
-    for name in STANDARD + ["float", "double"]:
+    for name in [*STANDARD, "float", "double"]:
         kind = c_type(name)
         yield Program(f"{name}_set_fetch", f"    {kind} got;\n    shmem_{name}_set(&target@, ({kind})(me + 3), (me + 1) % npes);\n"
                       f"    shmem_barrier_all();\n    got = shmem_{name}_fetch(&target@, (me + 1) % npes);\n" +

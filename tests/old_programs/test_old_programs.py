@@ -13,9 +13,9 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "api")]
+import generate  # noqa: E402
 from table import programs  # noqa: E402
 from write import one_file, suffix  # noqa: E402
-import generate  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
 STEP = int(os.environ["OLD_PROGRAMS_STEP"])
@@ -47,8 +47,8 @@ def build_and_run(way, number, folder):
     source.write_text(one_file(program))
     is_c = program.language == "c"
     options = [option for option in OPTIONS[number % len(OPTIONS)] if is_c or not option.startswith("-std")]
-    command = [BUILD / "bin" / ("oshcc" if is_c else "oshc++"), "-DHEDDLE_SILENCE_DEPRECATED", "-Wall", "-Werror", *options,
-               source, "-o", source.with_suffix("")]
+    command = [BUILD / "bin" / ("oshcc" if is_c else "oshc++"), "-DHEDDLE_SILENCE_DEPRECATED", "-Wall", "-Werror",
+               *options, source, "-o", source.with_suffix("")]
     compiled = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False, env={
         **os.environ, "HEDDLE_CC": compilers[0], "HEDDLE_CXX": compilers[1]})
     if compiled.returncode != 0:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from table import FALL_OFF, Program, programs  # noqa: E402
+from table import FALL_OFF, Program, programs
 
 INCLUDES = "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
 MAIN = """{head}
@@ -75,7 +75,8 @@ def main() -> int:
     if arguments.sample:
         chosen = programs()[::int(arguments.sample[0])]
         for language, end in (("c", ".c"), ("c++", ".cpp")):
-            write(Path(arguments.sample[1]) / f"sample{end}", sample_file([p for p in chosen if p.language == language]))
+            of_language = [program for program in chosen if program.language == language]
+            write(Path(arguments.sample[1]) / f"sample{end}", sample_file(of_language))
     return 0
 
 

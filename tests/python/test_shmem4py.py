@@ -1,4 +1,4 @@
-"""A user in Python: PyPI's shmem4py, built with our oshcc, runs a program of all kinds of operations under our oshrun."""
+"""A user in Python: PyPI's shmem4py, built with our oshcc, runs a program of many operations under our oshrun."""
 
 import hashlib
 import os

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "base/counters.h"
 #include "base/error.h"
 #include "base/lifecycle.h"
 #include "base/log.h"
@@ -17,6 +18,7 @@
 #include "os/topology.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
+#include "runtime/pe.h"
 #include "sync/wakeup.h"
 #include "team/segment_table.h"
 #include "team/team.h"
@@ -35,6 +37,7 @@ struct PeState {
     int message_pe = base::message_pe;
     void (*on_fatal)() = base::on_fatal;
     bool debug_enabled = base::debug_enabled;
+    base::Counters* counters = base::counters;
     base::Lifecycle lifecycle = base::lifecycle;
     base::Settings settings = base::settings;
     bootstrap::Job job = bootstrap::job;
@@ -49,6 +52,7 @@ struct PeState {
     collective::Machine machine = collective::machine;
     uint8_t watched = collective::watched;
     sync::PeWakeups wakeups = sync::wakeups;
+    runtime::Pe pe = runtime::this_pe;
 
     // Makes it the calling thread's.
     void adopt() const {
@@ -56,6 +60,7 @@ struct PeState {
         base::message_pe = message_pe;
         base::on_fatal = on_fatal;
         base::debug_enabled = debug_enabled;
+        base::counters = counters;
         base::lifecycle = lifecycle;
         base::settings = settings;
         bootstrap::job = job;
@@ -70,6 +75,7 @@ struct PeState {
         collective::machine = machine;
         collective::watched = watched;
         sync::wakeups = wakeups;
+        runtime::this_pe = pe;
     }
 };
 

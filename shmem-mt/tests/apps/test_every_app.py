@@ -2,10 +2,10 @@
 
 import pytest
 from conftest import app_events, read_results
+from shmem_mt import sources
+from shmem_mt.catalogue import catalogue, plan
 
-from shmem_mt import catalogue, implementations, plan
-
-APPS = {b.name: b for b in catalogue.BENCHMARKS if implementations.is_app(b.program)}
+APPS = {b.name: b for b in catalogue.BENCHMARKS if sources.is_app(b.program)}
 FAULTS = (
     "one-pe-reduction",
     "check-never-runs",

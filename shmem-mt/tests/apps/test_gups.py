@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 from conftest import app_events, app_verdicts, compiled_without, run_points
-
-from shmem_mt import catalogue
+from shmem_mt.catalogue import catalogue
+from shmem_mt.targets.libraries import Heddle
 
 FORMS = catalogue.select(["gups"])[0].ops
 UPDATES, HASHES = {"atomic", "private", "batched"}, {"hash", "hash_batched"}
@@ -33,8 +33,8 @@ def assert_right(implementation, found, words, pes):
 
 @pytest.mark.parametrize(
     "pes,threads,words",
-    [(1, 1, 256), (1, 3, 1021), (2, 1, 4096), (2, 2, 300), (3, 1, 1000), (3, 2, 257), (4, 1, 999), (4, 3, 512)]
-    + [(6, 1, 777), (6, 2, 1024)],
+    [(1, 1, 256), (1, 3, 1021), (2, 1, 4096), (2, 2, 300), (3, 1, 1000),
+     (3, 2, 257), (4, 1, 999), (4, 3, 512), (6, 1, 777), (6, 2, 1024)],
 )
 def test_every_form_is_right(implementation, pes, threads, words):
     found = app_verdicts(implementation, "gups", pes, threads, "--size", str(words))
@@ -49,7 +49,7 @@ def test_keys_may_be_others(implementation, seed):
 
 
 def test_they_are_right_over_a_network(implementation):
-    if not implementation.is_heddle:
+    if not isinstance(implementation, Heddle):
         pytest.skip("SHMEM-MT knows only how to tell Heddle to make each PE a node of its own")
     environment = ["--env", "HEDDLE_NET_TRANSPORTS=tcp", "--env", "HEDDLE_TEST_PES_PER_NODE=1"]
     command = implementation.launch_command("gups", 3, 2, [*SHORT, "--threads", "2"])

@@ -6,9 +6,8 @@ import subprocess
 
 import pytest
 from conftest import app_events, app_verdicts, compiled_without, make_point, run_points
-
-from shmem_mt import catalogue
-from shmem_mt.live import describe
+from shmem_mt.catalogue import catalogue
+from shmem_mt.runner.points import describe
 
 FORMS = catalogue.select(["hpccg"])[0].ops
 SHORT = ("--poll-rows", "100")
@@ -28,7 +27,7 @@ def test_every_form_follows_the_serial_run(implementation, pes, threads, size):
     found = app_verdicts(implementation, "hpccg", pes, threads, "--size", size, *SHORT)
     assert possible(implementation) <= set(found) <= set(FORMS)
     edge = 12 if size == "tiny" else int(size)
-    for form, verdict in found.items():
+    for _form, verdict in found.items():
         assert verdict["verdict"] == "pass", verdict
         assert verdict["edge"] == edge and verdict["rows"] == 4 * edge**3
         assert verdict["deviation"] < 1e-12 and verdict["drift"] < 1e-13 and verdict["error"] < 1e-6

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 from conftest import app_verdicts, compiled_without, run_points
-
-from shmem_mt import catalogue
+from shmem_mt.catalogue import catalogue
+from shmem_mt.targets.libraries import Heddle
 
 FORMS = catalogue.select(["is"])[0].ops
 SHORT = ["--class", "S", "--samples", "1", "--sample-ms", "0.1", "--point-ms", "1"]
@@ -59,7 +59,7 @@ def test_active_sets_and_flags_will_do(implementation, tmp_path):
 
 
 def test_it_sorts_over_a_network(implementation):
-    if not implementation.is_heddle:
+    if not isinstance(implementation, Heddle):
         pytest.skip("SHMEM-MT knows only how to tell Heddle to make each PE a node of its own")
     environment = ["--env", "HEDDLE_NET_TRANSPORTS=tcp", "--env", "HEDDLE_TEST_PES_PER_NODE=1"]
     command = implementation.launch_command("is", 3, 2, [*SHORT, "--threads", "2"])

@@ -5,9 +5,8 @@ import subprocess
 
 import pytest
 from conftest import app_verdicts, compiled_without, make_point, run_points
-
-from shmem_mt import catalogue
-from shmem_mt.live import describe
+from shmem_mt.catalogue import catalogue
+from shmem_mt.runner.points import describe
 
 FORMS = catalogue.select(["minife"])[0].ops
 SHORT = ("--poll-rows", "100")

@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 from conftest import app_verdicts, compiled_without, make_point, run_points
-
-from shmem_mt import catalogue, fabrics
-from shmem_mt.live import describe
+from shmem_mt.catalogue import catalogue
+from shmem_mt.runner.points import describe
+from shmem_mt.targets import fabrics
 
 FORMS = catalogue.select(["minimd"])[0].ops
 SHORT = ("--samples", "1", "--sample-ms", "0.1", "--point-ms", "1")

@@ -2,10 +2,12 @@
 
 import pytest
 from conftest import app_verdicts
+from shmem_mt import sources
+from shmem_mt.catalogue import catalogue
+from shmem_mt.targets import fabrics, hosts
+from shmem_mt.targets.libraries import Heddle
 
-from shmem_mt import catalogue, fabrics, hosts, implementations
-
-APPS = [b for b in catalogue.BENCHMARKS if implementations.is_app(b.program)]
+APPS = [b for b in catalogue.BENCHMARKS if sources.is_app(b.program)]
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +20,7 @@ def two_hosts():
 
 @pytest.mark.parametrize("app", APPS, ids=lambda app: app.name)
 def test_every_form_passes(implementation, two_hosts, app):
-    if not implementation.is_heddle:
+    if not isinstance(implementation, Heddle):
         pytest.skip("others' launchers are told nothing about these hosts, or hang behind their programs")
     every = ("--ops", ",".join(app.ops), "--size", "tiny", "--sizes", "512")
     found = app_verdicts(implementation, app.program, 3, 2, *every, fabric=fabrics.NAMESPACES, hosts=two_hosts)

@@ -1,5 +1,5 @@
-// The launchers that speak PMIx (mpirun, prterun, srun): a client of the library that the launcher's server answers.
-// See bootstrap/launcher_api.h for the contract and the threads; PMIx itself may be called by any thread.
+// Plugin for launchers that speak PMIx (mpirun, prterun, srun): a client of the launcher's PMIx server. Contract and
+// threads: bootstrap/launcher_api.h; PMIx itself may be called by any thread.
 #include "bootstrap/launcher_api.h"
 
 #include <pmix.h>
@@ -33,7 +33,7 @@ bool holds(pmix_status_t status, const char* what, char* error, size_t error_byt
     return false;
 }
 
-// What the launcher says of the whole job; null when it says nothing.
+// The launcher's value of a key of the whole job; null when it has none.
 pmix_value_t* of_job(const char* key) {
     const pmix_proc_t job = process(PMIX_RANK_WILDCARD);
     pmix_value_t* value = nullptr;
@@ -44,7 +44,7 @@ void release(pmix_value_t* value) {
     PMIX_VALUE_RELEASE(value);
 }
 
-// The numbers of a list with commas between them.
+// Reads a comma-separated list of numbers.
 void read_peers(const char* text) {
     peers.clear();
     for (char* end = nullptr; *text; text = *end ? end + 1 : end) {

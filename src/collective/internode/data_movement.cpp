@@ -1,7 +1,7 @@
 // Broadcast, collect and alltoall of teams that span nodes (internode.h).
 //
-// The one thread of each member. What leaves long data in place until it has been sent waits for that before it
-// returns.
+// Threads: one of each member. A function that leaves long data in place until the network has sent it waits for that
+// before it returns.
 #include "collective/internode/internode.h"
 #include "collective/internode/internode_step.h"
 #include "collective/node/copy.h"
@@ -13,16 +13,16 @@ namespace heddle::collective::internode {
 
 namespace {
 
-// The way of a broadcast from node to node, as seen from one of them: the member that speaks there, which is the root
-// or the leader, hears from one other and tells some.
+// The route of a broadcast from node to node, at one node's speaker (the root or the node's leader): one parent,
+// several children.
 struct Route {
     int parent = -1;
     std::vector<int> children;
-    size_t piece = 0;  // bytes that travel together
+    size_t piece = 0;  // bytes that are sent together
 };
 
-// Nodes are counted from the root's. A binomial tree; or, for what is so long that all nodes have a piece in hand most
-// of the time, a chain, where each node sends everything once.
+// A binomial tree over the nodes, counted from the root's. For data so long that every node is busy with some piece
+// most of the time: a chain, in which each node sends everything once.
 Route find_route(const team::Span& span, int root, size_t bytes) {
     constexpr size_t kPieceBytes = 256 * 1024;
     const int n_nodes = span.n_nodes, root_node = span.node_of[root];
@@ -38,7 +38,7 @@ Route find_route(const team::Span& span, int root, size_t bytes) {
             route.children.push_back(speaker(state + 1));
         return route;
     }
-    int reach = 1;  // the lowest bit of place; beyond all nodes for 0
+    int reach = 1;  // the lowest bit of state; beyond all nodes for 0
     while (reach < n_nodes && (state & reach) == 0) reach *= 2;
     for (reach /= 2; reach > 0; reach /= 2)
         if (state + reach < n_nodes)
@@ -48,7 +48,7 @@ Route find_route(const team::Span& span, int root, size_t bytes) {
 
 }  // namespace
 
-// From node to node along the route, and on each from who has it to the others.
+// Data goes from speaker to speaker along the route; on each node the members then copy from their speaker.
 void broadcast(CollectiveCall& coll, void* dest, const void* source, size_t bytes, int root, bool root_too) {
     const InternodeStep step(coll);
     if (bytes == 0)
@@ -77,32 +77,33 @@ void broadcast(CollectiveCall& coll, void* dest, const void* source, size_t byte
 
 namespace {
 
-// Collecting: the parts of a node that has few bytes go in control messages from leader to leader. Those of the others
-// go straight into the dest of the leaders: long parts from their member, the rest from its leader, who puts them for
-// all.
+// Collect: the parts of a node with few bytes go in control messages from leader to leader. The parts of other nodes go
+// straight into the leaders' dest: long ones from their member, the rest from its leader.
 constexpr size_t kShortNode = 8 * 1024;
 constexpr size_t kLongPart = 4 * 1024;
 
-// What leaders know of the parts.
+// What leaders know of all members' parts.
 struct Parts {
     std::vector<size_t> bytes;   // of each member
-    std::vector<size_t> offset;  // of each, and the end
+    std::vector<size_t> offset;  // by rank, and the end
 
     size_t part(int rank) const { return bytes[static_cast<size_t>(rank)]; }
     size_t at(int rank) const { return offset[static_cast<size_t>(rank)]; }
-    bool is_long(const team::Span& span, int node) const {
+    // Of the parts of a node, or SIZE_MAX where the sizes that others have sent add up to more.
+    size_t sum(const team::Span& span, int node) const {
         size_t sum = 0;
-        for_members(span, node, [&](int rank) { sum += part(rank); });
-        return sum > kShortNode;
+        for_members(span, node, [&](int rank) { sum += std::min(part(rank), SIZE_MAX - sum); });
+        return sum;
     }
-    // The member itself delivers its part, on a node that is long.
+    bool is_long(const team::Span& span, int node) const { return sum(span, node) > kShortNode; }
+    // True when the member, on a node that is long, delivers its part itself.
     bool goes_alone(const team::Span& span, int rank) const {
         return rank == span.leader(span.node_of[rank]) || part(rank) >= kLongPart;
     }
 };
 
-// What a member is told of them: how many bytes there are, and where its own go; whether some node, and its own, is
-// long.
+// What a leader tells a member: the bytes of all parts, the offset of the member's own, and whether any node, and this
+// one, is long.
 struct Told {
     size_t total, offset;
     bool any_long, here_long;
@@ -117,12 +118,12 @@ class Collecting {
           dest_(static_cast<char*>(dest)),
           source_(static_cast<const char*>(source)) {}
 
-    // A leader learns the sizes of all parts, and gets the short ones. here: those of the members on this node; alike:
-    // all others are the same.
-    void learn(const std::vector<size_t>& here, bool comparison) {
+    // A leader learns the sizes of all parts, and receives the short parts. here: the sizes of the members on this
+    // node. same_size: all parts have one size.
+    void learn(const std::vector<size_t>& here, bool same_size) {
         parts_.bytes.assign(static_cast<size_t>(coll_.size()), here[0]);
         std::vector<char> mine;
-        if (!comparison)
+        if (!same_size)
             append(mine, here.data(), here.size() * sizeof(size_t));
         for (size_t i = 0; i < here.size(); ++i)
             parts_.bytes[static_cast<size_t>(span_.member(span_.node, static_cast<int>(i)))] = here[i];
@@ -130,9 +131,9 @@ class Collecting {
             for_members(span_, span_.node,
                         [&](int rank) { append(mine, on(coll_, rank, source_), parts_.part(rank)); });
         std::vector<std::vector<char>> told(static_cast<size_t>(span_.n_nodes));
-        if (!comparison || long_nodes() < span_.n_nodes)
+        if (!same_size || long_nodes() < span_.n_nodes)
             told = exchange_between_leaders(coll_, step_, std::move(mine));
-        if (!comparison)
+        if (!same_size)
             read_sizes(told);
         size_t total = 0;
         for (const size_t bytes : parts_.bytes) {
@@ -140,10 +141,10 @@ class Collecting {
             total += bytes;
         }
         parts_.offset.push_back(total);
-        read_short(told, !comparison);
+        read_short(told, !same_size);
     }
 
-    // What a leader tells the members here, in their order.
+    // Calls publish(told) for each member on this node, in order.
     template <class Tell>
     void publish(Tell publish) const {
         Told told = {parts_.offset.back(), 0, long_nodes() > 0, parts_.is_long(span_, span_.node)};
@@ -153,8 +154,8 @@ class Collecting {
         });
     }
 
-    // The members of a long node deliver what is theirs to deliver, the leader also short parts of the others; and to
-    // it they copy their own.
+    // On a long node: each member delivers its long part to the other leaders, and copies its part to its own leader.
+    // The leader also puts the short parts of the others.
     void deliver(const Told& told, size_t bytes) const {
         char* const there = on(coll_, leader_here(coll_), dest_) + told.offset;
         if (bytes != 0 && there != source_)
@@ -172,7 +173,7 @@ class Collecting {
         });
         for_other_nodes(span_, [&](int node) { step_.done(span_.leader(node)); });
     }
-    // Leaders wait for what is delivered to them.
+    // A leader waits for all parts that are delivered to it.
     void wait_at() const {
         for_other_nodes(span_, [&](int node) {
             if (parts_.is_long(span_, node))
@@ -193,7 +194,11 @@ class Collecting {
     }
     void read_sizes(const std::vector<std::vector<char>>& told) {
         for (int node = 0; node < span_.n_nodes; ++node) {
-            const char* at = told[static_cast<size_t>(node)].data();
+            const std::vector<char>& data = told[static_cast<size_t>(node)];
+            const size_t sizes = static_cast<size_t>(span_.count(node)) * sizeof(size_t);
+            if (data.size() < sizes)
+                step_.require_length(span_.leader(node), data.size(), sizes);
+            const char* at = data.data();
             for_members(span_, node, [&](int rank) {
                 memcpy(&parts_.bytes[static_cast<size_t>(rank)], at, sizeof(size_t));
                 at += sizeof(size_t);
@@ -204,9 +209,10 @@ class Collecting {
         for (int node = 0; node < span_.n_nodes; ++node) {
             if (parts_.is_long(span_, node))
                 continue;
-            const char* at = told[static_cast<size_t>(node)].data();
-            if (behind_sizes)
-                at += static_cast<size_t>(span_.count(node)) * sizeof(size_t);
+            const std::vector<char>& data = told[static_cast<size_t>(node)];
+            const size_t sizes = behind_sizes ? static_cast<size_t>(span_.count(node)) * sizeof(size_t) : 0;
+            step_.require_length(span_.leader(node), data.size(), sizes + parts_.sum(span_, node));
+            const char* at = data.data() + sizes;
             for_members(span_, node, [&](int rank) {
                 if (parts_.part(rank) != 0)
                     memcpy(dest_ + parts_.at(rank), at, parts_.part(rank));
@@ -225,9 +231,9 @@ class Collecting {
 
 }  // namespace
 
-void collect(CollectiveCall& coll, void* dest, const void* source, size_t bytes, bool comparison) {
+void collect(CollectiveCall& coll, void* dest, const void* source, size_t bytes, bool same_size) {
     Collecting collecting(coll, dest, source);
-    if (comparison && bytes == 0)
+    if (same_size && bytes == 0)
         return;
     team::MemberState& segment = coll.state;
     const uint32_t sizes = segment.count + 1, published = segment.count + 2;
@@ -237,8 +243,8 @@ void collect(CollectiveCall& coll, void* dest, const void* source, size_t bytes,
         std::vector<size_t> here(static_cast<size_t>(segment.size()));
         for (size_t i = 0; i < here.size(); ++i)
             memcpy(&here[i], segment.inline_data(static_cast<int>(i), sizes), sizeof here[i]);
-        collecting.learn(here, comparison);
-        // Nobody uses the inline data of the step that comes: all have come to the one before it.
+        collecting.learn(here, same_size);
+        // The inline data of the coming step is free: all members have reached the step before it.
         int member = 0;
         collecting.publish(
             [&](const Told& told) { memcpy(segment.inline_data(member++, published), &told, sizeof told); });
@@ -260,8 +266,9 @@ void collect(CollectiveCall& coll, void* dest, const void* source, size_t bytes,
 
 namespace {
 
-// Blocks of so few bytes go through one member of each node, and one control message or a few for each pair of nodes;
-// longer ones straight from member to member, with a message each, which costs less than the copies.
+// Blocks up to this size go through one member of each node, in few control messages for each pair of nodes. Longer
+// blocks go from member to member, with a message each, which costs less than the copies (measured:
+// docs/decisions/0014).
 constexpr size_t kGatheredBlock = 8192;
 
 class Alltoall {
@@ -269,7 +276,7 @@ class Alltoall {
     Alltoall(CollectiveCall& coll, const Blocks& blocks)
         : coll_(coll), span_(*coll.team.span), step_(coll), blocks_(blocks) {}
 
-    // A block to the same node's members.
+    // Copies this member's blocks to the members on this node.
     void copy_here() const {
         for_members(span_, span_.node, [&](int rank) {
             copy_strided(blocks_.to(dest_of(rank), coll_.rank()), blocks_.from(source_of(coll_.rank()), rank),
@@ -277,8 +284,8 @@ class Alltoall {
         });
     }
 
-    // What the members of a node have for those of another goes from the one's speaker to the other's. Different
-    // members speak to different nodes.
+    // Each pair of nodes exchanges its blocks through one speaker on either side. Different members speak to different
+    // nodes.
     void by_letters() const {
         for_other_nodes(span_, [&](int node) {
             if (speaks_to(node))
@@ -291,7 +298,7 @@ class Alltoall {
         });
     }
 
-    // From each member to each.
+    // Each member puts each block to its reader.
     void directly() const {
         const bool whole = blocks_.from_step == blocks_.element_bytes && blocks_.to_step == blocks_.element_bytes;
         for_other_members([&](int rank) {
@@ -311,7 +318,7 @@ class Alltoall {
   private:
     char* dest_of(int rank) const { return on(coll_, rank, blocks_.dest); }
     const char* source_of(int rank) const { return on(coll_, rank, blocks_.source); }
-    // The member of a node that speaks to another node.
+    // The member of `node` that speaks to to_node.
     int speaker(int node, int to_node) const { return span_.member(node, to_node % span_.count(node)); }
     bool speaks_to(int node) const { return speaker(span_.node, node) == coll_.rank(); }
 
@@ -340,6 +347,8 @@ class Alltoall {
         return message;
     }
     void scatter_from(int node, const std::vector<char>& message) const {
+        const auto blocks = static_cast<size_t>(span_.count(node)) * static_cast<size_t>(span_.count(span_.node));
+        step_.require_length(speaker(node, span_.node), message.size(), blocks * blocks_.bytes());
         const char* at = message.data();
         for_members(span_, node, [&](int there) {
             for_members(span_, span_.node, [&](int here) {

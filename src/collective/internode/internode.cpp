@@ -11,10 +11,10 @@ namespace heddle::collective {
 
 namespace {
 
-// What a leader tells another in a barrier: what all have, of whom it has heard.
+// What a leader sends to another in a barrier: the combined values of all leaders that it has heard from.
 struct Word {
-    // What they met in; nothing when not all are in the same. The data of another collective, read as a word, has
-    // neither of these numbers.
+    // The kind of barrier; kNothing when not all leaders are in a barrier of one kind. The message of another
+    // collective has another length, or neither of these numbers.
     static constexpr uint32_t kMeeting = 0x7465656d, kParting = 0x74726170, kNothing = 0;
 
     uint32_t kind = kMeeting;
@@ -22,16 +22,16 @@ struct Word {
     int32_t first = INT32_MAX;
 };
 
-// This leader's control message goes to the node behind, and that of the node before is compared with it.
+// Sends this leader's call to the next node, and compares the one from the node before with it.
 void compare_in_ring(const team::Span& span, const InternodeStep& step, const CallComparison& mine) {
     const int from = span.leader((span.node + span.n_nodes - 1) % span.n_nodes);
     step.send(span.leader((span.node + 1) % span.n_nodes), 0, &mine.message(), sizeof(CallComparison::Shown));
     CallComparison::Shown theirs = {};
-    mine.compare(theirs, step.read(from, 0, &theirs, sizeof theirs), step.pe(from));
+    mine.compare(theirs, step.read_any(from, 0, &theirs, sizeof theirs), step.pe(from));
 }
 
-// The leaders meet (dissemination: Hensgen, Finkel, Manber 1988), and find what was on all of them. alike: the first of
-// its rounds, which is a ring, compares, too; what these say of `mine` is not asked then.
+// A barrier of the leaders (dissemination: Hensgen, Finkel, Manber 1988), which combines their Words. comparison: the
+// first round, which is a ring, compares calls instead; the result then says nothing of the first round's Words.
 Word leaders_barrier(const team::Span& span, const InternodeStep& step, Word mine,
                      const CallComparison* comparison = nullptr) {
     if (comparison)
@@ -43,7 +43,8 @@ Word leaders_barrier(const team::Span& span, const InternodeStep& step, Word min
         const auto which = static_cast<uint32_t>(round);
         step.send(span.leader(to), which, &mine, sizeof mine);
         Word theirs = {};
-        step.read(span.leader(from), which, &theirs, sizeof theirs);
+        if (step.read_any(span.leader(from), which, &theirs, sizeof theirs) != sizeof theirs)
+            theirs = {Word::kNothing, false, INT32_MAX};
         mine.kind = theirs.kind == mine.kind ? mine.kind : Word::kNothing;
         mine.agree = mine.agree && theirs.agree;
         mine.first = std::min(mine.first, theirs.first);
@@ -87,7 +88,7 @@ bool all_agree(CollectiveCall& coll, bool mine) {
     return all;
 }
 
-// With as many steps as internode_barrier has.
+// Takes as many steps as internode_barrier, so that one of these can meet the other.
 bool part(const Call& call, int32_t* first) {
     CollectiveCall coll(call, SHMEM_TEAM_WORLD, {});
     const InternodeStep step(coll);

@@ -1,9 +1,10 @@
-// Collectives of teams whose members are on several nodes. Within a node the members meet in their team segment and
-// share memory; between nodes one of them speaks for all where data is short, and every member puts its own where it is
-// long (step.h; docs/decisions/0014). A reduction combines in the order of the members' numbers, as on one node: the
+// Collectives of teams whose members are on several nodes. On a node the members synchronize through their team segment
+// and share memory. Between nodes one member sends short data for all, and every member puts its own long data
+// (internode_step.h; docs/decisions/0014). A reduction combines in the order of the members' ranks, as on one node: the
 // bits are the same wherever the members are.
 //
-// One thread of each member, which the others of its thread group wait for. Conditions as in move.h and reduce.h.
+// Threads: one thread of each member, for which the others of its thread group wait. Conditions: node/data_movement.h,
+// node/reduce.h.
 #pragma once
 
 #include "collective/collective_call.h"
@@ -11,21 +12,21 @@
 
 namespace heddle::collective {
 
-// True when `mine` was on all members, in a step that the members on this node have begun alike.
+// True when `mine` is true on all members. `mine` must have one value on all members of a node.
 bool all_agree(CollectiveCall& coll, bool mine);
-// The same where members on one node may differ, too.
+// True when `mine` is true on all members; members of one node may differ.
 bool is_unanimous(CollectiveCall& coll, bool mine);
 
-// Nodes compare what their leaders show: one control message each, that only the leaders wait for.
+// The leaders of the nodes compare their calls in a ring: one control message each, and only leaders wait.
 void compare_nodes(CollectiveCall& coll, const CallComparison& mine);
 
 namespace internode {
 
 void broadcast(CollectiveCall& coll, void* dest, const void* source, size_t bytes, int root, bool root_too);
-// The parts of all members, one behind the other; alike: all are of that many bytes.
-void collect(CollectiveCall& coll, void* dest, const void* source, size_t bytes, bool comparison);
+// Gathers the parts of all members, one behind the other. same_size: all parts have that many bytes.
+void collect(CollectiveCall& coll, void* dest, const void* source, size_t bytes, bool same_size);
 
-// What each member has for each: nelems elements, which lie so many bytes apart in source and in dest.
+// A block from each member for each member: nelems elements, to_step and from_step bytes apart in dest and in source.
 struct Blocks {
     void* dest;
     const void* source;
@@ -33,7 +34,7 @@ struct Blocks {
     size_t to_step, from_step;
 
     size_t bytes() const { return nelems * element_bytes; }
-    // In a member's dest, the block from a member; in its source, that for one.
+    // In a member's dest: the block from from_rank. In its source: the block for to_rank.
     char* to(char* dest_there, int from_rank) const {
         return dest_there + static_cast<size_t>(from_rank) * nelems * to_step;
     }

@@ -1,5 +1,6 @@
 #include "collective/internode/internode_step.h"
 
+#include "base/error.h"
 #include "fabric/network.h"
 #include "progress/wait_policy.h"
 
@@ -8,15 +9,15 @@
 
 namespace heddle::collective {
 
-void InternodeStep::post(int to_rank, uint64_t key, const void* data, size_t bytes) const {
-    operations::remote_control(issue(), coll_.pe(to_rank), key, static_cast<uint32_t>(coll_.rank()), data, bytes);
+void InternodeStep::post(int to_rank, const fabric::ControlKey& key, const void* data, size_t bytes) const {
+    operations::remote_control(issue(), coll_.pe(to_rank), key, data, bytes);
 }
 
-size_t InternodeStep::take(int from_rank, uint64_t key, void* data, size_t bytes) const {
+size_t InternodeStep::take(int from_rank, const fabric::ControlKey& key, void* data, size_t bytes) const {
     size_t length = 0;
     const progress::AtStep here(coll_.team.span->word_of(number_));
     progress::wait_for_stores(coll_.call.function, coll_.team.span, [&] {
-        return fabric::network->control_inbox().take(key, static_cast<uint32_t>(from_rank), data, bytes, &length);
+        return fabric::network->control_inbox().take(key, coll_.pe(from_rank), data, bytes, &length);
     });
     return length;
 }
@@ -30,15 +31,26 @@ void InternodeStep::send(int to_rank, uint32_t round, const void* data, size_t b
     go(to_rank);
 }
 
-size_t InternodeStep::read(int from_rank, uint32_t round, void* data, size_t bytes) const {
+size_t InternodeStep::read_any(int from_rank, uint32_t round, void* data, size_t bytes) const {
     return take(from_rank, key(round, 0), data, bytes);
+}
+
+void InternodeStep::read(int from_rank, uint32_t round, void* data, size_t bytes) const {
+    require_length(from_rank, read_any(from_rank, round, data, bytes), bytes);
+}
+
+void InternodeStep::require_length(int from_rank, size_t bytes, size_t expected) const {
+    if (bytes != expected)
+        base::fatal(coll_.call.function,
+                    "PE %d is in another collective while this PE is in %s: right would be the same collective on all "
+                    "members; it has sent %zu bytes where this PE expects %zu, HEDDLE_CHECK=1 names both calls",
+                    coll_.pe(from_rank), coll_.call.function, bytes, expected);
 }
 
 // A control message that is not full is the last.
 void InternodeStep::send_all(int to_rank, uint32_t round, const std::vector<char>& data) const {
     for (size_t at = 0, piece = 0; at <= data.size(); at += kMaxLetter, ++piece)
-        post(to_rank, key(round, static_cast<uint32_t>(piece)), data.data() + at,
-             std::min(kMaxLetter, data.size() - at));
+        post(to_rank, key(round, piece), data.data() + at, std::min(kMaxLetter, data.size() - at));
     go(to_rank);
 }
 
@@ -48,6 +60,8 @@ std::vector<char> InternodeStep::read_all(int from_rank, uint32_t round) const {
     for (uint32_t piece = 0; length == kMaxLetter; ++piece) {
         char message[kMaxLetter];
         length = take(from_rank, key(round, piece), message, sizeof message);
+        if (length > sizeof message)
+            require_length(from_rank, length, sizeof message);
         data.insert(data.end(), message, message + length);
     }
     return data;
@@ -61,14 +75,32 @@ void InternodeStep::put(int to_rank, void* dest, const void* source, size_t byte
 void InternodeStep::deliver(int to_rank, uint32_t round, void* dest, const void* source, size_t bytes) const {
     if (bytes == 0)
         return send(to_rank, round, nullptr, 0);
-    operations::remote_put_control(issue(), dest, source, bytes, coll_.pe(to_rank), key(round, 0),
-                                   static_cast<uint32_t>(coll_.rank()));
+    operations::remote_put_control(issue(), dest, source, bytes, coll_.pe(to_rank), key(round, 0));
     go(to_rank);
 }
 
 void InternodeStep::done(int to_rank) const {
     operations::remote_put_done(issue(), coll_.pe(to_rank));
 }
+
+namespace {
+
+// Takes the data of one node out of what its leader, or another one, has sent: a size, and as many bytes. Returns the
+// place behind it. What ends before that ends the PE.
+size_t take_told(const InternodeStep& step, int from_rank, const std::vector<char>& message, size_t at,
+                 std::vector<char>& data) {
+    size_t bytes = 0;
+    if (message.size() - at < sizeof bytes)
+        step.require_length(from_rank, message.size(), at + sizeof bytes);
+    memcpy(&bytes, message.data() + at, sizeof bytes);
+    at += sizeof bytes;
+    if (message.size() - at < bytes)
+        step.require_length(from_rank, message.size(), at + bytes);
+    data.assign(message.data() + at, message.data() + at + bytes);
+    return at + bytes;
+}
+
+}  // namespace
 
 // Dissemination (as in leaders_barrier) to three at once: what a leader knows goes to those 1, 2 and 3 times as far
 // behind as it knows nodes, and comes from those before.
@@ -87,25 +119,21 @@ std::vector<std::vector<char>> exchange_between_leaders(const CollectiveCall& co
     for (int known = 1; known < n_nodes; known *= kTold + 1, round += kTold) {
         const auto share = [&](int other) { return std::min(known, n_nodes - other * known); };
         for (int other = 1; other <= kTold && other * known < n_nodes; ++other) {
-            std::vector<char> letters;
+            std::vector<char> message;
             for (int i = 0; i < share(other); ++i) {
                 const size_t bytes = data_of(i).size();
-                append(letters, &bytes, sizeof bytes);
-                append(letters, data_of(i).data(), bytes);
+                append(message, &bytes, sizeof bytes);
+                append(message, data_of(i).data(), bytes);
             }
             step.send_all(span.leader(node_behind(n_nodes - other * known)), round + static_cast<uint32_t>(other),
-                          letters);
+                          message);
         }
         for (int other = 1; other <= kTold && other * known < n_nodes; ++other) {
-            const std::vector<char> letters =
-                step.read_all(span.leader(node_behind(other * known)), round + static_cast<uint32_t>(other));
-            const char* at = letters.data();
-            for (int i = 0; i < share(other); ++i) {
-                size_t bytes;
-                memcpy(&bytes, at, sizeof bytes);
-                data_of(other * known + i).assign(at + sizeof bytes, at + sizeof bytes + bytes);
-                at += sizeof bytes + bytes;
-            }
+            const int from = span.leader(node_behind(other * known));
+            const std::vector<char> message = step.read_all(from, round + static_cast<uint32_t>(other));
+            size_t at = 0;
+            for (int i = 0; i < share(other); ++i) at = take_told(step, from, message, at, data_of(other * known + i));
+            step.require_length(from, message.size(), at);
         }
     }
     return told;

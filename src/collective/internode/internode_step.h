@@ -1,8 +1,8 @@
-// A step of a team that spans nodes: how its members talk between nodes (by control messages,
-// fabric/endpoint/control_inbox.h), and what they need to know of who is where. Members go by their numbers in the
-// team.
+// InternodeStep: one step of a team that spans nodes. Its members exchange control messages between nodes
+// (fabric/endpoint/control_inbox.h), and put data. Members go by their ranks in the team.
 //
-// Threads: the one of each member that carries out the collective. Nothing here meets on the node, but node_barrier.
+// Threads: the one of each member that carries out the collective. Only node_barrier synchronizes the members of a
+// node.
 #pragma once
 
 #include "collective/collective_call.h"
@@ -29,10 +29,16 @@ class InternodeStep {
 
     // One control message, of at most kMaxLetter. It leaves at once.
     void send(int to_rank, uint32_t round, const void* data, size_t bytes) const;
-    // Waits for the control message of a member; returns its size.
-    size_t read(int from_rank, uint32_t round, void* data, size_t bytes) const;
+    // Waits for the control message of a member, which has exactly `bytes`; another length ends the PE.
+    void read(int from_rank, uint32_t round, void* data, size_t bytes) const;
+    // Waits for the control message of a member, and returns its length, which the caller compares with what it
+    // expects. Of a message longer than `bytes` nothing is copied.
+    size_t read_any(int from_rank, uint32_t round, void* data, size_t bytes) const;
+    // Ends the PE unless a member has sent as many bytes as this one expects: the member is in another collective, or
+    // has passed other sizes.
+    void require_length(int from_rank, size_t bytes, size_t expected) const;
 
-    // The same with as many control messages as it takes.
+    // As many control messages as the data takes, and the data that a member has sent so.
     void send_all(int to_rank, uint32_t round, const std::vector<char>& data) const;
     std::vector<char> read_all(int from_rank, uint32_t round) const;
 
@@ -49,15 +55,16 @@ class InternodeStep {
     operations::IssueParams issue() const {
         return {.call = coll_.call, .ctx = SHMEM_CTX_DEFAULT, .stream_set = stream_set_};
     }
-    uint64_t key(uint32_t round, uint32_t piece) const {
-        return coll_.team.span->id ^ (number_ * 0x9e3779b97f4a7c15) ^ (uint64_t{piece} << 33 | uint64_t{round} << 1);
+    // A piece counts modulo 2^16: the pieces of a round are read in the order in which they were sent.
+    fabric::ControlKey key(uint32_t round, size_t piece) const {
+        return {coll_.team.span->id, number_, round, static_cast<uint16_t>(piece)};
     }
-    void post(int to_rank, uint64_t key, const void* data, size_t bytes) const;
-    size_t take(int from_rank, uint64_t key, void* data, size_t bytes) const;
+    void post(int to_rank, const fabric::ControlKey& key, const void* data, size_t bytes) const;
+    size_t take(int from_rank, const fabric::ControlKey& key, void* data, size_t bytes) const;
     void go(int to_rank) const;
 
     CollectiveCall& coll_;
-    const uint64_t number_;
+    const uint64_t number_;  // of the step, among those of the team
     // of non-blocking collectives, which any thread carries on; null: the thread's own
     fabric::StreamSet* const stream_set_;
 };
@@ -75,12 +82,12 @@ inline void node_barrier(CollectiveCall& coll) {
     team::barrier(coll.call, coll.state);
 }
 
-// The same object on another member of this node.
+// A symmetric object on another member of this node.
 inline char* on(const CollectiveCall& coll, int rank, const void* address) {
-    return const_cast<char*>(memory::address_on(address, coll.pe(rank)));
+    return memory::address_on(address, coll.pe(rank));
 }
 
-// Calls visit(node) for the others, the next first, so that not all talk to the same one at once.
+// Calls visit(node) for the other nodes, the next first, so that not all send to the same node at once.
 template <class Visit>
 void for_other_nodes(const team::Span& span, Visit visit) {
     for (int i = 1; i < span.n_nodes; ++i) visit((span.node + i) % span.n_nodes);
@@ -97,16 +104,23 @@ inline void append(std::vector<char>& to, const void* data, size_t bytes) {
     to.insert(to.end(), from, from + bytes);
 }
 
-// Leaders tell each other: the data of each node, by its number. Every leader sends about 3 log4(nodes) messages, with
-// what it has heard, and receives each node's data once.
+// The leaders exchange the data of their nodes; returns the data by node. Every leader sends about 3 log4(nodes)
+// messages, with all that it has received so far, and receives each node's data once.
 std::vector<std::vector<char>> exchange_between_leaders(const CollectiveCall& coll, const InternodeStep& step,
                                                         std::vector<char> mine);
 
-// Calls visit(rank, part) for all members in order, where the data of each node are their parts of so many bytes.
+// Calls visit(rank, part) for all members in order, where the data of each node are their parts of so many bytes. Ends
+// the PE where a node has sent more or fewer.
 template <class Visit>
-void for_parts(const team::Span& span, const std::vector<std::vector<char>>& told, size_t part_bytes, Visit visit) {
+void for_parts(const InternodeStep& step, const team::Span& span, const std::vector<std::vector<char>>& told,
+               size_t part_bytes, Visit visit) {
     std::vector<const char*> next;
-    for (const std::vector<char>& data : told) next.push_back(data.data());
+    next.reserve(told.size());
+    for (int node = 0; node < span.n_nodes; ++node) {
+        const std::vector<char>& data = told[static_cast<size_t>(node)];
+        step.require_length(span.leader(node), data.size(), static_cast<size_t>(span.count(node)) * part_bytes);
+        next.push_back(data.data());
+    }
     for (int rank = 0; rank < span.begins[span.n_nodes]; ++rank) {
         const char*& part = next[static_cast<size_t>(span.node_of[rank])];
         visit(rank, part);

@@ -1,6 +1,7 @@
 // Reductions and scans of teams that span nodes (internode.h).
 //
-// The one thread of each member; but for barrier, only leaders do anything, and they write the dest of the others here.
+// Threads: one of each member. Between the barriers only leaders act, and they write the dest of the members on their
+// node.
 #include "collective/internode/internode.h"
 #include "collective/internode/internode_step.h"
 
@@ -11,9 +12,10 @@ namespace heddle::collective::internode {
 
 namespace {
 
-enum class Kept { kAll, kBefore, kUpTo };  // what a member keeps: the sum of all, of those before it, and its own too
+// The sum that a member receives: of all members, of those before it, or of those up to it.
+enum class Kept { kAll, kBefore, kUpTo };
 
-// A reduction or a scan among the leaders: what they need to know of it.
+// A reduction or a scan among the leaders.
 struct Reduction {
     CollectiveCall& coll;
     const InternodeStep& step;
@@ -29,7 +31,7 @@ struct Reduction {
     const char* source_of(int rank) const { return on(coll, rank, source); }
 };
 
-// to = the parts one behind the other, in the order of the calls.
+// Combines parts, in the order of the calls, in `to`.
 class Fold {
   public:
     Fold(const Reduction& work, char* to, size_t count) : work_(work), to_(to), count_(count) {}
@@ -41,11 +43,11 @@ class Fold {
             work_.kernel(to_, to_, part, count_);
         first_ = false;
     }
-    // Adds the part of a member here, which is in its dest now, where the reduction is a scan.
+    // Adds the part of a member on this node; in a scan, stores the sum in the member's dest.
     void add_member(const char* part, char* dest) {
         if (work_.kept == Kept::kBefore) {
             char own[kMaxLetter];
-            memcpy(own, part, bytes());  // dest may be the same
+            memcpy(own, part, bytes());  // dest may be the source
             store(dest);
             add(own);
         } else {
@@ -70,7 +72,7 @@ class Fold {
     bool first_ = true;
 };
 
-// Short ones: all leaders tell each other the sources of their members, and combine what there is.
+// Short data: the leaders exchange the sources of all members, and each combines all of them.
 void by_publishing(const Reduction& work) {
     const size_t bytes = work.nelems * work.element_bytes;
     const team::Span& span = work.span();
@@ -78,7 +80,7 @@ void by_publishing(const Reduction& work) {
     for_members(span, span.node, [&](int rank) { append(mine, work.source_of(rank), bytes); });
     std::vector<char> total(bytes);
     Fold sum(work, total.data(), work.nelems);
-    for_parts(span, exchange_between_leaders(work.coll, work.step, std::move(mine)), bytes,
+    for_parts(work.step, span, exchange_between_leaders(work.coll, work.step, std::move(mine)), bytes,
               [&](int rank, const char* part) {
                   if (work.is_here(rank))
                       sum.add_member(part, work.dest_of(rank));
@@ -89,9 +91,9 @@ void by_publishing(const Reduction& work) {
         for_members(span, span.node, [&](int rank) { sum.store(work.dest_of(rank)); });
 }
 
-// Long ones, in pieces: a sum goes along the members in their order, from node to node, and, where all are to have it,
-// then round all nodes. Pieces follow each other, so that every node sends all the time; kAhead of them are under way,
-// which bounds what waits in a control inbox (of a scan, all that those before have sent).
+// Long data, in pieces: a sum passes along the members in order, from node to node; a reduction's result then goes
+// round all nodes. Every node sends all the time. A node adds kAhead pieces before it passes on the first result, which
+// bounds the messages in a control inbox (but for a scan, where all pieces of the nodes before may be there).
 class Chain {
   public:
     explicit Chain(const Reduction& work) : work_(work), span_(work.span()), piece_(kMaxLetter / work.element_bytes) {
@@ -115,11 +117,12 @@ class Chain {
 
   private:
     size_t count(size_t index) const { return std::min(piece_, work_.nelems - index * piece_); }
+    size_t bytes(size_t index) const { return count(index) * work_.element_bytes; }
     size_t at(size_t index) const { return index * piece_ * work_.element_bytes; }
     uint32_t round(size_t index, size_t run) const { return static_cast<uint32_t>(index * (runs_.size() + 1) + run); }
     int leader_of_run(size_t run) const { return span_.leader(span_.node_of[runs_[run]]); }
 
-    // This node's members to the sum of those before them, in each run of members that are here.
+    // Adds this node's members to the sum of those before them, in each run of neighbours that are on this node.
     void add(size_t index) {
         for (size_t run = 0; run + 1 < runs_.size(); ++run) {
             if (!work_.is_here(runs_[run]))
@@ -127,7 +130,7 @@ class Chain {
             alignas(64) char sum[kMaxLetter], before[kMaxLetter];
             Fold fold(work_, sum, count(index));
             if (run > 0) {
-                work_.step.read(leader_of_run(run - 1), round(index, run), before, sizeof before);
+                work_.step.read(leader_of_run(run - 1), round(index, run), before, bytes(index));
                 fold.add(before);
             }
             for (int rank = runs_[run]; rank < runs_[run + 1]; ++rank)
@@ -138,35 +141,35 @@ class Chain {
                 keep(index, sum);
         }
     }
-    // The whole sum, which the node of the last member has, to the next node.
+    // Passes the whole sum, which the last member's node has first, to the next node.
     void pass_on(size_t index) {
         if (span_.node == last_node_)
             return;
         alignas(64) char sum[kMaxLetter];
         const int before = (span_.node + span_.n_nodes - 1) % span_.n_nodes;
-        work_.step.read(span_.leader(before), round(index, runs_.size()), sum, sizeof sum);
+        work_.step.read(span_.leader(before), round(index, runs_.size()), sum, bytes(index));
         keep(index, sum);
     }
     void keep(size_t index, const char* sum) {
         const int next = (span_.node + 1) % span_.n_nodes;
         if (next != last_node_)
             send(span_.leader(next), round(index, runs_.size()), sum, index);
-        memcpy(static_cast<char*>(work_.dest) + at(index), sum, count(index) * work_.element_bytes);
+        memcpy(static_cast<char*>(work_.dest) + at(index), sum, bytes(index));
     }
     void send(int leader, uint32_t which, const char* sum, size_t index) {
-        work_.step.send(leader, which, sum, count(index) * work_.element_bytes);
+        work_.step.send(leader, which, sum, bytes(index));
     }
 
     const Reduction& work_;
     const team::Span& span_;
     const size_t piece_;     // elements
-    std::vector<int> runs_;  // where members begin that follow each other on one node; and the end
+    std::vector<int> runs_;  // the first rank of each run of neighbours on one node; and the end
     int last_node_;
 };
 
 void run(CollectiveCall& coll, Kernel kernel, Kept kept, void* dest, const void* source, size_t nelems,
          size_t element_bytes) {
-    constexpr size_t kTold = 2 * kMaxLetter;  // of all members: two pieces of a chain of two
+    constexpr size_t kTold = 2 * kMaxLetter;  // of all members: two pieces of a chain of two nodes
     const InternodeStep step(coll);
     if (nelems == 0)
         return;

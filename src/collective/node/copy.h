@@ -1,4 +1,4 @@
-// The copies of a collective, which know whether its data fit into the cache.
+// Copier: the copies of a collective on a node, past the caches when its data would not fit.
 #pragma once
 
 #include "collective/node/kernels.h"
@@ -7,7 +7,7 @@
 
 namespace heddle::collective {
 
-// What init chose for this PE: the kernels of its vector unit, and the size of the last-level cache.
+// The choices of init for this PE: the kernels of its vector unit, and the size of the last-level cache.
 struct Machine {
     const KernelTable* kernels = nullptr;
     size_t cache_bytes = 0;
@@ -16,10 +16,10 @@ extern HEDDLE_PE_LOCAL Machine machine;
 
 class Copier {
   public:
-    // all_bytes: what all members read and write in the operation. Beyond the cache, long pieces go past it.
+    // all_bytes: what all members read and write in the operation. If more than the cache holds, long pieces bypass it.
     explicit Copier(size_t all_bytes) : streams_(all_bytes > machine.cache_bytes) {}
 
-    // Nothing happens when to is from.
+    // Copies, unless to equals from.
     void operator()(char* to, const char* from, size_t bytes) const {
         if (bytes == 0 || to == from)
             return;
@@ -36,7 +36,7 @@ class Copier {
     bool streams_;
 };
 
-// nelems elements that lie so many bytes apart, from and to.
+// Copies nelems elements that lie to_step and from_step bytes apart.
 template <size_t kBytes>
 void copy_strided(char* to, const char* from, size_t to_step, size_t from_step, size_t nelems) {
     for (size_t i = 0; i < nelems; ++i) memcpy(to + i * to_step, from + i * from_step, kBytes);

@@ -14,14 +14,11 @@ namespace {
 
 using operations::extent;
 
-constexpr size_t kLineBytes = 64;
-
 Shape shape_of(size_t nelems, const void* dest, const void* source) {
     return {{{"nelems", static_cast<int64_t>(nelems)}}, dest, source};
 }
 
-// Each member's part, of the same size, in an inline data or a control message, to all: reads them into dest in order
-// of rank.
+// Copies each member's part, all of one size, from inline data or bounce buffers into dest, in order of rank.
 template <class PartOf>
 void read_parts(const CollectiveCall& coll, const Copier& copy, char* dest, size_t bytes, PartOf part_of) {
     for (int rank = 0; rank < coll.size(); ++rank) copy(dest + static_cast<size_t>(rank) * bytes, part_of(rank), bytes);
@@ -33,15 +30,15 @@ void from_next(const CollectiveCall& coll, Visit visit) {
     for (int i = 1; i <= coll.size(); ++i) visit((coll.rank() + i) % coll.size());
 }
 
-// dest of all, at offset, receives this member's part; each thread moves its share.
+// Writes this member's part into the dest of all members, at offset; each thread moves its share.
 void push_to_all(const CollectiveCall& coll, const Copier& copy, const Buffer& dest, size_t offset, const char* from,
                  size_t bytes) {
-    const ThreadGroup::Share share = coll.thread_group.share_of(bytes, kLineBytes);
+    const ThreadGroup::Share share = coll.thread_group.share_of(bytes, ThreadGroup::kLineBytes);
     from_next(coll,
               [&](int rank) { copy(dest.on(coll.pe(rank)) + offset + share.begin, from + share.begin, share.size()); });
 }
 
-// True for several threads whom one had better do it for: where select does not name the algorithm for many.
+// True when one of several threads does the operation for all: when select does not choose `for_many`.
 bool is_for_one_thread(const Call& call, const Group& group, Operation operation, size_t bytes, Algorithm for_many) {
     if (group.threads == 1)
         return false;
@@ -71,7 +68,7 @@ int broadcast(const Call& call, const Group& group, void* dest, const void* sour
     }
     const bool is_root = coll.rank() == root;
     const Algorithm algorithm = select(Operation::kBroadcast, bytes, coll.size());
-    const ThreadGroup::Share share = coll.thread_group.share_of(bytes, kLineBytes);
+    const ThreadGroup::Share share = coll.thread_group.share_of(bytes, ThreadGroup::kLineBytes);
     char* const mine = static_cast<char*>(dest) + share.begin;
     const Copier copy(bytes * (static_cast<size_t>(coll.size()) + 1));
 
@@ -98,7 +95,7 @@ int broadcast(const Call& call, const Group& group, void* dest, const void* sour
         copy(mine, from.on(coll.pe(root)) + share.begin, share.size());
     }
     if (algorithm == Algorithm::kPull)
-        coll.barrier();  // the root's source has been read
+        coll.barrier();  // until all have read the root's source
     return 0;
 }
 
@@ -213,7 +210,7 @@ int alltoall(const Call& call, const Group& group, void* dest, const void* sourc
     const char* const mine = static_cast<const char*>(source);
     char* const all = static_cast<char*>(dest);
     const size_t my_block = static_cast<size_t>(coll.rank()) * bytes;
-    const ThreadGroup::Share share = coll.thread_group.share_of(bytes, kLineBytes);
+    const ThreadGroup::Share share = coll.thread_group.share_of(bytes, ThreadGroup::kLineBytes);
     const uint32_t step = state.count + 1;
     switch (select(Operation::kAlltoall, total, coll.size())) {
         case Algorithm::kInline:
@@ -247,7 +244,7 @@ int alltoalls(const Call& call, const Group& group, void* dest, const void* sour
         base::fatal(call.function, "dst %td, sst %td: right would be 1 or more", dst, sst);
     const size_t to_step = extent(call.function, static_cast<size_t>(dst), element_bytes);
     const size_t from_step = extent(call.function, static_cast<size_t>(sst), element_bytes);
-    // Element i of the block for member k lies at (k * nelems + i) strides; the last of all ends the buffer.
+    // Element i of the block for member k lies at (k * nelems + i) strides; the last element of all ends the buffer.
     const size_t elements = extent(call.function, nelems, static_cast<size_t>(coll.size()));
     const auto span = [&](size_t step) {
         return elements == 0 ? 0 : extent(call.function, elements - 1, step) + element_bytes;

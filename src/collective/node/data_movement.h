@@ -2,14 +2,14 @@
 // active set.
 //
 // dest and source are symmetric and the same on all members; dest is ready on all before any member calls. Counts are
-// elements of element_bytes. They return 0: what is wrong ends the PE with a message.
+// elements of element_bytes. All functions return 0: an error ends the PE with a message.
 #pragma once
 
 #include "collective/collective_call.h"
 
 namespace heddle::collective {
 
-// dest on the root is left alone in an active set, as the specification has it.
+// In an active set the root's dest is not written, as the specification says.
 int broadcast(const Call& call, const Group& group, void* dest, const void* source, size_t nelems, size_t element_bytes,
               int root);
 int collect(const Call& call, const Group& group, void* dest, const void* source, size_t nelems, size_t element_bytes);

@@ -1,10 +1,12 @@
-// The arithmetic of reductions, and copies: dest[i] = a[i] op b[i] over arrays, for each type and operation, compiled
+// The arithmetic of reductions, and copies: dest[i] = a[i] op b[i] over arrays, for each type and operation. Compiled
 // once for each kind of vector unit from one source (kernels_body.h). No state; any thread.
 //
-// dest may be the same as a or b, not overlap them otherwise. Integers wrap around. Every kernel gives the same bits on
+// dest may equal a or b, but not overlap them otherwise. Integers wrap around. Every kernel gives the same bits on
 // every vector unit: an element is computed by the same single operation, and multiplications and additions are not
 // contracted.
 #pragma once
+
+#include "base/choices.h"
 
 #include <heddle/abi.h>
 #include <cstddef>
@@ -16,7 +18,7 @@ namespace heddle::collective {
 enum class Op : int { kAnd, kOr, kXor, kMax, kMin, kSum, kProd };
 constexpr int kOps = 7;
 
-// What a type of the interface is to the arithmetic.
+// The arithmetic type of an interface type.
 enum class Kind : int {
     kI8,
     kI16,
@@ -57,14 +59,14 @@ using Kernel = void (*)(void* dest, const void* a, const void* b, size_t count);
 
 struct KernelTable {
     Kernel of[kOps][kKinds];  // null where the operation does not exist for the kind
-    // Copies past the caches, for data that would only push other data out; ordered as other stores are when it
-    // returns.
+    // Copies past the caches, for data that would only evict other data. When it returns, its stores are ordered like
+    // other stores.
     void (*stream)(void* dest, const void* source, size_t bytes);
 };
 
-enum class VectorUnit : int { kAuto, kBaseline, kAvx2, kAvx512 };  // as in settings.def; baseline is NEON on aarch64
+using base::VectorUnit;  // baseline is NEON on aarch64
 
-// The table for a vector unit, or the best one for kAuto. A unit that the CPU lacks gives the best it has.
+// The table for a vector unit, or for the best one (kAuto). The best one, too, when the CPU lacks the unit.
 const KernelTable& kernels_for(VectorUnit unit);
 
 }  // namespace heddle::collective

@@ -1,7 +1,7 @@
-// The kernels, once: each file kernels_UNIT.cpp includes this with HEDDLE_VECTOR_UNIT naming its table, and is compiled
-// for that unit. Nothing of it may be shared between the units (an inline function compiled for AVX-512 must not serve
-// a CPU without): everything is in an unnamed namespace, and no header with code is included but the
-// compiler's own.
+// The kernels, once: each file kernels_UNIT.cpp includes this file with HEDDLE_VECTOR_UNIT naming its table, and is
+// compiled for that unit. No code may be shared between the units: an inline function compiled for AVX-512 must not
+// serve a CPU without. Therefore everything is in an unnamed namespace, and only the compiler's own headers contain
+// code.
 #include "collective/node/kernels.h"
 
 #include <string.h>
@@ -13,7 +13,8 @@ namespace heddle::collective {
 
 namespace {
 
-// Signed sums and products wrap around; the promotion of short types to int must not overflow either.
+// The type in which a sum or product of T is computed: unsigned, so that it wraps around; short types are not promoted
+// to int.
 template <class T>
 struct Wrapping {
     using type = T;
@@ -49,7 +50,7 @@ void combine(void* dest, const void* a, const void* b, size_t count) {
     T* const to = static_cast<T*>(dest);
     const T* const left = static_cast<const T*>(a);
     const T* const right = static_cast<const T*>(b);
-// dest is a or b exactly, or far from both: element i depends on elements i alone.
+// dest is a or b exactly, or disjoint from both: element i depends on elements i alone.
 #ifdef __clang__
 #pragma clang loop vectorize(assume_safety)
 #else
@@ -122,7 +123,7 @@ void stream(void* dest, const void* source, size_t bytes) {
     for (; bytes >= kLine; bytes -= kLine, to += kLine, from += kLine)
         for (size_t at = 0; at < kLine; at += sizeof(Wide)) store_wide(to + at, from + at);
     memcpy(to, from, bytes);
-    _mm_sfence();  // streaming stores are weakly ordered: the caller's next release store comes behind them
+    _mm_sfence();  // streaming stores are weakly ordered: the caller's next release store must come behind them
 }
 #else
 void stream(void* dest, const void* source, size_t bytes) {
@@ -141,7 +142,8 @@ void stream(void* dest, const void* source, size_t bytes) {
 }  // namespace
 
 extern const KernelTable HEDDLE_VECTOR_UNIT;
-const KernelTable HEDDLE_VECTOR_UNIT = {
-    {HEDDLE_ROW(0), HEDDLE_ROW(1), HEDDLE_ROW(2), HEDDLE_ROW(3), HEDDLE_ROW(4), HEDDLE_ROW(5), HEDDLE_ROW(6)}, stream};
+const KernelTable HEDDLE_VECTOR_UNIT = {  // NOLINT(misc-definitions-in-headers): one unit includes it for each name
+    {HEDDLE_ROW(0), HEDDLE_ROW(1), HEDDLE_ROW(2), HEDDLE_ROW(3), HEDDLE_ROW(4), HEDDLE_ROW(5), HEDDLE_ROW(6)},
+    stream};
 
 }  // namespace heddle::collective

@@ -14,9 +14,8 @@ namespace {
 
 // A slice is worked on in blocks that stay in the first-level cache from the first member's source to the last dest.
 constexpr size_t kBlockBytes = 8192;
-constexpr size_t kLineBytes = 64;
 
-// A reduction or a scan that has been entered.
+// A reduction or a scan whose call has begun.
 struct Work {
     CollectiveCall& coll;
     Kernel kernel;
@@ -33,11 +32,11 @@ struct Work {
 
 // Elements of a cache line.
 size_t line_of(const Work& work) {
-    return std::max<size_t>(1, kLineBytes / work.element_bytes);
+    return std::max<size_t>(1, ThreadGroup::kLineBytes / work.element_bytes);
 }
 
-// The elements of the slice that this thread of this member does for all: whole cache lines, so that no two write to
-// one.
+// The elements that this thread of this member computes for all members: whole cache lines, so that no two threads
+// write to one line.
 ThreadGroup::Share slice_of(const Work& work) {
     const size_t line = line_of(work);
     const size_t size = static_cast<size_t>(work.coll.size()), rank = static_cast<size_t>(work.coll.rank());
@@ -47,7 +46,7 @@ ThreadGroup::Share slice_of(const Work& work) {
     return {begin + share.begin, begin + share.end};
 }
 
-// Calls body(first element, number of elements) for each block of this member's slice.
+// Calls body(first element, number of elements) for each block of this thread's slice.
 template <class Body>
 void for_blocks(const Work& work, Body body) {
     const ThreadGroup::Share slice = slice_of(work);
@@ -55,7 +54,8 @@ void for_blocks(const Work& work, Body body) {
     for (size_t at = slice.begin; at < slice.end; at += block) body(at, std::min(block, slice.end - at));
 }
 
-// This member's source, in an inline data or a control message for all; behind it parts(rank) is each member's.
+// Publishes this member's source as inline data or in a bounce buffer. After the barrier calls finish(parts), where
+// parts(rank) is each member's source.
 template <class Finish>
 void by_bounce(const Work& work, const void* source, Finish finish) {
     CollectiveCall& coll = work.coll;
@@ -81,8 +81,7 @@ void combine_parts(const Work& work, char* dest, int last, Parts parts) {
     for (int rank = 2; rank <= last; ++rank) work.kernel(dest, dest, parts(rank), work.nelems);
 }
 
-// sum = sum and the inline data of members first to last, in that order; the inline data alone where sum begins with
-// them.
+// sum = sum combined with the inline data of members first to last, in that order. begins: sum has no value yet.
 void add_notes(const Work& work, char* sum, bool begins, int first, int last, uint32_t step) {
     MemberState& state = work.coll.state;
     for (int rank = first; rank <= last; ++rank) {
@@ -94,12 +93,12 @@ void add_notes(const Work& work, char* sum, bool begins, int first, int last, ui
     }
 }
 
-// Among more members than these, each adds up its block's alone.
+// The members of a block. In a larger team each member adds up only its block's sources.
 constexpr int kBlock = 16;
 
-// before = the sum of the members before this one, each of which has told its source in this step: of those in its
-// block, behind the sum that the block's first member tells, which has it from the block before. The order is that of
-// the members, and each hears at most kBlock + 1 others.
+// before = the sum of the members before this one, each of which has published its source in `step`. A block's first
+// member publishes the sum of all blocks before. Another member adds the sources of its block to that sum. The order is
+// that of the ranks, and each member awaits at most kBlock + 1 others.
 void sum_before(const Work& work, char* before, uint32_t step) {
     MemberState& state = work.coll.state;
     const int me = state.rank, first = me / kBlock * kBlock;
@@ -124,9 +123,9 @@ void sum_before(const Work& work, char* before, uint32_t step) {
     }
 }
 
-// A prefix sum of at most kInlineBytes, in publish steps: nobody waits for the members behind it. Where PEs share cores
-// each adds to the sum that the member before it tells, which is the least work; where the chain would be the delay,
-// each tells its source, and adds up those before it in the same order.
+// A prefix sum of at most kInlineBytes, in publish steps: no member waits for those behind it. Where PEs share cores,
+// each member adds its source to the sum that the member before published: the least work. Otherwise that chain would
+// be the delay, and each member publishes its source and adds up those before it, in the same order.
 void scan_by_publishing(const Work& work, Prefix prefix, char* dest, const void* source) {
     const Call& call = work.coll.call;
     MemberState& state = work.coll.state;
@@ -155,11 +154,11 @@ void scan_by_publishing(const Work& work, Prefix prefix, char* dest, const void*
 
 void reduce_slice(const Work& work) {
     const int size = work.coll.size(), me = work.coll.rank();
-    alignas(kLineBytes) char aside[kBlockBytes];
+    alignas(ThreadGroup::kLineBytes) char aside[kBlockBytes];
     const Copier copy(2 * work.bytes() * static_cast<size_t>(size));
     for_blocks(work, [&](size_t at, size_t count) {
         const size_t bytes = count * work.element_bytes;
-        // In place, this member's dest is a source that is not read yet when the third member's is added.
+        // In place, this member's dest is a source that is not yet read when the third member's source is added.
         const bool into_dest = !copy.streams() && !(work.in_place && size > 2);
         char* const result = into_dest ? work.dest(me, at) : aside;
         work.kernel(result, work.source(0, at), work.source(1, at), count);
@@ -173,44 +172,44 @@ void reduce_slice(const Work& work) {
 void scan_slice(const Work& work, Prefix prefix) {
     const int size = work.coll.size();
     const Copier copy(2 * work.bytes() * static_cast<size_t>(size));
-    alignas(kLineBytes) char first[kBlockBytes], second[kBlockBytes];
+    alignas(ThreadGroup::kLineBytes) char first[kBlockBytes], second[kBlockBytes];
     for_blocks(work, [&](size_t at, size_t count) {
         const size_t bytes = count * work.element_bytes;
-        char *sum = first, *next = second;  // of the members up to this one; and the next member's sum
+        char *sum = first, *next = second;  // the sum up to this member, and up to the next
         memcpy(sum, work.source(0, at), bytes);
         if (prefix == Prefix::kInclusive)
             copy(work.dest(0, at), sum, bytes);
         else
             memset(work.dest(0, at), 0, bytes);
         for (int rank = 1; rank < size; ++rank) {
-            work.kernel(next, sum, work.source(rank, at), count);  // before dest, which may be the source
+            work.kernel(next, sum, work.source(rank, at), count);  // before dest is written, which may be the source
             copy(work.dest(rank, at), prefix == Prefix::kInclusive ? next : sum, bytes);
             std::swap(sum, next);
         }
     });
 }
 
-// The result of a team of one. In place there is nothing to do; otherwise no thread's share overlaps another's.
+// The result of a team of one member. In place there is nothing to copy; otherwise no two threads' shares overlap.
 void copy_share(const Work& work) {
     const ThreadGroup::Share share = work.coll.thread_group.share_of(work.nelems, line_of(work));
     if (!work.in_place)
         memmove(work.dest(0, share.begin), work.source(0, share.begin), share.size() * work.element_bytes);
 }
 
-// The algorithm for what `bytes` among `size` members are to be reduced.
+// The algorithm for a reduction or scan of `bytes` among `size` members.
 Algorithm algorithm_for(Operation operation, size_t bytes, int size) {
     return bytes == 0 ? Algorithm::kBounce : select(operation, bytes, size);
 }
 
-// True for several threads whom one had better do it for: where there are no slices to share.
+// True when one of several threads does the operation for all: when there are no slices to share.
 bool is_for_one_thread(const Call& call, const Group& group, Operation operation, size_t nelems, size_t element_bytes) {
     return group.threads > 1 && (spans_nodes(call, group) ||
                                  algorithm_for(operation, operations::extent(call.function, nelems, element_bytes),
                                                team_of(call, group).members.size) != Algorithm::kSliced);
 }
 
-// Enters, and runs alone(work) for a team of one, slices(work) between two barriers, or short_way(work, algorithm),
-// which one thread does; or far_way(work), by one thread too, for a team that spans nodes.
+// Begins the call, then runs alone(work) for a team of one or slices(work) between two barriers. Small data: one thread
+// runs short_way(work, algorithm). A team that spans nodes: one thread runs far_way(work).
 template <class Alone, class FarRule, class ShortRule, class Slices>
 int run(const Call& call, const Group& group, Operation operation, const char* count_name, Op op, Kind kind, void* dest,
         const void* source, size_t nelems, size_t element_bytes, Alone alone, FarRule far_way, ShortRule short_way,

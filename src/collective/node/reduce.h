@@ -1,5 +1,5 @@
-// Reductions and prefix sums (section 9.9). Each element is combined in the order of the members' numbers, whatever the
-// algorithm and the timing, so the same input on the same members gives the same bits, on all of them.
+// Reductions and prefix sums (section 9.9). Each element is combined in the order of the members' ranks, whatever the
+// algorithm and the timing: the same input on the same members gives the same bits, on all of them.
 #pragma once
 
 #include "collective/collective_call.h"
@@ -19,7 +19,7 @@ int reduce(const Call& call, const Group& group, Op op, T* dest, const T* source
     return reduce(call, group, op, kind_of<T>(), dest, source, nelems, sizeof(T));
 }
 
-// The deprecated form counts in int; ends the PE when it is negative. pWrk is not used.
+// The deprecated form counts in int; a negative count ends the PE. pWrk is not used.
 size_t require_count(const Call& call, int nreduce);
 template <class T>
 void reduce_to_all(const Call& call, const Group& group, Op op, T* dest, const T* source, int nreduce) {

@@ -3,76 +3,86 @@
 // transport move bytes, applies what has arrived, and acknowledges. No thread ever waits for the lock: a thread that
 // does not get it leaves its work to the holder.
 //
-// Threads: any may poll, and ask for a stream to be sent; everything else runs under the lock.
+//     streams to send   a stack that any thread pushes to (Stream::queued says whether a stream is in it)
+//     inbound streams   in up to three lists: to go on with, waiting for another rail, with a delayed ack
+//
+// Nothing is left behind. A thread that pushes a stream, or wakes a channel, then tries to get the lock. The holder
+// gives the lock back, and then looks at the stack and at woken_ again. Both sides are seq_cst (tests/model/idle.pml
+// and rail_watermarks.pml).
+//
+// Threads: any thread polls, and queues a stream to be sent; everything else runs under the lock.
 #pragma once
 
 #include "base/tsan.h"
 #include "fabric/endpoint/control_inbox.h"
 #include "fabric/endpoint/inbound.h"
+#include "fabric/endpoint/intrusive_list.h"
 #include "fabric/endpoint/stream.h"
-#include "fabric/multirail/retransmit_queue.h"
+#include "fabric/liveness/loss.h"
 #include "fabric/protocol/message.h"
 #include "fabric/transport/transport.h"
 #include "progress/wait_policy.h"
 
 #include <atomic>
 #include <cstddef>
-#include <memory>
-#include <mutex>
-#include <vector>
 
 namespace heddle::fabric {
 
-// The first PEs of the nodes stand in a ring (fabric/liveness/heartbeat.h): a PE's neighbours; -1: it has none.
+// The neighbours of a PE in the ring of the nodes' first PEs (fabric/liveness/heartbeat.h); -1: the PE is not in the
+// ring.
 struct Ring {
     int before = -1;
     int behind = -1;
 };
 
-// Why a PE is lost.
-enum class Loss {
-    kBroken,  // its connection, which is what the end of a process comes to
-    kSilent,  // nothing has come for the time that is allowed
-    kLeft,    // likewise, and before that it has said that it left: it waits for nobody but the end
-};
-
-// What the channels of a PE have in common.
-struct ChannelConfig {
-    const TransportApi* api = nullptr;
-    Transport* transport = nullptr;
-    Regions regions;  // of this PE
-    uint64_t token = 0;
-    ControlInbox* control_inbox = nullptr;
-    int pe = 0;
-    int n_pes = 0;
-    // The address blob of a PE, for the first message to it: its size, or 0 with a message. May block for a while.
+// What channels call of the job.
+struct JobCallbacks {
+    // The address blob of a PE, for the first message to it: its size, or 0 with a message in error. May block for a
+    // while.
     size_t (*address_blob_of)(int pe, char* address_blob, char* error, size_t error_bytes) = nullptr;
-    // A PE does not answer any more: at all, or on that rail. Normally these end the process; they return only when
-    // this PE does not need the answer.
+    // A PE does not answer any more, on no rail or not on that rail. They end the process, or return where this PE does
+    // not need the answer.
     void (*lost)(int pe, Loss loss, const char* reason) = nullptr;
     void (*rail_lost)(int rail, int pe, Loss loss, const char* reason) = nullptr;
     // Something has moved that a thread may wait for.
     void (*notify)(void* waiting) = nullptr;
-    // Called behind a poll that moved something, without the channel's lock: what waits may go on. May be null.
+    // Runs fibers whose wait is over: behind a poll that moved something, without the channel's lock. May be null.
     void (*run_ready)(void* waiting) = nullptr;
-    void* waiting = nullptr;
+    void* waiting = nullptr;  // the argument of notify and run_ready
+};
+
+// What channels call of their network.
+struct NetworkCallbacks {
+    void* owner = nullptr;  // the argument of the others
+    // The stream of one of this PE's stream sets to pe, or null.
+    Stream* (*stream_of)(void* owner, uint32_t stream_set, int pe) = nullptr;
+    // How far the streams of a stream set of pe are complete here. Called where there are several rails.
+    RailWatermarks* (*watermarks_of)(void* owner, uint32_t stream_set, int pe) = nullptr;
+    // This PE's address blob: its size.
+    size_t (*own_address_blob)(void* owner, char* address_blob) = nullptr;
+    // A kHeartbeat has come.
+    void (*on_heartbeat)(void* owner, const Header& header, const char* body, size_t bytes) = nullptr;
+};
+
+// What the channels of a PE on one rail have in common.
+struct ChannelConfig {
+    const TransportApi* api = nullptr;
+    Transport* transport = nullptr;
+    Regions regions;     // of this PE
+    uint64_t token = 0;  // of the job
+    ControlInbox* control_inbox = nullptr;
+    int pe = 0;
+    int n_pes = 0;
     const progress::WaitPolicy* policy = nullptr;  // of the threads that wait
     Ring ring;
     bool is_native = false;             // some PEs may be put to and got from directly
-    size_t full_bytes = kMessageBytes;  // so much is a full message; 1: every record goes by itself
-    int rail = 0;                       // of the channels
+    size_t full_bytes = kMessageBytes;  // of a full message; 1: every record goes by itself
+    int rail = 0;
     int n_rails = 1;
-    // Of this node, a bit for each rail that is not to be used any more. Null: the job ends when one is lost.
+    // The rails of this node that must not be used any more, a bit each. Null: the job ends when one is lost.
     std::atomic<uint32_t>* lost_rails = nullptr;
-    // The stream of one of this PE's stream sets to pe, or null. Set by the network.
-    Stream* (*stream_of)(void* owner, uint32_t stream_set, int pe) = nullptr;
-    // How far that stream set's streams of pe have come; null where there is one rail. Set by the network.
-    RailWatermarks* (*watermarks_of)(void* owner, uint32_t stream_set, int pe) = nullptr;
-    // This PE's address blob: its size. Set by the network.
-    size_t (*own_address_blob)(void* owner, char* address_blob) = nullptr;
-    // A kHeartbeat has come. Set by the network.
-    void (*on_heartbeat)(void* owner, const Header& header, const char* body, size_t bytes) = nullptr;
-    void* owner = nullptr;
+    JobCallbacks job;
+    NetworkCallbacks network;  // set by the network
 };
 
 class Channel {
@@ -81,58 +91,84 @@ class Channel {
     ~Channel();
     Channel(const Channel&) = delete;
     Channel& operator=(const Channel&) = delete;
-    // Of the same number on all rails, this one, too; before anything is sent.
-    void set_rails(Channel* const* channels) { rails_ = channels; }
+    // The channels of the same number on all rails, this one among them; called before anything is sent.
+    void set_rails(Channel* const* channels) {
+        HEDDLE_INVARIANT(channels[config_.rail] == this);
+        rails_ = channels;
+    }
 
     // --- Any thread.
 
-    // stream has something to send: it is looked at before the lock is next given up.
+    // The stream has something to send. It is looked at before the lock is next given up: by this call, where it gets
+    // the lock, or by the holder.
     void send(Stream* stream) {
         queue(stream);
         poll();
     }
+    // The stream has something to send with the next poll.
     void queue(Stream* stream);
     // Does what there is to do, unless another thread does. True when anything was moved.
     bool poll();
-    // Polls until ready() holds.
+    // Polls until ready() holds. line: what ready() looks at; function: for the message that shows where a PE waits.
     template <class Ready>
     void wait(const char* function, const void* line, Ready ready) {
         progress::wait_for_stores(function, line, ready);
     }
-    // A message without a stream, unless another thread polls. The body stays as it is for ever.
+    // Sends a message without a stream, unless another thread polls. The body must stay as it is for ever.
     void send_single(int pe, Header header, const char* body, size_t bytes);
-    // For a thread that is about to sleep on the transport's descriptor: true when nothing is left to do.
+    // For a thread that is about to sleep on the transport's descriptor: true when nothing is left to do, and the
+    // descriptor becomes readable when there is.
     bool arm();
     int number() const { return number_; }
-    // An acknowledgement is held back.
+    // An ack is delayed; a hint for the service thread.
     bool ack_pending() const { return ack_pending_.load(std::memory_order_relaxed); }
 
     // --- Under the lock.
 
-    // Fills the header's rest, and sends; `large`: as the transport has it.
+    // Fills in what all headers have, and sends. `large`, done and argument: as TransportApi::send takes them. Nothing
+    // is sent to a PE that is lost.
     void send_message(int pe, Header header, const char* body, size_t bytes, bool large, Done done, void* argument);
     const ChannelConfig& config() const { return config_; }
     const Regions& regions() const { return config_.regions; }
-    // inbound has something to acknowledge, or to go on with.
-    void queue(Inbound* inbound);
-    // inbound's acknowledgement goes along with the next records to its PE, or alone with the next poll: who reads a
-    // control message often answers it at once.
+    // The inbound stream has something to acknowledge, or records to go on with.
+    void queue(Inbound* inbound) { to_progress_.add(*inbound); }
+    // The ack of the inbound stream travels with the next records to its PE, or alone with the next poll. A control
+    // message is often answered at once, and the answer takes the ack along.
     void delay_ack(Inbound* inbound);
-    // inbound waits for streams on other rails, until they wake this channel.
-    void wait_for_others(Inbound* inbound);
-    // What waits on that rail may go on: before the poll under way has ended.
-    void wake(int rail) { rails_[rail]->woken_.store(true, std::memory_order_seq_cst); }  // pairs with work
-    // Whether messages are kept until the other PE has them.
-    bool retransmits() const { return config_.lost_rails && rails_; }
-    bool is_lost() const { return retransmits() && (lost_rails() >> config_.rail & 1) != 0; }
-    // What pe has announced.
+    // The inbound stream waits for streams on other rails, until one of them wakes this channel.
+    void wait_for_others(Inbound* inbound) { waiting_.add(*inbound); }
+    // What waits here for other rails may go on. A poll of a channel of this number does it before it ends. Any thread.
+    // Pairs with Channel::poll_alone, Channel::poll_woken, Channel::progress_woken and Channel::arm.
+    void wake() { woken_.store(true, std::memory_order_seq_cst); }
+    // Wakes the channel with this number on another rail.
+    void wake(int rail) {
+        HEDDLE_INVARIANT(rails_ && rail >= 0 && rail < config_.n_rails);
+        rails_[rail]->wake();
+    }
+    // The rail must not be used any more. What is sent on it all the same leaves on another one.
+    bool is_lost() const {
+        return config_.lost_rails && config_.n_rails > 1 &&
+               (config_.lost_rails->load(std::memory_order_relaxed) >> config_.rail & 1) != 0;
+    }
+    // The endpoint to pe, made on first use; null: there can be none, and the PE is lost.
+    Endpoint* endpoint_of(int pe);
+    // The body of a large message that pe has announced: as TransportApi::receive and refuse.
     void receive(int pe, Arrival* arrival, char* to, size_t bytes, Done done, void* argument);
     void refuse(Arrival* arrival);
-    // As the transport has them.
+    // As in TransportApi, with the endpoint of the PE.
     bool is_native(int pe);
     void put(int pe, Address to, const char* from, size_t bytes, Done done, void* argument);
     void get(int pe, Address from, char* to, size_t bytes, Done done, void* argument);
+    // Ends this PE: pe has sent what no PE of this job would send. header: of the message.
     [[noreturn]] void protocol_error(int pe, const char* what) const;
+    [[noreturn]] void protocol_error(const Header& header, const char* what) const;
+
+    // A large reply on its way into place.
+    struct LargeReply {
+        Stream* stream;
+        uint64_t number;  // as Stream::on_large_reply takes it
+        char* to;
+    };
 
     // --- The transport's events.
 
@@ -141,73 +177,51 @@ class Channel {
 
   private:
     struct Peer {
-        Endpoint* endpoint = nullptr;
-        RetransmitQueue* retransmit_queue = nullptr;  // where messages are kept
-        char* address_blob = nullptr;                 // that it has told; null: it has not
+        Endpoint* endpoint = nullptr;  // null: nothing was sent to the PE yet
+        char* address_blob = nullptr;  // from its kConnect; null: none has come
         size_t address_blob_bytes = 0;
-        Inbound* inbounds = nullptr;  // its streams to this PE
+        Inbound* inbounds = nullptr;  // the list of its streams to this PE
     };
 
     bool try_lock() {
-        if (locked_.exchange(true, std::memory_order_seq_cst))  // pairs with unlock
+        if (locked_.exchange(true, std::memory_order_seq_cst))  // pairs with Channel::unlock
             return false;
         tsan::look_away();
         return true;
     }
     void unlock() {
+        HEDDLE_INVARIANT(locked_.load(std::memory_order_relaxed));  // by this thread
         tsan::look_back();
-        locked_.store(false, std::memory_order_seq_cst);  // and with queue: either side sees the other
+        // Pairs with Channel::try_lock and Channel::queue: either side sees the other.
+        locked_.store(false, std::memory_order_seq_cst);
     }
     bool poll_alone();
     bool poll_woken();
     bool work();
     bool progress_woken();
-    uint32_t lost_rails() const { return config_.lost_rails->load(std::memory_order_relaxed); }
-    RetransmitQueue& retransmit_queue_of(int pe);
-    void transmit(int pe, const Unacked& message);
-    void reroute(int pe, const Unacked& message);
-    bool retransmit();
-    void send_rerouted();
-    void take_rerouted();
-    bool is_new(const Header& header, const char* body, size_t bytes);
     void dispatch(const Header& header, const char* body, size_t bytes);
     bool send_queued();
     bool progress_queued();
     bool send_delayed_acks();
     void piggyback_ack(int pe, Header* header);
-    Endpoint* endpoint_of(int pe);
     Inbound& inbound_of(int pe, uint32_t stream_set);
     bool is_known(const Header& header) const;
-    Stream* stream_of(const Header& header, uint32_t stream_set) const;
+    Stream& stream_of(const Header& header, uint32_t stream_set) const;
+    LargeReply place_of(const Header& header, size_t bytes) const;
     void acknowledged(const Header& header, uint32_t stream_set, uint64_t position) const;
 
     const ChannelConfig& config_;
     const int number_;
-    Peer* peers_;  // of all PEs: zeroes until one is used
+    Peer* peers_;  // indexed by PE; memory that reads as zeroes until a peer is used
     alignas(128) std::atomic<bool> locked_{false};
-    alignas(128) std::atomic<Stream*> to_send_{nullptr};  // a stack
-    std::atomic<bool> woken_{false};
-    std::vector<std::unique_ptr<RetransmitQueue>> retransmit_queues_;
-    uint32_t lost_seen_ = 0;  // of lost_rails, when what is kept was last sent again
-    // What other channels of this PE, whose rails are lost, send on this one; and what has come for this one on theirs.
-    struct Rerouted {
-        int pe;
-        Header header;
-        std::vector<char> body;
-    };
-    struct Misdelivered {
-        Header header;
-        std::vector<char> body;
-    };
-    std::mutex rerouted_lock_;
-    std::vector<std::unique_ptr<Rerouted>> rerouted_;
-    std::vector<Misdelivered> misdelivered_;
-    Channel* const* rails_ = nullptr;  // null: there is one
-    Inbound* ready_ = nullptr;
-    Inbound* to_progress_ = nullptr;
-    Inbound* to_ack_ = nullptr;
+    alignas(128) std::atomic<Stream*> to_send_{nullptr};  // the stack of streams to send
+    std::atomic<bool> woken_{false};                      // by another rail's channel: waiting_ may go on
+    Channel* const* rails_ = nullptr;                     // null: there is one
+    IntrusiveList<Inbound, &Inbound::waiting> waiting_;
+    IntrusiveList<Inbound, &Inbound::to_progress> to_progress_;
+    IntrusiveList<Inbound, &Inbound::delayed_ack> delayed_acks_;
     std::atomic<bool> ack_pending_{false};
-    bool refused_ = false;  // a message of a stranger has been complained about
+    bool refused_ = false;  // a message from outside of the job has been reported: it is once
 };
 
 }  // namespace heddle::fabric

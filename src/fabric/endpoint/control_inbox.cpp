@@ -1,6 +1,7 @@
 #include "fabric/endpoint/control_inbox.h"
 
-#include <algorithm>
+#include "base/invariant.h"
+
 #include <cstring>
 
 namespace heddle::fabric {
@@ -24,9 +25,18 @@ ControlInbox::~ControlInbox() {
     pthread_mutex_destroy(&lock_);
 }
 
-void ControlInbox::deliver(uint64_t key, uint32_t from, const char* data, size_t bytes) {
+size_t ControlInbox::Hash::operator()(const Source& source) const {
+    constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio (Knuth, volume 3, 6.4)
+    uint64_t hash = source.key.team;
+    for (const uint64_t field :
+         {source.key.step, uint64_t{source.key.round}, uint64_t{source.key.piece}, static_cast<uint64_t>(source.pe)})
+        hash = (hash ^ field) * kSpread;
+    return hash >> 16 ^ hash;
+}
+
+void ControlInbox::deliver(const ControlKey& key, int from_pe, const char* data, size_t bytes) {
     const Locked locked(lock_);
-    messages_[key].push_back({from, {data, data + bytes}});
+    messages_[{key, from_pe}].emplace_back(data, data + bytes);
     ++received_;
 }
 
@@ -35,23 +45,23 @@ uint64_t ControlInbox::received() {
     return received_;
 }
 
-bool ControlInbox::take(uint64_t key, uint32_t from, void* data, size_t bytes, size_t* length) {
+bool ControlInbox::take(const ControlKey& key, int from_pe, void* data, size_t bytes, size_t* length) {
     const Locked locked(lock_);
-    const auto found = messages_.find(key);
+    const auto found = messages_.find({key, from_pe});
     if (found == messages_.end())
         return false;
-    std::vector<ControlMessage>& messages = found->second;
-    const auto message =
-        std::find_if(messages.begin(), messages.end(), [&](const ControlMessage& one) { return one.from == from; });
-    if (message == messages.end())
-        return false;
-    *length = message->data.size();
-    if (const size_t copied = std::min(bytes, *length); copied != 0)
-        memcpy(data, message->data.data(), copied);
+    Messages& messages = found->second;
+    HEDDLE_INVARIANT(!messages.empty());   // an entry leaves with its last message
+    HEDDLE_INVARIANT(taken_ < received_);  // a message is taken once
+    ++taken_;
+    const std::vector<char>& message = messages.front();
+    *length = message.size();
+    if (*length <= bytes && *length != 0)
+        memcpy(data, message.data(), *length);
     if (messages.size() == 1)
         messages_.erase(found);
     else
-        messages.erase(message);
+        messages.erase(messages.begin());
     return true;
 }
 

@@ -1,11 +1,15 @@
 // Control inbox: control messages that other PEs have sent to this one, until they are read. Collectives between nodes
-// synchronize by them: a key says what a message is for (a team and a step of it), and a number who sent it.
+// synchronize by them. A key says what a message is for (ControlKey: team, step, round, piece); the channel says which
+// PE has sent it. A reader gets a message only when every field of the key and the PE are equal.
 //
 // A control message is applied at its place in the sender's stream. A PE that has read one sees all that was put before
-// it on that stream, except for large data without an order record in between.
+// it on that stream. Only large data needs an order record in between. Messages of one PE with one key are read
+// in the order in which they were sent.
 //
 // Threads: any. One short lock: control messages are rare beside records, and cross a network.
 #pragma once
+
+#include "fabric/protocol/record.h"
 
 #include <pthread.h>
 #include <cstddef>
@@ -22,24 +26,32 @@ class ControlInbox {
     ControlInbox(const ControlInbox&) = delete;
     ControlInbox& operator=(const ControlInbox&) = delete;
 
-    void deliver(uint64_t key, uint32_t from, const char* data, size_t bytes);
+    void deliver(const ControlKey& key, int from_pe, const char* data, size_t bytes);
 
-    // Takes the control message for the key from this sender: true when there was one. At most `bytes` of it go to
-    // `data`; *length is what it had.
-    bool take(uint64_t key, uint32_t from, void* data, size_t bytes, size_t* length);
+    // Takes the oldest control message of that PE with the key; false: there is none. *length: its bytes. They are
+    // copied to `data` when they are no more than `bytes`; of a longer message nothing is copied, and the caller ends
+    // the PE.
+    bool take(const ControlKey& key, int from_pe, void* data, size_t bytes, size_t* length);
 
-    // How many control messages have come.
+    // The number of control messages that have come, read or not.
     uint64_t received();
 
   private:
-    struct ControlMessage {
-        uint32_t from;
-        std::vector<char> data;
+    struct Source {
+        ControlKey key;
+        int pe;
+
+        bool operator==(const Source&) const = default;
     };
+    struct Hash {  // finds the bucket; Source::operator== decides
+        size_t operator()(const Source& source) const;
+    };
+    using Messages = std::vector<std::vector<char>>;  // one or more, the oldest first
 
     pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
-    std::unordered_map<uint64_t, std::vector<ControlMessage>> messages_;
+    std::unordered_map<Source, Messages, Hash> messages_;
     uint64_t received_ = 0;
+    uint64_t taken_ = 0;
 };
 
 }  // namespace heddle::fabric

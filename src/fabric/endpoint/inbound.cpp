@@ -2,8 +2,8 @@
 
 #include "fabric/endpoint/channel.h"
 #include "fabric/endpoint/stream.h"
+#include "fabric/protocol/untorn.h"
 
-#include <heddle/hot_path.h>
 #include <algorithm>
 #include <cstdlib>
 #include <new>
@@ -16,23 +16,27 @@ constexpr size_t kReplyBytes = kMessageBytes;  // gathered before a reply leaves
 // A message leaves below the window's end, and all of it was in the ring: what is kept here has a bound.
 constexpr uint64_t kFurthestAhead = kWindow + kMaxRing;
 
-// What a load by a neighbour would give: single values untorn.
-void fetch(char* to, const char* from, size_t bytes) {
-    if (bytes == 8 && reinterpret_cast<uintptr_t>(from) % 8 == 0)
-        return heddle_load(to, from, 8);
-    if (bytes == 4 && reinterpret_cast<uintptr_t>(from) % 4 == 0)
-        return heddle_load(to, from, 4);
-    if (bytes == 2 && reinterpret_cast<uintptr_t>(from) % 2 == 0)
-        return heddle_load(to, from, 2);
-    memcpy(to, from, bytes);
-}
-
 }  // namespace
 
 // The transport is closed: nothing comes for what is not complete.
 Inbound::~Inbound() {
     for (Large* large : larges_) delete large;
     free(replies_data_);
+}
+
+// As the picture in the header has it; not while records are being applied.
+void Inbound::check_positions() const {
+    HEDDLE_INVARIANT_MSG(acked_ <= complete() && complete() <= applied_, "acked %#zx, complete %#zx, applied %#zx",
+                         size_t{acked_}, size_t{complete()}, size_t{applied_});
+    HEDDLE_INVARIANT(std::none_of(held_.begin(), held_.end(), [](const Held& one) { return one.records.empty(); }));
+    HEDDLE_INVARIANT(std::all_of(larges_.begin(), larges_.end(), [&](const Large* large) {
+        return large->inbound == this && (!large->to || large->position < applied_);
+    }));
+}
+
+uint64_t Inbound::ack_position() {
+    HEDDLE_INVARIANT(acked_ <= complete());  // an ack takes nothing back
+    return acked_ = complete();
 }
 
 uint64_t Inbound::complete() const {
@@ -58,12 +62,14 @@ void Inbound::on_records(uint64_t position, const char* records, size_t bytes) {
 
 // Applies records that begin at applied_; what has to wait is held.
 void Inbound::take_records(uint64_t position, const char* records, size_t bytes) {
+    HEDDLE_INVARIANT(position == applied_);                   // records are applied in order, each once
+    HEDDLE_INVARIANT(replies_count_ == 0 && !replies_data_);  // replies leave with the records that ask for them
     base_ = position;
-    applied_ = position;
     delivered_control_ = false;
     const Applied applied = apply(records, bytes, channel_.regions(), *this);
     if (applied.wrong)
         channel_.protocol_error(pe_, applied.wrong);
+    HEDDLE_INVARIANT(applied.bytes <= bytes && applied.bytes % record::kWord == 0);
     applied_ = position + applied.bytes;
     if (applied.bytes < bytes)
         held_.insert(held_.begin(), {applied_, {records + applied.bytes, records + bytes}});
@@ -88,9 +94,8 @@ void Inbound::apply_held() {
 void Inbound::reply(const char* data, size_t bytes) {
     if (bytes >= kLargeBytes) {
         send_replies();
-        channel_.send_message(pe_,
-                              {.position = replies_++, .kind = MessageKind::kLargeReply, .stream_set = stream_set_},
-                              data, bytes, true, nullptr, nullptr);
+        channel_.send_message(pe_, LargeReplyHeader{.number = replies_++, .stream_set = stream_set_}, data, bytes, true,
+                              nullptr, nullptr);
         return;
     }
     const size_t padded = record::padded(bytes);
@@ -100,9 +105,10 @@ void Inbound::reply(const char* data, size_t bytes) {
         replies_data_ = static_cast<char*>(malloc(kReplyBytes));
     if (!replies_data_)
         channel_.protocol_error(pe_, "no memory for a reply");
-    fetch(replies_data_ + replies_bytes_, data, bytes);
+    load_untorn(replies_data_ + replies_bytes_, data, bytes);
     memset(replies_data_ + replies_bytes_ + bytes, 0, padded - bytes);
     replies_bytes_ += padded;
+    HEDDLE_INVARIANT(replies_bytes_ <= kReplyBytes);
     ++replies_count_;
 }
 
@@ -110,14 +116,10 @@ void Inbound::send_replies() {
     if (replies_count_ == 0)
         return;
     char* const data = replies_data_;
-    acked_ = complete();
-    channel_.send_message(pe_,
-                          {.position = replies_,
-                           .count = replies_count_,
-                           .kind = MessageKind::kReply,
-                           .stream_set = stream_set_,
-                           .complete = acked_},
-                          data, replies_bytes_, false, on_reply_sent, data);
+    const uint64_t acked = ack_position();
+    channel_.send_message(
+        pe_, ReplyHeader{.first = replies_, .acked = acked, .count = replies_count_, .stream_set = stream_set_}, data,
+        replies_bytes_, false, on_reply_sent, data);
     replies_ += replies_count_;
     replies_data_ = nullptr;
     replies_bytes_ = 0;
@@ -134,66 +136,50 @@ Inbound::Large& Inbound::large_at(uint64_t position) {
     for (Large* large : larges_)
         if (large->position == position)
             return *large;
-    auto* large = new Large{this, position, nullptr, 0, nullptr, nullptr, {}};
+    auto* large = new Large{this, position, nullptr, 0, nullptr};
     larges_.push_back(large);
     return *large;
 }
 
 void Inbound::expect_large(size_t at, char* to, size_t bytes) {
     Large& large = large_at(base_ + at);
-    if ((large.arrival || large.body) && large.bytes != bytes)
+    if (large.arrival && large.bytes != bytes)
         channel_.protocol_error(pe_, "large data of another size than its record says");
+    HEDDLE_INVARIANT(!large.to);  // a record is applied once
     large.to = to;
     large.bytes = bytes;
     start(large);
 }
 
-Inbound::Large& Inbound::announced(uint64_t position, size_t bytes) {
+void Inbound::on_large(uint64_t position, size_t bytes, Arrival* arrival) {
     if (position > applied_ && position - applied_ > kFurthestAhead)
         channel_.protocol_error(pe_, "large data further ahead than its window lets it send");
     Large& large = large_at(position);
-    if (large.arrival || large.body || (large.to && large.bytes != bytes) || (!large.to && position < applied_))
+    if (large.arrival || (large.to && large.bytes != bytes) || (!large.to && position < applied_))
         channel_.protocol_error(pe_, "large data that no record asked for");
     large.bytes = bytes;
-    return large;
-}
-
-void Inbound::on_large(uint64_t position, size_t bytes, Arrival* arrival) {
-    Large& large = announced(position, bytes);
     large.arrival = arrival;
     start(large);
 }
 
-void Inbound::on_large(uint64_t position, size_t bytes, const char* body) {
-    Large& large = announced(position, bytes);
-    if (!large.to) {
-        large.copy.assign(body, body + bytes);
-        body = large.copy.data();
-    }
-    large.body = body;
-    start(large);
-}
-
 void Inbound::start(Large& large) {
-    if (!large.to || (!large.arrival && !large.body))
-        return;
-    if (large.arrival)
-        return channel_.receive(pe_, large.arrival, large.to, large.bytes, on_large_done, &large);
-    memcpy(large.to, large.body, large.bytes);
-    on_large_done(&large);
+    if (large.to && large.arrival)
+        channel_.receive(pe_, large.arrival, large.to, large.bytes, on_large_done, &large);
 }
 
 void Inbound::on_large_done(void* argument) {
     auto* large = static_cast<Large*>(argument);
     Inbound& inbound = *large->inbound;
-    std::erase(inbound.larges_, large);
+    HEDDLE_INVARIANT(large->to);  // what has arrived had a place
+    const size_t erased = std::erase(inbound.larges_, large);
+    HEDDLE_INVARIANT(erased == 1);  // large data arrives once
     delete large;
     inbound.channel_.queue(&inbound);
 }
 
-void Inbound::control(uint64_t key, uint32_t from, const char* data, size_t bytes) {
+void Inbound::control(const ControlKey& key, const char* data, size_t bytes) {
     delivered_control_ = true;
-    channel_.config().control_inbox->deliver(key, from, data, bytes);
+    channel_.config().control_inbox->deliver(key, pe_, data, bytes);
 }
 
 bool Inbound::is_complete(size_t at) {
@@ -213,6 +199,7 @@ bool Inbound::is_after(unsigned rail, uint64_t position) {
 
 void Inbound::progress() {
     apply_held();
+    check_positions();
     if (watermarks_)
         watermarks_->advance(channel_.config().rail, complete(), [&](int rail) { channel_.wake(rail); });
     if (delivered_control_)
@@ -223,8 +210,8 @@ void Inbound::progress() {
 
 void Inbound::send_ack() {
     if (complete() != acked_)
-        channel_.send_message(pe_, {.position = ack_position(), .kind = MessageKind::kAck, .stream_set = stream_set_},
-                              nullptr, 0, false, nullptr, nullptr);
+        channel_.send_message(pe_, AckHeader{.position = ack_position(), .stream_set = stream_set_}, nullptr, 0, false,
+                              nullptr, nullptr);
 }
 
 }  // namespace heddle::fabric

@@ -1,12 +1,19 @@
 // Inbound: the stream of one stream set of another PE, as it arrives here. Records are applied in the order in which
-// they were published there, whatever order messages arrive in; large data goes straight into place and may be passed
-// by others, until a kOrder record says otherwise. What is complete is acknowledged up to one position. Where the
-// stream set has streams on several rails, a kAfter record makes one wait for another: what comes behind it is held as
-// if something were missing, and nothing is acknowledged of it, so the sender's window bounds what is kept.
+// they were published there, whatever order messages arrive in. Large data goes straight into place, and later records
+// may be applied before it, until a kOrder record forbids that. An ack covers all that is complete up to one position.
 //
-// All under the lock of the channel that it comes on.
+// Where the stream set has streams on several rails, a kAfter record makes one stream wait for another. The records
+// behind it are held as if something were missing, and are not acknowledged, so the sender's window bounds what is
+// kept.
+//
+//     acked <= complete <= applied      complete: the first position that large data is missing of
+//
+// No two large data have one position. Replies leave in the order of the records that ask for them.
+//
+// Threads: under the lock of the channel that the stream comes on.
 #pragma once
 
+#include "fabric/endpoint/intrusive_list.h"
 #include "fabric/multirail/rail_watermarks.h"
 #include "fabric/protocol/message.h"
 #include "fabric/protocol/record.h"
@@ -22,35 +29,32 @@ class Channel;
 
 class Inbound final : private Applier {
   public:
-    // delivered: of the stream set, null where there is one rail.
+    // watermarks: of the stream set; null where the network has one rail. behind: the next inbound stream of the PE.
     Inbound(Channel& channel, int pe, uint32_t stream_set, RailWatermarks* watermarks, Inbound* behind)
         : next(behind), channel_(channel), pe_(pe), stream_set_(stream_set), watermarks_(watermarks) {}
     ~Inbound();
     Inbound(const Inbound&) = delete;
     Inbound& operator=(const Inbound&) = delete;
 
+    // Records of the stream from the position on have come.
     void on_records(uint64_t position, const char* records, size_t bytes);
+    // The data of the kLarge record at the position has been announced.
     void on_large(uint64_t position, size_t bytes, Arrival* arrival);
-    // The same with the body itself, which is there during the call alone.
-    void on_large(uint64_t position, size_t bytes, const char* body);
-    // Goes on with what need not wait any longer, and tells the sender what is complete: at once, or, behind a control
-    // message, for which an answer may be on its way, when the channel says so.
+    // Applies what need not wait any longer, and acknowledges what is complete: at once, or, behind a control message,
+    // whose answer may take the ack along, when the channel says so.
     void progress();
+    // Sends an ack when something is complete that was not acknowledged.
     void send_ack();
-    // All before it is complete, and the sender is told so by the caller.
-    uint64_t ack_position() { return acked_ = complete(); }
+    // The position of an ack, which the caller sends.
+    uint64_t ack_position();
 
     int pe() const { return pe_; }
     uint32_t stream_set() const { return stream_set_; }
 
-    // The channel's lists; a flag says whether this object is in the list before it.
-    Inbound* const next;  // the next one of the same PE
-    Inbound* next_to_progress = nullptr;
-    bool queued = false;
-    Inbound* next_ready = nullptr;
-    bool waits = false;  // its next record waits for another rail
-    Inbound* next_to_ack = nullptr;
-    bool ack_delayed = false;
+    Inbound* const next;  // the next inbound stream of the same PE
+    // The channel's lists: those to go on with, those whose next record waits for another rail, those with a delayed
+    // ack.
+    ListLink<Inbound> to_progress, waiting, delayed_ack;
 
   private:
     // Records that cannot be applied yet: something before them is missing or not complete.
@@ -58,25 +62,19 @@ class Inbound final : private Applier {
         uint64_t position;
         std::vector<char> records;
     };
-    // Large data whose record has been applied, or whose announcement has come, or both.
+    // Large data: its record has been applied, or its announcement has come, or both.
     struct Large {
         Inbound* inbound;
         uint64_t position;
         char* to;  // null: its record has not been applied
         size_t bytes;
-        Arrival* arrival;        // null: not announced
-        const char* body;        // null: it comes by itself
-        std::vector<char> copy;  // of the body, until it has a place
-    };
-    // A large reply that is on its way.
-    struct Answer {
-        char* data;
+        Arrival* arrival;  // null: not announced
     };
 
+    void check_positions() const;
     void take_records(uint64_t position, const char* records, size_t bytes);
     void apply_held();
     Large& large_at(uint64_t position);
-    Large& announced(uint64_t position, size_t bytes);
     void start(Large& large);
     void send_replies();
     static void on_large_done(void* large);
@@ -84,7 +82,7 @@ class Inbound final : private Applier {
 
     void reply(const char* data, size_t bytes) override;
     void expect_large(size_t at, char* to, size_t bytes) override;
-    void control(uint64_t key, uint32_t from, const char* data, size_t bytes) override;
+    void control(const ControlKey& key, const char* data, size_t bytes) override;
     bool is_complete(size_t at) override;
     bool is_after(unsigned rail, uint64_t position) override;
 
@@ -97,11 +95,12 @@ class Inbound final : private Applier {
     RailWatermarks* const watermarks_;
     uint64_t applied_ = 0;            // all records before it have been applied
     uint64_t acked_ = 0;              // acknowledged
-    bool delivered_control_ = false;  // what was applied last
-    uint64_t replies_ = 0;            // begun: the number of the next return
+    bool delivered_control_ = false;  // the last records had a control message among them
+    uint64_t replies_ = 0;            // the number of the next return to send
     uint64_t base_ = 0;               // position of the records that are being applied
     std::vector<Held> held_;
-    std::vector<Large*> larges_;  // not complete
+    std::vector<Large*> larges_;  // those that are not complete
+    // Replies that are gathered for one message.
     char* replies_data_ = nullptr;
     size_t replies_bytes_ = 0;
     uint32_t replies_count_ = 0;

@@ -37,12 +37,13 @@ struct alignas(128) StreamSet {
     // The stream to pe on that rail; null: there is none. Any thread.
     Stream* find(int pe, int rail) const;
 
-    // What is sent behind it to pe comes behind what was sent before, whatever rails it takes.
+    // Records to pe that are sent from now on are applied behind those that were sent before, whatever rails they take.
     void order(const char* function, int pe);
-    // The same for all PEs.
+    // Orders the records to every PE as `order` does those to one.
     void order_all(const char* function);
 
-    // Calls visit for every stream, as long as it returns true; false when one did not. Any thread.
+    // Calls visit for every stream while it returns true; false when one call did not. Any thread. Acquire: pairs with
+    // StreamSet::add_stream.
     template <class Visit>
     bool all(Visit visit) const {
         for (Stream* stream = used.load(std::memory_order_acquire); stream; stream = stream->next_of_stream_set)

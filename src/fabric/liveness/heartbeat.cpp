@@ -9,9 +9,7 @@
 
 namespace heddle::fabric {
 
-namespace {
-constexpr uint64_t kMillisecondNs = 1000000;
-}
+namespace {}
 
 Heartbeat::Heartbeat(Channel& channel, uint64_t heartbeat_timeout_ns)
     : channel_(channel), timeout_ns_(heartbeat_timeout_ns) {
@@ -25,7 +23,7 @@ void Heartbeat::tick(uint64_t now_ns) {
     const bool has_news = lost && lost->load(std::memory_order_relaxed) != announced_rails_;
     if (sent_ns_ == 0 || now_ns - sent_ns_ >= kPeriodNs || has_news) {
         sent_ns_ = now_ns;
-        notify_neighbour(0);
+        notify_neighbour({});
     }
     channel_.poll();  // comes to heard
     if (was_away && heard_ns_ != 0)
@@ -49,53 +47,49 @@ void Heartbeat::lose_neighbour() {
 
 void Heartbeat::leave() {
     if (!is_leaving_)
-        notify_neighbour(kHasLeft | (static_cast<uint64_t>(channel_.config().pe) + 1));
+        notify_neighbour({.lost_pe = channel_.config().pe, .has_left = 1});
     is_leaving_ = true;
     channel_.poll();
 }
 
 void Heartbeat::on_heartbeat(const Header& header, const char* body, size_t bytes) {
-    const uint64_t position = header.position & ~kHasLeft;
-    const bool has_left = position != header.position;
-    if (position > static_cast<uint64_t>(channel_.config().n_pes) || bytes >= kMaxName)
-        channel_.protocol_error(header.pe, "a malformed heartbeat");
-    const bool is_own = has_left && position == static_cast<uint64_t>(header.pe) + 1;
-    if (position != 0 && !is_own && !is_leaving_) {
+    const auto heartbeat = header.as<HeartbeatHeader>();
+    const ChannelConfig& config = channel_.config();
+    if (heartbeat.lost_pe < -1 || heartbeat.lost_pe >= config.n_pes || heartbeat.has_left > 1 ||
+        heartbeat.lost_rails >> config.n_rails != 0 || bytes >= kMaxName)
+        channel_.protocol_error(header, "a malformed heartbeat");
+    const bool is_own = heartbeat.has_left && heartbeat.lost_pe == header.pe;
+    if (heartbeat.lost_pe >= 0 && !is_own && !is_leaving_) {
         char reason[128];
         snprintf(reason, sizeof reason, "as PE %d has noticed", header.pe);
-        lose(static_cast<int>(position - 1), has_left ? Loss::kLeft : Loss::kSilent, reason);
+        lose(heartbeat.lost_pe, heartbeat.has_left ? Loss::kLeft : Loss::kSilent, reason);
     }
-    learn(header);
+    learn(header.pe, heartbeat.lost_rails);
     if (header.pe != channel_.config().ring.behind)
         return;
     has_left_ |= is_own;
     heard_ns_ = now_ns_;
-    allowed_ns_ = header.count * kMillisecondNs;
+    allowed_ns_ = heartbeat.timeout_ms * os::kMillisecondNs;
     memcpy(name_, body, bytes);
     name_[bytes] = 0;
 }
 
-void Heartbeat::learn(const Header& header) {
+void Heartbeat::learn(int pe, uint32_t lost_rails) {
     const ChannelConfig& config = channel_.config();
-    if (header.complete >> config.n_rails != 0)
-        channel_.protocol_error(header.pe, "a malformed heartbeat");
     if (!config.lost_rails)
         return;
     for (int rail = 0; rail < config.n_rails; ++rail)
-        if ((header.complete & ~config.lost_rails->load(std::memory_order_relaxed)) >> rail & 1)
-            config.rail_lost(rail, header.pe, Loss::kSilent, "as it has noticed");
+        if ((lost_rails & ~config.lost_rails->load(std::memory_order_relaxed)) >> rail & 1)
+            config.job.rail_lost(rail, pe, Loss::kSilent, "as it has noticed");
 }
 
-// lost_pe: as the position of a kHeartbeat.
-void Heartbeat::notify_neighbour(uint64_t lost_pe) {
+// news: of a PE that is lost or has left; the other fields are filled in.
+void Heartbeat::notify_neighbour(HeartbeatHeader news) {
     const std::atomic<uint32_t>* const lost = channel_.config().lost_rails;
     announced_rails_ = lost ? lost->load(std::memory_order_relaxed) : 0;
-    channel_.send_single(channel_.config().ring.before,
-                         {.position = lost_pe,
-                          .count = static_cast<uint32_t>(timeout_ns_ / kMillisecondNs),
-                          .kind = MessageKind::kHeartbeat,
-                          .complete = announced_rails_},
-                         own_name_, strlen(own_name_));
+    news.timeout_ms = static_cast<uint32_t>(timeout_ns_ / os::kMillisecondNs);
+    news.lost_rails = announced_rails_;
+    channel_.send_single(channel_.config().ring.before, news, own_name_, strlen(own_name_));
 }
 
 // Passed on first: the rest of the ring listens to others.
@@ -104,12 +98,12 @@ void Heartbeat::lose(int pe, Loss loss, const char* reason) {
         return;
     losing_ = true;
     constexpr int kRounds = 100;
-    notify_neighbour((loss == Loss::kLeft ? kHasLeft : 0) | (static_cast<uint64_t>(pe) + 1));
+    notify_neighbour({.lost_pe = pe, .has_left = loss == Loss::kLeft});
     for (int round = 0; round < kRounds; ++round) {  // until it has left
         channel_.poll();
-        os::sleep_ns(kMillisecondNs);
+        os::sleep_ns(os::kMillisecondNs);
     }
-    channel_.config().lost(pe, loss, reason);
+    channel_.config().job.lost(pe, loss, reason);
 }
 
 }  // namespace heddle::fabric

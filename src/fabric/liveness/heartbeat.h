@@ -1,13 +1,13 @@
 // Heartbeat: how the nodes of a job notice that one of them is gone without a message: its network is cut off, or its
 // power is. The first PEs of the nodes form a ring. Each sends a heartbeat to the PE before it twice a second, and
-// listens to the PE behind it. A PE that has heard its neighbour before, and then nothing for the allowed time, reports
-// the neighbour to the PE before it, which passes the report on, and treats the neighbour as lost.
+// listens to the PE behind it. A PE that has heard its neighbour before, and then nothing for the allowed time, treats
+// the neighbour as lost. It reports the loss to the PE before it, which passes the report on.
 //
 // Heartbeats have a channel of their own, so that no queue of data delays them. A PE that was stopped itself (by a
 // debugger, or with its machine) starts to count anew. With several rails each rail has heartbeats: a PE that is silent
 // on all rails is gone, and one that is silent on some has lost these rails (Network::tick). Heartbeats also carry the
-// set of lost rails, at once when it grows. A PE that leaves says so, and is silent from then on; a PE that has neither
-// left nor sent within the allowed time is lost.
+// set of lost rails, at once when it grows. A PE that leaves announces that, and is silent from then on. A PE that
+// has neither left nor sent within the allowed time is lost.
 //
 // Threads: the service thread alone.
 #pragma once
@@ -23,47 +23,50 @@ class Heartbeat {
   public:
     static constexpr uint64_t kPeriodNs = 500000000;
 
-    // Of a PE with neighbours in the ring. heartbeat_timeout_ns: how long this one asks to be let silent, and the least
-    // that it allows the one behind; 0: it allows for ever.
+    // Of a PE with neighbours in the ring. heartbeat_timeout_ns: for how long this PE may be silent, as it tells the PE
+    // before it, and at least allows the PE behind it; 0: for ever.
     Heartbeat(Channel& channel, uint64_t heartbeat_timeout_ns);
 
-    // Nothing has been heard yet.
+    // As new: nothing has been heard, and nobody has left.
     void begin() {
         heard_ns_ = 0;
         is_leaving_ = has_left_ = false;
     }
     // Sends what is due, and listens. To be called every kPeriodNs at least.
     void tick(uint64_t now_ns);
-    // As of the last beat: the neighbour has been heard before, and not for the time that is allowed; or a short while
-    // ago.
+    // As of the last tick: the neighbour has been heard before, and then not for the time that is allowed.
     bool is_silent() const;
+    // As of the last tick: the neighbour has been heard within the last two periods.
     bool is_heard() const { return heard_ns_ != 0 && now_ns_ - heard_ns_ < 2 * kPeriodNs; }
     static constexpr size_t kMaxReason = 128;
+    // The neighbour's host, and for how long it has been silent.
     void describe_silence(char (&reason)[kMaxReason]) const;
+    // Where is_silent: tells the PE before, and treats the neighbour as lost.
     void lose_neighbour();
-    // Says once that this PE leaves, and sees to it that it is sent: in place of beat, as often.
+    // Says once that this PE leaves, and polls until that is sent. Called in place of tick, as often.
     void leave();
+    // A kHeartbeat has come.
     void on_heartbeat(const Header& header, const char* body, size_t bytes);
 
   private:
     static constexpr size_t kMaxName = 64;
 
-    void notify_neighbour(uint64_t lost_pe);
-    void learn(const Header& header);
+    void notify_neighbour(HeartbeatHeader news);
+    void learn(int pe, uint32_t lost_rails);
     void lose(int pe, Loss loss, const char* reason);
 
     Channel& channel_;
     const uint64_t timeout_ns_;
-    uint64_t now_ns_ = 0;  // of the last beat
-    uint64_t sent_ns_ = 0;
-    uint64_t heard_ns_ = 0;    // 0: not yet
-    uint64_t allowed_ns_ = 0;  // as the neighbour asked
-    bool losing_ = false;
-    bool is_leaving_ = false;
-    bool has_left_ = false;         // the neighbour
-    uint32_t announced_rails_ = 0;  // lost ones, that the neighbour has been told of
+    uint64_t now_ns_ = 0;           // of the last tick
+    uint64_t sent_ns_ = 0;          // when the last heartbeat was sent; 0: none was
+    uint64_t heard_ns_ = 0;         // when the neighbour was last heard; 0: never
+    uint64_t allowed_ns_ = 0;       // for which the neighbour asked to be silent
+    bool losing_ = false;           // a loss is being passed on
+    bool is_leaving_ = false;       // this PE has said that it leaves
+    bool has_left_ = false;         // the neighbour has said so
+    uint32_t announced_rails_ = 0;  // the lost rails that were in the last heartbeat
     char own_name_[kMaxName] = {};  // of this host
-    char name_[kMaxName] = {};      // of the neighbour's
+    char name_[kMaxName] = {};      // of the neighbour's host
 };
 
 }  // namespace heddle::fabric

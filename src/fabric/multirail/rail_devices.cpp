@@ -23,7 +23,7 @@ std::vector<std::string> split(const char* names) {
     return found;
 }
 
-// Those that are up and have an address, but for the host's own loop.
+// The interfaces that are up and have an address, without the loopback interface.
 std::vector<std::string> interfaces() {
     std::vector<std::string> found;
     ifaddrs* all = nullptr;

@@ -1,4 +1,4 @@
-// Which network interfaces make up which rail.
+// Rail devices: the network interfaces of each rail. Threads: init alone.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 namespace heddle::fabric {
 
-// named: interfaces with commas between them, as in HEDDLE_NET_DEVICES; those of this host that carry addresses when
-// empty. They are dealt to the rails in turns; a name may stand there more than once, for rails that share an
-// interface. One rail takes what is named as it is. False with the reason in error.
+// Deals interfaces to the rails in turns. named: interfaces with commas between them, as in HEDDLE_NET_DEVICES, a name
+// several times where rails share an interface; empty: those of this host that carry addresses. A single rail takes
+// `named` as it is. False with the reason in error.
 bool deal_devices(const char* named, uint64_t rails, std::vector<std::string>* dealt, char* error, size_t error_bytes);
 
 }  // namespace heddle::fabric

@@ -27,6 +27,9 @@ void Load::look(const Stream& stream, uint64_t now_ns) {
         larges_.pop_front();
     }
     const uint64_t done = stream.acked() + larges_done_;
+    HEDDLE_INVARIANT(larges_done_ <= larges_bytes_);
+    HEDDLE_INVARIANT(done <= stream.position() + larges_bytes_);  // what is under way is not negative
+    HEDDLE_INVARIANT(done_then_ <= done);
     under_way_ = stream.position() + larges_bytes_ - done;
     if (under_way_ < kMessageBytes || since_ns_ == 0) {
         since_ns_ = under_way_ < kMessageBytes ? 0 : now_ns;
@@ -50,11 +53,12 @@ RailScheduler::RailScheduler(StreamSet& stream_set, int pe, RailScheduler* behin
 }
 
 Stream& RailScheduler::open(int rail) {
+    HEDDLE_INVARIANT(rail >= 0 && rail < stream_set_.n_rails);
     if (Stream* const stream = streams_[rail].load(std::memory_order_relaxed))
         return *stream;
     Stream& stream = stream_set_.add_stream(rail, pe_);
     stream.rails = this;
-    streams_[rail].store(&stream, std::memory_order_release);  // pairs with on
+    streams_[rail].store(&stream, std::memory_order_release);  // pairs with RailScheduler::on
     return stream;
 }
 
@@ -110,6 +114,7 @@ void RailScheduler::on_message_full() {
     const int rail = wait_for_fastest(kRailSwitch);
     if (rail == current_)
         return;
+    HEDDLE_INVARIANT(!switching_);
     switching_ = true;
     Stream& stream = open(rail);
     if (stream_set_.spread == Spread::kInOrder)
@@ -134,6 +139,17 @@ void RailScheduler::mark() {
             mark_[rail] = stream->position();
 }
 
+// What the target of the stream on `rail` was told to wait for is at most what was marked.
+void RailScheduler::check_marks(int rail) const {
+    HEDDLE_INVARIANT(ordered_after_[rail] <= marks_);
+    for (int other = 0; other < stream_set_.n_rails; ++other) {
+        const Stream* const before = streams_[other].load(std::memory_order_relaxed);
+        HEDDLE_INVARIANT(announced_[rail][other] <= mark_[other]);
+        HEDDLE_INVARIANT(!before || mark_[other] <= before->position());
+        HEDDLE_INVARIANT(other != rail || announced_[rail][other] == 0);  // a stream never waits for itself
+    }
+}
+
 // A native put has no position: what the target counts does not cover it, so another rail waits for it.
 void RailScheduler::order_after_marks(const char* function, int rail) {
     if (ordered_after_[rail] == marks_)
@@ -152,6 +168,7 @@ void RailScheduler::order_after_marks(const char* function, int rail) {
         stream.publish(record::after(at, static_cast<unsigned>(other), mark_[other]));
     }
     stream.order(function);
+    check_marks(rail);
 }
 
 void RailScheduler::fence(const char* function) {

@@ -27,30 +27,32 @@ namespace heddle::fabric {
 struct StreamSet;
 
 constexpr int kMaxRails = 8;
-// Of large data: so much goes to one rail.
+// The most bytes of large data that go to one rail in one piece.
 constexpr size_t kMaxPiece = 256 * 1024;
 
 enum class Spread : uint8_t { kOneRail, kAnyOrder, kInOrder };
 
-// What one rail has under way, and how fast it goes.
+// The bytes that one rail has under way, and its rate.
 class Load {
   public:
+    // Large data of so many bytes has been posted to the rail's stream.
     void post(const Stream& stream, size_t bytes);
-    // Notices what has come to an end.
+    // Notices what has come to an end, and measures the rate.
     void look(const Stream& stream, uint64_t now_ns);
-    // Bytes, and bytes a nanosecond; 0: nobody knows yet.
+    // Bytes; as of the last look.
     uint64_t under_way() const { return under_way_; }
+    // Bytes a nanosecond; 0: not measured yet.
     double rate() const { return rate_; }
 
   private:
     struct Large {
-        uint64_t position, returns, bytes;  // done when the stream has both
+        uint64_t position, returns, bytes;  // done when the stream is complete up to both
     };
     std::deque<Large> larges_;
     uint64_t larges_bytes_ = 0, larges_done_ = 0;
     uint64_t under_way_ = 0;
     double rate_ = 0;
-    uint64_t since_ns_ = 0, done_then_ = 0;  // of what is being measured; 0: nothing
+    uint64_t since_ns_ = 0, done_then_ = 0;  // when the measurement began, and the bytes done then; 0: none is going on
 };
 
 class RailScheduler {
@@ -59,17 +61,18 @@ class RailScheduler {
     RailScheduler(const RailScheduler&) = delete;
     RailScheduler& operator=(const RailScheduler&) = delete;
 
-    // Null: nothing has been sent there. Acquire: pairs with open.
+    // The stream on the rail; null: nothing has been sent there. Acquire: pairs with RailScheduler::open.
     Stream* on(int rail) const { return streams_[rail].load(std::memory_order_acquire); }
-    // A stream of this; true for one of them all.
+    // True for exactly one of the streams of this scheduler.
     bool is_first(const Stream& stream) const { return first_ == &stream; }
 
-    // The last message is full.
+    // The stream in use has filled a message: the next one may go to another rail.
     void on_message_full();
-    // For a piece of large data; the one in use where order is kept. function: for the message that shows where a PE
-    // waits. What was posted there is said behind it.
+    // The stream for a piece of large data; where order is kept, the one in use. function: for the message that shows
+    // where a PE waits. The caller says by `posted` what it has posted there.
     Stream& fastest(const char* function);
     void posted(const Stream& stream, size_t bytes);
+    // What is sent to the PE from now on is applied behind what was sent before, on all rails.
     void fence(const char* function);
 
     RailScheduler* const next;  // of the same stream set
@@ -80,19 +83,21 @@ class RailScheduler {
     int find_fastest();
     int wait_for_fastest(const char* function);
     void mark();
+    void check_marks(int rail) const;
     void order_after_marks(const char* function, int rail);
 
     StreamSet& stream_set_;
     const int pe_;
     Stream* first_ = nullptr;
     std::atomic<Stream*> streams_[kMaxRails] = {};
-    std::vector<Load> loads_;  // one a rail
-    int current_ = 0;
-    bool switching_ = false;
+    std::vector<Load> loads_;  // indexed by rail
+    int current_ = 0;          // the rail of the stream in use
+    bool switching_ = false;   // on_message_full is under way
+    // announced_[a][b] <= mark_[b] <= position of b, ordered_after_[a] <= marks_ (check_marks).
     uint64_t marks_ = 0;                             // how often there was a mark
-    uint64_t mark_[kMaxRails] = {};                  // position of each stream at the last one
-    uint64_t ordered_after_[kMaxRails] = {};         // the mark that each stream has been brought behind
-    uint64_t announced_[kMaxRails][kMaxRails] = {};  // [a][b]: up to where a's target waits for b
+    uint64_t mark_[kMaxRails] = {};                  // position of each stream at the last mark
+    uint64_t ordered_after_[kMaxRails] = {};         // the number of the mark that each stream has been brought behind
+    uint64_t announced_[kMaxRails][kMaxRails] = {};  // [a][b]: up to where the target of a waits for b
 };
 
 }  // namespace heddle::fabric

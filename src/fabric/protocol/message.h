@@ -1,52 +1,126 @@
-// Messages between channels: what the header says. The body of kRecords is records (fabric/protocol/record.h).
+// Messages between channels: a header of 64 bytes and a body. What all headers have is in Header; the fields of each
+// kind are a struct with its name. The body of kRecords is records (fabric/protocol/record.h).
+//
+// Numbers are little-endian, and the bytes that no field names are 0. A receiver trusts none of them: Channel::dispatch
+// and what it calls check every field.
+//
+// Threads: a header belongs to whoever holds it.
 #pragma once
 
+#include "base/invariant.h"
 #include "fabric/transport/transport.h"
 
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
 namespace heddle::fabric {
 
-// The kinds of messages, and what `position`, `count`, `complete` and the body of each mean. Kinds that do not name
-// a field leave it 0.
-enum class MessageKind : uint32_t {
-    // The first message on an endpoint. body: the sender's address blob.
-    kConnect,
-    // position: of the first record in the stream. body: records. An ack may travel with it: count is then 1 more than
-    // the number of the receiver's stream set that is acknowledged, and complete the position of the ack.
-    kRecords,
-    // position: all records of the stream before it are complete at the sender of the ack.
-    kAck,
-    // position: number of the first return. count: of returns. body: each return, padded to words. complete: as the
-    // position of a kAck.
-    kReply,
-    // position: of the kLarge record. body: its data. A large message (transport.h), unless messages are kept.
-    kLargeData,
-    // position: number of the return. body: its data. A large message, unless messages are kept.
-    kLargeReply,
-    // position: 0, or 1 more than the number of a PE that is lost; with kHasLeft when that PE, which may be the sender,
-    // has left by shmem_finalize. count: milliseconds for which the sender may be silent. complete: the rails that are
-    // lost, one bit each. body: the name of the sender's host.
-    kHeartbeat,
-};
-constexpr uint64_t kHasLeft = uint64_t{1} << 63;
+enum class MessageKind : uint32_t { kConnect, kRecords, kAck, kReply, kLargeData, kLargeReply, kHeartbeat };
 constexpr uint32_t kMessageKinds = 7;
 
-struct Header {
-    uint64_t token = 0;  // of the job: who lacks it is not one of its PEs
+// The first message on an endpoint. body: the sender's address blob.
+struct ConnectHeader {
+    static constexpr MessageKind kKind = MessageKind::kConnect;
+};
+
+// Records of a stream. body: the records. A piggyback ack may travel with them.
+struct RecordsHeader {
+    static constexpr MessageKind kKind = MessageKind::kRecords;
+    uint64_t position = 0;          // of the first record in the stream
+    uint64_t acked = 0;             // of the piggyback ack: its position
+    uint32_t stream_set = 0;        // the sender's
+    uint32_t acked_stream_set = 0;  // of the piggyback ack: 1 more than the receiver's stream set; 0: there is none
+};
+
+// All records of the receiver's stream before the position are complete at the sender of the ack. No body.
+struct AckHeader {
+    static constexpr MessageKind kKind = MessageKind::kAck;
     uint64_t position = 0;
-    uint32_t count = 0;
-    MessageKind kind = MessageKind::kConnect;
-    int32_t pe = 0;           // the sender, a number of the world
-    uint32_t stream_set = 0;  // of the stream: the sender's, in answers the receiver's
-    uint64_t complete = 0;    // as the position of a kAck: it comes along
-    // Of messages that are kept (fabric/multirail/retransmit_queue.h): the number, and up to where those of the
-    // receiver have come.
+    uint32_t stream_set = 0;  // the receiver's
+    uint32_t unused = 0;
+};
+
+// Returns of the receiver's stream (ReturnRing). body: each return, padded to words. An ack of the stream travels
+// along.
+struct ReplyHeader {
+    static constexpr MessageKind kKind = MessageKind::kReply;
+    uint64_t first = 0;       // number of the first return, of those that are not native
+    uint64_t acked = 0;       // as the position of an ack
+    uint32_t count = 0;       // of returns
+    uint32_t stream_set = 0;  // the receiver's
+};
+
+// The data of a kLarge record. body: the data. A large message (transport.h).
+struct LargeDataHeader {
+    static constexpr MessageKind kKind = MessageKind::kLargeData;
+    uint64_t position = 0;    // of the record in the stream
+    uint32_t stream_set = 0;  // the sender's
+    uint32_t unused = 0;
+};
+
+// One return of kLargeBytes or more. body: its data. A large message.
+struct LargeReplyHeader {
+    static constexpr MessageKind kKind = MessageKind::kLargeReply;
+    uint64_t number = 0;      // of the return, of those that are not native
+    uint32_t stream_set = 0;  // the receiver's
+    uint32_t unused = 0;
+};
+
+// The sender lives, and what it knows of others (fabric/liveness/heartbeat.h). body: the name of the sender's host.
+struct HeartbeatHeader {
+    static constexpr MessageKind kKind = MessageKind::kHeartbeat;
+    int32_t lost_pe = -1;     // a PE that is lost, or has left; -1: none
+    uint32_t has_left = 0;    // 1: that PE, which may be the sender, has left by shmem_finalize
+    uint32_t timeout_ms = 0;  // for which the sender may be silent
+    uint32_t lost_rails = 0;  // one bit each
+};
+
+struct Header {
+    uint64_t token = 0;  // of the job; a message without it comes from outside of the job
+    // Of messages that are kept (fabric/multirail/retransmitting_transport.h), otherwise 0: the number of this message,
+    // and the number up to which the sender has those of the receiver.
     uint64_t sequence = 0;
     uint64_t received = 0;
-    uint64_t rail = 0;  // of the channel that it belongs to, whatever it comes on
+    int32_t pe = 0;     // the sender, a number of the world
+    uint32_t rail = 0;  // of messages that are kept: their rail; a message whose rail is lost comes on another one
+    MessageKind kind = MessageKind::kConnect;
+    uint32_t large = 0;  // of messages that are kept: 1: a large message that travels whole
+
+    Header() = default;
+    // The header of a message of that kind; the channel fills in what all headers have.
+    template <class Fields>
+        requires requires { Fields::kKind; }
+    Header(const Fields& of_kind) : kind(Fields::kKind) {  // NOLINT(google-explicit-constructor)
+        set(of_kind);
+    }
+
+    // The fields of a header of that kind.
+    template <class Fields>
+    Fields as() const {
+        HEDDLE_INVARIANT_MSG(kind == Fields::kKind, "kind %u", static_cast<unsigned>(kind));
+        Fields of_kind;
+        if constexpr (!std::is_empty_v<Fields>)
+            memcpy(&of_kind, fields, sizeof of_kind);
+        return of_kind;
+    }
+    template <class Fields>
+    void set(const Fields& of_kind) {
+        HEDDLE_INVARIANT_MSG(kind == Fields::kKind, "kind %u", static_cast<unsigned>(kind));
+        if constexpr (!std::is_empty_v<Fields>) {
+            static_assert(std::has_unique_object_representations_v<Fields>, "no padding goes over the network");
+            static_assert(sizeof of_kind <= sizeof fields);
+            memcpy(fields, &of_kind, sizeof of_kind);
+        }
+    }
+
+    char fields[24] = {};  // by as and set alone
 };
 static_assert(sizeof(Header) == kHeaderBytes && std::is_trivially_copyable_v<Header>);
+
+// The kind and the fields of a header, for messages: of a peer that sends what it should not.
+using HeaderText = std::array<char, 160>;
+HeaderText describe(const Header& header);
 
 }  // namespace heddle::fabric

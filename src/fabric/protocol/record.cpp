@@ -1,5 +1,7 @@
 #include "fabric/protocol/record.h"
 
+#include "fabric/protocol/untorn.h"
+
 #include <heddle/hot_path.h>
 
 namespace heddle::fabric {
@@ -43,31 +45,6 @@ constexpr const char* kUnaligned = "an atomic is not aligned";
 constexpr const char* kUnknown = "a record of an unknown kind";
 constexpr const char* kEmpty = "a record of no bytes";
 
-bool is_aligned(const char* place, size_t bytes) {
-    return reinterpret_cast<uintptr_t>(place) % bytes == 0;
-}
-
-// Single values are stored untorn, as on-node peers store them. Records may lie at any address.
-template <class T>
-void store_value(char* to, const char* from) {
-    T value;
-    memcpy(&value, from, sizeof value);
-    heddle_store(to, &value, sizeof value);
-}
-
-void store(char* to, const char* from, size_t bytes) {
-    if (bytes == 8 && is_aligned(to, 8))
-        store_value<uint64_t>(to, from);
-    else if (bytes == 4 && is_aligned(to, 4))
-        store_value<uint32_t>(to, from);
-    else if (bytes == 2 && is_aligned(to, 2))
-        store_value<uint16_t>(to, from);
-    else if (bytes == 1)
-        store_value<uint8_t>(to, from);
-    else
-        memcpy(to, from, bytes);
-}
-
 const char* apply_put(uint64_t head, uint64_t bytes, Reader& reader, const Regions& regions) {
     if (bytes == 0)
         return kEmpty;
@@ -77,7 +54,7 @@ const char* apply_put(uint64_t head, uint64_t bytes, Reader& reader, const Regio
     char* to = regions.find(head, bytes);
     if (!to)
         return kOutside;
-    store(to, data, bytes);
+    store_untorn(to, data, bytes);
     return nullptr;
 }
 
@@ -123,7 +100,7 @@ const char* apply_signal(uint64_t head, Reader& reader, const Regions& regions) 
         return kOutside;
     if (!is_aligned(reinterpret_cast<char*>(signal), sizeof value))
         return kUnaligned;
-    // Release: pairs with wait, test and signal_fetch.
+    // Release: pairs with operations::load.
     switch (head >> kSmallShift) {
         case 0:
             __atomic_store_n(signal, value, __ATOMIC_RELEASE);
@@ -136,15 +113,16 @@ const char* apply_signal(uint64_t head, Reader& reader, const Regions& regions) 
     }
 }
 
-const char* apply_control(Reader& reader, Applier& applier) {
-    uint64_t key, sender;
-    if (!reader.word(&key) || !reader.word(&sender))
+const char* apply_control(uint64_t head, Reader& reader, Applier& applier) {
+    uint64_t team, rest;
+    if (!reader.word(&team) || !reader.word(&rest))
         return kShort;
-    const size_t bytes = sender & UINT32_MAX;
+    const size_t bytes = rest & kMaxControlBytes;
     const char* data = reader.data(bytes);
     if (!data)
         return kShort;
-    applier.control(key, static_cast<uint32_t>(sender >> 32), data, bytes);
+    applier.control({team, head & kOffsetMask, static_cast<uint32_t>(rest >> 32), static_cast<uint16_t>(rest >> 16)},
+                    data, bytes);
     return nullptr;
 }
 
@@ -197,7 +175,7 @@ Applied apply(const char* records, size_t bytes, const Regions& regions, Applier
                 wrong = apply_signal(head, reader, regions);
                 break;
             case Kind::kControl:
-                wrong = apply_control(reader, applier);
+                wrong = apply_control(head, reader, applier);
                 break;
             case Kind::kOrder:
                 if (!applier.is_complete(taken))

@@ -10,9 +10,9 @@
 //     kGet      word: bytes; the data goes back in a reply
 //     kAtomic   small: operation | kWide | kFetch; word: operand; for compare-swap a word: the value expected. With
 //               kFetch the old value goes back in a reply, as a word
-//     kSignal   small: 0 set, 1 add; word: value. What came before in the stream is seen by whoever sees it
-//     kControl  no address; word: key; word: the sender, a number that the reader of the key knows : 32 | bytes : 32;
-//               the data, padded (fabric/endpoint/control_inbox.h)
+//     kSignal   small: 0 set, 1 add; word: value. Whoever sees the signal sees what came before it in the stream
+//     kControl  no address, but in its bits the key's step; word: the key's team; word: the key's round : 32 | its
+//               piece : 16 | bytes : 16; the data, padded (fabric/endpoint/control_inbox.h)
 //     kOrder    the records behind it are applied when all before it is complete, large data too
 //     kAfter    no address; small: a rail; word: a position. The records behind it are applied when the stream of the
 //               same stream set on that rail is complete up to the position (fabric/multirail/rail_scheduler.h)
@@ -21,6 +21,7 @@
 // Cost of an 8-byte put: two stores here, and about 2 ns for the PE that applies it.
 #pragma once
 
+#include "base/invariant.h"
 #include "fabric/transport/transport.h"
 
 #include <heddle/abi.h>
@@ -43,12 +44,28 @@ struct Address {
 
 enum class Kind : uint8_t { kPut, kLongPut, kLarge, kGet, kAtomic, kSignal, kControl, kOrder, kAfter };
 
+// What a control message is for. Its reader and its sender in a collective have the same key; two messages belong
+// together only when all fields are equal.
+struct ControlKey {
+    uint64_t team = 0;   // the id of the team (team/team.h)
+    uint64_t step = 0;   // the number of the collective among those of the team; below 2^48
+    uint32_t round = 0;  // tells apart what one member sends another within the step
+    uint16_t piece = 0;  // the number of the message within a round that takes several, modulo 2^16
+
+    bool operator==(const ControlKey&) const = default;
+};
+
+// Data of so many bytes is not copied into a ring: a put of it is a kLarge record, a reply of it a large message
+// (docs/decisions/0012).
+constexpr size_t kLargeBytes = 32 * 1024;
+
 namespace record {
 
 constexpr int kOffsetBits = 48, kRegionShift = 48, kKindShift = 50, kSmallShift = 54;
 constexpr uint64_t kOffsetMask = (uint64_t{1} << kOffsetBits) - 1;
 constexpr size_t kWord = 8;
 constexpr size_t kMaxSmallPut = 512;
+constexpr size_t kMaxControlBytes = UINT16_MAX;
 constexpr unsigned kOperationMask = 7, kWide = 8, kFetch = 16;
 
 constexpr uint64_t head(Kind kind, Address at, size_t small = 0) {
@@ -65,7 +82,8 @@ inline char* word(char* at, uint64_t value) {
     return at + kWord;
 }
 
-// Each writes one record at `at` and returns the place behind it; room for as much as `size_of` its kind is there.
+// Each of the following functions writes one record at `at`, where there is room for it, and returns the place behind
+// it.
 inline char* put_word(char* at, Address to, uint64_t bits, size_t bytes) {
     return word(word(at, head(Kind::kPut, to, bytes)), bits);
 }
@@ -102,8 +120,12 @@ inline char* signal(char* at, Address to, uint64_t value, bool add) {
     return word(word(at, head(Kind::kSignal, to, add)), value);
 }
 
-inline char* control(char* at, uint64_t key, uint32_t from, const void* data, size_t bytes) {
-    at = word(word(word(at, head(Kind::kControl, {})), key), uint64_t{from} << 32 | bytes);
+inline char* control(char* at, const ControlKey& key, const void* data, size_t bytes) {
+    // The fields fit into their bits: what is cut off would match another message.
+    HEDDLE_INVARIANT(key.step <= kOffsetMask);
+    HEDDLE_INVARIANT_MSG(bytes <= kMaxControlBytes, "%zu bytes", bytes);
+    at = word(word(at, head(Kind::kControl, {key.step})), key.team);
+    at = word(at, uint64_t{key.round} << 32 | uint64_t{key.piece} << 16 | bytes);
     if (bytes != 0)
         memcpy(at, data, bytes);
     return at + padded(bytes);
@@ -121,7 +143,7 @@ inline char* after(char* at, unsigned rail, uint64_t position) {
     return word(word(at, head(Kind::kAfter, {}, rail)), position);
 }
 
-constexpr size_t kMaxShort = 3 * kWord;  // of all but puts and control messages
+constexpr size_t kMaxShort = 3 * kWord;  // the size of the longest record that is no put and no control message
 
 }  // namespace record
 
@@ -129,7 +151,8 @@ constexpr size_t kMaxShort = 3 * kWord;  // of all but puts and control messages
 struct Regions {
     Region of[kRegions];
 
-    // The object's place, or null when [offset, offset + bytes) is not wholly inside.
+    // The place of the object that the first word of a record names; null when [offset, offset + bytes) is not wholly
+    // inside of its region.
     char* find(uint64_t word, size_t bytes) const {
         const auto name = static_cast<size_t>(word >> record::kRegionShift & 3);
         const uint64_t offset = word & record::kOffsetMask;
@@ -139,17 +162,17 @@ struct Regions {
     }
 };
 
-// What records ask of whoever applies them.
+// What `apply` calls for records that are more than stores.
 class Applier {
   public:
-    // Data of a get or the old value of an atomic: copied to the reply.
+    // The data of a get or the old value of an atomic goes back in a reply: it is copied.
     virtual void reply(const char* data, size_t bytes) = 0;
     // A kLarge record, at this place in the bytes being applied: its data goes to `to`.
     virtual void expect_large(size_t at, char* to, size_t bytes) = 0;
-    virtual void control(uint64_t key, uint32_t from, const char* data, size_t bytes) = 0;
-    // True when everything before the place is complete.
+    virtual void control(const ControlKey& key, const char* data, size_t bytes) = 0;
+    // A kOrder record: true when everything before the place is complete.
     virtual bool is_complete(size_t at) = 0;
-    // True when the stream on the rail is complete up to the position.
+    // A kAfter record: true when the stream on the rail is complete up to the position.
     virtual bool is_after(unsigned rail, uint64_t position) = 0;
 
   protected:
@@ -157,8 +180,8 @@ class Applier {
 };
 
 struct Applied {
-    size_t bytes = 0;             // taken; less than all when a kOrder or kAfter must wait
-    const char* wrong = nullptr;  // why the record behind them is refused; nothing of it has been done
+    size_t bytes = 0;             // of the records that were applied; less than all when a kOrder or kAfter must wait
+    const char* wrong = nullptr;  // why the record behind those is refused; nothing of it has been done
 };
 
 // Applies records to this PE's memory in order, each checked as a whole before a byte is touched.

@@ -1,4 +1,4 @@
-// A PE's address blob: those of its transports, one a rail, each behind its size.
+// The address blob of a PE: the address blobs of its transports, one for each rail, each behind its size. Threads: any.
 #pragma once
 
 #include "fabric/transport/transport.h"
@@ -7,10 +7,10 @@
 
 namespace heddle::fabric {
 
-// Adds the transport's address blob to the `bytes` that are there; false when it does not fit.
+// Adds the transport's address blob to a PE's, which has *bytes so far; false when it does not fit.
 bool add_rail_address(const TransportApi& api, const Transport* transport, char* address_blob, size_t* bytes);
 
-// From a PE's address blob and its size to that of one rail; false when there is none.
+// Makes of a PE's address blob and its size the address blob and size of one rail; false when the PE has no such rail.
 bool find_rail_address(const char** address_blob, size_t* bytes, int rail);
 
 }  // namespace heddle::fabric

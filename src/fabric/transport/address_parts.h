@@ -1,5 +1,5 @@
-// Address blobs are parts one behind the other, each behind its size: what those of PEs (card.h) and of transports have
-// in common.
+// Address parts: an address blob is made of parts, each behind its size of 16 bits. The address blobs of PEs
+// (fabric/transport/address_blob.h) and those of transports are written and read with these functions. Threads: any.
 #pragma once
 
 #include "fabric/transport/transport.h"
@@ -31,7 +31,7 @@ inline bool add_part(char* address_blob, size_t* bytes, Part first, Part second 
     return true;
 }
 
-// {null, 0} when there are not as many.
+// The part with that number, from 0; {null, 0} when there are fewer parts, or a size leads beyond the end.
 inline Part part_of(const char* address_blob, size_t address_blob_bytes, int number) {
     size_t at = 0;
     for (;; --number) {

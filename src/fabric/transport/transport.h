@@ -19,6 +19,8 @@
 // device, a peer that is gone) are reported once, through Events::failed.
 #pragma once
 
+#include "base/choices.h"
+
 #include <cstddef>
 #include <cstdint>
 
@@ -42,12 +44,12 @@ struct Events {
     // The header of a large one: the callee, now or later but from a call on the same channel, calls receive or refuse
     // once.
     void (*announced)(void* owner, int channel, const void* header, size_t bytes, Arrival* arrival);
-    // pe does not answer any more: said once for an endpoint, from within progress() or a call on the same channel.
-    // What is under way to it and from it is never done.
+    // pe does not answer any more: called once for an endpoint, from within progress() or a call on the same channel.
+    // Operations to and from the PE that are under way are never done.
     void (*failed)(void* owner, int channel, int pe, const char* reason);
 };
 
-enum class Protocol : int { kAuto, kAm, kRma };  // as HEDDLE_NET_PROTOCOL names them
+using base::Protocol;
 
 struct Region {
     char* base = nullptr;
@@ -59,28 +61,29 @@ struct Options {
     const char* transports;  // as the network's library names them; empty: its own choice
     int channels;
     size_t message_bytes;  // the usual size of a message under load: what segments should be made for
-    // Whether the regions can be put to and got from: kRma even where that takes the target's CPU, kAuto only where
-    // it does not.
+    // Whether the regions can be put to and got from. kRma: even where that takes the target's CPU; kAuto: only where
+    // it does not; kAm: no.
     Protocol protocol = Protocol::kAm;
     Region regions[kRegions] = {};
 };
 
 struct TransportApi {
     const char* name;
-    // False with the reason in error.
+    // Opens the transport and its channels. False with the reason in error.
     bool (*open)(const Options& options, const Events& events, Transport** transport, char* error, size_t error_bytes);
     void (*close)(Transport* transport);
 
     // Whether put and get reach the PE behind `to`; null: whether they reach any.
     bool (*is_native)(const Transport* transport, const Endpoint* to);
 
-    // Returns the size of the address blob.
+    // Writes the address blob of this PE's transport; returns its size.
     size_t (*address_blob)(const Transport* transport, char* address_blob);
-    // null with the reason in error when the address blob is none. pe: for failed.
+    // Makes the endpoint of a channel to the PE with the address blob. Null with the reason in error when the address
+    // blob is none. pe: the number that Events::failed is called with.
     Endpoint* (*connect)(Transport* transport, int channel, int pe, const char* address_blob, size_t address_blob_bytes,
                          char* error, size_t error_bytes);
 
-    // Nothing more comes or goes on the endpoint, which is no more: what is under way to its PE is lost, and done.
+    // Ends the endpoint: nothing more comes or goes on it. What is under way to its PE is lost, and counts as done.
     void (*drop)(Transport* transport, int channel, Endpoint* endpoint);
 
     // Sends header and body. The body stays as it is until done(argument), which may come before send returns; the
@@ -92,14 +95,14 @@ struct TransportApi {
                     void* argument);
     void (*refuse)(Transport* transport, int channel, Arrival* arrival);
 
-    // Between the memory here, which stays as it is until done(argument), and the region there; done when the data is
-    // in place, there or here. done may come before the call returns.
+    // Copies between memory here, which stays as it is until done(argument), and a region there. done: the data is in
+    // place, there or here; it may come before the call returns.
     void (*put)(Transport* transport, int channel, Endpoint* to, int region, uint64_t offset, const char* from,
                 size_t bytes, Done done, void* argument);
     void (*get)(Transport* transport, int channel, Endpoint* from, int region, uint64_t offset, char* to, size_t bytes,
                 Done done, void* argument);
 
-    // Moves what can be moved; true when anything was.
+    // Moves what can be moved on the channel; true when anything was.
     bool (*progress)(Transport* transport, int channel);
     // A descriptor that becomes readable when there is something to progress on the channel, once arm has returned true
     // and until the next progress. False: there is something already.

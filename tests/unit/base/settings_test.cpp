@@ -82,7 +82,6 @@ class SettingsTest : public testing::Test {
     if (const char* old = old_name)                          \
         unsetenv(old);
 #include "base/settings.def"
-#undef SETTING
     }
 
     bool read() {
@@ -121,8 +120,8 @@ TEST_F(SettingsTest, Defaults) {
     EXPECT_FALSE(settings_.check);
     EXPECT_FALSE(settings_.huge_pages);
     EXPECT_FALSE(settings_.first_touch);
-    EXPECT_EQ(settings_.barrier, 0);
-    EXPECT_EQ(settings_.monitor, 0);
+    EXPECT_EQ(settings_.barrier, BarrierAlgorithm::kAuto);
+    EXPECT_EQ(settings_.monitor, MonitorChoice::kAuto);
     EXPECT_EQ(settings_.spin_us, 50u);
     EXPECT_EQ(settings_.yield_us, 1000u);
 }
@@ -173,14 +172,14 @@ TEST_F(SettingsTest, Choices) {
     const char* const words[] = {"auto", "central", "dissemination"};
     for (int i = 0; i < 3; ++i) {
         EXPECT_EQ(complaint("HEDDLE_BARRIER", words[i]), "");
-        EXPECT_EQ(settings_.barrier, i);
+        EXPECT_EQ(settings_.barrier, static_cast<BarrierAlgorithm>(i));
     }
     for (const char* wrong : {"", "Central", "centra", "centrall", "auto ", "1"}) {
         const std::string text = complaint("HEDDLE_BARRIER", wrong);
         EXPECT_NE(text.find("auto|central|dissemination"), std::string::npos) << '"' << wrong << "\": " << text;
     }
     EXPECT_EQ(complaint("HEDDLE_MONITOR", "fake"), "");
-    EXPECT_EQ(settings_.monitor, 5);
+    EXPECT_EQ(settings_.monitor, MonitorChoice::kFake);
 }
 
 TEST_F(SettingsTest, Flags) {
@@ -278,26 +277,59 @@ TEST_F(SettingsTest, AChoiceIsFoundByItsWord) {
     setenv("HEDDLE_PROGRESS", "thread", 1);
     const std::string all = "auto|manual|thread|thread:spin|thread:monitor|thread:block";
     int place = 0;
+    const auto none = static_cast<Progress>(-1);
     for (const char* word : {"auto", "manual", "thread", "thread:spin", "thread:monitor", "thread:block"}) {
-        int choice = -1;
+        Progress choice = none;
         const char* words = nullptr;
         EXPECT_TRUE(find_choice("HEDDLE_PROGRESS", word, &choice, &words)) << word;
-        EXPECT_EQ(choice, place++) << word;
+        EXPECT_EQ(choice, static_cast<Progress>(place++)) << word;
         EXPECT_EQ(words, all);
     }
     for (const char* wrong : {"", "Auto", "auto ", "thread:", "thread:spi", "auto|manual", "|", "0", "block"}) {
-        int choice = -1;
+        Progress choice = none;
         const char* words = nullptr;
         EXPECT_FALSE(find_choice("HEDDLE_PROGRESS", wrong, &choice, &words)) << '"' << wrong << '"';
-        EXPECT_EQ(choice, -1) << '"' << wrong << '"';
+        EXPECT_EQ(choice, none) << '"' << wrong << '"';
         ASSERT_NE(words, nullptr) << '"' << wrong << '"';
         EXPECT_EQ(words, all) << "what would be right";
     }
-    int choice = -1;
+    Progress choice = none;
     const char* words = "";
     EXPECT_FALSE(find_choice("HEDDLE_NO_SUCH_SETTING", "auto", &choice, &words));
-    EXPECT_EQ(choice, -1);
+    EXPECT_EQ(choice, none);
     unsetenv("HEDDLE_PROGRESS");
+}
+
+// What settings.cpp asserts of each row of the table: that a word without an enumerator cannot be compiled, nor a
+// default other than the first enumerator. The other words may come in any order.
+static_assert(are_words_of<BarrierAlgorithm>("auto|central|dissemination|flat"));
+static_assert(are_words_of<BarrierAlgorithm>("auto|flat|central"));
+static_assert(!are_words_of<BarrierAlgorithm>("auto|centrall|flat"));
+static_assert(!are_words_of<BarrierAlgorithm>("auto|central|fla"));
+static_assert(!are_words_of<BarrierAlgorithm>("auto||flat"));
+static_assert(!are_words_of<BarrierAlgorithm>("central|auto|flat"));
+static_assert(!are_words_of<BarrierAlgorithm>(""));
+static_assert(are_words_of<Progress>("auto|thread:spin"));
+static_assert(!are_words_of<Progress>("auto|thread:"));
+static_assert(enumerator_at("kA, kB", 1) == "kB" && enumerator_at("kA, kB", 2).empty());
+static_assert(find_enumerator(enumerators_of(VectorUnit{}), "avx512") == static_cast<int>(VectorUnit::kAvx512));
+
+TEST_F(SettingsTest, AWordMeansTheEnumeratorThatIsSpelledLikeIt) {
+    EXPECT_EQ(complaint("HEDDLE_BARRIER", "dissemination"), "");
+    EXPECT_EQ(settings_.barrier, BarrierAlgorithm::kDissemination);
+    EXPECT_EQ(complaint("HEDDLE_BROADCAST", "pull"), "");
+    EXPECT_EQ(settings_.broadcast, CollectiveAlgorithm::kPull);
+    EXPECT_EQ(complaint("HEDDLE_COLLECT", "push"), "");
+    EXPECT_EQ(settings_.collect, CollectiveAlgorithm::kPush);
+    EXPECT_EQ(complaint("HEDDLE_PROGRESS", "thread:block"), "");
+    EXPECT_EQ(settings_.progress, Progress::kBlock);
+    EXPECT_EQ(complaint("HEDDLE_MONITOR", "fake"), "");
+    EXPECT_EQ(settings_.monitor, MonitorChoice::kFake);
+    EXPECT_EQ(complaint("HEDDLE_RAIL_LOSS", "continue"), "");
+    EXPECT_EQ(settings_.rail_loss, RailLoss::kContinue);
+    EXPECT_EQ(word_of(settings_.rail_loss), "continue");
+    EXPECT_EQ(word_of(NetTransport::kUcx), "ucx");
+    EXPECT_NE(complaint("HEDDLE_COLLECT", "inline"), "") << "an enumerator, but none of its words";
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How PEs find each other: alone and as threads of this process. The launcher's way is the subject of tests/launch.
+// How PEs find each other: alone and as threads of this process. The launcher's way is the subject of tests/launcher.
 #include "bootstrap/bootstrap.h"
 #include "support/pes_as_threads.h"
 

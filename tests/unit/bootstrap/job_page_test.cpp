@@ -41,6 +41,7 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(JobPage, lost_rails), 168u);
     EXPECT_EQ(offsetof(JobPage, leaving), 172u);
     EXPECT_EQ(offsetof(JobPage, told), 176u);
+    EXPECT_EQ(offsetof(JobPage, counted), 180u);
     EXPECT_EQ(offsetof(JobPage, central_barrier), 256u);
     EXPECT_EQ(sizeof(JobPage), 512u);
     EXPECT_EQ(offsetof(PeRecord, state), 0u);
@@ -52,18 +53,19 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(PeRecord, looks), 104u);
     EXPECT_EQ(offsetof(PeRecord, wait_step), 112u);
     EXPECT_EQ(offsetof(PeRecord, left), 120u);
-    EXPECT_EQ(sizeof(PeRecord), 128u);
+    EXPECT_EQ(offsetof(PeRecord, counters), 128u);
+    EXPECT_EQ(sizeof(PeRecord), 256u);
     EXPECT_EQ(offsetof(PeAddress, data), 8u);
     EXPECT_EQ(sizeof(PeAddress), 2048u);
-    EXPECT_EQ(kJobPageMagic, 0x34656c6464656800u);
-    EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle4", 7), 0);
+    EXPECT_EQ(kJobPageMagic, 0x35656c6464656800u);
+    EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle5", 7), 0);
 }
 
 TEST(JobPage, RecordsAndAddressBlobsFollowThePageAndHaveLinesOfTheirOwn) {
     auto page = std::make_unique<JobPage>();
     page->n_pes = 3;
     EXPECT_EQ(reinterpret_cast<char*>(page->records()) - reinterpret_cast<char*>(page.get()), 512);
-    EXPECT_EQ(reinterpret_cast<char*>(page->address_blobs()) - reinterpret_cast<char*>(page.get()), 512 + 3 * 128);
+    EXPECT_EQ(reinterpret_cast<char*>(page->address_blobs()) - reinterpret_cast<char*>(page.get()), 512 + 3 * 256);
     EXPECT_EQ(alignof(PeRecord), 64u);
     EXPECT_EQ(alignof(PeAddress), 64u);
 }

@@ -24,7 +24,7 @@ class ContextTest : public testing::Test {
     void TearDown() override { start_contexts(4, kNobody); }
 
     static shmem_ctx_t make(shmem_team_t team = &kTeam, const heddle_peer* peers = kSome) {
-        return create(0, {team, 3, -2, 2}, peers);
+        return create(0, team, {3, -2, 2}, peers);
     }
 };
 
@@ -74,27 +74,27 @@ TEST_F(ContextTest, PoolGrowsAndKeepsHandlesApart) {
 }
 
 TEST_F(ContextTest, KnowsWhatItsNumbersMean) {
-    const Numbering world = context_of(SHMEM_CTX_DEFAULT).numbering;
-    EXPECT_EQ(world.team, SHMEM_TEAM_WORLD);
+    EXPECT_EQ(context_of(SHMEM_CTX_DEFAULT).team, SHMEM_TEAM_WORLD);
+    const base::Members world = context_of(SHMEM_CTX_DEFAULT).members;
     EXPECT_EQ(world.start, 0);
     EXPECT_EQ(world.stride, 1);
     EXPECT_EQ(world.size, 4);
     const shmem_ctx_t ctx = make(&kOtherTeam);
-    const Numbering numbering = context_of(ctx).numbering;
-    EXPECT_EQ(numbering.team, &kOtherTeam);
-    EXPECT_EQ(numbering.start, 3);
-    EXPECT_EQ(numbering.stride, -2);
-    EXPECT_EQ(numbering.size, 2);
+    EXPECT_EQ(context_of(ctx).team, &kOtherTeam);
+    const base::Members members = context_of(ctx).members;
+    EXPECT_EQ(members.start, 3);
+    EXPECT_EQ(members.stride, -2);
+    EXPECT_EQ(members.size, 2);
 }
 
 TEST_F(ContextTest, ARecycledOneIsAsNew) {
-    const shmem_ctx_t ctx = create(SHMEM_CTX_PRIVATE, {&kTeam, 1, 1, 1}, kSome);
+    const shmem_ctx_t ctx = create(SHMEM_CTX_PRIVATE, &kTeam, {1, 1, 1}, kSome);
     destroy(ctx);
-    const shmem_ctx_t next = create(0, {&kOtherTeam, 2, 1, 2}, kOthers);
+    const shmem_ctx_t next = create(0, &kOtherTeam, {2, 1, 2}, kOthers);
     EXPECT_EQ(next, ctx);
     EXPECT_EQ(next->peers, kOthers);
-    EXPECT_EQ(context_of(next).numbering.team, &kOtherTeam);
-    EXPECT_EQ(context_of(next).numbering.start, 2);
+    EXPECT_EQ(context_of(next).team, &kOtherTeam);
+    EXPECT_EQ(context_of(next).members.start, 2);
 }
 
 TEST_F(ContextTest, EndsWithItsTeam) {
@@ -127,7 +127,7 @@ TEST_F(ContextTest, ThoseOfAnEarlierInitAreGone) {
         EXPECT_FALSE(is_alive(ctx));
         EXPECT_EQ(ctx->peers, kNobodyElse);
     }
-    EXPECT_EQ(context_of(SHMEM_CTX_DEFAULT).numbering.size, 7);
+    EXPECT_EQ(context_of(SHMEM_CTX_DEFAULT).members.size, 7);
     std::set<shmem_ctx_t> again;
     for (int i = 0; i < 1000; ++i) EXPECT_TRUE(again.insert(make()).second) << "twice in the pool";
 }
@@ -153,8 +153,8 @@ TEST_F(TeamContextTest, ContextsOfATeamHaveItsNumbering) {
         for (shmem_team_t of : {SHMEM_TEAM_WORLD, SHMEM_TEAM_SHARED, team}) {
             shmem_ctx_t ctx;
             ASSERT_EQ(shmem_team_create_ctx(of, 0, &ctx), 0);
-            EXPECT_EQ(context_of(ctx).numbering.team, of);
-            EXPECT_EQ(context_of(ctx).numbering.size, 1);
+            EXPECT_EQ(context_of(ctx).team, of);
+            EXPECT_EQ(context_of(ctx).members.size, 1);
             shmem_team_t told;
             EXPECT_EQ(shmem_ctx_get_team(ctx, &told), 0);
             EXPECT_EQ(told, of);

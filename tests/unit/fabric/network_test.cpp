@@ -89,9 +89,9 @@ std::unique_ptr<Network> open_network(int pe, std::vector<uint64_t>& heap, std::
     config.token = 42;
     config.pe = pe;
     config.n_pes = 2;
-    config.address_blob_of = address_blob_of;
-    config.lost = lost;
-    config.notify = config.run_ready = [](void*) { landings.fetch_add(1); };
+    config.job.address_blob_of = address_blob_of;
+    config.job.lost = lost;
+    config.job.notify = config.job.run_ready = [](void*) { landings.fetch_add(1); };
     config.policy = &policies[pe];
     if (in_ring)
         config.ring = {1 - pe, 1 - pe};

@@ -48,6 +48,16 @@ struct PairEvents {
         memcpy(&header, bytes, sizeof header);
         rail_of(owner).channel->announced(header, body_bytes, arrival);
     }
+    static void arrived_on_rail(void* owner, int channel, const void* bytes, const char* body, size_t body_bytes) {
+        const Pe::Rail& rail = rail_of(owner);
+        if (!rail.pe->retransmitting_)
+            return arrived(owner, channel, bytes, body, body_bytes);
+        Header header;
+        memcpy(&header, bytes, sizeof header);
+        rail.pe->retransmitting_->arrived(rail.config.rail, channel, header, body, body_bytes);
+    }
+    static Endpoint* endpoint_of(void* owner, int, int pe) { return rail_of(owner).channel->endpoint_of(pe); }
+    static void wake(void* owner, int) { rail_of(owner).channel->wake(); }
     static void failed(void*, int, int pe, const char* reason) { lost(pe, Loss::kBroken, reason); }
     static void on_heartbeat(void* owner, const Header& header, const char* body, size_t bytes) {
         if (Heartbeat* heartbeat = rail_of(owner).pe->heartbeat)
@@ -92,9 +102,10 @@ void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t f
     const Options options = {
         "", "", 1, kMessageBytes, habits.native ? Protocol::kRma : Protocol::kAm, {{heap(), heap_bytes}, {}}};
     ChannelConfig& config = rail.config;
-    fake_api.open(options, {&rail, PairEvents::arrived, PairEvents::announced, PairEvents::failed}, &config.transport,
-                  error, sizeof error);
+    fake_api.open(options, {&rail, PairEvents::arrived_on_rail, PairEvents::announced, PairEvents::failed},
+                  &rail.transport, error, sizeof error);
     config.api = &fake_api;
+    config.transport = rail.transport;
     config.regions.of[0] = {heap(), heap_bytes};
     config.token = kToken;
     config.control_inbox = &control_inbox;
@@ -102,25 +113,40 @@ void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t f
     config.n_pes = 2;
     config.rail = number;
     config.n_rails = n_rails_;
-    config.address_blob_of = address_blob_of;
-    config.own_address_blob = PairEvents::own_address_blob;
-    config.lost = lost;
-    config.rail_lost = [](int lost_rail, int from, Loss, const char*) { world[1 - from]->lose(lost_rail); };
+    config.job.address_blob_of = address_blob_of;
+    config.network.own_address_blob = PairEvents::own_address_blob;
+    config.job.lost = lost;
+    config.job.rail_lost = [](int lost_rail, int from, Loss, const char*) { world[1 - from]->lose(lost_rail); };
     config.lost_rails = keeps ? &lost_rails : nullptr;
-    config.notify = notify;
-    config.stream_of = PairEvents::stream_of;
-    config.watermarks_of = PairEvents::watermarks_of;
-    config.owner = &rail;
-    config.on_heartbeat = PairEvents::on_heartbeat;
+    config.job.notify = notify;
+    config.network.stream_of = PairEvents::stream_of;
+    config.network.watermarks_of = PairEvents::watermarks_of;
+    config.network.owner = &rail;
+    config.network.on_heartbeat = PairEvents::on_heartbeat;
     config.full_bytes = full_bytes;
     config.ring = {1 - number_, 1 - number_};
     config.is_native = habits.native;
+    if (keeps && n_rails_ > 1) {
+        if (!retransmitting_)
+            retransmitting_ = std::make_unique<RetransmittingTransport>(
+                RetransmittingTransport::Config{.api = &fake_api,
+                                                .token = kToken,
+                                                .n_pes = 2,
+                                                .n_rails = n_rails_,
+                                                .lost_rails = &lost_rails,
+                                                .rail_lost = config.job.rail_lost,
+                                                .endpoint_of = PairEvents::endpoint_of,
+                                                .wake = PairEvents::wake});
+        config.api = &RetransmittingTransport::api();
+        config.transport = retransmitting_->add_rail(
+            rail.transport, {&rail, PairEvents::arrived, PairEvents::announced, PairEvents::failed});
+    }
     rail.channel = std::make_unique<Channel>(config, 0);
     channels_[number] = rail.channel.get();
 }
 
 Pe::~Pe() {
-    for (int rail = 0; rail < n_rails_; ++rail) fake_api.close(rails_[rail].config.transport);
+    for (int rail = 0; rail < n_rails_; ++rail) fake_api.close(rails_[rail].transport);
     for (StreamSet& stream_set : stream_sets_) {
         for (Stream* stream = stream_set.used.load(std::memory_order_relaxed); stream;)
             delete std::exchange(stream, stream->next_of_stream_set);
@@ -131,7 +157,7 @@ Pe::~Pe() {
 size_t Pe::address_blob(char* address_blob) const {
     size_t bytes = 0;
     for (int rail = 0; rail < n_rails_; ++rail)
-        add_rail_address(fake_api, rails_[rail].config.transport, address_blob, &bytes);
+        add_rail_address(fake_api, rails_[rail].transport, address_blob, &bytes);
     return bytes;
 }
 

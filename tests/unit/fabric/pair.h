@@ -8,6 +8,7 @@
 #include "fabric/endpoint/stream_set.h"
 #include "fabric/liveness/heartbeat.h"
 #include "fabric/multirail/rail_watermarks.h"
+#include "fabric/multirail/retransmitting_transport.h"
 #include "progress/wait_policy.h"
 #include "unit/fabric/fake_transport.h"
 
@@ -32,7 +33,7 @@ class Pe {
     Producer& producer(uint32_t number) { return stream_sets_[number].producer; }
     char* heap() { return reinterpret_cast<char*>(heap_.data()); }
     uint64_t& word(size_t index) { return heap_[index]; }
-    Transport& transport(int rail = 0) { return *rails_[rail].config.transport; }
+    Transport& transport(int rail = 0) { return *rails_[rail].transport; }
     Transport::Channel& cable(int rail = 0) { return *transport(rail).channels[0]; }
     Channel& channel(int rail = 0) { return *channels_[rail]; }
     // How many messages of the kind have been sent so far.
@@ -55,6 +56,7 @@ class Pe {
     friend struct PairEvents;
     struct Rail {
         Pe* pe = nullptr;
+        Transport* transport = nullptr;  // the fake one
         ChannelConfig config;
         std::unique_ptr<Channel> channel;
     };
@@ -63,6 +65,7 @@ class Pe {
     const int number_;
     const int n_rails_;
     std::vector<uint64_t> heap_;
+    std::unique_ptr<RetransmittingTransport> retransmitting_;  // null: no message is kept
     Rail rails_[kMaxRails];
     Channel* channels_[kMaxRails] = {};
     RailWatermarks watermarks_[kStreamSets];  // what the other PE's stream sets bring

@@ -33,9 +33,9 @@ class Records {
     Records& signal(Address to, uint64_t value, bool adds) {
         return add(record::kMaxShort, [&](char* at) { return record::signal(at, to, value, adds); });
     }
-    Records& control(uint64_t key, uint32_t from, const std::string& data) {
+    Records& control(const ControlKey& key, const std::string& data) {
         return add(record::control_bytes(data.size()),
-                   [&](char* at) { return record::control(at, key, from, data.data(), data.size()); });
+                   [&](char* at) { return record::control(at, key, data.data(), data.size()); });
     }
     Records& order() {
         return add(record::kWord, [](char* at) { return record::order(at); });

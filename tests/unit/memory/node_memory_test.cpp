@@ -111,6 +111,7 @@ TEST(Symmetric, TellsHeapDataAndNeither) {
         memory.heap = {reinterpret_cast<uintptr_t>(heap), sizeof heap};
         memory.data = {reinterpret_cast<uintptr_t>(data), sizeof data};
         memory.peers = peers;
+        memory.n_pes = 2;
         symmetric = &memory;
         EXPECT_EQ(address_on(heap + 7, 1), other_heap + 7);
         EXPECT_EQ(address_on(data + 255, 1), other_data + 255);

@@ -96,9 +96,12 @@ class LonePe {
     std::vector<std::unique_ptr<Sequence>> sequences_;
 };
 
+}  // namespace heddle::progress
+
+namespace heddle::base {
+
 inline void PrintTo(Progress progress, std::ostream* out) {
-    constexpr const char* kWords[] = {"auto", "manual", "thread", "spin", "monitor", "block"};
-    *out << kWords[static_cast<int>(progress)];
+    *out << word_of(progress);
 }
 
-}  // namespace heddle::progress
+}  // namespace heddle::base

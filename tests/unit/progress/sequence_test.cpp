@@ -1,5 +1,5 @@
 // Sequence: operations in the order of their posting, each as if it blocked; and that nothing they wait for is missed.
-// What every interleaving does is the subject of tests/concurrency/wakeup.pml; this runs the real thing.
+// What every interleaving does is the subject of tests/model/wakeup.pml; this runs the real thing.
 #include "unit/progress/lone_pe.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Event count: no wake is lost, between threads and between processes, and the count may wrap. What every interleaving
-// does is the subject of tests/concurrency/event_count.pml; this runs the real thing.
+// does is the subject of tests/model/event_count.pml; this runs the real thing.
 #include "sync/event_count.h"
 #include "os/clock.h"
 

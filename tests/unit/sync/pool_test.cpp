@@ -91,5 +91,13 @@ TEST(Pool, ServesManyThreads) {
     EXPECT_EQ(sum, kThreads * (kRounds + (kRounds + 2) / 3));
 }
 
+// An object of another pool would be handed out by both.
+TEST(PoolDeathTest, AnObjectOfAnotherPoolIsNotTaken) {
+    SmallPool pool, other;
+    pool.take();
+    Object* const foreign = other.take();
+    EXPECT_DEATH(pool.give(foreign), "at\\(object->link.index\\) == object");
+}
+
 }  // namespace
 }  // namespace heddle::sync

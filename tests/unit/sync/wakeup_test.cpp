@@ -1,5 +1,5 @@
 // PeWakeups: who watches an event count hears when it opens, and nobody else is bothered. What every interleaving does
-// is the subject of tests/concurrency/wakeup.pml; this runs the real thing.
+// is the subject of tests/model/wakeup.pml; this runs the real thing.
 #include "sync/wakeup.h"
 #include "os/clock.h"
 #include "os/pause.h"

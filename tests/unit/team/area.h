@@ -72,9 +72,12 @@ inline MemberState place_in(int segment, const Members& members, int rank, Barri
     return state;
 }
 
+}  // namespace heddle::team
+
+namespace heddle::base {
+
 inline void PrintTo(BarrierAlgorithm barrier_algorithm, std::ostream* out) {
-    constexpr const char* kWords[] = {"auto", "central", "dissemination", "flat"};
-    *out << kWords[static_cast<int>(barrier_algorithm)];
+    *out << word_of(barrier_algorithm);
 }
 
-}  // namespace heddle::team
+}  // namespace heddle::base

@@ -1,5 +1,5 @@
 // Circles of PEs that wait for each other: found when they stand still, and only then; the message names both calls.
-// One thread plays the PEs in turn. What a program sees of it: tests/faults.
+// One thread plays the PEs in turn. What a program sees of it: tests/errors.
 #include "support/pes_as_threads.h"
 #include "unit/team/area.h"
 

@@ -25,7 +25,7 @@ TEST(TeamSegments, AreUsedUpAndComeBack) {
     std::vector<int> taken;
     for (int segment; (segment = take_segment(kTwo)) != kNoSegment;) taken.push_back(segment);
     ASSERT_EQ(taken.size(), static_cast<size_t>(kSegmentsPerPe));
-    EXPECT_EQ(active_set_segment("test", kTwo, 0, 2), kNoSegment) << "of the same rooms";
+    EXPECT_EQ(active_set_segment("test", kTwo, 0, 2), kNoSegment) << "of the same segments";
     EXPECT_EQ(active_set_segment("test", kTwo, 0, 2), kNoSegment) << "and so it stays";
     std::set<int> distinct(taken.begin(), taken.end());
     EXPECT_EQ(distinct.size(), taken.size());
@@ -203,7 +203,7 @@ TEST(ActiveSets, FindTheirRoomAgain) {
         const auto find = [&set] { return active_set_segment("test", set.members, set.log_stride, set.members.size); };
         const int segment = find();
         ASSERT_GE(segment, 0);
-        EXPECT_TRUE(distinct.insert(segment).second) << "another set has this room";
+        EXPECT_TRUE(distinct.insert(segment).second) << "another set has this segment";
         EXPECT_EQ(find(), segment);
         area.play(5);  // another PE finds it, too
         EXPECT_EQ(find(), segment);

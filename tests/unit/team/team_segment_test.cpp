@@ -240,6 +240,19 @@ TEST(Telling, NobodyWaitsForTheSlow) {
     }
 }
 
+// What would hang, or read another member's data, ends the PE where invariants are checked.
+TEST(StepDeathTest, AStepThatCannotBeIsNotTaken) {
+    Area area(2);
+    const Members both = {0, 1, 2};
+    const int index = take_segment(both);
+    MemberState state = place_in(index, both, 0, BarrierAlgorithm::kFlat);
+    EXPECT_DEATH(await(kTestCall, state, 2, 0), "from_rank < state.size");
+    EXPECT_DEATH(await(kTestCall, state, 1, 1), "state.count - step < kDepth") << "not begun";
+    EXPECT_DEATH(publish(state, 1), "state.count - step < kDepth") << "not begun";
+    leave_segment(index, 1);
+    EXPECT_DEATH(leave_segment(index, 1), "left <=") << "left twice";
+}
+
 TEST(Telling, AMemberOfOneNeverWaits) {
     Area area(1);
     const Members one = {0, 1, 1};
@@ -294,7 +307,7 @@ TEST(WayFor, FollowsTheSettingThenTheMachine) {
     EXPECT_TRUE(is_oversubscribed());
     for (int size : {1, 2, 8, 9, 4096}) EXPECT_EQ(barrier_algorithm_for(size), BarrierAlgorithm::kCentral);
     for (BarrierAlgorithm barrier_algorithm : kWays) {
-        base::settings.barrier = static_cast<int>(barrier_algorithm);
+        base::settings.barrier = barrier_algorithm;
         for (int size : {1, 8, 9}) EXPECT_EQ(barrier_algorithm_for(size), barrier_algorithm);
     }
     for (BarrierAlgorithm barrier_algorithm : kWays) {

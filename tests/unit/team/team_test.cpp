@@ -107,6 +107,19 @@ TEST(TeamPool, ARecycledTeamIsAsNew) {
     });
 }
 
+// Control messages between nodes are matched by the id.
+TEST(TeamPoolDeathTest, TwoTeamsOverSeveralNodesWithOneIdEndThePe) {
+    static const int nodes[] = {0, 1, 2};
+    alone([] {
+        start_teams(0, 3, nodes);
+        ASSERT_NE(create({0, 1, 2}, kOwnSegment, 0, 77), nullptr);
+        ASSERT_NE(create({0, 1, 3}, kOwnSegment, 0, 78), nullptr);
+        EXPECT_EXIT(create({0, 2, 2}, kOwnSegment, 0, 77), testing::ExitedWithCode(1),
+                    "two teams over several nodes have the id 0x4d");
+        start_teams(0, 1);
+    });
+}
+
 TEST(TeamPool, GrowsAndKeepsHandlesApart) {
     alone([] {
         std::set<shmem_team_t> handles;

@@ -55,8 +55,8 @@ void on_flushed(void* request, ucs_status_t status, void* argument) {
 
 }  // namespace
 
-// UCX has no question for it; but it prints what a context uses, once all settings have chosen, in lines that end in
-// the names of transport and device: "-- tcp/eth0".
+// UCX has no query for RDMA. But UCX prints what a context uses, once all settings have chosen. Its lines end in the
+// names of transport and device: "-- tcp/eth0".
 bool has_rdma(ucp_context_h context) {
     char* text = nullptr;
     size_t bytes = 0;

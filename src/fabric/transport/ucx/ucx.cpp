@@ -1,6 +1,7 @@
 // UCX as a transport: active messages, eager for small ones and rendezvous for large ones; where it has RDMA, puts and
-// gets too. A channel is a worker. Nothing of UCX is seen outside this folder; the settings that suit batches over TCP
-// are made here, so that no user has to know them. What the environment says (UCX_...) is taken first.
+// gets too. A channel is a worker. Nothing of UCX is seen outside this folder. The settings that suit coalesced
+// messages over TCP are made here, so that no user has to know them. Variables of the environment (UCX_...) take
+// precedence.
 #include "fabric/transport/ucx/ucx.h"
 
 #include <dlfcn.h>
@@ -107,8 +108,8 @@ void tune(ucp_config_t* config, const Options& options) {
         ucp_config_modify(config, "TLS", options.transports);
 }
 
-// What UCX says of sockets that fail: each time on_error is told, too, and what is to be said of a peer that does not
-// answer is said there, once, or not at all where the job ends. Whoever sets UCX_LOG_LEVEL hears it all.
+// Stops UCX's own messages about sockets that fail. UCX calls on_error each time, too, which reports a lost peer once,
+// or not at all while the job ends. A user who sets UCX_LOG_LEVEL gets all messages.
 ucs_log_func_rc_t keep_quiet_of_sockets(const char* file, unsigned, const char*, ucs_log_level_t level,
                                         const ucs_log_component_config_t*, const char*, va_list) {
     const char* const slash = strrchr(file, '/');
@@ -116,10 +117,9 @@ ucs_log_func_rc_t keep_quiet_of_sockets(const char* file, unsigned, const char*,
                                                                                            : UCS_LOG_FUNC_RC_CONTINUE;
 }
 
-// UCX's libraries, when they are loaded, read from the environment whether to put their own functions over mmap and its
-// relatives (needed for caches of registered memory alone; their mremap loses its last argument) and over the handlers
-// of a program's signals. So they are loaded here, behind words that tell them not to, and not with this plugin: its
-// symbols of UCX are bound when they are first called.
+// Loads UCX's libraries with an environment that keeps them from replacing functions of the program. They would replace
+// mmap and its relatives, for a cache of registered memory (their mremap loses its last argument), and signal handlers.
+// They read that when they are loaded. Therefore the plugin does not load them: its symbols of UCX are bound lazily.
 bool load(char* error, size_t error_bytes) {
     const struct {
         const char *name, *value;
@@ -150,7 +150,7 @@ bool are_devices(const char* names, char* error, size_t error_bytes) {
         std::string have;
         struct if_nameindex* const all = if_nameindex();
         for (const struct if_nameindex* each = all; each && each->if_index != 0; ++each)
-            have = have + " " + each->if_name;
+            have.append(" ").append(each->if_name);
         if (all)
             if_freenameindex(all);
         snprintf(error, error_bytes, "HEDDLE_NET_DEVICES=%s: this host has no interface '%s'; it has%s", names,

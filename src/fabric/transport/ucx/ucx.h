@@ -1,6 +1,8 @@
-// What the files of this folder share: a PE's transport, its channels, endpoints and operations.
+// The UCX transport's own objects, for the files of this folder: a PE's transport, its channels, endpoints and
+// operations.
 //
-// All of a channel by one thread at a time; the rest does not change between open and close.
+// Threads: a channel and its endpoints and operations belong to one thread at a time (the holder of the channel's
+// lock); the rest does not change between open and close.
 #pragma once
 
 #include "fabric/transport/transport.h"
@@ -24,7 +26,7 @@ struct Operation {
     Endpoint* to = nullptr;  // of a put
     Done done = nullptr;
     void* argument = nullptr;
-    Operation* next = nullptr;  // of those that are free, or wait for a flush
+    Operation* next = nullptr;  // in the list of those that are free, or that wait for a flush
     alignas(8) char header[kHeaderBytes];
 };
 
@@ -38,8 +40,8 @@ struct Channel {
     std::vector<Endpoint*> endpoints;
     Endpoint* to_flush = nullptr;  // a list
     Operation* free = nullptr;
-    bool moved = false;  // an event since progress began
-    bool drops = false;  // an endpoint, at the moment: what ends then is done
+    bool moved = false;  // an operation has ended since progress began
+    bool drops = false;  // an endpoint is being dropped: operations that end meanwhile are done
 
     Operation* take(int pe, Done done, void* argument) {
         Operation* operation = free;
@@ -76,10 +78,10 @@ struct Endpoint {
     bool failed = false;
     bool is_native = false;
     ucp_rkey_h keys[kRegions] = {};
-    uint64_t bases[kRegions] = {};      // addresses there
-    ucx::Operation* ended = nullptr;    // puts that have ended here
-    ucx::Operation* flushed = nullptr;  // those that the flush under way is for
-    bool queued = false;
+    uint64_t bases[kRegions] = {};      // of the regions, in the other PE's address space
+    ucx::Operation* ended = nullptr;    // puts that have ended here, but perhaps not there
+    ucx::Operation* flushed = nullptr;  // puts that the flush under way is for
+    bool queued = false;                // in the channel's list to_flush
     Endpoint* next_to_flush = nullptr;
 };
 
@@ -103,20 +105,20 @@ bool explain(char* error, size_t error_bytes, const char* what, ucs_status_t sta
 
 // --- Events
 
-// pe does not answer on the channel.
+// Tells the library that pe does not answer on the channel.
 void fail(const Channel& channel, int pe, ucs_status_t status);
-// The operation is over, and may be used again.
+// Ends the operation, which may be used again.
 void end(Operation* operation, ucs_status_t status);
-// request: what UCX has returned for the operation; its callback comes when it is under way.
+// Begins the operation. request: what UCX has returned for it; a pointer means that its callback is still to come.
 void begin(Operation* operation, ucs_status_ptr_t request);
 void on_sent(void* request, ucs_status_t status, void* argument);
 
-// --- Address blobs (card.cpp)
+// --- Address blobs (address_blob.cpp)
 
 size_t address_blob(const Transport* transport, char* address_blob);
 // The address of a channel, or null.
 const char* address_in(const char* address_blob, size_t address_blob_bytes, int channel);
-// The keys of the PE behind the endpoint; without them it is left to messages.
+// Takes the keys of the regions of the PE behind the endpoint; without keys the PE is reached by messages alone.
 void take_keys(Endpoint* endpoint, const char* address_blob, size_t address_blob_bytes);
 
 // --- Puts and gets (native.cpp)
@@ -131,7 +133,7 @@ void put(Transport* transport, int channel, Endpoint* to, int region, uint64_t o
          Done done, void* argument);
 void get(Transport* transport, int channel, Endpoint* from, int region, uint64_t offset, char* to, size_t bytes,
          Done done, void* argument);
-// What has ended here is flushed.
+// Begins a flush for the puts that have ended here: they are done when it ends.
 void flush(Channel& channel);
 
 }  // namespace ucx

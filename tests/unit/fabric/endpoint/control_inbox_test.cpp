@@ -1,5 +1,5 @@
-// ControlInbox: each control message is read once, by its key and sender, in the order in which a sender's control
-// messages came.
+// ControlInbox: each control message is read once, by all fields of its key and its sender, in the order in which a
+// sender's control messages came.
 #include "fabric/endpoint/control_inbox.h"
 
 #include <gtest/gtest.h>
@@ -10,85 +10,122 @@
 namespace heddle::fabric {
 namespace {
 
-void deliver(ControlInbox& control_inbox, uint64_t key, uint32_t from, const std::string& text) {
+void deliver(ControlInbox& control_inbox, const ControlKey& key, int from, const std::string& text) {
     control_inbox.deliver(key, from, text.data(), text.size());
 }
 
 // The control message's text, or "(none)".
-std::string take(ControlInbox& control_inbox, uint64_t key, uint32_t from) {
+std::string take(ControlInbox& control_inbox, const ControlKey& key, int from) {
     char text[64];
     size_t length = 0;
     return control_inbox.take(key, from, text, sizeof text, &length) ? std::string(text, length) : "(none)";
 }
 
-TEST(ControlInbox, ALetterIsTakenOnceByItsKeyAndSender) {
+TEST(ControlInbox, AMessageIsTakenOnceByItsKeyAndSender) {
     ControlInbox control_inbox;
-    EXPECT_EQ(take(control_inbox, 1, 2), "(none)");
-    deliver(control_inbox, 1, 2, "hello");
-    EXPECT_EQ(take(control_inbox, 2, 2), "(none)");
-    EXPECT_EQ(take(control_inbox, 1, 1), "(none)");
-    EXPECT_EQ(take(control_inbox, 1, 2), "hello");
-    EXPECT_EQ(take(control_inbox, 1, 2), "(none)");
+    EXPECT_EQ(take(control_inbox, {1}, 2), "(none)");
+    deliver(control_inbox, {1}, 2, "hello");
+    EXPECT_EQ(take(control_inbox, {2}, 2), "(none)");
+    EXPECT_EQ(take(control_inbox, {1}, 1), "(none)");
+    EXPECT_EQ(take(control_inbox, {1}, 2), "hello");
+    EXPECT_EQ(take(control_inbox, {1}, 2), "(none)");
 }
 
-TEST(ControlInbox, LettersOfOneKeyAndSenderKeepTheirOrder) {
+TEST(ControlInbox, MessagesOfOneKeyAndSenderKeepTheirOrder) {
+    const ControlKey kHighest = {UINT64_MAX, record::kOffsetMask, UINT32_MAX, UINT16_MAX};
     ControlInbox control_inbox;
     for (const char* text : {"a", "b", "c"}) {
-        deliver(control_inbox, 5, 1, text);
-        deliver(control_inbox, 5, 2, std::string(text) + text);
+        deliver(control_inbox, {5}, 1, text);
+        deliver(control_inbox, {5}, 2, std::string(text) + text);
     }
-    deliver(control_inbox, UINT64_MAX, UINT32_MAX, "far");
-    for (const char* text : {"a", "b", "c"}) EXPECT_EQ(take(control_inbox, 5, 2), std::string(text) + text);
-    for (const char* text : {"a", "b", "c"}) EXPECT_EQ(take(control_inbox, 5, 1), text);
-    EXPECT_EQ(take(control_inbox, 5, 1), "(none)");
-    EXPECT_EQ(take(control_inbox, UINT64_MAX, UINT32_MAX), "far");
+    deliver(control_inbox, kHighest, INT32_MAX, "far");
+    for (const char* text : {"a", "b", "c"}) EXPECT_EQ(take(control_inbox, {5}, 2), std::string(text) + text);
+    for (const char* text : {"a", "b", "c"}) EXPECT_EQ(take(control_inbox, {5}, 1), text);
+    EXPECT_EQ(take(control_inbox, {5}, 1), "(none)");
+    EXPECT_EQ(take(control_inbox, kHighest, INT32_MAX), "far");
 }
 
-TEST(ControlInbox, AShortBufferTakesTheBeginningAndLearnsTheLength) {
+TEST(ControlInbox, EveryFieldOfTheKeyTellsMessagesApart) {
+    const ControlKey key = {4, 3, 2, 1};
+    for (const ControlKey& other : {ControlKey{5, 3, 2, 1}, ControlKey{4, 4, 2, 1}, ControlKey{4, 3, 3, 1},
+                                    ControlKey{4, 3, 2, 2}, ControlKey{1, 2, 3, 4}}) {
+        ControlInbox control_inbox;
+        deliver(control_inbox, other, 0, "other");
+        EXPECT_EQ(take(control_inbox, key, 0), "(none)");
+        EXPECT_EQ(take(control_inbox, other, 0), "other");
+    }
+}
+
+// Keys were once hashed to 64 bits: team ^ step * kGolden ^ (piece << 33 | round << 1). Two steps of a team whose
+// numbers are both odd had a round and a piece for which the hashes were equal, and the reader of one got the other's
+// message.
+TEST(ControlInbox, KeysThatOneHashCouldNotTellApartAreApart) {
+    constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
+    const auto hash = [](const ControlKey& key, uint64_t piece) {
+        return key.team ^ key.step * kGolden ^ (piece << 33 | uint64_t{key.round} << 1);
+    };
+    int found = 0;
+    for (uint64_t step = 3; found < 3; step += 2) {
+        const uint64_t difference = step * kGolden ^ kGolden;
+        const uint64_t piece = difference >> 33;
+        if (piece > UINT16_MAX)
+            continue;
+        const ControlKey first = {77, 1, static_cast<uint32_t>(difference >> 1), static_cast<uint16_t>(piece)};
+        const ControlKey second = {77, step, 0, 0};
+        ASSERT_EQ(hash(first, piece), hash(second, 0));
+        ControlInbox control_inbox;
+        deliver(control_inbox, first, 0, "first");
+        deliver(control_inbox, second, 0, "second");
+        EXPECT_EQ(take(control_inbox, second, 0), "second");
+        EXPECT_EQ(take(control_inbox, first, 0), "first");
+        ++found;
+    }
+}
+
+TEST(ControlInbox, OfAMessageThatDoesNotFitNothingIsCopied) {
     ControlInbox control_inbox;
-    deliver(control_inbox, 1, 0, "0123456789");
+    deliver(control_inbox, {1}, 0, "0123456789");
     char text[4] = {'x', 'x', 'x', 'x'};
     size_t length = 0;
-    ASSERT_TRUE(control_inbox.take(1, 0, text, 3, &length));
+    ASSERT_TRUE(control_inbox.take({1}, 0, text, 3, &length));
     EXPECT_EQ(length, 10u);
-    EXPECT_EQ(std::string(text, 4), "012x");
-    EXPECT_EQ(take(control_inbox, 1, 0), "(none)");
+    EXPECT_EQ(std::string(text, 4), "xxxx");
+    EXPECT_EQ(take(control_inbox, {1}, 0), "(none)");
 }
 
-TEST(ControlInbox, EmptyLettersAreLettersToo) {
+TEST(ControlInbox, EmptyMessagesAreMessagesToo) {
     ControlInbox control_inbox;
-    control_inbox.deliver(1, 0, nullptr, 0);
+    control_inbox.deliver({1}, 0, nullptr, 0);
     size_t length = 9;
-    EXPECT_TRUE(control_inbox.take(1, 0, nullptr, 0, &length));
+    EXPECT_TRUE(control_inbox.take({1}, 0, nullptr, 0, &length));
     EXPECT_EQ(length, 0u);
-    EXPECT_FALSE(control_inbox.take(1, 0, nullptr, 0, &length));
+    EXPECT_FALSE(control_inbox.take({1}, 0, nullptr, 0, &length));
 }
 
-TEST(ControlInbox, LettersAreCountedAsTheyCome) {
+TEST(ControlInbox, MessagesAreCountedAsTheyCome) {
     ControlInbox control_inbox;
     EXPECT_EQ(control_inbox.received(), 0u);
-    deliver(control_inbox, 1, 0, "read");
-    deliver(control_inbox, 1, 0, "not read");
-    EXPECT_EQ(take(control_inbox, 1, 0), "read");
+    deliver(control_inbox, {1}, 0, "read");
+    deliver(control_inbox, {1}, 0, "not read");
+    EXPECT_EQ(take(control_inbox, {1}, 0), "read");
     EXPECT_EQ(control_inbox.received(), 2u);
 }
 
 TEST(ControlInbox, ThreadsDeliverAndTakeAtOnce) {
-    constexpr int kSenders = 3, kLetters = 2000;
+    constexpr int kSenders = 3, kMessages = 2000;
     ControlInbox control_inbox;
     std::vector<std::thread> senders;
     for (int sender = 0; sender < kSenders; ++sender)
         senders.emplace_back([&control_inbox, sender] {
-            for (int i = 0; i < kLetters; ++i)
-                control_inbox.deliver(static_cast<uint64_t>(i % 3), static_cast<uint32_t>(sender),
+            for (int i = 0; i < kMessages; ++i)
+                control_inbox.deliver({.round = static_cast<uint32_t>(i % 3)}, sender,
                                       reinterpret_cast<const char*>(&i), sizeof i);
         });
-    for (int i = 0; i < kLetters; ++i) {
+    for (int i = 0; i < kMessages; ++i) {
         for (int sender = 0; sender < kSenders; ++sender) {
             int value = -1;
             size_t length = 0;
-            while (!control_inbox.take(static_cast<uint64_t>(i % 3), static_cast<uint32_t>(sender), &value,
-                                       sizeof value, &length))
+            while (!control_inbox.take({.round = static_cast<uint32_t>(i % 3)}, sender, &value, sizeof value, &length))
                 std::this_thread::yield();
             ASSERT_EQ(value, i);
             ASSERT_EQ(length, sizeof value);

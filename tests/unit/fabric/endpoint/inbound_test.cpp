@@ -1,6 +1,7 @@
 // What arrives: records of messages in any order are applied in theirs; messages that no PE of the job would send end
 // the PE with the reason, and those of strangers are refused.
 #include "fabric/endpoint/inbound.h"
+#include "unit/fabric/headers.h"
 #include "unit/fabric/pair.h"
 #include "unit/fabric/records.h"
 
@@ -19,19 +20,16 @@ class InboundTest : public testing::Test {
   protected:
     // Messages of PE 1 as they would come to PE 0.
     void records(uint64_t position, const Records& records) {
-        me.arrives({.position = position, .kind = MessageKind::kRecords, .stream_set = kStreamSet}, records.data(),
-                   records.size());
+        me.arrives(RecordsHeader{.position = position, .stream_set = kStreamSet}, records.data(), records.size());
     }
     void message(MessageKind kind, uint64_t position, const std::string& body = "", uint32_t count = 0,
-                 uint64_t complete = 0, uint32_t stream_set = 0) {
-        me.arrives({.position = position, .count = count, .kind = kind, .stream_set = stream_set, .complete = complete},
-                   body.data(), body.size());
+                 uint64_t acked = 0, uint32_t stream_set = 0) {
+        me.arrives(header_of(kind, stream_set, position, count, acked), body.data(), body.size());
     }
     // The announcement of a large message; its body comes with the next poll once it has a place.
     Arrival* announce(MessageKind kind, uint64_t position, const std::string& body, uint32_t stream_set = kStreamSet,
                       uint64_t token = kToken, int32_t from = 1) {
-        const Header header = {
-            .token = token, .position = position, .kind = kind, .pe = from, .stream_set = stream_set};
+        const Header header = sent_by(header_of(kind, stream_set, position), from, token);
         cable.receiving.push_back(std::make_unique<Arrival>(
             Arrival{header, &pair[1].transport(), body.data(), body.size(), nullptr, nullptr}));
         Arrival* const arrival = cable.receiving.back().get();
@@ -44,13 +42,13 @@ class InboundTest : public testing::Test {
         me.channel().poll();  // what was held back
         for (auto sent = cable.sent.rbegin(); sent != cable.sent.rend(); ++sent)
             if (sent->kind == MessageKind::kAck || sent->kind == MessageKind::kReply)
-                return sent->kind == MessageKind::kAck ? sent->position : sent->complete;
+                return sent->kind == MessageKind::kAck ? sent->as<AckHeader>().position : sent->as<ReplyHeader>().acked;
         return 0;
     }
-    std::string control(uint64_t key) {
+    std::string control(const ControlKey& key) {
         char text[64];
         size_t length = 0;
-        return me.control_inbox.take(key, 0, text, sizeof text, &length) ? std::string(text, length) : "(none)";
+        return me.control_inbox.take(key, 1, text, sizeof text, &length) ? std::string(text, length) : "(none)";
     }
 
     Pair pair;
@@ -72,7 +70,7 @@ TEST_F(InboundTest, MessagesInEveryOrderAreAppliedInTheirs) {
         // Each step changes the word from what the one before made of it.
         for (Records& part : parts) {
             part.atomic({0}, HEDDLE_AMO_COMPARE_SWAP, value + 1, value, 8, false);
-            part.put_word({8}, value + 1).control(9, 0, std::to_string(value + 1));
+            part.put_word({8}, value + 1).control({9}, std::to_string(value + 1));
             ++value;
         }
         std::vector<uint64_t> positions = {begin};
@@ -85,7 +83,7 @@ TEST_F(InboundTest, MessagesInEveryOrderAreAppliedInTheirs) {
             ASSERT_EQ(me.word(0), last + count);
             ASSERT_EQ(acknowledged(), positions[count]);
         }
-        for (size_t i = 0; i < kMessages; ++i) ASSERT_EQ(control(9), std::to_string(last + i + 1));
+        for (size_t i = 0; i < kMessages; ++i) ASSERT_EQ(control({9}), std::to_string(last + i + 1));
         ASSERT_EQ(me.word(1), value);
         begin = positions.back();
     } while (std::next_permutation(order.begin(), order.end()));
@@ -147,30 +145,35 @@ TEST_F(InboundTest, RepliesAreNumberedInTheOrderOfTheRecordsThatAsk) {
         if (header.kind == MessageKind::kReply || header.kind == MessageKind::kLargeReply)
             replies.push_back(header);
     ASSERT_EQ(replies.size(), 4u);
-    EXPECT_TRUE(replies[0].kind == MessageKind::kReply && replies[0].position == 0 && replies[0].count == 2);
-    EXPECT_TRUE(replies[1].kind == MessageKind::kLargeReply && replies[1].position == 2);
-    EXPECT_TRUE(replies[2].kind == MessageKind::kReply && replies[2].position == 3 && replies[2].count == 1);
-    EXPECT_TRUE(replies[3].kind == MessageKind::kLargeReply && replies[3].position == 4);
+    for (const size_t i : {0, 2}) ASSERT_EQ(replies[i].kind, MessageKind::kReply);
+    for (const size_t i : {1, 3}) ASSERT_EQ(replies[i].kind, MessageKind::kLargeReply);
+    EXPECT_EQ(replies[0].as<ReplyHeader>().first, 0u);
+    EXPECT_EQ(replies[0].as<ReplyHeader>().count, 2u);
+    EXPECT_EQ(replies[1].as<LargeReplyHeader>().number, 2u);
+    EXPECT_EQ(replies[2].as<ReplyHeader>().first, 3u);
+    EXPECT_EQ(replies[2].as<ReplyHeader>().count, 1u);
+    EXPECT_EQ(replies[3].as<LargeReplyHeader>().number, 4u);
 }
 
 TEST_F(InboundTest, WhatBringsALetterIsAcknowledgedByTheAnswerOrByTheNextPoll) {
     const auto acks = [&] { return me.sent(MessageKind::kAck); };
     const auto last_records = [&] {
-        return *std::find_if(cable.sent.rbegin(), cable.sent.rend(),
-                             [](const Header& header) { return header.kind == MessageKind::kRecords; });
+        return std::find_if(cable.sent.rbegin(), cable.sent.rend(),
+                            [](const Header& header) { return header.kind == MessageKind::kRecords; })
+            ->as<RecordsHeader>();
     };
     Records first, second, third;
-    records(0, first.put_word({0}, 1).control(9, 0, "a"));
+    records(0, first.put_word({0}, 1).control({9}, "a"));
     me.channel().poll();
     EXPECT_EQ(acks(), 0u);
-    publish(me.to_other(), record::kMaxShort, [](char* at) { return record::control(at, 9, 0, nullptr, 0); });
+    publish(me.to_other(), record::kMaxShort, [](char* at) { return record::control(at, {9}, nullptr, 0); });
     EXPECT_EQ(acks(), 0u);
-    EXPECT_EQ(last_records().count, kStreamSet + 1);
-    EXPECT_EQ(last_records().complete, first.size());
+    EXPECT_EQ(last_records().acked_stream_set, kStreamSet + 1);
+    EXPECT_EQ(last_records().acked, first.size());
     me.channel().poll();
     EXPECT_EQ(acks(), 0u);  // it has been told
 
-    records(first.size(), second.control(9, 0, "b"));
+    records(first.size(), second.control({9}, "b"));
     me.channel().poll();
     EXPECT_EQ(acks(), 0u);
     EXPECT_TRUE(me.channel().ack_pending());
@@ -188,12 +191,10 @@ TEST_F(InboundTest, StrangersAreRefusedAndTouchNothing) {
     word.put_word({0}, 7);
     const std::string large(50000, 'L');
     testing::internal::CaptureStderr();
-    for (const Header& header : {Header{.token = 0, .kind = MessageKind::kRecords, .pe = 1},
-                                 Header{.token = kToken + 1, .kind = MessageKind::kRecords, .pe = 1},
-                                 Header{.token = kToken, .kind = MessageKind::kRecords, .pe = 2},
-                                 Header{.token = kToken, .kind = MessageKind::kRecords, .pe = -1},
-                                 Header{.token = 1, .position = UINT64_MAX, .kind = MessageKind::kAck, .pe = 1},
-                                 Header{.token = 1, .kind = static_cast<MessageKind>(99), .pe = 1}})
+    for (const Header& header :
+         {sent_by(RecordsHeader{}, 1, 0), sent_by(RecordsHeader{}, 1, kToken + 1), sent_by(RecordsHeader{}, 2, kToken),
+          sent_by(RecordsHeader{}, -1, kToken), sent_by(AckHeader{UINT64_MAX}, 1, 1),
+          sent_by(header_of(static_cast<MessageKind>(99), 0, 0), 1, 1)})
         me.channel().arrived(header, word.data(), word.size());
     announce(MessageKind::kLargeData, 0, large, kStreamSet, kToken ^ 1);
     announce(MessageKind::kLargeData, 0, large, kStreamSet, kToken, 2);
@@ -335,8 +336,9 @@ TEST_F(InboundDeathTest, KindsThatThereAreNot) {
     const std::string body(1000, 'b');
     EXPECT_BROKEN(announce(MessageKind::kRecords, 0, body), "a large message of an unknown kind");
     EXPECT_BROKEN(announce(static_cast<MessageKind>(77), 0, body), "a large message of an unknown kind");
-    EXPECT_BROKEN(message(MessageKind::kConnect, 0, ""), "a card that is none");
-    EXPECT_BROKEN(message(MessageKind::kConnect, 0, std::string(kMaxAddressBlobBytes + 1, 'c')), "a card that is none");
+    EXPECT_BROKEN(message(MessageKind::kConnect, 0, ""), "an address blob of no or too many bytes");
+    EXPECT_BROKEN(message(MessageKind::kConnect, 0, std::string(kMaxAddressBlobBytes + 1, 'c')),
+                  "an address blob of no or too many bytes");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ class Actor {
           stream_set_(pair[pe].stream_set(stream_set)),
           there_(pair[1 - pe]),
           begin_(stream_set * kHalf),
-          key_(uint64_t{stream_set} << 8),
+          key_{.team = stream_set},
           random_(seed),
           model_(kHalf, '\0') {}
 
@@ -73,7 +73,7 @@ class Actor {
         for (const std::string& control : controls_) {
             std::string read(control.size() + 1, '#');
             size_t length = 0;
-            ASSERT_TRUE(there_.control_inbox.take(key_, 7, read.data(), read.size(), &length));
+            ASSERT_TRUE(there_.control_inbox.take(key_, pe_, read.data(), read.size(), &length));
             ASSERT_EQ(read.substr(0, length), control);
         }
         controls_.clear();
@@ -213,14 +213,14 @@ class Actor {
         const std::string& text = controls_.back();
         stream_set_.order("test", 1 - pe_);
         publish(stream(), record::control_bytes(text.size()),
-                [&](char* place) { return record::control(place, key_, 7, text.data(), text.size()); });
+                [&](char* place) { return record::control(place, key_, text.data(), text.size()); });
     }
 
     const int pe_;
     StreamSet& stream_set_;
     Pe& there_;
     const size_t begin_;
-    const uint64_t key_;
+    const ControlKey key_;
     std::mt19937_64 random_;
     std::string model_;
     std::vector<Extent> free_;  // under way and not ordered

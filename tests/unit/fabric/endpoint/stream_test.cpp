@@ -96,7 +96,7 @@ TEST_F(StreamTest, ALoneRecordLeavesAtOnceAndOthersGatherBehindIt) {
     EXPECT_EQ(pair[1].word(1), 0u);
     pair[0].channel().poll();
     EXPECT_EQ(sent(), 2u);
-    EXPECT_EQ(last_sent().position, kWordPut);
+    EXPECT_EQ(last_sent().as<RecordsHeader>().position, kWordPut);
     pair.settle();
     EXPECT_EQ(sent(), 2u);
     for (uint64_t i = 0; i < 100; ++i) EXPECT_EQ(pair[1].word(i), i + 1);
@@ -131,7 +131,7 @@ TEST_F(StreamTest, AFullMessageLeavesWhileOthersAreInFlight) {
     EXPECT_LE(sent(), 4u);
     const std::vector<Header>& all = pair[0].cable().sent;
     for (size_t i = sent_before + 3; i < all.size(); ++i)  // between two that were full
-        EXPECT_EQ(all[i].position - all[i - 1].position, kMessageBytes);
+        EXPECT_EQ(all[i].as<RecordsHeader>().position - all[i - 1].as<RecordsHeader>().position, kMessageBytes);
     pair.settle();
     EXPECT_TRUE(stream.is_quiet());
 }
@@ -155,7 +155,7 @@ TEST_F(StreamTest, AcknowledgementsAreCumulative) {
     EXPECT_EQ(sent(), 5u);
     pair[1].channel().poll();
     EXPECT_EQ(pair[1].sent(MessageKind::kAck), 1u);
-    EXPECT_EQ(pair[1].cable().sent.back().position, stream.position());
+    EXPECT_EQ(pair[1].cable().sent.back().as<AckHeader>().position, stream.position());
     EXPECT_FALSE(stream.is_complete(1));
     pair[0].channel().poll();
     EXPECT_TRUE(stream.is_complete(stream.position()));
@@ -196,11 +196,11 @@ TEST_F(StreamTest, ARecordOfALargerSizeThanTheFirstRingFits) {
     EXPECT_EQ(there(0, data.size()), data);
     Stream& other = pair[0].to_other(1);
     publish(other, record::control_bytes(control.size()),
-            [&](char* at) { return record::control(at, 5, 6, control.data(), control.size()); });
+            [&](char* at) { return record::control(at, {5}, control.data(), control.size()); });
     pair.settle();
     std::string read(control.size(), 'x');
     size_t length = 0;
-    ASSERT_TRUE(pair[1].control_inbox.take(5, 6, read.data(), read.size(), &length));
+    ASSERT_TRUE(pair[1].control_inbox.take({5}, 0, read.data(), read.size(), &length));
     EXPECT_EQ(length, control.size());
     EXPECT_EQ(read, control);
 }

@@ -1,5 +1,5 @@
 // Streams with a thread that publishes and another that polls: nothing is left behind, and nothing is seen half done.
-// What every interleaving does is the subject of tests/concurrency/idle.pml; this runs the real thing.
+// What every interleaving does is the subject of tests/model/idle.pml; this runs the real thing.
 #include "os/clock.h"
 #include "unit/fabric/pair.h"
 

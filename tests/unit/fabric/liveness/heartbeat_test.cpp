@@ -41,6 +41,7 @@ class HeartbeatTest : public testing::Test {
         if (heartbeat.is_silent())
             heartbeat.lose_neighbour();
     }
+    HeartbeatHeader last_sent() { return pair[0].cable().sent.back().as<HeartbeatHeader>(); }
 
     Pair pair;
     std::unique_ptr<Heartbeat> heartbeats[2];
@@ -75,10 +76,11 @@ TEST_F(HeartbeatTest, WhoAsksForALongerSilenceIsLetSilent) {
 }
 
 TEST_F(HeartbeatTest, ALossIsPassedOnAndBelieved) {
-    pair[0].arrives({.position = 2, .kind = MessageKind::kHeartbeat}, "a", 1);
+    pair[0].arrives(HeartbeatHeader{.lost_pe = 1}, "a", 1);
     EXPECT_EQ(losses, std::vector<std::string>{"PE 1: as PE 1 has noticed"});
     ASSERT_EQ(pair[0].sent(MessageKind::kHeartbeat), 1u);
-    EXPECT_EQ(pair[0].cable().sent.back().position, 2u);
+    EXPECT_EQ(last_sent().lost_pe, 1);
+    EXPECT_EQ(last_sent().has_left, 0u);
 }
 
 TEST_F(HeartbeatTest, WhoWasNeverHeardIsNotLost) {
@@ -119,7 +121,8 @@ TEST_F(HeartbeatTest, WhoDoesNotFollowOneThatHasLeftLosesIt) {
     for (int i = 0; i < 20 && losses.empty(); ++i) transmit(true, false);
     ASSERT_EQ(losses.size(), 1u) << "who has left is not told of itself";
     EXPECT_EQ(losses[0].find("PE 1: left, its host "), 0u) << losses[0];
-    EXPECT_EQ(pair[0].cable().sent.back().position, 2u | kHasLeft) << "the others are told which it is";
+    EXPECT_EQ(last_sent().lost_pe, 1) << "the others are told which it is";
+    EXPECT_EQ(last_sent().has_left, 1u);
 }
 
 TEST_F(HeartbeatTest, WhoIsBackAfterItLeftIsMissedAsOthersAre) {
@@ -134,16 +137,17 @@ TEST_F(HeartbeatTest, WhoIsBackAfterItLeftIsMissedAsOthersAre) {
 }
 
 TEST_F(HeartbeatTest, ALossOfOneThatHasLeftIsPassedOn) {
-    pair[0].arrives({.position = 1 | kHasLeft, .kind = MessageKind::kHeartbeat}, "a", 1);
+    pair[0].arrives(HeartbeatHeader{.lost_pe = 0, .has_left = 1}, "a", 1);
     ASSERT_EQ(losses.size(), 1u);
     EXPECT_EQ(losses[0].find("PE 0: left, as PE "), 0u) << losses[0];
 }
 
 TEST_F(HeartbeatTest, AHeartbeatThatNoneWouldSendEndsThePe) {
     const std::string long_name(64, 'a');
-    EXPECT_DEATH(pair[0].arrives({.position = 3, .kind = MessageKind::kHeartbeat}, "a", 1), "a malformed heartbeat");
-    EXPECT_DEATH(pair[0].arrives({.kind = MessageKind::kHeartbeat}, long_name.data(), long_name.size()),
-                 "a malformed heartbeat");
+    for (const HeartbeatHeader& header : {HeartbeatHeader{.lost_pe = 2}, HeartbeatHeader{.lost_pe = -2},
+                                          HeartbeatHeader{.has_left = 2}, HeartbeatHeader{.lost_rails = 2}})
+        EXPECT_DEATH(pair[0].arrives(header, "a", 1), "a malformed heartbeat");
+    EXPECT_DEATH(pair[0].arrives(HeartbeatHeader{}, long_name.data(), long_name.size()), "a malformed heartbeat");
 }
 
 }  // namespace

@@ -163,8 +163,8 @@ TEST_F(RailsInOrder, NothingIsSeenAheadOfWhatWasPutBefore) {
 TEST_F(RailsDeathTest, ARailThatIsNoneIsNoReasonToWait) {
     for (const unsigned rail : {0u, 2u, 1023u}) {  // its own, and others that there are not
         const Records records = Records().after(rail, 8).put_word({}, 1);
-        EXPECT_EXIT(pair[1].arrives({.position = 0, .kind = MessageKind::kRecords}, records.data(), records.size()),
-                    testing::ExitedWithCode(1), "records that wait for a rail that is none");
+        EXPECT_EXIT(pair[1].arrives(RecordsHeader{}, records.data(), records.size()), testing::ExitedWithCode(1),
+                    "records that wait for a rail that is none");
     }
 }
 

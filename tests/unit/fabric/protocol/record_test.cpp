@@ -58,15 +58,15 @@ class Memory {
 struct Asked final : Applier {
     std::vector<std::string> replies;
     std::vector<std::tuple<size_t, char*, size_t>> larges;
-    std::vector<std::tuple<uint64_t, uint32_t, std::string>> controls;
+    std::vector<std::pair<ControlKey, std::string>> controls;
     std::vector<size_t> orders;
     std::vector<std::pair<unsigned, uint64_t>> afters;
     bool complete = true;
 
     void reply(const char* bytes, size_t count) override { replies.emplace_back(bytes, count); }
     void expect_large(size_t at, char* to, size_t bytes) override { larges.emplace_back(at, to, bytes); }
-    void control(uint64_t key, uint32_t from, const char* bytes, size_t count) override {
-        controls.emplace_back(key, from, std::string(bytes, count));
+    void control(const ControlKey& key, const char* bytes, size_t count) override {
+        controls.emplace_back(key, std::string(bytes, count));
     }
     bool is_complete(size_t at) override {
         orders.push_back(at);
@@ -116,7 +116,7 @@ void expect_last_refused(Records& records, const char* reason, const std::string
 // Something before what is refused.
 Records begun() {
     Records records;
-    records.put_word(data(8), 0x600d).get(data(8), 8).control(1, 2, "before");
+    records.put_word(data(8), 0x600d).get(data(8), 8).control({1, 2, 3, 4}, "before");
     return records;
 }
 
@@ -187,23 +187,26 @@ TEST(Record, SizesThatWouldOverflowAreRefused) {
             expect_last_refused(put, kShort, "put of " + what);
         }
     }
-    for (const uint64_t sender : {uint64_t{25}, uint64_t{UINT32_MAX}}) {
+    for (const uint64_t bytes : {uint64_t{25}, uint64_t{record::kMaxControlBytes}}) {
         Records control = begun();
-        control.words({record::head(Kind::kControl, {}), 7, sender, 1, 2, 3});
-        expect_last_refused(control, kShort, "letter of " + std::to_string(sender));
+        control.words({record::head(Kind::kControl, {}), 7, bytes, 1, 2, 3});
+        expect_last_refused(control, kShort, "control message of " + std::to_string(bytes));
     }
 }
 
-TEST(Record, RecordsOfNoBytesAreRefusedButLetters) {
+TEST(Record, RecordsOfNoBytesAreRefusedButControlMessages) {
     for (Records records : {begun().words({record::head(Kind::kPut, heap(0), 0)}), begun().get(heap(0), 0),
                             begun().large(heap(0), 0), begun().words({record::head(Kind::kLongPut, heap(0)), 0})})
         expect_last_refused(records, kEmpty, "no bytes");
     Memory memory;
     Asked asked;
-    expect_applied(Records().control(UINT64_MAX, UINT32_MAX, "").control(0, 0, "x"), memory, asked);
+    const ControlKey highest = {UINT64_MAX, record::kOffsetMask, UINT32_MAX, UINT16_MAX};
+    expect_applied(Records().control(highest, "").control({}, "x"), memory, asked);
     ASSERT_EQ(asked.controls.size(), 2u);
-    EXPECT_EQ(asked.controls[0], std::make_tuple(UINT64_MAX, UINT32_MAX, std::string()));
-    EXPECT_EQ(asked.controls[1], std::make_tuple(uint64_t{0}, 0u, std::string("x")));
+    EXPECT_TRUE(asked.controls[0].first == highest);
+    EXPECT_TRUE(asked.controls[0].second.empty());
+    EXPECT_TRUE(asked.controls[1].first == ControlKey());
+    EXPECT_EQ(asked.controls[1].second, "x");
 }
 
 TEST(Record, RegionsThatAreNotThereAreRefused) {
@@ -339,8 +342,8 @@ Records one_of_each() {
     records.get(heap(96), 30).atomic(heap(8), HEDDLE_AMO_ADD, 5, 0, 8, true);
     records.atomic(heap(16), HEDDLE_AMO_COMPARE_SWAP, 5, 6, 4, true).atomic(heap(24), HEDDLE_AMO_SET, 5, 0, 4, false);
     records.signal(data(0), 7, true)
-        .control(77, 3, "letter")
-        .control(78, 4, "")
+        .control({77, 5, 3, 1}, "letter")
+        .control({78, 5, 4, 0}, "")
         .order()
         .after(1, 8)
         .put_word(data(8), 2, 3);
@@ -384,7 +387,7 @@ TEST(Record, AnOrderStopsUntilAllBeforeIsComplete) {
     struct Once final : Applier {
         void reply(const char*, size_t) override {}
         void expect_large(size_t, char*, size_t) override {}
-        void control(uint64_t, uint32_t, const char*, size_t) override {}
+        void control(const ControlKey&, const char*, size_t) override {}
         bool is_complete(size_t at) override { return at == 0; }
         bool is_after(unsigned, uint64_t) override { return false; }
     } once;

@@ -1,0 +1,208 @@
+// The frame of every mini-app. A MiniApp is one form of one app: all threads of all PEs run it as a whole, again and
+// again, in turns with the other forms (run_forms). Behind each run, outside of the timed region, the form checks its
+// own answer. Each form prints a verdict and these points:
+//   rate            units of work a second
+//   time            seconds a run: `total`, of the slowest PE; and by phase, of thread 0, the mean of the PEs. Time
+//                   that is booked on no phase is `compute`
+//   communication   percent of the total that phases of communication take
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "programs/common/job.hpp"
+#include "programs/common/measure.hpp"
+#include "programs/common/run_together.hpp"
+
+namespace shmem_mt {
+
+struct Phase {
+    const char* name;
+    bool communicates;
+};
+
+class MiniApp {
+  public:
+    // `op` names the form. Phases are numbered in this order.
+    MiniApp(Job& job, std::string op, std::vector<Phase> phases)
+        : job_(job), op_(std::move(op)), phases_(std::move(phases)), booked_(phases_.size()), means_(phases_.size()) {}
+
+    virtual ~MiniApp() = default;
+    MiniApp(const MiniApp&) = delete;
+    MiniApp& operator=(const MiniApp&) = delete;
+
+    const std::string& op() const { return op_; }
+    const std::vector<Phase>& phases() const { return phases_; }
+    const std::vector<double>& means(size_t phase) const { return means_[phase]; }  // seconds a run, one a sample
+
+    // What tells the problem from others: fields of params and of the verdict.
+    virtual void describe(Json& params) const = 0;
+
+    // What the verdict rests on: fields of it.
+    virtual void explain(Json& verdict) const = 0;
+
+    // Of a run, and what is counted.
+    virtual double work() const = 0;
+    virtual const char* unit() const = 0;
+
+    // Makes everything as it is to be before a run. Thread 0 of all PEs, not timed.
+    virtual void prepare() {}
+
+    // All threads of all PEs. Needs no barrier at its end.
+    virtual void run(int thread) = 0;
+
+    // Compares the answer of the last run with the right one. Thread 0 of all PEs, not timed.
+    virtual void check(Checker& checker) = 0;
+
+    // `count` runs. Collective.
+    Report sample(long count) {
+        std::fill(booked_.begin(), booked_.end(), 0.0);
+        Report all;
+        double seconds = 0;
+        for (long i = 0; i < count; ++i) {
+            prepare();
+            Report one = run_together(
+                job_, [&](int thread) { run(thread); },
+                [&] {
+                    job_.barrier();
+                    return true;
+                });
+            Checker checker(job_.options().fault);
+            if (job_.options().validate)
+                check(checker);
+            seconds += one.seconds;
+            one.ok = all.ok && (checker.ok() || !job_.options().validate);
+            one.checked_bytes = checker.checked_bytes();
+            one.expected_bytes = checker.expected_bytes();
+            all = one;
+        }
+        all.seconds = seconds;
+        for (size_t phase = 0; phase < phases_.size(); ++phase) {
+            Report mine;
+            mine.seconds = booked_[phase] / static_cast<double>(count);
+            means_[phase].push_back(job_.agree(mine).mean_seconds);
+        }
+        return all;
+    }
+
+  protected:
+    // Calls f() and books the time that thread 0 spends there.
+    template <class F>
+    decltype(auto) spend(int thread, size_t phase, F&& f) {
+        return clocked(thread == 0 ? &booked_[phase] : nullptr, f);
+    }
+
+    void book(size_t phase, double seconds) { booked_[phase] += seconds; }
+
+    Job& job_;
+
+  private:
+    const std::string op_;
+    const std::vector<Phase> phases_;
+    std::vector<double> booked_;  // thread 0, of the current sample
+    std::vector<std::vector<double>> means_;
+};
+
+// One run and its verdict. Collective.
+inline Agreed verify(Job& job, MiniApp& app) {
+    Agreed verdict = job.agree(app.sample(1));
+    verdict.ok = verdict.ok && job.arithmetic_ok() && verdict.checked_bytes > 0 &&
+                 verdict.checked_bytes == verdict.expected_bytes;
+    return verdict;
+}
+
+// What a form has shown, by sample; seconds a run.
+struct Measured {
+    std::vector<double> totals, rates, compute, shares;
+    std::vector<std::vector<double>> phases;
+};
+
+inline Measured measured(const MiniApp& app, const Samples& samples) {
+    Measured found;
+    found.phases.resize(app.phases().size());
+    const size_t count = samples.seconds.size();
+    for (size_t i = 0; i < count; ++i) {
+        const double total = samples.seconds[i] / static_cast<double>(samples.count);
+        double rest = total, communication = 0;
+        for (size_t phase = 0; phase < app.phases().size(); ++phase) {
+            const std::vector<double>& all = app.means(phase);
+            const double seconds = all[all.size() - count + i];
+            found.phases[phase].push_back(seconds);
+            rest -= seconds;
+            communication += app.phases()[phase].communicates ? seconds : 0;
+        }
+        found.totals.push_back(total);
+        found.rates.push_back(app.work() / total);
+        found.compute.push_back(rest);
+        found.shares.push_back(100 * communication / total);
+    }
+    return found;
+}
+
+inline double middle_of(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
+inline void print_form(Job& job, const char* benchmark, const MiniApp& app, const Samples& samples,
+                       const Agreed& verdict) {
+    const Measured found = measured(app, samples);
+    const bool known = job.options().validate;
+    Json line;
+    line.text("event", "verdict").text("benchmark", benchmark).text("form", app.op());
+    app.describe(line);
+    line.text("verdict", !known ? "not checked" : verdict.ok && samples.ok ? "pass" : "fail");
+    app.explain(line);
+    Json seconds;
+    seconds.number("total", middle_of(found.totals)).number("compute", middle_of(found.compute));
+    for (size_t phase = 0; phase < found.phases.size(); ++phase)
+        seconds.number(app.phases()[phase].name, middle_of(found.phases[phase]));
+    line.object("seconds", seconds).number("communication_percent", middle_of(found.shares));
+    if (job.me() == 0)
+        line.print();
+
+    const Agreed* const shown = known ? &verdict : nullptr;
+    const auto point = [&](const char* part, const char* metric, const char* unit, const std::vector<double>& values) {
+        Json params = job.params(app.op());
+        app.describe(params);
+        params.text("part", part);
+        print_point(job, benchmark, params, metric, unit, values, samples, shown);
+    };
+    point("total", "rate", (std::string(app.unit()) + "/s").c_str(), found.rates);
+    point("total", "time", "s", found.totals);
+    point("compute", "time", "s", found.compute);
+    for (size_t phase = 0; phase < found.phases.size(); ++phase)
+        point(app.phases()[phase].name, "time", "s", found.phases[phase]);
+    point("communication", "communication", "%", found.shares);
+}
+
+// All forms, verified, then measured in turns. Collective.
+inline void run_forms(Job& job, const char* benchmark, const std::vector<std::unique_ptr<MiniApp>>& forms) {
+    std::vector<Agreed> verdicts;
+    std::vector<Body> bodies;
+    for (const auto& form : forms) {
+        MiniApp* const app = form.get();
+        verdicts.push_back(job.options().validate ? verify(job, *app) : Agreed{});
+        bodies.push_back([app](long count) { return app->sample(count); });
+    }
+    const std::vector<Samples> samples = measure(job, bodies);
+    for (size_t i = 0; i < forms.size(); ++i) print_form(job, benchmark, *forms[i], samples[i], verdicts[i]);
+}
+
+// The program of a mini-app: run_all(job) where the library can have so many threads. The exit status.
+template <class RunAll>
+int run_program(const char* benchmark, const Options& options, RunAll&& run_all) {
+    Job job(benchmark, options, Pes::kAny);
+    if (job.thread_level_ok())
+        run_all(job);
+    else
+        job.skip(benchmark, "threads=" + std::to_string(job.threads()),
+                 "the library does not give SHMEM_THREAD_MULTIPLE");
+    job.finish();
+    return 0;
+}
+
+}  // namespace shmem_mt

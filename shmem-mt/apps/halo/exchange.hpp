@@ -1,0 +1,261 @@
+// The exchange of the six faces of a box with its neighbours in a grid of PEs. Each PE has a box of edge^3 cells of 8
+// bytes with a layer of ghost cells around it, in private memory. The PE packs a face, puts it into the neighbour's
+// inbox, and unpacks its own inboxes into its ghost cells. Every PE has six neighbours; where the grid is one PE wide,
+// the PE is its own neighbour.
+//
+// Face f lies on axis f / 2, on the far side when f is odd. Face f belongs to thread f % threads on both PEs, so the
+// thread that unpacks a face also answers it. Exchanges use two sets of inboxes in turns. A PE puts into the set of
+// exchange k again in exchange k + 2, after it has received exchange k + 1 from the neighbour, which sent that after it
+// had unpacked exchange k.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "programs/common/grid.hpp"
+#include "programs/common/job.hpp"
+#include "programs/common/measure.hpp"
+#include "programs/common/run_together.hpp"
+
+namespace shmem_mt {
+
+constexpr int kFaces = 6;
+
+// kSignal: a put with signal a face, and the thread waits for its own faces' signals. kBarrier: puts, quiet by each
+// thread, one barrier of all PEs.
+enum class HaloSync { kSignal, kBarrier };
+
+// For the largest face of a program: inboxes and their signals, symmetric; the cells of the box and what is packed,
+// private. Only the box that is being measured needs its cells.
+class HaloMemory {
+  public:
+    // Collective.
+    explicit HaloMemory(long edge)
+        : cells(static_cast<size_t>((edge + 2) * (edge + 2) * (edge + 2))),
+          outboxes(static_cast<size_t>(kFaces * edge * edge)),
+          stride_((8 * edge * edge + 4095) / 4096 * 4096),
+          inboxes_(static_cast<char*>(symmetric_alloc(static_cast<size_t>(2 * kFaces * stride_)))),
+          signals_(static_cast<Signal*>(symmetric_alloc(2 * kFaces * sizeof(Signal)))) {}
+
+    uint64_t* inbox(int face, long exchange) {
+        return reinterpret_cast<uint64_t*>(inboxes_ + index(face, exchange) * stride_);
+    }
+    uint64_t* signal(int face, long exchange) { return &signals_[index(face, exchange)].word; }
+
+    std::vector<uint64_t> cells;
+    std::vector<uint64_t> outboxes;
+
+    // The number of the next exchange of this program; the same on all PEs.
+    long next = 1;
+
+  private:
+    struct alignas(64) Signal {
+        uint64_t word;
+    };
+
+    static long index(int face, long exchange) { return exchange % 2 * kFaces + face; }
+
+    const long stride_;
+    char* const inboxes_;
+    Signal* const signals_;
+};
+
+class Halo {
+  public:
+    Halo(Job& job, HaloMemory& memory, HaloSync sync, Route route, long edge)
+        : job_(job),
+          memory_(memory),
+          sync_(sync),
+          route_(route),
+          edge_(edge),
+          grid_(grid_of(job.n_pes())),
+          place_(place_of(grid_, job.me())),
+          cells_(memory.cells),
+          outboxes_(memory.outboxes) {}
+
+    const Place& grid() const { return grid_; }
+
+    // Faces of this PE whose neighbour is another PE.
+    int remote_faces() const {
+        int count = 0;
+        for (int face = 0; face < kFaces; ++face) count += neighbour_at(face) != job_.me();
+        return count;
+    }
+
+    // `count` exchanges. Collective.
+    Report sample(long count) {
+        const long first = memory_.next;
+        memory_.next += count;
+        return run_together(
+            job_,
+            [&](int thread) {
+                job_.with_link(route_, thread, [&](const auto& link) {
+                    for (long i = first; i < first + count; ++i) exchange(link, thread, i, i > first);
+                });
+            },
+            [] {
+                shmem_barrier_all();
+                return true;
+            });
+    }
+
+    // Every round has other cells; afterwards each ghost cell of a face must be the cell that the whole grid has there,
+    // found without looking at neighbours, and no other cell may have changed. The exchanges of a round must all bring
+    // the same; each has its own salt, so that what an earlier one left in an inbox is wrong. Collective.
+    Agreed validate() {
+        Checker checker(job_.options().fault);
+        validating_ = true;
+        for (round_ = 0; round_ < 3; ++round_) {
+            const long token = job_.next_token();
+            fill(token);
+            changed_.assign(static_cast<size_t>(job_.threads()), 0);
+            sample(1 + 2 * round_);
+            check(checker, token);
+            for (const long changed : changed_) checker.compare_word(changed, 0);
+        }
+        validating_ = false;
+        return agree_verdict(job_, checker);
+    }
+
+  private:
+    static constexpr uint64_t kPoison = 0xa5a5a5a5a5a5a5a5u;
+
+    int neighbour_at(int face) const { return neighbour(grid_, place_, face / 2, face % 2 ? 1 : -1); }
+
+    size_t cell(long x, long y, long z) const {
+        const long row = edge_ + 2;
+        return static_cast<size_t>((z * row + y) * row + x);
+    }
+
+    // f(cell, number) for the cells of a layer: at `depth` along the axis of `face`, in rows along the lower axis.
+    template <class F>
+    void for_layer(int face, long depth, F&& f) const {
+        const int axis = face / 2;
+        size_t number = 0;
+        for (long v = 1; v <= edge_; ++v) {
+            for (long u = 1; u <= edge_; ++u)
+                f(axis == 0 ? cell(depth, u, v) : axis == 1 ? cell(u, depth, v) : cell(u, v, depth), number++);
+        }
+    }
+
+    template <class Link>
+    void exchange(const Link& link, int thread, long number, bool again) {
+        for (int face = thread; face < kFaces; face += job_.threads()) send(link, face, number);
+        if (sync_ == HaloSync::kBarrier) {
+            link.quiet();
+            job_.meet(thread);
+        }
+        for (int face = thread; face < kFaces; face += job_.threads()) {
+            await(face, number);
+            if (validating_ && again)
+                changed_[static_cast<size_t>(thread)] += count_changed(face, number);
+            if (job_.options().fault != Fault::kSkippedOperation)
+                unpack(face, number);
+        }
+    }
+
+    // The neighbour's inbox is that of its opposite face.
+    template <class Link>
+    void send(const Link& link, int face, long number) {
+        const Fault fault = job_.options().fault;
+        uint64_t* const outbox = outboxes_.data() + face * edge_ * edge_;
+        if (fault != Fault::kStaleResult || round_ == 0) {
+            const uint64_t salt = salt_of(number);
+            for_layer(face, face % 2 ? edge_ : 1, [&](size_t from, size_t to) { outbox[to] = cells_[from] ^ salt; });
+        }
+        const long cells = edge_ * edge_ - (fault == Fault::kLastElementMissing);
+        const size_t bytes = 8 * static_cast<size_t>(cells);
+        uint64_t* const inbox = memory_.inbox(face ^ 1, number);
+        const int pe = job_.real_pe(neighbour_at(face));
+#if SHMEM_MT_HAVE_PUT_SIGNAL
+        if (sync_ == HaloSync::kSignal)
+            return link.put_signal(inbox, outbox, bytes, memory_.signal(face ^ 1, number),
+                                   static_cast<uint64_t>(number), pe);
+#endif
+        link.put(inbox, outbox, bytes, pe);
+    }
+
+    void await(int face, long number) {
+#if SHMEM_MT_HAVE_PUT_SIGNAL
+        if (sync_ == HaloSync::kSignal)
+            shmem_signal_wait_until(memory_.signal(face, number), SHMEM_CMP_GE, static_cast<uint64_t>(number));
+#endif
+        (void)face;
+        (void)number;
+    }
+
+    void unpack(int face, long number) {
+        const uint64_t* const inbox = memory_.inbox(face, number);
+        const uint64_t salt = salt_of(number);
+        for_layer(face, ghosts_of(face), [&](size_t to, size_t from) { cells_[to] = inbox[from] ^ salt; });
+    }
+
+    long count_changed(int face, long number) {
+        const uint64_t* const inbox = memory_.inbox(face, number);
+        const uint64_t salt = salt_of(number);
+        long changed = 0;
+        for_layer(face, ghosts_of(face),
+                  [&](size_t to, size_t from) { changed += cells_[to] != (inbox[from] ^ salt); });
+        return changed;
+    }
+
+    long ghosts_of(int face) const { return face % 2 ? edge_ + 1 : 0; }
+
+    // The cells that travel in an exchange bear its number.
+    static uint64_t salt_of(long number) { return static_cast<uint64_t>(number) * 0x9e3779b97f4a7c15u; }
+
+    // The cell at a place of the whole grid.
+    uint64_t value(long token, long x, long y, long z) const {
+        const long cells[3] = {grid_[0] * edge_, grid_[1] * edge_, grid_[2] * edge_};
+        const long at[3] = {(x + cells[0]) % cells[0], (y + cells[1]) % cells[1], (z + cells[2]) % cells[2]};
+        return pattern_word(token, at[0] << 20 | at[1], at[2]);
+    }
+
+    // What the cell of this PE's box at (x, y, z), ghost cells included, is to be.
+    uint64_t expected(long token, long x, long y, long z) const {
+        const int ghosts = (x == 0 || x > edge_) + (y == 0 || y > edge_) + (z == 0 || z > edge_);
+        if (ghosts > 1)
+            return kPoison;  // edges and corners are not exchanged
+        return value(token, place_[0] * edge_ + x - 1, place_[1] * edge_ + y - 1, place_[2] * edge_ + z - 1);
+    }
+
+    template <class F>
+    void for_all_cells(F&& f) {
+        for (long z = 0; z < edge_ + 2; ++z) {
+            for (long y = 0; y < edge_ + 2; ++y) {
+                for (long x = 0; x < edge_ + 2; ++x) f(x, y, z, cells_[cell(x, y, z)]);
+            }
+        }
+    }
+
+    void fill(long token) {
+        std::fill(cells_.begin(), cells_.end(), kPoison);
+        for_all_cells([&](long x, long y, long z, uint64_t& word) {
+            if (x % (edge_ + 1) && y % (edge_ + 1) && z % (edge_ + 1))
+                word = expected(token, x, y, z);
+        });
+    }
+
+    void check(Checker& checker, long token) {
+        for_all_cells([&](long x, long y, long z, const uint64_t& word) {
+            const uint64_t right = expected(token, x, y, z);
+            checker.compare(&word, &right, 8);
+        });
+    }
+
+    Job& job_;
+    HaloMemory& memory_;
+    const HaloSync sync_;
+    const Route route_;
+    const long edge_;
+    const Place grid_;
+    const Place place_;
+    std::vector<uint64_t>& cells_;
+    std::vector<uint64_t>& outboxes_;
+    bool validating_ = false;
+    int round_ = 0;              // of a validating pass
+    std::vector<long> changed_;  // by thread: ghost cells in which an exchange of a round differed from the one before
+};
+
+}  // namespace shmem_mt

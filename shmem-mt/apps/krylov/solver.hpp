@@ -1,0 +1,182 @@
+// Conjugate gradients for A x = b from x = 0, a fixed number of iterations, as all forms share them: each thread's
+// rows, products that poll, sums in a fixed order, and the phases of thread 0.
+//
+// All threads of a PE run through the same calls, and a thread has the same rows in all of them. So a barrier is needed
+// only where an exchange sends, or a product reads, what another thread has written. A PE's rows are cut into slices;
+// an inner product is the sum of the slices' sums in their order, whatever the number of threads.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "apps/common/largest.hpp"
+#include "apps/common/polling_product.hpp"
+#include "apps/common/slices.hpp"
+#include "apps/common/vector_kernels.hpp"
+#include "apps/krylov/halo.hpp"
+#include "apps/krylov/system.hpp"
+#include "programs/common/clock.hpp"
+#include "programs/common/job.hpp"
+
+namespace shmem_mt {
+
+// Seconds of thread 0.
+struct KrylovSeconds {
+    double exchange = 0;  // packing and sending ghosts, and waiting for them
+    double sum = 0;       // posting sums over all PEs and waiting for them
+};
+
+class KrylovSolver {
+  public:
+    KrylovSolver(Job& job, const KrylovSystem& system, KrylovHalo& halo)
+        : job_(job),
+          system_(system),
+          product_(job, system.matrix()),
+          slices_(slices_for(system.rows())),
+          slice_sums_(static_cast<size_t>(slices_)),
+          x_(own()),
+          r_(with_ghosts()),
+          halo_(halo) {
+        for (int thread = 0; thread < job.threads(); ++thread) {
+            const Range slices = Range{0, slices_}.share(thread, job.threads());
+            const Range mine{rows_of(slices.begin).begin, rows_of(slices.end).begin};
+            interior_.push_back(within(mine, system.interior()));
+            boundary_.push_back(within(mine, system.boundary()));
+        }
+    }
+
+    virtual ~KrylovSolver() = default;
+    KrylovSolver(const KrylovSolver&) = delete;
+    KrylovSolver& operator=(const KrylovSolver&) = delete;
+
+    // All threads of all PEs; `b` has the own rows. No barrier is needed before, and all threads are past one behind.
+    void solve(int thread, const double* b, int iterations) {
+        if (thread == 0) {
+            norms_.clear();
+            norms_.reserve(static_cast<size_t>(iterations) + 1);
+        }
+        iterate(thread, b, iterations);
+        job_.team().barrier();
+    }
+
+    // Polls after so many rows of products; 0: never.
+    void set_poll_rows(long rows) { product_.set_poll_rows(rows); }
+
+    const std::vector<double>& x() const { return x_; }          // own rows
+    const std::vector<double>& norms() const { return norms_; }  // |r| before the first iteration and behind each
+
+    // How far r has drifted from b - A x in solve(): the largest difference in a row, of all PEs. Rounding alone leads
+    // there, and mistakes that leave r as it should be. Thread 0 of all PEs, no other thread at work.
+    double drift(const double* b) {
+        std::vector<double> x(x_), q(own());
+        x.resize(with_ghosts());
+        job_.team().run([&](int thread) { multiply_hiding(thread, x.data(), q.data()); });
+        seconds_ = {};
+        double most = 0;
+        for (size_t row = 0; row < own(); ++row) keep_worse(&most, std::abs(b[row] - q[row] - r_[row]));
+        return largest_of(job_, most);
+    }
+
+    // Whether |r| has fallen by a factor of 1e12: what rounding has left must not be divided by. The remaining
+    // iterations compute as much, but do not move x. False when rho is no number.
+    static bool settled(double rho, double first_rho) { return rho <= 1e-24 * first_rho; }
+
+    // What has been spent since the last call.
+    KrylovSeconds take_seconds() {
+        const KrylovSeconds spent = seconds_;
+        seconds_ = {};
+        return spent;
+    }
+
+  protected:
+    // Gives norms and x.
+    virtual void iterate(int thread, const double* b, int iterations) = 0;
+
+    virtual void poll() {}
+
+    size_t own() const { return static_cast<size_t>(system_.rows()); }
+    size_t with_ghosts() const { return static_cast<size_t>(system_.rows() + system_.ghosts()); }
+
+    // f(slice, first row, number of rows) for the thread's share of the slices that have rows.
+    template <class F>
+    void for_slices(int thread, F&& f) const {
+        for_share({0, slices_}, thread, job_.threads(), [&](long slice) {
+            const Range rows = rows_of(slice);
+            if (rows.length() > 0)
+                f(static_cast<size_t>(slice), static_cast<size_t>(rows.begin), rows.length());
+        });
+    }
+
+    // q = A v for the thread's rows: those that need no ghosts, and the others.
+    void multiply_interior(int thread, const double* v, double* q) {
+        multiply(thread, interior_[static_cast<size_t>(thread)], v, q);
+    }
+    void multiply_boundary(int thread, const double* v, double* q) {
+        multiply(thread, boundary_[static_cast<size_t>(thread)], v, q);
+    }
+
+    // f(), its time booked when it is thread 0's.
+    template <class F>
+    auto booked(int thread, double* seconds, F&& f) {
+        return clocked(thread == 0 ? seconds : nullptr, f);
+    }
+
+    // As the halo's; thread 0's time counts as exchange.
+    void send(int thread, const double* v) {
+        booked(thread, &seconds_.exchange, [&] { halo_.send(thread, v); });
+    }
+    void receive(int thread, double* v) {
+        booked(thread, &seconds_.exchange, [&] { halo_.receive(thread, v); });
+    }
+
+    // q = A v, the exchange of v hidden behind the rows that need no ghosts. Begins behind a barrier.
+    void multiply_hiding(int thread, double* v, double* q) {
+        send(thread, v);
+        multiply_interior(thread, v, q);
+        receive(thread, v);
+        job_.team().barrier();
+        multiply_boundary(thread, v, q);
+    }
+
+    // Takes down |r|^2; thread 0.
+    void record(double rho) { norms_.push_back(std::sqrt(rho)); }
+
+    Job& job_;
+    const KrylovSystem& system_;
+    PollingProduct product_;
+    const long slices_;
+    std::vector<double> slice_sums_;  // by slice
+    std::vector<double> x_, r_;       // own rows; r_ with ghosts
+    KrylovSeconds seconds_;
+
+  private:
+    // As many as threads can share evenly, none of less than 64 rows; but none of more than 2048, whose products added
+    // up one by one would round in the last digits but three.
+    static long slices_for(long rows) { return std::max(std::min(240L, rows / 64 + 1), rows / 2048); }
+
+    Range rows_of(long slice) const {
+        return Range{0, system_.rows()}.share(static_cast<int>(slice), static_cast<int>(slices_));
+    }
+
+    static std::vector<Range> within(const Range& mine, const std::vector<Range>& runs) {
+        std::vector<Range> found;
+        for (const Range& run : runs) {
+            const Range part{std::max(run.begin, mine.begin), std::min(run.end, mine.end)};
+            if (part.length() > 0)
+                found.push_back(part);
+        }
+        return found;
+    }
+
+    void multiply(int thread, const std::vector<Range>& runs, const double* v, double* q) {
+        for (const Range& run : runs)
+            product_.multiply(thread, run, system_.matrix().columns.data(), v, q, [&] { poll(); });
+    }
+
+    KrylovHalo& halo_;
+    std::vector<std::vector<Range>> interior_, boundary_;  // by thread
+    std::vector<double> norms_;
+};
+
+}  // namespace shmem_mt

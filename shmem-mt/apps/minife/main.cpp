@@ -1,0 +1,166 @@
+// SHMEM-MT minife: finite elements on a cube, after the mini-application MiniFE (M. Heroux and others: Improving
+// performance via mini-applications, Sandia report SAND2009-5574): heat conduction (heat.hpp). --size counts the
+// elements along an edge. A run makes the mesh, assembles the equations, imposes the given temperatures, and solves by
+// 5 iterations of conjugate gradients an element of the edge. It is right when the temperatures are those of the heat
+// equation, as closely as the mesh allows, and those of the equations of the mesh, as closely as the solver allows:
+// what the elements have to do with heat shows in the first, a contribution that is missing in the second.
+//
+// Of thread 0's time `gather` is the sum of what elements of several PEs add to a row, `exchange` packing, sending and
+// waiting for entries of vectors, `sum` the sums over all PEs; `compute` is the rest of the solver.
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/common/forms.hpp"
+#include "apps/common/largest.hpp"
+#include "apps/common/memory_need.hpp"
+#include "apps/common/mini_app.hpp"
+#include "apps/common/poll_tuning.hpp"
+#include "apps/common/problem_size.hpp"
+#include "apps/krylov/forms.hpp"
+#include "apps/minife/heat.hpp"
+#include "apps/minife/mesh.hpp"
+#include "apps/minife/system.hpp"
+
+namespace shmem_mt {
+namespace {
+
+constexpr const char* kName = "minife";
+constexpr long kLargestEdge = 1200;  // 1201^3 nodes can be counted by an int32_t
+constexpr double kTolerance = 1e-8;  // how far a node may be from the solution of the equations of the mesh
+
+class MiniFe final : public MiniApp {
+  public:
+    // Collective.
+    MiniFe(Job& job, const FeCube& cube, FeMesh& mesh, FeSystem& system, const Form& form, KrylovSolver& solver)
+        : MiniApp(job, form.name,
+                  {{"generate", false},
+                   {"assemble", false},
+                   {"gather", true},
+                   {"impose", false},
+                   {"exchange", true},
+                   {"sum", true}}),
+          edge_(cube.edge()),
+          nodes_(cube.firsts().back()),
+          heat_(cube.edge()),
+          mesh_(mesh),
+          system_(system),
+          form_(form),
+          solver_(solver) {
+        poll_rows_ = place_polls(
+            job, kName, form, [&](long rows) { solver_.set_poll_rows(rows); },
+            [&](int thread) { solver_.solve(thread, system_.right_side(), kTuningIterations); });
+        solver_.take_seconds();
+    }
+
+    void describe(Json& params) const override { params.integer("edge", edge_); }
+
+    void explain(Json& verdict) const override {
+        const double square = 1 / static_cast<double>(edge_ * edge_);
+        verdict.integer("nodes", nodes_).number("residual", solver_.norms().back() / solver_.norms().front());
+        verdict.number("error", error_).number("error_over_h2", error_ / square).number("most_over_h2", FeHeat::kError);
+        verdict.number("deviation", deviation_).number("tolerance", kTolerance).number("drift", drift_);
+    }
+
+    double work() const override { return static_cast<double>(iterations()); }
+    const char* unit() const override { return "iterations"; }
+
+    void prepare() override {
+        make_progress_as(form_);
+        solver_.set_poll_rows(poll_rows_);
+    }
+
+    void run(int thread) override {
+        build(thread);
+        solver_.solve(thread, system_.right_side(), iterations());
+        if (thread != 0)
+            return;
+        const KrylovSeconds spent = solver_.take_seconds();
+        book(kExchange, spent.exchange);
+        book(kSum, spent.sum);
+    }
+
+    // Comparisons are false for what is no number.
+    void check(Checker& checker) override {
+        const double most = FeHeat::kError / static_cast<double>(edge_ * edge_);
+        error_ = deviation_ = 0;
+        for (size_t node = 0; node < solver_.x().size(); ++node) {
+            const FePoint& at = mesh_.own_points()[node];
+            const double error = std::abs(solver_.x()[node] - heat_.solution(at));
+            const double deviation = std::abs(solver_.x()[node] - heat_.mesh_solution(at));
+            checker.compare_word(error <= most, 1);
+            checker.compare_word(deviation <= kTolerance, 1);
+            keep_worse(&error_, error);
+            keep_worse(&deviation_, deviation);
+        }
+        drift_ = solver_.drift(system_.right_side()) / solver_.norms().front();
+        checker.compare_word(drift_ <= most_drift(form_), 1);
+        error_ = largest_of(job_, error_);
+        deviation_ = largest_of(job_, deviation_);
+    }
+
+  private:
+    enum : size_t { kGenerate, kAssemble, kGather, kImpose, kExchange, kSum };
+    static constexpr int kTuningIterations = 5;
+
+    // All but the solution.
+    void build(int thread) {
+        spend(thread, kGenerate, [&] {
+            mesh_.generate(thread, job_.threads());
+            job_.team().barrier();
+        });
+        spend(thread, kAssemble, [&] { system_.assemble(thread); });
+        spend(thread, kGather, [&] { system_.gather(thread); });
+        spend(thread, kImpose, [&] { system_.fix(thread, [&](const FePoint& at) { return heat_.given(at); }); });
+        spend(thread, kExchange, [&] { system_.exchange_fixed(thread); });
+        spend(thread, kImpose, [&] { system_.eliminate(thread); });
+    }
+
+    int iterations() const { return static_cast<int>(4 * edge_); }
+
+    const long edge_, nodes_;
+    const FeHeat heat_;
+    FeMesh& mesh_;
+    FeSystem& system_;
+    const Form form_;
+    KrylovSolver& solver_;
+    long poll_rows_ = 0;
+    double error_ = 0, deviation_ = 0, drift_ = 0;  // the largest of the last run
+};
+
+void run_all(Job& job, long edge) {
+    const FeCube cube(edge, job.n_pes());
+    constexpr double kBytesOfNode =
+        1000;  // the matrix has 324, the lists of its columns while it is made about as much
+    const long nodes = volume(cube.nodes(job.me()));
+    check_memory(job, kBytesOfNode * static_cast<double>(nodes), "--size");
+    FeMesh mesh(cube, job.me());
+    FeSystem system(job, cube, mesh);
+    const FeHeat heat(edge);
+    job.team().run([&](int thread) { system.build(thread, [&](const FePoint& at) { return heat.given(at); }); });
+    job.barrier();
+    KrylovSolvers solvers(job, system.equations(), system.halo());
+    std::vector<std::unique_ptr<MiniApp>> forms;
+    for (const Form& form : possible_forms(job, kName))
+        forms.push_back(std::make_unique<MiniFe>(job, cube, mesh, system, form, solvers.of(form.style)));
+    run_forms(job, kName, forms);
+}
+
+long edge_of(const char* program, const Options& options) {
+    const long edge = size_of(options, {12, 48, 96, 192});
+    if (edge < FeHeat::kLeastEdge || edge > kLargestEdge)
+        usage_error(program, "--size " + options.size + ": the cube has " + std::to_string(FeHeat::kLeastEdge) +
+                                 " to " + std::to_string(kLargestEdge) + " elements along an edge");
+    return edge;
+}
+
+}  // namespace
+}  // namespace shmem_mt
+
+int main(int argc, char** argv) {
+    using namespace shmem_mt;
+    const Options options = parse_options(argc, argv, Options(), form_names());
+    const long edge = edge_of(argv[0], options);
+    return run_program(kName, options, [&](Job& job) { run_all(job, edge); });
+}

@@ -1,0 +1,234 @@
+// The equations of one PE's nodes, made of the elements of all PEs. The matrix's entries are found once, from the lists
+// of elements and the announcements of other PEs; each assembly computes the values anew.
+//
+// Threads share the elements of a colour. No two elements of a colour add to one row, and the order of additions to an
+// entry does not depend on the number of threads.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "apps/krylov/halo.hpp"
+#include "apps/krylov/system.hpp"
+#include "apps/minife/contributions.hpp"
+#include "apps/minife/element.hpp"
+#include "apps/minife/mesh.hpp"
+#include "programs/common/job.hpp"
+
+namespace shmem_mt {
+
+class FeSystem {
+  public:
+    // Collective.
+    FeSystem(Job& job, const FeCube& cube, FeMesh& mesh) : job_(job), mesh_(mesh) {
+        const std::vector<long>& firsts = cube.firsts();
+        own_ = {firsts[static_cast<size_t>(job.me())], firsts[static_cast<size_t>(job.me()) + 1]};
+        std::vector<Columns> rows = touched_rows();
+        contributions_ = std::make_unique<FeContributions>(job, entries_of_others(rows), firsts);
+        system_ = std::make_unique<KrylovSystem>(own_matrix(rows), firsts, job.me());
+        find_places(rows);
+        halo_ = std::make_unique<KrylovHalo>(job, *system_);
+        fixed_.resize(static_cast<size_t>(system_->rows() + system_->ghosts()));
+        right_side_.resize(static_cast<size_t>(system_->rows()));
+    }
+
+    const KrylovSystem& equations() const { return *system_; }
+    KrylovHalo& halo() { return *halo_; }
+    const double* right_side() const { return right_side_.data(); }
+
+    // All steps. Between two times there must be a barrier of all PEs.
+    template <class Fixed>
+    void build(int thread, Fixed&& fixed) {
+        assemble(thread);
+        gather(thread);
+        fix(thread, fixed);
+        exchange_fixed(thread);
+        eliminate(thread);
+    }
+
+    // The steps, in this order; all threads. Each ends with all of them past a barrier.
+    void assemble(int thread) {
+        clear(thread, &system_->matrix().values);
+        clear(thread, &others_.values);
+        job_.team().barrier();
+        for (const Range& color : mesh_.colors()) {
+            const Range mine = color.share(thread, job_.threads());
+            for (long i = mine.begin; i < mine.end; ++i) add_element(mesh_.elements()[static_cast<size_t>(i)]);
+            job_.team().barrier();
+        }
+    }
+
+    void gather(int thread) {
+        std::vector<double>& values = system_->matrix().values;
+        contributions_->gather(thread, others_.values.data(), [&](size_t received, double value) {
+            values[static_cast<size_t>(received_places_[received])] += value;
+        });
+    }
+
+    // fixed(point) is the temperature that is given there, or no number where there is none.
+    template <class Fixed>
+    void fix(int thread, Fixed&& fixed) {
+        const Range mine = Range{0, system_->rows()}.share(thread, job_.threads());
+        for (long row = mine.begin; row < mine.end; ++row)
+            fixed_[static_cast<size_t>(row)] = fixed(mesh_.own_points()[static_cast<size_t>(row)]);
+        job_.team().barrier();
+    }
+
+    void exchange_fixed(int thread) {
+        halo_->send(thread, fixed_.data());
+        halo_->receive(thread, fixed_.data());
+        job_.team().barrier();
+    }
+
+    // What is given goes to the right side, symmetrically; its own equation keeps the diagonal.
+    void eliminate(int thread) {
+        SparseMatrix& matrix = system_->matrix();
+        const Range mine = Range{0, system_->rows()}.share(thread, job_.threads());
+        for (long row = mine.begin; row < mine.end; ++row) {
+            const double own = fixed_[static_cast<size_t>(row)];
+            double right_side = 0;
+            for (long i = matrix.starts[static_cast<size_t>(row)]; i < matrix.starts[static_cast<size_t>(row) + 1];
+                 ++i) {
+                const long column = matrix.columns[static_cast<size_t>(i)];
+                const double given = fixed_[static_cast<size_t>(column)];
+                double& value = matrix.values[static_cast<size_t>(i)];
+                if (column == row && !std::isnan(own))
+                    right_side += value * own;
+                else if (!std::isnan(own))
+                    value = 0;
+                else if (!std::isnan(given))
+                    right_side -= std::exchange(value, 0) * given;
+            }
+            right_side_[static_cast<size_t>(row)] = right_side;
+        }
+        job_.team().barrier();
+    }
+
+  private:
+    using Columns = std::vector<int32_t>;  // numbers, rising
+
+    bool is_own(int32_t number) const { return number >= own_.begin && number < own_.end; }
+
+    static void insert(Columns* columns, int32_t number) {
+        if (std::find(columns->begin(), columns->end(), number) == columns->end())
+            columns->push_back(number);
+    }
+
+    // The columns that own elements have in the row of each node that they touch.
+    std::vector<Columns> touched_rows() const {
+        std::vector<Columns> rows(mesh_.numbers().size());
+        for (const FeMesh::Element& element : mesh_.elements()) {
+            for (const int32_t row : element) {
+                for (const int32_t column : element)
+                    insert(&rows[static_cast<size_t>(row)], mesh_.numbers()[static_cast<size_t>(column)]);
+            }
+        }
+        for (Columns& columns : rows) std::sort(columns.begin(), columns.end());
+        return rows;
+    }
+
+    // Touched nodes that belong to others, by number.
+    std::vector<size_t> nodes_of_others() const {
+        std::vector<size_t> nodes;
+        for (size_t node = 0; node < mesh_.numbers().size(); ++node) {
+            if (!is_own(mesh_.numbers()[node]))
+                nodes.push_back(node);
+        }
+        std::sort(nodes.begin(), nodes.end(),
+                  [&](size_t a, size_t b) { return mesh_.numbers()[a] < mesh_.numbers()[b]; });
+        return nodes;
+    }
+
+    std::vector<FeContributions::Entry> entries_of_others(const std::vector<Columns>& rows) const {
+        std::vector<FeContributions::Entry> entries;
+        for (const size_t node : nodes_of_others()) {
+            for (const int32_t column : rows[node]) entries.push_back({mesh_.numbers()[node], column});
+        }
+        return entries;
+    }
+
+    // With the columns that the elements of others bring.
+    SparseMatrix own_matrix(const std::vector<Columns>& touched) const {
+        std::vector<Columns> rows(static_cast<size_t>(own_.length()));
+        for (size_t node = 0; node < touched.size(); ++node) {
+            if (is_own(mesh_.numbers()[node]))
+                rows[static_cast<size_t>(mesh_.numbers()[node] - own_.begin)] = touched[node];
+        }
+        for (const FeContributions::Entry& entry : contributions_->received())
+            insert(&rows[static_cast<size_t>(entry.row - own_.begin)], entry.column);
+        SparseMatrix matrix;
+        matrix.starts.push_back(0);
+        for (Columns& columns : rows) {
+            std::sort(columns.begin(), columns.end());
+            matrix.columns.insert(matrix.columns.end(), columns.begin(), columns.end());
+            matrix.starts.push_back(static_cast<long>(matrix.columns.size()));
+        }
+        matrix.values.resize(matrix.columns.size());
+        return matrix;
+    }
+
+    // Where in vectors the touched nodes are, where in the matrix the received entries, and the rows of others.
+    void find_places(const std::vector<Columns>& rows) {
+        for (const int32_t number : mesh_.numbers()) places_.push_back(system_->place(number));
+        for (const FeContributions::Entry& entry : contributions_->received())
+            received_places_.push_back(
+                place_in(system_->matrix(), entry.row - own_.begin, system_->place(entry.column)));
+        others_.starts.push_back(0);
+        for (const size_t node : nodes_of_others()) {
+            // A ghost that no own element touches has no row: it stays empty.
+            while (static_cast<long>(others_.starts.size()) - 1 < places_[node] - system_->rows())
+                others_.starts.push_back(others_.starts.back());
+            for (const int32_t column : rows[node]) others_.columns.push_back(system_->place(column));
+            others_.starts.push_back(static_cast<long>(others_.columns.size()));
+        }
+        others_.values.resize(others_.columns.size());
+    }
+
+    static long place_in(const SparseMatrix& matrix, long row, int32_t column) {
+        long i = matrix.starts[static_cast<size_t>(row)];
+        while (matrix.columns[static_cast<size_t>(i)] != column) ++i;
+        return i;
+    }
+
+    void clear(int thread, std::vector<double>* values) const {
+        const Range mine = Range{0, static_cast<long>(values->size())}.share(thread, job_.threads());
+        std::fill(values->begin() + mine.begin, values->begin() + mine.end, 0.0);
+    }
+
+    void add_element(const FeMesh::Element& element) {
+        std::array<FePoint, 8> corners;
+        std::array<int32_t, 8> places{};
+        for (size_t corner = 0; corner < 8; ++corner) {
+            const size_t node = static_cast<size_t>(element[corner]);
+            corners[corner] = mesh_.points()[node];
+            places[corner] = places_[node];
+        }
+        const FeStiffness sums = stiffness(shapes_, corners);
+        for (size_t a = 0; a < 8; ++a) {
+            const bool own = places[a] < system_->rows();
+            SparseMatrix& matrix = own ? system_->matrix() : others_;
+            const long row = own ? places[a] : places[a] - system_->rows();
+            for (size_t b = 0; b < 8; ++b)
+                matrix.values[static_cast<size_t>(place_in(matrix, row, places[b]))] += sums[a][b];
+        }
+    }
+
+    Job& job_;
+    FeMesh& mesh_;
+    const FeShapes shapes_;
+    Range own_{};  // numbers
+    std::unique_ptr<FeContributions> contributions_;
+    std::unique_ptr<KrylovSystem> system_;
+    std::unique_ptr<KrylovHalo> halo_;
+    SparseMatrix others_;          // what is added to rows of other PEs; a row for each ghost, up to the last such
+    std::vector<int32_t> places_;  // of touched nodes, in vectors
+    std::vector<long> received_places_;  // in the values of the matrix
+    std::vector<double> fixed_;          // with ghosts
+    std::vector<double> right_side_;
+};
+
+}  // namespace shmem_mt

@@ -1,0 +1,241 @@
+// SHMEM-MT alltoallv: every PE puts a block of its own size to every PE, itself included. The threads of a PE share the
+// peers; each thread puts through its link and quiets; one barrier ends the exchange.
+//
+// A block has from none to twice `size_bytes`, in steps of 8, by a rule that is drawn with --seed. All PEs know the
+// rule and so the place of each block. Blocks lie in the order of the receivers at the source and of the senders at the
+// target. The bandwidth is that of all blocks of all PEs together.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "programs/common/transfer_points.hpp"
+
+namespace shmem_mt {
+namespace {
+
+constexpr const char* kName = "alltoallv";
+constexpr const char* kSync = "quiet_barrier";
+
+// The blocks of one point, in bytes.
+class Blocks {
+  public:
+    Blocks(long seed, long mean, int n_pes) : seed_(seed), choices_(2 * (mean / 8) + 1), n_pes_(n_pes) {}
+
+    long bytes(int from, int to) const {
+        return 8 * static_cast<long>(pattern_word(seed_, from, to) % static_cast<uint64_t>(choices_));
+    }
+
+    // Where the block lies in the source of `from`, and in the dest of `to`.
+    long source_offset(int from, int to) const {
+        long offset = 0;
+        for (int pe = 0; pe < to; ++pe) offset += bytes(from, pe);
+        return offset;
+    }
+    long dest_offset(int from, int to) const {
+        long offset = 0;
+        for (int pe = 0; pe < from; ++pe) offset += bytes(pe, to);
+        return offset;
+    }
+
+    long total() const {
+        long sum = 0;
+        for (int from = 0; from < n_pes_; ++from) sum += source_offset(from, n_pes_);
+        return sum;
+    }
+
+    // What any source or dest has room for, and the word behind its end.
+    static long buffer_bytes(long mean, int n_pes) { return 2 * mean * n_pes + 8; }
+
+  private:
+    const long seed_;
+    const long choices_;
+    const int n_pes_;
+};
+
+class Exchange {
+  public:
+    Exchange(Job& job, char* source, char* dest, bool blocking, Route route, const Blocks& blocks)
+        : job_(job), source_(source), dest_(dest), blocking_(blocking), route_(route), blocks_(blocks) {
+        for (int step = 1; step <= job.n_pes(); ++step) {
+            const int to = (job.me() + step) % job.n_pes();
+            Put put{source + blocks.source_offset(job.me(), to), dest + blocks.dest_offset(job.me(), to),
+                    static_cast<size_t>(blocks.bytes(job.me(), to)), job.real_pe(to)};
+            if (job.options().fault == Fault::kLastElementMissing && put.bytes > 0)
+                put.bytes -= 8;
+            puts_.push_back(put);
+        }
+    }
+
+    // `count` exchanges; then the last word of every block is there. Collective.
+    Report sample(long count) {
+        const long token = job_.next_token();
+        for (int to = 0; to < job_.n_pes(); ++to) mark(source_ + blocks_.source_offset(job_.me(), to), to, token);
+        return run(count, [&] {
+            bool ok = true;
+            for (int from = 0; from < job_.n_pes(); ++from) {
+                const long bytes = blocks_.bytes(from, job_.me());
+                const long right = ~make_base(from, 0, token);
+                const char* const end = dest_ + blocks_.dest_offset(from, job_.me()) + bytes;
+                ok = ok && (bytes == 0 || std::memcmp(end - 8, &right, 8) == 0);
+            }
+            return ok;
+        });
+    }
+
+    // Each round has other bytes; compares all of dest and the word behind its end. Collective.
+    Agreed validate() {
+        Checker checker(job_.options().fault);
+        const int me = job_.me();
+        const uint64_t poison = 0xa5a5a5a5a5a5a5a5u;
+        const long end = blocks_.dest_offset(job_.n_pes(), me);
+        for (round_ = 0; round_ < 3; ++round_) {
+            const long token = job_.next_token();
+            for (int to = 0; to < job_.n_pes(); ++to)
+                fill_slot(source_ + blocks_.source_offset(me, to), make_base(me, 0, token), to, blocks_.bytes(me, to));
+            std::fill(dest_, dest_ + end + 8, static_cast<char>(0xa5));
+            run(1 + round_, [] { return true; });
+            for (int from = 0; from < job_.n_pes(); ++from) {
+                checker.compare_slot(dest_ + blocks_.dest_offset(from, me), make_base(from, 0, token), me,
+                                     blocks_.bytes(from, me));
+            }
+            checker.compare(dest_ + end, &poison, 8);
+            shmem_barrier_all();
+        }
+        return agree_verdict(job_, checker);
+    }
+
+  private:
+    struct Put {
+        const char* source;
+        char* dest;
+        size_t bytes;
+        int pe;
+    };
+
+    void mark(char* block, int to, long token) const {
+        const long bytes = blocks_.bytes(job_.me(), to);
+        const long word = ~make_base(job_.me(), 0, token);
+        if (bytes > 0)
+            std::memcpy(block + bytes - 8, &word, 8);
+    }
+
+    template <class Finish>
+    Report run(long count, Finish&& finish) {
+        const Fault fault = job_.options().fault;
+        const bool idle = fault == Fault::kSkippedOperation || (fault == Fault::kStaleResult && round_ > 0);
+        return run_together(
+            job_,
+            [&](int thread) {
+                job_.with_link(route_, thread, [&](const auto& link) {
+                    for (long i = 0; i < count; ++i) {
+                        if (!idle)
+                            put_own(link, static_cast<size_t>(thread));
+                        link.quiet();
+                        job_.team().barrier();
+                        if (thread == 0)
+                            shmem_barrier_all();
+                        job_.team().barrier();
+                    }
+                });
+            },
+            finish);
+    }
+
+    template <class Link>
+    void put_own(const Link& link, size_t thread) const {
+        for (size_t i = thread; i < puts_.size(); i += static_cast<size_t>(job_.threads())) {
+            const Put& put = puts_[i];
+            if (blocking_)
+                link.put(put.dest, put.source, put.bytes, put.pe);
+            else
+                link.put_nbi(put.dest, put.source, put.bytes, put.pe);
+        }
+    }
+
+    Job& job_;
+    char* const source_;
+    char* const dest_;
+    const bool blocking_;
+    const Route route_;
+    const Blocks blocks_;
+    std::vector<Put> puts_;  // in the order of the exchange: the next PE first, itself last
+    int round_ = 0;
+};
+
+// An operation, and the contexts of the threads.
+struct Variant {
+    std::string op;
+    Route route;
+};
+
+void print_variant(Job& job, const Variant& variant, const Blocks& blocks, long size, const Samples& samples,
+                   const Agreed& verdict) {
+    Json params = job.params(variant.op);
+    params.integer("size_bytes", size).text("placement", "heap").text("context", context_name(variant.route));
+    params.text("sync", kSync).integer("seed", job.options().seed).integer("total_bytes", blocks.total());
+    const Agreed* const shown = job.options().validate ? &verdict : nullptr;
+    std::vector<double> times, bandwidths;
+    for (const double seconds : samples.seconds) {
+        times.push_back(seconds / static_cast<double>(samples.count));
+        bandwidths.push_back(static_cast<double>(blocks.total()) / times.back());
+    }
+    print_point(job, kName, params, "time", "s", times, samples, shown);
+    print_point(job, kName, params, "bandwidth", "bytes/s", bandwidths, samples, shown);
+}
+
+// All variants with blocks of that size, interleaved.
+void run_group(Job& job, char* source, char* dest, const std::vector<Variant>& variants, long size) {
+    const Blocks blocks(job.options().seed, size, job.n_pes());
+    std::vector<std::unique_ptr<Exchange>> exchanges;
+    std::vector<Agreed> verdicts;
+    std::vector<Body> bodies;
+    for (const Variant& variant : variants) {
+        exchanges.push_back(std::make_unique<Exchange>(job, source, dest, variant.op == "put", variant.route, blocks));
+        Exchange* const exchange = exchanges.back().get();
+        verdicts.push_back(job.options().validate ? exchange->validate() : Agreed{});
+        bodies.push_back([exchange](long count) { return exchange->sample(count); });
+    }
+    const std::vector<Samples> samples = measure(job, bodies);
+    for (size_t i = 0; i < variants.size(); ++i) print_variant(job, variants[i], blocks, size, samples[i], verdicts[i]);
+}
+
+void run_all(Job& job) {
+    const Options& options = job.options();
+    std::vector<long> sizes;
+    for (const long size : options.sizes) {
+        if (Blocks::buffer_bytes(size, job.n_pes()) <= options.buffer_bytes)
+            sizes.push_back(size);
+        else
+            job.skip(kName, std::to_string(size) + " bytes", "it would need buffers larger than --buffer-bytes");
+    }
+    if (sizes.empty())
+        return;
+    const long largest = Blocks::buffer_bytes(*std::max_element(sizes.begin(), sizes.end()), job.n_pes());
+    char* const source = static_cast<char*>(symmetric_alloc(static_cast<size_t>(largest)));
+    char* const dest = static_cast<char*>(symmetric_alloc(static_cast<size_t>(largest)));
+    std::vector<Variant> variants;
+    for (const Route route : wanted_routes(job, kName)) {
+        for (const auto& op : options.ops) variants.push_back({op, route});
+    }
+    for (const long size : sizes) run_group(job, source, dest, variants, size);
+}
+
+}  // namespace
+}  // namespace shmem_mt
+
+int main(int argc, char** argv) {
+    using namespace shmem_mt;
+    Options defaults;
+    defaults.sizes = {64, 4096, 65536};
+    defaults.placements = {"heap"};
+    defaults.contexts = {"default", "shared", "private"};
+    Job job(kName, parse_options(argc, argv, defaults, {"put", "put_nbi"}), Pes::kAny);
+    if (job.threads() > job.n_pes()) {
+        job.skip(kName, "threads=" + std::to_string(job.threads()), "there are no more peers to share than PEs");
+    } else if (threads_available(job, kName) && job.options().wants_sync(kSync)) {
+        run_all(job);
+    }
+    job.finish();
+    return 0;
+}

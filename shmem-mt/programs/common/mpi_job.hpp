@@ -1,0 +1,59 @@
+// The session of an MPI program: the reference that collectives and streams of messages of OpenSHMEM are measured
+// beside.
+#pragma once
+
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <string>
+#include <vector>
+
+#include "programs/common/session.hpp"
+
+namespace shmem_mt {
+
+class MpiJob final : public Session {
+  public:
+    MpiJob(const char* benchmark, const Options& options) : Session(options) {
+        const int wanted = options.threads == 1 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE;
+        int provided = 0;
+        MPI_Init_thread(nullptr, nullptr, wanted, &provided);
+        thread_level_ok_ = provided >= wanted;
+        start_threads(options.threads);
+        MPI_Comm_rank(MPI_COMM_WORLD, &me_);
+        MPI_Comm_size(MPI_COMM_WORLD, &n_pes_);
+        reports_.resize(static_cast<size_t>(n_pes_));
+        char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+        int length = 0, major = 0, minor = 0;
+        MPI_Get_library_version(text, &length);
+        MPI_Get_version(&major, &minor);
+        const std::string library(text, static_cast<size_t>(length));
+        const char* level = wanted == MPI_THREAD_SINGLE ? "MPI_THREAD_SINGLE" : "MPI_THREAD_MULTIPLE";
+        print_start(benchmark, library.substr(0, library.find('\n')), major, minor, level);
+        prepare();
+    }
+
+    // Ends the program normally.
+    void finish() {
+        end_threads();
+        print_done();
+        MPI_Finalize();
+    }
+
+    void barrier() override { MPI_Barrier(MPI_COMM_WORLD); }
+
+    Agreed agree(const Report& mine) override {
+        MPI_Gather(&mine, sizeof mine, MPI_BYTE, reports_.data(), sizeof mine, MPI_BYTE, 0, MPI_COMM_WORLD);
+        Agreed result;
+        if (me_ == 0)
+            result = reduce(reports_.data());
+        MPI_Bcast(&result, sizeof result, MPI_BYTE, 0, MPI_COMM_WORLD);
+        return result;
+    }
+
+  private:
+    std::vector<Report> reports_;
+};
+
+}  // namespace shmem_mt

@@ -1,0 +1,36 @@
+// One sample by all threads of a PE, in every program with threads.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "programs/common/clock.hpp"
+#include "programs/common/session.hpp"
+
+namespace shmem_mt {
+
+// Calls work(thread) on every thread, all threads of all PEs at the same time, and, when all threads of this PE have
+// returned, finish() on thread 0, whose result becomes `ok`. The clock runs from the first thread's start until
+// finish() has returned. Collective.
+template <class Work, class Finish>
+Report run_together(Session& session, Work&& work, Finish&& finish) {
+    ThreadTeam& team = session.team();
+    std::vector<double> starts(static_cast<size_t>(team.size()));
+    Report report;
+    team.run([&](int thread) {
+        session.meet(thread);
+        starts[static_cast<size_t>(thread)] = now_seconds();
+        work(thread);
+        team.barrier();
+        if (thread == 0) {
+            report.ok = finish();
+            report.seconds = now_seconds();
+        }
+    });
+    report.first_start = *std::min_element(starts.begin(), starts.end());
+    report.last_start = *std::max_element(starts.begin(), starts.end());
+    report.seconds -= report.first_start;
+    return report;
+}
+
+}  // namespace shmem_mt

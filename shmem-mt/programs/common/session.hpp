@@ -1,0 +1,202 @@
+// One program run, whatever library the PEs talk through: their numbers, the agreement among them, and the output. All
+// PEs run in lockstep: every decision (how often to repeat, when to stop) is taken from agreed numbers, so all PEs take
+// the same one. Job (OpenSHMEM) and MpiJob are the sessions.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "programs/common/options.hpp"
+#include "programs/common/output.hpp"
+#include "programs/common/thread_team.hpp"
+
+namespace shmem_mt {
+
+// What one PE contributes to an agreement.
+struct Report {
+    double seconds = 0;
+    double first_start = std::numeric_limits<double>::infinity();  // over its threads; infinity: it started none
+    double last_start = -std::numeric_limits<double>::infinity();
+    long ok = 1;
+    long checked_bytes = 0;
+    long expected_bytes = 0;
+};
+
+// What all PEs know after an agreement.
+struct Agreed {
+    double max_seconds = 0;
+    double mean_seconds = 0;  // over all PEs
+    double start_spread_s = 0;
+    long ok = 1;
+    long checked_bytes = 0;
+    long expected_bytes = 0;
+};
+
+class Session {
+  public:
+    virtual ~Session() = default;
+
+    // No PE leaves before the last one has come.
+    virtual void barrier() = 0;
+
+    // Every PE gives its report, all get the same result. Collective.
+    virtual Agreed agree(const Report& mine) = 0;
+
+    const Options& options() const { return options_; }
+    int me() const { return me_; }
+    int n_pes() const { return n_pes_; }
+    int threads() const { return options_.threads; }
+    ThreadTeam& team() { return *team_; }
+    bool one_host() const { return one_host_; }
+    bool arithmetic_ok() const { return arithmetic_ok_; }
+    bool thread_level_ok() const { return thread_level_ok_; }
+
+    // Lower half sends to upper half: PE i to PE i + n/2. One PE alone sends to itself.
+    bool is_sender() const { return me_ < (n_pes_ + 1) / 2; }
+    int partner() const { return is_sender() ? me_ + n_pes_ / 2 : me_ - n_pes_ / 2; }
+    int message_pe() const { return real_pe(partner()); }
+
+    // Where messages for `pe` really go: there, unless a fault is planted.
+    int real_pe(int pe) const {
+        if (options_.fault == Fault::kRankAsSize)
+            return (me_ + me_ / 2) % n_pes_;
+        if (options_.fault == Fault::kPeerListIgnored)
+            return (me_ + 1) % n_pes_;
+        return pe;
+    }
+
+    // Called by all threads of all PEs: none leaves before the last has come.
+    void meet(int thread) {
+        team().barrier();
+        if (thread == 0)
+            barrier();
+        team().barrier();
+    }
+
+    // A number that no earlier sample used; the same on all PEs.
+    long next_token() { return ++token_; }
+
+    // Fields that every point has.
+    Json params(const std::string& op) const {
+        Json json;
+        json.integer("pes", n_pes_).integer("threads", options_.threads).text("op", op);
+        const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+        json.boolean("oversubscribed", one_host_ && static_cast<long>(n_pes_) * options_.threads > cores);
+        return json;
+    }
+
+    void print_point(const Json& point) {
+        ++points_;
+        if (me_ == 0)
+            point.print();
+    }
+
+    void skip(const char* benchmark, const std::string& what, const std::string& reason) const {
+        if (me_ != 0)
+            return;
+        Json().text("event", "skip").text("benchmark", benchmark).text("what", what).text("reason", reason).print();
+    }
+
+  protected:
+    explicit Session(const Options& options) : options_(options) {}
+
+    void start_threads(int count) { team_ = std::make_unique<ThreadTeam>(count); }
+    void end_threads() { team_.reset(); }
+
+    void print_start(const char* benchmark, const std::string& library, int major, int minor, const char* level) const {
+        if (me_ != 0)
+            return;
+        Json start;
+        start.text("event", "start").text("benchmark", benchmark).text("library", library);
+        start.text("specification", std::to_string(major) + "." + std::to_string(minor));
+        start.integer("pes", n_pes_).integer("threads", options_.threads);
+        start.text("thread_level", level).boolean("thread_level_provided", thread_level_ok_).print();
+    }
+
+    // The last line that a driver waits for.
+    void print_done() const {
+        if (me_ == 0)
+            Json().text("event", "done").integer("points", points_).print();
+    }
+
+    // Before anything is measured, once agree() works. Collective.
+    void prepare() {
+        find_hosts();
+        check_agreement();
+    }
+
+    // The agreement that the reports of all PEs make.
+    Agreed reduce(const Report* reports) const {
+        Agreed result;
+        double first = std::numeric_limits<double>::infinity();
+        double last = -first;
+        double sum = 0;
+        for (int pe = 0; pe < n_pes_; ++pe) {
+            const Report& report = reports[pe];
+            if (report.seconds > result.max_seconds)
+                result.max_seconds = report.seconds;
+            if (options_.fault != Fault::kOnePeReduction || pe == 0)
+                sum += report.seconds;
+            if (report.last_start >= report.first_start) {
+                const double spread = report.last_start - report.first_start;
+                if (spread > result.start_spread_s)
+                    result.start_spread_s = spread;
+                if (report.first_start < first)
+                    first = report.first_start;
+                if (report.last_start > last)
+                    last = report.last_start;
+            }
+            result.ok = result.ok && report.ok;
+            result.checked_bytes += report.checked_bytes;
+            result.expected_bytes += report.expected_bytes;
+        }
+        result.mean_seconds = sum / n_pes_;
+        if (one_host_ && last >= first)
+            result.start_spread_s = last - first;
+        return result;
+    }
+
+    const Options options_;
+    int me_ = 0;
+    int n_pes_ = 0;
+    bool thread_level_ok_ = true;  // the library lets all threads call it at once, or there is only one
+
+  private:
+    // Clocks are comparable when all PEs booted together, that is, run on one kernel: the sum of all boot
+    // hashes is then the number of PEs times each of them.
+    void find_hosts() {
+        Report mine;
+        if (FILE* file = std::fopen("/proc/sys/kernel/random/boot_id", "r")) {
+            for (int c; (c = std::fgetc(file)) != EOF;)
+                mine.checked_bytes = (mine.checked_bytes * 131 + c) & ((1L << 40) - 1);
+            std::fclose(file);
+        }
+        const long sum = agree(mine).checked_bytes;
+        Report same;
+        same.ok = mine.checked_bytes != 0 && sum == n_pes_ * mine.checked_bytes;
+        one_host_ = agree(same).ok != 0;
+    }
+
+    // The reduction itself is checked against known answers before anything is measured with it.
+    void check_agreement() {
+        Report mine;
+        mine.seconds = me_ + 1;
+        mine.checked_bytes = me_ + 1;
+        const Agreed all = agree(mine);
+        const double n = n_pes_;
+        arithmetic_ok_ = all.max_seconds == n && all.mean_seconds == (n + 1) / 2 &&
+                         all.checked_bytes == static_cast<long>(n_pes_) * (n_pes_ + 1) / 2;
+    }
+
+    std::unique_ptr<ThreadTeam> team_;
+    bool one_host_ = false;
+    bool arithmetic_ok_ = false;
+    long token_ = 0;
+    long points_ = 0;
+};
+
+}  // namespace shmem_mt

@@ -1,0 +1,425 @@
+// One-sided traffic from each sending PE to its partner: every thread cycles through its own window of slots
+// at the target. Latency (one slot, quiet after each), bandwidth (quiet after each window) and message rate
+// (quiet at the end) are the same loop with other numbers.
+//
+// A sample, for operations that write:
+//     threads and PEs start together; each thread issues `count` messages, then quiet
+//     leader -> target   where the last message of each thread lies and what it must be; quiet; flag
+//     target             waits for the flag, looks at those places itself, acknowledges
+//     leader             stops the clock when the acknowledgement is there
+// so neither an early stop nor a quiet that does not complete goes unseen. Operations that read stop when the
+// data has come back.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "programs/common/acknowledgement.hpp"
+#include "programs/common/clock.hpp"
+#include "programs/common/job.hpp"
+#include "programs/common/measure.hpp"
+#include "programs/common/requests.hpp"
+#include "programs/common/run_together.hpp"
+#include "programs/common/validation.hpp"
+
+namespace shmem_mt {
+
+enum class Op { kP, kG, kPut, kGet, kPutNbi, kGetNbi, kAdd, kFetchAdd, kFetchAddNbi, kFetch };
+
+inline bool op_reads(Op op) {
+    return op == Op::kG || op == Op::kGet || op == Op::kGetNbi || op == Op::kFetch;
+}
+inline bool op_is_atomic_update(Op op) {
+    return op == Op::kAdd || op == Op::kFetchAdd || op == Op::kFetchAddNbi;
+}
+inline bool op_sends_buffer(Op op) {
+    return op == Op::kPut || op == Op::kPutNbi;
+}
+
+struct TransferSpec {
+    Op op = Op::kPut;
+    Route route = Route::kDefaultContext;
+    Requests requests = Requests::kNone;  // of non-blocking operations; kEach wants quiet_every = 1
+    bool on_heap = true;
+    bool bidirectional = false;
+    long size_bytes = 8;
+    long slots = 1;        // a power of two
+    long quiet_every = 0;  // messages; 0: only at the end
+};
+
+// Static symmetric memory for the windows of placement "static".
+constexpr long kStaticBytes = 1L << 20;
+alignas(4096) inline char static_window[kStaticBytes];
+
+// All that the inner loop reads; copied, so that it lives in registers.
+struct Cursor {
+    char* remote;  // this thread's window, as the link addresses it
+    char* local;   // private: sources of puts, destinations of gets
+    long stride;   // bytes from slot to slot
+    long mask;     // slots - 1
+    long base;     // value of the first message
+    size_t bytes;
+    int pe;
+
+    long* word(long i) const { return reinterpret_cast<long*>(remote) + (i & mask); }
+    char* slot(long i) const { return remote + (i & mask) * stride; }
+    char* local_slot(long i) const { return local + (i & mask) * stride; }
+    long* local_word(long i) const { return reinterpret_cast<long*>(local_slot(i)); }
+};
+
+template <Op op, class Link>
+inline unsigned long issue_one(const Link& link, const Cursor& c, long i) {
+    if constexpr (op == Op::kP)
+        return link.p(c.word(i), c.base + i, c.pe), 0;
+    if constexpr (op == Op::kG)
+        return static_cast<unsigned long>(link.g(c.word(i), c.pe));
+    if constexpr (op == Op::kPut)
+        return link.put(c.slot(i), c.local_slot(i), c.bytes, c.pe), 0;
+    if constexpr (op == Op::kGet)
+        return link.get(c.local_slot(i), c.slot(i), c.bytes, c.pe), 0;
+    if constexpr (op == Op::kPutNbi)
+        return link.put_nbi(c.slot(i), c.local_slot(i), c.bytes, c.pe), 0;
+    if constexpr (op == Op::kGetNbi)
+        return link.get_nbi(c.local_slot(i), c.slot(i), c.bytes, c.pe), 0;
+    if constexpr (op == Op::kAdd)
+        return link.add(c.word(i), 1, c.pe), 0;
+    if constexpr (op == Op::kFetchAdd)
+        return static_cast<unsigned long>(link.fetch_add(c.word(i), 1, c.pe));
+    if constexpr (op == Op::kFetchAddNbi)
+        return link.fetch_add_nbi(c.local_word(i), c.word(i), 1, c.pe), 0;
+    if constexpr (op == Op::kFetch)
+        return static_cast<unsigned long>(link.fetch(c.word(i), c.pe));
+}
+
+// The timed loop: `count` messages, quiet after each `chunk`. Returns the sum of what was fetched.
+template <Op op, class Link>
+unsigned long issue(const Link link, const Cursor c, long count, long chunk) {
+    unsigned long sum = 0;
+    for (long i = 0; i < count;) {
+        const long end = std::min(count, i + chunk);
+        for (; i < end; ++i) sum += issue_one<op>(link, c, i);
+        link.quiet();
+    }
+    return sum;
+}
+
+template <class Link>
+unsigned long issue_op(Op op, const Link& link, const Cursor& c, long count, long chunk) {
+    switch (op) {
+        case Op::kP:
+            return issue<Op::kP>(link, c, count, chunk);
+        case Op::kG:
+            return issue<Op::kG>(link, c, count, chunk);
+        case Op::kPut:
+            return issue<Op::kPut>(link, c, count, chunk);
+        case Op::kGet:
+            return issue<Op::kGet>(link, c, count, chunk);
+        case Op::kPutNbi:
+            return issue<Op::kPutNbi>(link, c, count, chunk);
+        case Op::kGetNbi:
+            return issue<Op::kGetNbi>(link, c, count, chunk);
+        case Op::kAdd:
+            return issue<Op::kAdd>(link, c, count, chunk);
+        case Op::kFetchAdd:
+            return issue<Op::kFetchAdd>(link, c, count, chunk);
+        case Op::kFetchAddNbi:
+            return issue<Op::kFetchAddNbi>(link, c, count, chunk);
+        case Op::kFetch:
+            return issue<Op::kFetch>(link, c, count, chunk);
+    }
+    return 0;
+}
+
+// issue() for the operations that a link with requests has.
+template <class Link>
+unsigned long issue_non_blocking(Op op, const Link& link, const Cursor& c, long count, long chunk) {
+    if (op == Op::kFetchAddNbi)
+        return issue<Op::kFetchAddNbi>(link, c, count, chunk);
+    return op == Op::kPutNbi ? issue<Op::kPutNbi>(link, c, count, chunk) : issue<Op::kGetNbi>(link, c, count, chunk);
+}
+
+// Windows and private buffers for all points of a program, allocated once for the largest. A point divides
+// them into regions of its own size, one a thread.
+class TransferMemory {
+  public:
+    // `bytes`: the largest region of any point. Collective.
+    TransferMemory(const Job& job, long bytes)
+        : heap_(static_cast<char*>(symmetric_alloc(static_cast<size_t>(bytes * job.threads())))),
+          local_(static_cast<size_t>(bytes * job.threads() + 4096)) {
+        const size_t misaligned = reinterpret_cast<size_t>(local_.data()) % 4096;
+        local_start_ = local_.data() + (misaligned ? 4096 - misaligned : 0);
+    }
+
+    char* window(bool on_heap) { return on_heap ? heap_ : static_window; }
+    char* local() { return local_start_; }
+
+  private:
+    char* heap_;
+    std::vector<char> local_;
+    char* local_start_ = nullptr;
+};
+
+class Transfer {
+  public:
+    Transfer(Job& job, TransferMemory& memory, const TransferSpec& spec)
+        : job_(job), memory_(memory), spec_(spec), stride_(std::max(8L, spec.size_bytes)), region_(region_bytes(spec)) {
+        sums_.resize(static_cast<size_t>(job.threads()));
+        if (spec.requests == Requests::kShared) {
+            shared_ = std::make_unique<SharedRequest>();
+            if (!shared_->ok())
+                fail("there is no memory for a shared request");
+        }
+        fill_sources(job.next_token());
+    }
+
+    // Bytes of one thread's window, rounded up to pages.
+    static long region_bytes(const TransferSpec& spec) {
+        return (spec.slots * std::max(8L, spec.size_bytes) + 4095) / 4096 * 4096;
+    }
+
+    // False when the static window cannot hold this point.
+    static bool fits(const Job& job, const TransferSpec& spec) {
+        return spec.on_heap || region_bytes(spec) * job.threads() <= kStaticBytes;
+    }
+
+    // Runs `count` messages a thread. Collective. The report's time runs from the first thread's start to the
+    // acknowledgement (writes) or to the last thread's end (reads).
+    Report sample(long count) {
+        if (op_is_atomic_update(spec_.op) && receives())
+            clear_window(0);
+        return run(count, job_.next_token());
+    }
+
+    // The loop of a sample with bytes that are checked afterwards, at the target for writes, at the caller for reads.
+    // Not timed. Collective.
+    Agreed validate() {
+        const long token = job_.next_token();
+        const long count = 2 * spec_.slots + 1;
+        fill_sources(token);
+        if (op_reads(spec_.op)) {
+            for (int t = 0; t < job_.threads(); ++t) {
+                std::memset(local(t), 0xee, static_cast<size_t>(region_));
+                fill_slots(window(t), job_.me(), t, token);
+            }
+        } else {
+            clear_window(op_is_atomic_update(spec_.op) ? 0 : 0xee);
+            if (spec_.op == Op::kFetchAddNbi)
+                std::memset(local(0), 0xee, static_cast<size_t>(region_ * job_.threads()));
+        }
+        Checker checker(job_.options().fault);
+        const Report report = run(count, token);
+        shmem_barrier_all();
+        check(checker, count, token);
+        if (!report.ok)
+            checker.compare_word(0, 1);
+        return agree_verdict(job_, checker);
+    }
+
+  private:
+    bool sends() const { return spec_.bidirectional || job_.is_sender(); }
+    bool receives() const { return spec_.bidirectional || !job_.is_sender(); }
+    bool plain() const { return spec_.route == Route::kPlainPeer || spec_.route == Route::kPlainPrivate; }
+    char* window(int thread) { return memory_.window(spec_.on_heap) + thread * region_; }
+    char* local(int thread) { return memory_.local() + thread * region_; }
+
+    void clear_window(int byte) {
+        for (int t = 0; t < job_.threads(); ++t) std::memset(window(t), byte, static_cast<size_t>(region_));
+    }
+
+    void fill_slots(char* memory, int pe, int thread, long token) {
+        const long base = make_base(pe, thread, token);
+        for (long slot = 0; slot < spec_.slots; ++slot)
+            fill_slot(memory + slot * stride_, base, slot, spec_.size_bytes);
+    }
+
+    void fill_sources(long token) {
+        source_token_ = token;
+        for (int t = 0; t < job_.threads(); ++t) fill_slots(local(t), job_.me(), t, token);
+    }
+
+    // The operation that really runs: the one named, unless a fault is planted.
+    Op real_op() const {
+        if (job_.options().fault != Fault::kGetNamedPut || !op_sends_buffer(spec_.op))
+            return spec_.op;
+        return spec_.op == Op::kPut ? Op::kGet : Op::kGetNbi;
+    }
+
+    Cursor cursor(int thread, long token) {
+        Cursor c{window(thread),
+                 local(thread),
+                 stride_,
+                 spec_.slots - 1,
+                 make_base(job_.me(), thread, token),
+                 static_cast<size_t>(spec_.size_bytes),
+                 job_.message_pe()};
+        if (spec_.route == Route::kPlainPeer)
+            c.remote = static_cast<char*>(shmem_ptr(c.remote, c.pe));
+        return c;
+    }
+
+    Report run(long count, long token) {
+        Report report;
+        if (!sends()) {
+            shmem_barrier_all();
+            if (needs_ack())
+                report.ok = look_at_last(job_, window(0), token);
+            return report;
+        }
+        std::vector<Cursor> cursors;
+        for (int t = 0; t < job_.threads(); ++t) {
+            cursors.push_back(cursor(t, token));
+            if (op_sends_buffer(spec_.op))
+                mark_last(cursors.back(), count, token);
+        }
+        return run_together(
+            job_,
+            [&](int thread) {
+                const size_t index = static_cast<size_t>(thread);
+                sums_[index] = send(thread, cursors[index], count);
+            },
+            [&] {
+                if (shared_)
+                    shared_->wait();
+                return !needs_ack() || settle(count, token);
+            });
+    }
+
+    // `count` messages of one thread. Returns the sum of what it fetched.
+    unsigned long send(int thread, const Cursor& c, long messages) {
+        const Fault fault = job_.options().fault;
+        const long count = fault == Fault::kSkippedOperation ? 0 : messages;
+        const long chunk = spec_.quiet_every ? spec_.quiet_every : messages;
+        unsigned long sum = 0;
+        if (plain())
+            return issue_op(real_op(), PlainLink{}, c, count, chunk);
+        job_.with_link(spec_.route, thread, [&](const auto& link) {
+            if (spec_.requests == Requests::kNone) {
+                sum = issue_op(real_op(), link, c, count, chunk);
+            } else {
+                with_requests(link, spec_.requests, shared_.get(), [&](const auto& requesting) {
+                    sum = issue_non_blocking(real_op(), requesting, c, count, chunk);
+                });
+            }
+        });
+        return sum;
+    }
+
+    bool needs_ack() const { return !plain() && !op_reads(spec_.op); }
+
+    // Gives the last slot's last word a value that only this sample has.
+    void mark_last(const Cursor& c, long count, long token) const {
+        if (spec_.size_bytes % 8 != 0)
+            return;
+        const long value = ~make_base(job_.me(), 0, token);
+        if (token != source_token_)
+            std::memcpy(c.local_slot(count - 1) + spec_.size_bytes - 8, &value, 8);
+    }
+
+    // Where the last message of `thread` lies in the windows and what its last word must be.
+    Control::LastWord last_word(int thread, long count, long token) {
+        const long slot = (count - 1) & (spec_.slots - 1);
+        Control::LastWord last{window(thread) - window(0) + slot * stride_, 0};
+        if (spec_.op == Op::kP) {
+            last.value = make_base(job_.me(), thread, token) + count - 1;
+        } else if (op_is_atomic_update(spec_.op)) {
+            last.value = hits(count, slot);
+        } else if (spec_.size_bytes % 8 == 0) {
+            last.offset += spec_.size_bytes - 8;
+            std::memcpy(&last.value, local(thread) + slot * stride_ + spec_.size_bytes - 8, 8);
+        } else {
+            last.offset = -1;
+        }
+        return last;
+    }
+
+    // Messages of `count` that went to `slot`.
+    long hits(long count, long slot) const { return count > slot ? (count - slot - 1) / spec_.slots + 1 : 0; }
+
+    // Leader, after its PE's threads are quiet. False when messages for this PE are not there.
+    bool settle(long count, long token) {
+        Control::LastWord last[kMaxThreads];
+        for (int t = 0; t < job_.threads(); ++t) last[t] = last_word(t, count, token);
+        tell_last(job_, last, token);
+        const bool ok = receives() ? look_at_last(job_, window(0), token) : true;
+        await_answer(job_, token);
+        return ok;
+    }
+
+    void check(Checker& checker, long count, long token) {
+        const bool at_home = spec_.route == Route::kPlainPrivate;  // the window is the caller's own
+        const bool here = op_reads(spec_.op) || at_home ? sends() : receives();
+        if (spec_.op == Op::kFetchAdd && sends())
+            check_fetched(checker, count);
+        if (spec_.op == Op::kFetchAddNbi && sends())
+            check_fetched_nbi(checker, count);
+        if (!here)
+            return;
+        for (int t = 0; t < job_.threads(); ++t) {
+            const long base = make_base(at_home ? job_.me() : job_.partner(), t, token);
+            if (spec_.op == Op::kG || spec_.op == Op::kFetch)
+                checker.compare_word(static_cast<long>(sums_[static_cast<size_t>(t)]), sum_of_words(base, count));
+            for (long slot = 0; slot < spec_.slots; ++slot) {
+                const char* place = (op_reads(spec_.op) ? local(t) : window(t)) + slot * stride_;
+                check_slot(checker, place, base, slot, count);
+            }
+        }
+    }
+
+    // The values that fetch-add returned: 0, 1, 2 ... at every slot. The sender has them, so it checks them.
+    void check_fetched(Checker& checker, long count) const {
+        unsigned long sum = 0;
+        for (long slot = 0; slot < spec_.slots; ++slot) {
+            const long n = hits(count, slot);
+            sum += static_cast<unsigned long>(n * (n - 1) / 2);
+        }
+        for (const unsigned long fetched : sums_)
+            checker.compare_word(static_cast<long>(fetched), static_cast<long>(sum));
+    }
+
+    // Those in flight come in any order, so each place has one of the values that fetch-add returns there.
+    void check_fetched_nbi(Checker& checker, long count) {
+        for (int t = 0; t < job_.threads(); ++t) {
+            for (long slot = 0; slot < spec_.slots; ++slot) {
+                long fetched = 0;
+                std::memcpy(&fetched, local(t) + slot * stride_, 8);
+                checker.compare_word(std::clamp(fetched, 0L, hits(count, slot) - 1), fetched);
+            }
+        }
+    }
+
+    void check_slot(Checker& checker, const char* place, long sender_base, long slot, long count) const {
+        long actual = 0;
+        if (spec_.op == Op::kG || spec_.op == Op::kFetch)
+            return;
+        if (spec_.op == Op::kP || op_is_atomic_update(spec_.op))
+            std::memcpy(&actual, place, 8);
+        if (spec_.op == Op::kP) {
+            const long last = (hits(count, slot) - 1) * spec_.slots + slot;
+            checker.compare_word(actual, sender_base + last);
+        } else if (op_is_atomic_update(spec_.op)) {
+            checker.compare_word(actual, hits(count, slot));
+        } else {
+            checker.compare_slot(place, sender_base, slot, spec_.size_bytes);
+        }
+    }
+
+    long sum_of_words(long base, long count) const {
+        uint64_t sum = 0;
+        for (long i = 0; i < count; ++i) sum += pattern_word(base, i & (spec_.slots - 1), 0);
+        return static_cast<long>(sum);
+    }
+
+    Job& job_;
+    TransferMemory& memory_;
+    const TransferSpec spec_;
+    const long stride_;                // bytes from slot to slot
+    const long region_;                // bytes from thread to thread
+    std::vector<unsigned long> sums_;  // by thread: what its loop fetched, so that the loop has a use
+    std::unique_ptr<SharedRequest> shared_;
+    long source_token_ = 0;
+};
+
+}  // namespace shmem_mt

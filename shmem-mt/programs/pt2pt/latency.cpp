@@ -1,0 +1,178 @@
+// SHMEM-MT latency: seconds for one operation that the next one has to wait for.
+//   put_round_trip, put_signal_round_trip   there and back (round_trip.hpp)
+//   put_quiet, p_quiet, get, g, atomic_*    one-sided: one slot, quiet after each (common/transfer.hpp)
+//   barrier_all, sync_all                   over all PEs, mean of the PEs' times
+//   wait_burn                               CPU seconds that PE n/2 burns while it waits for a PE that sleeps, and the
+//                                           time from the put to its wake-up
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "programs/common/barriers.hpp"
+#include "programs/common/transfer_points.hpp"
+#include "programs/pt2pt/round_trip.hpp"
+
+namespace shmem_mt {
+namespace {
+
+constexpr const char* kName = "latency";
+
+constexpr OpName kOps[] = {
+    {"p_quiet", Op::kP, "quiet_each", false},
+    {"put_quiet", Op::kPut, "quiet_each", true},
+    {"g", Op::kG, "blocking", false},
+    {"get", Op::kGet, "blocking", true},
+    {"atomic_add_quiet", Op::kAdd, "quiet_each", false},
+    {"atomic_fetch_add", Op::kFetchAdd, "blocking", false},
+    {"atomic_fetch", Op::kFetch, "blocking", false},
+};
+
+void run_one_sided(Job& job, TransferMemory& memory, const OpName& op, Route route) {
+    if (!job.options().wants_sync(op.sync))
+        return;
+    for (const auto& placement : job.options().placements) {
+        for (const long size : op.sized ? job.options().sizes : std::vector<long>{8}) {
+            TransferSpec spec;
+            spec.op = op.op;
+            spec.route = route;
+            spec.on_heap = placement == "heap";
+            spec.size_bytes = size;
+            spec.quiet_every = 1;
+            if (Transfer::fits(job, spec))
+                run_transfers(job, memory, kName, Metric::kLatency, {{op.name, op.sync, spec}});
+        }
+    }
+}
+
+void run_round_trip(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes, Ping ping, Route route, long size) {
+    static const char* const kSyncs[] = {"last_word", "fence_flag", "put_signal"};
+    const char* sync = kSyncs[static_cast<int>(ping)];
+    if (!job.options().wants_sync(sync))
+        return;
+    RoundTrip round_trip(job, memory, boxes, ping, route, size);
+    Agreed verdict;
+    if (job.options().validate)
+        verdict = round_trip.validate();
+    const Samples samples = measure(job, {[&](long count) { return round_trip.sample(count); }})[0];
+    Json params = job.params(ping == Ping::kPutSignal ? "put_signal_round_trip" : "put_round_trip");
+    params.integer("size_bytes", size).text("placement", "heap").text("context", context_name(route));
+    params.text("sync", sync);
+    print_point(job, kName, params, "latency", "s", metric_values(job, TransferSpec{}, Metric::kLatency, samples),
+                samples, job.options().validate ? &verdict : nullptr);
+}
+
+void run_round_trips(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes, bool with_signal, Route route) {
+    if (with_signal && !SHMEM_MT_HAVE_PUT_SIGNAL) {
+        if (route == Route::kDefaultContext)
+            job.skip(kName, "put_signal_round_trip", "the library has no shmem_putmem_signal (OpenSHMEM 1.5)");
+        return;
+    }
+    if (!with_signal)
+        run_round_trip(job, memory, boxes, Ping::kLastWord, route, 8);
+    for (const long size : job.options().sizes)
+        run_round_trip(job, memory, boxes, with_signal ? Ping::kPutSignal : Ping::kFenceFlag, route, size);
+}
+
+void run_barrier(Job& job, bool sync_only) {
+    const char* name = sync_only ? "sync_all" : "barrier_all";
+    if (!job.options().wants_sync(name))
+        return;
+    Agreed verdict;
+    if (job.options().validate)
+        verdict = validate_barrier(job, sync_only);
+    const Samples samples = measure(job, {barriers(sync_only)}, TimeOf::kMeanOfPes)[0];
+    Json params = job.params(name);
+    params.integer("size_bytes", 0).text("placement", "heap").text("context", "default").text("sync", name);
+    print_point(job, kName, params, "latency", "s", metric_values(job, TransferSpec{}, Metric::kLatency, samples),
+                samples, job.options().validate ? &verdict : nullptr);
+}
+
+// One sample a program start. Only PE 0 and its partner take part. CPU time of the whole waiting process, so
+// progress threads count. The wake-up is stamped on both sides when they share a clock, otherwise it is half
+// of the round trip.
+void run_wait_burn(Job& job) {
+    if (!job.options().wants_sync("wait_until"))
+        return;
+    Control* control = job.control();
+    Samples samples;
+    Checker checker(job.options().fault);
+    const long token = job.next_token();
+    Report cpu, stamp;
+    shmem_barrier_all();
+    if (job.me() == 0) {
+        usleep(static_cast<useconds_t>(1e6 * job.options().sleep_s));
+        const double put_at = now_seconds();
+        shmem_long_p(&control->flag, token, job.partner());
+        shmem_quiet();
+        shmem_long_wait_until(&control->ack, SHMEM_CMP_EQ, token);
+        stamp.seconds = job.one_host() ? 0 : 0.5 * (now_seconds() - put_at);
+        stamp.first_start = stamp.last_start = put_at;
+    } else if (job.me() == job.n_pes() / 2) {
+        const double before = cpu_seconds();
+        shmem_long_wait_until(&control->flag, SHMEM_CMP_EQ, token);
+        const double seen_at = now_seconds();
+        cpu.seconds = cpu_seconds() - before;
+        checker.compare_word(__atomic_load_n(&control->flag, __ATOMIC_ACQUIRE), token);
+        shmem_long_p(&control->ack, token, 0);
+        shmem_quiet();
+        stamp.first_start = stamp.last_start = seen_at;
+    }
+    const double burned = job.agree(cpu).max_seconds;
+    const Agreed agreed = job.agree(stamp);
+    const double woken = job.one_host() ? agreed.start_spread_s : agreed.max_seconds;
+    Agreed verdict;
+    if (job.options().validate)
+        verdict = agree_verdict(job, checker);
+    const Agreed* shown = job.options().validate ? &verdict : nullptr;
+    Json params = job.params("wait_burn");
+    params.integer("size_bytes", 8).text("placement", "heap").text("context", "default").text("sync", "wait_until");
+    params.number("sleep_s", job.options().sleep_s);
+    params.text("clock", job.one_host() ? "both sides" : "half round trip");
+    print_point(job, kName, params, "cpu_time", "s", {burned}, samples, shown);
+    print_point(job, kName, params, "wake_latency", "s", {woken}, samples, shown);
+}
+
+void run_all(Job& job) {
+    const Options& options = job.options();
+    long largest = 4096;
+    for (const long size : options.sizes) largest = std::max(largest, (size + 4095) / 4096 * 4096);
+    TransferMemory memory(job, largest);
+    auto* boxes = static_cast<RoundTrip::Mailbox*>(
+        symmetric_alloc(sizeof(RoundTrip::Mailbox) * static_cast<size_t>(job.threads())));
+    const auto routes = wanted_routes(job, kName);
+    for (const auto& name : options.ops) {
+        if (name == "barrier_all" || name == "sync_all") {
+            run_barrier(job, name == "sync_all");
+        } else if (name == "wait_burn") {
+            run_wait_burn(job);
+        } else {
+            const auto op = std::find_if(std::begin(kOps), std::end(kOps), [&](auto& o) { return name == o.name; });
+            for (const Route route : routes) {
+                if (op != std::end(kOps)) {
+                    run_one_sided(job, memory, *op, route);
+                } else {
+                    run_round_trips(job, memory, boxes, name == "put_signal_round_trip", route);
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace shmem_mt
+
+int main(int argc, char** argv) {
+    using namespace shmem_mt;
+    Options defaults;
+    defaults.sizes = {8, 64, 1024, 16384, 262144};
+    defaults.placements = {"heap"};
+    defaults.contexts = {"default", "private"};
+    std::vector<std::string> known = {"put_round_trip", "put_signal_round_trip"};
+    for (const auto& op : kOps) known.push_back(op.name);
+    for (const char* name : {"barrier_all", "sync_all", "wait_burn"}) known.push_back(name);
+    Job job(kName, parse_options(argc, argv, defaults, known));
+    if (threads_available(job, kName))
+        run_all(job);
+    job.finish();
+    return 0;
+}

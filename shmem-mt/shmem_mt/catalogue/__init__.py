@@ -1,0 +1,1 @@
+"""What can be measured, and which program starts a run consists of."""

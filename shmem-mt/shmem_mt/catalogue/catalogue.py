@@ -1,0 +1,279 @@
+"""What can be measured: benchmarks, their operations, and the synchronizations they use."""
+
+from dataclasses import dataclass
+
+from shmem_mt.errors import UserError
+
+# Which numbers of PEs a benchmark can have. EVEN: the lower half sends to the upper half.
+EVEN, EVEN_OR_ONE, ANY = "even", "even, or 1", "any"
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    name: str
+    program: str
+    what: str
+    ops: tuple
+    pes: str = EVEN
+    is_study: bool = False  # measured only where --only names it, and then over a network unless --fabric is given
+
+
+# Rules of order (params.rule of the benchmark ordering): of puts, and of messages and puts of MPI.
+PUT_RULES = ("relaxed", "ordered", "reorder-buffer", "fence", "quiet")
+MPI_RULES = ("two-sided", "two-sided-any", "mpi-put", "mpi-put-flush")
+
+# Of mini-apps with sums over all PEs.
+_FORMS = ("blocking", "manual", "auto", "thread:spin", "thread:monitor", "thread:block", "pipelined")
+
+BENCHMARKS = (
+    Benchmark(
+        "latency",
+        "latency",
+        "seconds an operation that the next one waits for",
+        (
+            "put_round_trip",
+            "put_signal_round_trip",
+            "p_quiet",
+            "put_quiet",
+            "g",
+            "get",
+            "atomic_add_quiet",
+            "atomic_fetch_add",
+            "atomic_fetch",
+            "barrier_all",
+            "sync_all",
+            "wait_burn",
+        ),
+    ),
+    Benchmark("bandwidth", "bandwidth", "bytes a second by size, beside memcpy", ("put", "get")),
+    Benchmark("bibandwidth", "bandwidth", "bytes a second, both directions at once", ("put_both_ways",)),
+    Benchmark(
+        "message-rate",
+        "message_rate",
+        "messages a second, blind and consumed, beside plain stores and loads",
+        (
+            "p",
+            "g",
+            "put",
+            "get",
+            "put_nbi",
+            "get_nbi",
+            "atomic_add",
+            "atomic_fetch_add",
+            "atomic_fetch_add_nbi",
+            "consumed",
+            "put_quiet",
+            "put_nbe",
+            "get_nbe",
+        ),
+    ),
+    Benchmark(
+        "requests",
+        "message_rate",
+        "operations a second by what completes them: quiet, one request each, merged, shared",
+        ("requests_put", "requests_get", "requests_fetch_add"),
+    ),
+    Benchmark(
+        "overlap",
+        "overlap",
+        "how much of a non-blocking put, get or collective disappears behind a computation, by who makes progress",
+        ("put", "get", "broadcast", "fcollect", "alltoall", "sum_reduce"),
+        EVEN_OR_ONE,
+    ),
+    Benchmark(
+        "collectives",
+        "collectives",
+        "seconds a blocking collective by size, PEs and team, beside a plain copy and MPI",
+        (
+            "barrier_all",
+            "sync_all",
+            "broadcast",
+            "collect",
+            "fcollect",
+            "alltoall",
+            "alltoalls",
+            "sum_reduce",
+            "max_reduce",
+            "sum_inscan",
+            "copy",
+        ),
+    ),
+    Benchmark(
+        "collectives-mt",
+        "collectives_mt",
+        "seconds a collective that all threads of every PE call together, by size, PEs and threads, beside a copy",
+        (
+            "team_sync",
+            "team_barrier",
+            "broadcast",
+            "collect",
+            "fcollect",
+            "alltoall",
+            "sum_reduce",
+            "max_reduce",
+            "copy",
+        ),
+        ANY,
+    ),
+    Benchmark(
+        "halo",
+        "halo",
+        "seconds an exchange of the six faces of a box in a 3-D grid of PEs, threads sharing the faces; and cell "
+        "updates a second of Jacobi's method with 7 and 27 points, in step and asynchronous, a box and a context a "
+        "thread",
+        ("exchange", "jacobi7", "jacobi27", "async7", "async27"),
+        ANY,
+    ),
+    Benchmark(
+        "alltoallv",
+        "alltoallv",
+        "bytes a second of an exchange of uneven blocks among all PEs, threads sharing the peers",
+        ("put", "put_nbi"),
+        ANY,
+    ),
+    Benchmark(
+        "wait",
+        "wait",
+        "what waiting costs, by how a PE waits: how late it goes on, its CPU time, barriers beside context switches",
+        ("wait_until", "barrier_all", "team_sync", "request_wait", "barrier_cost"),
+        ANY,
+    ),
+    Benchmark(
+        "startup",
+        "startup",
+        "seconds of shmem_init, the first barrier and shmem_finalize (slowest PE), and a PE's private memory, by PEs",
+        ("init", "first_barrier", "finalize", "before_init", "after_init", "after_barrier"),
+        ANY,
+    ),
+    Benchmark(
+        "cg",
+        "cg",
+        "iterations a second of NPB CG, verified, with blocking and with non-blocking collectives under each policy of "
+        "progress",
+        _FORMS,
+        ANY,
+    ),
+    Benchmark(
+        "hpccg",
+        "hpccg",
+        "iterations a second of conjugate gradients on a 27-point grid, verified, with blocking and with non-blocking "
+        "sums under each policy of progress",
+        _FORMS,
+        ANY,
+    ),
+    Benchmark(
+        "is",
+        "is",
+        "keys a second of NPB IS (integer sort), verified, threads counting, sending and ranking",
+        ("default", "private", "requests"),
+        ANY,
+    ),
+    Benchmark(
+        "gups",
+        "gups",
+        "random updates a second of a table over all PEs, atomic and verified, and operations a second of a hash table "
+        "in it, one by one and in batches under a request",
+        ("atomic", "private", "batched", "hash", "hash_batched"),
+        ANY,
+    ),
+    Benchmark(
+        "minimd",
+        "minimd",
+        "atom-steps a second of Lennard-Jones molecular dynamics, threads on the default context, on their own, and "
+        "with ghosts sent while forces are computed",
+        ("default", "private", "auto"),
+        ANY,
+    ),
+    Benchmark(
+        "mandelbrot",
+        "mandelbrot",
+        "pixels a second of the Mandelbrot set with work stealing, threads on the default context and on their own",
+        ("default", "private", "default-pipelined", "pipelined"),
+        ANY,
+    ),
+    Benchmark(
+        "minife",
+        "minife",
+        "seconds of the steps of a finite-element computation, verified, and iterations a second of its solver, with "
+        "blocking and with non-blocking sums under each policy of progress",
+        _FORMS,
+        ANY,
+    ),
+    Benchmark(
+        "ordering",
+        "ordering",
+        "messages a second by rule of order, size, messages outstanding and mechanism, beside MPI's; a study, measured "
+        "only where --only names it",
+        (*PUT_RULES, *MPI_RULES),
+        is_study=True,
+    ),
+)
+
+# A thread beside each PE that never sleeps: where cores are few, a program waits for its turn on one most of the time.
+SPINNING_OPS = ("thread:spin",)
+
+# Where a peer is in reach of an instruction these are what the blocking forms are.
+NETWORK_OPS = ("atomic_fetch_add_nbi", "requests_fetch_add")
+
+# How large a mini-app's problem is: a fraction of a second, about a second, ten, minutes. A number is what it counts.
+SIZES = ("tiny", "small", "medium", "large")
+
+SYNCS = {
+    "quiet": "quiet after the messages (bandwidth: after each window)",
+    "quiet_each": "quiet after every operation",
+    "blocking": "the operation itself returns when it is done",
+    "last_word": "the receiver waits for the 8-byte message itself",
+    "fence_flag": "put, fence, flag; the receiver waits for the flag",
+    "self_flag": "every message is its own flag",
+    "request_each": "a request for every operation, waited for at once (shmemx.h)",
+    "request_merged": "all operations of a thread under one request, one wait",
+    "request_shared": "all operations of all threads under one SHARED request, one wait",
+    "put_signal": "put with signal (OpenSHMEM 1.5)",
+    "quiet_barrier": "quiet by each thread, then a barrier of all threads of all PEs",
+    "wait_until": "a PE, or each of its threads, waits in shmem_long_wait_until",
+    "barrier_all": "shmem_barrier_all",
+    "sync_all": "shmem_sync_all",
+    "team_sync": "shmem_team_sync; of collectives-mt shmemx_team_sync_mt by all threads (shmemx.h)",
+    "team_barrier": "shmemx_team_barrier_mt by all threads (shmemx.h)",
+    "request_wait": "shmemx_request_wait for a non-blocking collective (shmemx.h)",
+}
+
+# Who makes progress while a PE computes (params.policy of the benchmark overlap). "auto" is what a library does by
+# itself; the others are Heddle's (shmemx_progress_policy), and "polled" is "manual" with polls in the computation.
+POLICIES = ("manual", "polled", "auto", "thread", "thread:spin", "thread:monitor", "thread:block")
+
+
+def names():
+    return [benchmark.name for benchmark in BENCHMARKS]
+
+
+def select(only):
+    """The benchmarks named in `only` (a list; None: all but studies). Raises UserError for a name that is none."""
+    if only is None:
+        return [benchmark for benchmark in BENCHMARKS if not benchmark.is_study]
+    for name in only:
+        if name not in names():
+            raise UserError(f"no benchmark is called {name}; there are {', '.join(names())}")
+    if not only:
+        raise UserError("--only names no benchmark")
+    return [benchmark for benchmark in BENCHMARKS if benchmark.name in only]
+
+
+def check_pes(benchmarks, counts):
+    """Raises UserError for a number of PEs that one of the benchmarks cannot have."""
+    for count in counts or ():
+        for benchmark in benchmarks:
+            if count % 2 and benchmark.pes != ANY and not (count == 1 and benchmark.pes == EVEN_OR_ONE):
+                raise UserError(f"--pes {count}: for {benchmark.name} the number of PEs must be {benchmark.pes}")
+
+
+def check_policies(policies):
+    for policy in policies or []:
+        if policy not in POLICIES:
+            raise UserError(f"no progress policy is called {policy}; there are {', '.join(POLICIES)}")
+
+
+def check_syncs(syncs):
+    for sync in syncs or []:
+        if sync not in SYNCS:
+            raise UserError(f"no synchronization is called {sync}; there are {', '.join(SYNCS)}")

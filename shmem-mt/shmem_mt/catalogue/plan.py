@@ -1,0 +1,259 @@
+"""Which program starts a run consists of. One start measures many points; a round repeats all starts, and samples of
+different rounds are independent."""
+
+import json
+from dataclasses import dataclass, field, replace
+
+from shmem_mt.catalogue.catalogue import BENCHMARKS, NETWORK_OPS, SPINNING_OPS
+from shmem_mt.catalogue.profiles import NETWORK_PROFILES, PROFILES
+from shmem_mt.targets import fabrics
+
+_COLLECTIVES_WITH_SIZE = {
+    "broadcast",
+    "collect",
+    "fcollect",
+    "alltoall",
+    "alltoalls",
+    "sum_reduce",
+    "max_reduce",
+    "sum_inscan",
+    "copy",
+}
+START_S = 1.5  # init and finalize of one program; measured with Open MPI 4.1.4 on a 2-core virtual machine
+
+
+@dataclass(frozen=True)
+class Start:
+    """One program start, for any implementation."""
+
+    program: str
+    pes: int
+    threads: int
+    arguments: tuple
+    rounds: int = field(compare=False)
+    points: int = field(compare=False)
+    estimate_s: float = field(compare=False)
+    fabric: fabrics.Fabric = fabrics.ON_NODE
+    coalescing: str = ""  # on, off; empty where it is not compared
+    setting: str = ""  # what the library is told (libraries.SETTINGS, ORDERS); empty where it is not compared
+
+    def key(self, label, round_number):
+        place = [self.fabric.name, self.coalescing] if self.fabric.is_network else []
+        rails = f"{self.fabric.rails} rails" if self.fabric.rails else ""
+        place += [text for text in (self.setting, self.fabric.link_rate, rails) if text]
+        return json.dumps([label, self.program, self.pes, self.threads, list(self.arguments), round_number, *place])
+
+    def title(self, implementation):
+        """For people."""
+        over = f" over {self.fabric.name}" if self.fabric.is_network else ""
+        params = self.params(implementation)
+        told = "".join(f", {name.replace('_', ' ')} {text}" for name, text in params.items() if name != "fabric")
+        return f"{self.program}{over}, {self.pes} PEs x {self.threads} threads{told}"
+
+    def params(self, implementation):
+        """What tells the points of this start from those of others with the same program and arguments."""
+        params: dict[str, str | int] = {"fabric": self.fabric.name}
+        if self.coalescing and implementation.coalesces:
+            params["coalescing"] = self.coalescing
+        if self.setting:
+            params["setting"] = self.setting
+        if self.fabric.link_rate:
+            params["link_rate"] = self.fabric.link_rate
+        if self.fabric.rails:
+            params["rails"] = self.fabric.rails
+        return params
+
+
+COALESCED = ("message_rate",)  # programs (of message-rate and requests) that are measured with coalescing on and off
+
+
+def profile_of(name, fabric):
+    return (NETWORK_PROFILES if fabric.is_network else PROFILES)[name]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the user chose over the profile; None leaves the profile's."""
+
+    pes: tuple | None = None
+    threads: tuple | None = None
+    sizes: tuple | None = None
+    syncs: tuple | None = None
+    rounds: int | None = None
+    extra: tuple = ()  # arguments for every program
+
+
+def starts_over(fabric, profile_name, benchmarks, choices, cores):
+    """The program starts of one round over that fabric, in order."""
+    plan = starts(profile_of(profile_name, fabric), benchmarks, choices, cores)
+    if not fabric.is_network:
+        return plan
+    return [
+        replace(start, fabric=fabric, coalescing=coalescing)
+        for start in plan
+        for coalescing in (("on", "off") if start.program in COALESCED else (start.coalescing,))
+    ]
+
+
+def starts(profile, benchmarks, choices, cores):
+    """The program starts of one round, in order."""
+    plan = []
+    for pes in choices.pes or profile.pes:
+        for threads in choices.threads or profile.threads:
+            for program in ("message_rate", "bandwidth", "latency"):
+                plan += _program_starts(profile, benchmarks, choices, cores, program, pes, threads)
+    for pes in choices.pes or profile.barrier_pes:
+        ops = _ops(benchmarks, "latency", ("barrier_all", "sync_all"))
+        if ops:
+            plan.append(_start(profile, choices, cores, "latency", pes, 1, ops, (8,), ("heap",), ("default",)))
+    for pes in choices.pes or profile.collective_pes:
+        plan += _collective_starts(profile, benchmarks, choices, cores, pes)
+    for group in profile.groups:
+        plan += _group_starts(profile, benchmarks, choices, cores, group)
+    return plan
+
+
+def _group_starts(profile, benchmarks, choices, cores, group):
+    found = [benchmark for benchmark in benchmarks if benchmark.name == group.benchmark]
+    plan = []
+    for pes in (choices.pes or group.pes) if found else ():
+        for threads in (1,) if group.one_thread else choices.threads or group.sizes:
+            sizes = choices.sizes or group.sizes.get(threads) or group.sizes[max(group.sizes)]
+            contexts = (group.contexts or {}).get(threads, ("default",))
+            own_ms = group.sample_ms or profile.sample_ms
+            sample_ms = profile.oversubscribed_sample_ms if pes * threads > cores else own_ms
+            more = ["--contexts", ",".join(contexts), *group.more]
+            all_ops = _wanted(profile, group.ops or found[0].ops)
+            if not profile.thorough:
+                all_ops = [op for op in all_ops if op not in SPINNING_OPS]
+            rounds = choices.rounds or group.rounds
+            for ops in [[op] for op in all_ops] if group.apart else [all_ops]:
+                arguments = _arguments(profile, choices, ops, sizes, threads, sample_ms, more)
+                points = len(ops) * len(sizes) * len(contexts) * group.points
+                seconds = _estimate(profile, points, sample_ms) + group.seconds
+                start = Start(found[0].program, pes, threads, arguments, rounds, points, seconds)
+                plan += [replace(start, setting=setting, coalescing=group.coalescing) for setting in group.settings]
+    return plan
+
+
+def _program_starts(profile, benchmarks, choices, cores, program, pes, threads):
+    benchmarks = [benchmark for benchmark in benchmarks if benchmark.name not in {g.benchmark for g in profile.groups}]
+    ops = [op for op in _wanted(profile, _ops(benchmarks, program)) if op not in ("barrier_all", "sync_all")]
+    if not profile.thorough:
+        ops = [op for op in ops if op not in ("put_quiet", "put_nbe", "get_nbe")]  # see the benchmark requests
+    if threads > 1:
+        ops = [op for op in ops if op not in _single_thread_ops(profile)]
+    if not ops:
+        return []
+    both = program == "message_rate" and (threads == 1 or profile.thorough)
+    placements = profile.placements if both else ("heap",)
+    contexts: tuple[str, ...] = ("default",)
+    if threads > 1 or profile.thorough:
+        contexts = ("default", "shared", "private") if program == "message_rate" else ("default", "private")
+    sizes = choices.sizes or (profile.sizes if threads == 1 else profile.threaded_sizes)[program]
+    return [_start(profile, choices, cores, program, pes, threads, ops, sizes, placements, contexts)]
+
+
+def _collective_starts(profile, benchmarks, choices, cores, pes):
+    """All PEs together and, where that is a team, every second one."""
+    ops = _ops(benchmarks, "collectives")
+    teams = {"world": profile.sizes["collectives"], "strided": profile.strided_sizes if pes >= 4 else ()}
+    sample_ms = profile.collective_sample_ms if pes > cores else profile.sample_ms
+    plan = []
+    for team, own_sizes in teams.items():
+        if not ops or not own_sizes:
+            continue
+        sizes = choices.sizes or own_sizes
+        more = ["--teams", team, "--buffer-bytes", str(profile.buffer_bytes)]
+        more += ["--point-ms", "100"]  # operations of several MiB: 3 samples are enough
+        arguments = _arguments(profile, choices, ops, sizes, 1, sample_ms, more)
+        points = _count_points(ops, len(sizes), 1, 1)
+        large = sum(size >= 1 << 20 for size in sizes) * len(ops)
+        seconds = _estimate(profile, points, sample_ms) + 0.1 * large
+        rounds = choices.rounds or profile.collective_rounds
+        plan.append(Start("collectives", pes, 1, arguments, rounds, points, seconds))
+    return plan
+
+
+def _single_thread_ops(profile):
+    """What the profile measures with one thread only. Threads that spin for each other on too few cores measure the
+    scheduler, so the quick profile leaves them out."""
+    once = {"wait_burn"}
+    if not profile.thorough:
+        once |= {
+            "put_round_trip",
+            "put_signal_round_trip",
+            "atomic_fetch",
+            "g",
+            "get_nbi",
+            "put_both_ways",
+            "consumed",
+        }
+    return once
+
+
+def _wanted(profile, ops):
+    return [op for op in ops if profile.network or op not in NETWORK_OPS]
+
+
+def _ops(benchmarks, program, among=None):
+    names = {benchmark.name for benchmark in benchmarks}
+    return [
+        op
+        for benchmark in BENCHMARKS
+        if benchmark.program == program and benchmark.name in names
+        for op in benchmark.ops
+        if among is None or op in among
+    ]
+
+
+def _start(profile, choices, cores, program, pes, threads, ops, sizes, placements, contexts):
+    sample_ms = profile.oversubscribed_sample_ms if pes * threads > cores else profile.sample_ms
+    more = ["--placements", ",".join(placements), "--contexts", ",".join(contexts)]
+    more += ["--sleep-ms", str(profile.sleep_ms)]
+    arguments = _arguments(profile, choices, ops, sizes, threads, sample_ms, more)
+    points = _count_points(ops, len(sizes), len(placements), len(contexts))
+    seconds = _estimate(profile, points, sample_ms)
+    if "wait_burn" in ops:
+        seconds += 1e-3 * profile.sleep_ms
+    return Start(program, pes, threads, arguments, choices.rounds or profile.rounds, points, seconds)
+
+
+def _arguments(profile, choices, ops, sizes, threads, sample_ms, more):
+    arguments = ["--ops", ",".join(ops), "--sizes", ",".join(map(str, sizes)), *more]
+    arguments += ["--threads", str(threads), "--samples", str(profile.samples), "--sample-ms", f"{sample_ms:g}"]
+    if choices.syncs:
+        arguments += ["--syncs", ",".join(choices.syncs)]
+    return (*arguments, *profile.more, *choices.extra)
+
+
+def _estimate(profile, points, sample_ms):
+    """Seconds of a program start."""
+    return START_S + points * 1.4e-3 * sample_ms * (profile.samples + 6)
+
+
+def _count_points(ops, sizes, placements, contexts):
+    """About how many points those options make; for the time left only."""
+    sized = {
+        "put",
+        "get",
+        "put_nbi",
+        "get_nbi",
+        "put_quiet",
+        "put_nbe",
+        "get_nbe",
+        "put_round_trip",
+        "put_signal_round_trip",
+        "put_both_ways",
+        *_COLLECTIVES_WITH_SIZE,
+    }
+    once = {"barrier_all", "sync_all", "wait_burn"}
+    points = 0
+    for op in ops:
+        if op in once:
+            points += 1
+        elif op == "consumed":
+            points += 3 * contexts
+        else:
+            points += (sizes if op in sized else 1) * placements * contexts
+    return points

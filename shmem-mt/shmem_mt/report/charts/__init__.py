@@ -1,0 +1,1 @@
+"""What the charts of a report show, as plain data."""

@@ -1,0 +1,135 @@
+"""What a chart is, as plain data: what is on which axis, in which colour. Two renderers draw it: render_plotly.py for
+the page, render_matplotlib.py for PNG and SVG."""
+
+from dataclasses import dataclass, field
+
+from shmem_mt import units
+
+# Okabe and Ito's palette, which stays distinct for colour-blind readers; the reference lines are grey.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+REFERENCE_COLOUR = "#555555"
+
+
+@dataclass
+class Series:
+    name: str
+    colour: str
+    reference: bool = False
+    dashed: bool = False
+    x: list = field(default_factory=list)
+    y: list = field(default_factory=list)
+    low: list = field(default_factory=list)
+    high: list = field(default_factory=list)
+    notes: list = field(default_factory=list)  # one a point, shown on hover
+
+    def add(self, x, result, note=""):
+        self.x.append(x)
+        self.y.append(result["median"])
+        self.low.append(result["ci95"][0])
+        self.high.append(result["ci95"][1])
+        words = [f"{quantity_interval(result)}", f"{len(result['samples'])} samples"]
+        words += [note] if note else []
+        words += [f"coalescing {result['params']['coalescing']}"] if "coalescing" in result["params"] else []
+        words += ["oversubscribed"] if result["params"].get("oversubscribed") else []
+        words += ["INVALID: the bytes are wrong"] if result["valid"] is False else []
+        words += ["not validated"] if result["valid"] is None else []
+        self.notes.append("<br>".join(words))
+
+
+@dataclass
+class Panel:
+    title: str
+    series: list
+
+
+@dataclass
+class Chart:
+    slug: str
+    title: str
+    about: str
+    panels: list
+    value_title: str
+    lower_is_better: bool = False
+    kind: str = "lines"  # lines: x is a number on a log axis; dots: x is a category (<br> breaks it), drawn downwards
+    x_title: str = ""
+    x_is_size: bool = False
+    shared_values: bool = True  # one value axis for all panels
+    log_values: bool = True  # otherwise the value axis begins at 0
+
+
+def quantity_interval(result):
+    low, high = result["ci95"]
+    text = units.quantity(result["median"], result["unit"])
+    return f"{text} [{units.quantity(low, result['unit'])}, {units.quantity(high, result['unit'])}]"
+
+
+def categories(panel):
+    """The categories of a dots panel, from the top."""
+    return list(dict.fromkeys(x for series in panel.series for x in series.x))
+
+
+def beside(order, count):
+    """How far below its category's line the dots of series `order` of `count` lie, so that they hide no others."""
+    return (order - (count - 1) / 2) * min(0.22, 0.7 / count)
+
+
+class Points:
+    """The points of a report, by what they are."""
+
+    def __init__(self, points, colours=None):
+        self.points = points
+        self.labels = list(dict.fromkeys(p["label"] for p in points))
+        self.colours = colours or {label: COLOURS[i % len(COLOURS)] for i, label in enumerate(self.labels)}
+
+    def among(self, wanted):
+        """Those for which wanted(benchmark) holds, with the labels that have some, in the same colours."""
+        return Points([p for p in self.points if wanted(p["benchmark"])], self.colours)
+
+    def fabrics(self):
+        """The fabrics that there are points of, as results name them."""
+        return list(dict.fromkeys(p["params"]["fabric"] for p in self.points))
+
+    def over(self, fabric):
+        """Those of that fabric, with the labels that have some, in the same colours."""
+        return Points([p for p in self.points if p["params"]["fabric"] == fabric], self.colours)
+
+    def find(self, benchmark=None, metric=None, label=None, **params):
+        """Points with these values; a params value may be a tuple of allowed ones."""
+        found = []
+        for point in self.points:
+            if (benchmark and point["benchmark"] != benchmark) or (metric and point["metric"] != metric):
+                continue
+            if label and point["label"] != label:
+                continue
+            if all(_matches(point["params"].get(name), wanted) for name, wanted in params.items()):
+                found.append(point)
+        return found
+
+
+def _matches(value, wanted):
+    return value in wanted if isinstance(wanted, tuple) else value == wanted
+
+
+def make_chart(panels, **fields):
+    """A chart of the panels that have points, None when none has."""
+    panels = [Panel(panel.title, [s for s in panel.series if s.x]) for panel in panels]
+    panels = [panel for panel in panels if panel.series]
+    return Chart(panels=panels, **fields) if panels else None
+
+
+def dots(points, benchmark, metric, panel_of, category_of, wanted=lambda params: True, **fields):
+    """One panel for each panel_of(params), one dot for each category_of(params) and implementation."""
+    found = [point for point in points.find(benchmark, metric) if wanted(point["params"])]
+    panels = []
+    for title in dict.fromkeys(panel_of(p["params"]) for p in found):
+        series = [plain_series(points, label) for label in points.labels]
+        for point in found:
+            if panel_of(point["params"]) == title:
+                series[points.labels.index(point["label"])].add(category_of(point["params"]), point)
+        panels.append(Panel(title, series))
+    return make_chart(panels, kind="dots", **fields)
+
+
+def plain_series(points, label, name=None, **style):
+    """An empty series in the colour of that implementation."""
+    return Series(name or label, points.colours[label], **style)

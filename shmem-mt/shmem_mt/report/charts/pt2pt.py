@@ -1,0 +1,292 @@
+"""The charts of latency, bandwidth and message rate between two PEs, and of barriers and waits beside them."""
+
+from shmem_mt.report.charts.model import REFERENCE_COLOUR, Panel, Series, make_chart, plain_series
+
+
+def charts(points):
+    """The charts that these points can fill, in the order of the page."""
+    makers = (
+        _rate_by_operation,
+        _rate_by_size,
+        _consumed,
+        _rate_by_threads,
+        _latency_small,
+        _latency_by_size,
+        _barriers,
+        _waiting,
+        _bandwidth,
+    )
+    return [chart for chart in (maker(points) for maker in makers) if chart]
+
+
+def _first_pes(points, benchmark):
+    pes = [p["params"].get("pes", 0) for p in points.find(benchmark)]
+    return min(pes) if pes else 0
+
+
+OP_ORDER = ("p", "put", "put_nbi", "g", "get", "get_nbi", "atomic_add", "atomic_fetch_add", "atomic_fetch_add_nbi")
+
+
+def _rate_by_operation(points):
+    pes, panels = _first_pes(points, "message-rate"), []
+    for placement, title in (("heap", "symmetric heap"), ("static", "static data (globals)")):
+        series = []
+        common = dict(benchmark="message-rate", metric="rate", pes=pes, threads=1, placement=placement, size_bytes=8)
+        for label in points.labels:
+            one = plain_series(points, label)
+            for op in OP_ORDER:
+                for point in points.find(label=label, op=op, context="default", **common):
+                    one.add(op, point)
+            series.append(one)
+        reference = Series("plain store / load", REFERENCE_COLOUR, reference=True)
+        for op, stands_for in (("plain_store", "p"), ("plain_load", "g")):
+            for point in points.find(op=op, **common)[:1]:
+                reference.add(stands_for, point, f"{op} into {point['params'].get('target')}")
+        panels.append(Panel(title, [*series, reference]))
+    return make_chart(
+        panels,
+        slug="rate-by-operation",
+        title="8-byte messages a second, by operation",
+        kind="dots",
+        about="One thread, blind rate: the clock stops after quiet and after the target has acknowledged the "
+        "last data. Grey: one plain 8-byte store or load a message, in the same loop.",
+        value_title="messages/s",
+    )
+
+
+def _rate_by_size(points):
+    pes, panels = _first_pes(points, "message-rate"), []
+    for op in ("put", "put_nbi", "get", "get_nbi"):
+        series = []
+        for label in points.labels:
+            one = plain_series(points, label)
+            found = points.find(
+                "message-rate", "rate", label, op=op, pes=pes, threads=1, placement="heap", context="default"
+            )
+            for point in sorted(found, key=lambda p: p["params"]["size_bytes"]):
+                one.add(point["params"]["size_bytes"], point)
+            series.append(one)
+        panels.append(Panel(op, series))
+    return make_chart(
+        panels,
+        slug="rate-by-size",
+        title="Message rate by size",
+        x_title="message size",
+        x_is_size=True,
+        about="One thread, symmetric heap, default context.",
+        value_title="messages/s",
+    )
+
+
+def _consumed(points):
+    pes, series = _first_pes(points, "message-rate"), []
+    for label in points.labels:
+        one = plain_series(points, label)
+        for batch in (1, 8, 512):
+            text = "each message is its own flag" if batch == 1 else f"a flag per {batch} messages"
+            for point in points.find(
+                "message-rate", "consumed_rate", label, pes=pes, threads=1, context="default", batch=batch
+            ):
+                one.add(text, point)
+        for point in points.find(
+            "message-rate", "rate", label, op="p", pes=pes, threads=1, context="default", placement="heap"
+        ):
+            one.add("blind (nobody reads)", point)
+        series.append(one)
+    return make_chart(
+        [Panel("", series)] if any(p["metric"] == "consumed_rate" for p in points.points) else [],
+        slug="consumed-rate",
+        title="Messages that the target has read",
+        kind="dots",
+        about="8-byte p into a ring; a core of the target reads every message in order and returns credits.",
+        value_title="messages/s",
+    )
+
+
+def _rate_by_threads(points):
+    pes, panels = _first_pes(points, "message-rate"), []
+    threads = {p["params"]["threads"] for p in points.find("message-rate")}
+    for op in ("p", "put", "get", "atomic_add", "atomic_fetch_add"):
+        series = []
+        for label in points.labels:
+            for context, dashed in (("default", False), ("private", True)):
+                one = plain_series(points, label, f"{label}, {context} context", dashed=dashed)
+                found = points.find("message-rate", "rate", label, op=op, pes=pes, placement="heap", size_bytes=8)
+                for point in sorted(found, key=lambda p: p["params"]["threads"]):
+                    single = point["params"]["threads"] == 1 and point["params"]["context"] == "default"
+                    if point["params"]["context"] == context or (single and dashed and not _has_single(found, context)):
+                        one.add(point["params"]["threads"], point)
+                series.append(one if len(one.x) > 1 else plain_series(points, label))
+        panels.append(Panel(op, series))
+    return make_chart(
+        panels if len(threads) > 1 else [],
+        slug="rate-by-threads",
+        title="8-byte message rate by threads",
+        about="All threads together. Dashed: each thread on its own private context (its line starts at the one "
+        "thread of the default context where that was not measured). More PEs x threads than cores are "
+        "oversubscribed: such a point says so when you hover.",
+        value_title="messages/s",
+        x_title="threads per PE",
+    )
+
+
+def _has_single(found, context):
+    return any(p["params"]["threads"] == 1 and p["params"]["context"] == context for p in found)
+
+
+LATENCY_OPS = (
+    ("put_round_trip", "last_word", "put round trip (message is flag)"),
+    ("put_round_trip", "fence_flag", "put round trip (fence, flag)"),
+    ("put_signal_round_trip", "put_signal", "put_signal round trip"),
+    ("p_quiet", "quiet_each", "p + quiet"),
+    ("put_quiet", "quiet_each", "put + quiet"),
+    ("g", "blocking", "g"),
+    ("get", "blocking", "get"),
+    ("atomic_fetch", "blocking", "atomic_fetch"),
+    ("atomic_add_quiet", "quiet_each", "atomic_add + quiet"),
+    ("atomic_fetch_add", "blocking", "atomic_fetch_add"),
+)
+
+
+def _latency_small(points):
+    pes, series = _first_pes(points, "latency"), []
+    for label in points.labels:
+        one = plain_series(points, label)
+        for op, sync, text in LATENCY_OPS:
+            for point in points.find(
+                "latency",
+                "latency",
+                label,
+                op=op,
+                sync=sync,
+                pes=pes,
+                threads=1,
+                size_bytes=8,
+                placement="heap",
+                context="default",
+            ):
+                one.add(text, point)
+        series.append(one)
+    return make_chart(
+        [Panel("", series)],
+        slug="latency-8-bytes",
+        title="Latency of 8 bytes, by operation",
+        kind="dots",
+        about="One thread. Round trips are there and back.",
+        value_title="s",
+        lower_is_better=True,
+    )
+
+
+def _latency_by_size(points):
+    pes, panels = _first_pes(points, "latency"), []
+    for op, sync, text in LATENCY_OPS[1:]:
+        series = []
+        for label in points.labels:
+            one = plain_series(points, label)
+            found = points.find(
+                "latency",
+                "latency",
+                label,
+                op=op,
+                sync=sync,
+                pes=pes,
+                threads=1,
+                placement="heap",
+                context="default",
+            )
+            for point in sorted(found, key=lambda p: p["params"]["size_bytes"]):
+                one.add(point["params"]["size_bytes"], point)
+            series.append(one)
+        if any(len(one.x) > 1 for one in series):
+            panels.append(Panel(text, series))
+    return make_chart(
+        panels,
+        slug="latency-by-size",
+        title="Latency by size",
+        x_title="message size",
+        x_is_size=True,
+        about="One thread, symmetric heap. Round trips are there and back.",
+        value_title="s",
+        lower_is_better=True,
+    )
+
+
+def _barriers(points):
+    panels = []
+    for op in ("barrier_all", "sync_all"):
+        series = []
+        for label in points.labels:
+            one = plain_series(points, label)
+            for point in sorted(points.find("latency", "latency", label, op=op), key=lambda p: p["params"]["pes"]):
+                over = "<br>oversubscribed" if point["params"].get("oversubscribed") else ""
+                one.add(f"{point['params']['pes']} PEs{over}", point)
+            series.append(one)
+        panels.append(Panel(op, series))
+    return make_chart(
+        panels,
+        slug="barrier",
+        title="Barriers",
+        about="Seconds a barrier, mean of all PEs' times.",
+        value_title="s",
+        lower_is_better=True,
+        kind="dots",
+    )
+
+
+def _waiting(points):
+    panels = []
+    for metric, title in (
+        ("cpu_time", "CPU time burned while waiting"),
+        ("wake_latency", "from put to wake-up"),
+    ):
+        series = []
+        for label in points.labels:
+            one = plain_series(points, label)
+            for point in points.find("latency", metric, label, op="wait_burn"):
+                one.add(f"waits {point['params'].get('sleep_s', '?'):g} s", point)
+            series.append(one)
+        panels.append(Panel(title, series))
+    return make_chart(
+        panels,
+        slug="waiting",
+        title="Waiting",
+        value_title="s",
+        lower_is_better=True,
+        kind="dots",
+        shared_values=False,
+        about="One PE sits in shmem_long_wait_until while the other sleeps: what that costs in CPU seconds, "
+        "and how long after the put it goes on.",
+    )
+
+
+def _bandwidth(points):
+    pes, panels = _first_pes(points, "bandwidth"), []
+    for benchmark, op, title in (
+        ("bandwidth", "put", "put"),
+        ("bandwidth", "get", "get"),
+        ("bibandwidth", "put", "put, both ways at once"),
+    ):
+        series = []
+        common = dict(pes=pes, threads=1, placement="heap")
+        for label in points.labels:
+            one = plain_series(points, label)
+            found = points.find(benchmark, "bandwidth", label, op=op, context="default", **common)
+            for point in sorted(found, key=lambda p: p["params"]["size_bytes"]):
+                one.add(point["params"]["size_bytes"], point)
+            series.append(one)
+        copies = points.find("bandwidth", "bandwidth", points.labels[0], op="memcpy", **common)
+        reference = Series(f"memcpy ({points.labels[0]} run)", REFERENCE_COLOUR, reference=True, dashed=True)
+        for point in sorted(copies, key=lambda p: p["params"]["size_bytes"]) if benchmark == "bandwidth" else ():
+            reference.add(point["params"]["size_bytes"], point, f"memcpy into {point['params'].get('target')}")
+        panels.append(Panel(title, [*series, reference]))
+    return make_chart(
+        panels,
+        slug="bandwidth-by-size",
+        title="Bandwidth by size",
+        x_title="message size",
+        x_is_size=True,
+        about="One thread, windows of 4 to 64 messages, then quiet; the target acknowledges. Grey: memcpy of the "
+        "same sizes through the same windows, interleaved.",
+        value_title="bytes/s",
+    )

@@ -1,0 +1,270 @@
+"""The HTML page of a report: title with the machine's facts, the summary table, the charts. One file, no network."""
+
+import html
+import os
+import time
+
+from shmem_mt import __version__
+from shmem_mt.report import summary
+from shmem_mt.report.charts import apps, collectives
+from shmem_mt.runner.points import describe
+from shmem_mt.studies import ordering_chapter
+from shmem_mt.targets import fabrics
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def build(points, charts, machines, fragments, library, drawn=""):
+    """The whole page as text. `machines` is a list of (run folder, machine.json), `drawn` are sections to go behind the
+    charts."""
+    parts = {
+        "STYLE": _read("page.css"),
+        "LIBRARY": library.replace("</script", "<\\/script"),
+        "SCRIPT": _read("page.js"),
+        "TITLE": _escape(_title(points)),
+        "BYLINE": _byline(machines),
+        "FACTS": _facts(machines),
+        "WARNINGS": _warnings(points),
+        "KEYS": _keys(_one_sided(points.over(points.fabrics()[0]))),
+        "TABLES": "".join(_tables(points.over(fabric), fabric) for fabric in points.fabrics()),
+        "CONTENTS": "".join(f'<a href="#{c.slug}">{_escape(c.title)}</a>' for c in charts),
+        "CHARTS": "".join(_section(c, f) for c, f in zip(charts, fragments)),
+        "DRAWN": drawn,
+        "CHART_COUNT": str(len(charts)),
+        "VERSION": __version__,
+        "POINTS": str(len(points.points)),
+    }
+    text = _read("page.html")
+    pieces = text.split("@@")
+    return "".join(parts[piece] if index % 2 else piece for index, piece in enumerate(pieces))
+
+
+def _read(name):
+    with open(os.path.join(_HERE, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def _escape(text):
+    return html.escape(str(text))
+
+
+def _title(points):
+    return " and ".join(points.labels) if len(points.labels) < 3 else ", ".join(points.labels)
+
+
+def _byline(machines):
+    machine = machines[0][1].get("machine", {})
+    words = [
+        machine.get("cpu"),
+        f"{machine['cores']} cores" if machine.get("cores") else None,
+        "virtual machine" if machine.get("virtual") else None,
+        machine.get("os"),
+    ]
+    return _escape(" · ".join(w for w in words if w) + time.strftime(" · %d %B %Y"))
+
+
+def _facts(machines):
+    blocks = []
+    for directory, contents in machines:
+        rows = _machine_rows(contents.get("machine", {})) + _library_rows(contents)
+        cells = "".join(f"<dt>{_escape(k)}</dt><dd>{_escape(v)}</dd>" for k, v in rows if v not in (None, "", {}))
+        name = os.path.basename(os.path.abspath(directory))
+        blocks.append(
+            f"<details{' open' if len(machines) == 1 else ''}><summary>Machine and settings of {_escape(name)}"
+            f"</summary><dl>{cells}</dl></details>"
+        )
+    return "".join(blocks)
+
+
+def _machine_rows(machine):
+    smt = {True: "on", False: "off"}.get(machine.get("smt"))
+    memory = machine.get("memory_bytes")
+    return [
+        (
+            "CPU",
+            " ".join(
+                filter(
+                    None,
+                    [
+                        machine.get("cpu"),
+                        machine.get("cpu_family_model") and f"({machine['cpu_family_model']})",
+                    ],
+                )
+            ),
+        ),
+        (
+            "Cores",
+            f"{machine.get('cores', '?')}, SMT {smt or 'unknown'}"
+            + (", virtual machine" if machine.get("virtual") else ""),
+        ),
+        ("Caches", ", ".join(f"{k} {v}" for k, v in (machine.get("caches") or {}).items())),
+        ("Memory", f"{memory / 2**30:.1f} GiB" if memory else None),
+        ("Kernel", f"{machine.get('kernel', '?')}, {machine.get('os', '?')}"),
+        ("Frequency governor", machine.get("governor")),
+        ("Environment", ", ".join(f"{k}={v}" for k, v in (machine.get("environment") or {}).items())),
+    ]
+
+
+def _library_rows(contents):
+    rows = []
+    for one in contents.get("implementations", []):
+        words = [
+            one.get("version"),
+            one.get("library"),
+            f"{one.get('standard', 'OpenSHMEM')} {one['specification']}" if one.get("specification") else None,
+            one.get("compiler"),
+        ]
+        rows.append((one.get("label", "?"), " · ".join(dict.fromkeys(w for w in words if w))))
+    settings = contents.get("settings", {})
+    if settings:
+        rows.append(("Settings", ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in settings.items())))
+    return rows
+
+
+def _warnings(points):
+    parts = []
+    invalid = [p for p in points.points if p["valid"] is False]
+    if invalid:
+        items = "".join(
+            f"<li>{_escape(p['label'])}: {_escape(describe(p['benchmark'], p['params']))}</li>" for p in invalid
+        )
+        parts.append(
+            f'<div class="warning bad"><b>{len(invalid)} points are invalid:</b> the bytes at the target were '
+            f"wrong or the check failed. Their figures mean nothing.<ul>{items}</ul></div>"
+        )
+    unchecked = sum(p["valid"] is None for p in points.points)
+    if unchecked:
+        parts.append(f'<div class="warning">{unchecked} points were measured without validation.</div>')
+    over = sum(bool(p["params"].get("oversubscribed")) for p in points.points)
+    if over:
+        parts.append(
+            f'<div class="warning">{over} of {len(points.points)} points ran more PEs × threads than the machine '
+            "has cores. They carry the word <b>oversubscribed</b>: they measure the scheduler, too.</div>"
+        )
+    return "".join(parts)
+
+
+def _keys(points):
+    """The largest figures of the page: the first headline of each kind."""
+    rows = {row.what: row for row in summary.headline_rows(points) + summary.share_rows(points)}
+    cards = []
+    wanted = ("8-byte p, heap", "8-byte put_nbi", "8-byte puts, one request", "8-byte put round trip", "1 MiB put")
+    for what in (*wanted, "8-byte p, share of a plain store"):
+        row = rows.get(what)
+        if row is None or row.cells[0] is None:
+            continue
+        others = "".join(
+            _other(label, cell, ratio)
+            for label, cell, ratio in zip(points.labels[1:], row.cells[1:], row.ratios)
+            if cell
+        )
+        cards.append(
+            f'<div class="card"><div class="what">{_escape(what)}</div><div class="who">'
+            f'{_escape(points.labels[0])}</div><div class="figure">{_escape(row.cells[0][0])}</div>{others}</div>'
+        )
+    return "".join(cards)
+
+
+def _other(label, cell, ratio):
+    """Another implementation's figure on a card, and what the first is to it."""
+    badge = ""
+    if ratio:
+        words = {"better": f"{ratio.text} better", "worse": f"{ratio.text} as good"}.get(
+            ratio.says, "no clear difference"
+        )
+        badge = f' <span class="badge {ratio.says}">{_escape(words)}</span>'
+    return f'<div class="other">{_escape(label)}: {_escape(cell[0])}{badge}</div>'
+
+
+def _one_sided(points):
+    return points.among(lambda benchmark: benchmark != collectives.BENCHMARK)
+
+
+def _tables(points, fabric):
+    """The summary of one fabric and, where there are some, mini-apps, order and collectives."""
+    own, suffix = _one_sided(points), fabrics.suffix(fabric)
+    over = f"Fabric: <b>{_escape(fabric)}</b>, {_escape(fabrics.named(fabric).what)}. "
+    if any("coalescing" in p["params"] for p in points.points):
+        over += "Coalescing is on where nothing else is said. "
+    beside = [("Beside plain memory operations, interleaved", summary.share_rows(own))]
+    text = _table(
+        "summary" + suffix,
+        f"Summary, {_escape(fabric)}",
+        over + "Medians; below each, its 95&nbsp;% interval (bootstrap over rounds and samples). A ratio above 1 means "
+        "that the first is better, whatever the unit.",
+        own.labels,
+        points.colours,
+        [(None, summary.headline_rows(own)), *beside],
+    )
+    text += _table(
+        "mini-apps" + suffix,
+        f"Mini-apps, {_escape(fabric)}",
+        over + "Seconds a run, by form, its answer checked; below each, the share of communication.",
+        own.labels,
+        points.colours,
+        apps.rows(own),
+    )
+    text += ordering_chapter.section(points, fabric)
+    theirs = points.among(lambda benchmark: benchmark == collectives.BENCHMARK)
+    return text + _table(
+        "collectives" + suffix,
+        f"Collectives, {_escape(fabric)}",
+        over + "Seconds an operation. The floor is the time in which the bytes that must be written on every PE can be "
+        "copied, while all PEs copy at once: broadcast, reduction and scan one contribution; collect, fcollect and "
+        "all-to-all one of every PE. All sizes are in the charts below.",
+        theirs.labels,
+        points.colours,
+        collectives.rows(theirs),
+    )
+
+
+def _table(slug, title, about, labels, colours, groups):
+    """A section with one table; groups are (heading or None, rows). Empty without rows."""
+    groups = [(heading, rows) for heading, rows in groups if rows]
+    if not groups:
+        return ""
+    head = "".join(
+        f'<th class="number"><span class="swatch" style="background:{colours[label]}"></span>' f"{_escape(label)}</th>"
+        for label in labels
+    )
+    head += "".join(
+        f'<th class="number">{_escape(labels[0])} is better than {_escape(label)} by</th>' for label in labels[1:]
+    )
+    body = ""
+    for heading, rows in groups:
+        if heading:
+            body += f'<tr class="group"><th colspan="{len(labels) * 2}">{_escape(heading)}</th></tr>'
+        body += "".join(_table_row(row) for row in rows)
+    return (
+        f'<section id="{slug}"><h2>{title}</h2><p>{about}</p><div class="scroll"><table>'
+        f"<thead><tr><th>What</th>{head}</tr></thead><tbody>{body}</tbody></table></div></section>"
+    )
+
+
+def _table_row(row):
+    note = ' <span class="tag">oversubscribed</span>' if row.oversubscribed else ""
+    cells = "".join(_cell(cell) for cell in row.cells) + "".join(_ratio_cell(ratio) for ratio in row.ratios)
+    return f'<tr><th scope="row">{_escape(row.what)}{note}</th>{cells}</tr>'
+
+
+def _cell(cell):
+    if cell is None:
+        return '<td class="number none">not measured</td>'
+    text, interval, point = cell
+    bad = ' <span class="tag bad">invalid</span>' if point["valid"] is False else ""
+    below = "".join(f"<small>{_escape(line)}</small>" for line in interval.splitlines())
+    return f'<td class="number"><b>{_escape(text)}</b>{bad}{below}</td>'
+
+
+def _ratio_cell(ratio):
+    if ratio is None:
+        return '<td class="number none">–</td>'
+    text = f"<b>{_escape(ratio.text)}</b><small>{_escape(ratio.interval)}</small>"
+    return f'<td class="number ratio {ratio.says}">{text}</td>'
+
+
+def _section(chart, fragment):
+    return (
+        f'<section id="{chart.slug}"><h2>{_escape(chart.title)}</h2><p>{_escape(chart.about)}</p>'
+        f'<div class="chart">{fragment}</div></section>'
+    )

@@ -1,0 +1,76 @@
+"""`shmem-mt report`: one HTML file that works offline, and a folder of PNG and SVG pictures beside it."""
+
+import os
+
+from shmem_mt.errors import UserError
+from shmem_mt.report import app_images, page, render_matplotlib, render_plotly
+from shmem_mt.report.charts import apps, category, collectives, ordering, policy, pt2pt, simulation
+from shmem_mt.report.charts.model import Points
+from shmem_mt.runner.results import load_machine, load_results
+from shmem_mt.targets import fabrics
+
+
+def report(options):
+    """Writes the report. Returns 0; raises UserError for folders that cannot be read or written."""
+    out = options.out or os.path.join(options.runs[0], "report.html")
+    runs = [(directory, load_results(directory), load_machine(directory)) for directory in options.runs]
+    points = Points(_joined(runs))
+    charts = [chart for fabric in points.fabrics() for chart in _charts(points, fabric)]
+    if not charts:
+        raise UserError("these runs have no point that any chart shows")
+    folder = os.path.splitext(out)[0] + "-pictures"
+    drawn = [picture for directory in options.runs for picture in app_images.of(directory)]
+    html = page.build(
+        points,
+        charts,
+        [(d, m) for d, _, m in runs],
+        [render_plotly.draw(c) for c in charts],
+        render_plotly.library(),
+        app_images.sections(drawn),
+    )
+    try:
+        os.makedirs(folder, exist_ok=True)
+        for chart in charts:
+            render_matplotlib.write(chart, folder)
+        for picture in drawn:
+            app_images.write(picture, folder)
+        with open(out, "w", encoding="utf-8") as file:
+            file.write(html)
+    except OSError as error:
+        raise UserError(f"cannot write {error.filename or out}: {error.strerror}") from error
+    print(f"{out} ({len(charts)} charts; PNG and SVG in {folder})")
+    return 0
+
+
+def _charts(points, fabric):
+    """Those of one fabric, which they name unless all points are on-node."""
+    own = points.over(fabric)
+    if fabric == fabrics.SIMULATED.name:
+        return simulation.charts(own)
+    charts = pt2pt.charts(own) + category.charts(own) + policy.charts(own) + apps.charts(own)
+    charts += ordering.charts(own)
+    charts += collectives.charts(own.among(lambda name: name == collectives.BENCHMARK))
+    for chart in charts if points.fabrics() != [fabrics.ON_NODE.name] else ():
+        chart.slug += fabrics.suffix(fabric)
+        chart.title += f", {fabric}"
+    return charts
+
+
+def _joined(runs):
+    """All points; a label that occurs in several runs gets the name of its run. What was measured without coalescing,
+    or over links of a given rate or number, stands beside the rest as if it were another implementation; `library` is
+    the name that all of them share."""
+    seen: dict[str, set[str]] = {}
+    for directory, points, _ in runs:
+        for label in {p["label"] for p in points}:
+            seen.setdefault(label, set()).add(directory)
+    joined = []
+    for directory, points, _ in runs:
+        name = os.path.basename(os.path.abspath(directory))
+        for point in points:
+            library = point["label"] if len(seen[point["label"]]) == 1 else f"{point['label']} ({name})"
+            label = library + ", coalescing off" * (point["params"].get("coalescing") == "off")
+            label += f", {point['params']['link_rate']}" if "link_rate" in point["params"] else ""
+            label += f", {point['params']['rails']} rails" if point["params"].get("rails", 1) > 1 else ""
+            joined.append({**point, "label": label, "library": library, "run": directory})
+    return joined

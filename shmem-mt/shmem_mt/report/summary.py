@@ -1,0 +1,264 @@
+"""The first table of a report: the figures that people ask for, side by side, with ratios and their intervals."""
+
+from dataclasses import dataclass
+
+from shmem_mt import units
+from shmem_mt.report.charts.model import Points
+from shmem_mt.runner.results import rounds_of
+from shmem_mt.statistics import ratio_interval
+from shmem_mt.targets import fabrics
+
+
+@dataclass
+class Ratio:
+    """How many times better the first implementation is than another."""
+
+    text: str
+    interval: str
+    says: str  # better, worse or same, with a margin of 2 %
+
+
+@dataclass
+class Row:
+    what: str
+    cells: list  # one a label: (text, what is below it in smaller lines, result) or None
+    ratios: list  # one a label after the first: a Ratio or None
+    oversubscribed: bool = False
+
+
+_REDUCED = dict(op="sum_reduce", policy="auto", size_bytes=1 << 20)
+_OVERLAP = (
+    ("1 MiB sum_reduce, hidden behind a computation", "overlap", "overlap", _REDUCED),
+    ("that computation, slowed down", "overlap", "slowdown", _REDUCED),
+)
+_STARTUP = (
+    ("shmem_init", "startup", "time", dict(op="init")),
+    ("private memory of a PE after init", "startup", "memory", dict(op="after_init", pe="median")),
+)
+
+_DEFAULT = dict(setting="default", threads=1)
+_WAITED = dict(wait_s=1, **_DEFAULT)
+_WAIT = (
+    ("CPU burned by 1 s in wait_until", "wait", "cpu_share", dict(op="wait_until", **_WAITED)),
+    ("wake-up after 1 s in wait_until", "wait", "wake_latency", dict(op="wait_until", **_WAITED)),
+    ("CPU burned by 1 s in a barrier", "wait", "cpu_share", dict(op="barrier_all", **_WAITED)),
+    ("wake-up after 1 s in a barrier", "wait", "wake_latency", dict(op="barrier_all", **_WAITED)),
+    ("barrier of 16 PEs, in 16 context switches", "wait", "switches", dict(op="barrier_cost", pes=16, **_DEFAULT)),
+)
+_CG = tuple(
+    (f"CG, class {name}, {text}", "cg", "rate", {"op": op, "class": name, "threads": 1})
+    for name in ("S", "A")
+    for text, op in (("blocking collectives", "blocking"), ("non-blocking ones", "auto"))
+)
+
+# (text, benchmark, metric, params); the smallest number of PEs that was measured counts, where none is named.
+HEADLINES = (
+    ("8-byte p, heap", "message-rate", "rate", dict(op="p", placement="heap", context="default", threads=1)),
+    (
+        "8-byte p, static data",
+        "message-rate",
+        "rate",
+        dict(op="p", placement="static", context="default", threads=1),
+    ),
+    (
+        "8-byte p, 2 threads, one context",
+        "message-rate",
+        "rate",
+        dict(op="p", placement="heap", context="default", threads=2),
+    ),
+    (
+        "8-byte p, 2 threads, private contexts",
+        "message-rate",
+        "rate",
+        dict(op="p", placement="heap", context="private", threads=2),
+    ),
+    (
+        "8-byte p, read by the target",
+        "message-rate",
+        "consumed_rate",
+        dict(context="default", threads=1, batch=1),
+    ),
+    (
+        "8-byte p, read, a flag per 512",
+        "message-rate",
+        "consumed_rate",
+        dict(context="default", threads=1, batch=512),
+    ),
+    (
+        "8-byte put",
+        "message-rate",
+        "rate",
+        dict(op="put", placement="heap", context="default", threads=1, size_bytes=8),
+    ),
+    ("8-byte g", "message-rate", "rate", dict(op="g", placement="heap", context="default", threads=1)),
+    (
+        "atomic add",
+        "message-rate",
+        "rate",
+        dict(op="atomic_add", placement="heap", context="default", threads=1),
+    ),
+    (
+        "atomic fetch-add",
+        "message-rate",
+        "rate",
+        dict(op="atomic_fetch_add", placement="heap", context="default", threads=1),
+    ),
+    (
+        "8-byte put round trip",
+        "latency",
+        "latency",
+        dict(op="put_round_trip", sync="last_word", context="default", threads=1),
+    ),
+    (
+        "1 KiB put round trip, fence and flag",
+        "latency",
+        "latency",
+        dict(op="put_round_trip", sync="fence_flag", context="default", threads=1, size_bytes=1024),
+    ),
+    (
+        "8-byte get",
+        "latency",
+        "latency",
+        dict(op="get", context="default", threads=1, size_bytes=8, placement="heap"),
+    ),
+    ("barrier, 2 PEs", "latency", "latency", dict(op="barrier_all", pes=2)),
+    ("barrier, 8 PEs", "latency", "latency", dict(op="barrier_all", pes=8)),
+    (
+        "1 MiB put",
+        "bandwidth",
+        "bandwidth",
+        dict(op="put", context="default", threads=1, size_bytes=1 << 20, placement="heap"),
+    ),
+    ("CPU burned by a 1 s wait", "latency", "cpu_time", dict(op="wait_burn")),
+    ("wake-up after a 1 s wait", "latency", "wake_latency", dict(op="wait_burn")),
+    *_OVERLAP,
+    *_WAIT,
+    *_STARTUP,
+    *_CG,
+)
+
+_HEAP = dict(placement="heap", context="default", threads=1)
+_SMALL = dict(size_bytes=8, **_HEAP)
+NETWORK_HEADLINES = (
+    ("8-byte put_nbi", "message-rate", "rate", dict(op="put_nbi", **_SMALL)),
+    (
+        "8-byte put_nbi, 2 threads, private contexts",
+        "message-rate",
+        "rate",
+        dict(op="put_nbi", placement="heap", context="private", threads=2, size_bytes=8),
+    ),
+    ("8-byte puts, one request", "requests", "rate", dict(op="put", sync="request_merged", **_SMALL)),
+    ("8-byte puts, a quiet each", "requests", "rate", dict(op="put", sync="quiet_each", **_SMALL)),
+    ("8-byte get_nbi", "message-rate", "rate", dict(op="get_nbi", **_SMALL)),
+    ("8-byte gets, one request", "requests", "rate", dict(op="get", sync="request_merged", **_SMALL)),
+    ("8-byte p", "message-rate", "rate", dict(op="p", **_HEAP)),
+    ("8-byte p, read by the target", "message-rate", "consumed_rate", dict(context="default", threads=1, batch=1)),
+    ("atomic add", "message-rate", "rate", dict(op="atomic_add", **_HEAP)),
+    ("atomic fetch-add, waited for", "requests", "rate", dict(op="fetch_add", sync="blocking", **_HEAP)),
+    ("atomic fetch-adds, one request", "requests", "rate", dict(op="fetch_add", sync="request_merged", **_HEAP)),
+    (
+        "8-byte put round trip",
+        "latency",
+        "latency",
+        dict(op="put_round_trip", sync="last_word", context="default", threads=1),
+    ),
+    ("8-byte p + quiet", "latency", "latency", dict(op="p_quiet", **_SMALL)),
+    ("8-byte get, waited for", "latency", "latency", dict(op="get", **_SMALL)),
+    ("barrier, 2 PEs", "latency", "latency", dict(op="barrier_all", pes=2)),
+    ("1 MiB put", "bandwidth", "bandwidth", dict(op="put", size_bytes=1 << 20, **_HEAP)),
+    ("1 MiB get", "bandwidth", "bandwidth", dict(op="get", size_bytes=1 << 20, **_HEAP)),
+    (
+        "halo, faces of 8 KiB",
+        "halo",
+        "time",
+        dict(op="exchange", sync="quiet_barrier", size_bytes=8192, context="default", threads=1),
+    ),
+    (
+        "uneven blocks of 64 KiB",
+        "alltoallv",
+        "bandwidth",
+        dict(op="put", size_bytes=65536, context="default", threads=1),
+    ),
+    *_WAIT,
+    *_OVERLAP,
+    *_STARTUP,
+    *_CG,
+)
+
+# (text, headline whose point is divided, op of the reference).
+SHARES = (
+    ("8-byte p, share of a plain store", HEADLINES[0], "plain_store"),
+    ("1 MiB put, share of memcpy", HEADLINES[15], "memcpy"),
+)
+
+
+def headline_rows(points):
+    """The rows that these points, of one fabric, can fill."""
+    rows = []
+    for headline in HEADLINES if points.fabrics() == [fabrics.ON_NODE.name] else NETWORK_HEADLINES:
+        row = _row(points, headline)
+        if row:
+            rows.append(row)
+    return rows
+
+
+def share_rows(points):
+    """How near each implementation comes to plain memory operations, interleaved in the same program; on-node."""
+    rows = []
+    for text, headline, reference in SHARES if points.fabrics() == [fabrics.ON_NODE.name] else ():
+        cells = [_share_cell(points, headline, reference, label) for label in points.labels]
+        if any(cells):
+            rows.append(Row(text, cells, [None] * (len(points.labels) - 1)))
+    return rows
+
+
+def _point(points, headline, label):
+    _, benchmark, metric, params = headline
+    found = points.find(benchmark, metric, label, **params)
+    return min(found, key=lambda p: p["params"].get("pes", 0)) if found else None
+
+
+def _row(points: Points, headline):
+    found = [_point(points, headline, label) for label in points.labels]
+    if not any(found):
+        return None
+    cells = [(units.quantity(p["median"], p["unit"]), interval_text(p), p) if p else None for p in found]
+    ratios = [ratio_of(found[0], other) for other in found[1:]]
+    return Row(headline[0], cells, ratios, any(p and p["params"].get("oversubscribed") for p in found))
+
+
+def interval_text(point):
+    low, high = point["ci95"]
+    return f"{units.quantity(low, point['unit'])} to {units.quantity(high, point['unit'])}"
+
+
+def ratio_of(first, other):
+    """How many times better the first is; None where one is missing, invalid or not positive."""
+    if not first or not other or first["valid"] is False or other["valid"] is False:
+        return None
+    if min(first["samples"]) <= 0 or min(other["samples"]) <= 0:
+        return None
+    above, below = (other, first) if first["metric"] in units.LOWER_IS_BETTER else (first, other)
+    ratio, low, high = ratio_interval(rounds_of(above), rounds_of(below), paired=first.get("run") == other.get("run"))
+    says = "better" if low > 1.02 else "worse" if high < 0.98 else "same"
+    return Ratio(f"{_times(ratio)}×", f"{_times(low)} to {_times(high)}", says)
+
+
+def _times(ratio):
+    return units.significant(ratio, 3 if ratio >= 1 else 2)
+
+
+def _share_cell(points, headline, reference, label):
+    point = _point(points, headline, label)
+    if point is None:
+        return None
+    names = {k: point["params"].get(k) for k in ("pes", "threads", "size_bytes", "placement")}
+    found = points.find(headline[1], headline[2], label, op=reference, **names)
+    if not found:
+        return None
+    ratio, low, high = ratio_interval(rounds_of(point), rounds_of(found[0]), paired=True)
+    return (
+        f"{units.significant(100 * ratio)} %",
+        f"{units.significant(100 * low)} to {units.significant(100 * high)} %",
+        point,
+    )

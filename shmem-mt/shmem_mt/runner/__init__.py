@@ -1,0 +1,1 @@
+"""Measuring: starts programs, reads what they print, keeps the points in a run folder."""

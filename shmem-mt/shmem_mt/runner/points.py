@@ -1,0 +1,84 @@
+"""What a point is called: in one line, and, of a mini-app, what run it belongs to."""
+
+from shmem_mt import units
+
+NAMED_BY_SYNC = {"requests", "overlap", "halo"}  # the operation alone does not tell their points apart
+COMMUNICATION = "communication"  # the metric that points of mini-apps alone have
+_OF_RUNS = {"pes", "threads", "op", "context", "part", "oversubscribed"}  # params that say who ran a problem, and how
+_OF_RUNS |= {"fabric", "coalescing", "link_rate", "rails", "setting"}
+
+
+def describe(benchmark, params):
+    """One line that tells a point from its neighbours."""
+    parts = [benchmark, params["op"]]
+    if "class" in params:
+        parts.append(f"class {params['class']}")
+    if "edge" in params and params["op"] != "exchange":
+        parts.append(f"edge {params['edge']}")
+    if params.get("size_bytes"):
+        parts.append(units.size(params["size_bytes"]))
+    if params.get("placement") == "static":
+        parts.append("static")
+    if params.get("team") == "strided":
+        parts.append("every second PE")
+    if params.get("context") in ("private", "shared"):
+        parts.append(f"{params['context']} ctx")
+    if benchmark in NAMED_BY_SYNC:
+        parts.append(params["sync"])
+    if "policy" in params:
+        parts.append(f"policy {params['policy']}")
+    if "pe" in params:
+        parts.append(f"{params['pe']} PE")
+    if "part" in params:
+        parts.append(params["part"])
+    if "rule" in params:
+        parts += [f"{params['outstanding']} outstanding", params["mechanism"]]
+    if "grid" in params:
+        parts.append(f"grid {params['grid']}")
+    if "wait_s" in params:
+        parts.append(f"{params['wait_s']:g} s")
+    if "batch" in params:
+        parts.append(f"consumed, flag per {params['batch']}")
+    parts.append(params["fabric"])
+    if "coalescing" in params:
+        parts.append(f"coalescing {params['coalescing']}")
+    if "link_rate" in params:
+        parts.append(f"links of {params['link_rate']}")
+    if params.get("rails", 1) > 1:
+        parts.append(f"{params['rails']} rails")
+    if "setting" in params:
+        parts.append(f"setting {params['setting']}")
+    parts.append(f"{params.get('pes', '?')} PEs")
+    if params.get("threads", 1) > 1:
+        parts.append(f"{params['threads']} threads")
+    if params.get("oversubscribed"):
+        parts.append("oversubscribed")
+    return ", ".join(parts)
+
+
+def pes_and_threads(params):
+    """Such as ``2 PEs x 2 threads``."""
+    threads = f" x {params['threads']} threads" if params["threads"] > 1 else ""
+    return f"{params['pes']} PEs{threads}"
+
+
+def pes_threads_and_load(params):
+    """Such as ``2 PEs x 2 threads, oversubscribed``."""
+    return pes_and_threads(params) + ", oversubscribed" * bool(params.get("oversubscribed"))
+
+
+def run_of_app(params):
+    """What tells runs of a mini-app apart, whatever is reported of them."""
+    return tuple(sorted((name, str(value)) for name, value in params.items() if name != "part"))
+
+
+def problem_of_app(params):
+    """Such as ``class S, rows 1400``."""
+    told = [f"{name.replace('_', ' ')} {value}" for name, value in params.items() if name not in _OF_RUNS]
+    return ", ".join(told)
+
+
+def form_of_app(params):
+    """Such as ``blocking, private context``."""
+    context = params.get("context", "default")
+    return params["op"] + f", {context} context" * (context != "default")

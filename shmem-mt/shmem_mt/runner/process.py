@@ -1,0 +1,155 @@
+"""Runs one compiled program under its launcher: reads its JSON lines as they come, within a time limit.
+
+Ends only the launcher it started. A launcher gets SIGTERM first, so that it can end its PEs, and SIGKILL for its whole
+process group later. Success is the program's last line ("done"), not the exit status: Open MPI's launcher reports a
+crash in shmem_finalize after everything has been measured. Other launchers' exit status counts. Behind that line comes
+at most what finalize itself took.
+"""
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from dataclasses import dataclass, field
+
+EXIT_GRACE_S = 15  # from the program's last line to the launcher's end
+REST_S = 1  # for what the program has printed behind it
+TERM_GRACE_S = 5  # from SIGTERM to SIGKILL
+
+
+@dataclass
+class Outcome:
+    ok: bool = False
+    problem: str = ""
+    seconds: float = 0.0
+    start: dict = field(default_factory=dict)
+    skips: list = field(default_factory=list)
+    points: int = 0
+
+
+def run_program(command, log_path, timeout_s, on_point, exit_status_counts):
+    """Runs `command`; calls on_point(point) for each point. KeyboardInterrupt ends the program and passes on."""
+    outcome = Outcome()
+    began = time.monotonic()
+    with open(log_path, "w", encoding="utf-8") as log:
+        log.write(" ".join(command) + "\n")
+        log.flush()
+        try:
+            process = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+        except OSError as error:
+            outcome.problem = f"cannot start: {error.strerror}"
+            return outcome
+        try:
+            lines = _lines(process)
+            done = _read_lines(lines, log, outcome, began + timeout_s, on_point)
+            if done:
+                _wait(process, EXIT_GRACE_S)
+                _read_lines(lines, log, outcome, time.monotonic() + REST_S, on_point)
+        finally:
+            _end(process)
+    outcome.seconds = time.monotonic() - began
+    _judge(outcome, done, process.returncode, exit_status_counts, timeout_s)
+    return outcome
+
+
+def last_lines(path, count=5):
+    """The last lines of a program's log, for a person to read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = [line.rstrip() for line in file.readlines()[1:] if line.strip(" -\n")]
+    except OSError:
+        return []
+    return lines[-count:]
+
+
+def _judge(outcome, done, status, exit_status_counts, timeout_s):
+    if done is None:
+        outcome.problem = f"took longer than {timeout_s} s and was ended"
+    elif not done:
+        outcome.problem = f"ended early with {_status_text(status)}"
+    elif exit_status_counts and status != 0:
+        outcome.problem = f"measured everything, then ended with {_status_text(status)}"
+    else:
+        outcome.ok = True
+
+
+def _status_text(status):
+    if status is not None and status < 0:
+        return f"signal {-status}"
+    return f"exit status {status}"
+
+
+def _lines(process):
+    """What the program prints, as a queue; None at its end."""
+    lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+
+    def pump():
+        for line in process.stdout:
+            lines.put(line)
+        lines.put(None)
+
+    threading.Thread(target=pump, daemon=True).start()
+    return lines
+
+
+def _read_lines(lines, log, outcome, deadline, on_point):
+    """True: the program said that it is done; False: its output ended before; None: out of time."""
+    while True:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return None
+        try:
+            line = lines.get(timeout=min(left, 0.5))
+        except queue.Empty:
+            continue
+        if line is None:
+            return False
+        event = _parse(line)
+        if event is None:
+            log.write("stdout: " + line)
+        elif event.get("event") == "point":
+            outcome.points += 1
+            on_point(event)
+        elif event.get("event") == "start":
+            outcome.start = event
+        elif event.get("event") == "skip":
+            outcome.skips.append(event)
+        elif event.get("event") == "done":
+            return True
+
+
+def _parse(line):
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) and "event" in value else None
+
+
+def _wait(process, seconds):
+    try:
+        process.wait(timeout=seconds)
+        return True
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def _end(process):
+    if process.poll() is None:
+        process.terminate()
+        _wait(process, TERM_GRACE_S)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)  # what the launcher left behind in the session that we made
+    process.wait()

@@ -1,0 +1,246 @@
+"""A run folder: what the programs printed, and what is made of it.
+
+    DIR/results.jsonl   one object a point: benchmark, params, metric, unit, samples, median, ci95, valid, label, ...
+    DIR/raw.jsonl       one object a point and round, as it came; appended at once, so nothing done is lost
+    DIR/jobs.jsonl      one object a finished program start; what a resumed run skips
+    DIR/machine.json    the machine, the implementations and the settings
+    DIR/command.txt     the commands, one a line, with the time
+    DIR/logs/, build/   what compilers and programs said on stderr; the compiled programs
+
+A point is known by its label, benchmark, metric and params. When a round was measured twice (a job was cut off and
+started again), the later one counts. params.fabric says over what it was measured; points of older folders, which have
+none, are on-node.
+"""
+
+import json
+import math
+import os
+
+from shmem_mt.errors import UserError
+from shmem_mt.statistics import median_interval, percentiles
+from shmem_mt.targets import fabrics
+
+REQUIRED = ("benchmark", "params", "metric", "unit", "samples", "median", "ci95", "valid", "label")
+
+
+def point_key(point):
+    """What tells two points apart, as a string."""
+    return json.dumps([point["label"], point["benchmark"], point["metric"], point["params"]], sort_keys=True)
+
+
+def _with_fabric(point):
+    """The point with a fabric. TypeError, KeyError when it has no params."""
+    return {**point, "params": {**point["params"], "fabric": point["params"].get("fabric", fabrics.ON_NODE.name)}}
+
+
+def read_json_lines(path, tolerate_cut_end=False):
+    """The objects of a JSON-lines file. Raises UserError that names file and line.
+
+    `tolerate_cut_end`: a last line without its newline is dropped (the writer was killed in the middle of it).
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    lines = text.split("\n")
+    if lines[-1] and tolerate_cut_end:
+        lines.pop()
+    objects = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            raise UserError(f"{path}, line {number}: not JSON ({error})") from error
+        if not isinstance(value, dict):
+            raise UserError(f"{path}, line {number}: not a JSON object")
+        objects.append(value)
+    return objects
+
+
+def load_results(directory):
+    """The points of DIR/results.jsonl, checked. Raises UserError."""
+    path = os.path.join(directory, "results.jsonl")
+    if not os.path.isdir(directory):
+        raise UserError(f"{directory}: no such run folder")
+    if not os.path.exists(path):
+        raise UserError(f"{directory}: not a run folder (it has no results.jsonl)")
+    points = read_json_lines(path)
+    for number, point in enumerate(points, 1):
+        problem = _problem(point)
+        if problem:
+            raise UserError(f"{path}, result {number}: {problem}")
+    if not points:
+        raise UserError(f"{path}: no results yet")
+    return list(map(_with_fabric, points))
+
+
+def load_machine(directory):
+    """The contents of DIR/machine.json, or {} when the folder has none. Raises UserError when it is damaged."""
+    path = os.path.join(directory, "machine.json")
+    if not os.path.exists(path):
+        return {}
+    try:
+        with open(path, encoding="utf-8") as file:
+            machine = json.load(file)
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: not JSON ({error})") from error
+    if not isinstance(machine, dict):
+        raise UserError(f"{path}: not a JSON object")
+    return machine
+
+
+def rounds_of(point):
+    """The samples of a result, as one list a round."""
+    samples, rounds = point["samples"], []
+    for size in point.get("round_sizes") or [len(samples)]:
+        rounds.append(samples[:size])
+        samples = samples[size:]
+    return rounds
+
+
+def _is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _problem(point):
+    missing = [name for name in REQUIRED if name not in point]
+    if missing:
+        return f"has no {missing[0]}"
+    if not isinstance(point["params"], dict) or not isinstance(point["params"].get("op"), str):
+        return "params is not an object with an op"
+    if not fabrics.named(point["params"].get("fabric", fabrics.ON_NODE.name)):
+        return f"params.fabric {point['params']['fabric']!r} is no fabric"
+    samples = point["samples"]
+    if not isinstance(samples, list) or not samples or not all(map(_is_number, samples)):
+        return "samples is not a list of numbers"
+    ci95 = point["ci95"]
+    if (
+        not _is_number(point["median"])
+        or not isinstance(ci95, list)
+        or len(ci95) != 2
+        or not all(map(_is_number, ci95))
+    ):
+        return "median and ci95 are not numbers"
+    sizes = point.get("round_sizes")
+    if sizes is not None and (
+        not isinstance(sizes, list) or not all(map(_is_number, sizes)) or sum(sizes) != len(samples)
+    ):
+        return "round_sizes does not add up to the samples"
+    return None
+
+
+class RunFolder:
+    """Writes a run folder. `open` continues one that exists. One process at a time."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self._rounds = {}  # point key -> {round: raw point}
+        self._results = {}  # point key -> result made of them
+        self._done = {}  # job key -> job object
+
+    @classmethod
+    def open(cls, directory):
+        """Creates the folder, or reads what an earlier run left in it. Raises UserError."""
+        folder = cls(directory)
+        try:
+            os.makedirs(os.path.join(directory, "logs"), exist_ok=True)
+        except OSError as error:
+            raise UserError(f"cannot make the run folder {directory}: {error.strerror}") from error
+        for name in ("raw.jsonl", "jobs.jsonl"):
+            path = folder.path(name)
+            if not os.path.exists(path):
+                continue
+            objects = read_json_lines(path, tolerate_cut_end=True)
+            _rewrite(path, objects)
+            for value in objects:
+                folder._remember(name, value)
+        folder.write_results()
+        return folder
+
+    def path(self, *names):
+        return os.path.join(self.directory, *names)
+
+    def has_job(self, key):
+        """True when that program start has been completed with success."""
+        return self._done.get(key, {}).get("status") == "ok"
+
+    def seconds_of(self, key):
+        """How long that job took, None when it has not run."""
+        return self._done.get(key, {}).get("seconds")
+
+    def add_point(self, point):
+        """Appends one raw point (it carries its label and round) and returns the merged result."""
+        self._append("raw.jsonl", point)
+        key = self._remember("raw.jsonl", point)
+        return self._merged(key)
+
+    def add_job(self, job):
+        """Notes a finished program start: {key, status, seconds, ...}."""
+        self._append("jobs.jsonl", job)
+        self._remember("jobs.jsonl", job)
+
+    def results(self):
+        """All merged results, in the order in which the points first came."""
+        return [self._merged(key) for key in self._rounds]
+
+    def write_results(self):
+        """Rewrites results.jsonl from everything so far; never leaves half a file."""
+        if self._rounds:
+            _rewrite(self.path("results.jsonl"), self.results())
+
+    def write_json(self, name, value):
+        temporary = self.path(name + ".new")
+        with open(temporary, "w", encoding="utf-8") as file:
+            json.dump(value, file, indent=2)
+            file.write("\n")
+        os.replace(temporary, self.path(name))
+
+    def _append(self, name, value):
+        with open(self.path(name), "a", encoding="utf-8") as file:
+            file.write(json.dumps(value) + "\n")
+
+    def _remember(self, name, value):
+        try:
+            if name == "jobs.jsonl":
+                self._done[value["key"]] = value
+                return value["key"]
+            value = _with_fabric(value)
+            key = point_key(value)
+            self._rounds.setdefault(key, {})[value["round"]] = value
+            self._results.pop(key, None)
+            return key
+        except (KeyError, TypeError, AttributeError) as error:
+            raise UserError(f"{self.path(name)}: an object lacks {error}") from error
+
+    def _merged(self, key):
+        if key not in self._results:
+            self._results[key] = merge_rounds([point for _, point in sorted(self._rounds[key].items())])
+        return self._results[key]
+
+
+def merge_rounds(points):
+    """One result of the raw points of all rounds. Valid only when every round was; null when none was checked."""
+    rounds = [point["samples"] for point in points]
+    samples = [sample for samples in rounds for sample in samples]
+    median, low, high = median_interval(rounds)
+    checks = [point["valid"] for point in points]
+    valid = None if all(check is None for check in checks) else all(checks)
+    first = points[0]
+    result = {name: first[name] for name in ("benchmark", "params", "metric", "unit")}
+    result.update(samples=samples, median=median, ci95=[low, high], valid=valid, label=first["label"])
+    result.update(percentiles(samples), round_sizes=[len(r) for r in rounds])
+    spreads = [p["start_spread_s"] for p in points if isinstance(p.get("start_spread_s"), (int, float))]
+    if spreads:
+        result["start_spread_s"] = sorted(spreads)[len(spreads) // 2]
+    return result
+
+
+def _rewrite(path, objects):
+    temporary = path + ".new"
+    with open(temporary, "w", encoding="utf-8") as file:
+        for value in objects:
+            file.write(json.dumps(value) + "\n")
+    os.replace(temporary, path)

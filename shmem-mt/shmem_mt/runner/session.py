@@ -1,0 +1,273 @@
+"""`shmem-mt run`: compile, measure in interleaved rounds, keep everything that is done."""
+
+import contextlib
+import os
+import shlex
+import subprocess
+import sys
+import time
+
+from shmem_mt import __version__
+from shmem_mt.catalogue import catalogue, plan
+from shmem_mt.errors import UserError
+from shmem_mt.runner import images, verdicts
+from shmem_mt.runner.points import describe
+from shmem_mt.runner.process import last_lines, run_program
+from shmem_mt.runner.progress_display import Display
+from shmem_mt.runner.results import RunFolder
+from shmem_mt.targets import build, fabrics, hosts, machine, mpi, openshmem
+
+MOST_FAILURES = 2  # a program start that failed this often is not tried again
+
+
+def run(options):
+    """Runs what the options ask for. Returns the exit status: 0, or 1 when a program failed or a point is invalid."""
+    benchmarks = catalogue.select(options.only)
+    catalogue.check_syncs(options.sync)
+    catalogue.check_policies(options.policies)
+    study = not options.fabric and all(benchmark.is_study for benchmark in benchmarks)
+    names = [fabrics.for_studies().name] if study else options.fabric
+    wanted = fabrics.parse(names, options.link_rate, options.rails)
+    found = openshmem.resolve(options.oshcc, options.oshrun, options.label)
+    extra: tuple[str, ...] = ("--plant-fault", options.plant_fault) if options.plant_fault else ()
+    extra += ("--compute-ratio", f"{options.compute_ratio:g}") if options.compute_ratio else ()
+    extra += ("--size", options.size) if options.size else ()
+    extra += ("--policies", ",".join(options.policies)) if options.policies else ()
+    extra += ("--polls-us", ",".join(map(str, options.polls_us))) if options.polls_us else ()
+    extra += ("--outstanding", ",".join(map(str, options.outstanding))) if options.outstanding else ()
+    choices = plan.Choices(
+        _tuple(options.pes), _tuple(options.threads), _tuple(options.sizes), _tuple(options.sync), options.rounds, extra
+    )
+    catalogue.check_pes(benchmarks, choices.pes)
+    facts = machine.facts()
+    with contextlib.ExitStack() as stack:
+        hosts_of, skips = _open(wanted, stack)
+        starts = [
+            start
+            for fabric in hosts_of
+            for start in plan.starts_over(fabric, options.profile, benchmarks, choices, facts["cores"])
+        ]
+        if not any(i.measures(start) for i in found for start in starts):
+            raise UserError("; ".join(skips + _unable(found, hosts_of)) or "nothing to measure with these options")
+        reference, missing = None, None
+        if any(start.program in mpi.SOURCES for start in starts):
+            reference, missing = mpi.find(options.mpicc, options.mpirun)
+        folder = RunFolder.open(options.out or time.strftime("shmem-mt-%Y%m%d-%H%M%S"))
+        found += [reference] * bool(reference)
+        session = Session(folder, found, options.profile, starts, facts, hosts_of)
+        session.write_command(options)
+        session.skip(*skips, *_unable(found, hosts_of), *([f"the MPI reference skipped: {missing}"] if missing else []))
+        return session.measure()
+
+
+def _open(wanted, stack):
+    """({fabric: its hosts, None where they are the machine itself}, why others are skipped). The hosts live as long as
+    the stack."""
+    found, skips = {}, []
+    for fabric in wanted:
+        lacking = fabric.missing()
+        if lacking:
+            skips.append(_skipped(fabric, f"it needs {lacking}"))
+            continue
+        try:
+            alone = contextlib.nullcontext()
+            made = hosts.made(fabric.hosts, fabric.link_rate, fabric.rails or 1) if fabric.hosts > 1 else alone
+            found[fabric] = stack.enter_context(made)
+        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+            words = getattr(error, "stderr", None) or str(error)
+            skips.append(_skipped(fabric, f"its hosts cannot be made: {words.strip()}"))
+    return found, skips
+
+
+def _unable(found, fabrics_there):
+    """Which implementation is not measured over which fabric, and why."""
+    return [f"{i.label}: {_skipped(f, i.unable(f))}" for f in fabrics_there for i in found if i.unable(f)]
+
+
+def _skipped(fabric, reason):
+    return f"fabric {fabric.name} skipped: {reason}"
+
+
+def _tuple(values):
+    return tuple(values) if values else None
+
+
+class Session:
+    """One invocation of `run` on one folder."""
+
+    def __init__(self, folder, found, profile_name, starts, facts, hosts_of):
+        self.folder = folder
+        self.implementations = found
+        self.profile_name = profile_name
+        self.profile = plan.PROFILES[profile_name]
+        self.starts = starts
+        self.hosts_of = hosts_of  # fabric -> hosts
+        self.rounds = max(start.rounds for start in starts)
+        self.facts = facts
+        self.problems = []  # texts
+        self.failed = {}  # (label, start) -> how often
+        self.skips = {}  # text -> None, in order
+        self.took = {}  # (label, start) -> seconds of the last time
+        self.libraries = {}
+
+    def skip(self, *texts):
+        """Something that is not measured, and why; told at the end."""
+        self.skips.update(dict.fromkeys(texts))
+
+    def write_command(self, options):
+        with open(self.folder.path("command.txt"), "a", encoding="utf-8") as file:
+            file.write(time.strftime("%Y-%m-%dT%H:%M:%S%z ") + shlex.join(["shmem-mt", *options.arguments]) + "\n")
+        self.settings = {
+            "profile": options.profile,
+            "fabrics": ", ".join(
+                " ".join(filter(None, (f.name, f.link_rate, f.rails and f"rails {f.rails}"))) for f in self.hosts_of
+            ),
+            "rounds": self.rounds,
+            "samples_per_round": self.profile.samples,
+            "sample_ms": self.profile.sample_ms,
+            "oversubscribed_sample_ms": self.profile.oversubscribed_sample_ms,
+        }
+        self._write_machine()
+
+    def measure(self):
+        jobs = self._jobs()
+        with Display([i.label for i in self.implementations], sum(s.estimate_s for _, _, s in jobs)) as display:
+            self.display = display
+            try:
+                self._build()
+                self._run_jobs([job for job in self._jobs() if job[1].binaries.get(job[2].program)])
+            except KeyboardInterrupt:
+                self.problems.append("interrupted; run the same command with the same --out to go on")
+            finally:
+                self.folder.write_results()
+                self._write_machine()
+        return self._conclude()
+
+    def _jobs(self):
+        """(round, implementation, start) still to be run. Neighbours are implementations, in turning order."""
+        jobs = []
+        for number in range(self.rounds):
+            for start in self.starts:
+                if number >= start.rounds:
+                    continue
+                order = [i for i in self.implementations if i.measures(start)]
+                jobs += [
+                    (number, i, start)
+                    for i in (order if number % 2 == 0 else order[::-1])
+                    if not self.folder.has_job(start.key(i.label, number))
+                ]
+        return jobs
+
+    def _build(self):
+        needed = sorted({start.program for start in self.starts})
+        for implementation in self.implementations:
+            directory = self.folder.path("build", _file_name(implementation.label))
+            failures = build.build(implementation, directory, needed, self.display.say)
+            for program, problem in failures.items():
+                self._problem(f"{implementation.label}: {program} does not compile", problem.splitlines()[-5:])
+        self._write_machine()
+
+    def _run_jobs(self, jobs):
+        done = 0.0
+        began = time.monotonic()
+        for index, (number, implementation, start) in enumerate(jobs):
+            if (index == 0 or jobs[index - 1][0] != number) and self._out_of_time(jobs, number, began):
+                break
+            left = sum(self._expected(i.label, s) for _, i, s in jobs[index:])
+            done += start.estimate_s
+            if self.failed.get((implementation.label, start), 0) < MOST_FAILURES:
+                what = f"{implementation.label}, {start.title(implementation)}"
+                self.display.start(f"round {number + 1}/{self.rounds}: {what}", left)
+                self._run_one(number, implementation, start)
+            self.display.finish(done, left - self._expected(implementation.label, start))
+
+    def _out_of_time(self, jobs, number, began):
+        """True when round `number` would end after the profile's budget. The first two rounds always run."""
+        expected = sum(self._expected(i.label, s) for n, i, s in jobs if n == number)
+        if number < 2 or time.monotonic() - began + expected < self.profile.budget_s * len(self.hosts_of):
+            return False
+        self.display.note(
+            f"shmem-mt: stopped after {number} rounds to end within the profile's time; the same command "
+            "with the same --out adds the others"
+        )
+        return True
+
+    def _expected(self, label, start):
+        return self.took.get((label, start), start.estimate_s)
+
+    def _run_one(self, number, implementation, start):
+        name = f"{_file_name(implementation.label)}-{start.program}-{start.pes}x{start.threads}"
+        log = self.folder.path("logs", f"{name}-{self.starts.index(start)}-round{number}.txt")
+        place = (start.fabric, start.coalescing, self.hosts_of[start.fabric], start.setting)
+        arguments = (*start.arguments, *images.arguments(self.folder, implementation.label, start))
+        command = implementation.launch_command(start.program, start.pes, start.threads, arguments, *place)
+        labels = start.params(implementation)
+
+        def on_point(event):
+            event = {k: v for k, v in event.items() if k != "event"}
+            event.update(label=implementation.label, round=number, params={**event["params"], **labels})
+            self.display.point(self.folder.add_point(event))
+
+        timeout_s = plan.profile_of(self.profile_name, start.fabric).timeout_s
+        outcome = run_program(command, log, timeout_s, on_point, implementation.exit_status_counts)
+        self.took[implementation.label, start] = outcome.seconds
+        if outcome.start:
+            self.libraries[implementation.label] = {k: outcome.start.get(k) for k in ("library", "specification")}
+        for skip in outcome.skips:
+            self.skip(f"{implementation.label}: {skip['benchmark']} {skip['what']} skipped: {skip['reason']}")
+        self.folder.add_job(
+            {
+                "key": start.key(implementation.label, number),
+                "status": "ok" if outcome.ok else "failed",
+                "seconds": round(outcome.seconds, 3),
+                "points": outcome.points,
+                "problem": outcome.problem,
+            }
+        )
+        self.folder.write_results()
+        if not outcome.ok:
+            again = (implementation.label, start) in self.failed
+            self.failed[implementation.label, start] = self.failed.get((implementation.label, start), 0) + 1
+            self._problem(
+                f"{implementation.label}: {start.title(implementation)} {outcome.problem}",
+                [] if again else last_lines(log),
+            )
+
+    def _problem(self, text, lines):
+        self.problems.append(text)
+        self.display.note("\n  ".join([f"shmem-mt: {text}", *lines]))
+
+    def _write_machine(self):
+        described = [{**i.describe(), **self.libraries.get(i.label, {})} for i in self.implementations]
+        self.folder.write_json(
+            "machine.json",
+            {
+                "machine": self.facts,
+                "implementations": described,
+                "settings": self.settings,
+                "shmem_mt": __version__,
+            },
+        )
+
+    def _conclude(self):
+        results = self.folder.results()
+        ours = {i.label for i in self.implementations}
+        invalid = [r for r in results if r["valid"] is False and r["label"] in ours]
+        for skip in self.skips:
+            print(f"shmem-mt: {skip}", file=sys.stderr)
+        for result in invalid:
+            print(
+                f"shmem-mt: {result['label']}: {describe(result['benchmark'], result['params'])}: the bytes are wrong",
+                file=sys.stderr,
+            )
+        for problem in dict.fromkeys(self.problems):
+            times = self.problems.count(problem)
+            print(f"shmem-mt: {problem}" + (f" ({times} times)" if times > 1 else ""), file=sys.stderr)
+        for line in verdicts.verdict_lines([r for r in results if r["label"] in ours]):
+            print(line)
+        print(f"{len(results)} points in {os.path.join(self.folder.directory, 'results.jsonl')}")
+        return 1 if invalid or self.problems else 0
+
+
+def _file_name(label):
+    return "".join(c if c.isalnum() or c in ".-_" else "_" for c in label)

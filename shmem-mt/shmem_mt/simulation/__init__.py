@@ -1,0 +1,1 @@
+"""Message rates on modelled networks, computed by the C++ engine in simulator/."""

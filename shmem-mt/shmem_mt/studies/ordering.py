@@ -1,0 +1,215 @@
+"""What the points of the study of order say: how much faster messages go without order than under each rule that keeps
+one, how much concurrency each rule needs, and from which size on which mechanism carries them best.
+
+A rule's rate at a size is its peak: that of the number of outstanding messages with which it is fastest. Every ratio
+names its baseline, for each flatters differently (BASELINES)."""
+
+from collections import namedtuple
+from dataclasses import dataclass
+
+from shmem_mt.catalogue.catalogue import MPI_RULES
+from shmem_mt.runner.results import rounds_of
+from shmem_mt.statistics import ratio_interval
+
+BENCHMARK = "ordering"
+FREE = "relaxed"
+BASELINES = {  # rule -> what a ratio of relaxed to it stands for
+    "quiet": "acknowledged-strict (flatters)",
+    "ordered": "ordered pipeline (fair)",
+    "reorder-buffer": "reorder buffer at the target",
+    "fence": "fence behind each put",
+    "two-sided": "MPI two-sided",
+    "two-sided-any": "MPI two-sided, wildcards",
+    "mpi-put": "MPI put, a flush a window",
+    "mpi-put-flush": "MPI put and flush each",
+}
+MECHANISMS = ("store", "batch", "eager", "rendezvous", "library")
+PEAK_SHARE = 0.9
+
+# Where rates may be compared: same links, same PEs and threads.
+Place = namedtuple("Place", "link_rate rails pes threads")
+
+
+@dataclass
+class Reach:
+    """How much it takes to come near a peak: `at` is the least of what was tried with which PEAK_SHARE is reached."""
+
+    peak_at: int
+    peak: dict
+    at: int
+    result: dict
+    rising: bool  # only the last of several reached it, so that more may bring more
+
+
+@dataclass
+class CutOver:
+    """From `at` on the later mechanism stays ahead of the earlier one; None: not even at the largest size. Up to `low`
+    the earlier one is clearly ahead, from `high` on the later one (intervals apart); None: that is so at no size."""
+
+    at: int | None
+    low: int | None
+    high: int | None
+    sizes: list  # at which both were measured
+
+
+def place_of(params):
+    return Place(params.get("link_rate", ""), max(1, params.get("rails", 1)), params["pes"], params["threads"])
+
+
+def pes_and_threads(place):
+    """Such as ``2 PEs x 2 threads``."""
+    return f"{place.pes} PEs" + f" x {place.threads} threads" * (place.threads > 1)
+
+
+def links(place):
+    """Such as ``, 2 rails, links of 100mbit``; empty for one link as fast as the machine."""
+    return f", {place.rails} rails" * (place.rails > 1) + f", links of {place.link_rate}" * bool(place.link_rate)
+
+
+def active_cores(params):
+    """Threads that send."""
+    return params["pes"] // 2 * params["threads"]
+
+
+def reach(by_amount):
+    """The Reach of {amount: result}, None without any."""
+    if not by_amount:
+        return None
+    amounts = sorted(by_amount)
+    peak_at = max(amounts, key=lambda amount: by_amount[amount]["median"])
+    enough = PEAK_SHARE * by_amount[peak_at]["median"]
+    at = next(amount for amount in amounts if by_amount[amount]["median"] >= enough)
+    return Reach(peak_at, by_amount[peak_at], at, by_amount[at], len(amounts) > 1 and at == amounts[-1])
+
+
+def cut_over(earlier, later):
+    """The CutOver of two mechanisms, {size: bandwidth result} each; None when no size has both."""
+    sizes = sorted(set(earlier) & set(later))
+    if not sizes:
+        return None
+    at = _stays(sizes, lambda size: later[size]["median"] > earlier[size]["median"])
+    high = _stays(sizes, lambda size: later[size]["ci95"][0] > earlier[size]["ci95"][1])
+    before = [s for s in sizes if earlier[s]["ci95"][0] > later[s]["ci95"][1] and (at is None or s < at)]
+    return CutOver(at, before[-1] if before else None, high, sizes)
+
+
+def _stays(sizes, ahead):
+    """The smallest size from which ahead(size) holds for all, None when it does not for the largest."""
+    found = None
+    for size in reversed(sizes):
+        if not ahead(size):
+            break
+        found = size
+    return found
+
+
+def ratio(above, below):
+    """The ratio of two rates as a result that charts can draw; None where one is missing, invalid or not positive."""
+    if not above or not below or above["valid"] is False or below["valid"] is False:
+        return None
+    if min(above["samples"]) <= 0 or min(below["samples"]) <= 0:
+        return None
+    paired = above.get("run") == below.get("run")
+    value, low, high = ratio_interval(rounds_of(above), rounds_of(below), paired)
+    return {**above, "unit": "x", "median": value, "ci95": [low, high]}
+
+
+def verdict(result):
+    """What a ratio of relaxed to a baseline says, as words."""
+    low, high = result["ci95"]
+    return "faster" if low > 1.02 else "slower" if high < 0.98 else "no clear difference"
+
+
+class Study:
+    """The points of one fabric, by what is compared."""
+
+    def __init__(self, points):
+        self.points = points.find(BENCHMARK)
+
+    def whole(self, metric="rate"):
+        """Those that compare rules: messages in one piece, sent as the library does by itself."""
+        return [
+            point
+            for point in self.points
+            if point["metric"] == metric
+            and "slice_bytes" not in point["params"]
+            and point["params"].get("coalescing") != "off"
+        ]
+
+    def curves(self):
+        """{(label, place, rule, size): {outstanding: result}}, in the order in which they were measured."""
+        found: dict[tuple, dict[int, dict]] = {}
+        for point in self.whole():
+            params = point["params"]
+            key = (point["label"], place_of(params), params["rule"], params["size_bytes"])
+            found.setdefault(key, {})[params["outstanding"]] = point
+        return found
+
+    def peaks(self):
+        """{(label, place, rule): {size: Reach}}"""
+        found: dict[tuple, dict[int, Reach]] = {}
+        for (label, place, rule, size), curve in self.curves().items():
+            found.setdefault((label, place, rule), {})[size] = reach(curve)
+        return found
+
+    def cores(self):
+        """{(label, rule, size): Reach over active cores}, where several numbers of them were tried."""
+        by_cores: dict[tuple, dict[int, dict]] = {}
+        for (label, _place, rule), sizes in self.peaks().items():
+            for size, found in sizes.items():
+                rates = by_cores.setdefault((label, rule, size), {})
+                cores = active_cores(found.peak["params"])
+                if cores not in rates or found.peak["median"] > rates[cores]["median"]:
+                    rates[cores] = found.peak
+        return {key: reach(rates) for key, rates in by_cores.items() if len(rates) > 1}
+
+    def ratios(self):
+        """{(label, place, baseline's label, rule): {size: ratio result}}. Baselines are the library's own rules, and
+        those of MPI for every library."""
+        peaks, found = self.peaks(), {}
+        for (label, place, rule), sizes in peaks.items():
+            for (other, there, baseline), theirs in peaks.items() if rule == FREE else ():
+                if there != place or baseline not in BASELINES or (other != label and baseline not in MPI_RULES):
+                    continue
+                both = [(size, ratio(sizes[size].peak, theirs[size].peak)) for size in sorted(set(sizes) & set(theirs))]
+                found[label, place, other, baseline] = {size: result for size, result in both if result}
+        return found
+
+    def mechanisms(self):
+        """{(library, place): {mechanism: {size: bandwidth result}}} of messages without order, at their peaks."""
+        found: dict[tuple, dict[str, dict[int, dict]]] = {}
+        for point in self.points:
+            params = point["params"]
+            if point["metric"] != "bandwidth" or params["rule"] != FREE:
+                continue
+            sizes = found.setdefault((point.get("library", point["label"]), place_of(params)), {})
+            by_size = sizes.setdefault(params["mechanism"], {})
+            size = params["size_bytes"]
+            if size not in by_size or point["median"] > by_size[size]["median"]:
+                by_size[size] = point
+        return found
+
+    def cut_overs(self):
+        """[(library, place, earlier, later, CutOver)] of each two mechanisms that share sizes."""
+        found = []
+        for (library, place), mechanisms in self.mechanisms().items():
+            present = [name for name in MECHANISMS if name in mechanisms]
+            for index, earlier in enumerate(present):
+                for later in present[index + 1 :]:
+                    crossing = cut_over(mechanisms[earlier], mechanisms[later])
+                    if crossing:
+                        found.append((library, place, earlier, later, crossing))
+        return found
+
+    def rails(self):
+        """{(library, pes, threads, rule): {(link rate, rails): {size: bandwidth result}}}, at the peaks, where there
+        are points of several rails."""
+        found: dict[tuple, dict[tuple, dict[int, dict]]] = {}
+        for point in self.whole("bandwidth"):
+            params, place = point["params"], place_of(point["params"])
+            key = (point.get("library", point["label"]), place.pes, place.threads, params["rule"])
+            by_size = found.setdefault(key, {}).setdefault((place.link_rate, place.rails), {})
+            size = params["size_bytes"]
+            if size not in by_size or point["median"] > by_size[size]["median"]:
+                by_size[size] = point
+        return {key: links for key, links in found.items() if len({rails for _, rails in links}) > 1}

@@ -1,0 +1,1 @@
+"""What is measured: libraries with their launchers, fabrics, hosts, and the machine."""

@@ -1,0 +1,96 @@
+"""Compiles the programs with a library's wrapper, and finds out which features it has: once for each state of the
+sources and the wrapper."""
+
+import hashlib
+import os
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+from shmem_mt import sources
+
+COMPILE_TIMEOUT_S = 180
+
+# Feature probes, sources in programs/probes: SHMEM_MT_HAVE_<NAME> is 1 where one compiles and links.
+PROBES = ("ctx", "put_signal", "fetch_nbi", "team_collectives", "shmemx", "progress", "inscan")
+
+
+def build(implementation, directory, programs, note):
+    """Compiles `programs` into `directory` and probes features. Returns the names that did not compile, with why.
+
+    What is there and fits the sources and the wrapper is used again. `note(text)` hears what is being done.
+    """
+    os.makedirs(directory, exist_ok=True)
+    stamp = _stamp(implementation)
+    fresh = _read(os.path.join(directory, "stamp")) == stamp
+    for name in PROBES if implementation.sources is None else ():
+        macro = f"SHMEM_MT_HAVE_{name.upper()}"
+        implementation.features[macro] = _probe(implementation, os.path.join(directory, macro), name, fresh)
+
+    def compile_one(program):
+        binary = os.path.join(directory, program)
+        if fresh and os.path.exists(binary):
+            return None
+        note(f"compiling {program} with {implementation.label}")
+        source = sources.source_of((implementation.sources or {}).get(program, program))
+        return compile_program(implementation, source, binary)
+
+    wanted = list(filter(implementation.offers, programs))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        problems = dict(zip(wanted, pool.map(compile_one, wanted)))
+    failures = {program: problem for program, problem in problems.items() if problem}
+    implementation.binaries.update((p, os.path.join(directory, p)) for p in wanted if p not in failures)
+    with open(os.path.join(directory, "stamp"), "w", encoding="utf-8") as file:
+        file.write(stamp)
+    return failures
+
+
+def _stamp(implementation):
+    wrapper = f"{implementation.oshcc} {os.stat(implementation.oshcc).st_mtime_ns}"
+    return hashlib.sha256((wrapper + sources.digest("programs", "apps")).encode()).hexdigest()
+
+
+def _read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _probe(implementation, answer_path, name, fresh):
+    answer = _read(answer_path)
+    if fresh and answer in ("0", "1"):
+        return answer == "1"
+    works = run_compiler(implementation, [], sources.probe(name), answer_path + ".out") is None
+    with open(answer_path, "w", encoding="utf-8") as file:
+        file.write("1" if works else "0")
+    return works
+
+
+def compile_program(implementation, source, binary):
+    """None when it worked, else what the compiler said."""
+    defines = [f"-D{macro}={int(works)}" for macro, works in implementation.features.items()]
+    return run_compiler(implementation, [*defines, "-I", sources.root()], source, binary)
+
+
+def run_compiler(implementation, flags, source, binary):
+    """None when it worked, else what the compiler said."""
+    command = [
+        implementation.oshcc,
+        "-x",
+        "c++",
+        "-std=c++17",
+        "-O2",
+        *flags,
+        source,
+        "-o",
+        binary,
+        "-lstdc++",
+        "-lpthread",
+        "-lm",
+    ]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, errors="replace")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return None if done.returncode == 0 else (done.stderr.strip() or f"exit status {done.returncode}")

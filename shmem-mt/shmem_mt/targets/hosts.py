@@ -1,0 +1,1 @@
+../../../tests/support/namespace_hosts.py

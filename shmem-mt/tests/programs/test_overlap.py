@@ -1,0 +1,230 @@
+"""Overlap: the parts are there and right under each policy, the formula is what it says, one PE is enough for puts and
+gets, and faults are caught."""
+
+import pytest
+from conftest import compiled_without, make_point, read_results, run_points
+from shmem_mt.catalogue import catalogue, plan
+from shmem_mt.report.charts import policy as policy_charts
+from shmem_mt.report.charts.model import Points
+from shmem_mt.runner.results import RunFolder
+
+METRICS = {
+    ("overlap", "overlap", "%"),
+    ("slowdown", "compute", "x"),
+    ("time", "communication", "s"),
+    ("time", "compute", "s"),
+    ("time", "total", "s"),
+    ("time", "post", "s"),
+    ("time", "inside", "s"),
+}
+POLLED = METRICS | {("poll_interval", "inside", "s")}
+COLLECTIVES = {"broadcast", "fcollect", "alltoall", "sum_reduce"}
+
+
+def measure(implementation, tmp_path, pes, *arguments):
+    return run_points(implementation, tmp_path, "overlap", pes, 1, "--sizes", "65536", *arguments)
+
+
+def measure_one(implementation, tmp_path, pes, op, *arguments):
+    """One operation in one way, under the library's own policy."""
+    sync = "request_wait" if op in COLLECTIVES else "quiet"
+    return measure(implementation, tmp_path, pes, "--ops", op, "--syncs", sync, "--policies", "auto", *arguments)
+
+
+def has_policies(implementation):
+    return implementation.features["SHMEM_MT_HAVE_PROGRESS"]
+
+
+@pytest.fixture
+def with_policies(implementation):
+    if not has_policies(implementation):
+        pytest.skip("the library has no progress policies and non-blocking collectives (shmemx.h)")
+    return implementation
+
+
+def ways_of(implementation, pes):
+    """(operation, synchronization) of all that this library has."""
+    syncs = ("quiet", "request_each") if implementation.features["SHMEM_MT_HAVE_SHMEMX"] else ("quiet",)
+    ways = {(op, sync) for op in ("put", "get") for sync in syncs}
+    return ways | ({(op, "request_wait") for op in COLLECTIVES} if has_policies(implementation) and pes > 1 else set())
+
+
+def by_name(points):
+    names = ("op", "sync", "policy")
+    return {
+        (*(p["params"][name] for name in names), p["metric"], p["params"]["part"], p["unit"]): p for p in points
+    }
+
+
+def samples_of(points, metric, part):
+    """Those of the one point with these names."""
+    (one,) = [p for p in points if p["metric"] == metric and p["params"]["part"] == part]
+    return one["samples"]
+
+
+@pytest.mark.parametrize("pes", [1, 2, 4])
+def test_all_parts_are_valid(implementation, tmp_path, pes):
+    policies = ("manual", "polled", "auto") if has_policies(implementation) else ("auto",)
+    points, skipped = measure(implementation, tmp_path, pes, "--policies", "manual,polled,auto")
+    wanted = {
+        (*way, policy, *what)
+        for way in ways_of(implementation, pes)
+        for policy in policies
+        for what in (POLLED if policy == "polled" else METRICS)
+    }
+    assert {name: p["valid"] for name, p in by_name(points).items()} == dict.fromkeys(wanted, True)
+    assert all(p["params"]["pes"] == pes for p in points)
+    assert skipped >= {f"policy {policy}" for policy in ("manual", "polled", "auto") if policy not in policies}
+    assert (COLLECTIVES & skipped == COLLECTIVES) == (pes == 1 or not has_policies(implementation))
+
+
+@pytest.mark.parametrize("size", [8, 4096, 1 << 20])
+def test_sizes(with_policies, tmp_path, size):
+    points, _ = measure(with_policies, tmp_path, 3 + 1, "--sizes", str(size), "--policies", "auto")
+    assert {p["params"]["op"] for p in points} == {"put", "get", *COLLECTIVES}
+    assert {(p["params"]["size_bytes"], p["valid"]) for p in points} == {(size, True)}
+
+
+def test_every_policy_is_measured_or_skipped_by_name(with_policies, tmp_path):
+    every = ",".join(catalogue.POLICIES)
+    points, skipped = measure(with_policies, tmp_path, 2, "--ops", "sum_reduce", "--policies", every)
+    measured = {p["params"]["policy"] for p in points}
+    assert {p["valid"] for p in points} == {True}
+    assert measured | {what.removeprefix("policy ") for what in skipped} == set(catalogue.POLICIES)
+    assert measured >= {"manual", "polled", "auto", "thread:block"}
+
+
+@pytest.mark.parametrize("op", ["put", "sum_reduce"])
+def test_the_formula_holds_for_every_sample(implementation, tmp_path, op):
+    if (op, "request_wait") not in ways_of(implementation, 2) and op != "put":
+        pytest.skip("the library has no non-blocking collectives")
+    points, _ = measure_one(implementation, tmp_path, 2, op, "--samples", "5")
+    parts = [samples_of(points, "time", part) for part in ("communication", "compute", "total", "inside")]
+    percent, slowdown = samples_of(points, "overlap", "overlap"), samples_of(points, "slowdown", "compute")
+    assert len(percent) == 5
+    for overlap_, slower, communication, compute, total, inside in zip(percent, slowdown, *parts):
+        assert overlap_ == pytest.approx(100 * max(0, 1 - (total - compute) / communication), rel=1e-4, abs=1e-4)
+        assert slower == pytest.approx(inside / compute, rel=1e-4)
+
+
+def test_the_computation_is_as_long_as_asked(implementation, tmp_path):
+    """Within a factor that only a wrong calibration exceeds, whoever else uses the cores."""
+    arguments = ["--samples", "5", "--sample-ms", "2", "--compute-ratio", "20"]
+    points, _ = measure_one(implementation, tmp_path, 1, "put", *arguments)
+    communication = samples_of(points, "time", "communication")
+    compute = samples_of(points, "time", "compute")
+    assert 4 < sorted(compute)[2] / sorted(communication)[2] < 100
+    assert {p["params"]["compute_ratio"] for p in points} == {20}
+
+
+def test_the_interval_of_polls_is_one_of_those_tried(with_policies, tmp_path):
+    """Of a computation of at least 50 us those that fit are tried; where none fits there is one poll in the middle."""
+    arguments = ["--ops", "put", "--syncs", "quiet", "--policies", "polled", "--sizes", str(1 << 20)]
+    arguments += ["--compute-ratio", "20"]
+    points, _ = measure(with_policies, tmp_path, 2, *arguments, "--polls-us", "3,7,1000000")
+    assert round(1e6 * samples_of(points, "poll_interval", "inside")[0]) in (3, 7)
+    points, _ = measure(with_policies, tmp_path, 2, *arguments, "--polls-us", "1000000")
+    (kept,), compute = samples_of(points, "poll_interval", "inside"), samples_of(points, "time", "compute")
+    assert 0.1 < kept / compute[0] < 1
+
+
+FAULTS = {
+    "rank-as-size": 2,
+    "peer-list-ignored": 4,
+    "one-pe-reduction": 2,
+    "check-never-runs": 1,
+    "skipped-operation": 1,
+    "stale-result": 2,
+    "last-element-missing": 2,
+    "skipped-computation": 2,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_caught(implementation, tmp_path, fault):
+    arguments = ["--ops", "put,get", "--policies", "auto", "--plant-fault", fault]
+    points, _ = measure(implementation, tmp_path, FAULTS[fault], *arguments)
+    assert {p["valid"] for p in points} == {False}
+
+
+@pytest.mark.parametrize("fault", [f for f in FAULTS if f not in ("rank-as-size", "peer-list-ignored")])
+def test_faults_of_collectives_are_caught(with_policies, tmp_path, fault):
+    arguments = ["--ops", ",".join(COLLECTIVES), "--policies", "auto", "--plant-fault", fault]
+    points, _ = measure(with_policies, tmp_path, 2, *arguments)
+    assert {(p["params"]["op"], p["valid"]) for p in points} == {(op, False) for op in COLLECTIVES}
+
+
+def test_get_named_put_is_caught(implementation, tmp_path):
+    points, _ = measure(implementation, tmp_path, 2, "--ops", "put,get", "--plant-fault", "get-named-put")
+    assert {(p["params"]["op"], p["valid"]) for p in points} == {("put", False), ("get", True)}
+
+
+@pytest.mark.long
+def test_what_cannot_be_measured_is_skipped_by_name(implementation, tmp_path):
+    features = ("SHMEM_MT_HAVE_SHMEMX", "SHMEM_MT_HAVE_PROGRESS")
+    without = compiled_without(implementation, tmp_path, "overlap", *features)
+    arguments = ["--sizes", "12", "--policies", "auto,thread:block"]
+    points, skipped = run_points(without, tmp_path, "overlap", 2, 1, *arguments)
+    requests = {"put with request_each", "get with request_each"}
+    assert (points, skipped) == ([], {*requests, *COLLECTIVES, "12 bytes", "policy thread:block"})
+    points, skipped = run_points(without, tmp_path, "overlap", 2, 2)
+    assert (points, skipped) == ([], {"threads=2"})
+
+
+def test_what_needs_too_large_buffers_is_skipped_by_name(with_policies, tmp_path):
+    arguments = ["--ops", "sum_reduce,alltoall", "--policies", "auto", "--buffer-bytes", "100000"]
+    points, skipped = measure(with_policies, tmp_path, 2, *arguments)
+    assert ({p["params"]["op"] for p in points}, skipped) == ({"sum_reduce"}, {"alltoall of 65536 bytes"})
+
+
+def test_plan_has_one_thread_whatever_is_asked_for():
+    chosen = plan.Choices(pes=(1,), threads=(2, 4), sizes=(65536,))
+    starts = plan.starts(plan.PROFILES["quick"], catalogue.select(["overlap"]), chosen, cores=2)
+    assert [(start.program, start.pes, start.threads) for start in starts] == [("overlap", 1, 1)]
+    starts = plan.starts(plan.PROFILES["full"], catalogue.select(["overlap"]), chosen, cores=2)
+    ops = [start.arguments[start.arguments.index("--ops") + 1] for start in starts]
+    assert ops == ["put", "get", "broadcast", "fcollect", "alltoall", "sum_reduce"]
+
+
+def test_a_policy_that_is_none_is_refused(shmem_mt):
+    status, _, stderr = shmem_mt("run", "--policies", "auto,thread:sleep")
+    assert status == 2 and "no progress policy is called thread:sleep" in stderr
+
+
+def test_charts_have_a_line_for_each_policy_and_show_that_nothing_was_hidden(tmp_path):
+    folder = RunFolder.open(str(tmp_path / "run"))
+    for policy, scale in (("manual", 0.0), ("thread:block", 96.0)):
+        for size in (8, 65536):
+            names = dict(benchmark="overlap", op="alltoall", sync="request_wait", size_bytes=size, policy=policy)
+            folder.add_point({**make_point(**names, metric="overlap", unit="%", scale=scale), "round": 0})
+    (chart,) = policy_charts.charts(Points(folder.results()))
+    (panel,) = chart.panels
+    assert panel.title == "alltoall, request_wait, 2 PEs" and not chart.log_values
+    assert {s.name: (s.x, s.y) for s in panel.series} == {
+        "A, manual": ([8, 65536], [0, 0]),
+        "A, thread:block": ([8, 65536], pytest.approx([96, 96], rel=0.03)),
+    }
+
+
+def test_points_of_older_folders_are_drawn_as_auto(tmp_path):
+    folder = RunFolder.open(str(tmp_path / "run"))
+    old = make_point(benchmark="overlap", op="put", metric="time", unit="s", part="total", size_bytes=65536)
+    folder.add_point({**old, "round": 0})
+    (chart,) = policy_charts.charts(Points(folder.results()))
+    assert [series.name for panel in chart.panels for series in panel.series] == ["A, auto"]
+
+
+@pytest.mark.long
+def test_the_driver_measures_with_one_pe(shmem_mt, wrappers, tmp_path):
+    arguments = ["--only", "overlap", "--pes", "1", "--sizes", "65536", "--rounds", "1", "--compute-ratio", "2"]
+    arguments += ["--policies", "auto"]
+    status, _, stderr = shmem_mt(
+        "run", "--oshcc", wrappers[0], "--oshrun", wrappers[1], "--out", tmp_path / "run", *arguments
+    )
+    assert status == 0, stderr
+    results = read_results(tmp_path / "run")
+    assert {r["metric"] for r in results} == {"overlap", "slowdown", "time"}
+    assert {(r["params"]["pes"], r["params"]["compute_ratio"], r["params"]["policy"]) for r in results} == {
+        (1, 2, "auto")
+    }
+    assert shmem_mt("compare", tmp_path / "run", tmp_path / "run")[0] in (0, 1)

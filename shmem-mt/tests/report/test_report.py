@@ -1,0 +1,145 @@
+"""The report: one offline file, charts really drawn in a browser, no script error, pictures beside it."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+CHARTS = 27
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture
+def report(shmem_mt, run_folder, tmp_path):
+    """The path of a report on two implementations, one twice as good as the other."""
+    out = tmp_path / "report.html"
+    status, _, stderr = shmem_mt("report", run_folder("run", {"Fast": 2.0, "Slow & <odd>": 1.0}), "--out", out)
+    assert status == 0, stderr
+    return out
+
+
+def chromium(tmp_path, *arguments):
+    command = [
+        CHROMIUM,
+        *FLAGS,
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--virtual-time-budget=20000",
+        *arguments,
+    ]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, errors="replace").stdout
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH")
+@pytest.mark.long
+def test_charts_are_drawn_without_script_errors(report, tmp_path):
+    dom = chromium(tmp_path, "--dump-dom", report.as_uri())
+    body = re.search(r"<body[^>]*>", dom).group(0)
+    assert f'data-charts-wanted="{CHARTS}"' in body
+    assert f'data-charts-drawn="{CHARTS}"' in body
+    assert 'data-script-errors=""' in body
+    # Not only the page's own count: plotly's marks with coordinates are in the document.
+    assert len(re.findall(r'<path class="point[^>]* transform="translate\([\d.]+,[\d.]+\)"', dom)) > 50
+    assert len(re.findall(r'<path class="js-line"[^>]* d="M', dom)) > 8
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH")
+@pytest.mark.long
+def test_a_script_error_would_be_seen(report, tmp_path):
+    """The check above can fail: a page with a broken chart is told apart."""
+    text = report.read_text(encoding="utf-8")
+    broken = tmp_path / "broken.html"
+    broken.write_text(
+        text.replace("Plotly.newPlot(", "Plotly.noSuchThing(", text.count("Plotly.newPlot(")),
+        encoding="utf-8",
+    )
+    body = re.search(r"<body[^>]*>", chromium(tmp_path, "--dump-dom", broken.as_uri())).group(0)
+    assert f'data-charts-drawn="{CHARTS}"' not in body
+    assert 'data-script-errors=""' not in body
+
+
+def test_the_page_needs_no_network(report):
+    text = report.read_text(encoding="utf-8")
+    assert not re.findall(r'<(?:script|link|img|iframe)[^>]+(?:src|href)="?(?:https?:)?//', text)
+
+
+@pytest.mark.long
+def test_summary_has_ratios_and_shares(report):
+    text = report.read_text(encoding="utf-8")
+    rows = re.search(r"<table>.*?</table>", text, re.DOTALL).group(0)
+    assert rows.count("2.00×") > 8
+    assert "8-byte p, share of a plain store" in rows and "1 MiB put, share of memcpy" in rows
+    assert "oversubscribed" in rows
+    assert "Slow &amp; &lt;odd&gt;" in rows and "<odd>" not in rows
+    assert "Test CPU &lt;1&gt;" in text
+
+
+@pytest.mark.long
+def test_collectives_have_a_table_with_the_ratio_to_the_floor(report):
+    text = report.read_text(encoding="utf-8")
+    rows = re.search(r'<section id="collectives">.*?</section>', text, re.DOTALL).group(0)
+    names = ["barrier_all", "fcollect, 8 B", "fcollect, 1 KiB", "fcollect, 1 MiB"]
+    assert re.findall(r'<th scope="row">(.*?)</th>', rows) == 2 * names
+    assert rows.count("5.0 × floor") == rows.count("10.0 × floor") == 6
+    assert rows.count("2.00×") == 8
+    for slug in ("collectives-2-pes", "collectives-8-pes", "collectives-barriers"):
+        assert f'<section id="{slug}">' in text
+
+
+def test_a_label_with_collectives_alone_has_no_column_in_the_summary(shmem_mt, tmp_path):
+    from conftest import make_point, sample_collectives
+    from shmem_mt.runner.results import RunFolder
+
+    folder = RunFolder.open(str(tmp_path / "run"))
+    for point in [make_point("Library"), *sample_collectives("Library", 2.0), *sample_collectives("MPI (X 1.0)", 1.0)]:
+        folder.add_point({**point, "round": 0})
+    folder.write_results()
+    assert shmem_mt("report", folder.directory)[0] == 0
+    text = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    summary, collectives = (
+        re.search(rf'<section id="{slug}">.*?</section>', text, re.DOTALL).group(0)
+        for slug in ("summary", "collectives")
+    )
+    assert "MPI (X 1.0)" not in summary and "MPI (X 1.0)" in collectives
+
+
+@pytest.mark.long
+def test_pictures(report):
+    folder = str(report)[: -len(".html")] + "-pictures"
+    names = sorted(os.listdir(folder))
+    assert len(names) == 2 * CHARTS
+    for name in names:
+        with open(os.path.join(folder, name), "rb") as file:
+            start = file.read(200)
+        assert start.startswith(b"\x89PNG") if name.endswith(".png") else b"<svg" in start or b"<?xml" in start
+
+
+@pytest.mark.long
+def test_two_runs_with_the_same_label_are_told_apart(shmem_mt, run_folder, tmp_path):
+    out = tmp_path / "both.html"
+    status, _, _ = shmem_mt("report", run_folder("monday", {"A": 1.0}), run_folder("tuesday", {"A": 2.0}), "--out", out)
+    assert status == 0
+    text = out.read_text(encoding="utf-8")
+    assert "A (monday)" in text and "A (tuesday)" in text
+
+
+def test_invalid_points_are_shouted(shmem_mt, tmp_path):
+    from conftest import make_point
+    from shmem_mt.runner.results import RunFolder
+
+    folder = RunFolder.open(str(tmp_path / "run"))
+    folder.add_point({**make_point(valid=False), "round": 0})
+    folder.write_results()
+    assert shmem_mt("report", folder.directory)[0] == 0
+    assert "1 points are invalid" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")

@@ -1,0 +1,275 @@
+"""`shmem-mt run`: what it writes, resuming, several implementations, bad input, programs that fail."""
+
+import json
+import os
+import stat
+
+import pytest
+from conftest import read_results
+from shmem_mt.catalogue import plan
+from shmem_mt.runner import process
+
+
+@pytest.fixture
+def run(shmem_mt, wrappers, tmp_path):
+    """Runs a few points quickly: run(*more arguments)."""
+
+    def call(*more):
+        return shmem_mt(
+            "run",
+            "--oshcc",
+            wrappers[0],
+            "--oshrun",
+            wrappers[1],
+            "--only",
+            "bandwidth",
+            "--sizes",
+            "64,1024",
+            "--threads",
+            "1",
+            "--rounds",
+            "1",
+            "--out",
+            tmp_path / "run",
+            *more,
+        )
+
+    return call
+
+
+def script(tmp_path, name, text):
+    path = tmp_path / name
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def test_results_have_all_keys_and_resume_measures_nothing_again(run, tmp_path):
+    assert run()[0] == 0
+    results = read_results(tmp_path / "run")
+    for result in results:
+        for key in ("benchmark", "params", "metric", "unit", "samples", "median", "ci95", "valid", "label"):
+            assert key in result
+        for key in ("pes", "threads", "size_bytes", "sync", "context", "op", "placement", "oversubscribed"):
+            assert key in result["params"]
+        assert result["valid"] is True
+        assert result["ci95"][0] <= result["median"] <= result["ci95"][1]
+    assert {(r["params"]["op"], r["params"]["size_bytes"]) for r in results} == {
+        (op, size) for op in ("put", "get", "memcpy") for size in (64, 1024)
+    }
+    machine = json.loads((tmp_path / "run" / "machine.json").read_text())
+    assert machine["machine"]["cores"] >= 1 and machine["implementations"][0]["library"]
+    jobs = (tmp_path / "run" / "jobs.jsonl").read_text()
+    assert run()[0] == 0
+    assert (tmp_path / "run" / "jobs.jsonl").read_text() == jobs
+    assert read_results(tmp_path / "run") == results
+    assert (tmp_path / "run" / "command.txt").read_text().count("shmem-mt run") == 2
+
+
+@pytest.mark.long
+def test_more_rounds_add_samples(run, tmp_path):
+    run()
+    before = {json.dumps(r["params"]): len(r["samples"]) for r in read_results(tmp_path / "run")}
+    assert run("--rounds", "2")[0] == 0
+    for result in read_results(tmp_path / "run"):
+        assert len(result["samples"]) > before[json.dumps(result["params"])]
+        assert len(result["round_sizes"]) == 2
+
+
+@pytest.mark.long
+def test_two_implementations_are_interleaved(shmem_mt, wrappers, tmp_path):
+    pair = ["--oshcc", wrappers[0], "--oshrun", wrappers[1]]
+    status, _, _ = shmem_mt(
+        "run",
+        *pair,
+        "--label",
+        "A",
+        *pair,
+        "--label",
+        "B",
+        "--only",
+        "bandwidth",
+        "--sizes",
+        "64",
+        "--threads",
+        "1",
+        "--rounds",
+        "2",
+        "--out",
+        tmp_path / "run",
+    )
+    assert status == 0
+    jobs = [json.loads(line)["key"] for line in (tmp_path / "run" / "jobs.jsonl").read_text().splitlines()]
+    assert [json.loads(job)[0] for job in jobs] == ["A", "B", "B", "A"]
+
+
+@pytest.mark.long
+def test_sync_selects(shmem_mt, wrappers, tmp_path):
+    status, _, _ = shmem_mt(
+        "run",
+        "--oshcc",
+        wrappers[0],
+        "--oshrun",
+        wrappers[1],
+        "--only",
+        "bandwidth",
+        "--sizes",
+        "64",
+        "--threads",
+        "1",
+        "--rounds",
+        "1",
+        "--sync",
+        "blocking",
+        "--out",
+        tmp_path / "run",
+    )
+    assert status == 0
+    assert {r["params"]["op"] for r in read_results(tmp_path / "run")} == {"get"}
+
+
+@pytest.mark.long
+def test_a_failing_program_is_named_with_its_last_words(shmem_mt, wrappers, tmp_path):
+    broken = script(tmp_path, "broken-oshrun", "echo first >&2; echo it broke here >&2; exit 7\n")
+    status, _, stderr = shmem_mt(
+        "run",
+        "--oshcc",
+        wrappers[0],
+        "--oshrun",
+        broken,
+        "--only",
+        "bandwidth",
+        "--sizes",
+        "64",
+        "--threads",
+        "1",
+        "--rounds",
+        "3",
+        "--out",
+        tmp_path / "run",
+    )
+    assert status == 1
+    assert "bandwidth, 2 PEs x 1 threads ended early with exit status 7" in stderr
+    assert stderr.count("it broke here") == 1
+    assert "(2 times)" in stderr  # and not a third time
+
+
+@pytest.mark.long
+def test_one_bad_implementation_does_not_stop_the_other(shmem_mt, wrappers, tmp_path):
+    broken = script(tmp_path, "broken-oshrun", "exit 3\n")
+    status, _, _ = shmem_mt(
+        "run",
+        "--oshcc",
+        wrappers[0],
+        "--oshrun",
+        broken,
+        "--label",
+        "bad",
+        "--oshcc",
+        wrappers[0],
+        "--oshrun",
+        wrappers[1],
+        "--label",
+        "good",
+        "--only",
+        "bandwidth",
+        "--sizes",
+        "64",
+        "--threads",
+        "1",
+        "--rounds",
+        "1",
+        "--out",
+        tmp_path / "run",
+    )
+    assert status == 1
+    assert {r["label"] for r in read_results(tmp_path / "run")} == {"good"}
+
+
+def test_a_compiler_that_fails_is_reported(shmem_mt, wrappers, tmp_path):
+    broken = script(tmp_path, "broken-oshcc", "echo no such header >&2; exit 1\n")
+    status, _, stderr = shmem_mt(
+        "run", "--oshcc", broken, "--oshrun", wrappers[1], "--only", "bandwidth", "--out", tmp_path / "run"
+    )
+    assert status == 1
+    assert "bandwidth does not compile" in stderr and "no such header" in stderr
+
+
+def test_a_program_that_hangs_is_ended(tmp_path):
+    hang = script(tmp_path, "hang", "sleep 600 & sleep 600\n")
+    outcome = process.run_program([hang], str(tmp_path / "log"), 0.5, lambda point: None, True)
+    assert not outcome.ok and "took longer than 0.5 s" in outcome.problem
+    assert outcome.seconds < 300
+
+
+def test_exit_status_after_done_counts_only_where_asked(tmp_path):
+    crash = script(tmp_path, "crash", """echo '{"event": "done", "points": 0}'; exit 9\n""")
+    assert not process.run_program([crash], str(tmp_path / "log"), 10, lambda point: None, True).ok
+    assert process.run_program([crash], str(tmp_path / "log"), 10, lambda point: None, False).ok
+
+
+@pytest.mark.parametrize(
+    "arguments,words",
+    [
+        (["--oshcc", "/nowhere/oshcc", "--oshrun", "true"], "no such program"),
+        (["--oshcc", "true", "--oshrun", "/nowhere/oshrun"], "no such program"),
+        (["--oshcc", "true"], "they go in pairs"),
+        (
+            ["--oshcc", "true", "--oshrun", "true", "--label", "a", "--label", "b"],
+            "--label was given 2 times",
+        ),
+        (["--oshcc", "true", "--oshrun", "true", "--oshcc", "true", "--oshrun", "true"], "tell them apart"),
+        (["--oshcc", "true", "--oshrun", "'"], "--oshrun"),
+        (["--mpicc", "/nowhere/mpicc", "--oshcc", "true", "--oshrun", "true"], "--mpicc /nowhere/mpicc: no such"),
+        (["--mpirun", "/nowhere/mpirun", "--oshcc", "true", "--oshrun", "true"], "--mpirun /nowhere/mpirun"),
+        (["--only", "latancy"], "no benchmark is called latancy"),
+        (["--only", ","], "names no benchmark"),
+        (["--sync", "nonsense"], "no synchronization is called nonsense"),
+        (["--pes", "3", "--oshcc", "true", "--oshrun", "true"], "must be even"),
+        (["--pes", "3", "--only", "overlap", "--oshcc", "true", "--oshrun", "true"], "must be even, or 1"),
+        (["--compute-ratio", "0"], "'0' is not a number from 0.01"),
+        (["--pes", "0"], "'0' is not a number"),
+        (["--threads", "two"], "'two' is not a number"),
+        (["--sizes", "8,,16"], "'' is not a number"),
+        (["--rounds", "-1"], "--rounds"),
+        (["--profile", "slow"], "invalid choice"),
+        (["--fabric", "ethernet"], "no fabric is called ethernet; there are on-node, tcp, namespaces, and ucx:NAMES"),
+        (["--fabric", "tcp", "--oshcc", "true", "--oshrun", "true"], "true: fabric tcp skipped: SHMEM-MT knows only"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(shmem_mt, tmp_path, arguments, words):
+    status, stdout, stderr = shmem_mt("run", "--out", tmp_path / "run", *arguments)
+    assert status == 2
+    assert words in stderr
+    assert stderr.count("\n") == 1 and stdout == ""
+
+
+def test_a_folder_that_cannot_be_made(shmem_mt, wrappers, tmp_path):
+    (tmp_path / "file").write_text("")
+    status, _, stderr = shmem_mt(
+        "run", "--oshcc", wrappers[0], "--oshrun", wrappers[1], "--out", tmp_path / "file" / "run"
+    )
+    assert status == 2 and "cannot make the run folder" in stderr
+
+
+def test_no_oshcc_anywhere(shmem_mt, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    status, _, stderr = shmem_mt("run", "--out", tmp_path / "run")
+    assert status == 2 and "no oshcc" in stderr
+    assert not os.path.exists(tmp_path / "run")
+
+
+def test_the_quick_profile_is_planned_to_take_less_than_seven_minutes():
+    """With two implementations and MPI on two cores, by the plan's own estimate, without compiling."""
+    from shmem_mt.catalogue import catalogue
+    from shmem_mt.targets import mpi
+
+    profile = plan.PROFILES["quick"]
+    starts = plan.starts(profile, catalogue.select(None), plan.Choices(), cores=2)
+    took = {
+        with_mpi: sum(start.rounds * start.estimate_s for start in starts if (start.program in mpi.SOURCES) == with_mpi)
+        for with_mpi in (False, True)
+    }
+    assert 2 * took[False] + 3 * took[True] < 390
+    assert 3 * took[True] < 100
+    assert profile.budget_s <= 400

@@ -1,0 +1,164 @@
+#include "fabric/endpoint/send_ring.h"
+
+#include "base/error.h"
+#include "os/asymmetric_fence.h"
+#include "os/memfd.h"
+
+#include <algorithm>
+
+namespace heddle::fabric {
+
+namespace {
+thread_local char thread_token;
+}
+
+const void* this_thread() {
+    return &thread_token;
+}
+
+SendRing::SendRing(size_t full_bytes) : full_at_(full_bytes), full_bytes_(full_bytes) {
+    grow(kMinRing);
+}
+
+SendRing::~SendRing() {
+    if (ring_)
+        os::unmap(ring_, 2 * size());
+}
+
+// --- The producer
+
+void SendRing::set_room(uint64_t freed) {
+    room_end_ = freed + size();
+    simple_end_ = std::min(room_end_, full_at_);
+    // What the transport may still read is not overwritten.
+    HEDDLE_INVARIANT_MSG(freed <= position() && position() <= room_end_, "freed %#zx, position %#zx", size_t{freed},
+                         size_t{position()});
+}
+
+void SendRing::grow(size_t bytes) {
+    HEDDLE_INVARIANT(is_free());  // the sender reads ring_ and mask_ for records alone, and there are none
+    size_t size = kMinRing;
+    while (size < bytes || size % os::page_bytes() != 0) size *= 4;
+    HEDDLE_INVARIANT((size & (size - 1)) == 0);  // a mask makes a place of a position
+    char* const ring = static_cast<char*>(os::map_twice(size));
+    if (!ring && !ring_)
+        base::fatal("network", "no memory for a ring of %zu bytes", size);
+    if (ring) {
+        if (ring_)
+            os::unmap(ring_, 2 * this->size());
+        ring_ = ring;
+        mask_ = size - 1;
+    }
+    set_room(freed_.load(std::memory_order_acquire));  // pairs with SendRing::on_sent
+}
+
+bool SendRing::find_room(size_t bytes) {
+    set_room(freed_.load(std::memory_order_acquire));  // pairs with SendRing::on_sent
+    return has_room(bytes);
+}
+
+bool SendRing::end_message() {
+    const uint64_t head = position();
+    if (head < full_at_)
+        return false;
+    const uint32_t count = message_end_count_.load(std::memory_order_relaxed);
+    message_ends_[count % kMaxMessageEnds].store(head, std::memory_order_relaxed);
+    message_end_count_.store(count + 1, std::memory_order_release);  // pairs with SendRing::find_message_end
+    full_at_ = head + full_bytes_;
+    simple_end_ = std::min(room_end_, full_at_);
+    return true;
+}
+
+// --- The sender
+
+// As the picture at the top of the header has it.
+void SendRing::check_positions() const {
+    const uint64_t acked = acked_.load(std::memory_order_relaxed), freed = freed_.load(std::memory_order_relaxed),
+                   published = published_.load(std::memory_order_relaxed);
+    HEDDLE_INVARIANT_MSG(acked <= sent_, "acked %#zx, sent %#zx", size_t{acked}, size_t{sent_});
+    HEDDLE_INVARIANT_MSG(freed <= sent_, "freed %#zx, sent %#zx", size_t{freed}, size_t{sent_});
+    HEDDLE_INVARIANT_MSG(sent_ <= published, "sent %#zx, published %#zx", size_t{sent_}, size_t{published});
+    HEDDLE_INVARIANT(sending_head_ - sending_tail_ <= kMaxSending);
+    // What is in use between freed and sent is in messages that the transport has.
+    HEDDLE_INVARIANT((sending_head_ == sending_tail_) == (freed == sent_));
+}
+
+// The end of the oldest full message behind sent_ and not behind limit; false: there is none. An end that was written
+// over by a newer one is behind limit, or an end just as well.
+bool SendRing::find_message_end(uint64_t limit, uint64_t* end) {
+    const uint32_t count = message_end_count_.load(std::memory_order_acquire);  // pairs with SendRing::end_message
+    if (count - message_ends_used_ > kMaxMessageEnds)
+        message_ends_used_ = count - kMaxMessageEnds;
+    for (; message_ends_used_ != count; ++message_ends_used_) {
+        const uint64_t message_end =
+            message_ends_[message_ends_used_ % kMaxMessageEnds].load(std::memory_order_relaxed);
+        if (message_end > limit)
+            return false;
+        if (message_end > sent_) {
+            ++message_ends_used_;
+            *end = message_end;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool SendRing::take_message(uint64_t limit, Stream* stream, Message* message) {
+    check_positions();
+    const uint64_t acked = acked_.load(std::memory_order_relaxed);
+    if (sent_ - acked >= kWindow || sending_head_ - sending_tail_ == kMaxSending)
+        return false;  // an ack, or on_sent, leads here again
+    uint64_t end = limit;
+    const bool full = find_message_end(limit, &end);
+    const bool flushed = flush_up_to_.load(std::memory_order_acquire) > sent_;  // pairs with SendRing::flush
+    if (sent_ != acked && !full && !flushed)
+        return false;
+    HEDDLE_INVARIANT_MSG(sent_ < end && end <= limit, "sent %#zx, end %#zx, limit %#zx", size_t{sent_}, size_t{end},
+                         size_t{limit});
+    HEDDLE_INVARIANT(end - sent_ <= size());  // a message lies in the ring as one piece
+    idle_.store(false, std::memory_order_relaxed);
+    Sending& sending = sending_[sending_head_++ % kMaxSending];
+    sending = {stream, end, false};
+    *message = {sent_, ring_ + (sent_ & mask_), end - sent_, &sending};
+    sent_ = end;
+    return true;
+}
+
+void SendRing::on_sent(Sending* sending) {
+    HEDDLE_INVARIANT(!sending->done);  // the transport lets go of a message once
+    sending->done = true;
+    uint64_t freed = 0;
+    while (sending_tail_ != sending_head_) {
+        const Sending& oldest = sending_[sending_tail_ % kMaxSending];
+        HEDDLE_INVARIANT(oldest.end > freed && oldest.end <= sent_);  // messages follow each other
+        if (!oldest.done)
+            break;
+        freed = oldest.end;
+        ++sending_tail_;
+    }
+    // Release: pairs with SendRing::find_room, SendRing::grow, SendRing::is_free and SendRing::has_space.
+    if (freed != 0)
+        freed_.store(freed, std::memory_order_release);
+    check_positions();
+}
+
+bool SendRing::on_ack(uint64_t position) {
+    if (position > sent_)
+        return false;
+    if (position > acked_.load(std::memory_order_relaxed))
+        acked_.store(position, std::memory_order_release);  // pairs with SendRing::is_complete
+    check_positions();
+    return true;
+}
+
+// The producer is looked at behind the store: a thread that takes the stream set over fences first, which shows it the
+// store or shows this thread the new producer (Network::make_stream_set).
+void SendRing::go_idle(const Producer& producer) {
+    HEDDLE_INVARIANT(is_drained());  // otherwise an ack is on its way, and sends what waits
+    idle_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (producer.thread.load(std::memory_order_relaxed) != this_thread())
+        os::heavy_fence();
+}
+
+}  // namespace heddle::fabric

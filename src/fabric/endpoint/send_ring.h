@@ -1,0 +1,174 @@
+// SendRing: the records of a stream that have not all arrived, in a ring, and which of them leave as the next message.
+//
+// All is counted in positions, bytes since the stream began, of whole words:
+//
+//     acked <= sent <= published      freed <= sent      published - freed <= size of the ring
+//       |       |        |              '- may be overwritten: the transport has let go of it (usually acked <= freed)
+//       |       |        '- written by the producer
+//       |       '- handed to the transport
+//       '- complete at the target
+//
+// The producer is the thread that uses the stream set. The sender is the holder of the channel's lock: any thread that
+// polls. They share published, idle, freed and acked.
+//
+// Records leave at once when nothing is in flight, so that a lone record waits for nobody. Otherwise they leave when
+// a message is full, when all in flight is acknowledged, or when a thread waits (`flush`). So small operations gather
+// while the network is busy, and only then. No message leaves while kWindow bytes are in flight, nor while the
+// transport has kMaxSending messages.
+//
+// No record is left behind. A sender that finds nothing in flight and nothing to send sets idle, and then reads
+// published again. The producer publishes, and then reads idle. Between its two steps the sender makes all threads of
+// the process pass a full fence (os/asymmetric_fence.h). Therefore the producer, whose steps are in every operation,
+// needs none.
+//
+// Full messages end where the producer says (end_message), in a ring of kMaxMessageEnds positions. A sender that is
+// further behind loses the oldest, and its message goes on to the next end that is left. The message is longer, and
+// whole all the same, since every end is that of a record.
+#pragma once
+
+#include "base/invariant.h"
+#include "fabric/protocol/record.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace heddle::fabric {
+
+class Stream;
+
+// The thread that sends: one at a time, for a while or for ever.
+struct Producer {
+    uint32_t stream_set = 0;                   // its number in this PE
+    std::atomic<const void*> thread{nullptr};  // this_thread() of the only one that it can be; null: any
+};
+// A value that no other thread of the process has.
+const void* this_thread();
+
+constexpr size_t kMessageBytes = 60 * 1024;  // a message is full when a record has crossed this
+constexpr size_t kMinRing = 16 * 1024;       // bytes; grows when it was full
+constexpr size_t kMaxRing = 256 * 1024;
+constexpr uint64_t kWindow = 4 * 1024 * 1024;  // bytes sent and not acknowledged
+
+class alignas(128) SendRing {
+  public:
+    static constexpr uint32_t kMaxSending = 16, kMaxMessageEnds = 16;
+
+    // A message that the transport has.
+    struct Sending {
+        Stream* stream;
+        uint64_t end;  // the position behind it
+        bool done;     // the transport has let go of it
+    };
+    struct Message {
+        uint64_t position;
+        const char* records;
+        size_t bytes;
+        Sending* sending;
+    };
+
+    // full_bytes: of a full message. Ends the PE when there is no memory for a first ring.
+    explicit SendRing(size_t full_bytes);
+    ~SendRing();
+    SendRing(const SendRing&) = delete;
+    SendRing& operator=(const SendRing&) = delete;
+
+    // --- The producer: one thread at a time.
+
+    uint64_t position() const { return published_.load(std::memory_order_relaxed); }
+    // Whether a record of so many bytes fits behind the last one, as far as was seen last.
+    bool has_room(size_t bytes) const { return position() + bytes <= room_end_; }
+    // The place of the next record.
+    char* place() const { return ring_ + (position() & mask_); }
+    // The position of a place behind the next record's.
+    uint64_t position_of(const char* behind) const { return position() + static_cast<uint64_t>(behind - place()); }
+    // Gives the records before `end` to the sender: true when the sender must be called, because it is idle or because
+    // a message is full.
+    bool publish(uint64_t end) { return publish_to_idle(end) || end >= full_at_; }
+    // Whether a record that ends there needs no room to be made and fills no message; publish_simple is enough for it.
+    bool is_simple(uint64_t end) const { return end < simple_end_; }
+    bool publish_simple(uint64_t end) { return publish_to_idle(end); }
+    // What has been published ends a message when it is a full one: true then.
+    bool end_message();
+    // What has been published leaves without waiting for more, when the channel is next polled.
+    void flush() {
+        flush_up_to_.store(published(), std::memory_order_release);  // pairs with SendRing::take_message
+    }
+
+    // Looks again whether a record fits.
+    bool find_room(size_t bytes);
+    // The ring is too small for the record, or has been full before it has its last size.
+    bool should_grow(size_t bytes) const { return bytes > size() || size() < kMaxRing; }
+    // Nothing of the ring is in use, so that it may grow. Acquire: pairs with SendRing::on_sent.
+    bool is_free() const { return freed_.load(std::memory_order_acquire) == position(); }
+    // For a record of so many bytes, where is_free. Without memory the ring stays as it is.
+    void grow(size_t bytes);
+    // At most half of the ring is in use, so that the next records do not wait for room. Acquire: pairs with
+    // SendRing::on_sent.
+    bool has_space() const { return position() - freed_.load(std::memory_order_acquire) <= size() / 2; }
+    size_t size() const { return mask_ + 1; }
+
+    // --- Any thread.
+
+    // The position behind the last record that was published. Acquire: pairs with
+    // SendRing::publish_to_idle.
+    uint64_t published() const { return published_.load(std::memory_order_acquire); }
+    uint64_t acked() const { return acked_.load(std::memory_order_relaxed); }
+    // All before the position is complete at the target. Acquire: pairs with SendRing::on_ack.
+    bool is_complete(uint64_t position) const { return acked_.load(std::memory_order_acquire) >= position; }
+    // Where a wait for room looks.
+    const void* freed_line() const { return &freed_; }
+
+    // --- The sender: under the channel's lock.
+
+    uint64_t sent() const { return sent_; }
+    // The next message of records before `limit`; false: nothing is to leave now. Counts as sent from here on.
+    bool take_message(uint64_t limit, Stream* stream, Message* message);
+    // The transport has let go of a message.
+    void on_sent(Sending* sending);
+    // The target is complete up to there: false when so much was never sent.
+    bool on_ack(uint64_t position);
+    // Nothing was sent that is not acknowledged.
+    bool is_drained() const { return acked_.load(std::memory_order_relaxed) == sent_; }
+    bool is_idle() const { return idle_.load(std::memory_order_relaxed); }
+    // Where is_drained: from here on the producer calls the sender. The caller looks at published behind it.
+    void go_idle(const Producer& producer);
+
+  private:
+    bool publish_to_idle(uint64_t end) {
+        // Whole words, and no more than the room that was made.
+        HEDDLE_INVARIANT_MSG(end % record::kWord == 0 && end >= position() && end <= room_end_,
+                             "end %#zx, position %#zx, room up to %#zx", size_t{end}, size_t{position()},
+                             size_t{room_end_});
+        published_.store(end, std::memory_order_release);     // pairs with SendRing::published
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // with the fence of go_idle: the light side
+        return idle_.load(std::memory_order_relaxed);
+    }
+    void set_room(uint64_t freed);
+    bool find_message_end(uint64_t limit, uint64_t* end);
+    void check_positions() const;
+
+    // The producer's.
+    char* ring_ = nullptr;     // mapped twice in a row: a record may run over the end
+    uint64_t mask_ = 0;        // size - 1; the size is a power of two
+    uint64_t room_end_ = 0;    // records may be written up to here: freed, as last seen, and the size
+    uint64_t full_at_ = 0;     // a message is full here
+    uint64_t simple_end_ = 0;  // the lesser of the two
+    const size_t full_bytes_;
+    // Written by the producer, read by the sender.
+    std::atomic<uint64_t> published_{0};
+    std::atomic<bool> idle_{true};  // written by the sender
+    std::atomic<uint64_t> flush_up_to_{0};
+    std::atomic<uint64_t> message_ends_[kMaxMessageEnds] = {};  // by their number
+    std::atomic<uint32_t> message_end_count_{0};
+    // Written by the sender, read by all.
+    alignas(128) std::atomic<uint64_t> acked_{0};
+    std::atomic<uint64_t> freed_{0};
+    // The sender's.
+    uint64_t sent_ = 0;
+    uint32_t message_ends_used_ = 0;
+    uint32_t sending_head_ = 0, sending_tail_ = 0;
+    Sending sending_[kMaxSending] = {};  // by their number, from tail to head
+};
+
+}  // namespace heddle::fabric

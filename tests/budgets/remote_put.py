@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Counts what the library's part of a put of a word to another node takes, with callgrind, and compares it with the
+budgets of [remote_put] in budgets.toml. Counted are the instructions of the exported functions alone: what they leave
+to others (a full message, a first one) is the network's, and rare.
+
+    remote_put.py BUILD SOURCE
+
+BUILD is a build tree with bin/oshcc; SOURCE is remote_put.c. Exit 0: within budget; 1: not; 77: a tool or the network's
+plugin is missing.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+from measure import callgrind_report, compile_operations
+
+NETWORK = {"HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp"}
+
+
+def own_instructions(report: str) -> dict[str, float]:
+    """For each function of the slow path its own instructions per call."""
+    own: dict[str, int] = {}
+    calls: dict[str, int] = {}
+    function = callee = ""
+    is_call = False
+    for line in report.splitlines():
+        if line.startswith("fn="):
+            function = line[3:]
+        elif line.startswith("cfn="):
+            callee = line[4:]
+        elif line.startswith("calls="):
+            calls[callee] = calls.get(callee, 0) + int(line[6:].split()[0])
+            is_call = True  # the next line is what the callee cost
+        elif re.match(r"[\d+*-]", line):
+            if not is_call:
+                own[function] = own.get(function, 0) + int(line.split()[1])
+            is_call = False
+    return {name[len("heddle_slow_"):]: own[name] / calls[name] for name in own
+            if name.startswith("heddle_slow_") and calls.get(name)}
+
+
+def main() -> int:
+    build, source = map(Path, sys.argv[1:])
+    if not shutil.which("valgrind") or not (build / "lib/libheddle_ucx.so").exists():
+        print("skipped: there is no valgrind, or no plugin for a network")
+        return 77
+    budgets = tomllib.loads((Path(__file__).parent / "budgets.toml").read_text())["remote_put"]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        program = folder / "remote_put"
+        compile_operations(build, source, "gcc", program)
+        counted = own_instructions(callgrind_report(build, program, 2, folder, NETWORK))
+    wrong = [f"{name}: {counted.get(name, 'not')} counted, the budget is {budget}" for name, budget in budgets.items()
+             if not counted.get(name, float("inf")) <= budget]
+    for name, count in sorted(counted.items()):
+        print(f"{name:24} {count:6.1f} instructions, budget {budgets.get(name, '?')}")
+    print("\n".join(wrong))
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+"""PEs that differ in what they call, on one node and over the network: a checked run names both PEs, both functions and
+both places; what manages memory is compared in every run. Two threads in one team's collectives are told so."""
+
+import pathlib
+import re
+
+import pytest
+from conftest import BUILD, OSHRUN, PLACE, PROGRAMS, execute
+
+PES = 4
+NODES = [0, 1, 2] if (BUILD / "lib" / "libheddle_ucx.so").exists() else [0]  # HEDDLE_TEST_PES_PER_NODE; 0: one node
+CALL = r"(\w+) \(called at differ\+0x[0-9a-f]+(?:, [\w.]+:\d+)?\)"
+nodes = pytest.mark.parametrize("node_pes", NODES)
+
+
+def run(scenario, node_pes, check, other=2):
+    return execute([OSHRUN, "-n", PES, PROGRAMS / "differ", scenario, other], HEDDLE_CHECK=str(int(check)),
+                   HEDDLE_TEST_PES_PER_NODE=str(node_pes), HEDDLE_NET_TRANSPORTS="tcp", UCX_LOG_LEVEL="fatal")
+
+
+def named(result, pattern):
+    """The groups of the pattern in each message, of which there is one at least, and none of another kind. UCX has
+    lines of its own where a PE ends while another one connects to it; and on a busy machine PEs may notice one that
+    has ended before the launcher ends them."""
+    assert result.status == 1, result
+    own = [line for line in result.err.splitlines() if not line.startswith(("oshrun: ", "[")) and
+           not re.match(r"heddle \[pe \d\] network: PE \d does not answer any more: ", line)]
+    matches = [re.fullmatch(f"(?:{pattern})(?:{PLACE})?", line) for line in own]
+    assert own and all(matches), f"{pattern}\n{result}"
+    return [match.groups()[:match.re.groups - 1] for match in matches]
+
+
+# What PE 2 calls, and what the others call.
+FUNCTIONS = {"functions": ("shmem_long_broadcast", "shmem_long_sum_reduce"),
+             "operations": ("shmem_long_max_reduce", "shmem_long_sum_reduce"),
+             "types": ("shmem_int_alltoall", "shmem_long_alltoall"),
+             "order": ("shmem_team_sync", "shmem_long_sum_reduce"),
+             "split_alone": ("shmem_team_split_2d", "shmem_sync_all"),
+             "posted": ("shmemx_long_max_reduce_nbe", "shmemx_long_sum_reduce_nbe"),
+             "active_sets": ("shmem_long_max_to_all", "shmem_long_sum_to_all"),
+             "malloc_and_free": ("shmem_free", "shmem_malloc"),
+             "malloc_and_barrier": ("shmem_barrier_all", "shmem_malloc")}
+
+
+# Of a PE that waits for one that is in shmem_finalize: where it waits. A posted collective waits in finalize.
+LEFT = {"posted_alone": "shmem_finalize", "barrier_missed": "shmem_barrier_all", "malloc_alone": "shmem_malloc"}
+
+
+@nodes
+@pytest.mark.parametrize("scenario", LEFT)
+def test_one_that_finalizes_is_not_waited_for(scenario, node_pes):
+    result = run(scenario, node_pes, True)
+    assert result.status == 1, result
+    where = LEFT[scenario]
+    waits = rf"heddle \[pe \d\] shmem_finalize: PE \d is in {where} and waits for this PE, which is in shmem_finalize"
+    over_network = rf"heddle \[pe \d\] {where}: PE \d is in another collective while this PE is in {where}"
+    parting = r"heddle \[pe \d\] shmem_finalize: PEs of other nodes are in another collective"
+    found = [line for line in result.err.splitlines() if re.match(f"{waits}|{over_network}|{parting}", line)]
+    assert found, result
+
+
+@nodes
+@pytest.mark.parametrize("scenario", FUNCTIONS)
+def test_other_functions_checked(scenario, node_pes):
+    others, rest = FUNCTIONS[scenario]
+    for pe, function, theirs, their_function, own_function in named(
+            run(scenario, node_pes, True),
+            rf"heddle \[pe (\d)\] (\w+): PE (\d) is in {CALL} while this PE is in {CALL}: right would be the same "
+            "collective on all members"):
+        assert function == own_function
+        assert {(pe, function), (theirs, their_function)} >= {("2", others)}, (pe, theirs)
+        assert {function, their_function} == {others, rest}
+
+
+# What the argument is called, on PE 2 and on the others; null: whatever it is.
+ARGUMENTS = {"counts": ("nelems", 3, 5), "roots": ("PE_root", 1, 0), "team": ("nelems", 3, 5), "splits": ("size", 1, 2),
+             "places": ("dest, from the start of its region,", None, None)}
+OF_MEMORY = {"malloc_sizes": ("size", 8, 80), "calloc_sizes": ("count * size", 24, 40), "align_sizes": ("size", 8, 80),
+             "alignments": ("alignment", 32, 64), "hints_sizes": ("size", 8, 80), "realloc_sizes": ("size", 8, 160),
+             "realloc_pointers": ("ptr, from the start of the heap,", 128, 0),
+             "free_pointers": ("ptr, from the start of the heap,", 128, 0)}
+
+
+def check_argument(result, argument, others, rest, call):
+    for pe, function, own, own_function, value, theirs, their_function in named(
+            result, rf"heddle \[pe (\d)\] (\w+): {re.escape(argument)} is (\d+) in {call}, but (\d+) on PE (\d) in "
+                    rf"{call}: right would be the same on all"):
+        assert function == own_function == their_function
+        values = {pe: int(own), theirs: int(value)}
+        assert others is None or (values.pop("2"), values.popitem()[1]) == (others, rest)
+
+
+@nodes
+@pytest.mark.parametrize("scenario", [*ARGUMENTS, "malloc_sizes"])
+def test_other_arguments_checked(scenario, node_pes):
+    check_argument(run(scenario, node_pes, True), *{**ARGUMENTS, **OF_MEMORY}[scenario], CALL)
+
+
+@nodes
+@pytest.mark.parametrize("scenario", OF_MEMORY)
+def test_memory_is_compared_in_every_run(scenario, node_pes):
+    check_argument(run(scenario, node_pes, False), *OF_MEMORY[scenario], r"(\w+)")
+
+
+@nodes
+def test_memory_and_something_else(node_pes):
+    for function, theirs, own in named(run("malloc_and_free", node_pes, False),
+                                       r"heddle \[pe \d\] (\w+): PE \d is in (\w+) while this PE is in (\w+): right "
+                                       "would be the same collective on all members"):
+        assert function == own and {theirs, own} == {"shmem_malloc", "shmem_free"}
+    met = (r"\w+: PE \d is in another collective while this PE is in \w+: right would be the same collective on all "
+           "members; .*")
+    left = r"\w+: (?:PE \d is|PEs of other nodes are) in .*, which is in shmem_finalize: right would be the same .*"
+    parted = r"\w+: PEs of (?:an)?other nodes? (?:leave|are in another) .*"
+    for scenario in ("malloc_nothing", "malloc_and_barrier", "malloc_alone"):
+        named(run(scenario, node_pes, False), rf"heddle \[pe \d\] (?:{met}|{left}|{parted})")
+
+
+@pytest.mark.parametrize("node_pes", NODES[1:])
+def test_a_message_of_another_length_ends_the_pe(node_pes):
+    for own, theirs in named(run("counts_reduced", node_pes, False),
+                             r"heddle \[pe \d\] shmem_long_sum_reduce: PE \d is in another collective while this PE is "
+                             r"in shmem_long_sum_reduce: right would be the same collective on all members; it has "
+                             r"sent (\d+) bytes where this PE expects (\d+), HEDDLE_CHECK=1 names both calls"):
+        assert {int(own), int(theirs)} == {3 * 8 * node_pes, 5 * 8 * node_pes}
+
+
+TWO = {"two_in_barrier": ({"shmem_barrier_all"}, "SHMEM_TEAM_WORLD"),
+       "two_in_team": ({"shmem_long_sum_reduce"}, "the team of 4 PEs from PE 0 to PE 3"),
+       "two_in_active_set": ({"shmem_barrier"}, "the active set of 4 PEs from PE 0 to PE 3"),
+       "two_different": ({"shmem_sync_all", "shmem_malloc"}, "SHMEM_TEAM_WORLD"),
+       "group_and_one": ({"shmem_sync_all", "shmemx_team_sync_mt"}, "SHMEM_TEAM_WORLD")}
+
+
+@nodes
+@pytest.mark.parametrize("check", [False, True], ids=["plain", "checked"])
+def test_two_threads_in_one_team(node_pes, check):
+    for scenario, (functions, team) in TWO.items():
+        for function, theirs, own in named(
+                run(scenario, node_pes, check),
+                rf"heddle \[pe 0\] (\w+): another thread of this PE is in {CALL} while this one is in {CALL}, both on "
+                f"{team}: right would be one thread at a time in the collectives of a team, or a team for each thread"):
+            assert function == own and {theirs, own} == functions
+
+
+@nodes
+@pytest.mark.parametrize("check", [False, True], ids=["plain", "checked"])
+def test_threads_that_keep_apart_are_fine(node_pes, check):
+    run("right", node_pes, check).is_fine(PES)
+
+
+def test_scenarios_are_all_run():
+    source = pathlib.Path(__file__).with_name("differ.cpp").read_text()
+    run_here = {*FUNCTIONS, *LEFT, *ARGUMENTS, *OF_MEMORY, *TWO, "malloc_nothing", "counts_reduced", "right"}
+    assert set(re.findall(r'\{"(\w+)", \w+\}', source)) == run_here

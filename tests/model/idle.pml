@@ -1,0 +1,296 @@
+/* No record is left behind: SendRing::publish and go_idle (src/fabric/endpoint/send_ring.h), Stream::send (stream.h),
+ * Channel::queue, poll and unlock (channel.h), in every interleaving of three threads: the producer, which polls where publish says so; one that
+ * polls, as the service thread does; and one that queues the stream although nothing may be new, as a quiet does.
+ *
+ * Memory is x86's: a plain store waits in its thread's store buffer and reaches memory later, in order; a locked
+ * instruction (exchange, compare-and-swap) empties the buffer of its thread first; a heavy fence
+ * (os/asymmetric_fence.h) sees each thread's buffer empty at some point. Who holds the lock reads what was stored under
+ * it: the lock is given back by an exchange.
+ *
+ * What departs is acknowledged later; until then what follows gathers, as in Stream::send. Windows, full messages and
+ * hurries only make more depart, and are left out.
+ *
+ * Proven: when all threads have stopped and the network has brought all that it had, every record has departed and the
+ * stream is not on the stack.
+ *
+ * Mutants, which must fail:
+ *   -DNO_HEAVY_FENCE  go_idle does not fence
+ *   -DNO_SECOND_LOOK  send does not look at published again behind go_idle
+ *   -DQUEUED_STORE    send_queued unsets queued by a plain store, which its look at published may pass
+ *   -DQUEUED_LATE     send_queued unsets queued behind send
+ *   -DNO_LOOK_BEHIND  who gives the lock back does not look at the stack again
+ * A variant: the stream set has just come to its producer from the thread that polls, which may still be acknowledging for it
+ * (Network::make_stream_set), and its mutants:
+ *   -DNEW_OWNER
+ *   -DNEW_OWNER=2     make_stream_set does not fence
+ *   -DNEW_OWNER=3     go_idle looks at its producer before it sets idle
+ * A variant: behind its first record the producer posts a native put and a fence (Stream::put_native, hold), which holds
+ * back the next record until the put has returned, and its mutants:
+ *   -DHOLD
+ *   -DHOLD=2          the end of the fence sends what has been published, and does not look whether to go idle
+ *   -DHOLD=3          the end of the fence sends nothing, as if every return came with more to do */
+
+#define RECORDS 2
+#define PRODUCER 0
+#define POLLER 1
+#define OTHER 2
+
+#define PUBLISHED 0
+#define IDLE 1
+#define QUEUED 2
+#define POSTED 3
+#define HOLD_AT 4
+chan buffer[3] = [4] of { byte, byte };
+
+/* As memory holds it. */
+#ifdef NEW_OWNER
+byte published = 1, departed = 1;
+bool idle = false, idle_stored = false;
+byte thread = POLLER;
+#else
+byte published = 0, departed = 0;
+bool idle = true, idle_stored = true;
+byte thread = PRODUCER;
+#endif
+byte acked = 0;
+bool queued = false, stacked = false, locked = false;
+byte own_published = published;  /* as the producer has stored it; idle_stored: as the holder of the lock has */
+byte ended = 0;
+#ifdef HOLD
+bool posted = false, returned = false;  /* the native put */
+byte hold_at = 0, own_hold_at = 0;      /* 0: no fence */
+#else
+#define returned true
+#endif
+
+active [3] proctype store_buffer() {
+    byte what, value;
+end_idle:
+    do
+    :: atomic {
+           buffer[_pid] ? what, value ->
+           if
+           :: what == PUBLISHED -> published = value
+           :: what == IDLE -> idle = value
+           :: what == QUEUED -> queued = value
+#ifdef HOLD
+           :: what == POSTED -> posted = value
+           :: what == HOLD_AT -> hold_at = value
+#endif
+           fi
+       }
+    od
+}
+
+inline drained() { empty(buffer[me]) }
+
+inline heavy_fence() {
+    drained();  /* its own first, then the others' */
+    empty(buffer[PRODUCER]);
+    empty(buffer[POLLER]);
+    empty(buffer[OTHER])
+}
+
+inline look() {
+    if
+    :: me == PRODUCER -> seen = own_published
+    :: else -> seen = published
+    fi
+}
+
+#ifdef HOLD
+/* NativeFence::is_holding. */
+inline look_at_hold() {
+    if
+    :: returned -> at = 0
+    :: else -> if
+               :: me == PRODUCER -> at = own_hold_at
+               :: else -> at = hold_at
+               fi
+    fi
+}
+#endif
+
+/* Stream::send, under the lock. */
+inline send() {
+    do
+    :: look();
+#ifdef HOLD
+       look_at_hold();
+       if
+       :: at != 0 && seen >= at && departed == at -> break  /* the end of the fence comes back here */
+       :: at != 0 && seen > at -> seen = at
+       :: else
+       fi;
+#endif
+       if
+       :: seen == departed ->
+          if
+          :: acked == departed && !idle_stored ->
+#if NEW_OWNER == 3
+             was = thread != me;
+#endif
+             atomic { idle_stored = true; buffer[me] ! IDLE, true };
+#ifndef NO_HEAVY_FENCE
+             if
+#if NEW_OWNER == 3
+             :: was -> heavy_fence()
+#else
+             :: thread != me -> heavy_fence()
+#endif
+             :: else
+             fi
+#endif
+          :: else
+          fi;
+#ifdef NO_SECOND_LOOK
+          break
+#else
+          look();
+          if
+          :: seen == departed -> break
+          :: else
+          fi
+#endif
+       :: else ->
+          if
+          :: departed != acked -> break  /* it gathers */
+          :: else -> atomic { idle_stored = false; buffer[me] ! IDLE, false; departed = seen }
+          fi
+       fi
+    od
+}
+
+/* Channel::queue. */
+inline queue() {
+    drained();
+    atomic { was = queued; queued = true };
+    if
+    :: !was -> stacked = true
+    :: else
+    fi
+}
+
+/* Channel::poll. The network brings an acknowledgement, or has none yet. */
+inline poll() {
+    do
+    :: drained();
+       atomic { was = locked; locked = true };
+       if
+       :: was -> break
+       :: else
+       fi;
+       atomic { was = stacked; stacked = false };
+       if
+       :: was ->
+#if defined(QUEUED_STORE)
+          buffer[me] ! QUEUED, false;
+          send()
+#elif defined(QUEUED_LATE)
+          send();
+          drained();
+          queued = false
+#else
+          drained();
+          queued = false;
+          send()
+#endif
+       :: else
+       fi;
+       if
+       :: acked != departed -> acked = departed; send()
+       :: true
+       fi;
+#ifdef HOLD
+       if
+       :: posted && !returned && acked > 0 ->  /* Stream::on_native_done, resume */
+          look_at_hold();
+          returned = true;
+#if HOLD == 2
+          look();
+          if
+          :: seen != departed -> queue()
+          :: else
+          fi
+#elif HOLD != 3
+          if
+          :: at != 0 -> queue()
+          :: else
+          fi
+#endif
+       :: true
+       fi;
+#endif
+       drained();
+       locked = false;
+#ifdef NO_LOOK_BEHIND
+       break
+#else
+       if
+       :: !stacked -> break
+       :: else
+       fi
+#endif
+    od
+}
+
+active proctype producer() {
+    byte me = PRODUCER, seen, at;
+    bool was;
+#ifdef NEW_OWNER
+    acked == departed;  /* its streams are quiet */
+    thread = me;        /* and a compare-and-swap */
+#if NEW_OWNER != 2
+    heavy_fence();
+#endif
+#endif
+    do
+    :: own_published < RECORDS ->
+       atomic { own_published++; buffer[me] ! PUBLISHED, own_published };
+       if
+       :: idle -> queue(); poll()
+       :: else
+       fi;
+#ifdef HOLD
+       if
+       :: own_published == 1 ->
+          buffer[me] ! POSTED, true;
+          queue();
+          poll();
+          if
+          :: !returned -> atomic { own_hold_at = 1; buffer[me] ! HOLD_AT, 1 }
+          :: else
+          fi
+       :: else
+       fi
+#endif
+    :: else -> break
+    od;
+    ended++
+}
+
+active proctype poller() {
+    byte me = POLLER, seen, polls, at;
+    bool was;
+    do
+    :: polls < 2 -> poll(); polls++
+    :: else -> break
+    od;
+    ended++;
+    /* What the network still brings wakes it. */
+    do
+    :: acked != departed || !returned -> poll()
+    :: ended == 3 && acked == departed && returned && empty(buffer[PRODUCER]) && empty(buffer[POLLER]) && empty(buffer[OTHER]) ->
+       break
+    od;
+    assert(!stacked);
+    assert(departed == RECORDS)
+}
+
+active proctype other() {
+    byte me = OTHER, seen, at;
+    bool was;
+    queue();
+    poll();
+    ended++
+}

@@ -1,0 +1,211 @@
+// SendRing by itself: when records leave, how messages end, what may be overwritten, and which positions cannot be.
+#include "fabric/endpoint/send_ring.h"
+
+#include "os/asymmetric_fence.h"
+
+#include <gtest/gtest.h>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+namespace heddle::fabric {
+namespace {
+
+constexpr size_t kRecord = 2 * record::kWord;
+constexpr size_t kFull = 8 * kRecord;
+
+class SendRingTest : public testing::Test {
+  protected:
+    SendRingTest() {
+        if (!os::prepare_heavy_fence())
+            abort();
+        producer.thread.store(this_thread(), std::memory_order_relaxed);
+    }
+    // Publishes records of one word, the position of each; true when the sender is to be called.
+    bool publish(size_t count = 1) {
+        bool calls = false;
+        for (size_t i = 0; i < count; ++i) {
+            if (!ring.has_room(kRecord) && !ring.find_room(kRecord))
+                ADD_FAILURE() << "no room";
+            calls = ring.publish(ring.position_of(record::put_word(ring.place(), {}, ring.position(), 8)));
+            if (calls)
+                ring.end_message();
+        }
+        return calls;
+    }
+    // The bytes of the next message, 0: none leaves. Its records are those that were published there.
+    size_t take(uint64_t limit = UINT64_MAX) {
+        SendRing::Message message;
+        if (!ring.take_message(std::min(limit, ring.published()), nullptr, &message))
+            return 0;
+        for (size_t at = 0; at < message.bytes; at += kRecord) {
+            uint64_t value;
+            memcpy(&value, message.records + at + record::kWord, sizeof value);
+            EXPECT_EQ(value, message.position + at);
+        }
+        sending.push_back(message.sending);
+        return message.bytes;
+    }
+    void sent(size_t index) { ring.on_sent(sending[index]); }
+
+    SendRing ring{kFull};
+    Producer producer;
+    std::vector<SendRing::Sending*> sending;
+};
+
+TEST_F(SendRingTest, ALoneRecordLeavesAtOnceAndOthersGatherBehindIt) {
+    EXPECT_TRUE(publish());
+    EXPECT_EQ(take(), kRecord);
+    EXPECT_FALSE(publish(3)) << "the sender is not idle";
+    EXPECT_EQ(take(), 0u);
+    EXPECT_TRUE(ring.on_ack(kRecord));
+    EXPECT_EQ(take(), 3 * kRecord);
+}
+
+TEST_F(SendRingTest, WhatIsFlushedLeavesBesideWhatIsInFlight) {
+    publish();
+    EXPECT_EQ(take(), kRecord);
+    publish(2);
+    ring.flush();
+    publish();
+    EXPECT_EQ(take(), 3 * kRecord) << "and what was published since";
+    publish();
+    EXPECT_EQ(take(), 0u);
+}
+
+TEST_F(SendRingTest, FullMessagesEndWhereTheProducerSaid) {
+    publish();
+    EXPECT_EQ(take(), kRecord);
+    for (int i = 0; i < 3; ++i)
+        while (!publish()) continue;
+    EXPECT_EQ(take(), 7 * kRecord) << "the first record counts for the first message";
+    EXPECT_EQ(take(), kFull);
+    EXPECT_EQ(take(), kFull);
+    EXPECT_EQ(take(), 0u);
+}
+
+TEST_F(SendRingTest, EndsThatAreForgottenOnlyMakeAMessageLonger) {
+    publish();
+    EXPECT_EQ(take(), kRecord);
+    constexpr size_t kEnds = SendRing::kMaxMessageEnds + 5;
+    for (size_t i = 0; i < kEnds; ++i)
+        while (!publish()) continue;
+    const size_t all = kEnds * kFull - kRecord;
+    EXPECT_EQ(take(), all - (SendRing::kMaxMessageEnds - 1) * kFull);
+    for (size_t i = 1; i < SendRing::kMaxMessageEnds - 1; ++i) EXPECT_EQ(take(), kFull) << i;
+}
+
+TEST_F(SendRingTest, NothingLeavesBehindALimit) {
+    publish(4);
+    EXPECT_EQ(take(2 * kRecord), 2 * kRecord);
+    ring.flush();
+    EXPECT_EQ(take(3 * kRecord), kRecord);
+}
+
+TEST_F(SendRingTest, RoomComesBackInTheOrderOfMessages) {
+    for (int i = 0; i < 3; ++i) {
+        publish();
+        ring.flush();
+        EXPECT_EQ(take(), kRecord);
+    }
+    sent(1);
+    EXPECT_FALSE(ring.is_free());
+    sent(2);
+    EXPECT_FALSE(ring.is_free()) << "the first is still in use";
+    sent(0);
+    EXPECT_TRUE(ring.is_free());
+    EXPECT_FALSE(ring.is_drained()) << "nothing has been acknowledged";
+}
+
+TEST_F(SendRingTest, NoMoreMessagesThanTheTransportMayHave) {
+    for (uint32_t i = 0; i < SendRing::kMaxSending + 1; ++i) {
+        publish();
+        ring.flush();
+        EXPECT_EQ(take(), i < SendRing::kMaxSending ? kRecord : 0);
+    }
+    sent(0);
+    EXPECT_EQ(take(), kRecord);
+}
+
+TEST_F(SendRingTest, ARecordRunsOverTheEndOfTheRing) {
+    const std::string data(600, 'd');
+    for (int i = 0; i < 200; ++i) {
+        ASSERT_TRUE(ring.find_room(record::put_bytes(data.size())));
+        char* const at = ring.place();
+        ring.publish(ring.position_of(record::put(at, {}, data.data(), data.size())));
+        EXPECT_EQ(std::string(at + kRecord, data.size()), data);
+        SendRing::Message message;
+        ring.flush();
+        ASSERT_TRUE(ring.take_message(ring.published(), nullptr, &message));
+        EXPECT_EQ(std::string(message.records + kRecord, data.size()), data);
+        ring.on_sent(message.sending);
+        ASSERT_TRUE(ring.on_ack(ring.sent()));
+    }
+}
+
+TEST_F(SendRingTest, ItGrowsWhenNothingIsInUse) {
+    EXPECT_EQ(ring.size(), kMinRing);
+    EXPECT_TRUE(ring.should_grow(1));
+    EXPECT_FALSE(ring.find_room(kMinRing + 8));
+    ring.grow(kMaxRing);
+    EXPECT_EQ(ring.size(), kMaxRing);
+    EXPECT_FALSE(ring.should_grow(kMaxRing));
+    EXPECT_TRUE(ring.should_grow(kMaxRing + 1));
+    EXPECT_TRUE(ring.has_room(kMaxRing));
+}
+
+TEST_F(SendRingTest, AnIdleSenderIsCalled) {
+    EXPECT_TRUE(ring.is_idle());
+    EXPECT_TRUE(publish());
+    take();
+    EXPECT_FALSE(ring.is_idle());
+    EXPECT_FALSE(publish());
+    ring.flush();
+    take();
+    ASSERT_TRUE(ring.on_ack(ring.sent()));
+    EXPECT_TRUE(ring.is_drained());
+    ring.go_idle(producer);
+    EXPECT_TRUE(publish());
+}
+
+TEST_F(SendRingTest, AcksAreCumulativeAndOfWhatWasSent) {
+    publish(3);
+    take();
+    EXPECT_FALSE(ring.on_ack(4 * kRecord));
+    EXPECT_TRUE(ring.on_ack(2 * kRecord));
+    EXPECT_TRUE(ring.on_ack(kRecord)) << "an old one changes nothing";
+    EXPECT_EQ(ring.acked(), 2 * kRecord);
+    EXPECT_TRUE(ring.is_complete(2 * kRecord));
+    EXPECT_FALSE(ring.is_complete(3 * kRecord));
+}
+
+using SendRingDeathTest = SendRingTest;
+
+TEST_F(SendRingDeathTest, AMessageIsLetGoOfOnce) {
+    publish();
+    take();
+    publish();
+    ring.flush();
+    take();
+    sent(1);
+    EXPECT_EXIT(sent(1), testing::ExitedWithCode(1), "!sending->done");
+}
+
+TEST_F(SendRingDeathTest, ARecordBeyondTheRoomIsNotPublished) {
+    EXPECT_EXIT(ring.publish(kMinRing + 8), testing::ExitedWithCode(1), "end <= room_end_");
+    EXPECT_EXIT(ring.publish(4), testing::ExitedWithCode(1), "end % record::kWord == 0");
+}
+
+TEST_F(SendRingDeathTest, ARingInUseDoesNotGrow) {
+    publish();
+    EXPECT_EXIT(ring.grow(kMaxRing), testing::ExitedWithCode(1), "is_free\\(\\)");
+}
+
+TEST_F(SendRingDeathTest, NothingGoesIdleWhileSomethingIsInFlight) {
+    publish();
+    take();
+    EXPECT_EXIT(ring.go_idle(producer), testing::ExitedWithCode(1), "is_drained\\(\\)");
+}
+
+}  // namespace
+}  // namespace heddle::fabric
