@@ -25,7 +25,7 @@ HEDDLE_PE_LOCAL Job job;
 namespace {
 
 constexpr size_t kErrorBytes = 256;
-constexpr const char* kAddressBlobKey = "heddle.card";
+constexpr const char* kAddressBlobKey = "heddle.address";
 constexpr const char* kEnvWasPe = "HEDDLE_WAS_PE";  // PID:PE:PES of the last PE among this process and its ancestors
 
 // The number in an environment variable, or -1.

@@ -182,13 +182,13 @@ bool Engine::drive() {
     if (policy_.posted.load(std::memory_order_relaxed) == 0 || Fiber::current())
         return false;
     bool moved = false;
-    uint32_t heard;
+    uint32_t seen_wakeup;
     do {
-        heard = wakeup_->value.load(std::memory_order_seq_cst);
+        seen_wakeup = wakeup_->value.load(std::memory_order_seq_cst);
         // Acquire: pairs with Engine::add.
         for (Sequence* it = sequences_.load(std::memory_order_acquire); it; it = it->next_of_engine)
             moved |= it->drive();
-    } while (wakeup_->value.load(std::memory_order_seq_cst) != heard);  // see Sequence::drive
+    } while (wakeup_->value.load(std::memory_order_seq_cst) != seen_wakeup);  // see Sequence::drive
     return moved;
 }
 
@@ -250,7 +250,7 @@ void Engine::run() {
         lower_priority();
         const uint32_t seen = work_.value.load(std::memory_order_acquire);  // pairs with Engine::open
         // Acquire: sees what preceded the wake-up's advance.
-        const uint32_t heard = wakeup_->value.load(std::memory_order_acquire);
+        const uint32_t seen_wakeup = wakeup_->value.load(std::memory_order_acquire);
         if (help([](const Owners&) { return true; }) || drive())
             continue;
         if (stopping_.load(std::memory_order_acquire)) {  // pairs with Engine::stop
@@ -258,20 +258,20 @@ void Engine::run() {
             return;
         }
         if (!is_manual() && policy_.posted.load(std::memory_order_seq_cst) != 0)  // pairs with Engine::count_posted
-            rest(heard, seen);
+            rest(seen_wakeup, seen);
         else
             wait_in_background(policy_, work_, seen + 1, [this](bool awake) { count(awake); });
     }
 }
 
-// Rests until the count of the wake-up differs from `heard` or that of work_ from `seen`. Spinning and monitoring also
-// return after kLooks looks or kWatchNs.
-void Engine::rest(uint32_t heard, uint32_t seen) {
+// Rests until the count of the wake-up differs from `seen_wakeup` or that of work_ from `seen`. Spinning and
+// monitoring also return after kLooks looks or kWatchNs.
+void Engine::rest(uint32_t seen_wakeup, uint32_t seen) {
     constexpr int kLooks = 64;
     constexpr uint64_t kWatchNs = 100000;
     sync::EventCount& wakeup = *wakeup_;
     const auto is_over = [&] {
-        return wakeup.value.load(std::memory_order_acquire) != heard ||
+        return wakeup.value.load(std::memory_order_acquire) != seen_wakeup ||
                work_.value.load(std::memory_order_seq_cst) != seen;  // pairs with Engine::open
     };
     switch (rest_.load(std::memory_order_relaxed)) {
@@ -289,7 +289,7 @@ void Engine::rest(uint32_t heard, uint32_t seen) {
             if (is_over())
                 return;
             count(false);
-            wakeup.sleep(heard + 1, nullptr);
+            wakeup.sleep(seen_wakeup + 1, nullptr);
             count(true);
     }
 }

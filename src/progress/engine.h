@@ -191,7 +191,7 @@ class Engine {
     void finish(Task& task);
     bool start_thread();
     void run();
-    void rest(uint32_t heard, uint32_t seen);
+    void rest(uint32_t seen_wakeup, uint32_t seen);
     void count(bool awake);
     static void* run_thread(void* it);
     void avoid_cpu(int cpu);

@@ -171,12 +171,12 @@ void WaitSteps::nap() {
 }
 
 // With a network that only this wait polls, nothing advances the wake-up when data arrives: then the sleep is a nap.
-void WaitSteps::rest_at_wakeup(uint32_t heard) {
+void WaitSteps::rest_at_wakeup(uint32_t seen_wakeup) {
     HEDDLE_INVARIANT(policy_.wakeup);
     const uint64_t now = os::now_ns();
     const bool naps = policy_.has_network && policy_.alone.load(std::memory_order_relaxed);
     const timespec deadline = os::to_timespec(now + (naps ? length_of_nap(now - start_ns_) : look_in_ns_));
-    policy_.wakeup->sleep(heard + 1, &deadline);
+    policy_.wakeup->sleep(seen_wakeup + 1, &deadline);
 }
 
 }  // namespace heddle::progress

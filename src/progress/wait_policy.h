@@ -164,9 +164,9 @@ class WaitSteps {
         if (!function_ || !sync::wakeups.own || !(policy_.polls_asleep() || policy_.has_several_threads()))
             return false;
         const sync::Watch watch(event_count);
-        const uint32_t heard = policy_.wakeup->value.load(std::memory_order_seq_cst);  // see sync/wakeup.h
+        const uint32_t seen_wakeup = policy_.wakeup->value.load(std::memory_order_seq_cst);  // see sync/wakeup.h
         if (!ready() && !(policy_.polls() && policy_.poll()))
-            rest_at_wakeup(heard);
+            rest_at_wakeup(seen_wakeup);
         return true;
     }
 
@@ -177,7 +177,7 @@ class WaitSteps {
 
     Phase first_phase(bool one_line) const;
     bool polls() const { return function_ && policy_.polls(); }
-    void rest_at_wakeup(uint32_t heard);
+    void rest_at_wakeup(uint32_t seen_wakeup);
     void count_as_poller(bool polls);
     // Makes progress; if something was moved, the wait starts again with its time at 0.
     bool poll_and_begin_anew();

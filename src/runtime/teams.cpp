@@ -64,30 +64,30 @@ bool make(CollectiveCall& parent, const Split& split, Team** made) {
     const team::Part part = team::part_on_this_node(split.members);  // empty unless the caller is in its team
     const int first_rank = state.members.rank(part.first);
     // The inline data of a member in each of the two barriers.
-    struct Note {
+    struct SplitStep {
         bool is_right = true;
         int segment = team::kNoSegment;
     };
-    const auto barrier = [&](const Note& mine) {
+    const auto barrier = [&](const SplitStep& mine) {
         memcpy(team::next_inline_data(state), &mine, sizeof mine);
         const uint32_t step = state.count + 1;
         team::barrier(parent.call, state);
         bool all_right = true;
-        Note of_first;
+        SplitStep of_first;
         for (int rank = 0; rank < state.size(); ++rank) {
-            Note inline_data;
+            SplitStep inline_data;
             memcpy(&inline_data, state.inline_data(rank, step), sizeof inline_data);
             all_right &= inline_data.is_right;
             if (rank == first_rank)
                 of_first = inline_data;
         }
-        return Note{collective::all_agree(parent, all_right), of_first.segment};
+        return SplitStep{collective::all_agree(parent, all_right), of_first.segment};
     };
     *made = nullptr;
     if (!barrier({split.num_contexts >= 0, team::kNoSegment}).is_right)
         return false;
     // After the first barrier every member has left the teams that it destroyed before: their segments are free.
-    Note mine;
+    SplitStep mine;
     if (first_rank >= 0 && first_rank == state.rank) {
         mine.segment = team::take_segment(split.members, part.count);
         mine.is_right = mine.segment != team::kNoSegment;
@@ -99,19 +99,19 @@ bool make(CollectiveCall& parent, const Split& split, Team** made) {
                            limit.from, limit.to, limit.number);
         }
     }
-    const Note told = barrier(mine);
+    const SplitStep agreed = barrier(mine);
     const bool member = split.members.rank(parent.pe(parent.rank())) >= 0;
-    if (member && told.is_right) {
-        *made = team::create(split.members, told.segment, split.num_contexts,
+    if (member && agreed.is_right) {
+        *made = team::create(split.members, agreed.segment, split.num_contexts,
                              team::id_of_split(parent.team, split.members));
         if (!*made)
             fatal(parent.call.function, "no memory for a team");
-    } else if (member && told.segment != team::kNoSegment) {
-        team::leave_segment(told.segment, part.count);  // another team of the split could not be made
+    } else if (member && agreed.segment != team::kNoSegment) {
+        team::leave_segment(agreed.segment, part.count);  // another team of the split could not be made
     }
     if (parent.team.span)
         ++parent.team.span->splits;
-    return told.is_right;
+    return agreed.is_right;
 }
 
 shmem_team_t handle_of(const Team* team) {

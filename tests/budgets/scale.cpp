@@ -143,9 +143,10 @@ struct Own {
     shmem_team_t half = SHMEM_TEAM_INVALID;
 };
 constexpr int kRow = 4;
-constexpr size_t kLongs = 4096;            // 32 KiB: more than mail holds
-constexpr size_t kLongsOfAPart = 66;       // of fcollect: more than a note holds
-constexpr size_t kLongsOfALongPart = 130;  // of collect: where members have a core each, more than goes by mail
+constexpr size_t kLongs = 4096;       // 32 KiB: more than a bounce buffer holds
+constexpr size_t kLongsOfAPart = 66;  // of fcollect: more than a note holds
+constexpr size_t kLongsOfALongPart =
+    130;  // of collect: where members have a core each, more than goes by bounce buffers
 
 void post_and_wait(const Own& own, bool grid) {
     shmemx_request_t request = SHMEMX_REQUEST_NULL;

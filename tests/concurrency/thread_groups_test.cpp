@@ -6,7 +6,7 @@
 namespace heddle::test {
 namespace {
 
-// Small, in the mail, and in slices, of no round size.
+// Inline, in bounce buffers, and in slices, of no round size.
 constexpr size_t kMax = 12001;
 constexpr size_t kCounts[] = {0, 1, 30, 257, kMax};
 
@@ -49,7 +49,7 @@ void everything(shmem_team_t team, double* dest, double* source, int thread, int
         for (size_t i = 0; i < nelems * members; ++i)
             ASSERT_EQ(dest[i], given(static_cast<int>(i / nelems), i % nelems));
         ASSERT_EQ(shmemx_team_sync_mt(team, thread, count), 0);
-        const size_t mine = me % 2 == 0 ? nelems : nelems / 3;  // some by mail, some in slices
+        const size_t mine = me % 2 == 0 ? nelems : nelems / 3;  // some in bounce buffers, some in slices
         ASSERT_EQ(shmemx_double_collect_mt(team, dest, source, mine, thread, count), 0);
         size_t at = 0;
         for (int pe = 0; pe < size; ++pe)

@@ -104,7 +104,7 @@ struct Parts {
 
 // What a leader tells a member: the bytes of all parts, the offset of the member's own, and whether any node, and this
 // one, is long.
-struct Told {
+struct MemberInfo {
     size_t total, offset;
     bool any_long, here_long;
 };
@@ -130,34 +130,34 @@ class Collecting {
         if (!parts_.is_long(span_, span_.node))
             for_members(span_, span_.node,
                         [&](int rank) { append(mine, on(coll_, rank, source_), parts_.part(rank)); });
-        std::vector<std::vector<char>> told(static_cast<size_t>(span_.n_nodes));
+        std::vector<std::vector<char>> of_nodes(static_cast<size_t>(span_.n_nodes));
         if (!same_size || long_nodes() < span_.n_nodes)
-            told = exchange_between_leaders(coll_, step_, std::move(mine));
+            of_nodes = exchange_between_leaders(coll_, step_, std::move(mine));
         if (!same_size)
-            read_sizes(told);
+            read_sizes(of_nodes);
         size_t total = 0;
         for (const size_t bytes : parts_.bytes) {
             parts_.offset.push_back(total);
             total += bytes;
         }
         parts_.offset.push_back(total);
-        read_short(told, !same_size);
+        read_short(of_nodes, !same_size);
     }
 
-    // Calls publish(told) for each member on this node, in order.
-    template <class Tell>
-    void publish(Tell publish) const {
-        Told told = {parts_.offset.back(), 0, long_nodes() > 0, parts_.is_long(span_, span_.node)};
+    // Calls visit(info) for each member on this node, in order.
+    template <class Visit>
+    void for_each_member(Visit visit) const {
+        MemberInfo info = {parts_.offset.back(), 0, long_nodes() > 0, parts_.is_long(span_, span_.node)};
         for_members(span_, span_.node, [&](int rank) {
-            told.offset = parts_.at(rank);
-            publish(told);
+            info.offset = parts_.at(rank);
+            visit(info);
         });
     }
 
     // On a long node: each member delivers its long part to the other leaders, and copies its part to its own leader.
     // The leader also puts the short parts of the others.
-    void deliver(const Told& told, size_t bytes) const {
-        char* const there = on(coll_, leader_here(coll_), dest_) + told.offset;
+    void deliver(const MemberInfo& info, size_t bytes) const {
+        char* const there = on(coll_, leader_here(coll_), dest_) + info.offset;
         if (bytes != 0 && there != source_)
             memmove(there, source_, bytes);
         if (!is_leader(coll_) && bytes < kLongPart)
@@ -169,7 +169,7 @@ class Collecting {
                     if (!parts_.goes_alone(span_, rank))
                         step_.put(leader, dest_ + parts_.at(rank), on(coll_, rank, source_), parts_.part(rank));
                 });
-            step_.deliver(leader, kDelivered, dest_ + told.offset, source_, bytes);
+            step_.deliver(leader, kDelivered, dest_ + info.offset, source_, bytes);
         });
         for_other_nodes(span_, [&](int node) { step_.done(span_.leader(node)); });
     }
@@ -192,9 +192,9 @@ class Collecting {
         for (int node = 0; node < span_.n_nodes; ++node) count += parts_.is_long(span_, node);
         return count;
     }
-    void read_sizes(const std::vector<std::vector<char>>& told) {
+    void read_sizes(const std::vector<std::vector<char>>& of_nodes) {
         for (int node = 0; node < span_.n_nodes; ++node) {
-            const std::vector<char>& data = told[static_cast<size_t>(node)];
+            const std::vector<char>& data = of_nodes[static_cast<size_t>(node)];
             const size_t sizes = static_cast<size_t>(span_.count(node)) * sizeof(size_t);
             if (data.size() < sizes)
                 step_.require_length(span_.leader(node), data.size(), sizes);
@@ -205,11 +205,11 @@ class Collecting {
             });
         }
     }
-    void read_short(const std::vector<std::vector<char>>& told, bool behind_sizes) const {
+    void read_short(const std::vector<std::vector<char>>& of_nodes, bool behind_sizes) const {
         for (int node = 0; node < span_.n_nodes; ++node) {
             if (parts_.is_long(span_, node))
                 continue;
-            const std::vector<char>& data = told[static_cast<size_t>(node)];
+            const std::vector<char>& data = of_nodes[static_cast<size_t>(node)];
             const size_t sizes = behind_sizes ? static_cast<size_t>(span_.count(node)) * sizeof(size_t) : 0;
             step_.require_length(span_.leader(node), data.size(), sizes + parts_.sum(span_, node));
             const char* at = data.data() + sizes;
@@ -246,21 +246,21 @@ void collect(CollectiveCall& coll, void* dest, const void* source, size_t bytes,
         collecting.learn(here, same_size);
         // The inline data of the coming step is free: all members have reached the step before it.
         int member = 0;
-        collecting.publish(
-            [&](const Told& told) { memcpy(segment.inline_data(member++, published), &told, sizeof told); });
+        collecting.for_each_member(
+            [&](const MemberInfo& info) { memcpy(segment.inline_data(member++, published), &info, sizeof info); });
     }
     node_barrier(coll);
-    Told told;
-    memcpy(&told, segment.inline_data(segment.rank, published), sizeof told);
-    if (told.any_long) {
-        if (told.here_long)
-            collecting.deliver(told, bytes);
+    MemberInfo info;
+    memcpy(&info, segment.inline_data(segment.rank, published), sizeof info);
+    if (info.any_long) {
+        if (info.here_long)
+            collecting.deliver(info, bytes);
         if (is_leader(coll))
             collecting.wait_at();
         node_barrier(coll);
     }
-    if (!is_leader(coll) && told.total != 0)
-        memcpy(dest, on(coll, leader_here(coll), dest), told.total);
+    if (!is_leader(coll) && info.total != 0)
+        memcpy(dest, on(coll, leader_here(coll), dest), info.total);
     node_barrier(coll);
 }
 
@@ -286,7 +286,7 @@ class Alltoall {
 
     // Each pair of nodes exchanges its blocks through one speaker on either side. Different members speak to different
     // nodes.
-    void by_letters() const {
+    void by_control_messages() const {
         for_other_nodes(span_, [&](int node) {
             if (speaks_to(node))
                 step_.send_all(speaker(node, span_.node), 0, gather_for(node));
@@ -374,7 +374,7 @@ void alltoall(CollectiveCall& coll, const Blocks& blocks) {
     const bool whole = blocks.nelems == 1;
     if (blocks.bytes() <= kGatheredBlock && !(whole && coll.team.span->n_nodes == coll.size())) {
         node_barrier(coll);  // the sources are ready
-        step.by_letters();
+        step.by_control_messages();
     } else {
         step.directly();
     }

@@ -15,9 +15,9 @@ namespace {
 struct Word {
     // The kind of barrier; kNothing when not all leaders are in a barrier of one kind. The message of another
     // collective has another length, or neither of these numbers.
-    static constexpr uint32_t kMeeting = 0x7465656d, kParting = 0x74726170, kNothing = 0;
+    static constexpr uint32_t kBarrier = 0x7465656d, kParting = 0x74726170, kNothing = 0;
 
-    uint32_t kind = kMeeting;
+    uint32_t kind = kBarrier;
     uint32_t agree = true;
     int32_t first = INT32_MAX;
 };
@@ -59,7 +59,7 @@ void internode_barrier(CollectiveCall& coll, CallComparison* comparison) {
     node_barrier(coll);
     if (comparison)
         comparison->compare_with_next(coll.state);
-    if (is_leader(coll) && leaders_barrier(*coll.team.span, step, {}, comparison).kind != Word::kMeeting)
+    if (is_leader(coll) && leaders_barrier(*coll.team.span, step, {}, comparison).kind != Word::kBarrier)
         base::fatal(
             coll.call.function,
             "PEs of another node leave (shmem_finalize, exit, or the end of main), or are in another collective: "
@@ -79,12 +79,12 @@ bool all_agree(CollectiveCall& coll, bool mine) {
     const InternodeStep step(coll);
     bool all = mine;
     if (is_leader(coll)) {
-        all = leaders_barrier(*coll.team.span, step, {Word::kMeeting, mine, INT32_MAX}).agree != 0;
+        all = leaders_barrier(*coll.team.span, step, {Word::kBarrier, mine, INT32_MAX}).agree != 0;
         memcpy(team::next_inline_data(coll.state), &all, sizeof all);
     }
-    const uint32_t told = coll.state.count + 1;
+    const uint32_t published = coll.state.count + 1;
     node_barrier(coll);
-    memcpy(&all, coll.state.inline_data(0, told), sizeof all);
+    memcpy(&all, coll.state.inline_data(0, published), sizeof all);
     return all;
 }
 
@@ -98,9 +98,9 @@ bool part(const Call& call, int32_t* first) {
         word = leaders_barrier(*coll.team.span, step, word);
         memcpy(team::next_inline_data(coll.state), &word, sizeof word);
     }
-    const uint32_t told = coll.state.count + 1;
+    const uint32_t published = coll.state.count + 1;
     node_barrier(coll);
-    memcpy(&word, coll.state.inline_data(0, told), sizeof word);
+    memcpy(&word, coll.state.inline_data(0, published), sizeof word);
     *first = word.first;
     return word.kind == Word::kParting;
 }

@@ -49,16 +49,16 @@ void InternodeStep::require_length(int from_rank, size_t bytes, size_t expected)
 
 // A control message that is not full is the last.
 void InternodeStep::send_all(int to_rank, uint32_t round, const std::vector<char>& data) const {
-    for (size_t at = 0, piece = 0; at <= data.size(); at += kMaxLetter, ++piece)
-        post(to_rank, key(round, piece), data.data() + at, std::min(kMaxLetter, data.size() - at));
+    for (size_t at = 0, piece = 0; at <= data.size(); at += kMaxControlBytes, ++piece)
+        post(to_rank, key(round, piece), data.data() + at, std::min(kMaxControlBytes, data.size() - at));
     go(to_rank);
 }
 
 std::vector<char> InternodeStep::read_all(int from_rank, uint32_t round) const {
     std::vector<char> data;
-    size_t length = kMaxLetter;
-    for (uint32_t piece = 0; length == kMaxLetter; ++piece) {
-        char message[kMaxLetter];
+    size_t length = kMaxControlBytes;
+    for (uint32_t piece = 0; length == kMaxControlBytes; ++piece) {
+        char message[kMaxControlBytes];
         length = take(from_rank, key(round, piece), message, sizeof message);
         if (length > sizeof message)
             require_length(from_rank, length, sizeof message);
@@ -87,7 +87,7 @@ namespace {
 
 // Takes the data of one node out of what its leader, or another one, has sent: a size, and as many bytes. Returns the
 // place behind it. What ends before that ends the PE.
-size_t take_told(const InternodeStep& step, int from_rank, const std::vector<char>& message, size_t at,
+size_t take_data(const InternodeStep& step, int from_rank, const std::vector<char>& message, size_t at,
                  std::vector<char>& data) {
     size_t bytes = 0;
     if (message.size() - at < sizeof bytes)
@@ -106,19 +106,19 @@ size_t take_told(const InternodeStep& step, int from_rank, const std::vector<cha
 // behind as it knows nodes, and comes from those before.
 std::vector<std::vector<char>> exchange_between_leaders(const CollectiveCall& coll, const InternodeStep& step,
                                                         std::vector<char> mine) {
-    constexpr int kTold = 3;
+    constexpr int kFanOut = 3;
     const team::Span& span = *coll.team.span;
     const int n_nodes = span.n_nodes;
     const auto node_behind = [&](int distance) { return (span.node + distance) % n_nodes; };
-    std::vector<std::vector<char>> told(static_cast<size_t>(n_nodes));
+    std::vector<std::vector<char>> of_nodes(static_cast<size_t>(n_nodes));
     const auto data_of = [&](int distance) -> std::vector<char>& {
-        return told[static_cast<size_t>(node_behind(distance))];
+        return of_nodes[static_cast<size_t>(node_behind(distance))];
     };
     data_of(0) = std::move(mine);
     uint32_t round = 0;
-    for (int known = 1; known < n_nodes; known *= kTold + 1, round += kTold) {
+    for (int known = 1; known < n_nodes; known *= kFanOut + 1, round += kFanOut) {
         const auto share = [&](int other) { return std::min(known, n_nodes - other * known); };
-        for (int other = 1; other <= kTold && other * known < n_nodes; ++other) {
+        for (int other = 1; other <= kFanOut && other * known < n_nodes; ++other) {
             std::vector<char> message;
             for (int i = 0; i < share(other); ++i) {
                 const size_t bytes = data_of(i).size();
@@ -128,15 +128,15 @@ std::vector<std::vector<char>> exchange_between_leaders(const CollectiveCall& co
             step.send_all(span.leader(node_behind(n_nodes - other * known)), round + static_cast<uint32_t>(other),
                           message);
         }
-        for (int other = 1; other <= kTold && other * known < n_nodes; ++other) {
+        for (int other = 1; other <= kFanOut && other * known < n_nodes; ++other) {
             const int from = span.leader(node_behind(other * known));
             const std::vector<char> message = step.read_all(from, round + static_cast<uint32_t>(other));
             size_t at = 0;
-            for (int i = 0; i < share(other); ++i) at = take_told(step, from, message, at, data_of(other * known + i));
+            for (int i = 0; i < share(other); ++i) at = take_data(step, from, message, at, data_of(other * known + i));
             step.require_length(from, message.size(), at);
         }
     }
-    return told;
+    return of_nodes;
 }
 
 }  // namespace heddle::collective

@@ -13,7 +13,7 @@
 
 namespace heddle::collective {
 
-constexpr size_t kMaxLetter = 16 * 1024;
+constexpr size_t kMaxControlBytes = 16 * 1024;
 
 // A number, alike on all members, and ways to send and to read under it. A round tells apart what one member sends
 // another in the step.
@@ -27,7 +27,7 @@ class InternodeStep {
     // A member's number in the world.
     int pe(int rank) const { return coll_.pe(rank); }
 
-    // One control message, of at most kMaxLetter. It leaves at once.
+    // One control message, of at most kMaxControlBytes. It leaves at once.
     void send(int to_rank, uint32_t round, const void* data, size_t bytes) const;
     // Waits for the control message of a member, which has exactly `bytes`; another length ends the PE.
     void read(int from_rank, uint32_t round, void* data, size_t bytes) const;
@@ -112,12 +112,12 @@ std::vector<std::vector<char>> exchange_between_leaders(const CollectiveCall& co
 // Calls visit(rank, part) for all members in order, where the data of each node are their parts of so many bytes. Ends
 // the PE where a node has sent more or fewer.
 template <class Visit>
-void for_parts(const InternodeStep& step, const team::Span& span, const std::vector<std::vector<char>>& told,
+void for_parts(const InternodeStep& step, const team::Span& span, const std::vector<std::vector<char>>& of_nodes,
                size_t part_bytes, Visit visit) {
     std::vector<const char*> next;
-    next.reserve(told.size());
+    next.reserve(of_nodes.size());
     for (int node = 0; node < span.n_nodes; ++node) {
-        const std::vector<char>& data = told[static_cast<size_t>(node)];
+        const std::vector<char>& data = of_nodes[static_cast<size_t>(node)];
         step.require_length(span.leader(node), data.size(), static_cast<size_t>(span.count(node)) * part_bytes);
         next.push_back(data.data());
     }

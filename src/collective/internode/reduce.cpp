@@ -13,14 +13,14 @@ namespace heddle::collective::internode {
 namespace {
 
 // The sum that a member receives: of all members, of those before it, or of those up to it.
-enum class Kept { kAll, kBefore, kUpTo };
+enum class ReductionKind { kReduce, kExclusiveScan, kInclusiveScan };
 
 // A reduction or a scan among the leaders.
 struct Reduction {
     CollectiveCall& coll;
     const InternodeStep& step;
     Kernel kernel;
-    Kept kept;
+    ReductionKind kind;
     void* dest;
     const void* source;
     size_t nelems, element_bytes;
@@ -45,14 +45,14 @@ class Fold {
     }
     // Adds the part of a member on this node; in a scan, stores the sum in the member's dest.
     void add_member(const char* part, char* dest) {
-        if (work_.kept == Kept::kBefore) {
-            char own[kMaxLetter];
+        if (work_.kind == ReductionKind::kExclusiveScan) {
+            char own[kMaxControlBytes];
             memcpy(own, part, bytes());  // dest may be the source
             store(dest);
             add(own);
         } else {
             add(part);
-            if (work_.kept == Kept::kUpTo)
+            if (work_.kind == ReductionKind::kInclusiveScan)
                 store(dest);
         }
     }
@@ -87,7 +87,7 @@ void by_publishing(const Reduction& work) {
                   else
                       sum.add(part);
               });
-    if (work.kept == Kept::kAll)
+    if (work.kind == ReductionKind::kReduce)
         for_members(span, span.node, [&](int rank) { sum.store(work.dest_of(rank)); });
 }
 
@@ -96,7 +96,8 @@ void by_publishing(const Reduction& work) {
 // bounds the messages in a control inbox (but for a scan, where all pieces of the nodes before may be there).
 class Chain {
   public:
-    explicit Chain(const Reduction& work) : work_(work), span_(work.span()), piece_(kMaxLetter / work.element_bytes) {
+    explicit Chain(const Reduction& work)
+        : work_(work), span_(work.span()), piece_(kMaxControlBytes / work.element_bytes) {
         for (int rank = 0; rank < work.coll.size(); ++rank)
             if (rank == 0 || span_.node_of[rank] != span_.node_of[rank - 1])
                 runs_.push_back(rank);
@@ -110,7 +111,7 @@ class Chain {
         for (size_t i = 0; i < pieces + kAhead; ++i) {
             if (i < pieces)
                 add(i);
-            if (i >= kAhead && i - kAhead < pieces && work_.kept == Kept::kAll)
+            if (i >= kAhead && i - kAhead < pieces && work_.kind == ReductionKind::kReduce)
                 pass_on(i - kAhead);
         }
     }
@@ -127,7 +128,7 @@ class Chain {
         for (size_t run = 0; run + 1 < runs_.size(); ++run) {
             if (!work_.is_here(runs_[run]))
                 continue;
-            alignas(64) char sum[kMaxLetter], before[kMaxLetter];
+            alignas(64) char sum[kMaxControlBytes], before[kMaxControlBytes];
             Fold fold(work_, sum, count(index));
             if (run > 0) {
                 work_.step.read(leader_of_run(run - 1), round(index, run), before, bytes(index));
@@ -137,7 +138,7 @@ class Chain {
                 fold.add_member(work_.source_of(rank) + at(index), work_.dest_of(rank) + at(index));
             if (run + 2 < runs_.size())
                 send(leader_of_run(run + 1), round(index, run + 1), sum, index);
-            else if (work_.kept == Kept::kAll)
+            else if (work_.kind == ReductionKind::kReduce)
                 keep(index, sum);
         }
     }
@@ -145,7 +146,7 @@ class Chain {
     void pass_on(size_t index) {
         if (span_.node == last_node_)
             return;
-        alignas(64) char sum[kMaxLetter];
+        alignas(64) char sum[kMaxControlBytes];
         const int before = (span_.node + span_.n_nodes - 1) % span_.n_nodes;
         work_.step.read(span_.leader(before), round(index, runs_.size()), sum, bytes(index));
         keep(index, sum);
@@ -167,24 +168,24 @@ class Chain {
     int last_node_;
 };
 
-void run(CollectiveCall& coll, Kernel kernel, Kept kept, void* dest, const void* source, size_t nelems,
+void run(CollectiveCall& coll, Kernel kernel, ReductionKind kind, void* dest, const void* source, size_t nelems,
          size_t element_bytes) {
-    constexpr size_t kTold = 2 * kMaxLetter;  // of all members: two pieces of a chain of two nodes
+    constexpr size_t kMaxExchanged = 2 * kMaxControlBytes;  // of all members: two pieces of a chain of two nodes
     const InternodeStep step(coll);
     if (nelems == 0)
         return;
-    const Reduction work = {coll, step, kernel, kept, dest, source, nelems, element_bytes};
+    const Reduction work = {coll, step, kernel, kind, dest, source, nelems, element_bytes};
     const size_t bytes = nelems * element_bytes;
-    const bool told = bytes * static_cast<size_t>(coll.size()) <= kTold;
+    const bool is_exchanged = bytes * static_cast<size_t>(coll.size()) <= kMaxExchanged;
     node_barrier(coll);  // the sources are ready
     if (is_leader(coll)) {
-        if (told)
+        if (is_exchanged)
             by_publishing(work);
         else
             Chain(work).run();
     }
     node_barrier(coll);
-    if (told || kept != Kept::kAll)
+    if (is_exchanged || kind != ReductionKind::kReduce)
         return;  // the leader has written it
     if (!is_leader(coll))
         memcpy(dest, on(coll, leader_here(coll), dest), bytes);
@@ -194,12 +195,13 @@ void run(CollectiveCall& coll, Kernel kernel, Kept kept, void* dest, const void*
 }  // namespace
 
 void reduce(CollectiveCall& coll, Kernel kernel, void* dest, const void* source, size_t nelems, size_t element_bytes) {
-    run(coll, kernel, Kept::kAll, dest, source, nelems, element_bytes);
+    run(coll, kernel, ReductionKind::kReduce, dest, source, nelems, element_bytes);
 }
 
 void scan(CollectiveCall& coll, Kernel kernel, bool inclusive, void* dest, const void* source, size_t nelems,
           size_t element_bytes) {
-    run(coll, kernel, inclusive ? Kept::kUpTo : Kept::kBefore, dest, source, nelems, element_bytes);
+    run(coll, kernel, inclusive ? ReductionKind::kInclusiveScan : ReductionKind::kExclusiveScan, dest, source, nelems,
+        element_bytes);
 }
 
 }  // namespace heddle::collective::internode

@@ -82,7 +82,7 @@ void combine_parts(const Work& work, char* dest, int last, Parts parts) {
 }
 
 // sum = sum combined with the inline data of members first to last, in that order. begins: sum has no value yet.
-void add_notes(const Work& work, char* sum, bool begins, int first, int last, uint32_t step) {
+void add_inline_data(const Work& work, char* sum, bool begins, int first, int last, uint32_t step) {
     MemberState& state = work.coll.state;
     for (int rank = first; rank <= last; ++rank) {
         team::await(work.coll.call, state, rank, step);
@@ -103,7 +103,7 @@ void sum_before(const Work& work, char* before, uint32_t step) {
     MemberState& state = work.coll.state;
     const int me = state.rank, first = me / kBlock * kBlock;
     if (state.size() <= kBlock)
-        return add_notes(work, before, true, 0, me - 1, step);
+        return add_inline_data(work, before, true, 0, me - 1, step);
     const uint32_t sums = team::begin_publish(work.coll.call, state);
     const auto await_sum = [&](int rank) {
         team::await(work.coll.call, state, rank, sums);
@@ -112,12 +112,12 @@ void sum_before(const Work& work, char* before, uint32_t step) {
     if (me != first) {
         if (first != 0)
             await_sum(first);
-        add_notes(work, before, first == 0, first, me - 1, step);
+        add_inline_data(work, before, first == 0, first, me - 1, step);
     } else if (me != 0) {
         const int last_first = first - kBlock;
         if (last_first != 0)
             await_sum(last_first);
-        add_notes(work, before, last_first == 0, last_first, me - 1, step);
+        add_inline_data(work, before, last_first == 0, last_first, me - 1, step);
         memcpy(state.inline_data(me, sums), before, work.bytes());
         team::publish(state, sums);
     }

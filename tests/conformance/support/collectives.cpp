@@ -138,7 +138,7 @@ void Move::expect(int rank, int size, unsigned char* dest) const {
 
 namespace {
 
-// Around the sizes at which algorithms change: notes, a few lines, mail, what is pushed, what is pulled.
+// Around the sizes at which algorithms change: inline, a few lines, bounce buffers, pushed, pulled.
 size_t random_bytes(Random& random, bool large, size_t element_bytes) {
     constexpr size_t kEdges[] = {48, 240, 2048, 4096, 8192, 16384, 32768, 65536, 262144};
     const size_t choice = random.below(16);

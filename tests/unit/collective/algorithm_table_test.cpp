@@ -123,7 +123,7 @@ TEST_P(SelectTest, AForcedOneIsThatOperationsAlone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SelectTest, testing::Bool(),
-                         [](const auto& parameters) { return parameters.param ? "crowded" : "a_core_each"; });
+                         [](const auto& parameters) { return parameters.param ? "oversubscribed" : "a_core_each"; });
 
 }  // namespace
 }  // namespace heddle::collective
