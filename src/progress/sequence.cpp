@@ -67,7 +67,6 @@ bool Sequence::carry_on() {
         base::set_posted_at(before);
         if (!fiber_.is_over())
             continue;
-        HEDDLE_INVARIANT(under_way() != 0);
         pool_.give(over_);
         over_ = next;
         done_.fetch_add(1, std::memory_order_release);  // pairs with Sequence::is_empty
