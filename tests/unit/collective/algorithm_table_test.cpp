@@ -90,6 +90,20 @@ TEST_P(SelectTest, LargerDataNeverGoesBackToAWayForSmaller) {
     }
 }
 
+// A word that is added to settings.def is added to kKnown, too.
+TEST_P(SelectTest, EveryWordOfTheSettingsIsKnown) {
+    base::SettingRow rows[base::kMaxSettings];
+    const size_t count = base::setting_rows(rows, std::size(rows));
+    for (const Known& known : kKnown) {
+        std::string words = "auto";
+        for (const auto& word : known.words) words.append("|").append(word.first);
+        const auto* row =
+            std::find_if(rows, rows + count, [&](const auto& each) { return std::string(each.name) == known.setting; });
+        ASSERT_NE(row, rows + count) << known.setting;
+        EXPECT_EQ(row->fallback, words) << known.setting;
+    }
+}
+
 TEST_P(SelectTest, WhatIsForcedIsTakenWhereItFits) {
     for (const Known& known : kKnown) {
         for (const auto& [word, algorithm] : known.words) {
