@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/invariant.h"
 #include "base/settings.h"
+#include "fabric/network.h"
 
 #include <sched.h>
 #include <cstddef>
@@ -105,6 +106,14 @@ void Request::release() {
 }
 
 void start_requests() {
+    // Streams outlive the pools: what claim has remarked about them is about requests that are gone.
+    if (fabric::network)
+        fabric::network->for_each_stream_set([](fabric::StreamSet& stream_set) {
+            stream_set.all([](fabric::Stream& stream) {
+                stream.remark = {};
+                return true;
+            });
+        });
     delete request_pool;
     delete claim_pool;
     request_pool = new RequestPool;

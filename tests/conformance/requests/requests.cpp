@@ -376,17 +376,41 @@ void nothing() {
     }
 }
 
+void allocate() {
+    heap = static_cast<unsigned char*>(shmem_malloc(kMany * kSlot));
+    signals = static_cast<uint64_t*>(shmem_malloc(kMany * sizeof *signals));
+    CHECK(heap && signals);
+}
+
+// Requests of an earlier init are gone. Those of the next one may lie where they lay.
+void inits() {
+    subject = "requests of the next shmem_init";
+    for (int i = 0; i < 40; ++i) {
+        shmem_finalize();
+        shmem_init();
+        allocate();
+        fill(target(0), 0, pe);
+        shmem_barrier_all();
+        shmemx_request_t request;
+        CHECK_EQ(shmemx_request_allocate(&request, SHMEMX_REQUEST_PRIVATE), 0);
+        memset(mine.data(), 0, bytes_of(0));
+        shmemx_getmem_nbe(mine.data(), target(0), bytes_of(0), next, &request);
+        shmemx_request_wait(&request);
+        fill(expected.data(), 0, next);
+        CHECK(std::equal(mine.data(), mine.data() + bytes_of(0), expected.data()));
+        shmem_barrier_all();
+    }
+}
+
 }  // namespace
 
 int main() {
     start("requests");
     next = (pe + 1) % n_pes;
     previous = (pe + n_pes - 1) % n_pes;
-    heap = static_cast<unsigned char*>(shmem_malloc(kMany * kSlot));
-    signals = static_cast<uint64_t*>(shmem_malloc(kMany * sizeof *signals));
     mine.resize(kMany * kSlot);
     expected.resize(kSlot);
-    CHECK(heap && signals);
+    allocate();
     puts();
     puts_with_signals(SHMEM_SIGNAL_SET);
     puts_with_signals(SHMEM_SIGNAL_ADD);
@@ -399,6 +423,7 @@ int main() {
     merges();
     capture();
     nothing();
+    inits();
     begin_round("shmem_finalize", kMany);  // completes what nobody waits for
     static shmemx_request_t forgotten;
     for (size_t slot = 0; slot < kMany; ++slot) put(slot, &forgotten);
