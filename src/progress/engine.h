@@ -205,7 +205,7 @@ class Engine {
     uint32_t other_threads_ = 0;
     bool asks_always_ = tsan::is_on();
     std::atomic<uint64_t> used_{0};  // a bit for each task that is taken
-    std::atomic<uint64_t> open_{0};  // a bit for each task with slices to claim
+    std::atomic<uint64_t> open_{0};  // a bit for each task with slices to claim, and perhaps for others
     std::atomic<Sequence*> sequences_{nullptr};
     std::atomic<Rest> rest_{Rest::kBlock};
     std::atomic<bool> only_free_cores_{true};  // the policy is kAuto

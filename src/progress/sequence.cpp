@@ -67,6 +67,8 @@ bool Sequence::carry_on() {
         base::set_posted_at(before);
         if (!fiber_.is_over())
             continue;
+        // One operation at most is linked and not counted yet: that of the thread in Sequence::begin.
+        HEDDLE_INVARIANT(static_cast<int32_t>(under_way()) >= 0);
         pool_.give(over_);
         over_ = next;
         done_.fetch_add(1, std::memory_order_release);  // pairs with Sequence::is_empty

@@ -1,4 +1,6 @@
 #include "progress/engine.h"
+#include "unit/progress/each_instruction.h"
+#include "unit/progress/lone_pe.h"
 
 #include <gtest/gtest.h>
 #include <thread>
@@ -97,6 +99,60 @@ TEST_F(EngineTest, SaysNoWhenItIsFull) {
     engine.stop("test");
     EXPECT_EQ(slices, Engine::kTasks);
 }
+
+#if HEDDLE_STOPS_AT_INSTRUCTIONS
+// A thread that has seen a task open may find the next one there, before its bit is set: the bit is then too many.
+TEST(EngineAtEachInstruction, AThreadThatIsLateHelpsBetweenAnyTwoInstructionsOfASubmit) {
+    LonePe pe;
+    pe.run([&] {
+        std::atomic<bool> stopping{false};
+        const auto nothing = [](const void*, uint32_t) {};
+        const auto hold = [](const void* it, uint32_t) {
+            while (!(*static_cast<std::atomic<bool>* const*>(it))->load()) std::this_thread::yield();
+        };
+        // The background thread does one slice of a task for as long as the test takes; the other one stays open.
+        std::atomic<bool>* const until = &stopping;
+        ASSERT_TRUE(pe.engine.submit({}, 2, hold, [](const void*) {}, until));
+        const int one = 0, other = 0;
+        bool has_so_many = true;
+        for (int n = 1; has_so_many; ++n) {
+            ASSERT_TRUE(pe.engine.submit({&one, nullptr}, 1, nothing, [](const void*) {}, until));
+            std::binary_semaphore late{0}, go_on{0}, helped{0};
+            std::thread helper = pe.thread([&] {
+                bool first = true;
+                pe.engine.help([&](const Owners& owners) {
+                    if (std::exchange(first, false)) {  // that of the first task: it has seen the second one open
+                        late.release();
+                        go_on.acquire();
+                        return false;
+                    }
+                    return owners.request == &other;
+                });
+                helped.release();
+            });
+            late.acquire();
+            ASSERT_TRUE(pe.engine.help([&](const Owners& owners) { return owners.request == &one; }));
+            int reached = 0;
+            {
+                EachInstruction steps([&](auto body) { return pe.thread(body); },
+                                      [&] {
+                                          if (++reached != n)
+                                              return;
+                                          go_on.release();
+                                          helped.acquire();
+                                      });
+                steps.run([&] { pe.engine.submit({&other, nullptr}, 1, nothing, [](const void*) {}, until); });
+            }
+            has_so_many = reached >= n;
+            if (!has_so_many)
+                go_on.release();
+            helper.join();
+            while (pe.engine.help([&](const Owners& owners) { return owners.request == &other; })) continue;
+        }
+        stopping = true;
+    });
+}
+#endif
 
 TEST_F(EngineTest, TakesWorkFromManyThreadsAndStartsAgainAfterAStop) {
     Engine engine(policy_, AsyncCopy::kAlways, cpus_, Engine::kMaxCpuWords);

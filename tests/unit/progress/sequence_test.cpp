@@ -1,5 +1,6 @@
 // Sequence: operations in the order of their posting, each as if it blocked; and that nothing they wait for is missed.
 // What every interleaving does is the subject of tests/model/wakeup.pml; this runs the real thing.
+#include "unit/progress/each_instruction.h"
 #include "unit/progress/lone_pe.h"
 
 #include <gtest/gtest.h>
@@ -208,6 +209,39 @@ TEST_F(SequenceTest, WhoDrivesSeesWhatAThreadThatWasTurnedAwayCameFor) {
         EXPECT_TRUE(sequence.is_empty());
     });
 }
+
+#if HEDDLE_STOPS_AT_INSTRUCTIONS
+// The driver may carry out an operation that its poster has linked and not counted yet.
+TEST_F(SequenceTest, AnotherThreadDrivesBetweenAnyTwoInstructionsOfAPost) {
+    pe.run([&] {
+        Sequence& sequence = pe.make_sequence();
+        // The operation before it is outstanding until the post has come to its n-th instruction.
+        bool has_so_many = true;
+        for (int n = 1; has_so_many; ++n) {
+            int done = 0, reached = 0;
+            bool may_end = false;
+            auto condition = [&] { return may_end; };
+            sequence.post([&] {
+                Fiber::current()->wait(condition);
+                ++done;
+            });
+            {
+                EachInstruction steps([&](auto body) { return pe.thread(body); },
+                                      [&] {
+                                          may_end = ++reached >= n;
+                                          pe.engine.drive();
+                                      });
+                steps.run([&] { sequence.post([&] { ++done; }); });
+            }
+            has_so_many = may_end;
+            may_end = true;
+            pe.engine.drive();
+            EXPECT_EQ(done, 2);
+            EXPECT_TRUE(sequence.is_empty());
+        }
+    });
+}
+#endif
 
 TEST_F(SequenceTest, SeveralDriveWhileOnePosts) {
     constexpr uint32_t kOperations = 20000, kDrivers = 3;
