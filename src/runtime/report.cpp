@@ -56,7 +56,7 @@ void report_end() {
     const uint32_t counted = bootstrap::job.page->counted.fetch_add(1, std::memory_order_acq_rel) + 1;
     if (!base::settings.stats || counted % all != 0)
         return;
-    std::string table = "heddle: counters of " + std::to_string(all) + " PEs" +
+    std::string table = "heddle: counters of " + std::to_string(all) + (all == 1 ? " PE" : " PEs") +
                         (bootstrap::job.n_slots < bootstrap::job.n_pes ? " of this host" : "") +
                         ": sum, least, most, each\n";
     for (const base::CounterRow& row : base::kCounterRows) table += line_of(row);
