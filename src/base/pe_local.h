@@ -13,26 +13,28 @@ namespace heddle::base {
 //
 // Invariant: a part is used only once it is there. An early use is a mistake in the order of assembly.
 //
-// Without UBSan's check of `this`: gcc takes it from the flags of the addition that makes a thread-local address, which
-// the linker replaces by an instruction that sets none.
+// Without UBSan: gcc 12 takes its check of `this` from the flags of the addition that makes a thread-local address. The
+// linker replaces that addition by a lea, which sets none.
 template <class T>
 class PePointer {
   public:
     constexpr PePointer(T* part = nullptr) : part_(part) {}
-    __attribute__((no_sanitize("null"))) PePointer& operator=(T* part) {
+    __attribute__((no_sanitize("undefined"))) PePointer& operator=(T* part) {
         part_ = part;
         return *this;
     }
     // As =, for a part that another thread may be looking for meanwhile: what was done to it before is seen by who
     // finds it.
-    __attribute__((no_sanitize("null"))) void publish(T* part) { __atomic_store_n(&part_, part, __ATOMIC_RELEASE); }
+    __attribute__((no_sanitize("undefined"))) void publish(T* part) {
+        __atomic_store_n(&part_, part, __ATOMIC_RELEASE);
+    }
 
-    __attribute__((no_sanitize("null"))) operator T*() const { return part_; }
-    __attribute__((no_sanitize("null"))) T* operator->() const {
+    __attribute__((no_sanitize("undefined"))) operator T*() const { return part_; }
+    __attribute__((no_sanitize("undefined"))) T* operator->() const {
         HEDDLE_INVARIANT(part_ != nullptr);
         return part_;
     }
-    __attribute__((no_sanitize("null"))) T& operator*() const {
+    __attribute__((no_sanitize("undefined"))) T& operator*() const {
         HEDDLE_INVARIANT(part_ != nullptr);
         return *part_;
     }
