@@ -37,7 +37,7 @@ std::string line_of(const base::CounterRow& row) {
         sum += value;
         least = std::min(least, value);
         most = std::max(most, value);
-        each += (slot == 0 ? "" : " ") + std::to_string(value);
+        each.append(slot == 0 ? "" : " ").append(std::to_string(value));
     }
     char line[128];
     snprintf(line, sizeof line, "  %-28s %12llu %12llu %12llu", row.name, static_cast<unsigned long long>(sum),
