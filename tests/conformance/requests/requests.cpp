@@ -386,8 +386,7 @@ void allocate() {
 void inits() {
     subject = "requests of the next shmem_init";
     for (int i = 0; i < 40; ++i) {
-        shmem_finalize();
-        shmem_init();
+        start_again();
         allocate();
         fill(target(0), 0, pe);
         shmem_barrier_all();

@@ -59,6 +59,13 @@ void print_command_line() {
         close(file);
 }
 
+// Creates conformance_ctx where HEDDLE_TEST_CTX says so.
+void create_context() {
+    const char* own_context = getenv("HEDDLE_TEST_CTX");
+    if (own_context && strcmp(own_context, "1") == 0)
+        CHECK_EQ(shmem_ctx_create(0, &conformance_ctx), 0);
+}
+
 }  // namespace
 
 long mapped_pages() {
@@ -99,11 +106,15 @@ void start(const char* program) {
     shmem_barrier_all();
     shmem_getmem(&seed, &shared_seed, sizeof seed, 0);
     last_called = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "conformance_last_called"));
-    const char* own_context = getenv("HEDDLE_TEST_CTX");
-    if (own_context && strcmp(own_context, "1") == 0)
-        CHECK_EQ(shmem_ctx_create(0, &conformance_ctx), 0);
+    create_context();
     start_request();
     shmem_barrier_all();
+}
+
+void start_again() {
+    shmem_finalize();
+    shmem_init();
+    create_context();
 }
 
 void barrier() {

@@ -103,9 +103,9 @@ TEST_F(EngineTest, SaysNoWhenItIsFull) {
 #if HEDDLE_STOPS_AT_INSTRUCTIONS
 // A thread that has seen a task open may find the next one there, before its bit is set: the bit is then too many.
 TEST(EngineAtEachInstruction, AThreadThatIsLateHelpsBetweenAnyTwoInstructionsOfASubmit) {
+    std::atomic<bool> stopping{false};  // outlives the engine's stop, which waits for its readers
     LonePe pe;
     pe.run([&] {
-        std::atomic<bool> stopping{false};
         const auto nothing = [](const void*, uint32_t) {};
         const auto hold = [](const void* it, uint32_t) {
             while (!(*static_cast<std::atomic<bool>* const*>(it))->load()) std::this_thread::yield();
