@@ -11,6 +11,9 @@ import time
 
 import pytest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from processes import alive
+
 PYTHON = sys.executable
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 PROMPT_S = 120.0  # far less than the programs would take by themselves, and more than a busy machine needs
@@ -21,15 +24,6 @@ def build():
     if not folder:
         pytest.fail("set HEDDLE_BUILD to the build folder (with bin/oshrun)")
     return pathlib.Path(folder)
-
-
-def alive(pid):
-    """False for a process that is gone or waits only to be reaped."""
-    try:
-        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
 def wait_until(condition, seconds=PROMPT_S):

@@ -9,7 +9,8 @@ import subprocess
 import time
 
 import pytest
-from conftest import PROMPT_S, alive, wait_until
+from conftest import PROMPT_S, wait_until
+from processes import alive
 
 
 def assert_all_gone(oshrun, count, **options):

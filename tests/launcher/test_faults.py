@@ -9,7 +9,8 @@ import subprocess
 import time
 
 import pytest
-from conftest import PROMPT_S, alive, build, wait_until
+from conftest import PROMPT_S, build, wait_until
+from processes import alive
 
 SOURCE = r"""
 #include <shmem.h>

@@ -12,7 +12,8 @@ import threading
 import time
 
 import pytest
-from conftest import PROMPT_S, alive, wait_until
+from conftest import PROMPT_S, wait_until
+from processes import alive
 
 MIB = 1 << 20
 

@@ -8,7 +8,8 @@ import subprocess
 import tempfile
 
 import pytest
-from conftest import alive, build
+from conftest import build
+from processes import alive
 
 
 def refused(result, status, *parts):

@@ -58,15 +58,6 @@ def hosts(tmp_path_factory):
     all_hosts.close()
 
 
-def alive(pid):
-    """False for a process that is gone or waits only to be reaped."""
-    try:
-        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
-
-
 class Result:
     def __init__(self, status, out, err, seconds):
         self.status, self.out, self.err, self.seconds = status, out, err, seconds

@@ -6,7 +6,8 @@ import subprocess
 import time
 
 import pytest
-from conftest import BUILD, LIMIT_S, Result, alive
+from conftest import BUILD, LIMIT_S, Result
+from processes import alive
 
 # The way of ends.c -> the status, and what has to be said of it; mpirun has words of its own.
 WAYS = {"signal": (137, "PE 2 .*was killed by signal 9"), "exit": (3, "PE 2 .*exited with status 3"),

@@ -4,7 +4,8 @@ import itertools
 import time
 
 import pytest
-from conftest import alive, finish
+from conftest import finish
+from processes import alive
 
 LIMIT_S = 120  # far less than a job that went on
 

@@ -7,7 +7,8 @@ import subprocess
 import time
 
 import pytest
-from conftest import BUILD, HERE, LIMIT_S, alive
+from conftest import BUILD, HERE, LIMIT_S
+from processes import alive
 
 
 @pytest.mark.parametrize("pes", [1, 2, 3, 4])

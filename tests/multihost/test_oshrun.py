@@ -4,7 +4,8 @@ import os
 import subprocess
 
 import pytest
-from conftest import LIMIT_S, alive
+from conftest import LIMIT_S
+from processes import alive
 
 
 @pytest.mark.parametrize("as_file", [False, True])

@@ -6,7 +6,8 @@ import time
 
 import namespace_hosts as made_of
 import pytest
-from conftest import BUILD, Oshrun, alive, finish, start
+from conftest import BUILD, Oshrun, finish, start
+from processes import alive
 
 INTERFACES = ["eth0", "eth1"]
 RAILS = {"HEDDLE_NET_RAILS": "2", "HEDDLE_NET_DEVICES": ",".join(INTERFACES)}

@@ -1,7 +1,8 @@
 """mpirun on several hosts: answers, output, and how jobs end."""
 
 import pytest
-from conftest import SHAPES, alive, finish, start
+from conftest import SHAPES, finish, start
+from processes import alive
 
 
 def numbers(shape):

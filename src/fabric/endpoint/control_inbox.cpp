@@ -1,25 +1,11 @@
 #include "fabric/endpoint/control_inbox.h"
 
 #include "base/invariant.h"
+#include "os/locked.h"
 
 #include <cstring>
 
 namespace heddle::fabric {
-
-namespace {
-
-class Locked {
-  public:
-    explicit Locked(pthread_mutex_t& lock) : lock_(lock) { pthread_mutex_lock(&lock_); }
-    ~Locked() { pthread_mutex_unlock(&lock_); }
-    Locked(const Locked&) = delete;
-    Locked& operator=(const Locked&) = delete;
-
-  private:
-    pthread_mutex_t& lock_;
-};
-
-}  // namespace
 
 ControlInbox::~ControlInbox() {
     pthread_mutex_destroy(&lock_);
@@ -35,18 +21,18 @@ size_t ControlInbox::Hash::operator()(const Source& source) const {
 }
 
 void ControlInbox::deliver(const ControlKey& key, int from_pe, const char* data, size_t bytes) {
-    const Locked locked(lock_);
+    const os::Locked locked(lock_);
     messages_[{key, from_pe}].emplace_back(data, data + bytes);
     ++received_;
 }
 
 uint64_t ControlInbox::received() {
-    const Locked locked(lock_);
+    const os::Locked locked(lock_);
     return received_;
 }
 
 bool ControlInbox::take(const ControlKey& key, int from_pe, void* data, size_t bytes, size_t* length) {
-    const Locked locked(lock_);
+    const os::Locked locked(lock_);
     const auto found = messages_.find({key, from_pe});
     if (found == messages_.end())
         return false;

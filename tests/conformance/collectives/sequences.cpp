@@ -269,16 +269,6 @@ void* run(void* sequence) {
     return nullptr;
 }
 
-// Teams for a thread of its own: as make_groups, but with a copy of the world in the world's place.
-std::vector<Group> own_groups(bool first) {
-    std::vector<Group> groups = make_groups();
-    if (first)
-        return groups;
-    CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes, nullptr, 0, &groups[0].team), 0);
-    groups.erase(groups.begin() + 1);  // the shared team is the first thread's
-    return groups;
-}
-
 }  // namespace
 
 int main() {
@@ -291,7 +281,7 @@ int main() {
         const Arena dests = {static_cast<unsigned char*>(shmem_malloc(kDestBytes)), kDestBytes};
         const Arena sources = {static_cast<unsigned char*>(shmem_malloc(kSourceBytes)), kSourceBytes};
         CHECK(dests.memory && sources.memory);
-        sequences.emplace_back(own_groups(i == 0), dests, sources, i);
+        sequences.emplace_back(make_groups_of_thread(i), dests, sources, i);
     }
     std::vector<pthread_t> handles(threads - 1);
     for (uint64_t i = 1; i < threads; ++i) CHECK_EQ(pthread_create(&handles[i - 1], nullptr, run, &sequences[i]), 0);

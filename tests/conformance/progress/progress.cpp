@@ -25,23 +25,6 @@ Arena& heap() {
     return arena;
 }
 
-void end_round() {
-    shmem_barrier_all();
-    heap().check_gaps();
-    heap().clear();
-}
-
-std::vector<Post> prepare(const Group& group, size_t count, Random& shared) {
-    std::vector<Post> posts;
-    for (size_t i = 0; i < count; ++i) {
-        Post post = draw_post(group, 100000, shared);
-        CHECK(post.take_memory(heap(), shared));
-        posts.push_back(post);
-    }
-    shmem_sync_all();
-    return posts;
-}
-
 size_t threads_of_process() {
     size_t count = 0;
     DIR* tasks = opendir("/proc/self/task");
@@ -116,7 +99,7 @@ void by_the_background(const std::vector<size_t>& sizes) {
         for (const Post& post : posts) watch(post, [] { nap_ms(1); });  // the core is the background's
         shmemx_request_wait(&request);
         for (const Post& post : posts) post.check("dest");
-        end_round();
+        end_round(heap());
     }
 }
 
@@ -129,7 +112,7 @@ void by_polling(const std::vector<size_t>& sizes) {
         for (const Post& post : posts) watch(post, [] { shmemx_progress(), sched_yield(); });
         while (!shmemx_request_test(&request)) sched_yield();
         for (const Post& post : posts) post.check("dest");
-        end_round();
+        end_round(heap());
     }
 }
 
@@ -144,7 +127,7 @@ void from_manual_to_a_thread(const char* policy) {
     for (const Post& post : posts) watch(post, [] { nap_ms(1); });
     shmemx_request_wait(&request);
     for (const Post& post : posts) post.check("dest");
-    end_round();
+    end_round(heap());
 }
 
 // Without outstanding operations it does nothing, whoever calls it.
@@ -178,7 +161,8 @@ void changes() {
     Random own = random_for(2, static_cast<uint64_t>(pe), 62);
     for (uint64_t round = 0; round < 40; ++round) {
         Random shared = random_for(round, 1, 63);
-        const std::vector<Post> one = prepare(groups[0], 6, shared), other = prepare(groups[2], 6, shared);
+        const std::vector<Post> one = draw_posts(groups[0], 6, heap(), shared),
+                                other = draw_posts(groups[2], 6, heap(), shared);
         shmemx_request_t requests[2] = {};
         std::atomic<bool> stop = false;
         std::thread changer;
@@ -201,7 +185,7 @@ void changes() {
         if (changer.joinable())
             changer.join();
         for (size_t i = 0; i < 6; ++i) one[i].check("dest"), other[i].check("dest");
-        end_round();
+        end_round(heap());
     }
 }
 

@@ -30,24 +30,6 @@ Arena& heap(size_t thread = 0) {
     return arenas[thread];
 }
 
-void end_round() {
-    shmem_barrier_all();
-    heap().check_gaps();
-    heap().clear();
-}
-
-// `count` posts of the group, with memory that is ready on all PEs: all of them call.
-std::vector<Post> prepare(const Group& group, size_t count, Random& shared) {
-    std::vector<Post> posts;
-    for (size_t i = 0; i < count; ++i) {
-        Post post = draw_post(group, 100000, shared);
-        CHECK(post.take_memory(heap(), shared));
-        posts.push_back(post);
-    }
-    shmem_sync_all();
-    return posts;
-}
-
 void post_all(const std::vector<Post>& posts, shmemx_request_t* request) {
     for (const Post& post : posts) post.fill(), post.post(request);
 }
@@ -77,7 +59,8 @@ void everything_under_one(bool is_shared, bool with_nbi, size_t way) {
     Random shared = random_for(way, is_shared, 42);
     fill_large(way, pe, large.data());
     counter = 0, fetched_from = 7 + static_cast<uint64_t>(pe);
-    const std::vector<Post> one = prepare(groups[0], 5, shared), other = prepare(groups[2], 5, shared);
+    const std::vector<Post> one = draw_posts(groups[0], 5, heap(), shared),
+                            other = draw_posts(groups[2], 5, heap(), shared);
     shmemx_request_t request = is_shared ? allocate(true) : SHMEMX_REQUEST_NULL;
     std::vector<unsigned char> got(kLargeBytes), right(kLargeBytes);
     uint64_t fetched = 0;
@@ -108,14 +91,14 @@ void everything_under_one(bool is_shared, bool with_nbi, size_t way) {
     shmem_sync_all();  // completes nothing
     CHECK_EQ(counter, 6);
     check_landing(way);
-    end_round();
+    end_round(heap());
 }
 
 // --- Several requests: each is found once, when its collectives are complete.
 void any_and_some(int by) {
     Random shared = random_for(static_cast<uint64_t>(by), 2, 43);
     std::vector<std::vector<Post>> posts;
-    for (size_t i = 0; i < 12; ++i) posts.push_back(prepare(groups[i % 2 ? 2 : 0], 3, shared));
+    for (size_t i = 0; i < 12; ++i) posts.push_back(draw_posts(groups[i % 2 ? 2 : 0], 3, heap(), shared));
     shmemx_request_t requests[13] = {};
     for (size_t i = 0; i < 12; ++i) post_all(posts[i], &requests[i + 1]);
     bool seen[13] = {};
@@ -141,7 +124,7 @@ void any_and_some(int by) {
         found += count;
     }
     CHECK_EQ(shmemx_request_wait_any(13, requests), SIZE_MAX);
-    end_round();
+    end_round(heap());
 }
 
 // The one that can be complete is found while the other cannot: its last member comes afterwards.
@@ -175,7 +158,7 @@ void any_finds_what_is_complete() {
 void merges(bool is_shared) {
     Random shared = random_for(is_shared, 1, 44);
     std::vector<std::vector<Post>> posts;
-    for (size_t i = 0; i < 12; ++i) posts.push_back(prepare(groups[i % 2 ? 2 : 0], 2, shared));
+    for (size_t i = 0; i < 12; ++i) posts.push_back(draw_posts(groups[i % 2 ? 2 : 0], 2, heap(), shared));
     shmemx_request_t parts[4] = {}, whole = is_shared ? allocate(true) : SHMEMX_REQUEST_NULL;
     for (size_t i = 0; i < 12; ++i) {
         post_all(posts[i], i % 5 == 4 ? &whole : &parts[i % 4]);
@@ -186,13 +169,13 @@ void merges(bool is_shared) {
     complete_request(&whole, is_shared, is_shared ? 0 : 8);
     for (const auto& some : posts) check_all(some);
     shmemx_request_free(&whole);
-    end_round();
+    end_round(heap());
 }
 
 // Sources are the poster's again.
 void local_completion() {
     Random shared = random_for(1, 1, 45);
-    const std::vector<Post> posts = prepare(groups[0], 15, shared);
+    const std::vector<Post> posts = draw_posts(groups[0], 15, heap(), shared);
     shmemx_request_t request = SHMEMX_REQUEST_NULL;
     post_all(posts, &request);
     subject = "shmemx_request_wait_local";
@@ -203,7 +186,7 @@ void local_completion() {
             memset(post.source, 0x99, post.source_bytes());
     shmemx_request_wait(&request);
     for (const Post& post : posts) post.check("dest, when the source was written again");
-    end_round();
+    end_round(heap());
 }
 
 // --- Meetings.
@@ -263,7 +246,7 @@ void syncs_order() {
 void handed_over() {
     for (uint64_t round = 0; round < 10; ++round) {
         Random shared = random_for(round, 1, 46);
-        const std::vector<Post> posts = prepare(groups[round % 2 ? 2 : 0], 6, shared);
+        const std::vector<Post> posts = draw_posts(groups[round % 2 ? 2 : 0], 6, heap(), shared);
         shmemx_request_t requests[2] = {};
         std::thread([&] {
             for (size_t i = 0; i < posts.size(); ++i) posts[i].fill(), posts[i].post(&requests[i % 2]);
@@ -272,7 +255,7 @@ void handed_over() {
         complete_request(&requests[1], false, 0);
         first.join();
         check_all(posts);
-        end_round();
+        end_round(heap());
     }
 }
 
@@ -321,7 +304,7 @@ void threads_share_a_request() {
 void many_wait() {
     Random shared = random_for(9, 1, 49);
     for (int round = 0; round < 6; ++round) {
-        const std::vector<Post> posts = prepare(groups[0], 10, shared);
+        const std::vector<Post> posts = draw_posts(groups[0], 10, heap(), shared);
         shmemx_request_t request = allocate(true);
         post_all(posts, &request);
         std::vector<std::thread> threads;
@@ -336,7 +319,7 @@ void many_wait() {
         CHECK(request != SHMEMX_REQUEST_NULL);
         CHECK_EQ(shmemx_request_test(&request), 1);
         shmemx_request_free(&request);
-        end_round();
+        end_round(heap());
     }
 }
 
@@ -368,7 +351,7 @@ void a_sleeper_drives_what_comes_later(uint64_t round) {
     }
     check_all(posts);
     shmem_team_destroy(meeting);
-    end_round();
+    end_round(heap());
 }
 
 }  // namespace

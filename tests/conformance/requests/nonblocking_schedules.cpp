@@ -173,16 +173,6 @@ class Schedule {
     std::vector<Request> requests_ = std::vector<Request>(kPrivate + kShared);
 };
 
-// Teams for a thread of its own: as make_groups, but with a copy of the world in the world's place.
-std::vector<Group> own_groups(bool first) {
-    std::vector<Group> groups = make_groups();
-    if (first)
-        return groups;
-    CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes, nullptr, 0, &groups[0].team), 0);
-    groups.erase(groups.begin() + 1);  // the shared team is the first thread's
-    return groups;
-}
-
 }  // namespace
 
 int main() {
@@ -193,7 +183,7 @@ int main() {
     for (uint64_t i = 0; i < n_threads; ++i) {
         auto* memory = static_cast<unsigned char*>(shmem_malloc(kArenaBytes));
         CHECK(memory);
-        schedules.emplace_back(own_groups(i == 0), memory, i);
+        schedules.emplace_back(make_groups_of_thread(i), memory, i);
     }
     std::vector<std::thread> threads;
     for (uint64_t i = 1; i < n_threads; ++i) threads.emplace_back([&, i] { schedules[i].run(steps); });

@@ -58,6 +58,15 @@ std::vector<Group> make_groups() {
     return groups;
 }
 
+std::vector<Group> make_groups_of_thread(uint64_t thread) {
+    std::vector<Group> groups = make_groups();
+    if (thread == 0)
+        return groups;
+    CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes, nullptr, 0, &groups[0].team), 0);
+    groups.erase(groups.begin() + 1);  // the shared team is the first thread's
+    return groups;
+}
+
 void destroy_groups(std::vector<Group>& groups) {
     for (Group& group : groups)
         if (group.team != SHMEM_TEAM_WORLD && group.team != SHMEM_TEAM_SHARED)

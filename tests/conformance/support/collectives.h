@@ -24,7 +24,9 @@ Group world_group();
 // World, shared, and teams of all kinds made by splits: reversed, every second PE, all but the first, one PE each, a
 // split of a split. Collective over the world. The same on every PE, but for team and rank.
 std::vector<Group> make_groups();
-void destroy_groups(std::vector<Group>& groups);  // those of make_groups
+// Those of one of several threads that call collectives at once, by its number in the PE: each has teams of its own.
+std::vector<Group> make_groups_of_thread(uint64_t thread);
+void destroy_groups(std::vector<Group>& groups);  // those of a make
 
 // A symmetric buffer, in heap or static data, `capacity` bytes, the same on all PEs. Around what is used lie canaries.
 class Buffer {

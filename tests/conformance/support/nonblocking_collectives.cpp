@@ -192,6 +192,23 @@ Post draw_post(const Group& group, size_t most_bytes, Random& shared) {
     return make_post(what, group, std::min(bytes, most_bytes), shared);
 }
 
+std::vector<Post> draw_posts(const Group& group, size_t count, Arena& arena, Random& shared) {
+    std::vector<Post> posts;
+    for (size_t i = 0; i < count; ++i) {
+        Post post = draw_post(group, 100000, shared);
+        CHECK(post.take_memory(arena, shared));
+        posts.push_back(post);
+    }
+    shmem_sync_all();
+    return posts;
+}
+
+void end_round(Arena& arena) {
+    shmem_barrier_all();
+    arena.check_gaps();
+    arena.clear();
+}
+
 bool progress_is(const char* policy) {
     const char* text = getenv("HEDDLE_PROGRESS");
     return strcmp(text ? text : "auto", policy) == 0;

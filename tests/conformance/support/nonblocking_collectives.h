@@ -84,6 +84,11 @@ Post make_post(const Collective& what, const Group& group, size_t bytes, Random&
 // One of any kind and size; large ones, and more than one algorithm takes in one piece, are rare.
 Post draw_post(const Group& group, size_t most_bytes, Random& shared);
 
+// `count` posts of the group, with memory that is ready on all PEs: all of them call.
+std::vector<Post> draw_posts(const Group& group, size_t count, Arena& arena, Random& shared);
+// All PEs come; nobody wrote beside the arena's pieces, which are taken back.
+void end_round(Arena& arena);
+
 // What HEDDLE_PROGRESS says.
 bool progress_is(const char* policy);
 
