@@ -13,7 +13,7 @@ struct Contexts {
 };
 
 HEDDLE_PE_LOCAL base::PePointer<Contexts> contexts;
-HEDDLE_PE_LOCAL std::atomic<uint32_t> stream_sets_epoch{0};
+HEDDLE_PE_LOCAL std::atomic<uint64_t> stream_sets_epoch{0};
 
 namespace {
 

@@ -311,7 +311,8 @@ StreamSet* Network::make_stream_set(std::atomic<StreamSet*>& list, const void* t
         os::heavy_fence();
     StreamSet* first = list.load(std::memory_order_relaxed);
     // Release: pairs with Network::return_stream_sets, operations::find_stream_set, operations::all_streams,
-    // operations::remote_fence, operations::remote_quiet_to and runtime::context_info.
+    // operations::wait_for_fences_of_others, operations::remote_fence, operations::remote_quiet,
+    // operations::remote_quiet_to and runtime::context_info.
     do {
         stream_set->next = first;
     } while (!list.compare_exchange_weak(first, stream_set, std::memory_order_release, std::memory_order_relaxed));

@@ -4,6 +4,7 @@
 #include "base/settings.h"
 #include "fabric/network.h"
 #include "memory/symmetric.h"
+#include "os/asymmetric_fence.h"
 #include "progress/wait_policy.h"
 
 #include <heddle/constants.h>
@@ -11,6 +12,8 @@
 #include <algorithm>
 
 namespace heddle::operations {
+
+constinit thread_local LastStreamSet last_stream_set;
 
 namespace {
 
@@ -20,22 +23,83 @@ using fabric::Stream;
 using fabric::StreamSet;
 namespace record = fabric::record;
 
+bool is_quiet(const StreamSet& stream_set) {
+    return stream_set.all([](Stream& stream) { return stream.is_quiet(); });
+}
+
+void finish(const char* function, Stream& stream) {
+    const uint64_t position = stream.published(), returns = stream.published_returns();
+    progress::wait_for_stores(function, &stream,
+                              [&] { return stream.is_complete(position) && stream.has_returned(returns); });
+}
+
+// Waits until all is complete that has been posted to the stream sets of the list, but for one of them or null.
+void quiet_all(const char* function, StreamSet* first, const StreamSet* but = nullptr) {
+    const auto each = [&](auto visit) {
+        for (StreamSet* stream_set = first; stream_set; stream_set = stream_set->next) {
+            if (stream_set != but)
+                stream_set->all([&](Stream& stream) {
+                    visit(stream);
+                    return true;
+                });
+        }
+    };
+    each([](Stream& stream) {
+        if (!stream.is_quiet())
+            stream.flush();
+    });
+    each([&](Stream& stream) { finish(function, stream); });
+}
+
 // --- Stream sets: one for each thread and context. A PRIVATE or SERIALIZED context has a single stream set.
 
 bool has_one_stream_set(const Context& context) {
     return (context.options & (SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED)) != 0;
 }
 
-StreamSet& find_stream_set(Context& context) {
+// Before this thread sends on the context through its stream set: what fences of other threads have left under way is
+// complete. Such a fence has counted in Context::fences; or it saw no stream set but its own, and missed this one,
+// which has been `made` since.
+void wait_for_fences_of_others(const char* function, Context& context, StreamSet& stream_set, bool made) {
+    if (made && stream_set.next)
+        os::heavy_fence();  // pairs with operations::remote_fence: it sees the stream set, or here its records are seen
+    // Acquire: pairs with operations::mark_fence.
+    const uint64_t fences = context.fences.load(std::memory_order_acquire);
+    if (!made && stream_set.fences_seen == fences)
+        return;
+    // Acquire: pairs with Network::make_stream_set.
+    quiet_all(function, context.stream_sets.load(std::memory_order_acquire), &stream_set);
+    stream_set.fences_seen = fences;
+}
+
+// A fence of this thread, which sends through `mine`, leaves records under way: other threads wait for them before they
+// send on the context. The epoch advances behind the count, and find_stream_set reads the count behind the epoch.
+void mark_fence(Context& context, StreamSet& mine) {
+    // Release: pairs with operations::wait_for_fences_of_others.
+    const uint64_t fences = context.fences.fetch_add(1, std::memory_order_release);
+    if (mine.fences_seen == fences)
+        mine.fences_seen = fences + 1;
+    // Release: pairs with operations::find_stream_set.
+    const uint64_t epoch = context::stream_sets_epoch.fetch_add(1, std::memory_order_release);
+    if (last_stream_set.epoch == epoch)
+        last_stream_set.epoch = epoch + 1;
+}
+
+StreamSet& find_stream_set(const char* function, Context& context) {
+    // Acquire: pairs with operations::mark_fence.
+    const uint64_t epoch = context::stream_sets_epoch.load(std::memory_order_acquire);
     const bool one = has_one_stream_set(context);
     const void* const thread = (context.options & SHMEM_CTX_SERIALIZED) ? nullptr : fabric::this_thread();
     StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire);  // pairs with Network::make_stream_set
     while (stream_set && !one && stream_set->producer.thread.load(std::memory_order_relaxed) != thread)
         stream_set = stream_set->next;
-    if (!stream_set)
+    const bool made = !stream_set;
+    if (made) {
         stream_set = fabric::network->make_stream_set(context.stream_sets, thread, context::spread_of(context));
-    if (!stream_set)
-        base::fatal("network", "no memory for a stream set");
+        if (!stream_set)
+            base::fatal("network", "no memory for a stream set");
+    }
+    wait_for_fences_of_others(function, context, *stream_set, made);
     const base::Members& members = context.members;
     const bool as_world = members.start == 0 && members.stride == 1 && !members.list && !base::settings.check;
     const auto words = [](const memory::SymmetricRegion& region) {
@@ -43,7 +107,7 @@ StreamSet& find_stream_set(Context& context) {
     };
     const memory::SymmetricRegion &heap = memory::symmetric->heap, &data = memory::symmetric->data;
     last_stream_set = {.ctx = context::handle_of(context),
-                       .epoch = context::stream_sets_epoch.load(std::memory_order_relaxed),
+                       .epoch = epoch,
                        .n_pes = as_world ? members.size : 0,
                        .streams = stream_set->streams,
                        .heap = heap,
@@ -55,16 +119,16 @@ StreamSet& find_stream_set(Context& context) {
     return *stream_set;
 }
 
-inline StreamSet& stream_set_of(Context& context) {
+inline StreamSet& stream_set_of(const char* function, Context& context) {
     if (__builtin_expect(last_stream_set.context == &context &&
                              last_stream_set.epoch == context::stream_sets_epoch.load(std::memory_order_relaxed),
                          1))
         return *last_stream_set.stream_set;
-    return find_stream_set(context);
+    return find_stream_set(function, context);
 }
 
 inline StreamSet& stream_set_for(const IssueParams& issue) {
-    return issue.stream_set ? *issue.stream_set : stream_set_of(context::context_of(issue.ctx));
+    return issue.stream_set ? *issue.stream_set : stream_set_of(issue.call.function, context::context_of(issue.ctx));
 }
 
 inline Stream& stream_for(const IssueParams& issue, int pe) {
@@ -147,15 +211,7 @@ bool all_streams(Context& context, Visit visit) {
     return true;
 }
 
-void finish(const char* function, Stream& stream) {
-    const uint64_t position = stream.published(), returns = stream.published_returns();
-    progress::wait_for_stores(function, &stream,
-                              [&] { return stream.is_complete(position) && stream.has_returned(returns); });
-}
-
 }  // namespace
-
-constinit thread_local LastStreamSet last_stream_set;
 
 bool is_remote(int pe) {
     return memory::symmetric->peers[pe].heap == nullptr;
@@ -267,41 +323,32 @@ void remote_go(const IssueParams& issue, int pe) {
     fabric::network->poll();
 }
 
+// The target keeps the order of the records of one stream set. It does not order one stream set behind another: where
+// this thread has posted, other threads wait before they send behind the fence; what they have posted is waited for.
 void remote_fence(const char* function, shmem_ctx_t ctx) {
     Context& context = context::context_of(ctx);
     const bool one = has_one_stream_set(context);
     const void* const thread = fabric::this_thread();
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // pairs with operations::wait_for_fences_of_others
     // Acquire: pairs with Network::make_stream_set.
-    for (StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire); stream_set;
-         stream_set = stream_set->next) {
-        const bool mine = one || stream_set->producer.thread.load(std::memory_order_relaxed) == thread;
-        if (mine) {
-            stream_set->order_all(function);
-            continue;
-        }
-        stream_set->all([&](Stream& stream) {  // the target does not order another thread's stream before this one's
-            if (!stream.is_quiet())
-                stream.flush();
-            return true;
-        });
-        stream_set->all([&](Stream& stream) {
-            finish(function, stream);
-            return true;
-        });
+    StreamSet* const first = context.stream_sets.load(std::memory_order_acquire);
+    StreamSet* mine = nullptr;
+    for (StreamSet* stream_set = first; stream_set; stream_set = stream_set->next) {
+        if (one || stream_set->producer.thread.load(std::memory_order_relaxed) == thread)
+            mine = stream_set;
+        else if (!is_quiet(*stream_set))
+            return quiet_all(function, first);
     }
+    if (!mine)
+        return;
+    mine->order_all(function);
+    if (first->next && !is_quiet(*mine))
+        mark_fence(context, *mine);
 }
 
 void remote_quiet(const char* function, shmem_ctx_t ctx) {
-    Context& context = context::context_of(ctx);
-    all_streams(context, [](Stream& stream) {
-        if (!stream.is_quiet())
-            stream.flush();
-        return true;
-    });
-    all_streams(context, [&](Stream& stream) {
-        finish(function, stream);
-        return true;
-    });
+    // Acquire: pairs with Network::make_stream_set.
+    quiet_all(function, context::context_of(ctx).stream_sets.load(std::memory_order_acquire));
 }
 
 void remote_quiet_all(const char* function) {

@@ -17,7 +17,7 @@ namespace heddle::operations {
 // context::stream_sets_epoch equals `epoch`.
 struct LastStreamSet {
     shmem_ctx_t ctx = nullptr;
-    uint32_t epoch = 0;
+    uint64_t epoch = 0;
     int n_pes = 0;  // of the context, if its PE numbers are those of the world; otherwise 0
     std::atomic<fabric::Stream*>* streams = nullptr;  // of stream_set, by PE
     memory::SymmetricRegion heap, data;
@@ -118,7 +118,10 @@ void remote_put_control(const IssueParams& issue, void* dest, const void* source
 // Sends what was posted to pe now, instead of gathering more.
 void remote_go(const IssueParams& issue, int pe);
 
-// Orders what was put on ctx before this call ahead of what is put afterwards.
+// Orders what was put on ctx before this call, by any thread, ahead of what any thread puts on it afterwards
+// (docs/decisions/0030). Waits for nothing while no other thread has something under way on ctx; otherwise as
+// remote_quiet. Where other threads have used ctx, the next of their operations on it wait for what this thread has
+// under way now.
 void remote_fence(const char* function, shmem_ctx_t ctx);
 // Wait until all operations on ctx, on every context, or on ctx to these PEs are complete. Operations that other
 // threads post meanwhile are not waited for.

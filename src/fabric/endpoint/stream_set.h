@@ -28,6 +28,7 @@ struct alignas(128) StreamSet {
     std::atomic<Stream*> used{nullptr};  // the list of all streams of this set
     RailScheduler* all_rails = nullptr;  // the list of all its rail schedulers
     StreamSet* next = nullptr;           // the next stream set of the same context
+    uint64_t fences_seen = 0;            // the producer's: of Context::fences, those that it has waited for
 
     // The stream to pe, made on first use.
     Stream& to(int pe) {
