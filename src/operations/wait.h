@@ -52,7 +52,7 @@ inline void require_wait(const char* function, const char* argument, const void*
 
 template <class T>
 T load(const T* ivar) {
-    // Acquire: pairs with operations::fence, operations::quiet, SignalTo::send and fabric::apply_signal.
+    // Acquire: pairs with operations::fence, operations::quiet, SignalTo::send, fabric::apply and fabric::apply_signal.
     const T value = __atomic_load_n(ivar, __ATOMIC_ACQUIRE);
     tsan::acquire(ivar);
     tsan::acquire();

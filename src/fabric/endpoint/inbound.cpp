@@ -4,6 +4,7 @@
 #include "fabric/endpoint/stream.h"
 #include "fabric/protocol/untorn.h"
 
+#include <heddle/hot_path.h>
 #include <algorithm>
 #include <cstdlib>
 #include <new>
@@ -36,6 +37,7 @@ void Inbound::check_positions() const {
 
 uint64_t Inbound::ack_position() {
     HEDDLE_INVARIANT(acked_ <= complete());  // an ack takes nothing back
+    HEDDLE_FENCE(__ATOMIC_RELEASE);          // what was applied is seen before what its sender does behind the ack
     return acked_ = complete();
 }
 
