@@ -371,10 +371,4 @@ void show_wait(const char* function, const void* address) {
     record.wait_since_ns.store(function ? os::now_ns() : 0, std::memory_order_relaxed);
 }
 
-WaitName own_wait() {
-    const PeRecord& record = job.own_record();
-    return record.wait_since_ns.load(std::memory_order_relaxed) == 0 ? WaitName{}
-                                                                     : wait_name_of(record);  // see show_wait
-}
-
 }  // namespace heddle::bootstrap

@@ -353,12 +353,8 @@ bool Network::arm() {
 
 // Called at every turn of the service thread; woken: something may have come.
 void Network::tick(bool woken) {
-    if (!has_heartbeats())
+    if (!has_heartbeats() || leaving_.load(std::memory_order_relaxed))
         return;
-    if (leaving_.load(std::memory_order_relaxed)) {
-        for (const auto& rail : rails_) rail->heartbeat->leave();
-        return;
-    }
     const uint64_t now_ns = os::now_ns();
     if (!woken && now_ns - tick_ns_ < Heartbeat::kPeriodNs / 4)
         return;
@@ -494,6 +490,8 @@ void Network::serve() {
             clear_wakeup_descriptor();
         }
     }
+    if (has_heartbeats() && leaving_.load(std::memory_order_relaxed))
+        for (const auto& rail : rails_) rail->heartbeat->leave();
 }
 
 }  // namespace heddle::fabric

@@ -62,8 +62,9 @@ class Network {
     // The service thread runs from start to stop. False when no thread can be made.
     bool start();
     void stop();
-    // All that was sent is complete, and peers may end. From here on, until start, a PE that does not answer is no
-    // failure.
+    // All PEs have what they wait for, and peers may end. From here on, until start, a PE that does not answer is no
+    // failure. stop tells the neighbour that this PE is silent. Relaxed: Network::stop orders the store for the service
+    // thread.
     void begin_leaving() { leaving_.store(true, std::memory_order_relaxed); }
 
     // How the service thread polls from now on.

@@ -325,6 +325,18 @@ TEST_F(ServiceTest, HeartbeatsAreServedInAnyCase) {
     }
 }
 
+// PE 1 may come out of the last barrier much later than PE 0.
+TEST_F(ServiceTest, WhoHasLeftIsNotMissed) {
+    TearDown();
+    open(Protocol::kAm, true);
+    start();
+    os::sleep_ns(1200 * kMs);  // two heartbeats
+    networks[0]->begin_leaving();
+    networks[0]->stop();
+    os::sleep_ns(kSilenceNs + 1000 * kMs);
+    EXPECT_EQ(lost_pe, kNobody);
+}
+
 TEST_F(ServiceTest, NoneDoesNotWakeUpBecauseTheProgramPolls) {
     networks[1]->set_service(Service::kNone);
     EXPECT_TRUE(becomes_unserved());

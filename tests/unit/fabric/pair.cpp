@@ -20,9 +20,9 @@ size_t address_blob_of(int pe, char* address_blob, char*, size_t) {
     return world[pe]->address_blob(address_blob);
 }
 
-void lost(int pe, Loss loss, const char* reason) {
+void lost(int pe, Loss, const char* reason) {
     if (current && current->lost)
-        return current->lost(pe, loss == Loss::kLeft ? std::string("left, ") + reason : reason);
+        return current->lost(pe, reason);
     fprintf(stderr, "PE %d is lost: %s\n", pe, reason);
     abort();
 }
