@@ -198,6 +198,10 @@ bool serve_network(char* error, size_t error_bytes) {
     return false;
 }
 
+void serve_until_parted() {
+    fabric::network->set_service(fabric::Service::kSleeps);  // until the next init chooses (apply_progress)
+}
+
 void part_from_network() {
     is_leaving.store(true, std::memory_order_relaxed);
     fabric::network->begin_leaving();
