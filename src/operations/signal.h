@@ -62,6 +62,7 @@ inline void put_signal_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, 
 inline uint64_t signal_fetch(const char* function, const uint64_t* sig_addr) {
     require_running(function);
     check_ivars(function, "sig_addr", sig_addr, 1, sizeof *sig_addr);
+    progress::poll_after_test();  // first: the value is one that the caller waits for
     return load(sig_addr);
 }
 

@@ -37,7 +37,8 @@ struct CountedThread {
 
 thread_local CountedThread counted_thread;
 
-thread_local int waits = 0;  // nested waits of this thread
+thread_local int waits = 0;       // nested waits of this thread
+thread_local uint32_t tests = 0;  // that did not hold, of this thread
 
 }  // namespace
 
@@ -45,6 +46,12 @@ constinit thread_local uint64_t AtStep::current_ = 0;
 
 bool is_waiting() {
     return waits > 0;
+}
+
+void poll_seldom() {
+    // Relaxed: a test that reads the old value polls a few calls later.
+    if (wait_policy->alone.load(std::memory_order_relaxed) || ++tests % kTestsPerPoll == 0)
+        wait_policy->poll();
 }
 
 void count_this_thread() {

@@ -89,6 +89,16 @@ inline bool poll() {
     return wait_policy->polls() && wait_policy->poll();
 }
 
+// Makes progress, at some calls of a thread, for a test that did not hold or a fetch. A loop over tests then ends even
+// if no thread of the library makes progress. Every call where there is no such thread (WaitPolicy::alone), otherwise
+// one in kTestsPerPoll of a thread. Cost without a network and posted collectives: two loads.
+constexpr uint32_t kTestsPerPoll = 16;
+void poll_seldom();
+inline void poll_after_test() {
+    if (wait_policy->polls())
+        poll_seldom();
+}
+
 // Counts the calling thread, once, among those of this PE and its node, until the thread ends.
 void count_this_thread();
 
