@@ -78,9 +78,13 @@ bool Channel::poll() {
     bool moved = poll_alone();
     if (moved && rails_)
         while (poll_woken()) continue;
+    run_ready(moved);
+    return moved;
+}
+
+void Channel::run_ready(bool moved) const {
     if (moved && config_.job.run_ready)
         config_.job.run_ready(config_.job.waiting);
-    return moved;
 }
 
 // What there is to do, under the lock.
@@ -153,9 +157,11 @@ void Channel::piggyback_ack(int pe, Header* header) {
 bool Channel::arm() {
     if (!try_lock())
         return false;
-    const bool idle = !work() && to_send_.load(std::memory_order_acquire) == nullptr &&
+    const bool moved = work();
+    const bool idle = !moved && to_send_.load(std::memory_order_acquire) == nullptr &&
                       !woken_.load(std::memory_order_relaxed) && config_.api->arm(config_.transport, number_);
     unlock();
+    run_ready(moved);
     // Pairs with Channel::queue and Channel::wake.
     return idle && to_send_.load(std::memory_order_seq_cst) == nullptr && !woken_.load(std::memory_order_seq_cst);
 }

@@ -46,7 +46,8 @@ struct JobCallbacks {
     void (*rail_lost)(int rail, int pe, Loss loss, const char* reason) = nullptr;
     // Something has moved that a thread may wait for.
     void (*notify)(void* waiting) = nullptr;
-    // Runs fibers whose wait is over: behind a poll that moved something, without the channel's lock. May be null.
+    // Runs fibers whose wait is over: behind a poll or an arm that moved something, without the channel's lock. May be
+    // null.
     void (*run_ready)(void* waiting) = nullptr;
     void* waiting = nullptr;  // the argument of notify and run_ready
 };
@@ -197,6 +198,7 @@ class Channel {
     }
     bool poll_alone();
     bool poll_woken();
+    void run_ready(bool moved) const;
     bool work();
     bool progress_woken();
     void dispatch(const Header& header, const char* body, size_t bytes);

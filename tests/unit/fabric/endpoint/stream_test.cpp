@@ -413,6 +413,20 @@ TEST_F(StreamTest, ManyLargeBodiesAtOnce) {
     EXPECT_EQ(there(199, kLargeBytes + 199), data.substr(0, kLargeBytes + 199));
 }
 
+// The next message may be long in coming, and nobody else polls.
+TEST_F(StreamTest, WhatAppliesBeforeASleepRunsTheFibersThatWaitedForIt) {
+    put_word(stream, 0, 1);
+    pair[0].poll();
+    EXPECT_EQ(pair[1].runs, 0);
+    EXPECT_FALSE(pair[1].channel().arm());
+    EXPECT_EQ(pair[1].word(0), 1u);
+    EXPECT_EQ(pair[1].runs, 1);
+    pair.settle();
+    const int runs = pair[1].runs;
+    EXPECT_TRUE(pair[1].channel().arm());
+    EXPECT_EQ(pair[1].runs, runs) << "nothing has moved";
+}
+
 TEST_F(StreamTest, StreamsOfTwoStreamSetsDoNotWaitForEachOther) {
     const std::string data = pattern(100000);
     pair[1].cable().keeps_large = true;
