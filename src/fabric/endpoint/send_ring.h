@@ -90,10 +90,6 @@ class alignas(128) SendRing {
     bool publish_simple(uint64_t end) { return publish_to_idle(end); }
     // What has been published ends a message when it is a full one: true then.
     bool end_message();
-    // What has been published leaves without waiting for more, when the channel is next polled.
-    void flush() {
-        flush_up_to_.store(published(), std::memory_order_release);  // pairs with SendRing::take_message
-    }
 
     // Looks again whether a record fits.
     bool find_room(size_t bytes);
@@ -113,6 +109,16 @@ class alignas(128) SendRing {
     // The position behind the last record that was published. Acquire: pairs with
     // SendRing::publish_to_idle.
     uint64_t published() const { return published_.load(std::memory_order_acquire); }
+    // What has been published leaves without waiting for more, when the channel is next polled. A thread that has read
+    // less than another one has flushed changes nothing (tests/model/flush.pml).
+    void flush() {
+        const uint64_t end = published();
+        uint64_t before = flush_up_to_.load(std::memory_order_relaxed);
+        // Release: pairs with SendRing::take_message.
+        while (before < end &&
+               !flush_up_to_.compare_exchange_weak(before, end, std::memory_order_release, std::memory_order_relaxed)) {
+        }
+    }
     uint64_t acked() const { return acked_.load(std::memory_order_relaxed); }
     // All before the position is complete at the target. Acquire: pairs with SendRing::on_ack.
     bool is_complete(uint64_t position) const { return acked_.load(std::memory_order_acquire) >= position; }
