@@ -254,12 +254,12 @@ void remote_put_control(const IssueParams& issue, void* dest, const void* source
     const char* const function = issue.call.function;
     if (bytes < fabric::kLargeBytes && stream_set.n_rails == 1) {
         Stream& stream = stream_set.to(pe);
-        char* const at = stream.reserve(function, record::put_bytes(bytes) + record::control_bytes(0));
-        stream.publish(record::control(record::put(at, address_of(dest), source, bytes), key, nullptr, 0));
+        char* const at = stream.reserve(function, record::put_bytes(bytes) + record::control_bytes(sizeof bytes));
+        stream.publish(record::control(record::put(at, address_of(dest), source, bytes), key, &bytes, sizeof bytes));
         return;
     }
     remote_put(issue, dest, source, bytes, pe);
-    remote_control(issue, pe, key, nullptr, 0);
+    remote_control(issue, pe, key, &bytes, sizeof bytes);
 }
 
 void remote_go(const IssueParams& issue, int pe) {

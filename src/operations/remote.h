@@ -112,7 +112,8 @@ void remote_signal(const IssueParams& issue, uint64_t* sig_addr, uint64_t value,
 // Sends a control message to pe (fabric/endpoint/control_inbox.h). It arrives after what this thread put to pe before
 // on the same context.
 void remote_control(const IssueParams& issue, int pe, const fabric::ControlKey& key, const void* data, size_t bytes);
-// A put, and an empty control message that arrives after the data: in one message unless the data is large.
+// A put, and a control message with the number of its bytes that arrives after the data: in one message unless the data
+// is large.
 void remote_put_control(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe,
                         const fabric::ControlKey& key);
 // Sends what was posted to pe now, instead of gathering more.
