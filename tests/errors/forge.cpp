@@ -1,10 +1,15 @@
-// forge_step: what a PE that breaks the protocol could send in a collective. In a library of its own, with all of
+// forge_step and send_as_stranger: what a PE that breaks the protocol, or a process that is no PE, could send. In a library of its own, with all of
 // libheddle.so, whose internals no other library reaches.
 #include "forge.h"
 
+#include "bootstrap/bootstrap.h"
+#include "fabric/protocol/message.h"
+#include "fabric/transport/address_blob.h"
 #include "operations/remote.h"
+#include "os/plugin.h"
 #include "team/team.h"
 
+#include <dlfcn.h>
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -60,4 +65,40 @@ extern "C" __attribute__((visibility("default"))) void forge_step(unsigned seed)
             }
         heddle::operations::remote_go(issue, world.members.pe(to));
     }
+}
+
+// As a process of another job: its own transport, the PE's right address, and every kind of message with another token.
+extern "C" __attribute__((visibility("default"))) int send_as_stranger(int pe) {
+    using namespace heddle::fabric;
+    void* const plugin = heddle::os::load_plugin("libheddle_ucx.so");
+    const auto* const api = plugin ? static_cast<const TransportApi*>(dlsym(plugin, "heddle_transport_1")) : nullptr;
+    char error[256] = "", blob[kMaxAddressBlobBytes];
+    const char* address = blob;
+    size_t bytes = heddle::bootstrap::address_blob_of(pe, blob, error, sizeof error);
+    const Events events = {nullptr, [](void*, int, const void*, const char*, size_t) {},
+                           [](void*, int, const void*, size_t, Arrival*) {}, [](void*, int, int, const char*) {}};
+    const Options options = {.devices = "", .transports = "tcp", .channels = 1, .message_bytes = 64 * 1024};
+    Transport* transport = nullptr;
+    if (!api || bytes == 0 || !find_rail_address(&address, &bytes, 0) ||
+        !api->open(options, events, &transport, error, sizeof error))
+        return -1;
+    Endpoint* const to = api->connect(transport, 0, pe, address, bytes, error, sizeof error);
+    static const std::vector<char> body(100'000, 1);
+    int sent = 0, done = 0;
+    for (uint32_t kind = 0; to && kind <= kMessageKinds; ++kind)
+        for (const size_t body_bytes : {size_t{0}, size_t{16}, size_t{4096}, body.size()})
+            for (const bool large : {false, true})
+                for (const int from : {0, 1, -1}) {
+                    Header header;
+                    header.kind = static_cast<MessageKind>(kind);
+                    header.token = static_cast<uint64_t>(kind) * 0x9e3779b97f4a7c15;
+                    header.pe = from;
+                    ++sent;
+                    api->send(
+                        transport, 0, to, &header, body.data(), body_bytes, large,
+                        [](void* count) { ++*static_cast<int*>(count); }, &done);
+                }
+    while (done != sent) api->progress(transport, 0);
+    api->close(transport);
+    return to ? sent : -1;
 }

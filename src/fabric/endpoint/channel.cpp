@@ -248,9 +248,14 @@ void Channel::refuse(Arrival* arrival) {
     config_.api->refuse(config_.transport, number_, arrival);
 }
 
-// Strangers are refused; one message tells.
-bool Channel::is_known(const Header& header) const {
-    return header.token == config_.token && header.pe >= 0 && header.pe < config_.n_pes;
+// Messages of strangers are refused; the first one is reported.
+bool Channel::is_from_job(const Header& header) {
+    if (header.token == config_.token && header.pe >= 0 && header.pe < config_.n_pes)
+        return true;
+    if (!refused_)
+        base::report("network", "refused a message that does not come from this job");
+    refused_ = true;
+    return false;
 }
 
 Stream& Channel::stream_of(const Header& header, uint32_t stream_set) const {
@@ -279,12 +284,8 @@ Inbound& Channel::inbound_of(int pe, uint32_t stream_set) {
 }
 
 void Channel::arrived(const Header& header, const char* body, size_t bytes) {
-    if (!is_known(header)) {
-        if (!refused_)
-            base::report("network", "refused a message that does not come from this job");
-        refused_ = true;
+    if (!is_from_job(header))
         return;
-    }
     base::counters->messages_received.add_cheaply();
     if (header.sequence != 0)
         base::fatal("network", "PE %d has another HEDDLE_RAIL_LOSS than this one: right would be the same on all PEs",
@@ -353,10 +354,8 @@ Channel::LargeReply Channel::place_of(const Header& header, size_t bytes) const 
 }
 
 void Channel::announced(const Header& header, size_t bytes, Arrival* arrival) {
-    if (!is_known(header)) {
-        refuse(arrival);
-        return;
-    }
+    if (!is_from_job(header))
+        return refuse(arrival);
     base::counters->messages_received.add_cheaply();
     switch (header.kind) {
         case MessageKind::kLargeData: {

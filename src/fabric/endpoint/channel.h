@@ -205,7 +205,7 @@ class Channel {
     bool send_delayed_acks();
     void piggyback_ack(int pe, Header* header);
     Inbound& inbound_of(int pe, uint32_t stream_set);
-    bool is_known(const Header& header) const;
+    bool is_from_job(const Header& header);
     Stream& stream_of(const Header& header, uint32_t stream_set) const;
     LargeReply place_of(const Header& header, size_t bytes) const;
     void acknowledged(const Header& header, uint32_t stream_set, uint64_t position) const;
