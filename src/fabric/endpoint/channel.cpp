@@ -5,6 +5,7 @@
 #include "fabric/transport/address_blob.h"
 #include "os/memfd.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -24,11 +25,8 @@ Channel::~Channel() {
     const auto n_pes = static_cast<size_t>(config_.n_pes);
     for (size_t pe = 0; pe < n_pes; ++pe) {
         free(peers_[pe].address_blob);
-        for (Inbound* inbound = peers_[pe].inbounds; inbound;) {
-            Inbound* const next = inbound->next;
-            delete inbound;
-            inbound = next;
-        }
+        for (uint32_t i = 0; i < peers_[pe].n_inbounds; ++i) delete peers_[pe].inbounds[i];
+        free(peers_[pe].inbounds);
     }
     os::unmap(peers_, os::round_up(n_pes * sizeof(Peer), os::page_bytes()));
 }
@@ -272,15 +270,30 @@ void Channel::acknowledged(const Header& header, uint32_t stream_set, uint64_t p
 
 Inbound& Channel::inbound_of(int pe, uint32_t stream_set) {
     Peer& peer = peers_[pe];
-    for (Inbound* inbound = peer.inbounds; inbound; inbound = inbound->next)
-        if (inbound->stream_set() == stream_set)
-            return *inbound;
+    if (stream_set < peer.n_inbounds && peer.inbounds[stream_set])
+        return *peer.inbounds[stream_set];
     if (stream_set >= kMaxStreamSets)
         protocol_error(pe, "records of a stream set that no PE has");
     RailWatermarks* const watermarks =
         config_.n_rails > 1 ? config_.network.watermarks_of(config_.network.owner, stream_set, pe) : nullptr;
-    peer.inbounds = new Inbound(*this, pe, stream_set, watermarks, peer.inbounds);
-    return *peer.inbounds;
+    Inbound*& place = make_place(peer, stream_set);
+    place = new Inbound(*this, pe, stream_set, watermarks);
+    return *place;
+}
+
+Inbound*& Channel::make_place(Peer& peer, uint32_t stream_set) const {
+    const uint32_t count = peer.n_inbounds;
+    if (stream_set >= count) {
+        uint32_t grown = count ? count : 4;
+        while (grown <= stream_set) grown *= 2;
+        auto* const inbounds = static_cast<Inbound**>(realloc(peer.inbounds, grown * sizeof(Inbound*)));
+        if (!inbounds)
+            base::fatal("network", "no memory for a table of %u streams of a PE", grown);
+        std::fill(inbounds + count, inbounds + grown, nullptr);
+        peer.inbounds = inbounds;
+        peer.n_inbounds = grown;
+    }
+    return peer.inbounds[stream_set];
 }
 
 void Channel::arrived(const Header& header, const char* body, size_t bytes) {

@@ -180,7 +180,9 @@ class Channel {
         Endpoint* endpoint = nullptr;  // null: nothing was sent to the PE yet
         char* address_blob = nullptr;  // from its kConnect; null: none has come
         size_t address_blob_bytes = 0;
-        Inbound* inbounds = nullptr;  // the list of its streams to this PE
+        // Its streams to this PE, by stream set, below kMaxStreamSets; null: nothing has come on that stream.
+        Inbound** inbounds = nullptr;
+        uint32_t n_inbounds = 0;
     };
 
     bool try_lock() {
@@ -205,6 +207,7 @@ class Channel {
     bool send_delayed_acks();
     void piggyback_ack(int pe, Header* header);
     Inbound& inbound_of(int pe, uint32_t stream_set);
+    Inbound*& make_place(Peer& peer, uint32_t stream_set) const;
     bool is_from_job(const Header& header);
     Stream& stream_of(const Header& header, uint32_t stream_set) const;
     LargeReply place_of(const Header& header, size_t bytes) const;

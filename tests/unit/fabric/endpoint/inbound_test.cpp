@@ -134,6 +134,28 @@ TEST_F(InboundTest, WhatStandsBehindAnOrderIsHeldWithTheMessagesThatFollow) {
     EXPECT_EQ(me.word(251), 3u);
 }
 
+TEST_F(InboundTest, EachStreamSetHasAStreamOfItsOwn) {
+    const uint32_t sets[] = {kMaxStreamSets - 1, 0, 5, 3, 4, 4096};
+    for (uint64_t round = 0; round < 3; ++round)
+        for (const uint32_t set : sets) {
+            Records word;
+            word.put_word({8 * uint64_t{set % 1000}}, 10 * set + round);
+            me.arrives(RecordsHeader{.position = round * word.size(), .stream_set = set}, word.data(), word.size());
+            ASSERT_EQ(me.word(set % 1000), 10 * set + round);
+        }
+}
+
+TEST_F(InboundTest, ManyMessagesBehindOneThatIsMissingAreAppliedInOrder) {
+    constexpr uint64_t kMessages = 2000;
+    const size_t each = Records().put_word({0}, 1).size();
+    for (uint64_t i = kMessages; i-- > 0;) {
+        Records word;
+        records(i * each, word.put_word({8 * (i % 7)}, i));
+        ASSERT_EQ(acknowledged(), i == 0 ? kMessages * each : 0u);
+    }
+    for (uint64_t i = kMessages - 7; i < kMessages; ++i) EXPECT_EQ(me.word(i % 7), i);
+}
+
 TEST_F(InboundTest, RepliesAreNumberedInTheOrderOfTheRecordsThatAsk) {
     memset(me.heap(), 'r', 100000);
     Records asks;
@@ -234,6 +256,8 @@ TEST_F(InboundDeathTest, RecordsAtAWrongPosition) {
     EXPECT_BROKEN(records(8, word), "records that have been sent before");
     EXPECT_BROKEN(records(17, word), "records that have been sent before");
     EXPECT_BROKEN(records(16, Records()), "records that have been sent before");
+    records(32, word);
+    EXPECT_BROKEN(records(32, word), "records that have been sent before");  // they wait
     const uint64_t furthest = word.size() + kWindow + kMaxRing;
     EXPECT_BROKEN(records(furthest + 8, word), "records further ahead than its window lets it send");
     EXPECT_BROKEN(records(0 - uint64_t{8}, word), "records further ahead than its window lets it send");
