@@ -4,6 +4,7 @@
 #include "base/invariant.h"
 #include "base/settings.h"
 #include "bootstrap/launched.h"
+#include "bootstrap/node_numbers.h"
 #include "os/clock.h"
 #include "os/process.h"
 #include "progress/wait_policy.h"
@@ -200,26 +201,13 @@ bool join_alone(char* error, size_t error_bytes) {
     return true;
 }
 
-// Two PEs are on one node when they share a page and, if nodes are pretended, are in the same group of pes_per_node.
-// Nodes are numbered in the order of their first PEs.
-void number_nodes(int pes_per_node) {
-    const bool pretend = pes_per_node != 0;
-    if (!pretend && !job.leaders)
+// Fills the job's nodes: of PEs that share a page and, if nodes are pretended, a group of pes_per_node.
+void find_nodes(int pes_per_node) {
+    if (pes_per_node == 0 && !job.leaders)
         return;
     auto* nodes = new int[static_cast<size_t>(job.n_pes)];  // stays valid as long as the process
-    std::vector<int> firsts;                                // the first PE of each node
-    const auto same = [&](int a, int b) {
-        return (!job.leaders || job.leaders[a] == job.leaders[b]) && (!pretend || a / pes_per_node == b / pes_per_node);
-    };
-    for (int pe = 0; pe < job.n_pes; ++pe) {
-        size_t node = firsts.size();  // searched backwards: PEs of a node often have neighbouring numbers
-        while (node > 0 && !same(firsts[node - 1], pe)) --node;
-        if (node == 0) {
-            firsts.push_back(pe);
-            node = firsts.size();
-        }
-        nodes[pe] = static_cast<int>(node) - 1;
-    }
+    const std::vector<int> firsts =
+        number_nodes(job.n_pes, [](int pe) { return job.leaders ? job.leaders[pe] : 0; }, pes_per_node, nodes);
     job.node = nodes[job.pe];
     job.n_nodes = static_cast<int>(firsts.size());
     job.n_page_nodes = 0;
@@ -254,7 +242,7 @@ bool join(char* error, size_t error_bytes) {
             snprintf(text, sizeof text, "%d:%d:%d", getpid(), job.pe, job.n_pes);
             setenv(kEnvWasPe, text, 1);
         }
-        number_nodes(static_cast<int>(std::min<uint64_t>(base::settings.test_pes_per_node, kMaxPes)));
+        find_nodes(static_cast<int>(std::min<uint64_t>(base::settings.test_pes_per_node, kMaxPes)));
     }
     return true;
 }

@@ -145,6 +145,11 @@ bool exchange_places(const LauncherJob& started, int leader, char* error, size_t
                      static_cast<size_t>(mine.heap_bytes), static_cast<size_t>(place.heap_bytes), pe);
             return false;
         }
+        if (place.leader < 0 || place.leader >= started.n_pes) {
+            snprintf(error, error_bytes, "PE %d says that PE %d leads its node: right would be 0 to %d", pe,
+                     place.leader, started.n_pes - 1);
+            return false;
+        }
         if (pe == 0)
             job.token = place.token;
         leaders[pe] = place.leader;
