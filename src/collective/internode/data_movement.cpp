@@ -4,6 +4,7 @@
 // before it returns.
 #include "collective/internode/internode.h"
 #include "collective/internode/internode_step.h"
+#include "collective/internode/schedule.h"
 #include "collective/node/copy.h"
 
 #include <algorithm>
@@ -31,18 +32,17 @@ Route find_route(const team::Span& span, int root, size_t bytes) {
     Route route;
     const bool chain = n_nodes > 2 && bytes / kPieceBytes >= static_cast<size_t>(n_nodes);
     route.piece = chain ? kPieceBytes : bytes;
-    if (state != 0)
-        route.parent = speaker(chain ? state - 1 : state & (state - 1));
     if (chain) {
+        if (state != 0)
+            route.parent = speaker(state - 1);
         if (state + 1 < n_nodes)
             route.children.push_back(speaker(state + 1));
         return route;
     }
-    int reach = 1;  // the lowest bit of state; beyond all nodes for 0
-    while (reach < n_nodes && (state & reach) == 0) reach *= 2;
-    for (reach /= 2; reach > 0; reach /= 2)
-        if (state + reach < n_nodes)
-            route.children.push_back(speaker(state + reach));
+    const BinomialTree tree = binomial_tree(n_nodes, state);
+    if (tree.parent >= 0)
+        route.parent = speaker(tree.parent);
+    for (const int child : tree.children) route.children.push_back(speaker(child));
     return route;
 }
 
