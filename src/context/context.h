@@ -27,7 +27,7 @@ struct alignas(128) Context {
     // Transfers on the context that have outlasted their call.
     std::atomic<uint32_t> outstanding{0};
     // The context's streams to the network, a set for each thread; made when first needed.
-    std::atomic<fabric::StreamSet*> stream_sets{nullptr};
+    fabric::StreamSetList stream_sets;
 };
 static_assert(sizeof(Context) == HEDDLE_CONTEXT_BYTES);
 

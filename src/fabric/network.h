@@ -73,9 +73,9 @@ class Network {
 
     // Takes a stream set for the list. thread: the only one that uses it, this one; null: one thread at a time. Null
     // when there is no memory.
-    StreamSet* make_stream_set(std::atomic<StreamSet*>& list, const void* thread, Spread spread = Spread::kAnyOrder);
-    // Gives all stream sets of a list back; all their streams are quiet.
-    void return_stream_sets(std::atomic<StreamSet*>& list);
+    StreamSet* make_stream_set(StreamSetList& list, const void* thread, Spread spread = Spread::kAnyOrder);
+    // Gives all stream sets of a list back; all their streams are quiet, and no thread uses them.
+    void return_stream_sets(StreamSetList& list);
 
     // Every stream set that there is, used or not.
     template <class Visit>

@@ -29,7 +29,8 @@ bool has_one_stream_set(const Context& context) {
 StreamSet& find_stream_set(Context& context) {
     const bool one = has_one_stream_set(context);
     const void* const thread = (context.options & SHMEM_CTX_SERIALIZED) ? nullptr : fabric::this_thread();
-    StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire);  // pairs with Network::make_stream_set
+    StreamSet* stream_set =
+        context.stream_sets.first.load(std::memory_order_acquire);  // pairs with Network::make_stream_set
     while (stream_set && !one && stream_set->producer.thread.load(std::memory_order_relaxed) != thread)
         stream_set = stream_set->next;
     if (!stream_set)
@@ -137,12 +138,15 @@ void wait_until_local(const char* function, Stream& stream) {
     progress::wait_for_stores(function, &stream, [&] { return stream.is_local(); });
 }
 
+// Calls visit for every stream that has something outstanding while it returns true; false when one call did not.
 template <class Visit>
-bool all_streams(Context& context, Visit visit) {
+bool all_active(Context& context, Visit visit) {
+    if (!context.stream_sets.is_active())
+        return true;
     // Acquire: pairs with Network::make_stream_set.
-    for (StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire); stream_set;
+    for (StreamSet* stream_set = context.stream_sets.first.load(std::memory_order_acquire); stream_set;
          stream_set = stream_set->next)
-        if (!stream_set->all(visit))
+        if (!stream_set->all_active(visit))
             return false;
     return true;
 }
@@ -269,22 +273,25 @@ void remote_go(const IssueParams& issue, int pe) {
 
 void remote_fence(const char* function, shmem_ctx_t ctx) {
     Context& context = context::context_of(ctx);
+    if (!context.stream_sets.is_active())
+        return;
     const bool one = has_one_stream_set(context);
     const void* const thread = fabric::this_thread();
     // Acquire: pairs with Network::make_stream_set.
-    for (StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire); stream_set;
+    for (StreamSet* stream_set = context.stream_sets.first.load(std::memory_order_acquire); stream_set;
          stream_set = stream_set->next) {
         const bool mine = one || stream_set->producer.thread.load(std::memory_order_relaxed) == thread;
         if (mine) {
             stream_set->order_all(function);
             continue;
         }
-        stream_set->all([&](Stream& stream) {  // the target does not order another thread's stream before this one's
-            if (!stream.is_quiet())
-                stream.flush();
-            return true;
-        });
-        stream_set->all([&](Stream& stream) {
+        stream_set->all_active(
+            [&](Stream& stream) {  // the target does not order another thread's stream before this one's
+                if (!stream.is_quiet())
+                    stream.flush();
+                return true;
+            });
+        stream_set->all_active([&](Stream& stream) {
             finish(function, stream);
             return true;
         });
@@ -293,12 +300,12 @@ void remote_fence(const char* function, shmem_ctx_t ctx) {
 
 void remote_quiet(const char* function, shmem_ctx_t ctx) {
     Context& context = context::context_of(ctx);
-    all_streams(context, [](Stream& stream) {
+    all_active(context, [](Stream& stream) {
         if (!stream.is_quiet())
             stream.flush();
         return true;
     });
-    all_streams(context, [&](Stream& stream) {
+    all_active(context, [&](Stream& stream) {
         finish(function, stream);
         return true;
     });
@@ -307,7 +314,7 @@ void remote_quiet(const char* function, shmem_ctx_t ctx) {
 void remote_quiet_all(const char* function) {
     const auto each = [](auto visit) {
         fabric::network->for_each_stream_set([&](StreamSet& stream_set) {
-            stream_set.all([&](Stream& stream) {
+            stream_set.all_active([&](Stream& stream) {
                 visit(stream);
                 return true;
             });
@@ -322,7 +329,7 @@ void remote_quiet_to(const char* function, shmem_ctx_t ctx, const int* pes, size
     const base::Members members = context.members;
     const auto each = [&](auto visit) {
         // Acquire: pairs with Network::make_stream_set.
-        for (StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire); stream_set;
+        for (StreamSet* stream_set = context.stream_sets.first.load(std::memory_order_acquire); stream_set;
              stream_set = stream_set->next)
             for (size_t i = 0; i < npes; ++i) stream_set->all_to(members.pe(pes[i]), visit);
     };
@@ -332,12 +339,12 @@ void remote_quiet_to(const char* function, shmem_ctx_t ctx, const int* pes, size
 
 void remote_quiet_local(const char* function, shmem_ctx_t ctx) {
     Context& context = context::context_of(ctx);
-    all_streams(context, [](Stream& stream) {
+    all_active(context, [](Stream& stream) {
         if (!stream.is_local())
             stream.flush();
         return true;
     });
-    all_streams(context, [&](Stream& stream) {
+    all_active(context, [&](Stream& stream) {
         wait_until_local(function, stream);
         return true;
     });
@@ -346,14 +353,14 @@ void remote_quiet_local(const char* function, shmem_ctx_t ctx) {
 bool is_remote_quiet(shmem_ctx_t ctx) {
     Context& context = context::context_of(ctx);
     const auto quiet = [](Stream& stream) { return stream.is_quiet(); };
-    if (all_streams(context, quiet))
+    if (all_active(context, quiet))
         return true;
-    all_streams(context, [](Stream& stream) {
+    all_active(context, [](Stream& stream) {
         stream.flush();
         return true;
     });
     fabric::network->poll();
-    return all_streams(context, quiet);
+    return all_active(context, quiet);
 }
 
 }  // namespace heddle::operations

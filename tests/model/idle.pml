@@ -11,7 +11,8 @@
  * hurries only make more depart, and are left out.
  *
  * Proven: when all threads have stopped and the network has brought all that it had, every record has departed and the
- * stream is not on the stack.
+ * stream is not on the stack. Besides (StreamGroup): whenever the producer has posted, its stream is active and counted,
+ * or what it has posted is done; and in the end the stream is not active, and not counted.
  *
  * Mutants, which must fail:
  *   -DNO_HEAVY_FENCE  go_idle does not fence
@@ -19,6 +20,9 @@
  *   -DQUEUED_STORE    send_queued unsets queued by a plain store, which its look at published may pass
  *   -DQUEUED_LATE     send_queued unsets queued behind send
  *   -DNO_LOOK_BEHIND  who gives the lock back does not look at the stack again
+ *   -DNO_MARKS        clear does not notice a mark behind its look
+ *   -DONE_MARKS       the sender that takes a record of an idle stream leaves it to the producer to mark
+ *   -DCOUNT_LATE      mark counts behind the bit
  * A variant: the stream set has just come to its producer from the thread that polls, which may still be acknowledging for it
  * (Network::make_stream_set), and its mutants:
  *   -DNEW_OWNER
@@ -56,6 +60,14 @@ byte acked = 0;
 bool queued = false, stacked = false, locked = false;
 byte own_published = published;  /* as the producer has stored it; idle_stored: as the holder of the lock has */
 byte ended = 0;
+/* StreamGroup: the stream's bit, how often it was marked, and Producer::n_active. */
+#ifdef NEW_OWNER
+bool bit_set = true;
+byte marks = 0, counted = 1;
+#else
+bool bit_set = false;
+byte marks = 0, counted = 0;
+#endif
 #ifdef HOLD
 bool posted = false, returned = false;  /* the native put */
 byte hold_at = 0, own_hold_at = 0;      /* 0: no fence */
@@ -111,6 +123,73 @@ inline look_at_hold() {
 }
 #endif
 
+#ifdef HOLD
+#define all_returned (returned || !posted)
+#else
+#define all_returned true
+#endif
+
+/* StreamGroup::mark. */
+inline mark() {
+    drained();
+    own = false;
+    do
+    :: atomic { was = bit_set; at = marks };
+#ifndef COUNT_LATE
+       if
+       :: !was && !own -> counted++; own = true
+       :: else
+       fi;
+#endif
+       atomic {
+           if
+           :: bit_set == was && marks == at -> bit_set = true; marks++; break
+           :: else
+           fi
+       }
+    od;
+#ifdef COUNT_LATE
+    if
+    :: !was -> counted++
+    :: else
+    fi;
+#else
+    if
+    :: was && own -> counted--
+    :: else
+    fi;
+#endif
+    atomic { was = false; own = false; at = 0 }
+}
+
+/* Stream::rest and StreamGroup::clear. */
+inline rest() {
+    do
+    :: atomic { was = bit_set; at = marks };
+       look();
+       if
+       :: idle_stored && was && seen == acked && all_returned ->
+          drained();
+          atomic {
+              if
+#ifdef NO_MARKS
+              :: true -> bit_set = false; own = true
+#else
+              :: bit_set && marks == at -> bit_set = false; own = true
+              :: else -> own = false
+#endif
+              fi
+          };
+          if
+          :: own -> counted--; break
+          :: else
+          fi
+       :: else -> break
+       fi
+    od;
+    atomic { was = false; own = false; at = 0; seen = 0 }
+}
+
 /* Stream::send, under the lock. */
 inline send() {
     do
@@ -144,18 +223,26 @@ inline send() {
           :: else
           fi;
 #ifdef NO_SECOND_LOOK
+          rest();
           break
 #else
           look();
           if
-          :: seen == departed -> break
+          :: seen == departed -> rest(); break
           :: else
           fi
 #endif
        :: else ->
           if
           :: departed != acked -> break  /* it gathers */
-          :: else -> atomic { idle_stored = false; buffer[me] ! IDLE, false; departed = seen }
+          :: else ->
+#ifndef ONE_MARKS
+             if
+             :: idle_stored && !bit_set -> mark()
+             :: else
+             fi;
+#endif
+             atomic { idle_stored = false; buffer[me] ! IDLE, false; departed = seen }
           fi
        fi
     od
@@ -218,6 +305,9 @@ inline poll() {
           :: else
           fi
 #endif
+#if HOLD != 2
+          ; rest()
+#endif
        :: true
        fi;
 #endif
@@ -234,12 +324,20 @@ inline poll() {
     od
 }
 
+/* What a fence or a quiet of the producer relies on. */
+inline is_known() {
+#ifdef HOLD
+    assert((bit_set && counted > 0) || (own_published == acked && (returned || !own_posted)))
+#else
+    assert((bit_set && counted > 0) || own_published == acked)
+#endif
+}
+
 active proctype producer() {
     byte me = PRODUCER, seen, at;
-    bool was;
+    bool was, own, own_posted;
 #ifdef NEW_OWNER
-    acked == departed;  /* its streams are quiet */
-    thread = me;        /* and a compare-and-swap */
+    thread = me;  /* its streams may have something outstanding; a compare-and-swap is behind it */
 #if NEW_OWNER != 2
     heavy_fence();
 #endif
@@ -248,15 +346,19 @@ active proctype producer() {
     :: own_published < RECORDS ->
        atomic { own_published++; buffer[me] ! PUBLISHED, own_published };
        if
-       :: idle -> queue(); poll()
+       :: idle -> mark(); queue(); poll()
        :: else
        fi;
+       is_known();
 #ifdef HOLD
        if
        :: own_published == 1 ->
+          own_posted = true;
           buffer[me] ! POSTED, true;
+          mark();
           queue();
           poll();
+          is_known();
           if
           :: !returned -> atomic { own_hold_at = 1; buffer[me] ! HOLD_AT, 1 }
           :: else
@@ -271,7 +373,7 @@ active proctype producer() {
 
 active proctype poller() {
     byte me = POLLER, seen, polls, at;
-    bool was;
+    bool was, own;
     do
     :: polls < 2 -> poll(); polls++
     :: else -> break
@@ -284,12 +386,13 @@ active proctype poller() {
        break
     od;
     assert(!stacked);
-    assert(departed == RECORDS)
+    assert(departed == RECORDS);
+    assert(!bit_set && counted == 0)
 }
 
 active proctype other() {
     byte me = OTHER, seen, at;
-    bool was;
+    bool was, own;
     queue();
     poll();
     ended++

@@ -22,7 +22,8 @@ class InternodeStep {
     explicit InternodeStep(CollectiveCall& coll)
         : coll_(coll),
           number_(++coll.team.span->steps),
-          stream_set_(progress::Fiber::current() ? coll.team.stream_sets.load(std::memory_order_relaxed) : nullptr) {}
+          stream_set_(progress::Fiber::current() ? coll.team.stream_sets.first.load(std::memory_order_relaxed)
+                                                 : nullptr) {}
 
     // A member's number in the world.
     int pe(int rank) const { return coll_.pe(rank); }

@@ -115,8 +115,8 @@ bool SendRing::take_message(uint64_t limit, Stream* stream, Message* message) {
         return false;
     HEDDLE_INVARIANT_MSG(sent_ < end && end <= limit, "sent %#zx, end %#zx, limit %#zx", size_t{sent_}, size_t{end},
                          size_t{limit});
-    HEDDLE_INVARIANT(end - sent_ <= size());  // a message lies in the ring as one piece
-    idle_.store(false, std::memory_order_relaxed);
+    HEDDLE_INVARIANT(end - sent_ <= size());        // a message lies in the ring as one piece
+    idle_.store(false, std::memory_order_release);  // pairs with SendRing::publish_to_idle
     Sending& sending = sending_[sending_head_++ % kMaxSending];
     sending = {stream, end, false};
     *message = {sent_, ring_ + (sent_ & mask_), end - sent_, &sending};

@@ -39,8 +39,9 @@ class Stream;
 
 // The thread that sends: one at a time, for a while or for ever.
 struct Producer {
-    uint32_t stream_set = 0;                   // its number in this PE
-    std::atomic<const void*> thread{nullptr};  // this_thread() of the only one that it can be; null: any
+    uint32_t stream_set = 0;                    // its number in this PE
+    std::atomic<const void*> thread{nullptr};   // this_thread() of the only one that it can be; null: any
+    std::atomic<uint32_t>* n_active = nullptr;  // the active streams of all stream sets of its context
 };
 // A value that no other thread of the process has.
 const void* this_thread();
@@ -142,7 +143,8 @@ class alignas(128) SendRing {
                              size_t{room_end_});
         published_.store(end, std::memory_order_release);     // pairs with SendRing::published
         std::atomic_signal_fence(std::memory_order_seq_cst);  // with the fence of go_idle: the light side
-        return idle_.load(std::memory_order_relaxed);
+        // Acquire: pairs with SendRing::take_message. A sender that has taken the record has marked the stream.
+        return idle_.load(std::memory_order_acquire);
     }
     void set_room(uint64_t freed);
     bool find_message_end(uint64_t limit, uint64_t* end);

@@ -25,9 +25,9 @@ struct alignas(128) StreamSet {
     std::atomic<Stream*>* streams = nullptr;
     // Indexed by PE, as `streams`; null where the network has one rail.
     std::atomic<RailScheduler*>* rails = nullptr;
-    std::atomic<Stream*> used{nullptr};  // the list of all streams of this set
-    RailScheduler* all_rails = nullptr;  // the list of all its rail schedulers
-    StreamSet* next = nullptr;           // the next stream set of the same context
+    std::atomic<StreamGroup*> groups{nullptr};  // the list of the groups of all streams of this set
+    RailScheduler* all_rails = nullptr;         // the list of all its rail schedulers
+    StreamSet* next = nullptr;                  // the next stream set of the same context
 
     // The stream to pe, made on first use.
     Stream& to(int pe) {
@@ -39,15 +39,24 @@ struct alignas(128) StreamSet {
 
     // Records to pe that are sent from now on are applied behind those that were sent before, whatever rails they take.
     void order(const char* function, int pe);
-    // Orders the records to every PE as `order` does those to one.
+    // Orders the records to every PE as `order` does those to one: of the streams that are active, behind which alone
+    // there is something to order.
     void order_all(const char* function);
 
     // Calls visit for every stream while it returns true; false when one call did not. Any thread. Acquire: pairs with
     // StreamSet::add_stream.
     template <class Visit>
     bool all(Visit visit) const {
-        for (Stream* stream = used.load(std::memory_order_acquire); stream; stream = stream->next_of_stream_set)
-            if (!visit(*stream))
+        for (const StreamGroup* group = groups.load(std::memory_order_acquire); group; group = group->next)
+            if (!group->all(visit))
+                return false;
+        return true;
+    }
+    // As all, for the streams that have something outstanding.
+    template <class Visit>
+    bool all_active(Visit visit) const {
+        for (const StreamGroup* group = groups.load(std::memory_order_acquire); group; group = group->next)
+            if (!group->all_active(visit))
                 return false;
         return true;
     }
@@ -60,9 +69,21 @@ struct alignas(128) StreamSet {
     }
 
     Stream& add_stream(int rail, int pe);
+    // Ends the streams and what belongs to them. No thread uses the stream set any more.
+    void delete_streams();
 
   private:
     Stream& open(int pe);
+};
+
+// The stream sets of one context.
+struct StreamSetList {
+    std::atomic<StreamSet*> first{nullptr};
+    std::atomic<uint32_t> n_active{0};  // streams of theirs that have something outstanding (StreamGroup)
+
+    // False: all that this thread knows to be posted is complete, and its sources may be reused. Acquire: pairs with
+    // StreamGroup::mark and StreamGroup::clear.
+    bool is_active() const { return n_active.load(std::memory_order_acquire) != 0; }
 };
 
 }  // namespace heddle::fabric

@@ -130,7 +130,7 @@ class NetworkTest : public testing::Test {
 
     std::vector<uint64_t> heaps[2] = {std::vector<uint64_t>(64), std::vector<uint64_t>(64)};
     std::unique_ptr<Network> networks[2];
-    std::atomic<StreamSet*> list{nullptr};
+    StreamSetList list;
 };
 
 TEST_F(NetworkTest, WhatIsNoTransportIsNotOpened) {
@@ -202,7 +202,7 @@ TEST_F(NetworkTest, StreamSetsAreLentAgainWithTheirStreams) {
     StreamSet* const first = networks[0]->make_stream_set(list, this_thread());
     StreamSet* const second = networks[0]->make_stream_set(list, nullptr);
     ASSERT_TRUE(first && second && first != second);
-    EXPECT_EQ(list.load(), second);
+    EXPECT_EQ(list.first.load(), second);
     EXPECT_EQ(second->next, first);
     EXPECT_NE(first->producer.stream_set, second->producer.stream_set);
     EXPECT_EQ(first->producer.thread.load(), this_thread());
@@ -215,10 +215,10 @@ TEST_F(NetworkTest, StreamSetsAreLentAgainWithTheirStreams) {
     }
     EXPECT_TRUE(stream->is_quiet());
     networks[0]->return_stream_sets(list);
-    EXPECT_EQ(list.load(), nullptr);
+    EXPECT_EQ(list.first.load(), nullptr);
 
     std::thread([&] {
-        std::atomic<StreamSet*> others{nullptr};
+        StreamSetList others;
         StreamSet* stream_set;
         do {
             stream_set = networks[0]->make_stream_set(others, this_thread());

@@ -84,6 +84,7 @@ Pe::Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, i
     for (int rail = 0; rail < n_rails && n_rails > 1; ++rail) channels_[rail]->set_rails(channels_);
     for (uint32_t i = 0; i < kStreamSets; ++i) {
         stream_sets_[i].producer.stream_set = i;
+        stream_sets_[i].producer.n_active = &stream_set_list_.n_active;
         stream_sets_[i].spread = spread;
         stream_sets_[i].n_rails = n_rails;
         stream_sets_[i].home_rail = static_cast<int>(i) % n_rails;
@@ -147,11 +148,7 @@ void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t f
 
 Pe::~Pe() {
     for (int rail = 0; rail < n_rails_; ++rail) fake_api.close(rails_[rail].transport);
-    for (StreamSet& stream_set : stream_sets_) {
-        for (Stream* stream = stream_set.used.load(std::memory_order_relaxed); stream;)
-            delete std::exchange(stream, stream->next_of_stream_set);
-        for (RailScheduler* rails = stream_set.all_rails; rails;) delete std::exchange(rails, rails->next);
-    }
+    for (StreamSet& stream_set : stream_sets_) stream_set.delete_streams();
 }
 
 size_t Pe::address_blob(char* address_blob) const {
@@ -183,6 +180,19 @@ bool Pe::is_empty() {
         if (!transport(rail).is_empty())
             return false;
     return true;
+}
+
+bool Pe::knows_its_active(uint32_t number) const {
+    const bool any = is_active();
+    std::vector<const Stream*> active;
+    stream_sets_[number].all_active([&](Stream& stream) {
+        active.push_back(&stream);
+        return true;
+    });
+    return stream_sets_[number].all([&](Stream& stream) {
+        const bool is_known = any && std::find(active.begin(), active.end(), &stream) != active.end();
+        return is_known || (stream.is_quiet() && stream.is_local());
+    });
 }
 
 bool Pe::is_quiet(uint32_t number) {
