@@ -303,8 +303,8 @@ StreamSet* Network::make_stream_set(StreamSetList& list, const void* thread, Spr
     if (stream_set->groups.load(std::memory_order_relaxed))
         os::heavy_fence();
     StreamSet* first = list.first.load(std::memory_order_relaxed);
-    // Release: pairs with Network::return_stream_sets, operations::find_stream_set, operations::all_active,
-    // operations::remote_fence, operations::remote_quiet_to and runtime::context_info.
+    // Release: pairs with Network::return_stream_sets, StreamSetList::take_over, operations::find_stream_set,
+    // operations::all_active, operations::remote_fence, operations::remote_quiet_to and runtime::context_info.
     do {
         stream_set->next = first;
     } while (

@@ -4,6 +4,7 @@
 #include "base/settings.h"
 #include "fabric/network.h"
 #include "memory/symmetric.h"
+#include "os/thread_exit.h"
 #include "progress/wait_policy.h"
 
 #include <heddle/constants.h>
@@ -26,6 +27,24 @@ bool has_one_stream_set(const Context& context) {
     return (context.options & (SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED)) != 0;
 }
 
+// At the end of a thread: the next ones have its stream sets. What it still sends behind this finds one anew.
+void leave_stream_sets() {
+    last_stream_set = {};
+    if (fabric::network)
+        fabric::network->for_each_stream_set([](StreamSet& stream_set) { stream_set.leave(fabric::this_thread()); });
+}
+
+// A stream set of the context for this thread: one that a thread has left, or a new one.
+StreamSet* take_stream_set(Context& context, const void* thread) {
+    StreamSet* stream_set = thread ? context.stream_sets.take_over(thread) : nullptr;
+    if (!stream_set)
+        stream_set = fabric::network->make_stream_set(context.stream_sets, thread, context::spread_of(context));
+    // Where no end can be noticed, the stream set stays the thread's.
+    if (stream_set && thread)
+        os::ThreadExit<leave_stream_sets>::ask();
+    return stream_set;
+}
+
 StreamSet& find_stream_set(Context& context) {
     const bool one = has_one_stream_set(context);
     const void* const thread = (context.options & SHMEM_CTX_SERIALIZED) ? nullptr : fabric::this_thread();
@@ -34,7 +53,7 @@ StreamSet& find_stream_set(Context& context) {
     while (stream_set && !one && stream_set->producer.thread.load(std::memory_order_relaxed) != thread)
         stream_set = stream_set->next;
     if (!stream_set)
-        stream_set = fabric::network->make_stream_set(context.stream_sets, thread, context::spread_of(context));
+        stream_set = take_stream_set(context, thread);
     if (!stream_set)
         base::fatal("network", "no memory for a stream set");
     const base::Members& members = context.members;

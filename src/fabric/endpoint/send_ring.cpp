@@ -16,6 +16,11 @@ const void* this_thread() {
     return &thread_token;
 }
 
+const void* ended_thread() {
+    static const char token = 0;
+    return &token;
+}
+
 SendRing::SendRing(size_t full_bytes) : full_at_(full_bytes), full_bytes_(full_bytes) {
     grow(kMinRing);
 }

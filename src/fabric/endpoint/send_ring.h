@@ -39,12 +39,14 @@ class Stream;
 
 // The thread that sends: one at a time, for a while or for ever.
 struct Producer {
-    uint32_t stream_set = 0;                    // its number in this PE
-    std::atomic<const void*> thread{nullptr};   // this_thread() of the only one that it can be; null: any
+    uint32_t stream_set = 0;  // its number in this PE
+    // this_thread() of the only one that it can be; null: any; ended_thread(): that one has ended.
+    std::atomic<const void*> thread{nullptr};
     std::atomic<uint32_t>* n_active = nullptr;  // the active streams of all stream sets of its context
 };
-// A value that no other thread of the process has.
+// A value that no other thread of the process has while this one lives, and one that no thread has.
 const void* this_thread();
+const void* ended_thread();
 
 constexpr size_t kMessageBytes = 60 * 1024;  // a message is full when a record has crossed this
 constexpr size_t kMinRing = 16 * 1024;       // bytes; grows when it was full

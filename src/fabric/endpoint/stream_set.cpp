@@ -1,5 +1,8 @@
 #include "fabric/endpoint/stream_set.h"
 
+#include "base/tsan.h"
+#include "os/asymmetric_fence.h"
+
 #include <utility>
 
 namespace heddle::fabric {
@@ -24,6 +27,31 @@ void StreamSet::delete_streams() {
     });
     for (StreamGroup* group = groups.load(std::memory_order_relaxed); group;) delete std::exchange(group, group->next);
     while (all_rails) delete std::exchange(all_rails, all_rails->next);
+}
+
+void StreamSet::leave(const void* thread) {
+    if (producer.thread.load(std::memory_order_relaxed) != thread)
+        return;
+    tsan::release(this);
+    // A set that is not in use any more may just go to another thread. Release: pairs with StreamSetList::take_over.
+    producer.thread.compare_exchange_strong(thread, ended_thread(), std::memory_order_release,
+                                            std::memory_order_relaxed);
+}
+
+StreamSet* StreamSetList::take_over(const void* thread) {
+    // Acquire: pairs with Network::make_stream_set.
+    for (StreamSet* stream_set = first.load(std::memory_order_acquire); stream_set; stream_set = stream_set->next) {
+        const void* ended = ended_thread();
+        if (stream_set->producer.thread.load(std::memory_order_relaxed) != ended ||
+            // Acquire: pairs with StreamSet::leave.
+            !stream_set->producer.thread.compare_exchange_strong(ended, thread, std::memory_order_acquire,
+                                                                 std::memory_order_relaxed))
+            continue;
+        tsan::acquire(stream_set);
+        os::heavy_fence();  // as in Network::make_stream_set
+        return stream_set;
+    }
+    return nullptr;
 }
 
 Stream& StreamSet::open(int pe) {

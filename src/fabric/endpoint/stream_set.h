@@ -3,7 +3,8 @@
 // message and not per operation.
 //
 // Threads: the streams are used by the set's thread alone (PRIVATE and SERIALIZED contexts have one set, used by one
-// thread at a time); any thread reads their state.
+// thread at a time); any thread reads their state. A thread that ends leaves its sets, which stay with their contexts,
+// to the next threads that send through those (docs/decisions/0033).
 #pragma once
 
 #include "fabric/endpoint/stream.h"
@@ -69,6 +70,8 @@ struct alignas(128) StreamSet {
     }
 
     Stream& add_stream(int rail, int pe);
+    // The thread, which is this one, ends: if the stream set is its own, another thread may take it over.
+    void leave(const void* thread);
     // Ends the streams and what belongs to them. No thread uses the stream set any more.
     void delete_streams();
 
@@ -84,6 +87,8 @@ struct StreamSetList {
     // False: all that this thread knows to be posted is complete, and its sources may be reused. Acquire: pairs with
     // StreamGroup::mark and StreamGroup::clear.
     bool is_active() const { return n_active.load(std::memory_order_acquire) != 0; }
+    // A stream set whose thread has ended, for this thread, with all that is outstanding; null: there is none.
+    StreamSet* take_over(const void* thread);
 };
 
 }  // namespace heddle::fabric

@@ -235,6 +235,27 @@ TEST_F(NetworkTest, StreamSetsAreLentAgainWithTheirStreams) {
     EXPECT_EQ(heaps[1][1], 2u);
 }
 
+TEST_F(NetworkTest, AStreamSetOfAThreadThatHasEndedIsTakenOverWithWhatIsOutstanding) {
+    StreamSet* left = nullptr;
+    std::thread([&] {
+        left = networks[0]->make_stream_set(list, this_thread());
+        put(left->to(1), 0, 1);
+        EXPECT_EQ(list.take_over(this_thread()), nullptr) << "its thread lives";
+        left->leave(&list);
+        EXPECT_EQ(left->producer.thread.load(), this_thread()) << "another one has ended";
+        left->leave(this_thread());
+    }).join();
+    EXPECT_TRUE(list.is_active());
+    EXPECT_EQ(list.take_over(this_thread()), left);
+    EXPECT_EQ(list.take_over(this_thread()), nullptr) << "taken over once";
+    put(left->to(1), 8, 2);
+    while (networks[0]->poll() || networks[1]->poll()) {
+    }
+    EXPECT_EQ(heaps[1][0], 1u);
+    EXPECT_EQ(heaps[1][1], 2u);
+    EXPECT_FALSE(list.is_active());
+}
+
 // --- What the service thread does, as the policy has it
 
 class ServiceTest : public NetworkTest {
