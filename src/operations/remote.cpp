@@ -30,6 +30,7 @@ bool has_one_stream_set(const Context& context) {
 // At the end of a thread: the next ones have its stream sets. What it still sends behind this finds one anew.
 void leave_stream_sets() {
     last_stream_set = {};
+    for (LastStreamSet& earlier : earlier_stream_sets) earlier = {};
     if (fabric::network)
         fabric::network->for_each_stream_set([](StreamSet& stream_set) { stream_set.leave(fabric::this_thread()); });
 }
@@ -62,6 +63,8 @@ StreamSet& find_stream_set(Context& context) {
         return region.bytes < record::kWord ? 0 : region.bytes - record::kWord + 1;
     };
     const memory::SymmetricRegion &heap = memory::symmetric->heap, &data = memory::symmetric->data;
+    if (last_stream_set.context != &context)
+        earlier_stream_set(last_stream_set.ctx) = last_stream_set;
     last_stream_set = {.ctx = context::handle_of(context),
                        .epoch = context::stream_sets_epoch.load(std::memory_order_relaxed),
                        .n_pes = as_world ? members.size : 0,
@@ -80,6 +83,9 @@ inline StreamSet& stream_set_of(Context& context) {
                              last_stream_set.epoch == context::stream_sets_epoch.load(std::memory_order_relaxed),
                          1))
         return *last_stream_set.stream_set;
+    const LastStreamSet& earlier = earlier_stream_set(context::handle_of(context));
+    if (earlier.context == &context && earlier.epoch == context::stream_sets_epoch.load(std::memory_order_relaxed))
+        return *earlier.stream_set;
     return find_stream_set(context);
 }
 
@@ -179,6 +185,7 @@ void finish(const char* function, Stream& stream) {
 }  // namespace
 
 constinit thread_local LastStreamSet last_stream_set;
+constinit thread_local LastStreamSet earlier_stream_sets[kEarlierStreamSets];
 
 bool is_remote(int pe) {
     return memory::symmetric->peers[pe].heap == nullptr;

@@ -15,7 +15,7 @@ namespace heddle::operations {
 
 // The stream set that this thread used last, and what the common case needs to know of it. Valid while
 // context::stream_sets_epoch equals `epoch`.
-struct LastStreamSet {
+struct alignas(128) LastStreamSet {
     shmem_ctx_t ctx = nullptr;
     uint32_t epoch = 0;
     int n_pes = 0;  // of the context, if its PE numbers are those of the world; otherwise 0
@@ -26,6 +26,14 @@ struct LastStreamSet {
     fabric::StreamSet* stream_set = nullptr;
 };
 extern constinit thread_local LastStreamSet last_stream_set __attribute__((tls_model("initial-exec")));
+// What was last_stream_set before, by context: contexts that a thread uses in turns stay known, whichever of them is in
+// last_stream_set. A context that has taken another one's place drives it out.
+constexpr size_t kEarlierStreamSets = 4;
+extern constinit thread_local LastStreamSet earlier_stream_sets[kEarlierStreamSets]
+    __attribute__((tls_model("initial-exec")));
+inline LastStreamSet& earlier_stream_set(shmem_ctx_t ctx) {
+    return earlier_stream_sets[reinterpret_cast<uintptr_t>(ctx) / HEDDLE_CONTEXT_BYTES % kEarlierStreamSets];
+}
 
 // The region in which address lies, the static data if in none. *to: the address as it is named to other PEs.
 inline const memory::SymmetricRegion& find_region(const void* address, fabric::Address* to) {
@@ -37,7 +45,7 @@ inline const memory::SymmetricRegion& find_region(const void* address, fabric::A
     return region;
 }
 
-// The stream to pe in the common case: the context of this thread's last operation, a PE that was sent to before, no
+// The stream to pe in the common case: a context that `last` is about, a PE that was sent to before, no
 // checked run. Otherwise null: the caller then takes the slow path.
 [[gnu::always_inline]] inline fabric::Stream* stream_at_once(const LastStreamSet& last, shmem_ctx_t ctx, int pe) {
     if (last.ctx != ctx || last.epoch != context::stream_sets_epoch.load(std::memory_order_relaxed) ||
@@ -48,8 +56,8 @@ inline const memory::SymmetricRegion& find_region(const void* address, fabric::A
 
 // A put of one word to symmetric memory in the common case of stream_at_once. Returns the stream. Null, and nothing
 // was done, when its ring must first make space, its message is full, or the address is out of range.
-[[gnu::always_inline]] inline fabric::Stream* put_word_at_once(shmem_ctx_t ctx, void* dest, uint64_t bits, int pe) {
-    const LastStreamSet& last = last_stream_set;
+[[gnu::always_inline]] inline fabric::Stream* put_word_at_once(const LastStreamSet& last, shmem_ctx_t ctx, void* dest,
+                                                               uint64_t bits, int pe) {
     fabric::Stream* const stream = stream_at_once(last, ctx, pe);
     if (!stream)
         return nullptr;
@@ -60,6 +68,11 @@ inline const memory::SymmetricRegion& find_region(const void* address, fabric::A
         return stream->put_word_at_once({address - last.data.base, fabric::RegionName::kData}, bits) ? stream : nullptr;
     return nullptr;
 }
+[[gnu::always_inline]] inline fabric::Stream* put_word_at_once(shmem_ctx_t ctx, void* dest, uint64_t bits, int pe) {
+    if (__builtin_expect(last_stream_set.ctx != ctx, 0))
+        return put_word_at_once(earlier_stream_set(ctx), ctx, dest, bits, pe);
+    return put_word_at_once(last_stream_set, ctx, dest, bits, pe);
+}
 [[gnu::always_inline]] inline fabric::Stream* put_word_at_once(shmem_ctx_t ctx, void* dest, const void* source,
                                                                size_t nelems, size_t element_bytes, int pe) {
     if (nelems > fabric::record::kWord || nelems * element_bytes != fabric::record::kWord || !source)
@@ -68,6 +81,15 @@ inline const memory::SymmetricRegion& find_region(const void* address, fabric::A
     memcpy(&bits, source, sizeof bits);
     return put_word_at_once(ctx, dest, bits, pe);
 }
+// As put_word_at_once, for the context of last_stream_set alone.
+[[gnu::always_inline]] inline fabric::Stream* put_last_word_at_once(shmem_ctx_t ctx, void* dest, const void* source,
+                                                                    size_t nelems, size_t element_bytes, int pe) {
+    if (nelems > fabric::record::kWord || nelems * element_bytes != fabric::record::kWord || !source)
+        return nullptr;
+    uint64_t bits;
+    memcpy(&bits, source, sizeof bits);
+    return put_word_at_once(last_stream_set, ctx, dest, bits, pe);
+}
 
 // A short put in the common case of stream_at_once. Returns the stream; null when nothing was done.
 inline fabric::Stream* put_at_once(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
@@ -75,7 +97,9 @@ inline fabric::Stream* put_at_once(const char* function, shmem_ctx_t ctx, void* 
     const size_t bytes = nelems * element_bytes;  // no overflow passes the next line, because nelems is bounded
     if (nelems > fabric::record::kMaxSmallPut || bytes - 1 >= fabric::record::kMaxSmallPut || !source)
         return nullptr;
-    fabric::Stream* const stream = stream_at_once(last_stream_set, ctx, pe);
+    fabric::Stream* stream = stream_at_once(last_stream_set, ctx, pe);
+    if (!stream)
+        stream = stream_at_once(earlier_stream_set(ctx), ctx, pe);
     if (!stream)  // nor may there be memory yet
         return nullptr;
     fabric::Address to;
