@@ -107,8 +107,14 @@ void Stream::wait_for_natives(const char* function) {
 void Stream::wait_for_return(const char* function) {
     if (returns_.has_space())
         return;
-    flush();
-    channel_.wait(function, returns_.line(), [&] { return returns_.has_space(); });
+    const bool grows = returns_.should_grow();
+    const auto is_ready = [&] { return grows ? has_returned(returns_.head()) : returns_.has_space(); };
+    if (!is_ready()) {
+        flush();
+        channel_.wait(function, returns_.line(), is_ready);
+    }
+    if (grows)
+        returns_.grow();
 }
 
 void Stream::expect_return(const char* function, void* to, size_t bytes) {
