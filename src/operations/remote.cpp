@@ -240,6 +240,22 @@ void remote_signal(const IssueParams& issue, uint64_t* sig_addr, uint64_t value,
     join_stream(issue, stream);
 }
 
+void remote_put_signal(const IssueParams& issue, void* dest, const void* source, size_t bytes, uint64_t* sig_addr,
+                       uint64_t value, int sig_op, int pe) {
+    StreamSet& stream_set = stream_set_for(issue);
+    if (bytes == 0 || bytes >= fabric::kLargeBytes || stream_set.n_rails > 1) {
+        if (bytes != 0)
+            remote_put(issue, dest, source, bytes, pe);
+        return remote_signal(issue, sig_addr, value, sig_op, pe);
+    }
+    stream_set.order(issue.call.function, pe);
+    Stream& stream = stream_set.to(pe);
+    char* const at = stream.reserve(issue.call.function, record::put_bytes(bytes) + record::kMaxShort);
+    stream.publish(record::signal(record::put(at, address_of(dest), source, bytes), address_of(sig_addr), value,
+                                  sig_op == SHMEM_SIGNAL_ADD));
+    join_stream(issue, stream);
+}
+
 void remote_control(const IssueParams& issue, int pe, const fabric::ControlKey& key, const void* data, size_t bytes) {
     StreamSet& stream_set = stream_set_for(issue);
     stream_set.order(issue.call.function, pe);

@@ -108,6 +108,9 @@ void remote_amo(const IssueParams& issue, heddle_amo_op op, void* fetch, const v
                 uint64_t compare, size_t bytes, int pe);
 // The signal is seen after what this thread put before on the same context.
 void remote_signal(const IssueParams& issue, uint64_t* sig_addr, uint64_t value, int sig_op, int pe);
+// remote_put and remote_signal: in one message unless the data is large. bytes: 0 for a signal alone.
+void remote_put_signal(const IssueParams& issue, void* dest, const void* source, size_t bytes, uint64_t* sig_addr,
+                       uint64_t value, int sig_op, int pe);
 
 // Sends a control message to pe (fabric/endpoint/control_inbox.h). It arrives after what this thread put to pe before
 // on the same context.

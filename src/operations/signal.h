@@ -36,8 +36,7 @@ inline void put_signal(const char* function, shmem_ctx_t ctx, void* dest, const 
         return to.send();
     }
     const IssueParams issue = {.call = {function}, .ctx = ctx};
-    slow_put(function, ctx, dest, source, nelems, element_bytes, pe, false);
-    to.send(issue);
+    put_far(issue, dest, source, extent(function, nelems, element_bytes), to.pe, to);
     if (blocking)
         remote_put_done(issue, to.pe);
 }
