@@ -7,8 +7,8 @@
  * (os/asymmetric_fence.h) sees each thread's buffer empty at some point. Who holds the lock reads what was stored under
  * it: the lock is given back by an exchange.
  *
- * What departs is acknowledged later; until then what follows gathers, as in Stream::send. Windows, full messages and
- * hurries only make more depart, and are left out.
+ * What departs is acknowledged later. From the second departure that is not acknowledged on, what follows gathers, as
+ * in SendRing::take_message. Windows, full messages and flushes only make more depart, and are left out.
  *
  * Proven: when all threads have stopped and the network has brought all that it had, every record has departed and the
  * stream is not on the stack.
@@ -24,13 +24,14 @@
  *   -DNEW_OWNER
  *   -DNEW_OWNER=2     make_stream_set does not fence
  *   -DNEW_OWNER=3     go_idle looks at its producer before it sets idle
- * A variant: behind its first record the producer posts a native put and a fence (Stream::put_native, hold), which holds
+ * A variant: behind its second record the producer posts a native put and a fence (Stream::put_native, hold), which holds
  * back the next record until the put has returned, and its mutants:
  *   -DHOLD
  *   -DHOLD=2          the end of the fence sends what has been published, and does not look whether to go idle
  *   -DHOLD=3          the end of the fence sends nothing, as if every return came with more to do */
 
-#define RECORDS 2
+#define RECORDS 3
+#define BEFORE_HOLD 2
 #define PRODUCER 0
 #define POLLER 1
 #define OTHER 2
@@ -154,8 +155,10 @@ inline send() {
 #endif
        :: else ->
           if
-          :: departed != acked -> break  /* it gathers */
-          :: else -> atomic { idle_stored = false; buffer[me] ! IDLE, false; departed = seen }
+          :: departed != acked && !idle_stored -> break  /* it gathers */
+          :: departed != acked && idle_stored ->
+             atomic { idle_stored = false; buffer[me] ! IDLE, false; departed = seen }
+          :: else -> departed = seen
           fi
        fi
     od
@@ -203,7 +206,7 @@ inline poll() {
        fi;
 #ifdef HOLD
        if
-       :: posted && !returned && acked > 0 ->  /* Stream::on_native_done, resume */
+       :: posted && !returned && acked >= BEFORE_HOLD ->  /* Stream::on_native_done, resume */
           look_at_hold();
           returned = true;
 #if HOLD == 2
@@ -253,12 +256,12 @@ active proctype producer() {
        fi;
 #ifdef HOLD
        if
-       :: own_published == 1 ->
+       :: own_published == BEFORE_HOLD ->
           buffer[me] ! POSTED, true;
           queue();
           poll();
           if
-          :: !returned -> atomic { own_hold_at = 1; buffer[me] ! HOLD_AT, 1 }
+          :: !returned -> atomic { own_hold_at = BEFORE_HOLD; buffer[me] ! HOLD_AT, BEFORE_HOLD }
           :: else
           fi
        :: else

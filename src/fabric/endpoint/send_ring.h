@@ -11,15 +11,15 @@
 // The producer is the thread that uses the stream set. The sender is the holder of the channel's lock: any thread that
 // polls. They share published, idle, freed and acked.
 //
-// Records leave at once when nothing is in flight, so that a lone record waits for nobody. Otherwise they leave when
-// a message is full, when all in flight is acknowledged, or when a thread waits (`flush`). So small operations gather
-// while the network is busy, and only then. No message leaves while kWindow bytes are in flight, nor while the
-// transport has kMaxSending messages.
+// An idle stream sends its records at once, so that a lone record waits for nobody. It is idle until a second message
+// is in flight. Then records leave when a message is full, when all in flight is acknowledged, or when a thread waits
+// (`flush`). So small operations gather while the network is busy, and only then. No message leaves while kWindow
+// bytes are in flight, nor while the transport has kMaxSending messages.
 //
 // No record is left behind. A sender that finds nothing in flight and nothing to send sets idle, and then reads
 // published again. The producer publishes, and then reads idle. Between its two steps the sender makes all threads of
 // the process pass a full fence (os/asymmetric_fence.h). Therefore the producer, whose steps are in every operation,
-// needs none.
+// needs none. A stream with one message in flight at a time stays idle, and costs no such fence.
 //
 // Full messages end where the producer says (end_message), in a ring of kMaxMessageEnds positions. A sender that is
 // further behind loses the oldest, and its message goes on to the next end that is left. The message is longer, and
@@ -130,6 +130,7 @@ class alignas(128) SendRing {
     bool on_ack(uint64_t position);
     // Nothing was sent that is not acknowledged.
     bool is_drained() const { return acked_.load(std::memory_order_relaxed) == sent_; }
+    // The producer calls the sender for every record.
     bool is_idle() const { return idle_.load(std::memory_order_relaxed); }
     // Where is_drained: from here on the producer calls the sender. The caller looks at published behind it.
     void go_idle(const Producer& producer);
