@@ -45,7 +45,8 @@ void issue_put(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* 
 void issue_get(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                size_t element_bytes, int pe, shmemx_request_t* req);
 
-// A put to a PE of another node, with its signal, if it has one. Ends the PE when an argument is wrong. pe: of the world.
+// A put to a PE of another node, with its signal, if it has one. Ends the PE when an argument is wrong. pe: of the
+// world.
 void put_far(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe, const SignalTo& signal);
 
 // Makes or checks *req for an operation that is already complete.

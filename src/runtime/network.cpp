@@ -120,7 +120,7 @@ fabric::ChannelConfig channel_config_of_job() {
     config.job.address_blob_of = bootstrap::address_blob_of;
     config.job.lost = lose;
     config.job.rail_lost = lose_rail;
-    config.job.notify = [](void* engine) { static_cast<progress::Engine*>(engine)->wake_waiters(); };
+    config.job.notify = [](void* engine) { static_cast<progress::Engine*>(engine)->on_messages(); };
     config.job.run_ready = [](void* engine) { static_cast<progress::Engine*>(engine)->drive(); };
     config.job.waiting = progress::engine;
     config.policy = progress::wait_policy;

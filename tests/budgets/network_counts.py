@@ -38,7 +38,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=lambda it: Path(it).resolve())
     parser.add_argument("source", type=Path)
-    parser.add_argument("--threads", default="0,8,64")
+    parser.add_argument("--threads", default="0,8,64,256")
     options = parser.parse_args()
     if not (options.build / "lib/libheddle_ucx.so").exists():
         print("skipped: there is no plugin for a network")
