@@ -331,8 +331,7 @@ void Network::return_stream_sets(std::atomic<StreamSet*>& list) {
 // --- Progress
 
 bool Network::poll() {
-    // Not a read-modify-write: a count that loses some still changes while threads poll.
-    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    count_poll();
     return poll_channels();
 }
 
@@ -427,15 +426,15 @@ void Network::wake_up() {
 }
 
 // True after a nap, when other threads poll.
-bool Network::keeps_away(uint32_t* seen, uint64_t* nap_ns) {
+bool Network::keeps_away(uint64_t* nap_ns) {
     const uint32_t turn = away_.value.load(std::memory_order_acquire);
-    const uint32_t polls = polls_.load(std::memory_order_relaxed);
+    const bool polled = polls_.load(std::memory_order_relaxed) != seen_polls_.load(std::memory_order_relaxed);
     const bool under_way = policy_ && policy_->posted.load(std::memory_order_relaxed) != 0;
-    if (under_way ? policy_->pollers.load(std::memory_order_relaxed) == 0 : polls == *seen) {
+    if (under_way ? policy_->pollers.load(std::memory_order_relaxed) == 0 : !polled) {
         *nap_ns = kServiceNapNs;
         return false;
     }
-    *seen = polls;
+    see_polls();
     const timespec deadline = os::to_timespec(os::now_ns() + *nap_ns);
     away_.sleep(turn + 1, &deadline);
     *nap_ns = std::min(2 * *nap_ns, kMaxServiceNapNs);
@@ -467,19 +466,19 @@ int Network::longest_sleep() const {
 }
 
 void Network::serve() {
-    uint32_t seen = polls_.load(std::memory_order_relaxed);
+    see_polls();
     bool woken = true;
     uint64_t nap_ns = kServiceNapNs;
     while (!stopping_.load(std::memory_order_acquire)) {  // pairs with Network::stop
         tick(woken);
         woken = false;
         const Service kind = service_kind_.load(std::memory_order_acquire);  // pairs with Network::set_service
-        if (kind == Service::kSleeps && keeps_away(&seen, &nap_ns))
+        if (kind == Service::kSleeps && keeps_away(&nap_ns))
             continue;
         bool moved = false;
         if (kind != Service::kNone)
             moved = poll_channels();
-        seen = polls_.load(std::memory_order_relaxed);  // what goes on after a poll may poll itself
+        see_polls();  // what goes on after a poll may poll itself
         if (kind == Service::kSpins && !moved)
             sched_yield();
         if (moved || kind == Service::kSpins)

@@ -111,7 +111,14 @@ class Network {
     static void* run_service(void* network);
     void serve();
     bool poll_channels();
-    bool keeps_away(uint32_t* seen, uint64_t* nap_ns);
+    bool keeps_away(uint64_t* nap_ns);
+    // Relaxed, all: a hint for the service thread. polls_ is written once for each of its looks, however many poll.
+    void count_poll() {
+        if (const uint32_t polls = polls_.load(std::memory_order_relaxed);
+            polls == seen_polls_.load(std::memory_order_relaxed))
+            polls_.store(polls + 1, std::memory_order_relaxed);
+    }
+    void see_polls() { seen_polls_.store(polls_.load(std::memory_order_relaxed), std::memory_order_relaxed); }
     void wait_for_heartbeats();
     int longest_sleep() const;
     void wake_up();
@@ -132,7 +139,8 @@ class Network {
     std::atomic<StreamSet*>* stream_set_table_ = nullptr;            // by number
     std::mutex watermarks_lock_;                                     // taken once a stream
     std::map<std::pair<int, uint32_t>, RailWatermarks> watermarks_;  // by PE and its stream set
-    std::atomic<uint32_t> polls_{0};  // by threads of the program; a count that loses some
+    // Advanced by threads of the program that poll, once the service thread has seen the last advance.
+    std::atomic<uint32_t> polls_{0}, seen_polls_{0};
     pthread_t service_ = {};
     bool serving_ = false;
     uint64_t tick_ns_ = 0;

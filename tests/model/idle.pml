@@ -19,6 +19,7 @@
  *   -DQUEUED_STORE    send_queued unsets queued by a plain store, which its look at published may pass
  *   -DQUEUED_LATE     send_queued unsets queued behind send
  *   -DNO_LOOK_BEHIND  who gives the lock back does not look at the stack again
+ *   -DEARLY_LOOK      the look at the lock passes the push before it, or the push is a plain store
  * A variant: the stream set has just come to its producer from the thread that polls, which may still be acknowledging for it
  * (Network::make_stream_set), and its mutants:
  *   -DNEW_OWNER
@@ -177,7 +178,11 @@ inline queue() {
 /* Channel::poll. The network brings an acknowledgement, or has none yet. */
 inline poll() {
     do
-    :: drained();
+    :: if
+       :: locked -> break  /* the look ahead of the exchange */
+       :: else
+       fi;
+       drained();
        atomic { was = locked; locked = true };
        if
        :: was -> break
@@ -239,7 +244,7 @@ inline poll() {
 
 active proctype producer() {
     byte me = PRODUCER, seen, at;
-    bool was;
+    bool was, was_locked;
 #ifdef NEW_OWNER
     acked == departed;  /* its streams are quiet */
     thread = me;        /* and a compare-and-swap */
@@ -251,7 +256,17 @@ active proctype producer() {
     :: own_published < RECORDS ->
        atomic { own_published++; buffer[me] ! PUBLISHED, own_published };
        if
+#ifdef EARLY_LOOK
+       :: idle ->
+          was_locked = locked;
+          queue();
+          if
+          :: was_locked
+          :: else -> poll()
+          fi
+#else
        :: idle -> queue(); poll()
+#endif
        :: else
        fi;
 #ifdef HOLD

@@ -183,8 +183,10 @@ class Channel {
         Inbound* inbounds = nullptr;  // the list of its streams to this PE
     };
 
+    // Looks first: threads that wait do not write to the holder's line. The look is seq_cst as the exchange is: what
+    // this thread has pushed before is seen behind the unlock that ends what it found. Both pair with Channel::unlock.
     bool try_lock() {
-        if (locked_.exchange(true, std::memory_order_seq_cst))  // pairs with Channel::unlock
+        if (locked_.load(std::memory_order_seq_cst) || locked_.exchange(true, std::memory_order_seq_cst))
             return false;
         tsan::look_away();
         return true;
