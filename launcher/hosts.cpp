@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bootstrap/job_page.h"
+#include "environment.h"
 #include "start.h"
 
 namespace heddle::launcher {
@@ -30,7 +31,7 @@ bool parse_count(const std::string& text, int* count) {
 bool add_host(const std::string& text, const char* mark, std::vector<Host>* hosts) {
     const size_t at = text.find(mark);
     const std::string name = text.substr(0, std::min(at, text.find_last_not_of(kBlanks, at - 1) + 1));
-    Host host = {name, 1};
+    Host host = {name, 0};
     const bool counted = at == std::string::npos || parse_count(text.substr(at + strlen(mark)), &host.pes);
     // A name that begins with "-" would be an option of the launcher; "*" and "/" have a meaning for srun.
     if (!counted || name.empty() || name[0] == '-' || name.find_first_of(" \t:=,*/") != std::string::npos)
@@ -52,7 +53,7 @@ std::string list_of(const std::vector<Host>& hosts, int pes, const char* mark) {
     return list;
 }
 
-// Variables that PEs on other hosts need, too: the settings, and those that --env names.
+// Variables that all PEs on other hosts need, too: the settings, and those that --env names for the only program.
 std::vector<std::string> names_to_export(const Options& options) {
     std::vector<std::string> names;
     const auto add = [&](const std::string& name) {
@@ -63,35 +64,40 @@ std::vector<std::string> names_to_export(const Options& options) {
         for (const char* prefix : {"HEDDLE_", "SHMEM_", "SMA_", "UCX_"})
             if (strncmp(*variable, prefix, strlen(prefix)) == 0 && strchr(*variable, '='))
                 add(std::string(*variable, strchr(*variable, '=')));
-    for (const auto& [name, value] : options.environment) add(name);
+    if (options.programs.size() == 1)
+        for (const auto& [name, value] : options.programs[0].environment) add(name);
     return names;
 }
 
 using Words = std::vector<std::string>;
+
+std::string reader_of(const Options& options) {
+    return options.reader == Options::kAllRead     ? "all"
+           : options.reader == Options::kNoneReads ? "none"
+                                                   : std::to_string(options.reader);
+}
 
 // Arguments for Open MPI's mpirun, and for prterun, which differs in one option.
 Words for_mpirun(const Options& options, const char* tag) {
     Words words;
     if (geteuid() == 0)
         words.push_back("--allow-run-as-root");
-    words.insert(words.end(), {"-n", std::to_string(options.pes), "--host", list_of(options.hosts, options.pes, ":"),
-                               "--bind-to", options.bind_to_cores ? "core" : "none"});
+    words.insert(words.end(), {"--host", list_of(options.hosts, options.pes, ":"), "--bind-to",
+                               options.bind_to_cores ? "core" : "none"});
     if (options.tag_output) {
         if (tag[0] != '-')
             words.push_back("--output");
         words.push_back(tag);
     }
+    if (options.reader != 0)
+        words.insert(words.end(), {"--stdin", reader_of(options)});
     for (const std::string& name : names_to_export(options)) words.insert(words.end(), {"-x", name});
     return words;
 }
 
 // Arguments for srun, which passes all variables to the PEs by itself.
 Words for_srun(const Options& options) {
-    Words words = {"--mpi=pmix",
-                   "--input=0",
-                   "-n",
-                   std::to_string(options.pes),
-                   "--distribution=arbitrary",
+    Words words = {"--mpi=pmix", "--input=" + reader_of(options), "--distribution=arbitrary",
                    "--nodelist=" + list_of(options.hosts, options.pes, "*"),
                    options.bind_to_cores ? "--cpu-bind=cores" : "--cpu-bind=none"};
     if (options.tag_output)
@@ -99,10 +105,42 @@ Words for_srun(const Options& options) {
     return words;
 }
 
+// Runs its further arguments, with output to the files that --output-dir names. $0: the directory.
+constexpr const char* kToFiles =
+    "mkdir -p \"$0\" && pe=${PMIX_RANK:-$PMI_RANK} && exec \"$@\" >\"$0/pe.$pe.out\" 2>\"$0/pe.$pe.err\"";
+
+// Arguments for one program, the program among them.
+Words words_for_program(const Options& options, const Program& program, const char* folder_option) {
+    Words words = {"-n", std::to_string(program.pes)};
+    if (!program.folder.empty())
+        words.insert(words.end(), {folder_option, program.folder});
+    if (!options.output_dir.empty())
+        words.insert(words.end(), {"/bin/sh", "-c", kToFiles, options.output_dir});
+    if (options.programs.size() > 1 && !program.environment.empty()) {  // the launcher's option is for all programs
+        words.push_back("env");
+        for (const auto& [name, value] : program.environment) words.push_back(name + "=" + value);
+    }
+    for (char** word = program.words; *word; ++word) words.push_back(*word);
+    return words;
+}
+
+// Arguments for a launcher; empty, after a line on stderr, when it cannot do what the options ask for.
 Words words_for(const std::string& launcher, const Options& options) {
-    return launcher == "srun"      ? for_srun(options)
-           : launcher == "prterun" ? for_mpirun(options, "tag")
-                                   : for_mpirun(options, "--tag-output");
+    const bool is_srun = launcher == "srun";
+    if (is_srun && options.programs.size() > 1) {
+        fprintf(stderr, "oshrun: several programs (':') on several hosts need prterun or mpirun; srun runs one\n");
+        return {};
+    }
+    Words words = is_srun                 ? for_srun(options)
+                  : launcher == "prterun" ? for_mpirun(options, "tag")
+                                          : for_mpirun(options, "--tag-output");
+    for (const Program& program : options.programs) {
+        if (&program != options.programs.data())
+            words.push_back(":");
+        const Words more = words_for_program(options, program, is_srun ? "--chdir" : "--wdir");
+        words.insert(words.end(), more.begin(), more.end());
+    }
+    return words;
 }
 
 // Open MPI and PRRTE would wait for an unreachable host for minutes: once they have told the host to end its PEs, the
@@ -162,17 +200,20 @@ bool read_host_file(const char* path, std::vector<Host>* hosts) {
 int hand_over(const Options& options) {
     for (const std::string launcher : {"prterun", "mpirun", "srun"}) {
         std::string path;
-        if (find_program(launcher, &path) != 0)
+        if (find_program(launcher, getenv("PATH"), &path) != 0)
             continue;
         setenv(bootstrap::kEnvHandedOver, launcher.c_str(), 1);
         notice_silent_hosts();
+        Environment environment(options.programs.size() == 1 ? options.programs[0] : Program());
         Words words = words_for(launcher, options);
+        if (words.empty())
+            return kStatusBadInput;
         std::vector<char*> arguments = {path.data()};
         for (std::string& word : words) arguments.push_back(word.data());
-        for (char** argument = options.program; *argument; ++argument) arguments.push_back(*argument);
         arguments.push_back(nullptr);
-        fprintf(stderr, "oshrun: %s starts the PEs\n", path.c_str());
-        execv(path.c_str(), arguments.data());
+        if (options.verbose)
+            fprintf(stderr, "oshrun: %s starts the PEs\n", path.c_str());
+        execve(path.c_str(), arguments.data(), environment.words());
         fprintf(stderr, "oshrun: cannot run %s: %s\n", path.c_str(), strerror(errno));
         return kStatusNoLauncher;
     }

@@ -9,7 +9,7 @@
 
 namespace heddle::launcher {
 
-// Reads "a:2,b"; a host without a number has one PE. False after a line on stderr.
+// Reads "a:2,b"; the number of a host without one is 0. False after a line on stderr.
 bool read_hosts(const char* text, std::vector<Host>* hosts);
 
 // Reads a file with a host in each line, "a:2" or "a slots=2"; "#" begins a comment. False after a line on stderr.

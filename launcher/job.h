@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "bootstrap/job_page.h"
+#include "input.h"
 #include "options.h"
 #include "output.h"
 #include "start.h"
@@ -68,6 +69,7 @@ class Job {
 
     const Options& options_;
     Output output_;
+    Input input_;
     Starter starter_;
     Inherited inherited_ = {};
     int job_fd_ = -1;

@@ -1,15 +1,16 @@
 // oshrun: runs the PEs of an OpenSHMEM program on this machine, or hands over to a launcher for several hosts.
-// Contract: kHelp in options.cpp. Implementation: job.h and hosts.h.
+// Contract: help.cpp. Implementation: job.h and hosts.h.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 
 #include "base/settings.h"
+#include "environment.h"
 #include "hosts.h"
 #include "job.h"
 #include "options.h"
+#include "os/topology.h"
 
 namespace {
 
@@ -25,18 +26,26 @@ bool fill_standard_streams() {
 // Checks the settings that the PEs will find, so that an error is reported once and not by every PE. Each PE reads them
 // again, because a script may set others.
 bool are_settings_right(const heddle::launcher::Options& options) {
-    for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
-    char error[1024];
-    heddle::base::Settings settings;
-    if (heddle::base::read_settings(&settings, error, sizeof error))
-        return true;
-    fprintf(stderr, "oshrun: %s\n", error);
-    return false;
+    char** const own = environ;
+    for (const heddle::launcher::Program& program : options.programs) {
+        heddle::launcher::Environment environment(program);
+        char error[1024];
+        heddle::base::Settings settings;
+        environ = environment.words();
+        const bool right = heddle::base::read_settings(&settings, error, sizeof error);
+        environ = own;
+        if (!right) {
+            fprintf(stderr, "oshrun: %s\n", error);
+            return false;
+        }
+    }
+    return true;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+    using namespace heddle;
     using namespace heddle::launcher;
     if (!fill_standard_streams()) {
         fprintf(stderr, "oshrun: cannot open /dev/null\n");
@@ -53,5 +62,9 @@ int main(int argc, char** argv) {
     }
     if (!are_settings_right(options))
         return kStatusBadInput;
-    return options.hosts.empty() ? Job(options).run() : hand_over(options);
+    if (!options.hosts.empty())
+        return hand_over(options);
+    if (options.verbose)
+        fprintf(stderr, "oshrun: %d PEs on this host, which offers %d cores\n", options.pes, os::usable_cores());
+    return Job(options).run();
 }

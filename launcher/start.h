@@ -15,12 +15,14 @@
 #include <string>
 #include <vector>
 
+#include "environment.h"
 #include "options.h"
 
 namespace heddle::launcher {
 
-// Searches `name` as execvp does, but does not run a shell for files that the kernel cannot run. Returns 0 or an errno.
-int find_program(const std::string& name, std::string* path);
+// Searches `name` in `places` (PATH; null: the usual ones) as execvp does, but does not run a shell for files that the
+// kernel cannot run. Returns 0 or an errno.
+int find_program(const std::string& name, const char* places, std::string* path);
 
 // What the launcher changes for itself and restores for the PEs.
 struct Inherited {
@@ -31,8 +33,9 @@ struct Inherited {
 
 struct Started {
     pid_t pid = 0;
-    int output = -1;  // read ends, non-blocking
+    int output = -1;  // read ends; -1: output goes to files
     int errors = -1;
+    int input = -1;  // write end; -1: the PE reads the launcher's input, or nothing
 };
 
 struct StartFailure {
@@ -42,27 +45,34 @@ struct StartFailure {
 
 class Starter {
   public:
-    // Makes the lifeline, and applies --env to this process, which the PEs inherit. job_fd: the node's memory. token:
-    // that of its job page.
+    // Makes the lifeline, and finds the programs. job_fd: the node's memory. token: that of its job page.
     StartFailure prepare(const Options& options, const Inherited& inherited, int job_fd, uint64_t token);
 
     // Returns once the PE runs the program. Cost: about half a millisecond.
     StartFailure start(int pe, Started* started);
 
   private:
-    struct Ends;  // of the pipes of the PE that is being started
-    enum class Stage : int { kPipe, kFork, kBind, kExec };
+    struct Ends;   // of the pipes of the PE that is being started
+    struct Part {  // the PEs of one program
+        Program program;
+        std::string path;
+        Environment environment;
+    };
+    enum class Stage : int { kPipe, kFork, kFile, kBind, kFolder, kExec };
     struct Failure {  // written to the launcher by a child that could not become a PE
         Stage stage;
         int error;
     };
 
+    bool open_ends(int pe, Ends* ends, Stage* stage) const;
+    Part& part_of(int pe);
     StartFailure explain(Stage stage, int error, int pe) const;
-    [[noreturn]] void become_pe(int pe, const Ends& ends) const;
+    StartFailure explain_start(const Part& part, int error) const;
+    [[noreturn]] void become_pe(int pe, const Part& part, char** environment, const Ends& ends) const;
 
     const Options* options_ = nullptr;
     Inherited inherited_ = {};
-    std::string path_;
+    std::vector<Part> parts_;
     int job_fd_ = -1;
     int lifeline_[2] = {-1, -1};  // the write end is open in this process only, as long as the process lives
     int null_fd_ = -1;

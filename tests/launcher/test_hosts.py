@@ -36,6 +36,8 @@ def words_behind(result, name):
                                          (["srun"], "srun")])
 def test_the_first_launcher_in_path_is_taken_and_named(oshrun, path_with, there, taken):
     result = oshrun.run("--hosts", "a", "-n", "1", "./program", env=path_with(*there))
+    assert result.status == 6 and not result.messages, result
+    result = oshrun.run("-v", "--hosts", "a", "-n", "1", "./program", env=path_with(*there))
     assert result.status == 6, result
     assert len(result.messages) == 1 and result.messages[0].endswith(f"/{taken} starts the PEs"), result
 
@@ -67,6 +69,29 @@ def test_what_srun_is_told(oshrun, path_with):
     told = {"--mpi=pmix", "--nodelist=a*3,b*1", "--distribution=arbitrary", "--cpu-bind=none", "--label"}
     assert told <= set(lines), result
     assert lines[-3:] == ["./program", "word", "A=b"], result
+
+
+def test_programs_files_and_input_reach_mpirun(oshrun, path_with, tmp_path):
+    result = oshrun.run("-H", "a:3,b:2,c", "--stdin", "all", "--wdir", ".", "-n", "4", "./one", ":", "-n", "1", "-x",
+                        "A=b c", "./two", "word", env=path_with("mpirun"))
+    lines = result.out.splitlines()
+    assert words_behind(result, "-n") == ["4", "1"] and words_behind(result, "--host") == ["a:3,b:2"], result
+    assert words_behind(result, "--stdin") == ["all"] and words_behind(result, "--wdir") == [str(tmp_path)], result
+    assert lines[-9:] == ["./one", ":", "-n", "1", "env", "A=b c", "./two", "word", "A="], result
+    result = oshrun.run("--host", "a", "-n", "1", "--output-dir", "out", "./one", "word", env=path_with("mpirun"))
+    assert words_behind(result, "/bin/sh") == ["-c"] and result.out.splitlines()[-4:-1] == ["out", "./one", "word"]
+
+
+def test_pes_per_host(oshrun, path_with):
+    result = oshrun.run("--hosts", "a,b:3,c", "--ppn", "2", "./program", env=path_with("mpirun"))
+    assert words_behind(result, "-n") == ["7"] and words_behind(result, "--host") == ["a:2,b:3,c:2"], result
+    result = oshrun.run("--hosts", "a,b", "-N", "2", "-n", "3", "./program", env=path_with("mpirun"))
+    assert words_behind(result, "-n") == ["3"] and words_behind(result, "--host") == ["a:2,b:1"], result
+
+
+def test_srun_runs_one_program(oshrun, path_with):
+    result = oshrun.run("--hosts", "a:2", "-n", "1", "p", ":", "-n", "1", "q", env=path_with("srun"))
+    assert result.status == 2 and "need prterun or mpirun" in result.err, result
 
 
 def test_nothing_is_bound_unless_asked(oshrun, path_with):
