@@ -77,13 +77,26 @@ std::string reader_of(const Options& options) {
                                                    : std::to_string(options.reader);
 }
 
+// The word for how PEs are bound, of those that a launcher has.
+const char* binding_of(const Options& options, const char* core, const char* numa) {
+    return !options.is_bound() ? "none" : options.bind == Bind::kNuma ? numa : core;
+}
+
 // Arguments for Open MPI's mpirun, and for prterun, which differs in one option.
 Words for_mpirun(const Options& options, const char* tag) {
     Words words;
     if (geteuid() == 0)
         words.push_back("--allow-run-as-root");
     words.insert(words.end(), {"--host", list_of(options.hosts, options.pes, ":"), "--bind-to",
-                               options.bind_to_cores ? "core" : "none"});
+                               binding_of(options, "core", "numa")});
+    if (options.is_bound() && options.cores_per_pe > 0)
+        words.insert(words.end(), {"--map-by", "slot:PE=" + std::to_string(options.cores_per_pe)});
+    if (options.report_bindings) {
+        if (tag[0] != '-')
+            words.insert(words.end(), {"--display", "bind"});
+        else
+            words.push_back("--report-bindings");
+    }
     if (options.tag_output) {
         if (tag[0] != '-')
             words.push_back("--output");
@@ -99,7 +112,10 @@ Words for_mpirun(const Options& options, const char* tag) {
 Words for_srun(const Options& options) {
     Words words = {"--mpi=pmix", "--input=" + reader_of(options), "--distribution=arbitrary",
                    "--nodelist=" + list_of(options.hosts, options.pes, "*"),
-                   options.bind_to_cores ? "--cpu-bind=cores" : "--cpu-bind=none"};
+                   std::string(options.report_bindings ? "--cpu-bind=verbose," : "--cpu-bind=") +
+                       binding_of(options, "cores", "ldoms")};
+    if (options.cores_per_pe > 0)
+        words.push_back("--cpus-per-task=" + std::to_string(options.cores_per_pe));
     if (options.tag_output)
         words.push_back("--label");
     return words;

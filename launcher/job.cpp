@@ -88,7 +88,7 @@ bool Job::prepare() {
     if (signal_fd_ < 0 || !output_.open(options_.pes, options_.tag_output) ||
         (options_.reader == Options::kAllRead && !input_.open()))
         return fail(std::string("cannot prepare the job: ") + strerror(errno), kStatusError);
-    const StartFailure failure = starter_.prepare(options_, inherited_, job_fd_, page_->token);
+    const StartFailure failure = starter_.prepare(options_, bindings_, inherited_, job_fd_, page_->token);
     if (failure.status != 0)
         return fail(failure.message, failure.status);
     pes_.resize(static_cast<size_t>(options_.pes));

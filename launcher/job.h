@@ -26,7 +26,8 @@ namespace heddle::launcher {
 
 class Job {
   public:
-    explicit Job(const Options& options) : options_(options) {}
+    // bindings: the CPUs of each PE; empty: none is bound.
+    Job(const Options& options, const std::vector<CpuList>& bindings) : options_(options), bindings_(bindings) {}
 
     // Returns oshrun's exit status, with no process of the job left.
     int run();
@@ -68,6 +69,7 @@ class Job {
     bool fail(const std::string& text, int status);
 
     const Options& options_;
+    const std::vector<CpuList>& bindings_;
     Output output_;
     Input input_;
     Starter starter_;

@@ -1,11 +1,14 @@
 // oshrun: runs the PEs of an OpenSHMEM program on this machine, or hands over to a launcher for several hosts.
 // Contract: help.cpp. Implementation: job.h and hosts.h.
 #include <fcntl.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
+#include <climits>
 #include <cstdio>
 
 #include "base/settings.h"
+#include "cores.h"
 #include "environment.h"
 #include "hosts.h"
 #include "job.h"
@@ -42,6 +45,17 @@ bool are_settings_right(const heddle::launcher::Options& options) {
     return true;
 }
 
+void report_bindings(const heddle::launcher::Options& options, const std::vector<heddle::launcher::CpuList>& bindings) {
+    utsname host;
+    uname(&host);
+    const std::string all = heddle::launcher::to_text(heddle::launcher::usable_cpus());
+    for (int pe = 0; pe < options.pes; ++pe) {
+        const std::string list =
+            bindings.empty() ? all + ", not bound" : heddle::launcher::to_text(bindings[static_cast<size_t>(pe)]);
+        fprintf(stderr, "oshrun: PE %d on %s: cores %s\n", pe, host.nodename, list.c_str());
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -62,9 +76,17 @@ int main(int argc, char** argv) {
     }
     if (!are_settings_right(options))
         return kStatusBadInput;
-    if (!options.hosts.empty())
+    if (!options.hosts.empty()) {
+        if (options.cores_per_pe > 0)
+            plan_threads(INT_MAX, &options);  // the other hosts' cores are not known here
         return hand_over(options);
+    }
     if (options.verbose)
         fprintf(stderr, "oshrun: %d PEs on this host, which offers %d cores\n", options.pes, os::usable_cores());
-    return Job(options).run();
+    if (const std::string line = plan_threads(os::usable_cores(), &options); !line.empty())
+        fprintf(stderr, "oshrun: %s\n", line.c_str());
+    const std::vector<CpuList> bindings = plan_bindings(options);
+    if (options.report_bindings)
+        report_bindings(options, bindings);
+    return Job(options, bindings).run();
 }

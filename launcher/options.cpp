@@ -23,8 +23,17 @@ namespace {
 
 constexpr double kLongestS = 1e9;  // 31 years: keeps nanoseconds within 64 bits
 
-constexpr const char* kShortOptions = "+:n:N:x:H:vh";
-enum Kind { kNumber = 'n', kPerHost = 'N', kVariable = 'x', kHosts = 'H', kVerbose = 'v', kHelp = 'h', kFirst = 256 };
+constexpr const char* kShortOptions = "+:n:N:c:x:H:vh";
+enum Kind {
+    kNumber = 'n',
+    kPerHost = 'N',
+    kCores = 'c',
+    kVariable = 'x',
+    kHosts = 'H',
+    kVerbose = 'v',
+    kHelp = 'h',
+    kFirst = 256
+};
 enum LongKind {
     kTimeout = kFirst,
     kGrace,
@@ -35,29 +44,42 @@ enum LongKind {
     kOutputDir,
     kStdin,
     kPrefix,
+    kReportBindings,
     kVersion
 };
 
 const option kLongOptions[] = {
-    {"np", required_argument, nullptr, kNumber},         {"ppn", required_argument, nullptr, kPerHost},
-    {"env", required_argument, nullptr, kVariable},      {"wdir", required_argument, nullptr, kFolder},
-    {"hosts", required_argument, nullptr, kHosts},       {"host", required_argument, nullptr, kHosts},
-    {"hostfile", required_argument, nullptr, kHostFile}, {"timeout", required_argument, nullptr, kTimeout},
-    {"grace", required_argument, nullptr, kGrace},       {"bind", required_argument, nullptr, kBind},
-    {"tag-output", no_argument, nullptr, kTagOutput},    {"output-dir", required_argument, nullptr, kOutputDir},
-    {"stdin", required_argument, nullptr, kStdin},       {"prefix", required_argument, nullptr, kPrefix},
-    {"verbose", no_argument, nullptr, kVerbose},         {"help", no_argument, nullptr, kHelp},
-    {"version", no_argument, nullptr, kVersion},         {nullptr, 0, nullptr, 0},
+    {"np", required_argument, nullptr, kNumber},          {"ppn", required_argument, nullptr, kPerHost},
+    {"env", required_argument, nullptr, kVariable},       {"wdir", required_argument, nullptr, kFolder},
+    {"hosts", required_argument, nullptr, kHosts},        {"host", required_argument, nullptr, kHosts},
+    {"hostfile", required_argument, nullptr, kHostFile},  {"timeout", required_argument, nullptr, kTimeout},
+    {"grace", required_argument, nullptr, kGrace},        {"bind", required_argument, nullptr, kBind},
+    {"cores-per-pe", required_argument, nullptr, kCores}, {"report-bindings", no_argument, nullptr, kReportBindings},
+    {"tag-output", no_argument, nullptr, kTagOutput},     {"output-dir", required_argument, nullptr, kOutputDir},
+    {"stdin", required_argument, nullptr, kStdin},        {"prefix", required_argument, nullptr, kPrefix},
+    {"verbose", no_argument, nullptr, kVerbose},          {"help", no_argument, nullptr, kHelp},
+    {"version", no_argument, nullptr, kVersion},          {nullptr, 0, nullptr, 0},
 };
 
 // Options of other launchers that no misspelling leads to, and the ones of oshrun.
 constexpr struct {
     const char *other, *own;
 } kElsewhere[] = {
-    {"bind-to", "bind"},        {"ntasks", "np"},        {"cpu-bind", "bind"},
-    {"chdir", "wdir"},          {"wd", "wdir"},          {"output-filename", "output-dir"},
-    {"nodelist", "hosts"},      {"label", "tag-output"}, {"machinefile", "hostfile"},
-    {"npernode", "ppn"},        {"genv", "env"},         {"export", "env"},
+    {"bind-to", "bind"},
+    {"ntasks", "np"},
+    {"cpu-bind", "bind"},
+    {"chdir", "wdir"},
+    {"wd", "wdir"},
+    {"output-filename", "output-dir"},
+    {"nodelist", "hosts"},
+    {"label", "tag-output"},
+    {"machinefile", "hostfile"},
+    {"npernode", "ppn"},
+    {"cpus-per-task", "cores-per-pe"},
+    {"cpus-per-proc", "cores-per-pe"},
+    {"cpus-per-rank", "cores-per-pe"},
+    {"genv", "env"},
+    {"export", "env"},
     {"ntasks-per-node", "ppn"},
 };
 
@@ -108,11 +130,13 @@ void explain_choice(const char* option, const char* text, const char* right, std
             nearest.full() ? nearest.full() : "", nearest.full() ? "?" : "");
 }
 
-bool parse_bind(const char* text, bool* bind_to_cores) {
-    *bind_to_cores = strcmp(text, "core") == 0;
-    if (*bind_to_cores || strcmp(text, "none") == 0)
-        return true;
-    explain_choice("--bind", text, "core or none", {"core", "none"});
+bool parse_bind(const char* text, Bind* bind) {
+    for (const auto& [word, meant] : {std::pair{"core", Bind::kCore}, {"numa", Bind::kNuma}, {"none", Bind::kNone}}) {
+        *bind = meant;
+        if (strcmp(text, word) == 0)
+            return true;
+    }
+    explain_choice("--bind", text, "core, numa or none", {"core", "numa", "none"});
     return false;
 }
 
@@ -207,7 +231,12 @@ bool take(int kind, Options* options, Program* program) {
             options->has_grace = true;
             return parse_seconds("--grace", optarg, true, &options->grace_s);
         case kBind:
-            return parse_bind(optarg, &options->bind_to_cores);
+            return parse_bind(optarg, &options->bind);
+        case kCores:
+            return parse_count("--cores-per-pe", "cores", optarg, &options->cores_per_pe);
+        case kReportBindings:
+            options->report_bindings = true;
+            return true;
         case kTagOutput:
             options->tag_output = true;
             return true;

@@ -22,6 +22,8 @@ struct Program {
     char** words = nullptr;  // the program's arguments, its name first, null last; points into argv
 };
 
+enum class Bind { kByCores, kNone, kCore, kNuma };  // kByCores: as kCore with --cores-per-pe, otherwise as kNone
+
 struct Options {
     // The PEs that read standard input, where no single one does.
     static constexpr int kAllRead = -1, kNoneReads = -2;
@@ -33,12 +35,16 @@ struct Options {
     double timeout_s = 0;           // 0: none
     double grace_s = 0.5;           // from the first signal to SIGKILL
     bool has_grace = false;         // --grace was given
-    bool bind_to_cores = false;
+    int cores_per_pe = 0;           // 0: not given
+    Bind bind = Bind::kByCores;
+    bool report_bindings = false;
     bool tag_output = false;
     bool verbose = false;
     int reader = 0;          // of standard input: a PE, kAllRead or kNoneReads
     std::string output_dir;  // of the PEs' files; empty: output is forwarded
     std::string prefix;      // of the installation that the PEs use; empty: whatever they find
+
+    bool is_bound() const { return bind == Bind::kByCores ? cores_per_pe > 0 : bind != Bind::kNone; }
 
     const Program& program_of(int pe) const {
         size_t at = 0;

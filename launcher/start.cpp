@@ -60,28 +60,13 @@ std::string explain_exec(const std::string& name, const std::string& path, int e
     return text + strerror(error);
 }
 
-std::vector<int> usable_core_numbers() {
-    std::vector<int> numbers;
-    // Machines with more than CPU_SETSIZE CPUs need a larger set: EINVAL until the set is large enough.
-    for (int cpus = CPU_SETSIZE; cpus <= (1 << 20) && numbers.empty(); cpus *= 2) {
-        cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(cpus));
-        const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(cpus));
-        if (set && sched_getaffinity(0, bytes, set) == 0) {
-            for (int cpu = 0; cpu < cpus; ++cpu) {
-                if (CPU_ISSET_S(static_cast<size_t>(cpu), bytes, set))
-                    numbers.push_back(cpu);
-            }
-        }
-        CPU_FREE(set);
-    }
-    return numbers;
-}
-
-bool bind_to(int cpu) {
-    cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(cpu) + 1);
-    const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(cpu) + 1);
+// The CPUs are not empty.
+bool bind_to(const CpuList& cpus) {
+    const size_t most = static_cast<size_t>(cpus.back()) + 1;
+    cpu_set_t* set = CPU_ALLOC(most);
+    const size_t bytes = CPU_ALLOC_SIZE(most);
     CPU_ZERO_S(bytes, set);
-    CPU_SET_S(static_cast<size_t>(cpu), bytes, set);
+    for (const int cpu : cpus) CPU_SET_S(static_cast<size_t>(cpu), bytes, set);
     return sched_setaffinity(0, bytes, set) == 0;
 }
 
@@ -102,13 +87,13 @@ struct Starter::Ends {
     int failure[2] = {-1, -1};  // closed by exec
 };
 
-StartFailure Starter::prepare(const Options& options, const Inherited& inherited, int job_fd, uint64_t token) {
+StartFailure Starter::prepare(const Options& options, const std::vector<CpuList>& bindings, const Inherited& inherited,
+                              int job_fd, uint64_t token) {
     options_ = &options;
     inherited_ = inherited;
     job_fd_ = job_fd;
     launcher_ = getpid();
-    if (options.bind_to_cores)
-        cores_ = usable_core_numbers();
+    bindings_ = &bindings;
     null_fd_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null_fd_ < 0)
         return {kStatusCannotStart, std::string("cannot open /dev/null: ") + strerror(errno)};
@@ -193,7 +178,7 @@ StartFailure Starter::explain_start(const Part& part, int error) const {
 StartFailure Starter::explain(Stage stage, int error, int pe) const {
     std::string text = "cannot start PE " + std::to_string(pe) + " of " + std::to_string(options_->pes) + ": ";
     if (stage == Stage::kBind)
-        text += "binding it to core " + std::to_string(cores_[static_cast<size_t>(pe) % cores_.size()]) + ": ";
+        text += "binding it to cores " + to_text((*bindings_)[static_cast<size_t>(pe)]) + ": ";
     if (stage == Stage::kFile)
         text += "its files in --output-dir " + options_->output_dir + ": ";
     if (stage == Stage::kFolder)
@@ -221,7 +206,7 @@ void Starter::become_pe(int pe, const Part& part, char** environment, const Ends
     sigaction(SIGPIPE, &inherited_.on_sigpipe, nullptr);
     sigprocmask(SIG_SETMASK, &inherited_.signal_mask, nullptr);
     Failure failure = {Stage::kExec, 0};
-    if (!cores_.empty() && !bind_to(cores_[static_cast<size_t>(pe) % cores_.size()])) {
+    if (!bindings_->empty() && !bind_to((*bindings_)[static_cast<size_t>(pe)])) {
         failure = {Stage::kBind, errno};
     } else if (!part.program.folder.empty() && chdir(part.program.folder.c_str()) != 0) {
         failure = {Stage::kFolder, errno};

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "cores.h"
 #include "environment.h"
 #include "options.h"
 
@@ -46,7 +47,8 @@ struct StartFailure {
 class Starter {
   public:
     // Makes the lifeline, and finds the programs. job_fd: the node's memory. token: that of its job page.
-    StartFailure prepare(const Options& options, const Inherited& inherited, int job_fd, uint64_t token);
+    StartFailure prepare(const Options& options, const std::vector<CpuList>& bindings, const Inherited& inherited,
+                         int job_fd, uint64_t token);
 
     // Returns once the PE runs the program. Cost: about half a millisecond.
     StartFailure start(int pe, Started* started);
@@ -77,7 +79,7 @@ class Starter {
     int lifeline_[2] = {-1, -1};  // the write end is open in this process only, as long as the process lives
     int null_fd_ = -1;
     pid_t launcher_ = 0;
-    std::vector<int> cores_;  // the CPUs of this process; filled for --bind core
+    const std::vector<CpuList>* bindings_ = nullptr;  // the CPUs of each PE; empty: none is bound
 };
 
 }  // namespace heddle::launcher

@@ -89,6 +89,21 @@ def test_pes_per_host(oshrun, path_with):
     assert words_behind(result, "-n") == ["3"] and words_behind(result, "--host") == ["a:2,b:1"], result
 
 
+@pytest.mark.parametrize("launcher,expected", [
+    ("mpirun", ["--bind-to core", "--map-by slot:PE=2", "-x OMP_NUM_THREADS", "--report-bindings"]),
+    ("prterun", ["--bind-to core", "--map-by slot:PE=2", "-x OMP_NUM_THREADS", "--display bind"]),
+    ("srun", ["--cpu-bind=verbose,cores", "--cpus-per-task=2"]),
+])
+def test_cores_on_several_hosts(oshrun, path_with, launcher, expected):
+    environment = path_with(launcher)
+    environment.pop("OMP_NUM_THREADS", None)
+    result = oshrun.run("--hosts", "a:2", "-n", "2", "-c", "2", "--report-bindings", "./program", env=environment)
+    text = " ".join(result.out.split())
+    assert all(words in text for words in expected) and result.err == "", result
+    result = oshrun.run("--hosts", "a:2", "-n", "2", "--bind", "numa", "./program", env=path_with(launcher))
+    assert ("--cpu-bind=ldoms" if launcher == "srun" else "--bind-to numa") in " ".join(result.out.split()), result
+
+
 def test_srun_runs_one_program(oshrun, path_with):
     result = oshrun.run("--hosts", "a:2", "-n", "1", "p", ":", "-n", "1", "q", env=path_with("srun"))
     assert result.status == 2 and "need prterun or mpirun" in result.err, result

@@ -61,7 +61,8 @@ def test_bad_number_of_pes(oshrun, number):
     (["-n", "2", "--timeout", "inf", "true"], ["--timeout inf: "]),
     (["-n", "2", "--grace", "-1", "true"], ["--grace -1: ", "from 0"]),
     (["-n", "2", "--grace", "soon", "true"], ["--grace soon: ", "number of seconds"]),
-    (["-n", "2", "--bind", "socket", "true"], ["--bind socket: must be core"]),
+    (["-n", "2", "--bind", "socket", "true"], ["--bind socket: must be core, numa or none"]),
+    (["-n", "2", "-c", "0", "true"], ["--cores-per-pe 0: the number of cores must be a whole number from 1"]),
     (["-n", "2", "--env", "=VALUE", "true"], ["--env =VALUE: must be NAME=VALUE"]),
 ])
 def test_bad_input(oshrun, arguments, parts):
@@ -72,7 +73,8 @@ def test_help_and_version(oshrun):
     result = oshrun.run("--help")
     assert result.status == 0 and result.err == ""
     for option in ("-n N", "-np N", "--np N", "--timeout", "--grace", "--bind", "--tag-output", "--env", "--version",
-                   "1 MiB", "-x", "--wdir", "--prefix", "--stdin", "--output-dir", "--host,", "-H", "--ppn", "-N N"):
+                   "1 MiB", "-x", "--wdir", "--prefix", "--stdin", "--output-dir", "--host,", "-H", "--ppn", "-N N",
+                   "-c, --cores-per-pe N", "--bind core|numa|none", "--report-bindings"):
         assert option in result.out
     assert all(len(line) <= 120 for line in result.out.splitlines())
     result = oshrun.run("--version")
@@ -263,6 +265,87 @@ def test_bind(oshrun, python):
     last = cores[-1]  # a launcher that may use one core binds to that one
     assert oshrun.run("-n", 2, "--bind", "core", program, preexec_fn=lambda: os.sched_setaffinity(0, {last})).out.count(
         str([last])) == 2
+
+
+SHOWS_CORES = ("import os\nprint(os.environ['HEDDLE_PE'], *sorted(os.sched_getaffinity(0)), "
+               "os.environ.get('OMP_NUM_THREADS'), os.environ.get('OMP_WAIT_POLICY'))\n")
+
+
+@pytest.fixture
+def shows_cores(python, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    return python("shows", SHOWS_CORES)
+
+
+def words(cores):
+    return " ".join(map(str, cores))
+
+
+def test_threads_are_an_equal_share_of_the_usable_cores(oshrun, shows_cores):
+    cores = sorted(os.sched_getaffinity(0))
+    result = oshrun.run("-n", 1, shows_cores)
+    assert (result.out, result.err) == (f"0 {words(cores)} {len(cores)} None\n", ""), result
+    result = oshrun.run("-n", len(cores), shows_cores)
+    assert sorted(result.out.splitlines()) == [f"{pe} {words(cores)} 1 None" for pe in range(len(cores))], result
+    last = cores[-1]
+    result = oshrun.run("-n", 1, shows_cores, preexec_fn=lambda: os.sched_setaffinity(0, {last}))
+    assert (result.out, result.err) == (f"0 {last} 1 None\n", ""), result
+
+
+def test_waiting_is_passive_with_more_pes_than_cores(oshrun, shows_cores):
+    pes = len(os.sched_getaffinity(0)) + 1
+    result = oshrun.run("-n", pes, shows_cores)
+    assert all(line.endswith(" 1 passive") for line in result.out.splitlines()) and result.err == "", result
+
+
+def test_more_threads_than_cores_are_told_once(oshrun, shows_cores):
+    cores = len(os.sched_getaffinity(0))
+    for words in (["-x", f"OMP_NUM_THREADS={cores + 1}"], ["-c", cores + 1]):
+        result = oshrun.run("-n", 2, *words, shows_cores)
+        assert all(line.endswith(f" {cores + 1} passive") for line in result.out.splitlines()), result
+        assert len(result.messages) == 1 and f"with up to {cores + 1} threads each" in result.err, result
+    result = oshrun.run("-n", 1, "-x", f"OMP_NUM_THREADS={cores}", shows_cores)
+    assert result.out.endswith(f" {cores} None\n") and result.err == "", result
+
+
+def test_cores_per_pe(oshrun, shows_cores):
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        pytest.skip("needs two cores")
+    result = oshrun.run("-n", 2, "-c", 1, shows_cores)
+    got = [set(line.split()[1:-2]) for line in result.out.splitlines()]
+    assert len(got) == 2 and all(len(each) == 1 for each in got) and got[0] != got[1], result
+    assert len(oshrun.run("-n", 1, "-c", 2, shows_cores).out.split()) == 1 + 2 + 2
+    result = oshrun.run("-n", 1, "-c", 1, "--bind", "none", shows_cores)
+    assert result.out == f"0 {words(cores)} 1 None\n", result
+    last = cores[-1]
+    result = oshrun.run("-n", 1, "-c", 1, shows_cores, preexec_fn=lambda: os.sched_setaffinity(0, {last}))
+    assert result.out == f"0 {last} 1 None\n", result
+
+
+def test_reported_bindings_are_those_of_the_pes(oshrun, shows_cores):
+    host = os.uname().nodename
+    for words in (["--bind", "core"], ["-c", 1], ["--bind", "numa"]):
+        result = oshrun.run("-n", 3, *words, "--report-bindings", shows_cores)
+        for line in result.out.splitlines():
+            pe, *cores, _, _ = line.split()
+            ranges = [line.split("cores ")[1] for line in result.messages if f"PE {pe} on {host}: " in line]
+            assert len(ranges) == 1, result
+            told = [part.split("-") for part in ranges[0].split(",")]
+            assert [str(cpu) for part in told for cpu in range(int(part[0]), int(part[-1]) + 1)] == cores, result
+    result = oshrun.run("-n", 2, "--report-bindings", "true")
+    assert len(result.messages) == 2 and all(line.endswith(", not bound") for line in result.messages), result
+
+
+def test_openmp_starts_the_threads_of_its_share(oshrun, tmp_path, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    (tmp_path / "omp.c").write_text("#include <omp.h>\n#include <stdio.h>\nint main(void) {\n#pragma omp parallel\n"
+                                    "#pragma omp single\n    printf(\"%d\\n\", omp_get_num_threads());\n}\n")
+    subprocess.run(["cc", "-fopenmp", "-o", "omp", "omp.c"], cwd=tmp_path, check=True)
+    cores = len(os.sched_getaffinity(0))
+    assert oshrun.run("-n", 2 * cores, "./omp").out == "1\n" * (2 * cores)
+    assert oshrun.run("-n", 1, "./omp").out == f"{cores}\n"
 
 
 def test_signals_of_the_pes_are_as_the_launcher_was_started(oshrun):
