@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bootstrap/job_page.h"
+#include "command.h"
 #include "environment.h"
 #include "start.h"
 
@@ -108,9 +109,9 @@ Words for_mpirun(const Options& options, const char* tag) {
     return words;
 }
 
-// Arguments for srun, which passes all variables to the PEs by itself.
-Words for_srun(const Options& options) {
-    Words words = {"--mpi=pmix", "--input=" + reader_of(options), "--distribution=arbitrary",
+// Arguments for srun, which passes all variables to the PEs by itself. protocol: pmix or pmi2.
+Words for_srun(const Options& options, const std::string& protocol) {
+    Words words = {"--mpi=" + protocol, "--input=" + reader_of(options), "--distribution=arbitrary",
                    "--nodelist=" + list_of(options.hosts, options.pes, "*"),
                    std::string(options.report_bindings ? "--cpu-bind=verbose," : "--cpu-bind=") +
                        binding_of(options, "cores", "ldoms")};
@@ -118,6 +119,30 @@ Words for_srun(const Options& options) {
         words.push_back("--cpus-per-task=" + std::to_string(options.cores_per_pe));
     if (options.tag_output)
         words.push_back("--label");
+    return words;
+}
+
+// Arguments for hydra's mpiexec, which passes all variables on by itself.
+Words for_hydra(const Options& options) {
+    const char* const bound = binding_of(options, "core", "numa");
+    const bool counted = options.cores_per_pe > 0 && options.is_bound() && options.bind != Bind::kNuma;
+    Words words = {"-hosts", list_of(options.hosts, options.pes, ":"), "-bind-to",
+                   counted ? std::string(bound) + ":" + std::to_string(options.cores_per_pe) : bound};
+    if (options.tag_output)
+        words.push_back("-prepend-rank");
+    return words;
+}
+
+// Arguments for flux run, which passes all variables on by itself.
+Words for_flux(const Options& options) {
+    std::string hosts;
+    for (const Host& host : options.hosts) hosts += (hosts.empty() ? "" : ",") + host.name;
+    Words words = {"run", "--requires=host:" + hosts,
+                   std::string("--setopt=cpu-affinity=") + (options.is_bound() ? "per-task" : "off")};
+    if (options.cores_per_pe > 0)
+        words.push_back("--cores-per-task=" + std::to_string(options.cores_per_pe));
+    if (options.tag_output)
+        words.push_back("--label-io");
     return words;
 }
 
@@ -140,20 +165,98 @@ Words words_for_program(const Options& options, const Program& program, const ch
     return words;
 }
 
+// The launchers to which oshrun hands over, by the way in which they take options.
+enum class Family { kNone, kPrrte, kOpenMpi, kSrun, kHydra, kFlux };
+
+// A launcher that answers; family kNone: none.
+struct Engine {
+    Family family = Family::kNone;
+    std::string path;
+    std::string protocol;  // of srun: pmix or pmi2
+};
+
+// Asks a launcher what it is. False, with the reason, when it would not start PEs here.
+bool ask(const std::string& name, Engine* engine, std::string* reason) {
+    std::string text;
+    const bool is_srun = name == "srun", is_flux = name == "flux";
+    const Words question = {engine->path, is_srun ? "--mpi=list" : is_flux ? "version" : "--version"};
+    if (const int status = run_command(question, &text); status != 0 || (is_flux && !getenv("FLUX_URI"))) {
+        *reason = is_flux && status == 0 ? "there is no instance of Flux here (FLUX_URI)"
+                                         : question[1] + (status < 0 ? " does not answer" : " fails");
+        return false;
+    }
+    const auto says = [&](const char* word) { return text.find(word) != std::string::npos; };
+    engine->protocol = says("pmix") ? "pmix" : says("pmi2") ? "pmi2" : "";
+    engine->family = is_srun                                 ? Family::kSrun
+                     : is_flux                               ? Family::kFlux
+                     : says("HYDRA") || says("Intel(R) MPI") ? Family::kHydra
+                     : name == "prterun"                     ? Family::kPrrte
+                     : says("Open MPI") || says("OpenRTE")   ? Family::kOpenMpi
+                                                             : Family::kNone;
+    if (engine->family == Family::kNone)
+        *reason = "it is neither Open MPI's, PRRTE's nor hydra's";
+    if (is_srun && engine->protocol.empty())
+        *reason = "it has neither pmix nor pmi2 (--mpi=list)";
+    return reason->empty();
+}
+
+// The first launcher in PATH that works; the scheduler's own comes first in its allocation. tried: what was found and
+// does not work, for the user.
+Engine find_engine(const Options& options, std::string* tried) {
+    Words names = {"prterun", "mpirun", "srun", "mpiexec.hydra", "mpiexec", "flux"};
+    if (!options.scheduler.empty())
+        names.insert(names.begin(), options.scheduler == "Slurm" ? "srun" : "flux");
+    for (const std::string& name : names) {
+        Engine engine;
+        std::string reason;
+        if (find_program(name, getenv("PATH"), &engine.path) != 0)
+            continue;
+        if (ask(name, &engine, &reason))
+            return engine;
+        if (tried->find(engine.path + ":") == std::string::npos)
+            *tried += (tried->empty() ? "" : "; ") + engine.path + ": " + reason;
+    }
+    return {};
+}
+
 // Arguments for a launcher; empty, after a line on stderr, when it cannot do what the options ask for.
-Words words_for(const std::string& launcher, const Options& options) {
-    const bool is_srun = launcher == "srun";
-    if (is_srun && options.programs.size() > 1) {
-        fprintf(stderr, "oshrun: several programs (':') on several hosts need prterun or mpirun; srun runs one\n");
+Words words_for(const Engine& engine, const Options& options) {
+    const bool runs_several = engine.family != Family::kSrun && engine.family != Family::kFlux;
+    if (!runs_several && options.programs.size() > 1) {
+        fprintf(stderr, "oshrun: several programs (':') on several hosts need prterun or mpirun; %s runs one\n",
+                engine.path.c_str());
         return {};
     }
-    Words words = is_srun                 ? for_srun(options)
-                  : launcher == "prterun" ? for_mpirun(options, "tag")
-                                          : for_mpirun(options, "--tag-output");
+    if (options.reader != 0 && (engine.family == Family::kHydra || engine.family == Family::kFlux)) {
+        fprintf(stderr, "oshrun: --stdin on several hosts needs prterun, mpirun or srun; %s gives input to PE 0\n",
+                engine.path.c_str());
+        return {};
+    }
+    Words words;
+    const char* folder_option = "--wdir";
+    switch (engine.family) {
+        case Family::kPrrte:
+            words = for_mpirun(options, "tag");
+            break;
+        case Family::kOpenMpi:
+            words = for_mpirun(options, "--tag-output");
+            break;
+        case Family::kSrun:
+            words = for_srun(options, engine.protocol);
+            folder_option = "--chdir";
+            break;
+        case Family::kHydra:
+            words = for_hydra(options);
+            folder_option = "-wdir";
+            break;
+        default:
+            words = for_flux(options);
+            folder_option = "--cwd";
+    }
     for (const Program& program : options.programs) {
         if (&program != options.programs.data())
             words.push_back(":");
-        const Words more = words_for_program(options, program, is_srun ? "--chdir" : "--wdir");
+        const Words more = words_for_program(options, program, folder_option);
         words.insert(words.end(), more.begin(), more.end());
     }
     return words;
@@ -214,28 +317,29 @@ bool read_host_file(const char* path, std::vector<Host>* hosts) {
 }
 
 int hand_over(const Options& options) {
-    for (const std::string launcher : {"prterun", "mpirun", "srun"}) {
-        std::string path;
-        if (find_program(launcher, getenv("PATH"), &path) != 0)
-            continue;
-        setenv(bootstrap::kEnvHandedOver, launcher.c_str(), 1);
-        notice_silent_hosts();
-        Environment environment(options.programs.size() == 1 ? options.programs[0] : Program());
-        Words words = words_for(launcher, options);
-        if (words.empty())
-            return kStatusBadInput;
-        std::vector<char*> arguments = {path.data()};
-        for (std::string& word : words) arguments.push_back(word.data());
-        arguments.push_back(nullptr);
-        if (options.verbose)
-            fprintf(stderr, "oshrun: %s starts the PEs\n", path.c_str());
-        execve(path.c_str(), arguments.data(), environment.words());
-        fprintf(stderr, "oshrun: cannot run %s: %s\n", path.c_str(), strerror(errno));
+    std::string tried;
+    const Engine engine = find_engine(options, &tried);
+    if (engine.family == Family::kNone) {
+        fprintf(stderr,
+                "oshrun: several hosts need prterun, mpirun, srun, hydra's mpiexec or flux, and none that works is in "
+                "PATH%s%s%s; install one: apt-get install openmpi-bin (Debian, Ubuntu), dnf install openmpi (Fedora)\n",
+                tried.empty() ? "" : " (", tried.c_str(), tried.empty() ? "" : ")");
         return kStatusNoLauncher;
     }
-    fprintf(stderr,
-            "oshrun: several hosts need a launcher that speaks PMIx: prterun, mpirun (Open MPI) or srun, and none is "
-            "in PATH\n");
+    Words words = words_for(engine, options);
+    if (words.empty())
+        return kStatusBadInput;
+    setenv(bootstrap::kEnvHandedOver, engine.path.substr(engine.path.rfind('/') + 1).c_str(), 1);
+    notice_silent_hosts();
+    Environment environment(options.programs.size() == 1 ? options.programs[0] : Program());
+    std::string path = engine.path;
+    std::vector<char*> arguments = {path.data()};
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    if (options.verbose)
+        fprintf(stderr, "oshrun: %s starts the PEs\n", path.c_str());
+    execve(path.c_str(), arguments.data(), environment.words());
+    fprintf(stderr, "oshrun: cannot run %s: %s\n", path.c_str(), strerror(errno));
     return kStatusNoLauncher;
 }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <initializer_list>
 
+#include "allocation.h"
 #include "base/spelling.h"
 #include "bootstrap/job_page.h"
 #include "help.h"
@@ -363,9 +364,9 @@ bool fits_together(const Options& options) {
     int places = 0;
     for (const Host& host : options.hosts) places += std::min(host.pes, options.pes - places);
     if (places < options.pes) {
-        fprintf(stderr,
-                "oshrun: -n %d: the hosts named have room for %d; a host takes as many PEs as its number says\n",
-                options.pes, places);
+        fprintf(stderr, "oshrun: -n %d: the hosts %s have room for %d; a host takes as many PEs as %s\n", options.pes,
+                options.scheduler.empty() ? "named" : ("of the allocation by " + options.scheduler).c_str(), places,
+                options.scheduler.empty() ? "its number says" : "the scheduler says, or --ppn");
         return false;
     }
     if (options.timeout_s > 0) {
@@ -395,7 +396,7 @@ Parsed parse_options(int argc, char** argv, Options* options) {
             return parsed;
         begin = end;
     }
-    if (!complete(options) || !fits_together(*options))
+    if (!use_allocation(options) || !complete(options) || !fits_together(*options))
         return Parsed::kBad;
     for (Program& program : options->programs)
         if (!options->prefix.empty())

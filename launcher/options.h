@@ -1,4 +1,5 @@
-// The command line of oshrun: its options, and the messages about wrong ones. Threads: one. Starts no process.
+// The command line of oshrun: its options, and the messages about wrong ones. Threads: one. Starts no process but
+// flux, which tells the hosts of an instance.
 #pragma once
 
 #include <string>
@@ -31,6 +32,7 @@ struct Options {
     int pes = 0;                    // of all programs
     std::vector<Program> programs;  // at least one
     std::vector<Host> hosts;        // in the order in which they are filled; empty: this machine
+    std::string scheduler;          // that has told the hosts; empty: the user has
     int pes_per_host = 0;           // --ppn; 0: not given
     double timeout_s = 0;           // 0: none
     double grace_s = 0.5;           // from the first signal to SIGKILL
