@@ -67,7 +67,9 @@ bool bind_to(const CpuList& cpus) {
     const size_t bytes = CPU_ALLOC_SIZE(most);
     CPU_ZERO_S(bytes, set);
     for (const int cpu : cpus) CPU_SET_S(static_cast<size_t>(cpu), bytes, set);
-    return sched_setaffinity(0, bytes, set) == 0;
+    const bool bound = sched_setaffinity(0, bytes, set) == 0;
+    CPU_FREE(set);
+    return bound;
 }
 
 void close_all(std::initializer_list<int> descriptors) {
@@ -84,7 +86,6 @@ struct Starter::Ends {
     int output[2] = {-1, -1};
     int errors[2] = {-1, -1};
     int input[2] = {-1, -1};
-    int failure[2] = {-1, -1};  // closed by exec
 };
 
 StartFailure Starter::prepare(const Options& options, const std::vector<CpuList>& bindings, const Inherited& inherited,
@@ -118,8 +119,6 @@ StartFailure Starter::prepare(const Options& options, const std::vector<CpuList>
 // Opens the pipes, or the files, of a PE. False with errno and its stage.
 bool Starter::open_ends(int pe, Ends* ends, Stage* stage) const {
     *stage = Stage::kPipe;
-    if (pipe2(ends->failure, O_CLOEXEC) != 0)
-        return false;
     if (options_->reader == Options::kAllRead && pipe2(ends->input, O_CLOEXEC) != 0)
         return false;
     if (options_->output_dir.empty())
@@ -146,21 +145,16 @@ StartFailure Starter::start(int pe, Started* started) {
     } else {
         part.environment.set(bootstrap::kEnvPe, std::to_string(pe));
         char** const environment = part.environment.words();
-        pid = fork();
+        failure.stage = Stage::kFork;
+        // The child borrows this process's memory, and this process waits until exec: nothing is copied, and what the
+        // child writes into `failure` stays.
+        pid = vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
         if (pid == 0)
-            become_pe(pe, part, environment, ends);
-        failure = {Stage::kFork, pid < 0 ? errno : 0};
+            become_pe(pe, part, environment, ends, &failure);
+        if (pid < 0)
+            failure.error = errno;
     }
-    close_all({ends.output[1], ends.errors[1], ends.input[0], ends.failure[1]});
-    if (pid > 0) {
-        ssize_t bytes;
-        do {
-            bytes = read(ends.failure[0], &failure, sizeof failure);  // reads nothing if the program runs
-        } while (bytes < 0 && errno == EINTR);
-        if (bytes != sizeof failure)
-            failure.error = 0;
-    }
-    close_all({ends.failure[0]});
+    close_all({ends.output[1], ends.errors[1], ends.input[0]});
     if (failure.error != 0) {
         close_all({ends.output[0], ends.errors[0], ends.input[1]});
         return failure.stage == Stage::kExec ? explain_start(part, failure.error)
@@ -191,7 +185,7 @@ StartFailure Starter::explain(Stage stage, int error, int pe) const {
     return {kStatusCannotStart, text};
 }
 
-void Starter::become_pe(int pe, const Part& part, char** environment, const Ends& ends) const {
+void Starter::become_pe(int pe, const Part& part, char** environment, const Ends& ends, Failure* failure) const {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher_)  // the launcher died before the call above
         _exit(1);
@@ -205,16 +199,14 @@ void Starter::become_pe(int pe, const Part& part, char** environment, const Ends
     setrlimit(RLIMIT_NOFILE, &inherited_.files);
     sigaction(SIGPIPE, &inherited_.on_sigpipe, nullptr);
     sigprocmask(SIG_SETMASK, &inherited_.signal_mask, nullptr);
-    Failure failure = {Stage::kExec, 0};
     if (!bindings_->empty() && !bind_to((*bindings_)[static_cast<size_t>(pe)])) {
-        failure = {Stage::kBind, errno};
+        *failure = {Stage::kBind, errno};
     } else if (!part.program.folder.empty() && chdir(part.program.folder.c_str()) != 0) {
-        failure = {Stage::kFolder, errno};
+        *failure = {Stage::kFolder, errno};
     } else {
         execve(part.path.c_str(), part.program.words, environment);
-        failure = {Stage::kExec, errno};
+        *failure = {Stage::kExec, errno};
     }
-    [[maybe_unused]] ssize_t written = write(ends.failure[1], &failure, sizeof failure);
     _exit(kStatusCannotRun);
 }
 

@@ -1,4 +1,4 @@
-// Starting PEs: finds the program, then one fork and exec per PE. Threads: one. Ends no process and prints nothing:
+// Starting PEs: finds the program, then one vfork and exec per PE. Threads: one. Ends no process and prints nothing:
 // errors are returned.
 //
 // A PE is in the launcher's process group, for the terminal's job control. It has the signal mask, dispositions and
@@ -50,7 +50,7 @@ class Starter {
     StartFailure prepare(const Options& options, const std::vector<CpuList>& bindings, const Inherited& inherited,
                          int job_fd, uint64_t token);
 
-    // Returns once the PE runs the program. Cost: about half a millisecond.
+    // Returns once the PE runs the program.
     StartFailure start(int pe, Started* started);
 
   private:
@@ -61,7 +61,7 @@ class Starter {
         Environment environment;
     };
     enum class Stage : int { kPipe, kFork, kFile, kBind, kFolder, kExec };
-    struct Failure {  // written to the launcher by a child that could not become a PE
+    struct Failure {  // of a child that could not become a PE, written by the child itself
         Stage stage;
         int error;
     };
@@ -70,7 +70,9 @@ class Starter {
     Part& part_of(int pe);
     StartFailure explain(Stage stage, int error, int pe) const;
     StartFailure explain_start(const Part& part, int error) const;
-    [[noreturn]] void become_pe(int pe, const Part& part, char** environment, const Ends& ends) const;
+    // Runs in the child of vfork: changes no memory but *failure, and leaves by exec or _exit.
+    [[noreturn, gnu::noinline]] void become_pe(int pe, const Part& part, char** environment, const Ends& ends,
+                                               Failure* failure) const;
 
     const Options* options_ = nullptr;
     Inherited inherited_ = {};
