@@ -39,8 +39,11 @@ bool expand_bracket(const char** at, std::vector<std::string>* names) {
             return false;
         const int width = static_cast<int>(*at - begin);
         last = first;
-        if (**at == '-' && (++*at, !read_number(at, &last)))
-            return false;
+        if (**at == '-') {
+            ++*at;
+            if (!read_number(at, &last))
+                return false;
+        }
         if (last < first || static_cast<size_t>(last - first) >= kMostNames || (**at != ',' && **at != ']'))
             return false;
         for (; first <= last; ++first) {
@@ -123,8 +126,9 @@ bool expand_counts(const char* text, std::vector<int>* counts) {
             return false;
         if (strncmp(text, "(x", 2) == 0) {
             text += 2;
-            if (!read_number(&text, &times) || *text++ != ')')
+            if (!read_number(&text, &times) || *text != ')')
                 return false;
+            ++text;
         }
         if (static_cast<size_t>(times) + counts->size() > kMostNames)
             return false;

@@ -41,6 +41,7 @@ bool read_all(int pipe, std::string* output) {
 
 int run_command(const std::vector<std::string>& words, std::string* output) {
     std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
     int ends[2];

@@ -8,7 +8,7 @@ namespace heddle::launcher {
 
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kText =
     "Usage: oshrun -n N [options] program [arguments] [: -n M [options] program [arguments]]...\n"
     "Runs N PEs of an OpenSHMEM program, on this machine or on several hosts, and ends them together.\n"
     "\n"
@@ -69,7 +69,7 @@ constexpr const char* kHelp =
 }  // namespace
 
 void print_help() {
-    printf(kHelp, bootstrap::kMaxPes);
+    printf(kText, bootstrap::kMaxPes);
 }
 
 }  // namespace heddle::launcher

@@ -136,7 +136,7 @@ Words for_hydra(const Options& options) {
 // Arguments for flux run, which passes all variables on by itself.
 Words for_flux(const Options& options) {
     std::string hosts;
-    for (const Host& host : options.hosts) hosts += (hosts.empty() ? "" : ",") + host.name;
+    for (const Host& host : options.hosts) hosts.append(hosts.empty() ? "" : ",").append(host.name);
     Words words = {"run", "--requires=host:" + hosts,
                    std::string("--setopt=cpu-affinity=") + (options.is_bound() ? "per-task" : "off")};
     if (options.cores_per_pe > 0)
@@ -214,7 +214,7 @@ Engine find_engine(const Options& options, std::string* tried) {
         if (ask(name, &engine, &reason))
             return engine;
         if (tried->find(engine.path + ":") == std::string::npos)
-            *tried += (tried->empty() ? "" : "; ") + engine.path + ": " + reason;
+            tried->append(tried->empty() ? "" : "; ").append(engine.path).append(": ").append(reason);
     }
     return {};
 }

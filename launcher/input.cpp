@@ -11,12 +11,12 @@ namespace heddle::launcher {
 
 namespace {
 
-constexpr size_t kReadBytes = 64 * 1024;  // what a pipe holds by default
+constexpr size_t kPipeBytes = 64 * 1024;  // what a pipe holds by default
 
 }  // namespace
 
 bool Input::open() {
-    buffer_.resize(kReadBytes);
+    buffer_.resize(kPipeBytes);
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
     open_ = epoll_ >= 0;
     return open_;

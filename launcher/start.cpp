@@ -148,7 +148,7 @@ StartFailure Starter::start(int pe, Started* started) {
         failure.stage = Stage::kFork;
         // The child borrows this process's memory, and this process waits until exec: nothing is copied, and what the
         // child writes into `failure` stays.
-        pid = vfork();  // NOLINT(clang-analyzer-security.insecureAPI.vfork)
+        pid = vfork();  // NOLINT: posix_spawn cannot do what become_pe does
         if (pid == 0)
             become_pe(pe, part, environment, ends, &failure);
         if (pid < 0)
