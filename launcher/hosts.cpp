@@ -159,7 +159,7 @@ Words words_for_program(const Options& options, const Program& program, const ch
         words.insert(words.end(), {"/bin/sh", "-c", kToFiles, options.output_dir});
     if (options.programs.size() > 1 && !program.environment.empty()) {  // the launcher's option is for all programs
         words.push_back("env");
-        for (const auto& [name, value] : program.environment) words.push_back(name + "=" + value);
+        for (const auto& [name, value] : program.environment) words.emplace_back(name).append("=").append(value);
     }
     for (char** word = program.words; *word; ++word) words.push_back(*word);
     return words;
