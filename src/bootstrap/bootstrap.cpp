@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/invariant.h"
 #include "base/settings.h"
+#include "bootstrap/launch_environment.h"
 #include "bootstrap/launched.h"
 #include "os/clock.h"
 #include "os/process.h"
@@ -186,6 +187,8 @@ bool join_alone(char* error, size_t error_bytes) {
                  launcher);
         return false;
     }
+    if (base::settings.launch == base::Launch::kAuto && !is_started_by_pe() && claims_several_pes(error, error_bytes))
+        return false;
     int fd = -1;
     JobPage* const page = create_job_page(1, &fd);
     if (!page) {
@@ -253,6 +256,7 @@ bool join(char* error, size_t error_bytes) {
             char text[kPathBytes];
             snprintf(text, sizeof text, "%d:%d:%d", getpid(), job.pe, job.n_pes);
             setenv(kEnvWasPe, text, 1);
+            mark_environment();
         }
         number_nodes(static_cast<int>(std::min<uint64_t>(base::settings.test_pes_per_node, kMaxPes)));
     }

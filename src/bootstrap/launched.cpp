@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/launch_environment.h"
 #include "os/plugin.h"
 #include "os/process.h"
 #include "os/topology.h"
@@ -17,7 +18,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 
 namespace heddle::bootstrap {
 
@@ -26,13 +26,6 @@ namespace {
 constexpr const char* kPlugin = "libheddle_pmix.so";
 constexpr const char* kOfferKey = "heddle.offer";
 constexpr const char* kPlaceKey = "heddle.place";
-
-constexpr const char* kEnvJoined = "HEDDLE_JOINED";  // the name of the process that has joined
-
-// This process's name with the launcher. Programs that a PE starts inherit it, and are no PEs.
-std::string own_name() {
-    return std::string(getenv("PMIX_NAMESPACE")) + "/" + getenv("PMIX_RANK");
-}
 
 // The place of the memory that the first PE of a host offers to the others.
 struct Offer {
@@ -167,8 +160,8 @@ uint32_t cores_of_page() {
 }  // namespace
 
 bool is_launched() {
-    const char* joined = getenv(kEnvJoined);
-    return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK") && !(joined && own_name() == joined);
+    return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK") && base::settings.launch == base::Launch::kAuto &&
+           !is_started_by_pe();
 }
 
 bool join_launched(char* error, size_t error_bytes) {
@@ -186,7 +179,6 @@ bool join_launched(char* error, size_t error_bytes) {
     job.n_pes = started.n_pes;
     job.cores = cores_of_page();
     job.has_launcher = true;
-    setenv(kEnvJoined, own_name().c_str(), 1);
     return true;
 }
 
