@@ -238,7 +238,8 @@ void number_nodes(int pes_per_node) {
 
 void let_first_pe_tell() {
     constexpr uint64_t kTimeNs = 3000000000;  // mpirun (Open MPI 4.1) takes more than one second (measured)
-    if (env_number(kEnvJobFd) >= 0 ? env_number(kEnvPe) > 0 : is_launched() && env_number("PMIX_RANK") > 0)
+    if (env_number(kEnvJobFd) >= 0 ? env_number(kEnvPe) > 0
+                                   : is_launched() && std::max(env_number("PMIX_RANK"), env_number("PMI_RANK")) > 0)
         os::sleep_ns(kTimeNs);
 }
 
@@ -311,8 +312,9 @@ bool publish_address_blob(const void* address_blob, size_t bytes, char* error, s
                  bytes, most);
         return false;
     }
-    if (job.launcher)
-        return job.launcher->publish(kAddressBlobKey, address_blob, bytes, Reach::kJob, error, error_bytes);
+    if (job.launcher)  // the barrier that follows is not the launcher's where all PEs share a page
+        return job.launcher->publish(kAddressBlobKey, address_blob, bytes, Reach::kJob, error, error_bytes) &&
+               (job.launcher->get_waits || job.launcher->fence(true, error, error_bytes));
     HEDDLE_INVARIANT(bytes > 0 && job.slot < static_cast<int>(job.page->n_pes));
     PeAddress& mine = job.page->address_blobs()[job.slot];
     memcpy(mine.data, address_blob, bytes);

@@ -72,7 +72,7 @@ def test_processes_of_a_launcher_that_a_pe_starts_are_not_alone(variables, tmp_p
 
 def test_setting_is_one_of_its_words():
     result = execute([INIT, "init"], HEDDLE_LAUNCH="alon")
-    assert "HEDDLE_LAUNCH=alon is malformed: right would be auto|alone; did you mean alone?" in result.err, result
+    assert "=alon is malformed: right would be auto|alone|pmix|pmi|pmi2; did you mean alone?" in result.err, result
 
 
 def on_terminal(command, variables):
