@@ -294,6 +294,11 @@ bool find_peers(const Reason& reason) {
         if (host == own)
             client.peers.push_back(pe);
     }
+    // The fence of PMI-2 promises keys, and is not a barrier: hydra's returns at once, and the get waits instead.
+    if (version() == Version::k2 && client.peers.size() < static_cast<size_t>(client.n_pes) && !getenv("SLURM_STEP_ID"))
+        return reason.fail(
+            "the PEs are on several hosts, between which only Slurm's PMI-2 has a barrier: right would be "
+            "HEDDLE_LAUNCH=pmi");
     return true;
 }
 
