@@ -16,7 +16,7 @@ FUZZ_RUNS ?= 10000000
 FUZZ_SECONDS ?= 0
 JOBS ?= $(shell expr $$(nproc) \* 2) # tests at once, for many sleep; those that measure time run alone
 
-.PHONY: help build report test quick test-rest test-many test-all analyze test-hosts test-apps test-cross sanitize sanitize-in-process fuzz install require-build require-test clean format
+.PHONY: help build report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-cross sanitize sanitize-in-process fuzz install require-build require-test clean format
 
 help:
 	@echo "make report                what this machine does with one-sided communication: report/report.html"
@@ -27,6 +27,7 @@ help:
 	@echo "make sanitize-in-process   of these the unit tests and those with PEs as threads"
 	@echo "make test-all              all of these"
 	@echo "make test-hosts            every program of the tests on hosts made of namespaces, in every shape (root; 15 minutes)"
+	@echo "make test-launchers        hydra, mpirun and Slurm, as Debian has them, start jobs (root; 2 minutes)"
 	@echo "make test-apps             each mini-app by itself: every form, numbers of PEs and threads, faults (5 minutes)"
 	@echo "make test-cross            the library and its monitors on aarch64, cross-built, under qemu (3 minutes)"
 	@echo "make analyze               clang's static analyzer over the library, the launcher and the tools (15 minutes)"
@@ -97,12 +98,17 @@ analyze: require-test $(VENV)/ready
 	$(call configure_tests,OFF)
 	ctest --preset $(PRESET) -C analyzer -L '^analyzer$$'
 
-test-all: test test-rest test-many sanitize analyze test-apps test-cross test-hosts
+test-all: test test-rest test-many sanitize analyze test-apps test-cross test-hosts test-launchers
 	$(MAKE) fuzz FUZZ_RUNS=-1 FUZZ_SECONDS=60
 
 test-hosts: require-test $(VENV)/ready
 	$(call build_tests,ON)
 	ctest --preset $(PRESET) -C hosts -R '^hosts$$' --verbose
+
+test-launchers: require-test $(VENV)/ready
+	@scripts/require.sh launchers
+	$(call build_tests,ON)
+	ctest --preset $(PRESET) -C launchers -R '^launchers$$' --verbose
 
 test-apps: require-test $(VENV)/ready
 	$(call build_tests,ON)

@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "bootstrap/job_page.h"
+#include "command.h"
+#include "environment.h"
 #include "start.h"
 
 namespace heddle::launcher {
@@ -30,7 +32,7 @@ bool parse_count(const std::string& text, int* count) {
 bool add_host(const std::string& text, const char* mark, std::vector<Host>* hosts) {
     const size_t at = text.find(mark);
     const std::string name = text.substr(0, std::min(at, text.find_last_not_of(kBlanks, at - 1) + 1));
-    Host host = {name, 1};
+    Host host = {name, 0};
     const bool counted = at == std::string::npos || parse_count(text.substr(at + strlen(mark)), &host.pes);
     // A name that begins with "-" would be an option of the launcher; "*" and "/" have a meaning for srun.
     if (!counted || name.empty() || name[0] == '-' || name.find_first_of(" \t:=,*/") != std::string::npos)
@@ -52,7 +54,7 @@ std::string list_of(const std::vector<Host>& hosts, int pes, const char* mark) {
     return list;
 }
 
-// Variables that PEs on other hosts need, too: the settings, and those that --env names.
+// Variables that all PEs on other hosts need, too: the settings, and those that --env names for the only program.
 std::vector<std::string> names_to_export(const Options& options) {
     std::vector<std::string> names;
     const auto add = [&](const std::string& name) {
@@ -63,46 +65,201 @@ std::vector<std::string> names_to_export(const Options& options) {
         for (const char* prefix : {"HEDDLE_", "SHMEM_", "SMA_", "UCX_"})
             if (strncmp(*variable, prefix, strlen(prefix)) == 0 && strchr(*variable, '='))
                 add(std::string(*variable, strchr(*variable, '=')));
-    for (const auto& [name, value] : options.environment) add(name);
+    if (options.programs.size() == 1)
+        for (const auto& [name, value] : options.programs[0].environment) add(name);
     return names;
 }
 
 using Words = std::vector<std::string>;
+
+std::string reader_of(const Options& options) {
+    return options.reader == Options::kAllRead     ? "all"
+           : options.reader == Options::kNoneReads ? "none"
+                                                   : std::to_string(options.reader);
+}
+
+// The word for how PEs are bound, of those that a launcher has.
+const char* binding_of(const Options& options, const char* core, const char* numa) {
+    return !options.is_bound() ? "none" : options.bind == Bind::kNuma ? numa : core;
+}
 
 // Arguments for Open MPI's mpirun, and for prterun, which differs in one option.
 Words for_mpirun(const Options& options, const char* tag) {
     Words words;
     if (geteuid() == 0)
         words.push_back("--allow-run-as-root");
-    words.insert(words.end(), {"-n", std::to_string(options.pes), "--host", list_of(options.hosts, options.pes, ":"),
-                               "--bind-to", options.bind_to_cores ? "core" : "none"});
+    words.insert(words.end(), {"--host", list_of(options.hosts, options.pes, ":"), "--bind-to",
+                               binding_of(options, "core", "numa")});
+    if (options.is_bound() && options.cores_per_pe > 0)
+        words.insert(words.end(), {"--map-by", "slot:PE=" + std::to_string(options.cores_per_pe)});
+    if (options.report_bindings) {
+        if (tag[0] != '-')
+            words.insert(words.end(), {"--display", "bind"});
+        else
+            words.push_back("--report-bindings");
+    }
     if (options.tag_output) {
         if (tag[0] != '-')
             words.push_back("--output");
         words.push_back(tag);
     }
+    if (options.reader != 0)
+        words.insert(words.end(), {"--stdin", reader_of(options)});
     for (const std::string& name : names_to_export(options)) words.insert(words.end(), {"-x", name});
     return words;
 }
 
-// Arguments for srun, which passes all variables to the PEs by itself.
-Words for_srun(const Options& options) {
-    Words words = {"--mpi=pmix",
-                   "--input=0",
-                   "-n",
-                   std::to_string(options.pes),
-                   "--distribution=arbitrary",
+// Arguments for srun, which passes all variables to the PEs by itself. protocol: pmix or pmi2.
+Words for_srun(const Options& options, const std::string& protocol) {
+    Words words = {"--mpi=" + protocol, "--input=" + reader_of(options), "--distribution=arbitrary",
                    "--nodelist=" + list_of(options.hosts, options.pes, "*"),
-                   options.bind_to_cores ? "--cpu-bind=cores" : "--cpu-bind=none"};
+                   std::string(options.report_bindings ? "--cpu-bind=verbose," : "--cpu-bind=") +
+                       binding_of(options, "cores", "ldoms")};
+    if (options.cores_per_pe > 0)
+        words.push_back("--cpus-per-task=" + std::to_string(options.cores_per_pe));
     if (options.tag_output)
         words.push_back("--label");
     return words;
 }
 
-Words words_for(const std::string& launcher, const Options& options) {
-    return launcher == "srun"      ? for_srun(options)
-           : launcher == "prterun" ? for_mpirun(options, "tag")
-                                   : for_mpirun(options, "--tag-output");
+// Arguments for hydra's mpiexec, which passes all variables on by itself.
+Words for_hydra(const Options& options) {
+    const char* const bound = binding_of(options, "core", "numa");
+    const bool counted = options.cores_per_pe > 0 && options.is_bound() && options.bind != Bind::kNuma;
+    Words words = {"-hosts", list_of(options.hosts, options.pes, ":"), "-bind-to",
+                   counted ? std::string(bound) + ":" + std::to_string(options.cores_per_pe) : bound};
+    if (options.tag_output)
+        words.push_back("-prepend-rank");
+    return words;
+}
+
+// Arguments for flux run, which passes all variables on by itself.
+Words for_flux(const Options& options) {
+    std::string hosts;
+    for (const Host& host : options.hosts) hosts.append(hosts.empty() ? "" : ",").append(host.name);
+    Words words = {"run", "--requires=host:" + hosts,
+                   std::string("--setopt=cpu-affinity=") + (options.is_bound() ? "per-task" : "off")};
+    if (options.cores_per_pe > 0)
+        words.push_back("--cores-per-task=" + std::to_string(options.cores_per_pe));
+    if (options.tag_output)
+        words.push_back("--label-io");
+    return words;
+}
+
+// Runs its further arguments, with output to the files that --output-dir names. $0: the directory.
+constexpr const char* kToFiles =
+    "mkdir -p \"$0\" && pe=${PMIX_RANK:-$PMI_RANK} && exec \"$@\" >\"$0/pe.$pe.out\" 2>\"$0/pe.$pe.err\"";
+
+// Arguments for one program, the program among them.
+Words words_for_program(const Options& options, const Program& program, const char* folder_option) {
+    Words words = {"-n", std::to_string(program.pes)};
+    if (!program.folder.empty())
+        words.insert(words.end(), {folder_option, program.folder});
+    if (!options.output_dir.empty())
+        words.insert(words.end(), {"/bin/sh", "-c", kToFiles, options.output_dir});
+    if (options.programs.size() > 1 && !program.environment.empty()) {  // the launcher's option is for all programs
+        words.push_back("env");
+        for (const auto& [name, value] : program.environment) words.emplace_back(name).append("=").append(value);
+    }
+    for (char** word = program.words; *word; ++word) words.push_back(*word);
+    return words;
+}
+
+// The launchers to which oshrun hands over, by the way in which they take options.
+enum class Family { kNone, kPrrte, kOpenMpi, kSrun, kHydra, kFlux };
+
+// A launcher that answers; family kNone: none.
+struct Engine {
+    Family family = Family::kNone;
+    std::string path;
+    std::string protocol;  // of srun: pmix or pmi2
+};
+
+// Asks a launcher what it is. False, with the reason, when it would not start PEs here.
+bool ask(const std::string& name, Engine* engine, std::string* reason) {
+    std::string text;
+    const bool is_srun = name == "srun", is_flux = name == "flux";
+    const Words question = {engine->path, is_srun ? "--mpi=list" : is_flux ? "version" : "--version"};
+    if (const int status = run_command(question, &text); status != 0 || (is_flux && !getenv("FLUX_URI"))) {
+        *reason = is_flux && status == 0 ? "there is no instance of Flux here (FLUX_URI)"
+                                         : question[1] + (status < 0 ? " does not answer" : " fails");
+        return false;
+    }
+    const auto says = [&](const char* word) { return text.find(word) != std::string::npos; };
+    engine->protocol = says("pmix") ? "pmix" : says("pmi2") ? "pmi2" : "";
+    engine->family = is_srun                                 ? Family::kSrun
+                     : is_flux                               ? Family::kFlux
+                     : says("HYDRA") || says("Intel(R) MPI") ? Family::kHydra
+                     : name == "prterun"                     ? Family::kPrrte
+                     : says("Open MPI") || says("OpenRTE")   ? Family::kOpenMpi
+                                                             : Family::kNone;
+    if (engine->family == Family::kNone)
+        *reason = "it is neither Open MPI's, PRRTE's nor hydra's";
+    if (is_srun && engine->protocol.empty())
+        *reason = "it has neither pmix nor pmi2 (--mpi=list)";
+    return reason->empty();
+}
+
+// The first launcher in PATH that works; the scheduler's own comes first in its allocation. tried: what was found and
+// does not work, for the user.
+Engine find_engine(const Options& options, std::string* tried) {
+    Words names = {"prterun", "mpirun", "srun", "mpiexec.hydra", "mpiexec", "flux"};
+    if (!options.scheduler.empty())
+        names.insert(names.begin(), options.scheduler == "Slurm" ? "srun" : "flux");
+    for (const std::string& name : names) {
+        Engine engine;
+        std::string reason;
+        if (find_program(name, getenv("PATH"), &engine.path) != 0)
+            continue;
+        if (ask(name, &engine, &reason))
+            return engine;
+        if (tried->find(engine.path + ":") == std::string::npos)
+            tried->append(tried->empty() ? "" : "; ").append(engine.path).append(": ").append(reason);
+    }
+    return {};
+}
+
+// Arguments for a launcher; empty, after a line on stderr, when it cannot do what the options ask for.
+Words words_for(const Engine& engine, const Options& options) {
+    const bool runs_several = engine.family != Family::kSrun && engine.family != Family::kFlux;
+    if (!runs_several && options.programs.size() > 1) {
+        fprintf(stderr, "oshrun: several programs (':') on several hosts need prterun or mpirun; %s runs one\n",
+                engine.path.c_str());
+        return {};
+    }
+    if (options.reader != 0 && (engine.family == Family::kHydra || engine.family == Family::kFlux)) {
+        fprintf(stderr, "oshrun: --stdin on several hosts needs prterun, mpirun or srun; %s gives input to PE 0\n",
+                engine.path.c_str());
+        return {};
+    }
+    Words words;
+    const char* folder_option = "--wdir";
+    switch (engine.family) {
+        case Family::kPrrte:
+            words = for_mpirun(options, "tag");
+            break;
+        case Family::kOpenMpi:
+            words = for_mpirun(options, "--tag-output");
+            break;
+        case Family::kSrun:
+            words = for_srun(options, engine.protocol);
+            folder_option = "--chdir";
+            break;
+        case Family::kHydra:
+            words = for_hydra(options);
+            folder_option = "-wdir";
+            break;
+        default:
+            words = for_flux(options);
+            folder_option = "--cwd";
+    }
+    for (const Program& program : options.programs) {
+        if (&program != options.programs.data())
+            words.push_back(":");
+        const Words more = words_for_program(options, program, folder_option);
+        words.insert(words.end(), more.begin(), more.end());
+    }
+    return words;
 }
 
 // Open MPI and PRRTE would wait for an unreachable host for minutes: once they have told the host to end its PEs, the
@@ -160,25 +317,29 @@ bool read_host_file(const char* path, std::vector<Host>* hosts) {
 }
 
 int hand_over(const Options& options) {
-    for (const std::string launcher : {"prterun", "mpirun", "srun"}) {
-        std::string path;
-        if (find_program(launcher, &path) != 0)
-            continue;
-        setenv(bootstrap::kEnvHandedOver, launcher.c_str(), 1);
-        notice_silent_hosts();
-        Words words = words_for(launcher, options);
-        std::vector<char*> arguments = {path.data()};
-        for (std::string& word : words) arguments.push_back(word.data());
-        for (char** argument = options.program; *argument; ++argument) arguments.push_back(*argument);
-        arguments.push_back(nullptr);
-        fprintf(stderr, "oshrun: %s starts the PEs\n", path.c_str());
-        execv(path.c_str(), arguments.data());
-        fprintf(stderr, "oshrun: cannot run %s: %s\n", path.c_str(), strerror(errno));
+    std::string tried;
+    const Engine engine = find_engine(options, &tried);
+    if (engine.family == Family::kNone) {
+        fprintf(stderr,
+                "oshrun: several hosts need prterun, mpirun, srun, hydra's mpiexec or flux, and none that works is in "
+                "PATH%s%s%s; install one: apt-get install openmpi-bin (Debian, Ubuntu), dnf install openmpi (Fedora)\n",
+                tried.empty() ? "" : " (", tried.c_str(), tried.empty() ? "" : ")");
         return kStatusNoLauncher;
     }
-    fprintf(stderr,
-            "oshrun: several hosts need a launcher that speaks PMIx: prterun, mpirun (Open MPI) or srun, and none is "
-            "in PATH\n");
+    Words words = words_for(engine, options);
+    if (words.empty())
+        return kStatusBadInput;
+    setenv(bootstrap::kEnvHandedOver, engine.path.substr(engine.path.rfind('/') + 1).c_str(), 1);
+    notice_silent_hosts();
+    Environment environment(options.programs.size() == 1 ? options.programs[0] : Program());
+    std::string path = engine.path;
+    std::vector<char*> arguments = {path.data()};
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    if (options.verbose)
+        fprintf(stderr, "oshrun: %s starts the PEs\n", path.c_str());
+    execve(path.c_str(), arguments.data(), environment.words());
+    fprintf(stderr, "oshrun: cannot run %s: %s\n", path.c_str(), strerror(errno));
     return kStatusNoLauncher;
 }
 

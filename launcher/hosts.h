@@ -1,5 +1,5 @@
 // Jobs on several hosts: the list of hosts, and the launcher of the machine, to which oshrun hands over. Threads: one.
-// Starts no process: the launcher replaces oshrun.
+// Launchers are asked what they are; the one that is taken replaces oshrun.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@
 
 namespace heddle::launcher {
 
-// Reads "a:2,b"; a host without a number has one PE. False after a line on stderr.
+// Reads "a:2,b"; the number of a host without one is 0. False after a line on stderr.
 bool read_hosts(const char* text, std::vector<Host>* hosts);
 
 // Reads a file with a host in each line, "a:2" or "a slots=2"; "#" begins a comment. False after a line on stderr.
 bool read_host_file(const char* path, std::vector<Host>* hosts);
 
-// Executes the first of prterun, mpirun and srun in PATH, with arguments made from the options. Returns only on
-// failure, after a line on stderr: the status for exit.
+// Executes the first launcher in PATH that works, with arguments made from the options: prterun, mpirun, srun, hydra's
+// mpiexec or flux, and first of all that of the scheduler that has told the hosts. Returns only on failure, after a
+// line on stderr: the status for exit.
 int hand_over(const Options& options);
 
 }  // namespace heddle::launcher

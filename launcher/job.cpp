@@ -54,6 +54,7 @@ int Job::run() {
         now_ns_ = os::now_ns();
         take_signals();  // first: Ctrl-C reaches the PEs, too, and their deaths by it are no failures
         output_.work(now_ns_);
+        input_.work();
         reap();
         if (phase_ == Phase::kRunning) {
             check_page();
@@ -76,7 +77,7 @@ bool Job::fail(const std::string& text, int status) {
 bool Job::prepare() {
     now_ns_ = os::now_ns();
     inherited_.files = raise_file_limit();
-    if (const std::string limit = limit_below(options_.pes); !limit.empty())
+    if (const std::string limit = limit_below(options_.pes, options_.reader == Options::kAllRead); !limit.empty())
         return fail(limit, kStatusBadInput);
     if (have_children())
         not_ours_ = list_children();
@@ -84,9 +85,10 @@ bool Job::prepare() {
     set_signals();
     if (!make_page())
         return fail(std::string("cannot make the job's memory: ") + os::describe_memory_error(errno), kStatusError);
-    if (signal_fd_ < 0 || !output_.open(options_.pes, options_.tag_output))
+    if (signal_fd_ < 0 || !output_.open(options_.pes, options_.tag_output) ||
+        (options_.reader == Options::kAllRead && !input_.open()))
         return fail(std::string("cannot prepare the job: ") + strerror(errno), kStatusError);
-    const StartFailure failure = starter_.prepare(options_, inherited_, job_fd_, page_->token);
+    const StartFailure failure = starter_.prepare(options_, bindings_, inherited_, job_fd_, page_->token);
     if (failure.status != 0)
         return fail(failure.message, failure.status);
     pes_.resize(static_cast<size_t>(options_.pes));
@@ -137,7 +139,8 @@ bool Job::start_all() {
         }
         pes_[static_cast<size_t>(pe)].pid = started.pid;
         ++alive_;
-        if (!output_.add(pe, started.output, started.errors)) {
+        if ((started.output >= 0 && !output_.add(pe, started.output, started.errors)) ||
+            (started.input >= 0 && !input_.add(started.input))) {
             complain(std::string("cannot watch the output of PE ") + std::to_string(pe) + ": " + strerror(errno));
             end(kStatusError);
             return false;
@@ -153,12 +156,13 @@ void Job::wait_for_events() {
     else
         due = std::min(due, std::min(next_sweep_ns_, kill_ns_));
     due = std::min(due, output_.next_due_ns());
-    pollfd events[3];
+    pollfd events[4];
     events[0] = {signal_fd_, POLLIN, 0};
     output_.interests(events + 1);
+    events[3] = input_.interest();
     const uint64_t now_ns = os::now_ns();
     const uint64_t wait_ns = due > now_ns ? due - now_ns : 0;
-    poll(events, 3, static_cast<int>((wait_ns + os::kMillisecondNs - 1) / os::kMillisecondNs));
+    poll(events, 4, static_cast<int>((wait_ns + os::kMillisecondNs - 1) / os::kMillisecondNs));
 }
 
 void Job::take_signals() {
@@ -392,7 +396,7 @@ int Job::index_of(pid_t pid) const {
 }
 
 std::string Job::name_of(int pe) const {
-    return "PE " + std::to_string(pe) + " (" + options_.program[0] + ", pid " +
+    return "PE " + std::to_string(pe) + " (" + options_.program_of(pe).words[0] + ", pid " +
            std::to_string(pes_[static_cast<size_t>(pe)].pid) + ")";
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "bootstrap/job_page.h"
+#include "input.h"
 #include "options.h"
 #include "output.h"
 #include "start.h"
@@ -25,7 +26,8 @@ namespace heddle::launcher {
 
 class Job {
   public:
-    explicit Job(const Options& options) : options_(options) {}
+    // bindings: the CPUs of each PE; empty: none is bound.
+    Job(const Options& options, const std::vector<CpuList>& bindings) : options_(options), bindings_(bindings) {}
 
     // Returns oshrun's exit status, with no process of the job left.
     int run();
@@ -67,7 +69,9 @@ class Job {
     bool fail(const std::string& text, int status);
 
     const Options& options_;
+    const std::vector<CpuList>& bindings_;
     Output output_;
+    Input input_;
     Starter starter_;
     Inherited inherited_ = {};
     int job_fd_ = -1;

@@ -9,7 +9,6 @@ namespace heddle::launcher {
 
 namespace {
 
-constexpr rlim_t kFilesPerPe = 2;  // read ends of a PE's stdout and stderr
 constexpr rlim_t kOtherFiles =
     24;  // standard streams, job memory, lifeline, signals, epoll, pipes of the PE being started
 
@@ -30,11 +29,12 @@ rlimit raise_file_limit() {
     return before;
 }
 
-std::string limit_below(int pes) {
+std::string limit_below(int pes, bool all_read) {
+    const rlim_t files_per_pe = all_read ? 3 : 2;  // read ends of its stdout and stderr, write end of its stdin
     const rlim_t wanted = static_cast<rlim_t>(pes);
     rlimit limit = {};
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < kFilesPerPe * wanted + kOtherFiles)
-        return too_many(pes, limit.rlim_cur < kOtherFiles ? 0 : (limit.rlim_cur - kOtherFiles) / kFilesPerPe,
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < files_per_pe * wanted + kOtherFiles)
+        return too_many(pes, limit.rlim_cur < kOtherFiles ? 0 : (limit.rlim_cur - kOtherFiles) / files_per_pe,
                         "open files: ulimit -Hn");
     // The kernel does not limit root's processes.
     if (geteuid() != 0 && getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur < wanted + 1)

@@ -1,15 +1,19 @@
 // oshrun: runs the PEs of an OpenSHMEM program on this machine, or hands over to a launcher for several hosts.
-// Contract: kHelp in options.cpp. Implementation: job.h and hosts.h.
+// Contract: help.cpp. Implementation: job.h and hosts.h.
 #include <fcntl.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
+#include <climits>
 #include <cstdio>
-#include <cstdlib>
 
 #include "base/settings.h"
+#include "cores.h"
+#include "environment.h"
 #include "hosts.h"
 #include "job.h"
 #include "options.h"
+#include "os/topology.h"
 
 namespace {
 
@@ -25,18 +29,37 @@ bool fill_standard_streams() {
 // Checks the settings that the PEs will find, so that an error is reported once and not by every PE. Each PE reads them
 // again, because a script may set others.
 bool are_settings_right(const heddle::launcher::Options& options) {
-    for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
-    char error[1024];
-    heddle::base::Settings settings;
-    if (heddle::base::read_settings(&settings, error, sizeof error))
-        return true;
-    fprintf(stderr, "oshrun: %s\n", error);
-    return false;
+    char** const own = environ;
+    for (const heddle::launcher::Program& program : options.programs) {
+        heddle::launcher::Environment environment(program);
+        char error[1024];
+        heddle::base::Settings settings;
+        environ = environment.words();
+        const bool right = heddle::base::read_settings(&settings, error, sizeof error);
+        environ = own;
+        if (!right) {
+            fprintf(stderr, "oshrun: %s\n", error);
+            return false;
+        }
+    }
+    return true;
+}
+
+void report_bindings(const heddle::launcher::Options& options, const std::vector<heddle::launcher::CpuList>& bindings) {
+    utsname host;
+    uname(&host);
+    const std::string all = heddle::launcher::to_text(heddle::launcher::usable_cpus());
+    for (int pe = 0; pe < options.pes; ++pe) {
+        const std::string list =
+            bindings.empty() ? all + ", not bound" : heddle::launcher::to_text(bindings[static_cast<size_t>(pe)]);
+        fprintf(stderr, "oshrun: PE %d on %s: cores %s\n", pe, host.nodename, list.c_str());
+    }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+    using namespace heddle;
     using namespace heddle::launcher;
     if (!fill_standard_streams()) {
         fprintf(stderr, "oshrun: cannot open /dev/null\n");
@@ -53,5 +76,17 @@ int main(int argc, char** argv) {
     }
     if (!are_settings_right(options))
         return kStatusBadInput;
-    return options.hosts.empty() ? Job(options).run() : hand_over(options);
+    if (!options.hosts.empty()) {
+        if (options.cores_per_pe > 0)
+            plan_threads(INT_MAX, &options);  // the other hosts' cores are not known here
+        return hand_over(options);
+    }
+    if (options.verbose)
+        fprintf(stderr, "oshrun: %d PEs on this host, which offers %d cores\n", options.pes, os::usable_cores());
+    if (const std::string line = plan_threads(os::usable_cores(), &options); !line.empty())
+        fprintf(stderr, "oshrun: %s\n", line.c_str());
+    const std::vector<CpuList> bindings = plan_bindings(options);
+    if (options.report_bindings)
+        report_bindings(options, bindings);
+    return Job(options, bindings).run();
 }

@@ -4,13 +4,18 @@
 #include <heddle/constants.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 
+#include "allocation.h"
+#include "base/spelling.h"
 #include "bootstrap/job_page.h"
+#include "help.h"
 #include "hosts.h"
 
 namespace heddle::launcher {
@@ -19,46 +24,90 @@ namespace {
 
 constexpr double kLongestS = 1e9;  // 31 years: keeps nanoseconds within 64 bits
 
-constexpr const char* kHelp =
-    "Usage: oshrun -n N [options] program [arguments]\n"
-    "Runs N PEs of an OpenSHMEM program, on this machine or on several hosts, and ends them together.\n"
-    "\n"
-    "  -n N, -np N        number of PEs, 1 to %d\n"
-    "  --timeout SECONDS  end the job after this time (decimals allowed) with status 124, and tell where each PE "
-    "waits\n"
-    "  --grace SECONDS    when the job ends early, let PEs end by themselves for this time before they are killed "
-    "(0.5)\n"
-    "  --bind core|none   core: bind PE i to the i-th usable core, modulo their number; none (default): bind nothing\n"
-    "  --tag-output       begin each line of output with [pe]\n"
-    "  --env NAME=VALUE   set a variable for the PEs; may be repeated\n"
-    "  --hosts A:N,B:N    run on these hosts, filling one after the other; a host without a number takes one PE\n"
-    "  --hostfile FILE    the same, a host in each line (a, a:2 or a slots=2); # begins a comment\n"
-    "  --help, --version  print this, or the version\n"
-    "\n"
-    "Several hosts: the PEs are started by the first of prterun, mpirun (Open MPI) and srun in PATH, with PMIx. "
-    "Settings\n"
-    "(HEDDLE_*, SHMEM_*, SMA_*, UCX_*) and --env reach all hosts; input, output, tags and status are that launcher's.\n"
-    "\n"
-    "On this machine:\n"
-    "Input: PE 0 reads oshrun's standard input, the others read nothing.\n"
-    "Output: forwarded by whole lines; lines of different PEs are never mixed. A line longer than 1 MiB may be cut "
-    "where\n"
-    "another PE writes. On a terminal, a line without its end (a prompt) appears after 0.1 s.\n"
-    "The job ends when all PEs have ended, when one fails (nonzero status, signal, _exit ahead of shmem_finalize), "
-    "with\n"
-    "shmem_global_exit, and with SIGINT, SIGTERM, SIGHUP or SIGQUIT to oshrun: whatever the PEs started and left ends\n"
-    "too, by that signal or SIGTERM, and after --grace by SIGKILL. SIGUSR1, SIGUSR2, SIGWINCH and SIGCONT go on to\n"
-    "the PEs; SIGTSTP stops the whole job.\n"
-    "Status: 0; or that of the first PE that failed (128 + signal when a signal ended it); 1 when Heddle found an "
-    "error;\n"
-    "2 bad input; 124 timeout; 126 the program cannot be run; 127 no such program; 128 + signal when oshrun got one.\n";
+constexpr const char* kShortOptions = "+:n:N:c:x:H:vh";
+enum Kind {
+    kNumber = 'n',
+    kPerHost = 'N',
+    kCores = 'c',
+    kVariable = 'x',
+    kHosts = 'H',
+    kVerbose = 'v',
+    kHelp = 'h',
+    kFirst = 256
+};
+enum LongKind {
+    kTimeout = kFirst,
+    kGrace,
+    kBind,
+    kTagOutput,
+    kHostFile,
+    kFolder,
+    kOutputDir,
+    kStdin,
+    kPrefix,
+    kReportBindings,
+    kVersion
+};
 
-bool parse_pes(const char* text, int* pes) {
+const option kLongOptions[] = {
+    {"np", required_argument, nullptr, kNumber},          {"ppn", required_argument, nullptr, kPerHost},
+    {"env", required_argument, nullptr, kVariable},       {"wdir", required_argument, nullptr, kFolder},
+    {"hosts", required_argument, nullptr, kHosts},        {"host", required_argument, nullptr, kHosts},
+    {"hostfile", required_argument, nullptr, kHostFile},  {"timeout", required_argument, nullptr, kTimeout},
+    {"grace", required_argument, nullptr, kGrace},        {"bind", required_argument, nullptr, kBind},
+    {"cores-per-pe", required_argument, nullptr, kCores}, {"report-bindings", no_argument, nullptr, kReportBindings},
+    {"tag-output", no_argument, nullptr, kTagOutput},     {"output-dir", required_argument, nullptr, kOutputDir},
+    {"stdin", required_argument, nullptr, kStdin},        {"prefix", required_argument, nullptr, kPrefix},
+    {"verbose", no_argument, nullptr, kVerbose},          {"help", no_argument, nullptr, kHelp},
+    {"version", no_argument, nullptr, kVersion},          {nullptr, 0, nullptr, 0},
+};
+
+// Options of other launchers that no misspelling leads to, and the ones of oshrun.
+constexpr struct {
+    const char *other, *own;
+} kElsewhere[] = {
+    {"bind-to", "bind"},
+    {"ntasks", "np"},
+    {"cpu-bind", "bind"},
+    {"chdir", "wdir"},
+    {"wd", "wdir"},
+    {"output-filename", "output-dir"},
+    {"nodelist", "hosts"},
+    {"label", "tag-output"},
+    {"machinefile", "hostfile"},
+    {"npernode", "ppn"},
+    {"cpus-per-task", "cores-per-pe"},
+    {"cpus-per-proc", "cores-per-pe"},
+    {"cpus-per-rank", "cores-per-pe"},
+    {"genv", "env"},
+    {"export", "env"},
+    {"ntasks-per-node", "ppn"},
+};
+
+// The most letters that a misspelling of a name of so many may differ in.
+size_t most_wrong_letters(size_t length) {
+    return length < 4 ? 1 : length < 7 ? 2 : 3;
+}
+
+// "; did you mean --hosts?", or nothing when no option is near. word: as it was written, with its dashes.
+std::string nearest_option(const char* word) {
+    std::string name = word + strspn(word, "-");
+    name.erase(std::min(name.find('='), name.size()));
+    base::Nearest nearest(name.c_str(), most_wrong_letters(name.size()));
+    for (const auto& elsewhere : kElsewhere)
+        if (name == elsewhere.other)
+            return std::string("; did you mean --") + elsewhere.own + "?";
+    for (const option* known = kLongOptions; known->name; ++known) nearest.offer(known->name, known->name);
+    return nearest.full() ? std::string("; did you mean --") + nearest.full() + "?" : "";
+}
+
+bool parse_count(const char* option, const char* what, const char* text, int* count) {
     const char* end = text + strlen(text);
-    const auto [rest, error] = std::from_chars(text, end, *pes);
-    if (error == std::errc() && rest == end && *pes >= 1 && *pes <= bootstrap::kMaxPes)
+    const auto [rest, error] = std::from_chars(text, end, *count);
+    if (error == std::errc() && rest == end && *count >= 1 && *count <= bootstrap::kMaxPes)
         return true;
-    fprintf(stderr, "oshrun: -n %s: the number of PEs must be a whole number from 1 to %d\n", text, bootstrap::kMaxPes);
+    fprintf(stderr, "oshrun: %s %s: the number of %s must be a whole number from 1 to %d\n", option, text, what,
+            bootstrap::kMaxPes);
     return false;
 }
 
@@ -74,70 +123,250 @@ bool parse_seconds(const char* option, const char* text, bool zero, double* seco
     return false;
 }
 
-bool parse_bind(const char* text, bool* bind_to_cores) {
-    *bind_to_cores = strcmp(text, "core") == 0;
-    if (*bind_to_cores || strcmp(text, "none") == 0)
-        return true;
-    fprintf(stderr, "oshrun: --bind %s: must be core or none\n", text);
-    return false;
+// Explains a word that is none of the choices. right: the choices as a text.
+void explain_choice(const char* option, const char* text, const char* right, std::initializer_list<const char*> words) {
+    base::Nearest nearest(text, most_wrong_letters(strlen(text)));
+    for (const char* word : words) nearest.offer(word, word);
+    fprintf(stderr, "oshrun: %s %s: must be %s%s%s%s\n", option, text, right, nearest.full() ? "; did you mean " : "",
+            nearest.full() ? nearest.full() : "", nearest.full() ? "?" : "");
 }
 
-bool parse_variable(const char* text, Options* options) {
-    const char* equals = strchr(text, '=');
-    if (equals && equals != text) {
-        options->environment.emplace_back(std::string(text, equals), equals + 1);
-        return true;
+bool parse_bind(const char* text, Bind* bind) {
+    for (const auto& [word, meant] : {std::pair{"core", Bind::kCore}, {"numa", Bind::kNuma}, {"none", Bind::kNone}}) {
+        *bind = meant;
+        if (strcmp(text, word) == 0)
+            return true;
     }
-    fprintf(stderr, "oshrun: --env %s: must be NAME=VALUE\n", text);
+    explain_choice("--bind", text, "core, numa or none", {"core", "numa", "none"});
     return false;
 }
 
-enum Option { kTimeout = 256, kGrace, kBind, kTagOutput, kEnv, kHosts, kHostFile };
+bool parse_reader(const char* text, int* reader) {
+    const char* end = text + strlen(text);
+    const auto [rest, error] = std::from_chars(text, end, *reader);
+    if (error == std::errc() && rest == end && *reader >= 0)
+        return true;
+    *reader = strcmp(text, "all") == 0 ? Options::kAllRead : Options::kNoneReads;
+    if (*reader == Options::kAllRead || strcmp(text, "none") == 0)
+        return true;
+    explain_choice("--stdin", text, "all, none or the number of a PE", {"all", "none"});
+    return false;
+}
 
-const option kLongOptions[] = {
-    {"timeout", required_argument, nullptr, kTimeout},
-    {"grace", required_argument, nullptr, kGrace},
-    {"bind", required_argument, nullptr, kBind},
-    {"tag-output", no_argument, nullptr, kTagOutput},
-    {"env", required_argument, nullptr, kEnv},
-    {"hosts", required_argument, nullptr, kHosts},
-    {"hostfile", required_argument, nullptr, kHostFile},
-    {"help", no_argument, nullptr, 'h'},
-    {"version", no_argument, nullptr, 'V'},
-    {nullptr, 0, nullptr, 0},
-};
+bool parse_variable(const char* text, Program* program) {
+    const char* equals = strchr(text, '=');
+    const std::string name = equals ? std::string(text, equals) : text;
+    const char* value = equals ? equals + 1 : getenv(text);
+    if (name.empty()) {
+        fprintf(stderr, "oshrun: --env %s: must be NAME=VALUE, or the NAME of a variable that is set\n", text);
+        return false;
+    }
+    if (!value) {
+        fprintf(stderr, "oshrun: --env %s: must be NAME=VALUE: %s has no value here to pass on\n", text, text);
+        return false;
+    }
+    program->environment.emplace_back(name, value);
+    return true;
+}
+
+// The absolute path, without links, of a directory that must exist.
+bool parse_folder(const char* option, const char* text, std::string* folder) {
+    char* const path = realpath(text, nullptr);
+    if (!path) {
+        fprintf(stderr, "oshrun: %s %s: %s\n", option, text, strerror(errno));
+        return false;
+    }
+    *folder = path;
+    free(path);
+    return true;
+}
+
+bool take_hosts(int option, const char* text, Options* options) {
+    if (!options->hosts.empty()) {
+        fprintf(stderr, "oshrun: the hosts are given twice: use --hosts or --hostfile, once\n");
+        return false;
+    }
+    return option == kHosts ? read_hosts(text, &options->hosts) : read_host_file(text, &options->hosts);
+}
 
 // Explains the option that getopt refused; `word` contains it.
 void explain_bad_option(int kind, const char* word) {
     const bool is_long = strncmp(word, "--", 2) == 0;
     char letter[3] = {'-', static_cast<char>(optopt), '\0'};
-    const char* name = is_long ? word : letter;
+    const char* name = is_long || strlen(word) > 2 ? word : letter;
     if (kind == ':')
         fprintf(stderr, "oshrun: %s needs a value; see oshrun --help\n", name);
     else if (is_long && optopt != 0)
         fprintf(stderr, "oshrun: %s: this option takes no value; see oshrun --help\n", name);
     else
-        fprintf(stderr, "oshrun: unknown option %s; see oshrun --help\n", name);
+        fprintf(stderr, "oshrun: unknown option %s%s; see oshrun --help\n", name, nearest_option(name).c_str());
 }
 
-// False, after a line on stderr, when options contradict each other. `program`: the words behind the options.
-bool fits_together(const Options& options, char** program) {
-    if (options.pes == 0) {
-        fprintf(stderr, "oshrun: no number of PEs given; use: oshrun -n N program [arguments]\n");
+// True for a long name behind one dash, such as -hosts, which getopt would take for letters.
+bool lacks_a_dash(const char* word) {
+    if (word[0] != '-' || word[1] == '-' || strlen(word) < 4)
+        return false;
+    for (const option* known = kLongOptions; known->name; ++known)
+        if (strcmp(known->name, word + 1) == 0)
+            return true;
+    return false;
+}
+
+// Takes one option's value. False after a line on stderr.
+bool take(int kind, Options* options, Program* program) {
+    switch (kind) {
+        case kNumber:
+            return parse_count("-n", "PEs", optarg, &program->pes);
+        case kPerHost:
+            return parse_count("--ppn", "PEs on a host", optarg, &options->pes_per_host);
+        case kVariable:
+            return parse_variable(optarg, program);
+        case kFolder:
+            return parse_folder("--wdir", optarg, &program->folder);
+        case kHosts:
+        case kHostFile:
+            return take_hosts(kind, optarg, options);
+        case kTimeout:
+            return parse_seconds("--timeout", optarg, false, &options->timeout_s);
+        case kGrace:
+            options->has_grace = true;
+            return parse_seconds("--grace", optarg, true, &options->grace_s);
+        case kBind:
+            return parse_bind(optarg, &options->bind);
+        case kCores:
+            return parse_count("--cores-per-pe", "cores", optarg, &options->cores_per_pe);
+        case kReportBindings:
+            options->report_bindings = true;
+            return true;
+        case kTagOutput:
+            options->tag_output = true;
+            return true;
+        case kOutputDir:
+            options->output_dir = optarg;
+            return true;
+        case kStdin:
+            return parse_reader(optarg, &options->reader);
+        case kPrefix:
+            return parse_folder("--prefix", optarg, &options->prefix);
+        default:
+            options->verbose = true;
+            return true;
+    }
+}
+
+// Parses one part of the command line: argv[0] is the word before it. Leaves its program in options.
+Parsed parse_part(int argc, char** argv, Options* options) {
+    const bool is_first = options->programs.empty();
+    Program program;
+    optind = 0;  // makes the C library begin anew
+    for (int word = 1;; word = optind) {
+        if (word < argc && lacks_a_dash(argv[word])) {
+            fprintf(stderr, "oshrun: unknown option %s%s; see oshrun --help\n", argv[word],
+                    nearest_option(argv[word]).c_str());
+            return Parsed::kBad;
+        }
+        const int kind = getopt_long(argc, argv, kShortOptions, kLongOptions, nullptr);
+        if (kind == -1)
+            break;
+        if (kind == kNumber && strcmp(argv[word], "-np") == 0 && optind < argc)  // as other launchers write it
+            optarg = argv[optind++];
+        if (kind == '?' || kind == ':') {
+            explain_bad_option(kind, argv[word]);
+            return Parsed::kBad;
+        }
+        if (kind == kHelp) {
+            print_help();
+            return Parsed::kAnswered;
+        }
+        if (kind == kVersion) {
+            printf("oshrun (" SHMEM_VENDOR_STRING ")\n");
+            return Parsed::kAnswered;
+        }
+        if (!is_first && kind != kNumber && kind != kVariable && kind != kFolder) {
+            fprintf(stderr,
+                    "oshrun: %s behind a ':': it holds for the whole job, and stands before the first program; only "
+                    "-n, -x and --wdir are a program's own\n",
+                    argv[word]);
+            return Parsed::kBad;
+        }
+        if (!take(kind, options, &program))
+            return Parsed::kBad;
+    }
+    program.words = argv + optind;
+    options->programs.push_back(program);
+    return Parsed::kRun;
+}
+
+// Puts the folders of --prefix before those that the program would look into.
+void use_prefix(const std::string& prefix, Program* program) {
+    for (const auto& [name, folder] : {std::pair{"PATH", "/bin"}, {"LD_LIBRARY_PATH", "/lib"}}) {
+        const char* others = getenv(name);
+        for (const auto& [known, value] : program->environment)
+            if (known == name)
+                others = value.c_str();
+        std::string all = prefix + folder;
+        if (others && others[0] != '\0')
+            all.append(":").append(others);
+        program->environment.emplace_back(name, all);
+    }
+}
+
+// Finds the number of PEs where -n does not tell it. False, after a line on stderr, when nothing does.
+bool complete(Options* options) {
+    const bool several = options->programs.size() > 1;
+    Program& first = options->programs[0];
+    int places = 0;
+    for (Host& host : options->hosts) {
+        if (host.pes == 0)
+            host.pes = std::max(options->pes_per_host, 1);
+        places += host.pes;
+    }
+    if (options->pes_per_host > 0 && first.pes == 0 && !several)
+        first.pes = options->hosts.empty() ? options->pes_per_host : places;
+    for (const Program& program : options->programs) {
+        const char* const word = program.words[0];
+        const bool is_number = word && word[0] != '\0' && word[strspn(word, "0123456789")] == '\0';
+        if (program.pes == 0) {
+            const std::string meant = is_number ? std::string("; did you mean -n ") + word + "?" : "";
+            fprintf(stderr, "oshrun: no number of PEs given%s%s; use: oshrun -n N program [arguments]\n",
+                    several ? " for each program" : "", meant.c_str());
+            return false;
+        }
+        if (!word || word[0] == '\0') {
+            fprintf(stderr, "oshrun: no program given%s; use: oshrun -n N program [arguments]\n",
+                    several ? " before or behind a ':'" : "");
+            return false;
+        }
+        options->pes += program.pes;
+    }
+    return true;
+}
+
+// False, after a line on stderr, when options contradict each other.
+bool fits_together(const Options& options) {
+    if (options.pes > bootstrap::kMaxPes) {
+        fprintf(stderr, "oshrun: -n %d: the number of PEs must be a whole number from 1 to %d\n", options.pes,
+                bootstrap::kMaxPes);
         return false;
     }
-    if (!program[0] || program[0][0] == '\0') {
-        fprintf(stderr, "oshrun: no program given; use: oshrun -n N program [arguments]\n");
+    if (options.reader >= options.pes) {
+        fprintf(stderr, "oshrun: --stdin %d: there is no such PE: the PEs have numbers from 0 to %d\n", options.reader,
+                options.pes - 1);
         return false;
     }
-    if (options.hosts.empty())
-        return true;
+    if (options.hosts.empty()) {
+        if (options.pes_per_host == 0 || options.pes <= options.pes_per_host)
+            return true;
+        fprintf(stderr, "oshrun: -n %d: --ppn %d takes more than this host; name the hosts with --hosts\n", options.pes,
+                options.pes_per_host);
+        return false;
+    }
     int places = 0;
     for (const Host& host : options.hosts) places += std::min(host.pes, options.pes - places);
     if (places < options.pes) {
-        fprintf(stderr,
-                "oshrun: -n %d: the hosts named have room for %d; a host takes as many PEs as its number says\n",
-                options.pes, places);
+        fprintf(stderr, "oshrun: -n %d: the hosts %s have room for %d; a host takes as many PEs as %s\n", options.pes,
+                options.scheduler.empty() ? "named" : ("of the allocation by " + options.scheduler).c_str(), places,
+                options.scheduler.empty() ? "its number says" : "the scheduler says, or --ppn");
         return false;
     }
     if (options.timeout_s > 0) {
@@ -154,66 +383,24 @@ bool fits_together(const Options& options, char** program) {
     return true;
 }
 
-bool take_hosts(int option, const char* text, Options* options) {
-    if (!options->hosts.empty()) {
-        fprintf(stderr, "oshrun: the hosts are given twice: use --hosts or --hostfile, once\n");
-        return false;
-    }
-    return option == kHosts ? read_hosts(text, &options->hosts) : read_host_file(text, &options->hosts);
-}
-
 }  // namespace
 
 Parsed parse_options(int argc, char** argv, Options* options) {
     opterr = 0;
-    while (true) {
-        const int word = optind;
-        bool good = true;
-        const int kind = getopt_long(argc, argv, "+:n:h", kLongOptions, nullptr);
-        if (kind == -1)
-            break;
-        switch (kind) {
-            case 'n':
-                if (strcmp(argv[word], "-np") == 0 && argv[optind])  // as other launchers write it
-                    optarg = argv[optind++];
-                good = parse_pes(optarg, &options->pes);
-                break;
-            case kTimeout:
-                good = parse_seconds("--timeout", optarg, false, &options->timeout_s);
-                break;
-            case kGrace:
-                good = parse_seconds("--grace", optarg, true, &options->grace_s);
-                options->has_grace = true;
-                break;
-            case kBind:
-                good = parse_bind(optarg, &options->bind_to_cores);
-                break;
-            case kTagOutput:
-                options->tag_output = true;
-                break;
-            case kEnv:
-                good = parse_variable(optarg, options);
-                break;
-            case kHosts:
-            case kHostFile:
-                good = take_hosts(kind, optarg, options);
-                break;
-            case 'h':
-                printf(kHelp, bootstrap::kMaxPes);
-                return Parsed::kAnswered;
-            case 'V':
-                printf("oshrun (" SHMEM_VENDOR_STRING ")\n");
-                return Parsed::kAnswered;
-            default:
-                explain_bad_option(kind, argv[word]);
-                good = false;
-        }
-        if (!good)
-            return Parsed::kBad;
+    for (int begin = 0; begin < argc;) {
+        const int end = static_cast<int>(
+            std::find_if(argv + begin + 1, argv + argc, [](const char* word) { return strcmp(word, ":") == 0; }) -
+            argv);
+        argv[end] = nullptr;  // ends the arguments of the program before it
+        if (const Parsed parsed = parse_part(end - begin, argv + begin, options); parsed != Parsed::kRun)
+            return parsed;
+        begin = end;
     }
-    if (!fits_together(*options, argv + optind))
+    if (!use_allocation(options) || !complete(options) || !fits_together(*options))
         return Parsed::kBad;
-    options->program = argv + optind;
+    for (Program& program : options->programs)
+        if (!options->prefix.empty())
+            use_prefix(options->prefix, &program);
     return Parsed::kRun;
 }
 

@@ -1,4 +1,5 @@
-// The command line of oshrun: its options, and the messages about wrong ones. Threads: one. Starts no process.
+// The command line of oshrun: its options, and the messages about wrong ones. Threads: one. Starts no process but
+// flux, which tells the hosts of an instance.
 #pragma once
 
 #include <string>
@@ -11,24 +12,53 @@ constexpr int kStatusBadInput = 2;
 
 struct Host {
     std::string name;
-    int pes;  // the most PEs on this host
+    int pes;  // the most PEs on this host; 0 while only its name is known
 };
 
-struct Options {
+// A part of the command line, between words ":": consecutive PEs that run one program.
+struct Program {
     int pes = 0;
-    std::vector<Host> hosts;  // in the order in which they are filled; empty: this machine
-    double timeout_s = 0;     // 0: none
-    double grace_s = 0.5;     // from the first signal to SIGKILL
-    bool has_grace = false;   // --grace was given
-    bool bind_to_cores = false;
+    std::vector<std::pair<std::string, std::string>> environment;  // -x
+    std::string folder;                                            // --wdir; empty: the launcher's own
+    char** words = nullptr;  // the program's arguments, its name first, null last; points into argv
+};
+
+enum class Bind { kByCores, kNone, kCore, kNuma };  // kByCores: as kCore with --cores-per-pe, otherwise as kNone
+
+struct Options {
+    // The PEs that read standard input, where no single one does.
+    static constexpr int kAllRead = -1, kNoneReads = -2;
+
+    int pes = 0;                    // of all programs
+    std::vector<Program> programs;  // at least one
+    std::vector<Host> hosts;        // in the order in which they are filled; empty: this machine
+    std::string scheduler;          // that has told the hosts; empty: the user has
+    int pes_per_host = 0;           // --ppn; 0: not given
+    double timeout_s = 0;           // 0: none
+    double grace_s = 0.5;           // from the first signal to SIGKILL
+    bool has_grace = false;         // --grace was given
+    int cores_per_pe = 0;           // 0: not given
+    Bind bind = Bind::kByCores;
+    bool report_bindings = false;
     bool tag_output = false;
-    std::vector<std::pair<std::string, std::string>> environment;
-    char** program = nullptr;  // its arguments, the name first, null last; points into argv
+    bool verbose = false;
+    int reader = 0;          // of standard input: a PE, kAllRead or kNoneReads
+    std::string output_dir;  // of the PEs' files; empty: output is forwarded
+    std::string prefix;      // of the installation that the PEs use; empty: whatever they find
+
+    bool is_bound() const { return bind == Bind::kByCores ? cores_per_pe > 0 : bind != Bind::kNone; }
+
+    const Program& program_of(int pe) const {
+        size_t at = 0;
+        while (pe >= programs[at].pes) pe -= programs[at++].pes;
+        return programs[at];
+    }
 };
 
 enum class Parsed { kRun, kAnswered, kBad };  // kAnswered: --help or --version, printed; kBad: one line on stderr
 
-// Parses up to the first word that is no option: the program's options are its own.
+// Parses up to the first word that is no option: a program's options are its own, up to a word ":". Overwrites these
+// words by null, as the ends of programs' arguments.
 Parsed parse_options(int argc, char** argv, Options* options);
 
 }  // namespace heddle::launcher

@@ -215,6 +215,8 @@ bool Output::add(int pe, int output_fd, int error_fd) {
     const size_t first = static_cast<size_t>(pe) * 2;
     streams_[first].fd = output_fd;
     streams_[first + 1].fd = error_fd;
+    fcntl(output_fd, F_SETFL, O_NONBLOCK);
+    fcntl(error_fd, F_SETFL, O_NONBLOCK);
     return sink_of(first)->watch(&streams_[first]) && sink_of(first + 1)->watch(&streams_[first + 1]);
 }
 

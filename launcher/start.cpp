@@ -14,17 +14,16 @@
 
 namespace heddle::launcher {
 
-int find_program(const std::string& name, std::string* path) {
+int find_program(const std::string& name, const char* places, std::string* path) {
     if (name.find('/') != std::string::npos) {
         *path = name;
         return 0;  // exec reports errors
     }
-    const char* variable = getenv("PATH");
-    const std::string places = variable ? variable : "/bin:/usr/bin";
+    const std::string folders = places ? places : "/bin:/usr/bin";
     int error = ENOENT;
-    for (size_t begin = 0; begin <= places.size();) {
-        const size_t end = std::min(places.find(':', begin), places.size());
-        const std::string folder = places.substr(begin, end - begin);
+    for (size_t begin = 0; begin <= folders.size();) {
+        const size_t end = std::min(folders.find(':', begin), folders.size());
+        const std::string folder = folders.substr(begin, end - begin);
         *path = (folder.empty() ? "." : folder) + "/" + name;
         begin = end + 1;
         struct stat info;
@@ -61,33 +60,16 @@ std::string explain_exec(const std::string& name, const std::string& path, int e
     return text + strerror(error);
 }
 
-std::vector<int> usable_core_numbers() {
-    std::vector<int> numbers;
-    // Machines with more than CPU_SETSIZE CPUs need a larger set: EINVAL until the set is large enough.
-    for (int cpus = CPU_SETSIZE; cpus <= (1 << 20) && numbers.empty(); cpus *= 2) {
-        cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(cpus));
-        const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(cpus));
-        if (set && sched_getaffinity(0, bytes, set) == 0) {
-            for (int cpu = 0; cpu < cpus; ++cpu) {
-                if (CPU_ISSET_S(static_cast<size_t>(cpu), bytes, set))
-                    numbers.push_back(cpu);
-            }
-        }
-        CPU_FREE(set);
-    }
-    return numbers;
-}
-
-bool bind_to(int cpu) {
-    cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(cpu) + 1);
-    const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(cpu) + 1);
+// The CPUs are not empty.
+bool bind_to(const CpuList& cpus) {
+    const size_t most = static_cast<size_t>(cpus.back()) + 1;
+    cpu_set_t* set = CPU_ALLOC(most);
+    const size_t bytes = CPU_ALLOC_SIZE(most);
     CPU_ZERO_S(bytes, set);
-    CPU_SET_S(static_cast<size_t>(cpu), bytes, set);
-    return sched_setaffinity(0, bytes, set) == 0;
-}
-
-void set_number(const char* name, int value) {
-    setenv(name, std::to_string(value).c_str(), 1);
+    for (const int cpu : cpus) CPU_SET_S(static_cast<size_t>(cpu), bytes, set);
+    const bool bound = sched_setaffinity(0, bytes, set) == 0;
+    CPU_FREE(set);
+    return bound;
 }
 
 void close_all(std::initializer_list<int> descriptors) {
@@ -99,75 +81,102 @@ void close_all(std::initializer_list<int> descriptors) {
 
 }  // namespace
 
+// The files that a PE is started with: each pipe's read end first.
 struct Starter::Ends {
     int output[2] = {-1, -1};
     int errors[2] = {-1, -1};
-    int failure[2] = {-1, -1};  // closed by exec
-
-    bool open() {
-        return pipe2(output, O_CLOEXEC) == 0 && pipe2(errors, O_CLOEXEC) == 0 && pipe2(failure, O_CLOEXEC) == 0;
-    }
+    int input[2] = {-1, -1};
 };
 
-StartFailure Starter::prepare(const Options& options, const Inherited& inherited, int job_fd, uint64_t token) {
+StartFailure Starter::prepare(const Options& options, const std::vector<CpuList>& bindings, const Inherited& inherited,
+                              int job_fd, uint64_t token) {
     options_ = &options;
     inherited_ = inherited;
     job_fd_ = job_fd;
     launcher_ = getpid();
-    if (const int error = find_program(options.program[0], &path_); error != 0)
-        return explain(Stage::kExec, error, 0);
-    if (options.bind_to_cores)
-        cores_ = usable_core_numbers();
+    bindings_ = &bindings;
     null_fd_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null_fd_ < 0)
         return {kStatusCannotStart, std::string("cannot open /dev/null: ") + strerror(errno)};
     if (pipe2(lifeline_, O_CLOEXEC) != 0)
         return explain(Stage::kPipe, errno, 0);
-    set_number(bootstrap::kEnvJobFd, job_fd_);
-    set_number(bootstrap::kEnvLifelineFd, lifeline_[0]);
-    setenv(bootstrap::kEnvJob, (std::to_string(launcher_) + ":" + std::to_string(token)).c_str(), 1);
+    if (!options.output_dir.empty() && mkdir(options.output_dir.c_str(), 0777) != 0 && errno != EEXIST)
+        return {kStatusCannotStart, "--output-dir " + options.output_dir + ": " + strerror(errno)};
+    for (const Program& program : options.programs) {
+        Part part = {program, {}, Environment(program)};
+        if (const int error = find_program(program.words[0], part.environment.get("PATH"), &part.path); error != 0)
+            return explain_start(part, error);
+        if (!program.folder.empty() && part.path[0] != '/')
+            part.path = program.folder + "/" + part.path;
+        part.environment.set(bootstrap::kEnvJobFd, std::to_string(job_fd_));
+        part.environment.set(bootstrap::kEnvLifelineFd, std::to_string(lifeline_[0]));
+        part.environment.set(bootstrap::kEnvJob, std::to_string(launcher_) + ":" + std::to_string(token));
+        parts_.push_back(part);
+    }
     return {};
+}
+
+// Opens the pipes, or the files, of a PE. False with errno and its stage.
+bool Starter::open_ends(int pe, Ends* ends, Stage* stage) const {
+    *stage = Stage::kPipe;
+    if (options_->reader == Options::kAllRead && pipe2(ends->input, O_CLOEXEC) != 0)
+        return false;
+    if (options_->output_dir.empty())
+        return pipe2(ends->output, O_CLOEXEC) == 0 && pipe2(ends->errors, O_CLOEXEC) == 0;
+    *stage = Stage::kFile;
+    const std::string name = options_->output_dir + "/pe." + std::to_string(pe);
+    constexpr int kFlags = O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC;
+    ends->output[1] = open((name + ".out").c_str(), kFlags, 0666);
+    ends->errors[1] = open((name + ".err").c_str(), kFlags, 0666);
+    return ends->output[1] >= 0 && ends->errors[1] >= 0;
+}
+
+Starter::Part& Starter::part_of(int pe) {
+    return parts_[static_cast<size_t>(&options_->program_of(pe) - options_->programs.data())];
 }
 
 StartFailure Starter::start(int pe, Started* started) {
     Ends ends;
     Failure failure = {Stage::kPipe, 0};
+    Part& part = part_of(pe);
     pid_t pid = -1;
-    if (!ends.open()) {
-        failure = {Stage::kPipe, errno};
+    if (!open_ends(pe, &ends, &failure.stage)) {
+        failure.error = errno;
     } else {
-        pid = fork();
+        part.environment.set(bootstrap::kEnvPe, std::to_string(pe));
+        char** const environment = part.environment.words();
+        failure.stage = Stage::kFork;
+        // The child borrows this process's memory, and this process waits until exec: nothing is copied, and what the
+        // child writes into `failure` stays.
+        pid = vfork();  // NOLINT: posix_spawn cannot do what become_pe does
         if (pid == 0)
-            become_pe(pe, ends);
-        failure = {Stage::kFork, pid < 0 ? errno : 0};
+            become_pe(pe, part, environment, ends, &failure);
+        if (pid < 0)
+            failure.error = errno;
     }
-    close_all({ends.output[1], ends.errors[1], ends.failure[1]});
-    if (pid > 0) {
-        ssize_t bytes;
-        do {
-            bytes = read(ends.failure[0], &failure, sizeof failure);  // reads nothing if the program runs
-        } while (bytes < 0 && errno == EINTR);
-        if (bytes != sizeof failure)
-            failure.error = 0;
-    }
-    close_all({ends.failure[0]});
+    close_all({ends.output[1], ends.errors[1], ends.input[0]});
     if (failure.error != 0) {
-        close_all({ends.output[0], ends.errors[0]});
-        return explain(failure.stage, failure.error, pe);
+        close_all({ends.output[0], ends.errors[0], ends.input[1]});
+        return failure.stage == Stage::kExec ? explain_start(part, failure.error)
+                                             : explain(failure.stage, failure.error, pe);
     }
-    fcntl(ends.output[0], F_SETFL, O_NONBLOCK);
-    fcntl(ends.errors[0], F_SETFL, O_NONBLOCK);
-    *started = {pid, ends.output[0], ends.errors[0]};
+    *started = {pid, ends.output[0], ends.errors[0], ends.input[1]};
     return {};
 }
 
+StartFailure Starter::explain_start(const Part& part, int error) const {
+    return {error == ENOENT || error == ENOTDIR ? kStatusNoProgram : kStatusCannotRun,
+            explain_exec(part.program.words[0], part.path, error)};
+}
+
 StartFailure Starter::explain(Stage stage, int error, int pe) const {
-    if (stage == Stage::kExec)
-        return {error == ENOENT || error == ENOTDIR ? kStatusNoProgram : kStatusCannotRun,
-                explain_exec(options_->program[0], path_, error)};
     std::string text = "cannot start PE " + std::to_string(pe) + " of " + std::to_string(options_->pes) + ": ";
     if (stage == Stage::kBind)
-        text += "binding it to core " + std::to_string(cores_[static_cast<size_t>(pe) % cores_.size()]) + ": ";
+        text += "binding it to cores " + to_text((*bindings_)[static_cast<size_t>(pe)]) + ": ";
+    if (stage == Stage::kFile)
+        text += "its files in --output-dir " + options_->output_dir + ": ";
+    if (stage == Stage::kFolder)
+        text += "--wdir " + options_->program_of(pe).folder + ": ";
     text += strerror(error);
     if (stage == Stage::kFork && error == EAGAIN)
         text += " (too many processes: see ulimit -u and the cgroup's pids.max)";
@@ -176,29 +185,28 @@ StartFailure Starter::explain(Stage stage, int error, int pe) const {
     return {kStatusCannotStart, text};
 }
 
-void Starter::become_pe(int pe, const Ends& ends) const {
-    Failure failure = {Stage::kExec, 0};
+void Starter::become_pe(int pe, const Part& part, char** environment, const Ends& ends, Failure* failure) const {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher_)  // the launcher died before the call above
         _exit(1);
     close(lifeline_[1]);
-    if (pe != 0)
-        dup2(null_fd_, STDIN_FILENO);
+    if (options_->reader != pe)
+        dup2(ends.input[0] >= 0 ? ends.input[0] : null_fd_, STDIN_FILENO);
     dup2(ends.output[1], STDOUT_FILENO);
     dup2(ends.errors[1], STDERR_FILENO);
     fcntl(job_fd_, F_SETFD, 0);
     fcntl(lifeline_[0], F_SETFD, 0);
-    set_number(bootstrap::kEnvPe, pe);
     setrlimit(RLIMIT_NOFILE, &inherited_.files);
     sigaction(SIGPIPE, &inherited_.on_sigpipe, nullptr);
     sigprocmask(SIG_SETMASK, &inherited_.signal_mask, nullptr);
-    if (!cores_.empty() && !bind_to(cores_[static_cast<size_t>(pe) % cores_.size()])) {
-        failure = {Stage::kBind, errno};
+    if (!bindings_->empty() && !bind_to((*bindings_)[static_cast<size_t>(pe)])) {
+        *failure = {Stage::kBind, errno};
+    } else if (!part.program.folder.empty() && chdir(part.program.folder.c_str()) != 0) {
+        *failure = {Stage::kFolder, errno};
     } else {
-        execv(path_.c_str(), options_->program);
-        failure = {Stage::kExec, errno};
+        execve(part.path.c_str(), part.program.words, environment);
+        *failure = {Stage::kExec, errno};
     }
-    [[maybe_unused]] ssize_t written = write(ends.failure[1], &failure, sizeof failure);
     _exit(kStatusCannotRun);
 }
 

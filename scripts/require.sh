@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sees to what `make` needs: scripts/require.sh build|test|cross ...
+# Sees to what `make` needs: scripts/require.sh build|test|cross|launchers ...
 # Installs what is missing with apt-get when it may (root, Debian); otherwise says exactly what to install, and exits 1.
 set -u
 
@@ -38,8 +38,18 @@ for kind do
             need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
             need qemu-aarch64 qemu-user
             ;;
+        launchers)
+            need mpiexec.hydra mpich
+            need mpirun openmpi-bin
+            PATH=$PATH:/usr/sbin need slurmctld slurmctld
+            PATH=$PATH:/usr/sbin need slurmd slurmd
+            PATH=$PATH:/usr/sbin need munged munge
+            need srun slurm-client
+            # Of srun --mpi=pmi2 and --mpi=pmix.
+            ls /usr/lib/*/slurm-wlm/mpi_pmix.so >/dev/null 2>&1 || missing="$missing slurm-wlm-basic-plugins"
+            ;;
         *)
-            echo "require.sh: no such kind: $kind (build, test, cross)" >&2
+            echo "require.sh: no such kind: $kind (build, test, cross, launchers)" >&2
             exit 2
             ;;
     esac

@@ -26,6 +26,7 @@ HEDDLE_CHOICE(RailOrder, kRail, kReorder)
 HEDDLE_CHOICE(RailLoss, kEnd, kContinue)
 HEDDLE_CHOICE(NetTransport, kAuto, kUcx)
 HEDDLE_CHOICE(Protocol, kAuto, kAm, kRma)
+HEDDLE_CHOICE(Launch, kAuto, kAlone, kPmix, kPmi, kPmi2)
 
 #undef HEDDLE_CHOICE
 

@@ -3,7 +3,9 @@
 #include "base/error.h"
 #include "base/invariant.h"
 #include "base/settings.h"
+#include "bootstrap/launch_environment.h"
 #include "bootstrap/launched.h"
+#include "bootstrap/node_numbers.h"
 #include "os/clock.h"
 #include "os/process.h"
 #include "progress/wait_policy.h"
@@ -186,6 +188,8 @@ bool join_alone(char* error, size_t error_bytes) {
                  launcher);
         return false;
     }
+    if (base::settings.launch == base::Launch::kAuto && !is_started_by_pe() && claims_several_pes(error, error_bytes))
+        return false;
     int fd = -1;
     JobPage* const page = create_job_page(1, &fd);
     if (!page) {
@@ -200,26 +204,13 @@ bool join_alone(char* error, size_t error_bytes) {
     return true;
 }
 
-// Two PEs are on one node when they share a page and, if nodes are pretended, are in the same group of pes_per_node.
-// Nodes are numbered in the order of their first PEs.
-void number_nodes(int pes_per_node) {
-    const bool pretend = pes_per_node != 0;
-    if (!pretend && !job.leaders)
+// Fills the job's nodes: of PEs that share a page and, if nodes are pretended, a group of pes_per_node.
+void find_nodes(int pes_per_node) {
+    if (pes_per_node == 0 && !job.leaders)
         return;
     auto* nodes = new int[static_cast<size_t>(job.n_pes)];  // stays valid as long as the process
-    std::vector<int> firsts;                                // the first PE of each node
-    const auto same = [&](int a, int b) {
-        return (!job.leaders || job.leaders[a] == job.leaders[b]) && (!pretend || a / pes_per_node == b / pes_per_node);
-    };
-    for (int pe = 0; pe < job.n_pes; ++pe) {
-        size_t node = firsts.size();  // searched backwards: PEs of a node often have neighbouring numbers
-        while (node > 0 && !same(firsts[node - 1], pe)) --node;
-        if (node == 0) {
-            firsts.push_back(pe);
-            node = firsts.size();
-        }
-        nodes[pe] = static_cast<int>(node) - 1;
-    }
+    const std::vector<int> firsts =
+        number_nodes(job.n_pes, [](int pe) { return job.leaders ? job.leaders[pe] : 0; }, pes_per_node, nodes);
     job.node = nodes[job.pe];
     job.n_nodes = static_cast<int>(firsts.size());
     job.n_page_nodes = 0;
@@ -235,7 +226,8 @@ void number_nodes(int pes_per_node) {
 
 void let_first_pe_tell() {
     constexpr uint64_t kTimeNs = 3000000000;  // mpirun (Open MPI 4.1) takes more than one second (measured)
-    if (env_number(kEnvJobFd) >= 0 ? env_number(kEnvPe) > 0 : is_launched() && env_number("PMIX_RANK") > 0)
+    if (env_number(kEnvJobFd) >= 0 ? env_number(kEnvPe) > 0
+                                   : is_launched() && std::max(env_number("PMIX_RANK"), env_number("PMI_RANK")) > 0)
         os::sleep_ns(kTimeNs);
 }
 
@@ -253,8 +245,9 @@ bool join(char* error, size_t error_bytes) {
             char text[kPathBytes];
             snprintf(text, sizeof text, "%d:%d:%d", getpid(), job.pe, job.n_pes);
             setenv(kEnvWasPe, text, 1);
+            mark_environment();
         }
-        number_nodes(static_cast<int>(std::min<uint64_t>(base::settings.test_pes_per_node, kMaxPes)));
+        find_nodes(static_cast<int>(std::min<uint64_t>(base::settings.test_pes_per_node, kMaxPes)));
     }
     return true;
 }
@@ -307,8 +300,9 @@ bool publish_address_blob(const void* address_blob, size_t bytes, char* error, s
                  bytes, most);
         return false;
     }
-    if (job.launcher)
-        return job.launcher->publish(kAddressBlobKey, address_blob, bytes, Reach::kJob, error, error_bytes);
+    if (job.launcher)  // the barrier that follows is not the launcher's where all PEs share a page
+        return job.launcher->publish(kAddressBlobKey, address_blob, bytes, Reach::kJob, error, error_bytes) &&
+               (job.launcher->get_waits || job.launcher->fence(true, error, error_bytes));
     HEDDLE_INVARIANT(bytes > 0 && job.slot < static_cast<int>(job.page->n_pes));
     PeAddress& mine = job.page->address_blobs()[job.slot];
     memcpy(mine.data, address_blob, bytes);
@@ -369,12 +363,6 @@ void show_wait(const char* function, const void* address) {
     record.wait_address.store(reinterpret_cast<uint64_t>(address), std::memory_order_relaxed);
     record.wait_step.store(0, std::memory_order_relaxed);
     record.wait_since_ns.store(function ? os::now_ns() : 0, std::memory_order_relaxed);
-}
-
-WaitName own_wait() {
-    const PeRecord& record = job.own_record();
-    return record.wait_since_ns.load(std::memory_order_relaxed) == 0 ? WaitName{}
-                                                                     : wait_name_of(record);  // see show_wait
 }
 
 }  // namespace heddle::bootstrap

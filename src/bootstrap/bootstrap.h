@@ -96,7 +96,5 @@ void end_launched_job(int status);
 
 // Publishes where this PE waits; see PeRecord.
 void show_wait(const char* function, const void* address);
-// The function in which this PE has published that it waits, for its other threads; empty when it does not wait.
-WaitName own_wait();
 
 }  // namespace heddle::bootstrap

@@ -4,6 +4,8 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/launch_environment.h"
+#include "bootstrap/pmi/pmi.h"
 #include "os/plugin.h"
 #include "os/process.h"
 #include "os/topology.h"
@@ -17,7 +19,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 
 namespace heddle::bootstrap {
 
@@ -26,13 +27,6 @@ namespace {
 constexpr const char* kPlugin = "libheddle_pmix.so";
 constexpr const char* kOfferKey = "heddle.offer";
 constexpr const char* kPlaceKey = "heddle.place";
-
-constexpr const char* kEnvJoined = "HEDDLE_JOINED";  // the name of the process that has joined
-
-// This process's name with the launcher. Programs that a PE starts inherit it, and are no PEs.
-std::string own_name() {
-    return std::string(getenv("PMIX_NAMESPACE")) + "/" + getenv("PMIX_RANK");
-}
 
 // The place of the memory that the first PE of a host offers to the others.
 struct Offer {
@@ -54,14 +48,25 @@ void launcher_lost() {
     _exit(1);
 }
 
+bool is_pmix_offered() {
+    return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK");
+}
+
+// An open socket is from the launcher that has started this process, PMIx's variables may be from one around it.
+bool is_pmi_wanted() {
+    const base::Launch launch = base::settings.launch;
+    return launch == base::Launch::kAuto ? pmi::is_offered() : launch != base::Launch::kPmix;
+}
+
 const LauncherApi* load_plugin(char* error, size_t error_bytes) {
     void* const library = os::load_plugin(kPlugin);
-    const void* const api = library ? dlsym(library, "heddle_launcher_1") : nullptr;
+    const void* const api = library ? dlsym(library, "heddle_launcher_2") : nullptr;
     if (!api)
         snprintf(error, error_bytes,
                  "this PE was started by a launcher that speaks PMIx (PMIX_RANK=%s), which cannot be asked: %s; right "
                  "would be oshrun, or a Heddle that was built where PMIx is",
-                 getenv("PMIX_RANK"), library ? "the plugin is of another version" : dlerror());
+                 getenv("PMIX_RANK") ? getenv("PMIX_RANK") : "",
+                 library ? "the plugin is of another version" : dlerror());
     return static_cast<const LauncherApi*>(api);
 }
 
@@ -70,6 +75,13 @@ bool make_page(int n_pes, char* error, size_t error_bytes) {
     if (!job.page)
         snprintf(error, error_bytes, "cannot create shared memory: %s", os::describe_memory_error(errno));
     return job.page;
+}
+
+bool offer_page(int n_pes, char* error, size_t error_bytes) {
+    if (!make_page(n_pes, error, error_bytes))
+        return false;
+    const Offer offer = {job.page->token, getpid(), job.memory_fd};
+    return job.launcher->publish(kOfferKey, &offer, sizeof offer, Reach::kHost, error, error_bytes);
 }
 
 // Opens the memory of another process on this host; false when it cannot be opened, for whatever reason.
@@ -104,12 +116,13 @@ bool accept(const Offer& offer) {
 // Makes or opens this PE's page; *leader is the PE that made it.
 bool find_page(const LauncherJob& started, int* leader, char* error, size_t error_bytes) {
     *leader = started.peers[0];
-    if (*leader == started.pe) {
-        if (!make_page(started.n_peers, error, error_bytes))
-            return false;
-        const Offer offer = {job.page->token, getpid(), job.memory_fd};
-        return job.launcher->publish(kOfferKey, &offer, sizeof offer, Reach::kHost, error, error_bytes);
-    }
+    const bool is_first = *leader == started.pe;
+    if (is_first && !offer_page(started.n_peers, error, error_bytes))
+        return false;
+    if (!job.launcher->get_waits && !job.launcher->fence(true, error, error_bytes))
+        return false;
+    if (is_first)
+        return true;
     Offer offer;
     if (job.launcher->get(*leader, kOfferKey, &offer, sizeof offer, error, error_bytes) != sizeof offer)
         return false;
@@ -145,6 +158,11 @@ bool exchange_places(const LauncherJob& started, int leader, char* error, size_t
                      static_cast<size_t>(mine.heap_bytes), static_cast<size_t>(place.heap_bytes), pe);
             return false;
         }
+        if (place.leader < 0 || place.leader >= started.n_pes) {
+            snprintf(error, error_bytes, "PE %d says that PE %d leads its node: right would be 0 to %d", pe,
+                     place.leader, started.n_pes - 1);
+            return false;
+        }
         if (pe == 0)
             job.token = place.token;
         leaders[pe] = place.leader;
@@ -167,12 +185,20 @@ uint32_t cores_of_page() {
 }  // namespace
 
 bool is_launched() {
-    const char* joined = getenv(kEnvJoined);
-    return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK") && !(joined && own_name() == joined);
+    if (is_started_by_pe())
+        return false;
+    switch (base::settings.launch) {
+        case base::Launch::kAuto:
+            return pmi::is_offered() || is_pmix_offered();
+        case base::Launch::kAlone:
+            return false;
+        default:
+            return true;  // the launcher itself then says what it lacks
+    }
 }
 
 bool join_launched(char* error, size_t error_bytes) {
-    job.launcher = load_plugin(error, error_bytes);
+    job.launcher = is_pmi_wanted() ? &pmi::launcher : load_plugin(error, error_bytes);
     const uint32_t threads = os::count_threads();
     LauncherJob started;
     int leader = 0;
@@ -186,7 +212,6 @@ bool join_launched(char* error, size_t error_bytes) {
     job.n_pes = started.n_pes;
     job.cores = cores_of_page();
     job.has_launcher = true;
-    setenv(kEnvJoined, own_name().c_str(), 1);
     return true;
 }
 

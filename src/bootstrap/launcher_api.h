@@ -1,12 +1,13 @@
 // Launcher API: what a launcher other than oshrun must provide: a PE's number, key-value exchange, a fence, the end of
 // the job. A plugin implements it over the launcher's own library, which is not visible outside the plugin's folder.
 //
-//   key     a name for bytes that a PE publishes once. get may wait until they are there.
+//   key     a name for bytes that a PE publishes once. get waits until they are there if get_waits; otherwise a fence
+//           must lie between.
 //   fence   returns when all PEs of the job have called. What each has published before is then available. With
 //           `collect` it is already here, and get costs no message. Otherwise get fetches it when called.
 //
-// A plugin exports `const heddle::bootstrap::LauncherApi heddle_launcher_1`. Threads: any may call get and abort; the
-// one that calls init and finalize calls the rest.
+// pmi/ implements it without a library, inside this one. A plugin exports `const heddle::bootstrap::LauncherApi
+// heddle_launcher_2`. Threads: any may call get and abort; the one that calls init and finalize calls the rest.
 #pragma once
 
 #include <cstddef>
@@ -37,6 +38,7 @@ struct LauncherApi {
     void (*abort)(int status, const char* message);
     // Tells the launcher that this PE's exit is no failure from now on. Waits for no other PE.
     void (*finalize)();
+    bool get_waits;
 };
 
 }  // namespace heddle::bootstrap

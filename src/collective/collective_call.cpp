@@ -6,7 +6,6 @@
 #include "operations/check.h"
 #include "team/deadlock.h"
 
-#include <array>
 #include <cstdio>
 
 namespace heddle::collective {
@@ -59,7 +58,8 @@ team::Team& require_active_set(const Call& call, const Group& group) {
     return *team;
 }
 
-// A name of the team for messages.
+}  // namespace
+
 std::array<char, 96> name_of(const team::Team& team) {
     std::array<char, 96> text = {};
     if (team.handle == SHMEM_TEAM_WORLD || team.handle == SHMEM_TEAM_SHARED)
@@ -71,8 +71,6 @@ std::array<char, 96> name_of(const team::Team& team) {
                  team.members.pe(0), team.members.pe(team.members.size - 1));
     return text;
 }
-
-}  // namespace
 
 team::Team& team_of(const Call& call, const Group& group) {
     return group.is_active_set ? require_active_set(call, group) : require_team(call, group.team);

@@ -9,6 +9,7 @@
 #include "memory/symmetric.h"
 #include "team/team.h"
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -46,6 +47,9 @@ struct Group {
 
 // The team of a group. Ends the PE when the handle is no team, the active set is malformed, or this PE is no member.
 team::Team& team_of(const Call& call, const Group& group);
+
+// A name of the team for messages.
+std::array<char, 96> name_of(const team::Team& team);
 
 // True when the group's members are on several nodes.
 inline bool spans_nodes(const Call& call, const Group& group) {

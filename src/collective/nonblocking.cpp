@@ -12,7 +12,7 @@ progress::Sequence& sequence_of(team::Team& team) {
         team.sequence = new progress::Sequence(*progress::engine);
         progress::engine->add(*team.sequence);
     }
-    if (team.span && !team.stream_sets.load(std::memory_order_relaxed) &&
+    if (team.span && !team.stream_sets.first.load(std::memory_order_relaxed) &&
         !fabric::network->make_stream_set(team.stream_sets, nullptr))
         base::fatal("network", "no memory for a stream set");
     return *team.sequence;

@@ -13,7 +13,7 @@ struct Contexts {
 };
 
 HEDDLE_PE_LOCAL base::PePointer<Contexts> contexts;
-HEDDLE_PE_LOCAL std::atomic<uint32_t> stream_sets_epoch{0};
+HEDDLE_PE_LOCAL std::atomic<uint64_t> stream_sets_epoch{0};
 
 namespace {
 
@@ -22,7 +22,7 @@ void retire(Context& context) {
     HEDDLE_INVARIANT(&context != &contexts->of_default);
     context.alive.store(false, std::memory_order_relaxed);
     context.abi.peers = contexts->nobody;
-    if (context.stream_sets.load(std::memory_order_relaxed)) {
+    if (context.stream_sets.first.load(std::memory_order_relaxed)) {
         fabric::network->return_stream_sets(context.stream_sets);
         // A thread that goes on using the context breaks the specification: relaxed suffices.
         stream_sets_epoch.fetch_add(1, std::memory_order_relaxed);
@@ -55,7 +55,7 @@ shmem_ctx_t create(long options, shmem_team_t team, const base::Members& members
     if (!context)
         return SHMEM_CTX_INVALID;
     HEDDLE_INVARIANT(!context->alive.load(std::memory_order_relaxed));
-    HEDDLE_INVARIANT(!context->stream_sets.load(std::memory_order_relaxed));  // those of the one before went back
+    HEDDLE_INVARIANT(!context->stream_sets.first.load(std::memory_order_relaxed));  // those of the one before went back
     HEDDLE_INVARIANT(peers && members.size > 0);
     context->options = options;
     context->team = team;

@@ -26,16 +26,19 @@ struct alignas(128) Context {
     base::Members members;  // what its PE numbers mean
     // Transfers on the context that have outlasted their call.
     std::atomic<uint32_t> outstanding{0};
+    // Fences that left records under way in the stream set of their thread, where others have stream sets, too.
+    std::atomic<uint64_t> fences{0};
     // The context's streams to the network, a set for each thread; made when first needed.
-    std::atomic<fabric::StreamSet*> stream_sets{nullptr};
+    fabric::StreamSetList stream_sets;
 };
 static_assert(sizeof(Context) == HEDDLE_CONTEXT_BYTES);
 
 // How operations on the context use the rails of the network.
 fabric::Spread spread_of(const Context& context);
 
-// Advances when stream sets change hands: every cached pointer to a context's stream set is then invalid.
-extern HEDDLE_PE_LOCAL std::atomic<uint32_t> stream_sets_epoch;
+// Advances when stream sets change hands, and when a Context::fences does. Every cached pointer to a context's stream
+// set is then invalid.
+extern HEDDLE_PE_LOCAL std::atomic<uint64_t> stream_sets_epoch;
 
 struct Contexts;
 extern HEDDLE_PE_LOCAL base::PePointer<Contexts> contexts;  // this PE's; lives as long as the process

@@ -55,7 +55,7 @@ void heddle_slow_get_nbi(void* dest, const void* source, size_t nelems, int pe, 
 void heddle_slow_put_nbe(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                          const char* function, shmem_ctx_t ctx, shmemx_request_t* req) {
     heddle::fabric::Stream* const stream =
-        req ? operations::put_word_at_once(ctx, dest, source, nelems, element_bytes, pe) : nullptr;
+        req ? operations::put_last_word_at_once(ctx, dest, source, nelems, element_bytes, pe) : nullptr;
     if (stream)
         heddle::context::claim(HEDDLE_CALL(function), req, *stream);
     else

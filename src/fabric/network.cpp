@@ -28,6 +28,7 @@ namespace {
 
 constexpr uint64_t kServiceNapNs = os::kMillisecondNs / 10, kMaxServiceNapNs = os::kMillisecondNs;
 constexpr uint32_t kWakeup = UINT32_MAX;
+constexpr const char* kReturn = "the return of stream sets";
 
 size_t table_bytes(size_t count) {
     return os::round_up(count * sizeof(std::atomic<void*>), os::page_bytes());
@@ -246,16 +247,7 @@ Network::~Network() {
         if (rail->transport)
             api_->close(rail->transport);
     stream_sets_.for_each([&](StreamSet& stream_set) {
-        for (Stream* stream = stream_set.used.load(std::memory_order_relaxed); stream;) {
-            Stream* const next = stream->next_of_stream_set;
-            delete stream;
-            stream = next;
-        }
-        for (RailScheduler* rails = stream_set.all_rails; rails;) {
-            RailScheduler* const next = rails->next;
-            delete rails;
-            rails = next;
-        }
+        stream_set.delete_streams();
         const size_t bytes = table_bytes(static_cast<size_t>(n_pes_));
         if (stream_set.streams)
             os::unmap(stream_set.streams, bytes);
@@ -294,7 +286,7 @@ bool Network::prepare(StreamSet& stream_set) {
     return true;
 }
 
-StreamSet* Network::make_stream_set(std::atomic<StreamSet*>& list, const void* thread, Spread spread) {
+StreamSet* Network::make_stream_set(StreamSetList& list, const void* thread, Spread spread) {
     StreamSet* const stream_set = stream_sets_.take();
     if (!stream_set)
         return nullptr;
@@ -304,22 +296,28 @@ StreamSet* Network::make_stream_set(std::atomic<StreamSet*>& list, const void* t
     }
     tsan::acquire(stream_set);
     stream_set->spread = spread;
+    stream_set->producer.n_active = &list.n_active;
     stream_set->producer.thread.store(thread, std::memory_order_relaxed);
     // Its last thread may be about to set a stream of it idle, and take it for its own (SendRing::go_idle): from here
     // on it knows better, or has set it (tests/model/idle.pml, NEW_OWNER).
-    if (stream_set->used.load(std::memory_order_relaxed))
+    if (stream_set->groups.load(std::memory_order_relaxed))
         os::heavy_fence();
-    StreamSet* first = list.load(std::memory_order_relaxed);
-    // Release: pairs with Network::return_stream_sets, operations::find_stream_set, operations::all_streams,
-    // operations::remote_fence, operations::remote_quiet_to and runtime::context_info.
+    StreamSet* first = list.first.load(std::memory_order_relaxed);
+    // Release: pairs with Network::return_stream_sets, StreamSetList::take_over, operations::find_stream_set,
+    // operations::all_active, operations::wait_for_fences_of_others, operations::remote_fence,
+    // operations::remote_quiet, operations::remote_quiet_to and runtime::context_info.
     do {
         stream_set->next = first;
-    } while (!list.compare_exchange_weak(first, stream_set, std::memory_order_release, std::memory_order_relaxed));
+    } while (
+        !list.first.compare_exchange_weak(first, stream_set, std::memory_order_release, std::memory_order_relaxed));
     return stream_set;
 }
 
-void Network::return_stream_sets(std::atomic<StreamSet*>& list) {
-    StreamSet* stream_set = list.exchange(nullptr, std::memory_order_acquire);  // pairs with Network::make_stream_set
+void Network::return_stream_sets(StreamSetList& list) {
+    // A sender may be about to find that a stream is quiet, and then counts for this list.
+    progress::wait_for_stores(kReturn, &list.n_active, [&] { return !list.is_active(); });
+    // Acquire: pairs with Network::make_stream_set.
+    StreamSet* stream_set = list.first.exchange(nullptr, std::memory_order_acquire);
     while (stream_set) {
         StreamSet* const next = stream_set->next;
         tsan::release(stream_set);
@@ -331,8 +329,7 @@ void Network::return_stream_sets(std::atomic<StreamSet*>& list) {
 // --- Progress
 
 bool Network::poll() {
-    // Not a read-modify-write: a count that loses some still changes while threads poll.
-    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    count_poll();
     return poll_channels();
 }
 
@@ -353,12 +350,8 @@ bool Network::arm() {
 
 // Called at every turn of the service thread; woken: something may have come.
 void Network::tick(bool woken) {
-    if (!has_heartbeats())
+    if (!has_heartbeats() || leaving_.load(std::memory_order_relaxed))
         return;
-    if (leaving_.load(std::memory_order_relaxed)) {
-        for (const auto& rail : rails_) rail->heartbeat->leave();
-        return;
-    }
     const uint64_t now_ns = os::now_ns();
     if (!woken && now_ns - tick_ns_ < Heartbeat::kPeriodNs / 4)
         return;
@@ -427,15 +420,15 @@ void Network::wake_up() {
 }
 
 // True after a nap, when other threads poll.
-bool Network::keeps_away(uint32_t* seen, uint64_t* nap_ns) {
+bool Network::keeps_away(uint64_t* nap_ns) {
     const uint32_t turn = away_.value.load(std::memory_order_acquire);
-    const uint32_t polls = polls_.load(std::memory_order_relaxed);
+    const bool polled = polls_.load(std::memory_order_relaxed) != seen_polls_.load(std::memory_order_relaxed);
     const bool under_way = policy_ && policy_->posted.load(std::memory_order_relaxed) != 0;
-    if (under_way ? policy_->pollers.load(std::memory_order_relaxed) == 0 : polls == *seen) {
+    if (under_way ? policy_->pollers.load(std::memory_order_relaxed) == 0 : !polled) {
         *nap_ns = kServiceNapNs;
         return false;
     }
-    *seen = polls;
+    see_polls();
     const timespec deadline = os::to_timespec(os::now_ns() + *nap_ns);
     away_.sleep(turn + 1, &deadline);
     *nap_ns = std::min(2 * *nap_ns, kMaxServiceNapNs);
@@ -467,19 +460,19 @@ int Network::longest_sleep() const {
 }
 
 void Network::serve() {
-    uint32_t seen = polls_.load(std::memory_order_relaxed);
+    see_polls();
     bool woken = true;
     uint64_t nap_ns = kServiceNapNs;
     while (!stopping_.load(std::memory_order_acquire)) {  // pairs with Network::stop
         tick(woken);
         woken = false;
         const Service kind = service_kind_.load(std::memory_order_acquire);  // pairs with Network::set_service
-        if (kind == Service::kSleeps && keeps_away(&seen, &nap_ns))
+        if (kind == Service::kSleeps && keeps_away(&nap_ns))
             continue;
         bool moved = false;
         if (kind != Service::kNone)
             moved = poll_channels();
-        seen = polls_.load(std::memory_order_relaxed);  // what goes on after a poll may poll itself
+        see_polls();  // what goes on after a poll may poll itself
         if (kind == Service::kSpins && !moved)
             sched_yield();
         if (moved || kind == Service::kSpins)
@@ -494,6 +487,8 @@ void Network::serve() {
             clear_wakeup_descriptor();
         }
     }
+    if (has_heartbeats() && leaving_.load(std::memory_order_relaxed))
+        for (const auto& rail : rails_) rail->heartbeat->leave();
 }
 
 }  // namespace heddle::fabric

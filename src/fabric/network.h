@@ -62,8 +62,9 @@ class Network {
     // The service thread runs from start to stop. False when no thread can be made.
     bool start();
     void stop();
-    // All that was sent is complete, and peers may end. From here on, until start, a PE that does not answer is no
-    // failure.
+    // All PEs have what they wait for, and peers may end. From here on, until start, a PE that does not answer is no
+    // failure. stop tells the neighbour that this PE is silent. Relaxed: Network::stop orders the store for the service
+    // thread.
     void begin_leaving() { leaving_.store(true, std::memory_order_relaxed); }
 
     // How the service thread polls from now on.
@@ -73,9 +74,9 @@ class Network {
 
     // Takes a stream set for the list. thread: the only one that uses it, this one; null: one thread at a time. Null
     // when there is no memory.
-    StreamSet* make_stream_set(std::atomic<StreamSet*>& list, const void* thread, Spread spread = Spread::kAnyOrder);
-    // Gives all stream sets of a list back; all their streams are quiet.
-    void return_stream_sets(std::atomic<StreamSet*>& list);
+    StreamSet* make_stream_set(StreamSetList& list, const void* thread, Spread spread = Spread::kAnyOrder);
+    // Gives all stream sets of a list back; all their streams are quiet, and no thread uses them.
+    void return_stream_sets(StreamSetList& list);
 
     // Every stream set that there is, used or not.
     template <class Visit>
@@ -111,7 +112,14 @@ class Network {
     static void* run_service(void* network);
     void serve();
     bool poll_channels();
-    bool keeps_away(uint32_t* seen, uint64_t* nap_ns);
+    bool keeps_away(uint64_t* nap_ns);
+    // Relaxed, all: a hint for the service thread. polls_ is written once for each of its looks, however many poll.
+    void count_poll() {
+        if (const uint32_t polls = polls_.load(std::memory_order_relaxed);
+            polls == seen_polls_.load(std::memory_order_relaxed))
+            polls_.store(polls + 1, std::memory_order_relaxed);
+    }
+    void see_polls() { seen_polls_.store(polls_.load(std::memory_order_relaxed), std::memory_order_relaxed); }
     void wait_for_heartbeats();
     int longest_sleep() const;
     void wake_up();
@@ -132,7 +140,8 @@ class Network {
     std::atomic<StreamSet*>* stream_set_table_ = nullptr;            // by number
     std::mutex watermarks_lock_;                                     // taken once a stream
     std::map<std::pair<int, uint32_t>, RailWatermarks> watermarks_;  // by PE and its stream set
-    std::atomic<uint32_t> polls_{0};  // by threads of the program; a count that loses some
+    // Advanced by threads of the program that poll, once the service thread has seen the last advance.
+    std::atomic<uint32_t> polls_{0}, seen_polls_{0};
     pthread_t service_ = {};
     bool serving_ = false;
     uint64_t tick_ns_ = 0;

@@ -241,15 +241,18 @@ void set_lock(Call call, long* address) {
 
 int test_lock(Call call, long* address) {
     const Lock lock = find(call.function, address);
-    if (!claim_node(lock))
+    if (!claim_node(lock)) {
         // Pairs with operations::take and operations::clear_lock.
+        progress::poll_after_test();
         return 1;
+    }
     if (lock.tail.compare_exchange(0, me())) {
         if (__builtin_expect(is_watched(), 0))
             note_taken(call, address);
         return 0;
     }
     lock.node->store(0, std::memory_order_release);  // pairs with operations::claim_node
+    progress::poll_after_test();
     return 1;
 }
 

@@ -4,6 +4,8 @@
 #include "base/settings.h"
 #include "fabric/network.h"
 #include "memory/symmetric.h"
+#include "os/asymmetric_fence.h"
+#include "os/thread_exit.h"
 #include "progress/wait_policy.h"
 
 #include <heddle/constants.h>
@@ -11,6 +13,9 @@
 #include <algorithm>
 
 namespace heddle::operations {
+
+constinit thread_local LastStreamSet last_stream_set;
+constinit thread_local KnownStreamSet earlier_stream_set;
 
 namespace {
 
@@ -20,51 +25,130 @@ using fabric::Stream;
 using fabric::StreamSet;
 namespace record = fabric::record;
 
+bool is_quiet(const StreamSet& stream_set) {
+    return stream_set.all_active([](Stream& stream) { return stream.is_quiet(); });
+}
+
+void finish(const char* function, Stream& stream) {
+    const uint64_t position = stream.published(), returns = stream.published_returns();
+    progress::wait_for_stores(function, &stream,
+                              [&] { return stream.is_complete(position) && stream.has_returned(returns); });
+}
+
+// Waits until all is complete that has been posted to the stream sets of the list, but for one of them or null.
+void quiet_all(const char* function, StreamSet* first, const StreamSet* but = nullptr) {
+    const auto each = [&](auto visit) {
+        for (StreamSet* stream_set = first; stream_set; stream_set = stream_set->next) {
+            if (stream_set != but)
+                stream_set->all_active([&](Stream& stream) {
+                    visit(stream);
+                    return true;
+                });
+        }
+    };
+    each([](Stream& stream) {
+        if (!stream.is_quiet())
+            stream.flush();
+    });
+    each([&](Stream& stream) { finish(function, stream); });
+}
+
 // --- Stream sets: one for each thread and context. A PRIVATE or SERIALIZED context has a single stream set.
 
 bool has_one_stream_set(const Context& context) {
     return (context.options & (SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED)) != 0;
 }
 
-StreamSet& find_stream_set(Context& context) {
+// Before this thread sends on the context through its stream set: what fences of other threads have left under way is
+// complete. Such a fence has counted in Context::fences; or it saw no stream set but its own, and missed this one,
+// which has been `made` since.
+void wait_for_fences_of_others(const char* function, Context& context, StreamSet& stream_set, bool made) {
+    if (made && stream_set.next)
+        os::heavy_fence();  // pairs with operations::remote_fence: it sees the stream set, or here its records are seen
+    // Acquire: pairs with operations::mark_fence.
+    const uint64_t fences = context.fences.load(std::memory_order_acquire);
+    if (!made && stream_set.fences_seen == fences)
+        return;
+    // Acquire: pairs with Network::make_stream_set.
+    quiet_all(function, context.stream_sets.first.load(std::memory_order_acquire), &stream_set);
+    stream_set.fences_seen = fences;
+}
+
+// A fence of this thread, which sends through `mine`, leaves records under way: other threads wait for them before they
+// send on the context. The epoch advances behind the count, and find_stream_set reads the count behind the epoch.
+void mark_fence(Context& context, StreamSet& mine) {
+    // Release: pairs with operations::wait_for_fences_of_others.
+    const uint64_t fences = context.fences.fetch_add(1, std::memory_order_release);
+    if (mine.fences_seen == fences)
+        mine.fences_seen = fences + 1;
+    // Release: pairs with operations::find_stream_set.
+    const uint64_t epoch = context::stream_sets_epoch.fetch_add(1, std::memory_order_release);
+    if (last_stream_set.epoch == epoch)
+        last_stream_set.epoch = epoch + 1;
+}
+
+// At the end of a thread: the next ones have its stream sets. What it still sends behind this finds one anew.
+void leave_stream_sets() {
+    last_stream_set = {};
+    earlier_stream_set = {};
+    if (fabric::network)
+        fabric::network->for_each_stream_set([](StreamSet& stream_set) { stream_set.leave(fabric::this_thread()); });
+}
+
+StreamSet& find_stream_set(const char* function, Context& context) {
+    // Acquire: pairs with operations::mark_fence.
+    const uint64_t epoch = context::stream_sets_epoch.load(std::memory_order_acquire);
     const bool one = has_one_stream_set(context);
     const void* const thread = (context.options & SHMEM_CTX_SERIALIZED) ? nullptr : fabric::this_thread();
-    StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire);  // pairs with Network::make_stream_set
+    StreamSet* stream_set =
+        context.stream_sets.first.load(std::memory_order_acquire);  // pairs with Network::make_stream_set
     while (stream_set && !one && stream_set->producer.thread.load(std::memory_order_relaxed) != thread)
         stream_set = stream_set->next;
-    if (!stream_set)
+    const bool found = stream_set != nullptr;
+    if (!found && thread)
+        stream_set = context.stream_sets.take_over(thread);  // one that a thread has left
+    const bool made = !stream_set;
+    if (made)
         stream_set = fabric::network->make_stream_set(context.stream_sets, thread, context::spread_of(context));
     if (!stream_set)
         base::fatal("network", "no memory for a stream set");
+    if (!found && thread)
+        os::ThreadExit<leave_stream_sets>::ask();  // where no end can be noticed, the stream set stays the thread's
+    wait_for_fences_of_others(function, context, *stream_set, made);
     const base::Members& members = context.members;
     const bool as_world = members.start == 0 && members.stride == 1 && !members.list && !base::settings.check;
     const auto words = [](const memory::SymmetricRegion& region) {
         return region.bytes < record::kWord ? 0 : region.bytes - record::kWord + 1;
     };
     const memory::SymmetricRegion &heap = memory::symmetric->heap, &data = memory::symmetric->data;
-    last_stream_set = {.ctx = context::handle_of(context),
-                       .epoch = context::stream_sets_epoch.load(std::memory_order_relaxed),
-                       .n_pes = as_world ? members.size : 0,
-                       .streams = stream_set->streams,
-                       .heap = heap,
-                       .data = data,
-                       .heap_words = words(heap),
-                       .data_words = words(data),
-                       .context = &context,
-                       .stream_set = stream_set};
+    if (last_stream_set.context != &context)
+        earlier_stream_set = last_stream_set;
+    last_stream_set = {{.ctx = context::handle_of(context),
+                        .epoch = epoch,
+                        .n_pes = as_world ? members.size : 0,
+                        .streams = stream_set->streams,
+                        .context = &context,
+                        .stream_set = stream_set},
+                       heap,
+                       data,
+                       words(heap),
+                       words(data)};
     return *stream_set;
 }
 
-inline StreamSet& stream_set_of(Context& context) {
+inline StreamSet& stream_set_of(const char* function, Context& context) {
     if (__builtin_expect(last_stream_set.context == &context &&
                              last_stream_set.epoch == context::stream_sets_epoch.load(std::memory_order_relaxed),
                          1))
         return *last_stream_set.stream_set;
-    return find_stream_set(context);
+    const KnownStreamSet& earlier = earlier_stream_set;
+    if (earlier.context == &context && earlier.epoch == context::stream_sets_epoch.load(std::memory_order_relaxed))
+        return *earlier.stream_set;
+    return find_stream_set(function, context);
 }
 
 inline StreamSet& stream_set_for(const IssueParams& issue) {
-    return issue.stream_set ? *issue.stream_set : stream_set_of(context::context_of(issue.ctx));
+    return issue.stream_set ? *issue.stream_set : stream_set_of(issue.call.function, context::context_of(issue.ctx));
 }
 
 inline Stream& stream_for(const IssueParams& issue, int pe) {
@@ -137,25 +221,20 @@ void wait_until_local(const char* function, Stream& stream) {
     progress::wait_for_stores(function, &stream, [&] { return stream.is_local(); });
 }
 
+// Calls visit for every stream that has something outstanding while it returns true; false when one call did not.
 template <class Visit>
-bool all_streams(Context& context, Visit visit) {
+bool all_active(Context& context, Visit visit) {
+    if (!context.stream_sets.is_active())
+        return true;
     // Acquire: pairs with Network::make_stream_set.
-    for (StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire); stream_set;
+    for (StreamSet* stream_set = context.stream_sets.first.load(std::memory_order_acquire); stream_set;
          stream_set = stream_set->next)
-        if (!stream_set->all(visit))
+        if (!stream_set->all_active(visit))
             return false;
     return true;
 }
 
-void finish(const char* function, Stream& stream) {
-    const uint64_t position = stream.published(), returns = stream.published_returns();
-    progress::wait_for_stores(function, &stream,
-                              [&] { return stream.is_complete(position) && stream.has_returned(returns); });
-}
-
 }  // namespace
-
-constinit thread_local LastStreamSet last_stream_set;
 
 bool is_remote(int pe) {
     return memory::symmetric->peers[pe].heap == nullptr;
@@ -240,6 +319,22 @@ void remote_signal(const IssueParams& issue, uint64_t* sig_addr, uint64_t value,
     join_stream(issue, stream);
 }
 
+void remote_put_signal(const IssueParams& issue, void* dest, const void* source, size_t bytes, uint64_t* sig_addr,
+                       uint64_t value, int sig_op, int pe) {
+    StreamSet& stream_set = stream_set_for(issue);
+    if (bytes == 0 || bytes >= fabric::kLargeBytes || stream_set.n_rails > 1) {
+        if (bytes != 0)
+            remote_put(issue, dest, source, bytes, pe);
+        return remote_signal(issue, sig_addr, value, sig_op, pe);
+    }
+    stream_set.order(issue.call.function, pe);
+    Stream& stream = stream_set.to(pe);
+    char* const at = stream.reserve(issue.call.function, record::put_bytes(bytes) + record::kMaxShort);
+    stream.publish(record::signal(record::put(at, address_of(dest), source, bytes), address_of(sig_addr), value,
+                                  sig_op == SHMEM_SIGNAL_ADD));
+    join_stream(issue, stream);
+}
+
 void remote_control(const IssueParams& issue, int pe, const fabric::ControlKey& key, const void* data, size_t bytes) {
     StreamSet& stream_set = stream_set_for(issue);
     stream_set.order(issue.call.function, pe);
@@ -254,12 +349,12 @@ void remote_put_control(const IssueParams& issue, void* dest, const void* source
     const char* const function = issue.call.function;
     if (bytes < fabric::kLargeBytes && stream_set.n_rails == 1) {
         Stream& stream = stream_set.to(pe);
-        char* const at = stream.reserve(function, record::put_bytes(bytes) + record::control_bytes(0));
-        stream.publish(record::control(record::put(at, address_of(dest), source, bytes), key, nullptr, 0));
+        char* const at = stream.reserve(function, record::put_bytes(bytes) + record::control_bytes(sizeof bytes));
+        stream.publish(record::control(record::put(at, address_of(dest), source, bytes), key, &bytes, sizeof bytes));
         return;
     }
     remote_put(issue, dest, source, bytes, pe);
-    remote_control(issue, pe, key, nullptr, 0);
+    remote_control(issue, pe, key, &bytes, sizeof bytes);
 }
 
 void remote_go(const IssueParams& issue, int pe) {
@@ -267,47 +362,41 @@ void remote_go(const IssueParams& issue, int pe) {
     fabric::network->poll();
 }
 
+// The target keeps the order of the records of one stream set. It does not order one stream set behind another: where
+// this thread has posted, other threads wait before they send behind the fence; what they have posted is waited for.
 void remote_fence(const char* function, shmem_ctx_t ctx) {
     Context& context = context::context_of(ctx);
+    if (!context.stream_sets.is_active())
+        return;
     const bool one = has_one_stream_set(context);
     const void* const thread = fabric::this_thread();
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // pairs with operations::wait_for_fences_of_others
     // Acquire: pairs with Network::make_stream_set.
-    for (StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire); stream_set;
-         stream_set = stream_set->next) {
-        const bool mine = one || stream_set->producer.thread.load(std::memory_order_relaxed) == thread;
-        if (mine) {
-            stream_set->order_all(function);
-            continue;
-        }
-        stream_set->all([&](Stream& stream) {  // the target does not order another thread's stream before this one's
-            if (!stream.is_quiet())
-                stream.flush();
-            return true;
-        });
-        stream_set->all([&](Stream& stream) {
-            finish(function, stream);
-            return true;
-        });
+    StreamSet* const first = context.stream_sets.first.load(std::memory_order_acquire);
+    StreamSet* mine = nullptr;
+    for (StreamSet* stream_set = first; stream_set; stream_set = stream_set->next) {
+        if (one || stream_set->producer.thread.load(std::memory_order_relaxed) == thread)
+            mine = stream_set;
+        else if (!is_quiet(*stream_set))
+            return quiet_all(function, first);
     }
+    if (!mine)
+        return;
+    mine->order_all(function);
+    if (first->next && !is_quiet(*mine))
+        mark_fence(context, *mine);
 }
 
 void remote_quiet(const char* function, shmem_ctx_t ctx) {
-    Context& context = context::context_of(ctx);
-    all_streams(context, [](Stream& stream) {
-        if (!stream.is_quiet())
-            stream.flush();
-        return true;
-    });
-    all_streams(context, [&](Stream& stream) {
-        finish(function, stream);
-        return true;
-    });
+    const fabric::StreamSetList& stream_sets = context::context_of(ctx).stream_sets;
+    if (stream_sets.is_active())
+        quiet_all(function, stream_sets.first.load(std::memory_order_acquire));  // pairs with Network::make_stream_set
 }
 
 void remote_quiet_all(const char* function) {
     const auto each = [](auto visit) {
         fabric::network->for_each_stream_set([&](StreamSet& stream_set) {
-            stream_set.all([&](Stream& stream) {
+            stream_set.all_active([&](Stream& stream) {
                 visit(stream);
                 return true;
             });
@@ -322,7 +411,7 @@ void remote_quiet_to(const char* function, shmem_ctx_t ctx, const int* pes, size
     const base::Members members = context.members;
     const auto each = [&](auto visit) {
         // Acquire: pairs with Network::make_stream_set.
-        for (StreamSet* stream_set = context.stream_sets.load(std::memory_order_acquire); stream_set;
+        for (StreamSet* stream_set = context.stream_sets.first.load(std::memory_order_acquire); stream_set;
              stream_set = stream_set->next)
             for (size_t i = 0; i < npes; ++i) stream_set->all_to(members.pe(pes[i]), visit);
     };
@@ -332,12 +421,12 @@ void remote_quiet_to(const char* function, shmem_ctx_t ctx, const int* pes, size
 
 void remote_quiet_local(const char* function, shmem_ctx_t ctx) {
     Context& context = context::context_of(ctx);
-    all_streams(context, [](Stream& stream) {
+    all_active(context, [](Stream& stream) {
         if (!stream.is_local())
             stream.flush();
         return true;
     });
-    all_streams(context, [&](Stream& stream) {
+    all_active(context, [&](Stream& stream) {
         wait_until_local(function, stream);
         return true;
     });
@@ -346,14 +435,14 @@ void remote_quiet_local(const char* function, shmem_ctx_t ctx) {
 bool is_remote_quiet(shmem_ctx_t ctx) {
     Context& context = context::context_of(ctx);
     const auto quiet = [](Stream& stream) { return stream.is_quiet(); };
-    if (all_streams(context, quiet))
+    if (all_active(context, quiet))
         return true;
-    all_streams(context, [](Stream& stream) {
+    all_active(context, [](Stream& stream) {
         stream.flush();
         return true;
     });
     fabric::network->poll();
-    return all_streams(context, quiet);
+    return all_active(context, quiet);
 }
 
 }  // namespace heddle::operations

@@ -13,19 +13,24 @@
 
 namespace heddle::operations {
 
-// The stream set that this thread used last, and what the common case needs to know of it. Valid while
-// context::stream_sets_epoch equals `epoch`.
-struct LastStreamSet {
+// A stream set that this thread has used. Valid while context::stream_sets_epoch equals `epoch`.
+struct KnownStreamSet {
     shmem_ctx_t ctx = nullptr;
-    uint32_t epoch = 0;
+    uint64_t epoch = 0;
     int n_pes = 0;  // of the context, if its PE numbers are those of the world; otherwise 0
     std::atomic<fabric::Stream*>* streams = nullptr;  // of stream_set, by PE
-    memory::SymmetricRegion heap, data;
-    size_t heap_words = 0, data_words = 0;  // offsets at which a word may begin
     const context::Context* context = nullptr;
     fabric::StreamSet* stream_set = nullptr;
 };
+// The one that it used last, and what the common case needs to know beside it.
+struct LastStreamSet : KnownStreamSet {
+    memory::SymmetricRegion heap, data;
+    size_t heap_words = 0, data_words = 0;  // offsets at which a word may begin
+};
 extern constinit thread_local LastStreamSet last_stream_set __attribute__((tls_model("initial-exec")));
+// The one before: two contexts that a thread uses in turns stay known, whichever of them is in last_stream_set. One
+// and no more, because a library that is loaded by dlopen has some hundred bytes for such variables.
+extern constinit thread_local KnownStreamSet earlier_stream_set __attribute__((tls_model("initial-exec")));
 
 // The region in which address lies, the static data if in none. *to: the address as it is named to other PEs.
 inline const memory::SymmetricRegion& find_region(const void* address, fabric::Address* to) {
@@ -37,28 +42,34 @@ inline const memory::SymmetricRegion& find_region(const void* address, fabric::A
     return region;
 }
 
-// The stream to pe in the common case: the context of this thread's last operation, a PE that was sent to before, no
+// The stream to pe in the common case: the context of `known`, a PE that was sent to before, no
 // checked run. Otherwise null: the caller then takes the slow path.
-[[gnu::always_inline]] inline fabric::Stream* stream_at_once(const LastStreamSet& last, shmem_ctx_t ctx, int pe) {
-    if (last.ctx != ctx || last.epoch != context::stream_sets_epoch.load(std::memory_order_relaxed) ||
-        static_cast<unsigned>(pe) >= static_cast<unsigned>(last.n_pes))
+[[gnu::always_inline]] inline fabric::Stream* stream_at_once(const KnownStreamSet& known, shmem_ctx_t ctx, int pe) {
+    if (known.ctx != ctx || known.epoch != context::stream_sets_epoch.load(std::memory_order_relaxed) ||
+        static_cast<unsigned>(pe) >= static_cast<unsigned>(known.n_pes))
         return nullptr;
-    return last.streams[pe].load(std::memory_order_relaxed);
+    return known.streams[pe].load(std::memory_order_relaxed);
 }
 
 // A put of one word to symmetric memory in the common case of stream_at_once. Returns the stream. Null, and nothing
 // was done, when its ring must first make space, its message is full, or the address is out of range.
-[[gnu::always_inline]] inline fabric::Stream* put_word_at_once(shmem_ctx_t ctx, void* dest, uint64_t bits, int pe) {
-    const LastStreamSet& last = last_stream_set;
-    fabric::Stream* const stream = stream_at_once(last, ctx, pe);
+[[gnu::always_inline]] inline fabric::Stream* put_word_at_once(const KnownStreamSet& known, shmem_ctx_t ctx, void* dest,
+                                                               uint64_t bits, int pe) {
+    fabric::Stream* const stream = stream_at_once(known, ctx, pe);
     if (!stream)
         return nullptr;
+    const LastStreamSet& last = last_stream_set;  // the regions are those of every context
     const auto address = reinterpret_cast<uintptr_t>(dest);
     if (address - last.heap.base < last.heap_words)
         return stream->put_word_at_once({address - last.heap.base, fabric::RegionName::kHeap}, bits) ? stream : nullptr;
     if (address - last.data.base < last.data_words)
         return stream->put_word_at_once({address - last.data.base, fabric::RegionName::kData}, bits) ? stream : nullptr;
     return nullptr;
+}
+[[gnu::always_inline]] inline fabric::Stream* put_word_at_once(shmem_ctx_t ctx, void* dest, uint64_t bits, int pe) {
+    if (__builtin_expect(last_stream_set.ctx != ctx, 0))
+        return put_word_at_once(earlier_stream_set, ctx, dest, bits, pe);
+    return put_word_at_once(last_stream_set, ctx, dest, bits, pe);
 }
 [[gnu::always_inline]] inline fabric::Stream* put_word_at_once(shmem_ctx_t ctx, void* dest, const void* source,
                                                                size_t nelems, size_t element_bytes, int pe) {
@@ -68,6 +79,15 @@ inline const memory::SymmetricRegion& find_region(const void* address, fabric::A
     memcpy(&bits, source, sizeof bits);
     return put_word_at_once(ctx, dest, bits, pe);
 }
+// As put_word_at_once, for the context of last_stream_set alone.
+[[gnu::always_inline]] inline fabric::Stream* put_last_word_at_once(shmem_ctx_t ctx, void* dest, const void* source,
+                                                                    size_t nelems, size_t element_bytes, int pe) {
+    if (nelems > fabric::record::kWord || nelems * element_bytes != fabric::record::kWord || !source)
+        return nullptr;
+    uint64_t bits;
+    memcpy(&bits, source, sizeof bits);
+    return put_word_at_once(last_stream_set, ctx, dest, bits, pe);
+}
 
 // A short put in the common case of stream_at_once. Returns the stream; null when nothing was done.
 inline fabric::Stream* put_at_once(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
@@ -75,7 +95,9 @@ inline fabric::Stream* put_at_once(const char* function, shmem_ctx_t ctx, void* 
     const size_t bytes = nelems * element_bytes;  // no overflow passes the next line, because nelems is bounded
     if (nelems > fabric::record::kMaxSmallPut || bytes - 1 >= fabric::record::kMaxSmallPut || !source)
         return nullptr;
-    fabric::Stream* const stream = stream_at_once(last_stream_set, ctx, pe);
+    fabric::Stream* stream = stream_at_once(last_stream_set, ctx, pe);
+    if (!stream)
+        stream = stream_at_once(earlier_stream_set, ctx, pe);
     if (!stream)  // nor may there be memory yet
         return nullptr;
     fabric::Address to;
@@ -108,17 +130,24 @@ void remote_amo(const IssueParams& issue, heddle_amo_op op, void* fetch, const v
                 uint64_t compare, size_t bytes, int pe);
 // The signal is seen after what this thread put before on the same context.
 void remote_signal(const IssueParams& issue, uint64_t* sig_addr, uint64_t value, int sig_op, int pe);
+// remote_put and remote_signal: in one message unless the data is large. bytes: 0 for a signal alone.
+void remote_put_signal(const IssueParams& issue, void* dest, const void* source, size_t bytes, uint64_t* sig_addr,
+                       uint64_t value, int sig_op, int pe);
 
 // Sends a control message to pe (fabric/endpoint/control_inbox.h). It arrives after what this thread put to pe before
 // on the same context.
 void remote_control(const IssueParams& issue, int pe, const fabric::ControlKey& key, const void* data, size_t bytes);
-// A put, and an empty control message that arrives after the data: in one message unless the data is large.
+// A put, and a control message with the number of its bytes that arrives after the data: in one message unless the data
+// is large.
 void remote_put_control(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe,
                         const fabric::ControlKey& key);
 // Sends what was posted to pe now, instead of gathering more.
 void remote_go(const IssueParams& issue, int pe);
 
-// Orders what was put on ctx before this call ahead of what is put afterwards.
+// Orders what was put on ctx before this call, by any thread, ahead of what any thread puts on it afterwards
+// (docs/decisions/0030). Waits for nothing while no other thread has something under way on ctx; otherwise as
+// remote_quiet. Where other threads have used ctx, the next of their operations on it wait for what this thread has
+// under way now.
 void remote_fence(const char* function, shmem_ctx_t ctx);
 // Wait until all operations on ctx, on every context, or on ctx to these PEs are complete. Operations that other
 // threads post meanwhile are not waited for.

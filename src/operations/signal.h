@@ -36,8 +36,7 @@ inline void put_signal(const char* function, shmem_ctx_t ctx, void* dest, const 
         return to.send();
     }
     const IssueParams issue = {.call = {function}, .ctx = ctx};
-    slow_put(function, ctx, dest, source, nelems, element_bytes, pe, false);
-    to.send(issue);
+    put_far(issue, dest, source, extent(function, nelems, element_bytes), to.pe, to);
     if (blocking)
         remote_put_done(issue, to.pe);
 }
@@ -62,6 +61,7 @@ inline void put_signal_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, 
 inline uint64_t signal_fetch(const char* function, const uint64_t* sig_addr) {
     require_running(function);
     check_ivars(function, "sig_addr", sig_addr, 1, sizeof *sig_addr);
+    progress::poll_after_test();  // first: the value is one that the caller waits for
     return load(sig_addr);
 }
 

@@ -93,13 +93,6 @@ void SignalTo::send() const {
         __atomic_fetch_add(address, value, __ATOMIC_RELEASE);
 }
 
-void SignalTo::send(const IssueParams& issue) const {
-    if (sig_addr && !address)
-        remote_signal(issue, sig_addr, value, op, pe);
-    else
-        send();
-}
-
 void begin_capture(const base::Call& call, shmemx_request_t* req) {
     if (capturing)
         base::fatal(call.function,
@@ -148,6 +141,17 @@ void get_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* so
         slow_get(call.function, ctx, dest, source, nelems, element_bytes, pe, false);
 }
 
+void put_far(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe, const SignalTo& signal) {
+    if (bytes != 0) {
+        require_pointer(issue.call.function, "source", source);
+        require_symmetric(issue.call.function, "dest", dest, bytes, pe);
+    }
+    if (signal.sig_addr)
+        remote_put_signal(issue, dest, source, bytes, signal.sig_addr, signal.value, signal.op, pe);
+    else if (bytes != 0)
+        remote_put(issue, dest, source, bytes, pe);
+}
+
 void issue_put(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                size_t element_bytes, int pe, shmemx_request_t* req, const SignalTo& signal) {
     if (fabric::Stream* const stream = req && !signal.sig_addr
@@ -158,15 +162,9 @@ void issue_put(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* 
     const context::Posting posting(call, req);
     const size_t bytes = extent(call.function, nelems, element_bytes);
     if (const int world_pe = require_target(call.function, ctx, pe); is_remote(world_pe)) {
-        const IssueParams issue = {call, ctx, req};
-        if (bytes != 0) {
-            require_symmetric(call.function, "dest", dest, bytes, world_pe);
-            require_pointer(call.function, "source", source);
-            remote_put(issue, dest, source, bytes, world_pe);
-        } else {
+        if (bytes == 0)
             join(call, req);
-        }
-        return signal.send(issue);
+        return put_far({call, ctx, req}, dest, source, bytes, world_pe, signal);
     }
     if (bytes >= HEDDLE_LARGE_BYTES) {
         char* to = reach(call.function, ctx, "dest", dest, bytes, pe);

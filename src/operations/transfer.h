@@ -23,8 +23,7 @@ struct SignalTo {
     int op = 0;
     int pe = 0;  // of the world
 
-    void send() const;                          // on this node
-    void send(const IssueParams& issue) const;  // on any node
+    void send() const;  // on this node
 };
 
 // Between the two calls the thread's nbi operations join *req. Ends the PE when the calls do not alternate, or differ
@@ -45,6 +44,10 @@ void issue_put(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* 
                size_t element_bytes, int pe, shmemx_request_t* req, const SignalTo& signal = {});
 void issue_get(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                size_t element_bytes, int pe, shmemx_request_t* req);
+
+// A put to a PE of another node, with its signal, if it has one. Ends the PE when an argument is wrong. pe: of the
+// world.
+void put_far(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe, const SignalTo& signal);
 
 // Makes or checks *req for an operation that is already complete.
 void join(const base::Call& call, shmemx_request_t* req);

@@ -52,7 +52,7 @@ inline void require_wait(const char* function, const char* argument, const void*
 
 template <class T>
 T load(const T* ivar) {
-    // Acquire: pairs with operations::fence, operations::quiet, SignalTo::send and fabric::apply_signal.
+    // Acquire: pairs with operations::fence, operations::quiet, SignalTo::send, fabric::apply and fabric::apply_signal.
     const T value = __atomic_load_n(ivar, __ATOMIC_ACQUIRE);
     tsan::acquire(ivar);
     tsan::acquire();
@@ -71,10 +71,17 @@ T wait_until(const char* function, const T* ivar, int cmp, T cmp_value, const ch
     return value;
 }
 
+// The result of a test, which makes progress when the test did not hold.
+inline bool tested(bool holds) {
+    if (!holds)
+        progress::poll_after_test();
+    return holds;
+}
+
 template <class T>
 int test(const char* function, const T* ivar, int cmp, T cmp_value) {
     require_wait(function, "ivar", ivar, 1, sizeof(T), cmp);
-    return compare(load(ivar), cmp, cmp_value);
+    return tested(compare(load(ivar), cmp, cmp_value));
 }
 
 // Where this thread's next search for one element that holds begins: after the element found last, and one time in
@@ -193,18 +200,22 @@ size_t wait_until_some(const char* function, const T* ivars, size_t nelems, size
 
 template <class T, class Values>
 int test_all(const char* function, const T* ivars, size_t nelems, const int* status, int cmp, Values values) {
-    return checked_set(function, ivars, nelems, status, cmp, values).all();
+    return tested(checked_set(function, ivars, nelems, status, cmp, values).all());
 }
 
 template <class T, class Values>
 size_t test_any(const char* function, const T* ivars, size_t nelems, const int* status, int cmp, Values values) {
-    return checked_set(function, ivars, nelems, status, cmp, values).any(turn.begin(nelems));
+    const size_t found = checked_set(function, ivars, nelems, status, cmp, values).any(turn.begin(nelems));
+    tested(found != SIZE_MAX);
+    return found;
 }
 
 template <class T, class Values>
 size_t test_some(const char* function, const T* ivars, size_t nelems, size_t* indices, const int* status, int cmp,
                  Values values) {
-    return checked_set(function, ivars, nelems, status, cmp, values).some(indices);
+    const size_t found = checked_set(function, ivars, nelems, status, cmp, values).some(indices);
+    tested(found != 0);
+    return found;
 }
 
 }  // namespace heddle::operations

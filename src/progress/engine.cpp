@@ -169,6 +169,18 @@ void Engine::finish(Task& task) {
     wake_waiters();
 }
 
+// A thread that sleeps at the wake-up beside an event count is not concerned by messages, unless it has to make
+// progress.
+void Engine::on_messages() {
+    wakeup_->advance([this] {
+        // seq_cst, both: pair with Engine::count_posted and CountedWait::CountedWait. The counts are read behind the
+        // advance: a thread that is not seen looks at what the messages changed.
+        return policy_.posted.load(std::memory_order_seq_cst) != 0 || waiters_.load(std::memory_order_seq_cst) != 0 ||
+               policy_.alone.load(std::memory_order_relaxed);
+    });
+    policy_.parking_lot.relay();
+}
+
 // --- Sequences
 
 void Engine::add(Sequence& sequence) {
@@ -202,7 +214,7 @@ uint64_t Engine::step_of_posted() const {
 
 void Engine::count_posted() {
     base::counters->posted_collectives.add();
-    // Pairs with Engine::open, Engine::set_progress and Engine::run.
+    // Pairs with Engine::open, Engine::set_progress, Engine::run and Engine::on_messages.
     policy_.posted.fetch_add(1, std::memory_order_seq_cst);
 }
 

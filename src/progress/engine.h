@@ -34,6 +34,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace heddle::progress {
 
@@ -88,6 +89,9 @@ class Engine {
     sync::EventCount& wakeup() { return *wakeup_; }
     // Makes every wait at the PE's wake-up check its condition again.
     void wake_waiters() { wakeup_->advance(); }
+    // Messages have been applied. Wakes the threads that wait for what they changed; at the PE's wake-up, those that
+    // wait for requests or drive sequences.
+    void on_messages();
 
     // --- Tasks
 
@@ -160,14 +164,9 @@ class Engine {
             fiber->wait(ready);
             return tsan::acquire(this);
         }
-        for (;;) {
-            // Acquire: sees what preceded the wake-up's advance.
-            const uint32_t seen = wakeup_->value.load(std::memory_order_acquire);
-            if (done())
-                return tsan::acquire(this);
-            if (!help(is_mine) && !drive())
-                wait_for_event_count(function, *wakeup_, seen + 1);
-        }
+        if (!done())
+            wait_long(function, is_mine, done);
+        tsan::acquire(this);
     }
     template <class Done>
     void wait_until(const char* function, Done done) {
@@ -183,6 +182,47 @@ class Engine {
     void set_other_threads(uint32_t threads) { other_threads_ = threads; }
 
   private:
+    // Counts a thread in wait_for while it lives.
+    class CountedWait {
+      public:
+        // seq_cst: pairs with Engine::on_messages; precedes the sleeper's increment in EventCount::sleep_unless.
+        explicit CountedWait(Engine& engine) : engine_(engine) {
+            engine_.waiters_.fetch_add(1, std::memory_order_seq_cst);
+        }
+        // Relaxed: too high a count costs a wake.
+        ~CountedWait() { engine_.waiters_.fetch_sub(1, std::memory_order_relaxed); }
+        CountedWait(const CountedWait&) = delete;
+        CountedWait& operator=(const CountedWait&) = delete;
+
+      private:
+        Engine& engine_;
+    };
+
+    // The part of wait_for that is not in the way of a condition that holds.
+    template <class IsMine, class Done>
+    [[gnu::noinline]] void wait_long(const char* function, IsMine& is_mine, Done& done) {
+        const CountedWait counted(*this);
+        std::optional<WaitSteps> steps;  // of one wait for all: a thread that is woken in vain sleeps again at once
+        for (;;) {
+            // Acquire: sees what preceded the wake-up's advance.
+            const uint32_t seen = wakeup_->value.load(std::memory_order_acquire);
+            if (done())
+                return;
+            if (help(is_mine) || drive()) {
+                steps.reset();
+                continue;
+            }
+            const auto has_advanced = [&] { return wakeup_->reached(seen + 1); };
+            if (!steps)
+                steps.emplace(function, wakeup_, true);
+            while (!has_advanced())
+                if (steps->step(has_advanced) && !steps->sleep_at_wakeup(*wakeup_, has_advanced)) {
+                    const timespec until = steps->next_look();
+                    wakeup_->sleep(seen + 1, &until);
+                }
+        }
+    }
+
     enum class Rest : int { kNever, kSpin, kMonitor, kBlock };  // kNever: there is no background thread
 
     Task* take();
@@ -212,6 +252,7 @@ class Engine {
     alignas(128) sync::EventCount work_{};     // advances when there is something to do for the background thread
     sync::EventCount* wakeup_;                 // advances when something has happened that work may wait for
     sync::EventCount own_wakeup_{};
+    std::atomic<uint32_t> waiters_{0};  // threads in wait_for
     std::atomic<bool> started_{false};  // the background thread runs, or is about to
     std::atomic<bool> stopping_{false};
     std::atomic<bool> awake_{false};  // the background thread has something to do

@@ -13,10 +13,6 @@ HEDDLE_PE_LOCAL base::PePointer<WaitPolicy> wait_policy;
 
 namespace {
 
-constexpr uint64_t kLongestNapNs = 2000000;  // 500 wake-ups a second: about 0.2 % of a core
-// A wake-up across cores costs about 12 us (measured): shorter naps gain nothing.
-constexpr uint64_t kShortestNapNs = 5000;
-
 WaitPolicy before_init;
 
 // Counts a thread while it lives. In the child of a fork the destructor does nothing: the counts, which are the node's,
@@ -37,7 +33,8 @@ struct CountedThread {
 
 thread_local CountedThread counted_thread;
 
-thread_local int waits = 0;  // nested waits of this thread
+thread_local int waits = 0;       // nested waits of this thread
+thread_local uint32_t tests = 0;  // that did not hold, of this thread
 
 }  // namespace
 
@@ -45,6 +42,12 @@ constinit thread_local uint64_t AtStep::current_ = 0;
 
 bool is_waiting() {
     return waits > 0;
+}
+
+void poll_seldom() {
+    // Relaxed: a test that reads the old value polls a few calls later.
+    if (wait_policy->alone.load(std::memory_order_relaxed) || ++tests % kTestsPerPoll == 0)
+        wait_policy->poll();
 }
 
 void count_this_thread() {
@@ -144,16 +147,12 @@ void WaitSteps::fall_asleep() {
         policy_.node_sleepers->fetch_add(1, std::memory_order_relaxed);
 }
 
-namespace {
-
-uint64_t length_of_nap(uint64_t waited_ns) {
-    return std::clamp(waited_ns / 16, kShortestNapNs, kLongestNapNs);
+bool WaitSteps::has_no_progress_to_make() {
+    return !wait_policy->polls_asleep();
 }
 
-}  // namespace
-
 void WaitSteps::nap() {
-    const uint64_t nap = length_of_nap(os::now_ns() - start_ns_);
+    const uint64_t nap = ParkingLot::length_of_nap(os::now_ns() - start_ns_);
     if (!policy_.wakeup)
         return os::sleep_ns(nap);
     const timespec deadline = os::to_timespec(os::now_ns() + nap);
@@ -175,7 +174,7 @@ void WaitSteps::rest_at_wakeup(uint32_t seen_wakeup) {
     HEDDLE_INVARIANT(policy_.wakeup);
     const uint64_t now = os::now_ns();
     const bool naps = policy_.has_network && policy_.alone.load(std::memory_order_relaxed);
-    const timespec deadline = os::to_timespec(now + (naps ? length_of_nap(now - start_ns_) : look_in_ns_));
+    const timespec deadline = os::to_timespec(now + (naps ? ParkingLot::length_of_nap(now - start_ns_) : look_in_ns_));
     policy_.wakeup->sleep(seen_wakeup + 1, &deadline);
 }
 

@@ -3,9 +3,10 @@
 //     look, pause, look ...   ->   watch the line (os/monitor_wait.h)   ->   yield the core   ->   sleep
 //
 // Spinning and watching last spin_ns, yielding yield_ns after that; then the wait sleeps. A wait for an event count
-// sleeps on its futex. A wait for a peer's plain store, which wakes nobody, sleeps in naps: 1/16 of the time waited,
-// at most 2 ms. Each wait begins with the first phase, so a busy exchange never sleeps and an idle one
-// always does.
+// sleeps on its futex. A wait for a store or a message sleeps in the parking lot (progress/parking_lot.h): until its
+// condition holds for whoever applied a message, or for the one sleeper that naps for all, since a peer's plain store
+// wakes nobody. A nap is 1/16 of the time waited, at most 2 ms. Each wait begins with the first phase, so a busy
+// exchange never sleeps and an idle one always does.
 //
 // With more threads than cores on the node, or in this PE, the first two phases are left out: a spinning thread keeps
 // the awaited thread from running. Only threads that have waited in the library are counted, and no other processes.
@@ -24,6 +25,7 @@
 #include "os/monitor_wait.h"
 #include "os/pause.h"
 #include "progress/fiber.h"
+#include "progress/parking_lot.h"
 #include "sync/event_count.h"
 #include "sync/wakeup.h"
 
@@ -48,6 +50,7 @@ struct WaitPolicy {
     std::atomic<uint64_t> oversubscribed_until_ns{0};
     bool (*poll)() = nullptr;            // makes progress; true when something was moved
     sync::EventCount* wakeup = nullptr;  // the PE's wake-up
+    ParkingLot parking_lot;              // of waits that plain stores and messages end
     bool has_network = false;
     std::atomic<uint32_t> posted{0};   // non-blocking collectives outstanding
     std::atomic<bool> alone{false};    // there is no background thread, and none may start
@@ -87,6 +90,16 @@ extern HEDDLE_PE_LOCAL base::PePointer<WaitPolicy> wait_policy;
 // Makes progress if there may be something to make progress with; true when something was moved.
 inline bool poll() {
     return wait_policy->polls() && wait_policy->poll();
+}
+
+// Makes progress, at some calls of a thread, for a test that did not hold or a fetch. A loop over tests then ends even
+// if no thread of the library makes progress. Every call where there is no such thread (WaitPolicy::alone), otherwise
+// one in kTestsPerPoll of a thread. Cost without a network and posted collectives: two loads.
+constexpr uint32_t kTestsPerPoll = 16;
+void poll_seldom();
+inline void poll_after_test() {
+    if (wait_policy->polls())
+        poll_seldom();
 }
 
 // Counts the calling thread, once, among those of this PE and its node, until the thread ends.
@@ -155,8 +168,20 @@ class WaitSteps {
 
     // The latest end of the sleep that step has allowed.
     timespec next_look() const { return os::to_timespec(os::now_ns() + look_in_ns_); }
-    // One nap of a wait for a plain store, or for data from the network.
-    void nap();
+    // Sleeps in a wait for a plain store, or for data from the network, in the parking lot: until ready() has held, or
+    // the next look. True when it has held. A thread that has to make progress takes one nap at the PE's wake-up.
+    template <class Ready>
+    bool sleep_for_store(Ready& ready) {
+        if (!function_ || !policy_.wakeup || policy_.polls_asleep()) {
+            nap();
+            return false;
+        }
+        return policy_.parking_lot.park({.condition = [](void* it) { return (*static_cast<Ready*>(it))(); },
+                                         .argument = &ready,
+                                         .begin_ns = start_ns_,
+                                         .end_ns = os::now_ns() + look_in_ns_,
+                                         .between_naps = has_no_progress_to_make});
+    }
     // Sleeps at the PE's wake-up. False, without sleeping, when only the event count concerns this wait: the caller
     // then sleeps on the event count.
     template <class Ready>
@@ -176,6 +201,8 @@ class WaitSteps {
     static constexpr int kLooksPerClock = 32;  // pauses of about 10 ns each between two readings of the clock
 
     Phase first_phase(bool one_line) const;
+    void nap();
+    static bool has_no_progress_to_make();
     bool polls() const { return function_ && policy_.polls(); }
     void rest_at_wakeup(uint32_t seen_wakeup);
     void count_as_poller(bool polls);
@@ -284,8 +311,8 @@ void wait_for_store(const char* function, const void* line, Ready ready, bool on
         return fiber->wait(ready);
     WaitSteps steps(function, line, one_line);
     while (!ready()) {
-        if (steps.step(ready))
-            steps.nap();
+        if (steps.step(ready) && steps.sleep_for_store(ready))
+            return;
     }
 }
 

@@ -92,7 +92,7 @@ int context_info(const char* function, shmem_ctx_t ctx, shmemx_ctx_info_t* info)
     info->options = context.options;
     info->given = context.options;
     // Acquire: pairs with Network::make_stream_set.
-    const fabric::StreamSet* const stream_set = context.stream_sets.load(std::memory_order_acquire);
+    const fabric::StreamSet* const stream_set = context.stream_sets.first.load(std::memory_order_acquire);
     info->stream_set = stream_set ? static_cast<int>(stream_set->producer.stream_set) : -1;
     info->bytes = HEDDLE_CONTEXT_BYTES;
     const fabric::Spread spread = context::spread_of(context);

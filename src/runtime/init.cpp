@@ -341,9 +341,9 @@ bool stop(const base::Call& call, Leave how) {
     base::lifecycle = Lifecycle::kFinalized;
     this_pe.leave(Pe::Stage::kRunning);
     if (fabric::network) {
-        part_from_network();
+        serve_until_parted();
         bootstrap::barrier_of_world(call.function);  // until the last acknowledgements have arrived
-        fabric::network->stop();
+        part_from_network();
         bootstrap::barrier_of_world(call.function);  // a PE that ends closes connections that another may be making
     }
     this_pe.leave(Pe::Stage::kConnected);

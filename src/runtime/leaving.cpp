@@ -231,7 +231,7 @@ bool nothing_is_under_way() {
     bool quiet = true;
     if (fabric::network)
         fabric::network->for_each_stream_set([&](fabric::StreamSet& stream_set) {
-            quiet = quiet && stream_set.all([](fabric::Stream& stream) { return stream.is_quiet(); });
+            quiet = quiet && stream_set.all_active([](fabric::Stream& stream) { return stream.is_quiet(); });
         });
     return quiet;
 }

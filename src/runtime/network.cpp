@@ -38,7 +38,7 @@ bool is_still_missed(fabric::Loss loss) {
     // A launcher that notices the end of a PE by itself names that PE within two seconds (Open MPI 4.1, measured), and
     // gives up an unreachable host. A launcher that is told first waits for that host for minutes.
     constexpr uint64_t kEndedNs = 5000000000, kCutOffNs = 1000000000;
-    // Relaxed: the thread that sets it then waits for all others in stop.
+    // Relaxed: the thread that sets it then waits for the service thread in part_from_network.
     if (is_leaving.load(std::memory_order_relaxed))
         return false;
     os::sleep_ns(loss == fabric::Loss::kBroken ? kEndedNs : kCutOffNs);
@@ -58,12 +58,6 @@ void lose(int pe, fabric::Loss loss, const char* reason) {
     if (!is_still_missed(loss))
         return;
     blame_if_ended(pe);
-    const bootstrap::WaitName own = bootstrap::own_wait();
-    if (loss == fabric::Loss::kLeft)
-        base::fatal("network",
-                    "PE %d has come to the end of shmem_finalize, and this PE %s%s: they have not called the same "
-                    "collectives; HEDDLE_CHECK=1 tells where they part",
-                    pe, own[0] ? "waits in " : "has not", own.data());
     base::fatal("network", "PE %d does not answer any more: %s", pe, reason);
 }
 
@@ -120,7 +114,7 @@ fabric::ChannelConfig channel_config_of_job() {
     config.job.address_blob_of = bootstrap::address_blob_of;
     config.job.lost = lose;
     config.job.rail_lost = lose_rail;
-    config.job.notify = [](void* engine) { static_cast<progress::Engine*>(engine)->wake_waiters(); };
+    config.job.notify = [](void* engine) { static_cast<progress::Engine*>(engine)->on_messages(); };
     config.job.run_ready = [](void* engine) { static_cast<progress::Engine*>(engine)->drive(); };
     config.job.waiting = progress::engine;
     config.policy = progress::wait_policy;
@@ -204,9 +198,14 @@ bool serve_network(char* error, size_t error_bytes) {
     return false;
 }
 
+void serve_until_parted() {
+    fabric::network->set_service(fabric::Service::kSleeps);  // until the next init chooses (apply_progress)
+}
+
 void part_from_network() {
     is_leaving.store(true, std::memory_order_relaxed);
     fabric::network->begin_leaving();
+    fabric::network->stop();
 }
 
 namespace {

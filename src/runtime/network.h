@@ -11,7 +11,11 @@ bool open_network(char* error, size_t error_bytes);
 // Starts to answer other PEs; called after a barrier of the world, when all can be reached. False with the reason in
 // error.
 bool serve_network(char* error, size_t error_bytes);
-// Marks that this PE has all its answers, until the next init: from now on the loss of a peer is no error.
+// From here on the service thread answers other PEs under every policy of progress: this PE has nothing left to do but
+// to wait, and a wait for the launcher polls nothing.
+void serve_until_parted();
+// Ends what serve_network has begun; called after a barrier of the world, when all PEs have their answers. From here
+// on, until the next init, the loss of a peer is no error.
 void part_from_network();
 
 }  // namespace heddle::runtime

@@ -66,10 +66,15 @@ struct alignas(8) EventCount {
 
     // Advances by one; several threads may call it at once. For event counts that mean "something has changed".
     void advance() {
+        advance([] { return true; });
+    }
+    // Wakes only where may_concern(), asked behind the step, says that a sleeper may wait for it.
+    template <class Condition>
+    void advance(Condition may_concern) {
         // Pairs with EventCount::reached, EventCount::holds and EventCount::sleep_unless.
         value.fetch_add(1, std::memory_order_seq_cst);
         // Pairs with EventCount::sleep_unless and Watch::Watch.
-        if (const uint32_t some = sleepers.load(std::memory_order_seq_cst))
+        if (const uint32_t some = sleepers.load(std::memory_order_seq_cst); some != 0 && may_concern())
             wake_all_of(*this, some);
     }
 

@@ -10,6 +10,7 @@
 #include "base/invariant.h"
 #include "base/tsan.h"
 
+#include <sched.h>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -38,8 +39,14 @@ class Pool {
         uint64_t head = head_.load(std::memory_order_acquire);  // pairs with Pool::give
         for (;;) {
             const auto index = static_cast<uint32_t>(head);
-            if (index == 0)
-                return grow();
+            if (index == 0) {
+                bool is_empty = true;
+                T* const made = grow(&is_empty);
+                if (made || is_empty)
+                    return made;
+                head = head_.load(std::memory_order_acquire);  // pairs with Pool::give
+                continue;
+            }
             T* object = at(index - 1);
             HEDDLE_INVARIANT(object->link.index == index - 1);
             const uint64_t next = (head >> 32) + 1;
@@ -97,11 +104,20 @@ class Pool {
                                               std::memory_order_release, std::memory_order_relaxed));
     }
 
-    // Allocates the next chunk, returns one of its objects, and pushes the others.
-    T* grow() {
+    // Allocates the next chunk, returns one of its objects, and pushes the others. Null when there is no memory, or,
+    // with *is_empty false, when another thread has pushed objects or is about to: else each would make a chunk of its
+    // own, of twice the size.
+    T* grow(bool* is_empty) {
         for (size_t c = 0; c < kChunks; ++c) {
             if (chunks_[c].load(std::memory_order_acquire))
                 continue;
+            // Acquire: pairs with Pool::push_rest, so that the head is read behind what was pushed.
+            const bool is_pushed = pushed_.load(std::memory_order_acquire) == c;
+            *is_empty = is_pushed && static_cast<uint32_t>(head_.load(std::memory_order_relaxed)) == 0;
+            if (!is_pushed)
+                sched_yield();
+            if (!*is_empty)
+                return nullptr;
             const size_t count = kFirst << c;
             // ThreadSanitizer takes the allocation for a write, and does not see what orders a later take of these
             // objects
@@ -119,17 +135,25 @@ class Pool {
             // Pairs with Pool::find and Pool::for_each.
             if (!chunks_[c].compare_exchange_strong(none, chunk, std::memory_order_acq_rel)) {
                 delete[] chunk;
-                return take();  // another thread has allocated the chunk
+                *is_empty = false;  // another thread has allocated the chunk
+                return nullptr;
             }
-            if (count > 1)
-                give(chunk + 1, chunk + count - 1);
+            push_rest(c, chunk, count);
             return chunk;
         }
         return nullptr;
     }
 
+    // Pushes all objects of chunk c but the first.
+    void push_rest(size_t c, T* chunk, size_t count) {
+        if (count > 1)
+            give(chunk + 1, chunk + count - 1);
+        pushed_.store(c + 1, std::memory_order_release);  // pairs with Pool::grow
+    }
+
     std::atomic<uint64_t> head_{0};  // changes << 32 | index + 1 of the first free object
     std::atomic<T*> chunks_[kChunks] = {};
+    std::atomic<size_t> pushed_{0};  // chunks whose objects have been pushed
 };
 
 }  // namespace heddle::sync

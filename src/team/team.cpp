@@ -195,7 +195,7 @@ void retire(Team* team) {
         leave_segment(team->state.segment.index, team->state.members.size);
     close_table(team);
     drop_span(team);
-    if (team->stream_sets.load(std::memory_order_relaxed))
+    if (team->stream_sets.first.load(std::memory_order_relaxed))
         fabric::network->return_stream_sets(team->stream_sets);
     team->alive = false;
     team->next_free = teams->free;

@@ -68,7 +68,7 @@ struct Team {
     std::atomic<const void*> inside_caller{nullptr};
     // The order of the team's non-blocking collectives and their streams to the network; null before the first of them.
     progress::Sequence* sequence = nullptr;
-    std::atomic<fabric::StreamSet*> stream_sets{nullptr};
+    fabric::StreamSetList stream_sets;
     OwnSegment* own_segment = nullptr;   // for a member alone on its node; kept for the next team of this object
     heddle_peer* own_peers = nullptr;    // a table of its own, made for the first context, kept for the next team
     const heddle_peer* peers = nullptr;  // the table of the team's contexts; null: none yet

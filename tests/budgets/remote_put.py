@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Counts what the library's part of a put of a word to another node takes, with callgrind, and compares it with the
-budgets of [remote_put] in budgets.toml. Counted are the instructions of the exported functions alone: what they leave
-to others (a full message, a first one) is the network's, and rare.
+budgets in budgets.toml, in the table of the program's name. Counted are the instructions of the exported functions
+alone: what they leave to others (a full message, a first one) is the network's, and rare. That it is rare is checked.
 
     remote_put.py BUILD SOURCE
 
-BUILD is a build tree with bin/oshcc; SOURCE is remote_put.c. Exit 0: within budget; 1: not; 77: a tool or the network's
-plugin is missing.
+BUILD is a build tree with bin/oshcc; SOURCE is remote_put.c or remote_contexts.c. Exit 0: within budget; 1: not; 77: a
+tool or the network's plugin is missing.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from measure import callgrind_report, compile_operations
 NETWORK = {"HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp"}
 
 
-def own_instructions(report: str) -> dict[str, float]:
-    """For each function of the slow path its own instructions per call."""
+def own_instructions(report: str) -> tuple[dict[str, float], dict[str, float]]:
+    """For each function of the slow path its own instructions per call, and how many of its calls go on to the general
+    path of the operation."""
     own: dict[str, int] = {}
     calls: dict[str, int] = {}
+    general: dict[str, int] = {}
     function = callee = ""
     is_call = False
     for line in report.splitlines():
@@ -35,14 +37,18 @@ def own_instructions(report: str) -> dict[str, float]:
         elif line.startswith("cfn="):
             callee = line[4:]
         elif line.startswith("calls="):
-            calls[callee] = calls.get(callee, 0) + int(line[6:].split()[0])
+            count = int(line[6:].split()[0])
+            calls[callee] = calls.get(callee, 0) + count
+            if "heddle::operations::" in callee:
+                general[function] = general.get(function, 0) + count
             is_call = True  # the next line is what the callee cost
         elif re.match(r"[\d+*-]", line):
             if not is_call:
                 own[function] = own.get(function, 0) + int(line.split()[1])
             is_call = False
-    return {name[len("heddle_slow_"):]: own[name] / calls[name] for name in own
-            if name.startswith("heddle_slow_") and calls.get(name)}
+    names = [name for name in own if name.startswith("heddle_slow_") and calls.get(name)]
+    return ({name[len("heddle_slow_"):]: own[name] / calls[name] for name in names},
+            {name[len("heddle_slow_"):]: general.get(name, 0) / calls[name] for name in names})
 
 
 def main() -> int:
@@ -50,14 +56,16 @@ def main() -> int:
     if not shutil.which("valgrind") or not (build / "lib/libheddle_ucx.so").exists():
         print("skipped: there is no valgrind, or no plugin for a network")
         return 77
-    budgets = tomllib.loads((Path(__file__).parent / "budgets.toml").read_text())["remote_put"]
+    budgets = tomllib.loads((Path(__file__).parent / "budgets.toml").read_text())[source.stem]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program = folder / "remote_put"
         compile_operations(build, source, "gcc", program)
-        counted = own_instructions(callgrind_report(build, program, 2, folder, NETWORK))
+        counted, general = own_instructions(callgrind_report(build, program, 2, folder, NETWORK))
     wrong = [f"{name}: {counted.get(name, 'not')} counted, the budget is {budget}" for name, budget in budgets.items()
              if not counted.get(name, float("inf")) <= budget]
+    wrong += [f"{name}: {general[name]:.0%} of the calls take the general path: right would be below 1 %"
+              for name in budgets if general.get(name, 1) >= 0.01]
     for name, count in sorted(counted.items()):
         print(f"{name:24} {count:6.1f} instructions, budget {budgets.get(name, '?')}")
     print("\n".join(wrong))

@@ -19,9 +19,10 @@ if not (BUILD / "lib" / "libheddle_ucx.so").exists():
     pytest.exit("skipped: no network", returncode=77)
 
 
-def messages(operation, nbytes, times, pes, node_pes):
+def messages(operation, nbytes, times, pes, node_pes, serial_members=64):
     """Those that have come to each PE."""
-    settings = {"HEDDLE_TEST_PES_PER_NODE": str(node_pes), "HEDDLE_NET_TRANSPORTS": "tcp", "HEDDLE_STATS": "1",
+    settings = {"HEDDLE_TEST_SERIAL_MEMBERS": str(serial_members),
+                "HEDDLE_TEST_PES_PER_NODE": str(node_pes), "HEDDLE_NET_TRANSPORTS": "tcp", "HEDDLE_STATS": "1",
                 "SHMEM_SYMMETRIC_SIZE": "64M"}
     command = [BUILD / "bin" / "oshrun", "-n", pes, BUILD / "tests" / "conformance" / "conformance_message_counts",
                operation, nbytes, times]
@@ -38,9 +39,9 @@ def messages_of_none(pes, node_pes):
     return messages("barrier", 8, 0, pes, node_pes)
 
 
-def messages_of_one(operation, nbytes, pes, node_pes):
+def messages_of_one(operation, nbytes, pes, node_pes, serial_members=64):
     times = 4
-    total = messages(operation, nbytes, times, pes, node_pes)
+    total = messages(operation, nbytes, times, pes, node_pes, serial_members)
     each = [(all_of_it - none) / times for all_of_it, none in zip(total, messages_of_none(pes, node_pes))]
     assert all(count == int(count) for count in each), each
     return each
@@ -131,9 +132,29 @@ def test_long_sums_go_along_the_nodes(pes, node_pes, total):
     """In pieces of 16 KiB: one message a piece to every node, and one more round all where all have the sum."""
     nbytes = (32 * KIB // pes + total) // 8 * 8
     nodes, pieces = node_count(pes, node_pes), -(-nbytes // (16 * KIB))
-    for operation in ("reduce", "inscan", "exscan"):
+    for operation in ("reduce_double", "inscan", "exscan"):
         count = messages_of_one(operation, nbytes, pes, node_pes)
         if nbytes * pes <= 32 * KIB:
             assert max(count) <= 3 * told(nodes)
         else:
-            assert sum(count) == pieces * (nodes - 1) * (2 if operation == "reduce" else 1), operation
+            assert sum(count) == pieces * (nodes - 1) * (2 if operation == "reduce_double" else 1), operation
+
+
+@shapes
+@pytest.mark.parametrize("total", [0, 8, 100000])
+def test_sums_of_integers_are_told_by_node(pes, node_pes, total):
+    """One part a node; beyond that two messages a node and piece, by a tree and back, or along all and round."""
+    nodes = node_count(pes, node_pes)
+    nbytes = (32 * KIB // nodes + total) // 8 * 8
+    pieces = -(-nbytes // (16 * KIB))
+    count = messages_of_one("reduce", nbytes, pes, node_pes)
+    assert sum(count) == 2 * pieces * (nodes - 1) if total else max(count) <= 3 * told(nodes)
+
+
+@pytest.mark.parametrize("pes,node_pes,up", [(4, 2, 1), (7, 3, 3), (8, 1, 7), (8, 3, 3), (5, 2, 2)])
+@pytest.mark.parametrize("beyond", [8, 3000])
+def test_short_sums_of_many_reals_are_a_tree(pes, node_pes, up, beyond):
+    """up: the values that a node without their left half has. Then the result goes down."""
+    nbytes = min((32 * KIB // pes + beyond) // 8 * 8, 16 * KIB)
+    count = messages_of_one("reduce_double", nbytes, pes, node_pes, serial_members=2)
+    assert sum(count) == up + node_count(pes, node_pes) - 1

@@ -1,5 +1,6 @@
-"""Reductions give the same bits whatever computes them: each vector unit, each algorithm, each way to meet. The program
-checks every result itself; here the checksum of all of them is compared. The build under test is HEDDLE_BUILD."""
+"""Reductions give the same bits whatever computes them: each vector unit, each algorithm, each way to meet, each
+placement of PEs on nodes. The program checks every result itself; here the checksum of all of them is compared. The
+build under test is HEDDLE_BUILD."""
 
 import os
 import pathlib
@@ -9,6 +10,7 @@ import subprocess
 import pytest
 
 BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
+HAS_NETWORK = (BUILD / "lib" / "libheddle_ucx.so").exists()
 PROGRAM = BUILD / "tests" / "conformance" / "conformance_reductions_inline"
 SETTINGS = [{"HEDDLE_VECTOR": unit} for unit in ("avx2", "avx512", "auto")]
 SETTINGS += [{"HEDDLE_REDUCE": way, "HEDDLE_SCAN": way} for way in ("bounce", "sliced")]
@@ -39,3 +41,18 @@ def test_the_same_bits(right, pes, settings):
 def test_another_seed_is_another_checksum(right):
     """The checksum can differ at all."""
     assert checksum(3, HEDDLE_TEST_SEED="20252") != right[3]
+
+
+@pytest.mark.parametrize("serial_members", ["2", "64"])
+def test_the_same_bits_on_other_nodes(serial_members):
+    """Also as a tree over the members, which more than 64 have."""
+    settings = {"HEDDLE_TEST_SERIAL_MEMBERS": serial_members, "HEDDLE_NET_TRANSPORTS": "tcp",
+                "SHMEM_SYMMETRIC_SIZE": "64M"}
+    one_node = checksum(7, **settings)
+    for pes_per_node in ("1", "2", "3", "5") if HAS_NETWORK else ():
+        assert checksum(7, HEDDLE_TEST_PES_PER_NODE=pes_per_node, **settings) == one_node, pes_per_node
+
+
+def test_another_order_is_another_checksum():
+    """The tree gives other bits than one member after the other, so that the checksum shows the order."""
+    assert checksum(7, HEDDLE_TEST_SERIAL_MEMBERS="2") != checksum(7)

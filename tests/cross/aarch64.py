@@ -1,17 +1,20 @@
 #!/usr/bin/env python3
 """The library and its monitors on aarch64, from a machine that has a cross compiler and qemu's user mode.
 
-    aarch64.py library|monitors SOURCE BUILD     exit 0: all is well; 1: not; 77: a tool is missing
+    aarch64.py library|monitors|order SOURCE BUILD     exit 0: all is well; 1: not; 77: a tool is missing
 
 library    builds all that needs no plugin, without a warning; heddle-info and a program of one PE run; programs of one
            and of three PEs, PIE and not, with the pages of 4, 16 and 64 KiB that such machines' kernels have
 monitors   the unit tests of the monitors: WFE and WFET carried out by the tests themselves
            (tests/support/monitor_emulation.h), for qemu 7.2 lacks WFET; and WFE by qemu, which yields there
+order      in the object code that applies records from the network, on every path, a barrier lies between the stores
+           of two records: qemu keeps the order of its host, which is x86-64's, and would not show that one is missing
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -124,9 +127,72 @@ def check_monitors(source: Path, build: Path) -> None:
     print(emulated(program, "--gtest_filter=NativeWfe.*", HEDDLE_TEST_NO_WFET="1"))
 
 
+# Instructions that store where other threads look: through any register but the stack's. Calls that store: memcpy, and
+# the atomics that a processor without LSE gets from libgcc.
+STORE = re.compile(r"^st\w*\s.*\[(?!sp|x29)")
+STORING_CALL = re.compile(r"^bl\s.*<(memcpy|memmove|__aarch64_\w+|.*::apply_\w+\()")
+BRANCH = re.compile(r"^(b|b\.\w+|cbn?z|tbn?z)\s(?:.*,\s*)?([0-9a-f]+)\s<")
+
+
+def unordered_stores(listing: str) -> tuple[int, list[str]]:
+    """The number of stores in the listing of one function, and those that a path reaches from another store, or from
+    itself, without a barrier."""
+    code: dict[int, str] = {}
+    for line in listing.splitlines():
+        if match := re.match(r"\s*([0-9a-f]+):\t(.*)", line):
+            code[int(match.group(1), 16)] = match.group(2).replace("\t", " ").strip()
+    stores, found = 0, []
+    behind_store: dict[int, bool] = {}
+    ways = [(min(code), False)]
+    while ways:
+        at, stored = ways.pop()
+        if at not in code or behind_store.get(at, False) or (at in behind_store and not stored):
+            continue
+        behind_store[at] = stored
+        text = code[at]
+        if STORE.match(text) or STORING_CALL.match(text):
+            stored = True
+        elif text.startswith("dmb ish"):
+            stored = False
+        branch = BRANCH.match(text)
+        if branch:
+            ways.append((int(branch.group(2), 16), stored))
+        if re.match(r"^br\s", text):  # the switch: what follows an end may be a case
+            ends = re.compile(r"^(b|br|ret)\b(?!\.)")
+            ways += [(next_at, stored) for next_at in code if ends.match(code.get(next_at - 4, ""))]
+        elif not re.match(r"^(b\s|ret\b)", text):
+            ways.append((at + 4, stored))
+    for at, text in code.items():
+        if STORE.match(text) or STORING_CALL.match(text):
+            stores += 1
+            if behind_store.get(at, True):  # not reached: the listing was not understood
+                found.append(f"{at:x}: {text}")
+    return stores, found
+
+
+def check_order(source: Path, build: Path) -> None:
+    compiler, objdump = find(f"{TRIPLE}-g++"), find(f"{TRIPLE}-objdump")
+    build.mkdir(parents=True, exist_ok=True)
+    for flags, is_right in (([], True), (["-include", str(build / "no_fence.h")], False)):
+        (build / "no_fence.h").write_text("#include <heddle/hot_path.h>\n#undef HEDDLE_FENCE\n"
+                                          "#define HEDDLE_FENCE(order) ((void)0)\n")
+        code = build / "record.o"
+        run(compiler, *FLAGS, "-std=c++20", "-DNDEBUG", "-I", source / "include", "-I", source / "src", *flags, "-c",
+            source / "src/fabric/protocol/record.cpp", "-o", code)
+        text = run(objdump, "-dC", "--no-show-raw-insn", code)
+        functions = [part for part in text.split("\n\n") if "<heddle::fabric::apply(" in part.splitlines()[0]]
+        if len(functions) != 1:
+            sys.exit(f"{len(functions)} functions apply:\n{text}")
+        stores, found = unordered_stores(functions[0])
+        name = "with" if is_right else "without"
+        print(f"{name} the barrier: {stores} stores, of which may pass another {len(found)}", *found, sep="\n")
+        if stores < 3 or bool(found) == is_right:
+            sys.exit(functions[0])
+
+
 def main() -> int:
     what, source, build = sys.argv[1], Path(sys.argv[2]).resolve(), Path(sys.argv[3]).resolve()
-    {"library": check_library, "monitors": check_monitors}[what](source, build)
+    {"library": check_library, "monitors": check_monitors, "order": check_order}[what](source, build)
     return 0
 
 

@@ -40,6 +40,38 @@ void counts() {
 void counts_reduced() {
     shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, source, other ? 3 : 5);
 }
+// Each collective whose nelems must be alike: argument 3 is that of `other`, 4 that of the rest.
+size_t counts_of_nelems[2];
+template <class Collective>
+void with_nelems(Collective collective) {
+    constexpr size_t kElements = 256 * 1024;
+    auto* const both = static_cast<long*>(shmem_malloc(2 * kElements * sizeof(long)));
+    collective(both, both + kElements, counts_of_nelems[other ? 0 : 1]);
+    shmem_barrier_all();
+}
+void nelems_broadcast() {
+    with_nelems(
+        [](long* to, long* from, size_t nelems) { shmem_long_broadcast(SHMEM_TEAM_WORLD, to, from, nelems, 0); });
+}
+void nelems_fcollect() {
+    with_nelems([](long* to, long* from, size_t nelems) { shmem_long_fcollect(SHMEM_TEAM_WORLD, to, from, nelems); });
+}
+void nelems_alltoall() {
+    with_nelems([](long* to, long* from, size_t nelems) { shmem_long_alltoall(SHMEM_TEAM_WORLD, to, from, nelems); });
+}
+void nelems_alltoalls() {
+    with_nelems(
+        [](long* to, long* from, size_t nelems) { shmem_long_alltoalls(SHMEM_TEAM_WORLD, to, from, 2, 3, nelems); });
+}
+void nelems_reduce() {
+    with_nelems([](long* to, long* from, size_t nelems) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, to, from, nelems); });
+}
+void nelems_inscan() {
+    with_nelems([](long* to, long* from, size_t nelems) { shmem_long_sum_inscan(SHMEM_TEAM_WORLD, to, from, nelems); });
+}
+void nelems_exscan() {
+    with_nelems([](long* to, long* from, size_t nelems) { shmem_long_sum_exscan(SHMEM_TEAM_WORLD, to, from, nelems); });
+}
 void roots() {
     shmem_long_broadcast(SHMEM_TEAM_WORLD, dest, source, 8, other ? 1 : 0);
 }
@@ -234,6 +266,13 @@ constexpr struct {
                   {"types", types},
                   {"counts", counts},
                   {"counts_reduced", counts_reduced},
+                  {"nelems_broadcast", nelems_broadcast},
+                  {"nelems_fcollect", nelems_fcollect},
+                  {"nelems_alltoall", nelems_alltoall},
+                  {"nelems_alltoalls", nelems_alltoalls},
+                  {"nelems_reduce", nelems_reduce},
+                  {"nelems_inscan", nelems_inscan},
+                  {"nelems_exscan", nelems_exscan},
                   {"roots", roots},
                   {"places", places},
                   {"order", order},
@@ -271,6 +310,7 @@ int main(int argc, char** argv) {
         return 2;
     other = shmem_my_pe() == atoi(argv[2]);
     n_pes = shmem_n_pes();
+    for (int i = 0; i < 2 && argc > 3 + i; ++i) counts_of_nelems[i] = strtoul(argv[3 + i], nullptr, 10);
     for (const auto& scenario : kScenarios)
         if (strcmp(scenario.name, argv[1]) == 0)
             scenario.run();

@@ -13,8 +13,8 @@ CALL = r"(\w+) \(called at differ\+0x[0-9a-f]+(?:, [\w.]+:\d+)?\)"
 nodes = pytest.mark.parametrize("node_pes", NODES)
 
 
-def run(scenario, node_pes, check, other=2):
-    return execute([OSHRUN, "-n", PES, PROGRAMS / "differ", scenario, other], HEDDLE_CHECK=str(int(check)),
+def run(scenario, node_pes, check, other=2, *arguments):
+    return execute([OSHRUN, "-n", PES, PROGRAMS / "differ", scenario, other, *arguments], HEDDLE_CHECK=str(int(check)),
                    HEDDLE_TEST_PES_PER_NODE=str(node_pes), HEDDLE_NET_TRANSPORTS="tcp", UCX_LOG_LEVEL="fatal")
 
 
@@ -116,13 +116,40 @@ def test_memory_and_something_else(node_pes):
         named(run(scenario, node_pes, False), rf"heddle \[pe \d\] (?:{met}|{left}|{parted})")
 
 
+OTHER_LENGTH = (r"heddle \[pe \d\] (\w+): argument nelems differs, or PE \d is in another collective on "
+                r"SHMEM_TEAM_WORLD: it has sent (\d+) bytes where this PE expects (\d+); right would be the same "
+                r"collective with the same nelems on all members, HEDDLE_CHECK=1 names both calls")
+
+
 @pytest.mark.parametrize("node_pes", NODES[1:])
 def test_a_message_of_another_length_ends_the_pe(node_pes):
-    for own, theirs in named(run("counts_reduced", node_pes, False),
-                             r"heddle \[pe \d\] shmem_long_sum_reduce: PE \d is in another collective while this PE is "
-                             r"in shmem_long_sum_reduce: right would be the same collective on all members; it has "
-                             r"sent (\d+) bytes where this PE expects (\d+), HEDDLE_CHECK=1 names both calls"):
-        assert {int(own), int(theirs)} == {3 * 8 * node_pes, 5 * 8 * node_pes}
+    for _, own, theirs in named(run("counts_reduced", node_pes, False), OTHER_LENGTH):
+        assert {int(own), int(theirs)} == {3 * 8, 5 * 8}  # a node sends one sum, however many members it has
+
+
+# Each collective whose nelems are alike on all members. Behind data that is put straight into place comes its size.
+NELEMS = {"broadcast": "shmem_long_broadcast", "fcollect": "shmem_long_fcollect", "alltoall": "shmem_long_alltoall",
+          "alltoalls": "shmem_long_alltoalls", "reduce": "shmem_long_sum_reduce", "inscan": "shmem_long_sum_inscan",
+          "exscan": "shmem_long_sum_exscan"}
+DIRECT = ("broadcast", "alltoall", "alltoalls")
+
+
+@pytest.mark.parametrize("node_pes", NODES[1:])
+@pytest.mark.parametrize("collective", NELEMS)
+def test_other_nelems_between_nodes(collective, node_pes):
+    far_apart = [(2, 1000), (1000, 2), (20000, 3), (3, 20000)] if collective in DIRECT else []
+    for other, rest in [(3, 5), (5, 3), *far_apart]:
+        result = run(f"nelems_{collective}", node_pes, False, 2, other, rest)
+        for function, came, expected in named(result, OTHER_LENGTH):
+            assert function == NELEMS[collective] and came != expected, result
+
+
+@nodes
+@pytest.mark.parametrize("collective", NELEMS)
+def test_other_nelems_checked(collective, node_pes):
+    for other, rest in [(3, 5), (20000, 3), (3, 20000)]:
+        argument = "nreduce" if collective == "reduce" else "nelems"
+        check_argument(run(f"nelems_{collective}", node_pes, True, 2, other, rest), argument, other, rest, CALL)
 
 
 TWO = {"two_in_barrier": ({"shmem_barrier_all"}, "SHMEM_TEAM_WORLD"),
@@ -151,5 +178,6 @@ def test_threads_that_keep_apart_are_fine(node_pes, check):
 
 def test_scenarios_are_all_run():
     source = pathlib.Path(__file__).with_name("differ.cpp").read_text()
-    run_here = {*FUNCTIONS, *LEFT, *ARGUMENTS, *OF_MEMORY, *TWO, "malloc_nothing", "counts_reduced", "right"}
+    run_here = {*FUNCTIONS, *LEFT, *ARGUMENTS, *OF_MEMORY, *TWO, *(f"nelems_{name}" for name in NELEMS),
+                "malloc_nothing", "counts_reduced", "right"}
     assert set(re.findall(r'\{"(\w+)", \w+\}', source)) == run_here

@@ -160,7 +160,7 @@ void notify(void*) {}
 // What this PE's program has asked for, in memory of exactly its size.
 class Program {
   public:
-    Program(Channel& channel, unsigned asks) : stream_(channel, producer_, 1) {
+    Program(Channel& channel, unsigned asks) : stream_(channel, producer_, 1, group_) {
         const auto publish = [&](auto write) { stream_.publish(write(stream_.reserve("fuzz", record::kMaxShort))); };
         const auto get = [&](size_t bytes) {
             gotten_.emplace_back(bytes, '#');
@@ -187,7 +187,9 @@ class Program {
     Stream& stream() { return stream_; }
 
   private:
-    Producer producer_;
+    std::atomic<uint32_t> n_active_{0};
+    Producer producer_{.n_active = &n_active_};
+    StreamGroup group_{nullptr};
     Stream stream_;
     std::vector<std::vector<char>> gotten_;
     std::vector<char> body_;

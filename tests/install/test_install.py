@@ -83,6 +83,40 @@ def test_showme(prefix, program):
     check_runs(prefix, program / "hello")
 
 
+@pytest.mark.parametrize("option", ["-show", "--show", "-showme", "--showme"])
+def test_show_prints_the_command_as_a_shell_reads_it(prefix, program, option):
+    """Wherever the option stands, and whatever the words hold."""
+    (program / "a 'name'.c").write_text(PROGRAM.replace("value %ld", '" WORD " %ld'))
+    for words in ([option, "-O2", "a 'name'.c", "-o", "out"], ["-O2", "a 'name'.c", option, "-o", "out"]):
+        shown = run(prefix / "bin/oshcc", '-DWORD="two  words"', *words, cwd=program)
+        assert shown.count("\n") == 1 and not (program / "out").exists()
+        run("sh", "-c", shown, cwd=program)
+        assert "two  words 41" in run(program / "out")
+        (program / "out").unlink()
+    shown = run(prefix / "bin/oshcc", option, "-c", "hello.c", cwd=program, env={"HEDDLE_CC": "ccache  gcc"}
+                if shutil.which("ccache") else {"HEDDLE_CC": "env  gcc"})
+    assert shown.split()[1] == "gcc" and "-lheddle" not in shown
+    assert run(prefix / "bin/oshcc", "-showme:link") == run(prefix / "bin/oshcc", "--showme:link")
+
+
+def test_version_of_heddle_and_the_compiler(prefix, program):
+    for option in ("-v", "--version"):
+        done = subprocess.run([prefix / "bin/oshcc", option], capture_output=True, text=True, check=True)
+        assert done.stderr.startswith("oshcc: Heddle 0.1.0, with "), done
+        compiler = done.stderr.splitlines()[0].split()[-1]
+        own = subprocess.run([compiler, option], capture_output=True, text=True, check=True)
+        assert done.stdout == own.stdout  # build systems read that
+    done = subprocess.run([prefix / "bin/oshcc", "-v", "-c", "hello.c"], capture_output=True, text=True, cwd=program)
+    assert done.returncode == 0 and "Heddle" not in done.stderr.splitlines()[0]
+    assert "HEDDLE_CXX" in run(prefix / "bin/oshc++", "--help")
+
+
+def test_a_wrapper_of_itself_is_refused(prefix, program):
+    done = subprocess.run([prefix / "bin/oshcc", "hello.c"], capture_output=True, text=True, cwd=program, timeout=60,
+                          env={**os.environ, "HEDDLE_CC": str(prefix / "bin/oshcc")})
+    assert done.returncode == 2 and "is this wrapper itself" in done.stderr
+
+
 def test_other_compiler(prefix, program):
     clang = shutil.which("clang-19")
     if not clang:

@@ -257,6 +257,9 @@ def test_killed_launcher_leaves_no_forked_child(oshrun, fault):
     process = oshrun.start("-n", 2, fault, "family")
     family = oshrun.pids(6)
     executed = oshrun.pids(2, pattern="program.*")
+    def is_executed(pid):
+        return pathlib.Path(f"/proc/{pid}/comm").read_text() == "sleep\n"
+    assert wait_until(lambda: all(map(is_executed, executed)))  # each writes its number before
     assert all(alive(pid) for pid in family)
     process.kill()
     process.wait()

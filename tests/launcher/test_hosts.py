@@ -1,11 +1,18 @@
-"""oshrun --hosts and --hostfile: what is refused, and what the launcher that starts the PEs is told. The launchers are
-scripts here that print their arguments; tests/multihost has the real one."""
+"""oshrun --hosts and --hostfile, and the hosts of a job scheduler: what is refused, and what the launcher that starts
+the PEs is told. The launchers are scripts here that print their arguments; tests/multihost has the real one."""
 
 import os
 
 import pytest
 
 PRINTER = """#!/bin/sh
+case $1,${0##*/} in
+    --version,mpirun) echo "mpirun (Open MPI) 4.1.4"; exit ;;
+    --version,mpiexec*) echo "HYDRA build details:"; exit ;;
+    --version,* | version,flux) exit ;;
+    --mpi=list,srun) echo "MPI plugin types are..."; echo "${MPI_TYPES-none pmi2 pmix}"; exit ;;
+    resource,flux) echo "16 n[1-2]"; exit ;;
+esac
 for word in "$@"; do printf '%s\\n' "$word"; done
 echo "A=$A"
 exit 6
@@ -22,7 +29,7 @@ def path_with(tmp_path):
             (folder / name).write_text(PRINTER)
             (folder / name).chmod(0o755)
         kept = {name: value for name, value in os.environ.items()
-                if not name.startswith(("HEDDLE_", "SHMEM_", "SMA_", "UCX_"))}
+                if not name.startswith(("HEDDLE_", "SHMEM_", "SMA_", "UCX_", "SLURM_", "FLUX_", "OMP_"))}
         return {**kept, "PATH": str(folder), **variables}
     return make
 
@@ -33,16 +40,99 @@ def words_behind(result, name):
 
 
 @pytest.mark.parametrize("there,taken", [(["prterun", "mpirun", "srun"], "prterun"), (["mpirun", "srun"], "mpirun"),
-                                         (["srun"], "srun")])
+                                         (["srun", "mpiexec"], "srun"), (["mpiexec"], "mpiexec"),
+                                         (["mpiexec.hydra", "mpiexec"], "mpiexec.hydra")])
 def test_the_first_launcher_in_path_is_taken_and_named(oshrun, path_with, there, taken):
     result = oshrun.run("--hosts", "a", "-n", "1", "./program", env=path_with(*there))
+    assert result.status == 6 and not result.messages, result
+    result = oshrun.run("-v", "--hosts", "a", "-n", "1", "./program", env=path_with(*there))
     assert result.status == 6, result
     assert len(result.messages) == 1 and result.messages[0].endswith(f"/{taken} starts the PEs"), result
 
 
 def test_no_launcher(oshrun, path_with):
     result = oshrun.run("--hosts", "a", "-n", "1", "./program", env=path_with())
-    assert result.status == 1 and "none is in PATH" in result.err, result
+    assert result.status == 1 and "none that works is in PATH; install one: apt-get install openmpi-bin" in result.err
+    assert len(result.messages) == 1, result
+
+
+def test_a_launcher_that_does_not_work_is_left_out(oshrun, path_with, tmp_path):
+    """Here: one that fails, one that is of no known kind, and a srun without a protocol."""
+    environment = path_with("prterun", "mpirun", "srun", "mpiexec", "flux", MPI_TYPES="none openmpi")
+    (tmp_path / "launchers/prterun").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "launchers/mpirun").write_text("#!/bin/sh\necho another\n")
+    result = oshrun.run("-v", "--hosts", "a", "-n", "1", "./program", env=environment)
+    assert result.status == 6 and result.messages[0].endswith("/mpiexec starts the PEs"), result
+    (tmp_path / "launchers/mpiexec").unlink()
+    result = oshrun.run("-v", "--hosts", "a", "-n", "1", "./program", env=environment)
+    assert result.status == 1 and result.out == "" and len(result.messages) == 1, result
+    for words in ("/prterun: --version fails", "/mpirun: it is neither", "/srun: it has neither pmix nor pmi2",
+                  "/flux: there is no instance"):
+        assert words in result.err, result
+
+
+def test_what_hydra_is_told(oshrun, path_with):
+    result = oshrun.run("--hosts", "a:3,b:2", "-n", "3", "-c", "2", "--tag-output", "./one", ":", "-n", "1", "./two",
+                        env=path_with("mpiexec.hydra"))
+    threads = ["env", "OMP_NUM_THREADS=2"]
+    assert result.out.splitlines()[:-1] == ["-hosts", "a:3,b:1", "-bind-to", "core:2", "-prepend-rank", "-n", "3",
+                                            *threads, "./one", ":", "-n", "1", *threads, "./two"], result
+    result = oshrun.run("--hosts", "a", "-n", "1", "--stdin", "all", "./one", env=path_with("mpiexec.hydra"))
+    assert result.status == 2 and "gives input to PE 0" in result.err, result
+
+
+def slurm(path_with, **variables):
+    told = {f"SLURM_{name}": value for name, value in variables.items()}
+    return path_with("mpirun", "srun", SLURM_JOB_ID="7", **told)
+
+
+def test_all_of_an_allocation_by_slurm_is_used(oshrun, path_with):
+    environment = slurm(path_with, JOB_NODELIST="n[1-3,7]", TASKS_PER_NODE="2(x3),1", CPUS_PER_TASK="4")
+    result = oshrun.run("-v", "./program", "word", env=environment)
+    lines = result.out.splitlines()
+    assert result.messages[0].endswith("/srun starts the PEs"), result
+    assert {"--nodelist=n1*2,n2*2,n3*2,n7*1", "--cpus-per-task=4", "--cpu-bind=cores"} <= set(lines), result
+    assert words_behind(result, "-n") == ["7"] and lines[-3:-1] == ["./program", "word"], result
+    result = oshrun.run("-n", "3", "./program", env=environment)
+    assert "--nodelist=n1*2,n2*1" in result.out.splitlines() and "--cpus-per-task" not in result.out, result
+    result = oshrun.run("-n", "8", "./program", env=environment)
+    assert result.status == 2 and "the hosts of the allocation by Slurm have room for 7" in result.err, result
+    result = oshrun.run("--ppn", "1", "./program", env=environment)
+    assert "--nodelist=n1*1,n2*1,n3*1,n7*1" in result.out.splitlines(), result
+    result = oshrun.run("--hosts", "a:2", "-n", "2", "./program", env=environment)
+    assert words_behind(result, "--host") == ["a:2"], result
+
+
+def test_srun_without_pmix_speaks_pmi2(oshrun, path_with):
+    environment = slurm(path_with, JOB_NODELIST="a", TASKS_PER_NODE="2", CPUS_PER_TASK="1")
+    environment["MPI_TYPES"] = "none pmi2"
+    result = oshrun.run("./program", env=environment)
+    assert "--mpi=pmi2" in result.out.splitlines(), result
+
+
+@pytest.mark.parametrize("how", ["name", "variable"])
+def test_an_allocation_of_this_host_needs_no_launcher(oshrun, path_with, how):
+    name = os.uname().nodename.split(".")[0] if how == "name" else "alias7"
+    environment = slurm(path_with, JOB_NODELIST=name, TASKS_PER_NODE="3")
+    environment |= {"PATH": os.environ["PATH"]} | ({"SLURMD_NODENAME": name} if how == "variable" else {})
+    result = oshrun.run("--timeout", "500", "sh", "-c", "echo $HEDDLE_PE", env=environment)
+    assert result.status == 0 and sorted(result.out.split()) == ["0", "1", "2"], result
+    result = oshrun.run("-n", "5", "true", env=environment)
+    assert result.status == 0 and result.err == "", result
+
+
+def test_a_malformed_allocation_is_named(oshrun, path_with):
+    result = oshrun.run("./program", env=slurm(path_with, JOB_NODELIST="n[1-2", TASKS_PER_NODE="1"))
+    assert result.status == 2 and "SLURM_JOB_NODELIST=n[1-2 is no list of hosts; name the hosts" in result.err, result
+
+
+def test_all_of_an_instance_of_flux_is_used(oshrun, path_with):
+    environment = path_with("flux", "mpirun", FLUX_URI="local:///x")
+    result = oshrun.run("-v", "-c", "4", "./program", env=environment)
+    lines = result.out.splitlines()
+    assert result.messages[0].endswith("/flux starts the PEs"), result
+    assert lines[0] == "run" and {"--requires=host:n1,n2", "--cores-per-task=4"} <= set(lines), result
+    assert words_behind(result, "-n") == ["4"], result
 
 
 @pytest.mark.parametrize("launcher,tag", [("mpirun", "--tag-output"), ("prterun", "tag")])
@@ -67,6 +157,43 @@ def test_what_srun_is_told(oshrun, path_with):
     told = {"--mpi=pmix", "--nodelist=a*3,b*1", "--distribution=arbitrary", "--cpu-bind=none", "--label"}
     assert told <= set(lines), result
     assert lines[-3:] == ["./program", "word", "A=b"], result
+
+
+def test_programs_files_and_input_reach_mpirun(oshrun, path_with, tmp_path):
+    result = oshrun.run("-H", "a:3,b:2,c", "--stdin", "all", "--wdir", ".", "-n", "4", "./one", ":", "-n", "1", "-x",
+                        "A=b c", "./two", "word", env=path_with("mpirun"))
+    lines = result.out.splitlines()
+    assert words_behind(result, "-n") == ["4", "1"] and words_behind(result, "--host") == ["a:3,b:2"], result
+    assert words_behind(result, "--stdin") == ["all"] and words_behind(result, "--wdir") == [str(tmp_path)], result
+    assert lines[-9:] == ["./one", ":", "-n", "1", "env", "A=b c", "./two", "word", "A="], result
+    result = oshrun.run("--host", "a", "-n", "1", "--output-dir", "out", "./one", "word", env=path_with("mpirun"))
+    assert words_behind(result, "/bin/sh") == ["-c"] and result.out.splitlines()[-4:-1] == ["out", "./one", "word"]
+
+
+def test_pes_per_host(oshrun, path_with):
+    result = oshrun.run("--hosts", "a,b:3,c", "--ppn", "2", "./program", env=path_with("mpirun"))
+    assert words_behind(result, "-n") == ["7"] and words_behind(result, "--host") == ["a:2,b:3,c:2"], result
+    result = oshrun.run("--hosts", "a,b", "-N", "2", "-n", "3", "./program", env=path_with("mpirun"))
+    assert words_behind(result, "-n") == ["3"] and words_behind(result, "--host") == ["a:2,b:1"], result
+
+
+@pytest.mark.parametrize("launcher,expected", [
+    ("mpirun", ["--bind-to core", "--map-by slot:PE=2", "-x OMP_NUM_THREADS", "--report-bindings"]),
+    ("prterun", ["--bind-to core", "--map-by slot:PE=2", "-x OMP_NUM_THREADS", "--display bind"]),
+    ("srun", ["--cpu-bind=verbose,cores", "--cpus-per-task=2"]),
+])
+def test_cores_on_several_hosts(oshrun, path_with, launcher, expected):
+    result = oshrun.run("--hosts", "a:2", "-n", "2", "-c", "2", "--report-bindings", "./program",
+                        env=path_with(launcher))
+    text = " ".join(result.out.split())
+    assert all(words in text for words in expected) and result.err == "", result
+    result = oshrun.run("--hosts", "a:2", "-n", "2", "--bind", "numa", "./program", env=path_with(launcher))
+    assert ("--cpu-bind=ldoms" if launcher == "srun" else "--bind-to numa") in " ".join(result.out.split()), result
+
+
+def test_srun_runs_one_program(oshrun, path_with):
+    result = oshrun.run("--hosts", "a:2", "-n", "1", "p", ":", "-n", "1", "q", env=path_with("srun"))
+    assert result.status == 2 and "need prterun or mpirun" in result.err, result
 
 
 def test_nothing_is_bound_unless_asked(oshrun, path_with):

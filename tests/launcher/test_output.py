@@ -264,3 +264,42 @@ def test_many_readers_and_writers_at_once(oshrun, python):
     assert [result.status for result in results] == [0] * 3
     for result in results:
         assert collections.Counter(result.out.splitlines()) == {c * 5000: 50 for c in "abcd"}
+
+
+READS = 'while read line; do echo "$HEDDLE_PE $line"; done\n'
+
+
+@pytest.mark.parametrize("who,readers", [("0", [0]), ("2", [2]), ("none", []), ("all", [0, 1, 2])])
+def test_who_reads_standard_input(oshrun, shell, who, readers):
+    result = oshrun.run("-n", 3, "--stdin", who, shell("reads", READS), text="a\nb\n")
+    assert result.status == 0, result
+    assert sorted(result.out.splitlines()) == [f"{pe} {line}" for pe in readers for line in "ab"], result
+
+
+def test_input_for_all_is_whole_with_readers_that_are_slow_or_gone(oshrun, shell, tmp_path):
+    """4 MiB, far more than pipes hold; PE 1 reads nothing, PE 2 is slow."""
+    text = "".join(f"line {number}\n" for number in range(300_000))
+    program = shell("reads", 'case $HEDDLE_PE in 1) exec true;; 2) sleep 0.3;; esac; exec cksum\n')
+    expected = subprocess.run(["cksum"], input=text, capture_output=True, text=True, check=True).stdout
+    assert oshrun.run("-n", 4, "--stdin", "all", program, text=text).out == expected * 3
+
+
+def test_input_for_all_ends_with_the_job(oshrun):
+    with subprocess.Popen(["sleep", "600"], stdout=subprocess.PIPE) as writer:
+        result = oshrun.run("-n", 2, "--stdin", "all", "true", stdin=writer.stdout)
+        writer.kill()
+    assert result.status == 0 and result.seconds < 300, result
+
+
+def test_a_file_for_each_pe(oshrun, shell, tmp_path):
+    program = shell("say", 'echo "out $HEDDLE_PE"; echo "err $HEDDLE_PE" >&2; [ "$HEDDLE_PE" != 2 ] || exit 3\n')
+    result = oshrun.run("-n", 3, "--output-dir", "out", program)
+    assert result.status == 3 and result.out == "" and len(result.err.splitlines()) == 1, result
+    assert "PE 2 (./say" in result.err, result
+    assert (tmp_path / "out/pe.2.out").read_text() == "out 2\n"
+    assert (tmp_path / "out/pe.2.err").read_text() == "err 2\n"
+    oshrun.run("-n", 1, "--output-dir", "out", "echo", "x")
+    assert (tmp_path / "out/pe.0.out").read_text() == "x\n"  # not behind what was there
+    (tmp_path / "file").write_text("")
+    result = oshrun.run("-n", 1, "--output-dir", "file", "echo", "x")
+    assert result.status == 1 and "file" in result.err and "Not a directory" in result.err, result

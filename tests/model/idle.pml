@@ -7,11 +7,12 @@
  * (os/asymmetric_fence.h) sees each thread's buffer empty at some point. Who holds the lock reads what was stored under
  * it: the lock is given back by an exchange.
  *
- * What departs is acknowledged later; until then what follows gathers, as in Stream::send. Windows, full messages and
- * hurries only make more depart, and are left out.
+ * What departs is acknowledged later. From the second departure that is not acknowledged on, what follows gathers, as
+ * in SendRing::take_message. Windows, full messages and flushes only make more depart, and are left out.
  *
  * Proven: when all threads have stopped and the network has brought all that it had, every record has departed and the
- * stream is not on the stack.
+ * stream is not on the stack. Besides (StreamGroup): whenever the producer has posted, its stream is active and counted,
+ * or what it has posted is done; and in the end the stream is not active, and not counted.
  *
  * Mutants, which must fail:
  *   -DNO_HEAVY_FENCE  go_idle does not fence
@@ -19,18 +20,22 @@
  *   -DQUEUED_STORE    send_queued unsets queued by a plain store, which its look at published may pass
  *   -DQUEUED_LATE     send_queued unsets queued behind send
  *   -DNO_LOOK_BEHIND  who gives the lock back does not look at the stack again
+ *   -DNO_MARKS        clear does not notice a mark behind its look
+ *   -DCOUNT_LATE      mark counts behind the bit
+ *   -DEARLY_LOOK      the look at the lock passes the push before it, or the push is a plain store
  * A variant: the stream set has just come to its producer from the thread that polls, which may still be acknowledging for it
  * (Network::make_stream_set), and its mutants:
  *   -DNEW_OWNER
  *   -DNEW_OWNER=2     make_stream_set does not fence
  *   -DNEW_OWNER=3     go_idle looks at its producer before it sets idle
- * A variant: behind its first record the producer posts a native put and a fence (Stream::put_native, hold), which holds
+ * A variant: behind its second record the producer posts a native put and a fence (Stream::put_native, hold), which holds
  * back the next record until the put has returned, and its mutants:
  *   -DHOLD
  *   -DHOLD=2          the end of the fence sends what has been published, and does not look whether to go idle
  *   -DHOLD=3          the end of the fence sends nothing, as if every return came with more to do */
 
-#define RECORDS 2
+#define RECORDS 3
+#define BEFORE_HOLD 2
 #define PRODUCER 0
 #define POLLER 1
 #define OTHER 2
@@ -56,6 +61,14 @@ byte acked = 0;
 bool queued = false, stacked = false, locked = false;
 byte own_published = published;  /* as the producer has stored it; idle_stored: as the holder of the lock has */
 byte ended = 0;
+/* StreamGroup: the stream's bit, how often it was marked, and Producer::n_active. */
+#ifdef NEW_OWNER
+bool bit_set = true;
+byte marks = 0, counted = 1;
+#else
+bool bit_set = false;
+byte marks = 0, counted = 0;
+#endif
 #ifdef HOLD
 bool posted = false, returned = false;  /* the native put */
 byte hold_at = 0, own_hold_at = 0;      /* 0: no fence */
@@ -111,6 +124,73 @@ inline look_at_hold() {
 }
 #endif
 
+#ifdef HOLD
+#define all_returned (returned || !posted)
+#else
+#define all_returned true
+#endif
+
+/* StreamGroup::mark. */
+inline mark() {
+    drained();
+    own = false;
+    do
+    :: atomic { was = bit_set; at = marks };
+#ifndef COUNT_LATE
+       if
+       :: !was && !own -> counted++; own = true
+       :: else
+       fi;
+#endif
+       atomic {
+           if
+           :: bit_set == was && marks == at -> bit_set = true; marks++; break
+           :: else
+           fi
+       }
+    od;
+#ifdef COUNT_LATE
+    if
+    :: !was -> counted++
+    :: else
+    fi;
+#else
+    if
+    :: was && own -> counted--
+    :: else
+    fi;
+#endif
+    atomic { was = false; own = false; at = 0 }
+}
+
+/* Stream::rest and StreamGroup::clear. */
+inline rest() {
+    do
+    :: atomic { was = bit_set; at = marks };
+       look();
+       if
+       :: idle_stored && was && seen == acked && all_returned ->
+          drained();
+          atomic {
+              if
+#ifdef NO_MARKS
+              :: true -> bit_set = false; own = true
+#else
+              :: bit_set && marks == at -> bit_set = false; own = true
+              :: else -> own = false
+#endif
+              fi
+          };
+          if
+          :: own -> atomic { assert(counted > 0); counted-- }; break  /* it is raised ahead of the bit */
+          :: else
+          fi
+       :: else -> break
+       fi
+    od;
+    atomic { was = false; own = false; at = 0; seen = 0 }
+}
+
 /* Stream::send, under the lock. */
 inline send() {
     do
@@ -144,18 +224,23 @@ inline send() {
           :: else
           fi;
 #ifdef NO_SECOND_LOOK
+          rest();
           break
 #else
           look();
           if
-          :: seen == departed -> break
+          :: seen == departed -> rest(); break
           :: else
           fi
 #endif
        :: else ->
           if
-          :: departed != acked -> break  /* it gathers */
-          :: else -> atomic { idle_stored = false; buffer[me] ! IDLE, false; departed = seen }
+          :: departed != acked && !idle_stored -> break  /* it gathers */
+          :: else ->
+             if
+             :: departed != acked -> atomic { idle_stored = false; buffer[me] ! IDLE, false; departed = seen }
+             :: else -> departed = seen
+             fi
           fi
        fi
     od
@@ -174,7 +259,11 @@ inline queue() {
 /* Channel::poll. The network brings an acknowledgement, or has none yet. */
 inline poll() {
     do
-    :: drained();
+    :: if
+       :: locked -> break  /* the look ahead of the exchange */
+       :: else
+       fi;
+       drained();
        atomic { was = locked; locked = true };
        if
        :: was -> break
@@ -203,7 +292,7 @@ inline poll() {
        fi;
 #ifdef HOLD
        if
-       :: posted && !returned && acked > 0 ->  /* Stream::on_native_done, resume */
+       :: posted && !returned && acked >= BEFORE_HOLD ->  /* Stream::on_native_done, resume */
           look_at_hold();
           returned = true;
 #if HOLD == 2
@@ -217,6 +306,9 @@ inline poll() {
           :: at != 0 -> queue()
           :: else
           fi
+#endif
+#if HOLD != 2
+          ; rest()
 #endif
        :: true
        fi;
@@ -234,12 +326,20 @@ inline poll() {
     od
 }
 
+/* What a fence or a quiet of the producer relies on. */
+inline is_known() {
+#ifdef HOLD
+    assert((bit_set && counted > 0) || (own_published == acked && (returned || !own_posted)))
+#else
+    assert((bit_set && counted > 0) || own_published == acked)
+#endif
+}
+
 active proctype producer() {
     byte me = PRODUCER, seen, at;
-    bool was;
+    bool was, was_locked, own, own_posted;
 #ifdef NEW_OWNER
-    acked == departed;  /* its streams are quiet */
-    thread = me;        /* and a compare-and-swap */
+    thread = me;  /* its streams may have something outstanding; a compare-and-swap is behind it */
 #if NEW_OWNER != 2
     heavy_fence();
 #endif
@@ -248,17 +348,31 @@ active proctype producer() {
     :: own_published < RECORDS ->
        atomic { own_published++; buffer[me] ! PUBLISHED, own_published };
        if
-       :: idle -> queue(); poll()
+#ifdef EARLY_LOOK
+       :: idle ->
+          was_locked = locked;
+          queue();
+          if
+          :: was_locked
+          :: else -> poll()
+          fi
+#else
+       :: idle -> mark(); queue(); poll()
+#endif
        :: else
        fi;
+       is_known();
 #ifdef HOLD
        if
-       :: own_published == 1 ->
+       :: own_published == BEFORE_HOLD ->
+           own_posted = true;
           buffer[me] ! POSTED, true;
+          mark();
           queue();
           poll();
+          is_known();
           if
-          :: !returned -> atomic { own_hold_at = 1; buffer[me] ! HOLD_AT, 1 }
+          :: !returned -> atomic { own_hold_at = BEFORE_HOLD; buffer[me] ! HOLD_AT, BEFORE_HOLD }
           :: else
           fi
        :: else
@@ -271,7 +385,7 @@ active proctype producer() {
 
 active proctype poller() {
     byte me = POLLER, seen, polls, at;
-    bool was;
+    bool was, own;
     do
     :: polls < 2 -> poll(); polls++
     :: else -> break
@@ -284,12 +398,13 @@ active proctype poller() {
        break
     od;
     assert(!stacked);
-    assert(departed == RECORDS)
+    assert(departed == RECORDS);
+    assert(!bit_set && counted == 0)
 }
 
 active proctype other() {
     byte me = OTHER, seen, at;
-    bool was;
+    bool was, own;
     queue();
     poll();
     ended++

@@ -46,8 +46,8 @@ def programs(tmp_path_factory):
     """The folder with the compiled programs."""
     folder = tmp_path_factory.mktemp("programs")
     for source in HERE.glob("*.c"):
-        subprocess.run([BUILD / "bin" / "oshcc", "-O2", "-Wall", source, "-o", folder / source.stem], check=True,
-                       timeout=LIMIT_S)
+        subprocess.run([BUILD / "bin" / "oshcc", "-O2", "-Wall", "-rdynamic", source, "-o", folder / source.stem],
+                       check=True, timeout=LIMIT_S)
     return folder
 
 

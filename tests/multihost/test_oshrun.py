@@ -10,7 +10,7 @@ from processes import alive
 
 @pytest.mark.parametrize("as_file", [False, True])
 def test_answers_are_right(oshrun, tmp_path, as_file):
-    result = oshrun.run("2+1", "./data", hostfile=tmp_path / "list" if as_file else None)
+    result = oshrun.run("2+1", "-v", "./data", hostfile=tmp_path / "list" if as_file else None)
     assert result.status == 0, result
     lines = [f"PE {pe} of 3: {near} on its node" for pe, near in enumerate([2, 2, 1])]
     assert sorted(result.lines) == lines, result

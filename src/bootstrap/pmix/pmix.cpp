@@ -135,5 +135,5 @@ void finalize() {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const LauncherApi heddle_launcher_1;
-const LauncherApi heddle_launcher_1 = {"pmix", init, publish, fence, get, abort_job, finalize};
+extern "C" __attribute__((visibility("default"))) const LauncherApi heddle_launcher_2;
+const LauncherApi heddle_launcher_2 = {"pmix", init, publish, fence, get, abort_job, finalize, true};

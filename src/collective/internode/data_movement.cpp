@@ -2,8 +2,10 @@
 //
 // Threads: one of each member. A function that leaves long data in place until the network has sent it waits for that
 // before it returns.
+#include "base/error.h"
 #include "collective/internode/internode.h"
 #include "collective/internode/internode_step.h"
+#include "collective/internode/schedule.h"
 #include "collective/node/copy.h"
 
 #include <algorithm>
@@ -31,18 +33,17 @@ Route find_route(const team::Span& span, int root, size_t bytes) {
     Route route;
     const bool chain = n_nodes > 2 && bytes / kPieceBytes >= static_cast<size_t>(n_nodes);
     route.piece = chain ? kPieceBytes : bytes;
-    if (state != 0)
-        route.parent = speaker(chain ? state - 1 : state & (state - 1));
     if (chain) {
+        if (state != 0)
+            route.parent = speaker(state - 1);
         if (state + 1 < n_nodes)
             route.children.push_back(speaker(state + 1));
         return route;
     }
-    int reach = 1;  // the lowest bit of state; beyond all nodes for 0
-    while (reach < n_nodes && (state & reach) == 0) reach *= 2;
-    for (reach /= 2; reach > 0; reach /= 2)
-        if (state + reach < n_nodes)
-            route.children.push_back(speaker(state + reach));
+    const BinomialTree tree = binomial_tree(n_nodes, state);
+    if (tree.parent >= 0)
+        route.parent = speaker(tree.parent);
+    for (const int child : tree.children) route.children.push_back(speaker(child));
     return route;
 }
 
@@ -62,10 +63,11 @@ void broadcast(CollectiveCall& coll, void* dest, const void* source, size_t byte
         route = find_route(span, root, bytes);
         uint32_t round = 0;
         for (size_t at = 0; at < bytes; at += route.piece, ++round) {
+            const size_t piece = std::min(route.piece, bytes - at);
             if (route.parent >= 0)
-                step.wait_at(route.parent, round);
+                step.wait_at(route.parent, round, piece);
             for (const int child : route.children)
-                step.deliver(child, round, static_cast<char*>(dest) + at, from + at, std::min(route.piece, bytes - at));
+                step.deliver(child, round, static_cast<char*>(dest) + at, from + at, piece);
         }
     }
     node_barrier(coll);
@@ -138,10 +140,26 @@ class Collecting {
         size_t total = 0;
         for (const size_t bytes : parts_.bytes) {
             parts_.offset.push_back(total);
-            total += bytes;
+            total += std::min(bytes, SIZE_MAX - total);
         }
         parts_.offset.push_back(total);
+        require_room(total);
         read_short(of_nodes, !same_size);
+    }
+
+    // Ends the PE unless there is symmetric memory at dest for the parts of all members, so many bytes: other PEs have
+    // said how many.
+    void require_room(size_t total) const {
+        size_t room = 0;
+        for (const memory::SymmetricRegion* region : {&memory::symmetric->heap, &memory::symmetric->data})
+            if (region->holds(dest_))
+                room = region->bytes_from(dest_);
+        if (total > room)
+            base::fatal(
+                coll_.call.function,
+                "the parts of all members of %s are %zu bytes, and there are %zu bytes of symmetric memory from "
+                "dest %p on: right would be a dest with room for the parts of all members",
+                name_of(coll_.team).data(), total, room, static_cast<void*>(dest_));
     }
 
     // Calls visit(info) for each member on this node, in order.
@@ -179,7 +197,7 @@ class Collecting {
             if (parts_.is_long(span_, node))
                 for_members(span_, node, [&](int rank) {
                     if (parts_.goes_alone(span_, rank))
-                        step_.wait_at(rank, kDelivered);
+                        step_.wait_at(rank, kDelivered, parts_.part(rank));
                 });
         });
     }
@@ -252,6 +270,7 @@ void collect(CollectiveCall& coll, void* dest, const void* source, size_t bytes,
     node_barrier(coll);
     MemberInfo info;
     memcpy(&info, segment.inline_data(segment.rank, published), sizeof info);
+    collecting.require_room(info.total);
     if (info.any_long) {
         if (info.here_long)
             collecting.deliver(info, bytes);
@@ -308,11 +327,11 @@ class Alltoall {
                 return step_.deliver(rank, 0, to, from, blocks_.bytes());
             for (size_t i = 0; i < blocks_.nelems; ++i)
                 step_.put(rank, to + i * blocks_.to_step, from + i * blocks_.from_step, blocks_.element_bytes);
-            step_.send(rank, 0, nullptr, 0);
+            step_.tell_put(rank, 0, blocks_.bytes());
         });
         copy_here();
         for_other_members([&](int rank) { step_.done(rank); });
-        for_other_members([&](int rank) { step_.wait_at(rank, 0); });
+        for_other_members([&](int rank) { step_.wait_at(rank, 0, blocks_.bytes()); });
     }
 
   private:

@@ -1,7 +1,7 @@
 // Collectives of teams whose members are on several nodes. On a node the members synchronize through their team segment
 // and share memory. Between nodes one member sends short data for all, and every member puts its own long data
-// (internode_step.h; docs/decisions/0014). A reduction combines in the order of the members' ranks, as on one node: the
-// bits are the same wherever the members are.
+// (internode_step.h; docs/decisions/0014, 0032). A reduction combines in the order of reduction_order.h, as on one
+// node: the bits are the same wherever the members are.
 //
 // Threads: one thread of each member, for which the others of its thread group wait. Conditions: node/data_movement.h,
 // node/reduce.h.
@@ -43,8 +43,9 @@ struct Blocks {
     }
 };
 void alltoall(CollectiveCall& coll, const Blocks& blocks);
-void reduce(CollectiveCall& coll, Kernel kernel, void* dest, const void* source, size_t nelems, size_t element_bytes);
-void scan(CollectiveCall& coll, Kernel kernel, bool inclusive, void* dest, const void* source, size_t nelems,
+void reduce(CollectiveCall& coll, Kernel kernel, Kind type, void* dest, const void* source, size_t nelems,
+            size_t element_bytes);
+void scan(CollectiveCall& coll, Kernel kernel, Kind type, bool inclusive, void* dest, const void* source, size_t nelems,
           size_t element_bytes);
 
 }  // namespace internode

@@ -41,10 +41,12 @@ void InternodeStep::read(int from_rank, uint32_t round, void* data, size_t bytes
 
 void InternodeStep::require_length(int from_rank, size_t bytes, size_t expected) const {
     if (bytes != expected)
-        base::fatal(coll_.call.function,
-                    "PE %d is in another collective while this PE is in %s: right would be the same collective on all "
-                    "members; it has sent %zu bytes where this PE expects %zu, HEDDLE_CHECK=1 names both calls",
-                    coll_.pe(from_rank), coll_.call.function, bytes, expected);
+        base::fatal(
+            coll_.call.function,
+            "argument nelems differs, or PE %d is in another collective on %s: it has sent %zu bytes where this "
+            "PE expects %zu; right would be the same collective with the same nelems on all members, "
+            "HEDDLE_CHECK=1 names both calls",
+            coll_.pe(from_rank), name_of(coll_.team).data(), bytes, expected);
 }
 
 // A control message that is not full is the last.
@@ -74,9 +76,15 @@ void InternodeStep::put(int to_rank, void* dest, const void* source, size_t byte
 
 void InternodeStep::deliver(int to_rank, uint32_t round, void* dest, const void* source, size_t bytes) const {
     if (bytes == 0)
-        return send(to_rank, round, nullptr, 0);
+        return tell_put(to_rank, round, 0);
     operations::remote_put_control(issue(), dest, source, bytes, coll_.pe(to_rank), key(round, 0));
     go(to_rank);
+}
+
+void InternodeStep::wait_at(int from_rank, uint32_t round, size_t bytes) const {
+    size_t delivered = 0;
+    read(from_rank, round, &delivered, sizeof delivered);
+    require_length(from_rank, delivered, bytes);
 }
 
 void InternodeStep::done(int to_rank) const {

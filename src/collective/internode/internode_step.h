@@ -22,7 +22,8 @@ class InternodeStep {
     explicit InternodeStep(CollectiveCall& coll)
         : coll_(coll),
           number_(++coll.team.span->steps),
-          stream_set_(progress::Fiber::current() ? coll.team.stream_sets.load(std::memory_order_relaxed) : nullptr) {}
+          stream_set_(progress::Fiber::current() ? coll.team.stream_sets.first.load(std::memory_order_relaxed)
+                                                 : nullptr) {}
 
     // A member's number in the world.
     int pe(int rank) const { return coll_.pe(rank); }
@@ -34,8 +35,8 @@ class InternodeStep {
     // Waits for the control message of a member, and returns its length, which the caller compares with what it
     // expects. Of a message longer than `bytes` nothing is copied.
     size_t read_any(int from_rank, uint32_t round, void* data, size_t bytes) const;
-    // Ends the PE unless a member has sent as many bytes as this one expects: the member is in another collective, or
-    // has passed other sizes.
+    // Ends the PE unless a member has sent as many bytes as this one expects: the member has passed another nelems, or
+    // is in another collective.
     void require_length(int from_rank, size_t bytes, size_t expected) const;
 
     // As many control messages as the data takes, and the data that a member has sent so.
@@ -46,8 +47,10 @@ class InternodeStep {
     // before, and tells the member when all of it is there.
     void put(int to_rank, void* dest, const void* source, size_t bytes) const;
     void deliver(int to_rank, uint32_t round, void* dest, const void* source, size_t bytes) const;
-    // Waits for what a member delivers.
-    void wait_at(int from_rank, uint32_t round) const { read(from_rank, round, nullptr, 0); }
+    // Tells a member that all is there that was put to it, so many bytes.
+    void tell_put(int to_rank, uint32_t round, size_t bytes) const { send(to_rank, round, &bytes, sizeof bytes); }
+    // Waits for what a member delivers, or tells of: exactly `bytes`; another number ends the PE.
+    void wait_at(int from_rank, uint32_t round, size_t bytes) const;
     // What was put or delivered may be overwritten here.
     void done(int to_rank) const;
 

@@ -4,6 +4,8 @@
 // node.
 #include "collective/internode/internode.h"
 #include "collective/internode/internode_step.h"
+#include "collective/internode/schedule.h"
+#include "collective/reduction_order.h"
 
 #include <algorithm>
 #include <cstring>
@@ -20,12 +22,19 @@ struct Reduction {
     CollectiveCall& coll;
     const InternodeStep& step;
     Kernel kernel;
+    Kind type;
     ReductionKind kind;
     void* dest;
     const void* source;
     size_t nelems, element_bytes;
 
     const team::Span& span() const { return *coll.team.span; }
+    size_t bytes() const { return nelems * element_bytes; }
+    // True when the values of a node's members may be combined first, whatever their ranks.
+    bool has_any_order() const { return kind == ReductionKind::kReduce && collective::has_any_order(type); }
+    bool is_tree_order() const {
+        return kind == ReductionKind::kReduce && collective::is_tree_order(type, coll.size(), bytes());
+    }
     bool is_here(int rank) const { return span().node_of[rank] == span().node; }
     char* dest_of(int rank) const { return on(coll, rank, dest); }
     const char* source_of(int rank) const { return on(coll, rank, source); }
@@ -72,24 +81,146 @@ class Fold {
     bool first_ = true;
 };
 
+// Combines the sources of all members on this node, in order.
+void sum_of_node(const Reduction& work, char* to) {
+    Fold sum(work, to, work.nelems);
+    for_members(work.span(), work.span().node, [&](int rank) { sum.add(work.source_of(rank)); });
+}
+
+void store_on_node(const Reduction& work, const char* total) {
+    for_members(work.span(), work.span().node, [&](int rank) { memcpy(work.dest_of(rank), total, work.bytes()); });
+}
+
 // Short data: the leaders exchange the sources of all members, and each combines all of them.
 void by_publishing(const Reduction& work) {
-    const size_t bytes = work.nelems * work.element_bytes;
+    const size_t bytes = work.bytes();
     const team::Span& span = work.span();
-    std::vector<char> mine;
+    std::vector<char> mine, total(bytes);
     for_members(span, span.node, [&](int rank) { append(mine, work.source_of(rank), bytes); });
-    std::vector<char> total(bytes);
+    const std::vector<std::vector<char>> of_nodes = exchange_between_leaders(work.coll, work.step, std::move(mine));
+    if (work.is_tree_order()) {
+        std::vector<const char*> parts;
+        for_parts(work.step, span, of_nodes, bytes, [&](int, const char* part) { parts.push_back(part); });
+        combine_as_tree(
+            work.kernel, total.data(), work.coll.size(), [&](int rank) { return parts[static_cast<size_t>(rank)]; },
+            work.nelems, work.element_bytes);
+        return store_on_node(work, total.data());
+    }
     Fold sum(work, total.data(), work.nelems);
-    for_parts(work.step, span, exchange_between_leaders(work.coll, work.step, std::move(mine)), bytes,
-              [&](int rank, const char* part) {
-                  if (work.is_here(rank))
-                      sum.add_member(part, work.dest_of(rank));
-                  else
-                      sum.add(part);
-              });
+    for_parts(work.step, span, of_nodes, bytes, [&](int rank, const char* part) {
+        if (work.is_here(rank))
+            sum.add_member(part, work.dest_of(rank));
+        else
+            sum.add(part);
+    });
     if (work.kind == ReductionKind::kReduce)
-        for_members(span, span.node, [&](int rank) { sum.store(work.dest_of(rank)); });
+        store_on_node(work, total.data());
 }
+
+// Short data that any order combines to the same bits: the leaders exchange the sums of their nodes.
+void by_publishing_sums(const Reduction& work) {
+    std::vector<char> mine(work.bytes()), total(work.bytes());
+    sum_of_node(work, mine.data());
+    const std::vector<std::vector<char>> of_nodes = exchange_between_leaders(work.coll, work.step, std::move(mine));
+    Fold sum(work, total.data(), work.nelems);
+    for (int node = 0; node < work.span().n_nodes; ++node) {
+        const std::vector<char>& data = of_nodes[static_cast<size_t>(node)];
+        work.step.require_length(work.span().leader(node), data.size(), work.bytes());
+        sum.add(data.data());
+    }
+    store_on_node(work, total.data());
+}
+
+// At most a control message of each unit (schedule.h): values meet along a tree, and the result goes down a tree of
+// nodes to the leaders' dest.
+class TreeReduction {
+  public:
+    explicit TreeReduction(const Reduction& work) : work_(work), span_(work.span()) {}
+
+    void run() {
+        if (work_.has_any_order()) {
+            climb(ReductionTree(span_.n_nodes, span_.node, &span_.node, 1, [](int node) { return node; }));
+        } else {
+            const int* const mine = span_.members + span_.begins[span_.node];
+            climb(ReductionTree(work_.coll.size(), span_.node, mine, span_.count(span_.node),
+                                [this](int rank) { return span_.node_of[rank]; }));
+        }
+        descend();
+    }
+
+  private:
+    static constexpr uint32_t kDown = 32;  // the round of the result; those before are the levels
+
+    char* value(size_t block) { return values_.data() + block * work_.bytes(); }
+
+    template <class Tree>
+    void climb(Tree tree) {
+        const auto& blocks = tree.blocks();
+        values_.resize(blocks.size() * work_.bytes());
+        for (size_t i = 0; i < blocks.size(); ++i) begin(blocks[i].first, blocks[i].count, value(i));
+        for (int level = 0; level < tree.levels(); ++level) {
+            const typename Tree::Level now = tree.next();
+            send(now.sends, static_cast<uint32_t>(level));
+            read(now.receipts, static_cast<uint32_t>(level));
+            for (const auto& [left, right] : now.pairs)
+                work_.kernel(value(left), value(left), value(right), work_.nelems);
+        }
+    }
+    // The value of a block of units that are on this node.
+    void begin(int first, int count, char* to) {
+        if (work_.has_any_order())
+            return sum_of_node(work_, to);
+        combine_as_tree(
+            work_.kernel, to, count, [&](int i) { return work_.source_of(first + i); }, work_.nelems,
+            work_.element_bytes);
+    }
+    // Calls visit(leader, first, count) for each message: as many transfers as one takes.
+    template <class Transfer, class Visit>
+    void for_messages(const std::vector<Transfer>& transfers, Visit visit) const {
+        const size_t most = kMaxControlBytes / work_.bytes();
+        for (size_t first = 0, count = 0; first < transfers.size(); first += count) {
+            const int node = transfers[first].node;
+            for (count = 1; count < most && first + count < transfers.size(); ++count)
+                if (transfers[first + count].node != node)
+                    break;
+            visit(span_.leader(node), first, count);
+        }
+    }
+    template <class Transfer>
+    void send(const std::vector<Transfer>& transfers, uint32_t level) {
+        std::vector<char> message;
+        for_messages(transfers, [&](int leader, size_t first, size_t count) {
+            message.clear();
+            for (size_t i = 0; i < count; ++i) append(message, value(transfers[first + i].block), work_.bytes());
+            work_.step.send(leader, level, message.data(), message.size());
+        });
+    }
+    template <class Transfer>
+    void read(const std::vector<Transfer>& transfers, uint32_t level) {
+        alignas(64) char message[kMaxControlBytes];
+        for_messages(transfers, [&](int leader, size_t first, size_t count) {
+            work_.step.read(leader, level, message, count * work_.bytes());
+            for (size_t i = 0; i < count; ++i) {
+                char* const left = value(transfers[first + i].block);
+                work_.kernel(left, left, message + i * work_.bytes(), work_.nelems);
+            }
+        });
+    }
+    void descend() {
+        const BinomialTree tree = binomial_tree(span_.n_nodes, span_.node);
+        if (tree.parent >= 0) {
+            values_.resize(work_.bytes());
+            work_.step.read(span_.leader(tree.parent), kDown, values_.data(), work_.bytes());
+        }
+        for (const int child : tree.children)
+            work_.step.send(span_.leader(child), kDown, values_.data(), work_.bytes());
+        memcpy(work_.dest, values_.data(), work_.bytes());
+    }
+
+    const Reduction& work_;
+    const team::Span& span_;
+    std::vector<char> values_;  // of the blocks
+};
 
 // Long data, in pieces: a sum passes along the members in order, from node to node; a reduction's result then goes
 // round all nodes. Every node sends all the time. A node adds kAhead pieces before it passes on the first result, which
@@ -168,40 +299,65 @@ class Chain {
     int last_node_;
 };
 
-void run(CollectiveCall& coll, Kernel kernel, ReductionKind kind, void* dest, const void* source, size_t nelems,
-         size_t element_bytes) {
-    constexpr size_t kMaxExchanged = 2 * kMaxControlBytes;  // of all members: two pieces of a chain of two nodes
+enum class ReductionAlgorithm { kPublishing, kPublishingSums, kTree, kChain };
+
+ReductionAlgorithm algorithm_of(const Reduction& work) {
+    constexpr size_t kMaxExchanged = 2 * kMaxControlBytes;  // of all: two pieces of a chain of two nodes
+    static_assert(kMaxTreeBytes <= kMaxControlBytes);
+    const auto fits = [&](int units) { return work.bytes() * static_cast<size_t>(units) <= kMaxExchanged; };
+    if (work.has_any_order())
+        return fits(work.span().n_nodes)       ? ReductionAlgorithm::kPublishingSums
+               : work.bytes() <= kMaxTreeBytes ? ReductionAlgorithm::kTree
+                                               : ReductionAlgorithm::kChain;
+    return fits(work.coll.size()) ? ReductionAlgorithm::kPublishing
+           : work.is_tree_order() ? ReductionAlgorithm::kTree
+                                  : ReductionAlgorithm::kChain;
+}
+
+// The part of a leader.
+void lead(const Reduction& work, ReductionAlgorithm algorithm) {
+    switch (algorithm) {
+        case ReductionAlgorithm::kPublishing:
+            return by_publishing(work);
+        case ReductionAlgorithm::kPublishingSums:
+            return by_publishing_sums(work);
+        case ReductionAlgorithm::kTree:
+            return TreeReduction(work).run();
+        case ReductionAlgorithm::kChain:
+            return Chain(work).run();
+    }
+}
+
+void run(CollectiveCall& coll, Kernel kernel, Kind type, ReductionKind kind, void* dest, const void* source,
+         size_t nelems, size_t element_bytes) {
     const InternodeStep step(coll);
     if (nelems == 0)
         return;
-    const Reduction work = {coll, step, kernel, kind, dest, source, nelems, element_bytes};
-    const size_t bytes = nelems * element_bytes;
-    const bool is_exchanged = bytes * static_cast<size_t>(coll.size()) <= kMaxExchanged;
+    const Reduction work = {coll, step, kernel, type, kind, dest, source, nelems, element_bytes};
+    const ReductionAlgorithm algorithm = algorithm_of(work);
     node_barrier(coll);  // the sources are ready
-    if (is_leader(coll)) {
-        if (is_exchanged)
-            by_publishing(work);
-        else
-            Chain(work).run();
-    }
+    if (is_leader(coll))
+        lead(work, algorithm);
     node_barrier(coll);
-    if (is_exchanged || kind != ReductionKind::kReduce)
+    if (algorithm == ReductionAlgorithm::kPublishing || algorithm == ReductionAlgorithm::kPublishingSums ||
+        kind != ReductionKind::kReduce)
         return;  // the leader has written it
     if (!is_leader(coll))
-        memcpy(dest, on(coll, leader_here(coll), dest), bytes);
+        memcpy(dest, on(coll, leader_here(coll), dest), work.bytes());
     node_barrier(coll);
 }
 
 }  // namespace
 
-void reduce(CollectiveCall& coll, Kernel kernel, void* dest, const void* source, size_t nelems, size_t element_bytes) {
-    run(coll, kernel, ReductionKind::kReduce, dest, source, nelems, element_bytes);
+void reduce(CollectiveCall& coll, Kernel kernel, Kind type, void* dest, const void* source, size_t nelems,
+            size_t element_bytes) {
+    run(coll, kernel, type, ReductionKind::kReduce, dest, source, nelems, element_bytes);
 }
 
-void scan(CollectiveCall& coll, Kernel kernel, bool inclusive, void* dest, const void* source, size_t nelems,
+void scan(CollectiveCall& coll, Kernel kernel, Kind type, bool inclusive, void* dest, const void* source, size_t nelems,
           size_t element_bytes) {
-    run(coll, kernel, inclusive ? ReductionKind::kInclusiveScan : ReductionKind::kExclusiveScan, dest, source, nelems,
-        element_bytes);
+    run(coll, kernel, type, inclusive ? ReductionKind::kInclusiveScan : ReductionKind::kExclusiveScan, dest, source,
+        nelems, element_bytes);
 }
 
 }  // namespace heddle::collective::internode

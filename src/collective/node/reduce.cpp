@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "collective/algorithm_table.h"
 #include "collective/internode/internode.h"
+#include "collective/reduction_order.h"
 #include "operations/check.h"
 
 #include <algorithm>
@@ -19,6 +20,7 @@ constexpr size_t kBlockBytes = 8192;
 struct Work {
     CollectiveCall& coll;
     Kernel kernel;
+    Kind kind;
     size_t element_bytes;
     size_t nelems;
     Buffer to;
@@ -26,6 +28,7 @@ struct Work {
     bool in_place;
 
     size_t bytes() const { return nelems * element_bytes; }
+    bool is_tree_order() const { return collective::is_tree_order(kind, coll.size(), bytes()); }
     char* dest(int rank, size_t element) const { return to.on(coll.pe(rank)) + element * element_bytes; }
     const char* source(int rank, size_t element) const { return from.on(coll.pe(rank)) + element * element_bytes; }
 };
@@ -155,14 +158,20 @@ void scan_by_publishing(const Work& work, Prefix prefix, char* dest, const void*
 void reduce_slice(const Work& work) {
     const int size = work.coll.size(), me = work.coll.rank();
     alignas(ThreadGroup::kLineBytes) char aside[kBlockBytes];
+    const bool is_tree = work.is_tree_order();
     const Copier copy(2 * work.bytes() * static_cast<size_t>(size));
     for_blocks(work, [&](size_t at, size_t count) {
         const size_t bytes = count * work.element_bytes;
         // In place, this member's dest is a source that is not yet read when the third member's source is added.
         const bool into_dest = !copy.streams() && !(work.in_place && size > 2);
         char* const result = into_dest ? work.dest(me, at) : aside;
-        work.kernel(result, work.source(0, at), work.source(1, at), count);
-        for (int rank = 2; rank < size; ++rank) work.kernel(result, result, work.source(rank, at), count);
+        if (is_tree) {
+            combine_as_tree(
+                work.kernel, result, size, [&](int rank) { return work.source(rank, at); }, count, work.element_bytes);
+        } else {
+            work.kernel(result, work.source(0, at), work.source(1, at), count);
+            for (int rank = 2; rank < size; ++rank) work.kernel(result, result, work.source(rank, at), count);
+        }
         for (int i = 0; i < size; ++i) {
             copy(work.dest((me + i) % size, at), result, bytes);
         }
@@ -218,6 +227,7 @@ int run(const Call& call, const Group& group, Operation operation, const char* c
     const size_t bytes = operations::extent(call.function, nelems, element_bytes);
     const Work work = {coll,
                        machine.kernels->of[static_cast<int>(op)][static_cast<int>(kind)],
+                       kind,
                        element_bytes,
                        nelems,
                        Buffer(call, "dest", dest, bytes),
@@ -256,10 +266,15 @@ int reduce(const Call& call, const Group& group, Op op, Kind kind, void* dest, c
         });
     return run(
         call, group, Operation::kReduce, "nreduce", op, kind, dest, source, nelems, element_bytes, copy_share,
-        [&](const Work& work) { internode::reduce(work.coll, work.kernel, dest, source, nelems, element_bytes); },
+        [&](const Work& work) { internode::reduce(work.coll, work.kernel, kind, dest, source, nelems, element_bytes); },
         [&](const Work& work, Algorithm) {
             by_bounce(work, source, [&](auto parts) {
-                if (nelems != 0)
+                if (nelems == 0)
+                    return;
+                if (work.is_tree_order())
+                    combine_as_tree(work.kernel, static_cast<char*>(dest), work.coll.size(), parts, nelems,
+                                    element_bytes);
+                else
                     combine_parts(work, static_cast<char*>(dest), work.coll.size() - 1, parts);
             });
         },
@@ -278,7 +293,8 @@ int scan(const Call& call, const Group& group, Prefix prefix, Kind kind, void* d
                 zero(work);
         },
         [&](const Work& work) {
-            internode::scan(work.coll, work.kernel, prefix == Prefix::kInclusive, dest, source, nelems, element_bytes);
+            internode::scan(work.coll, work.kernel, kind, prefix == Prefix::kInclusive, dest, source, nelems,
+                            element_bytes);
         },
         [&](const Work& work, Algorithm algorithm) {
             if (algorithm == Algorithm::kInline)

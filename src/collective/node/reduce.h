@@ -1,5 +1,6 @@
-// Reductions and prefix sums (section 9.9). Each element is combined in the order of the members' ranks, whatever the
-// algorithm and the timing: the same input on the same members gives the same bits, on all of them.
+// Reductions and prefix sums (section 9.9). Each element is combined in one order (collective/reduction_order.h; prefix
+// sums: that of the members' ranks), whatever the algorithm and the timing: the same input on the same members gives
+// the same bits, on all of them.
 #pragma once
 
 #include "collective/collective_call.h"

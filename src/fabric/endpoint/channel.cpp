@@ -5,6 +5,7 @@
 #include "fabric/transport/address_blob.h"
 #include "os/memfd.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -24,11 +25,8 @@ Channel::~Channel() {
     const auto n_pes = static_cast<size_t>(config_.n_pes);
     for (size_t pe = 0; pe < n_pes; ++pe) {
         free(peers_[pe].address_blob);
-        for (Inbound* inbound = peers_[pe].inbounds; inbound;) {
-            Inbound* const next = inbound->next;
-            delete inbound;
-            inbound = next;
-        }
+        for (uint32_t i = 0; i < peers_[pe].n_inbounds; ++i) delete peers_[pe].inbounds[i];
+        free(peers_[pe].inbounds);
     }
     os::unmap(peers_, os::round_up(n_pes * sizeof(Peer), os::page_bytes()));
 }
@@ -78,9 +76,13 @@ bool Channel::poll() {
     bool moved = poll_alone();
     if (moved && rails_)
         while (poll_woken()) continue;
+    run_ready(moved);
+    return moved;
+}
+
+void Channel::run_ready(bool moved) const {
     if (moved && config_.job.run_ready)
         config_.job.run_ready(config_.job.waiting);
-    return moved;
 }
 
 // What there is to do, under the lock.
@@ -153,9 +155,11 @@ void Channel::piggyback_ack(int pe, Header* header) {
 bool Channel::arm() {
     if (!try_lock())
         return false;
-    const bool idle = !work() && to_send_.load(std::memory_order_acquire) == nullptr &&
+    const bool moved = work();
+    const bool idle = !moved && to_send_.load(std::memory_order_acquire) == nullptr &&
                       !woken_.load(std::memory_order_relaxed) && config_.api->arm(config_.transport, number_);
     unlock();
+    run_ready(moved);
     // Pairs with Channel::queue and Channel::wake.
     return idle && to_send_.load(std::memory_order_seq_cst) == nullptr && !woken_.load(std::memory_order_seq_cst);
 }
@@ -248,9 +252,14 @@ void Channel::refuse(Arrival* arrival) {
     config_.api->refuse(config_.transport, number_, arrival);
 }
 
-// Strangers are refused; one message tells.
-bool Channel::is_known(const Header& header) const {
-    return header.token == config_.token && header.pe >= 0 && header.pe < config_.n_pes;
+// Messages of strangers are refused; the first one is reported.
+bool Channel::is_from_job(const Header& header) {
+    if (header.token == config_.token && header.pe >= 0 && header.pe < config_.n_pes)
+        return true;
+    if (!refused_)
+        base::report("network", "refused a message that does not come from this job");
+    refused_ = true;
+    return false;
 }
 
 Stream& Channel::stream_of(const Header& header, uint32_t stream_set) const {
@@ -267,24 +276,35 @@ void Channel::acknowledged(const Header& header, uint32_t stream_set, uint64_t p
 
 Inbound& Channel::inbound_of(int pe, uint32_t stream_set) {
     Peer& peer = peers_[pe];
-    for (Inbound* inbound = peer.inbounds; inbound; inbound = inbound->next)
-        if (inbound->stream_set() == stream_set)
-            return *inbound;
+    if (stream_set < peer.n_inbounds && peer.inbounds[stream_set])
+        return *peer.inbounds[stream_set];
     if (stream_set >= kMaxStreamSets)
         protocol_error(pe, "records of a stream set that no PE has");
     RailWatermarks* const watermarks =
         config_.n_rails > 1 ? config_.network.watermarks_of(config_.network.owner, stream_set, pe) : nullptr;
-    peer.inbounds = new Inbound(*this, pe, stream_set, watermarks, peer.inbounds);
-    return *peer.inbounds;
+    Inbound*& place = make_place(peer, stream_set);
+    place = new Inbound(*this, pe, stream_set, watermarks);
+    return *place;
+}
+
+Inbound*& Channel::make_place(Peer& peer, uint32_t stream_set) const {
+    const uint32_t count = peer.n_inbounds;
+    if (stream_set >= count) {
+        uint32_t grown = count ? count : 4;
+        while (grown <= stream_set) grown *= 2;
+        auto* const inbounds = static_cast<Inbound**>(realloc(peer.inbounds, grown * sizeof(Inbound*)));
+        if (!inbounds)
+            base::fatal("network", "no memory for a table of %u streams of a PE", grown);
+        std::fill(inbounds + count, inbounds + grown, nullptr);
+        peer.inbounds = inbounds;
+        peer.n_inbounds = grown;
+    }
+    return peer.inbounds[stream_set];
 }
 
 void Channel::arrived(const Header& header, const char* body, size_t bytes) {
-    if (!is_known(header)) {
-        if (!refused_)
-            base::report("network", "refused a message that does not come from this job");
-        refused_ = true;
+    if (!is_from_job(header))
         return;
-    }
     base::counters->messages_received.add_cheaply();
     if (header.sequence != 0)
         base::fatal("network", "PE %d has another HEDDLE_RAIL_LOSS than this one: right would be the same on all PEs",
@@ -353,10 +373,8 @@ Channel::LargeReply Channel::place_of(const Header& header, size_t bytes) const 
 }
 
 void Channel::announced(const Header& header, size_t bytes, Arrival* arrival) {
-    if (!is_known(header)) {
-        refuse(arrival);
-        return;
-    }
+    if (!is_from_job(header))
+        return refuse(arrival);
     base::counters->messages_received.add_cheaply();
     switch (header.kind) {
         case MessageKind::kLargeData: {

@@ -46,7 +46,8 @@ struct JobCallbacks {
     void (*rail_lost)(int rail, int pe, Loss loss, const char* reason) = nullptr;
     // Something has moved that a thread may wait for.
     void (*notify)(void* waiting) = nullptr;
-    // Runs fibers whose wait is over: behind a poll that moved something, without the channel's lock. May be null.
+    // Runs fibers whose wait is over: behind a poll or an arm that moved something, without the channel's lock. May be
+    // null.
     void (*run_ready)(void* waiting) = nullptr;
     void* waiting = nullptr;  // the argument of notify and run_ready
 };
@@ -180,11 +181,15 @@ class Channel {
         Endpoint* endpoint = nullptr;  // null: nothing was sent to the PE yet
         char* address_blob = nullptr;  // from its kConnect; null: none has come
         size_t address_blob_bytes = 0;
-        Inbound* inbounds = nullptr;  // the list of its streams to this PE
+        // Its streams to this PE, by stream set, below kMaxStreamSets; null: nothing has come on that stream.
+        Inbound** inbounds = nullptr;
+        uint32_t n_inbounds = 0;
     };
 
+    // Looks first: threads that wait do not write to the holder's line. The look is seq_cst as the exchange is: what
+    // this thread has pushed before is seen behind the unlock that ends what it found. Both pair with Channel::unlock.
     bool try_lock() {
-        if (locked_.exchange(true, std::memory_order_seq_cst))  // pairs with Channel::unlock
+        if (locked_.load(std::memory_order_seq_cst) || locked_.exchange(true, std::memory_order_seq_cst))
             return false;
         tsan::look_away();
         return true;
@@ -197,6 +202,7 @@ class Channel {
     }
     bool poll_alone();
     bool poll_woken();
+    void run_ready(bool moved) const;
     bool work();
     bool progress_woken();
     void dispatch(const Header& header, const char* body, size_t bytes);
@@ -205,7 +211,8 @@ class Channel {
     bool send_delayed_acks();
     void piggyback_ack(int pe, Header* header);
     Inbound& inbound_of(int pe, uint32_t stream_set);
-    bool is_known(const Header& header) const;
+    Inbound*& make_place(Peer& peer, uint32_t stream_set) const;
+    bool is_from_job(const Header& header);
     Stream& stream_of(const Header& header, uint32_t stream_set) const;
     LargeReply place_of(const Header& header, size_t bytes) const;
     void acknowledged(const Header& header, uint32_t stream_set, uint64_t position) const;

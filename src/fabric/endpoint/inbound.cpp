@@ -4,6 +4,7 @@
 #include "fabric/endpoint/stream.h"
 #include "fabric/protocol/untorn.h"
 
+#include <heddle/hot_path.h>
 #include <algorithm>
 #include <cstdlib>
 #include <new>
@@ -28,7 +29,7 @@ Inbound::~Inbound() {
 void Inbound::check_positions() const {
     HEDDLE_INVARIANT_MSG(acked_ <= complete() && complete() <= applied_, "acked %#zx, complete %#zx, applied %#zx",
                          size_t{acked_}, size_t{complete()}, size_t{applied_});
-    HEDDLE_INVARIANT(std::none_of(held_.begin(), held_.end(), [](const Held& one) { return one.records.empty(); }));
+    HEDDLE_INVARIANT(std::none_of(held_.begin(), held_.end(), [](const auto& one) { return one.second.empty(); }));
     HEDDLE_INVARIANT(std::all_of(larges_.begin(), larges_.end(), [&](const Large* large) {
         return large->inbound == this && (!large->to || large->position < applied_);
     }));
@@ -36,6 +37,7 @@ void Inbound::check_positions() const {
 
 uint64_t Inbound::ack_position() {
     HEDDLE_INVARIANT(acked_ <= complete());  // an ack takes nothing back
+    HEDDLE_FENCE(__ATOMIC_RELEASE);          // what was applied is seen before what its sender does behind the ack
     return acked_ = complete();
 }
 
@@ -55,9 +57,14 @@ void Inbound::on_records(uint64_t position, const char* records, size_t bytes) {
     if (position == applied_ && held_.empty())
         take_records(position, records, bytes);
     else
-        held_.push_back({position, {records, records + bytes}});
+        hold(position, records, bytes);
     apply_held();
     channel_.queue(this);
+}
+
+void Inbound::hold(uint64_t position, const char* records, size_t bytes) {
+    if (!held_.try_emplace(position, records, records + bytes).second)
+        channel_.protocol_error(pe_, "records that have been sent before");
 }
 
 // Applies records that begin at applied_; what has to wait is held.
@@ -72,21 +79,18 @@ void Inbound::take_records(uint64_t position, const char* records, size_t bytes)
     HEDDLE_INVARIANT(applied.bytes <= bytes && applied.bytes % record::kWord == 0);
     applied_ = position + applied.bytes;
     if (applied.bytes < bytes)
-        held_.insert(held_.begin(), {applied_, {records + applied.bytes, records + bytes}});
+        hold(applied_, records + applied.bytes, bytes - applied.bytes);
     send_replies();
 }
 
 // Applies what was held and need not be any longer.
 void Inbound::apply_held() {
     for (;;) {
-        const auto found =
-            std::find_if(held_.begin(), held_.end(), [&](const Held& one) { return one.position == applied_; });
-        if (found == held_.end())
+        const auto held = held_.extract(applied_);
+        if (held.empty())
             return;
-        const Held held = std::move(*found);
-        held_.erase(found);
-        take_records(held.position, held.records.data(), held.records.size());
-        if (applied_ == held.position)
+        take_records(held.key(), held.mapped().data(), held.mapped().size());
+        if (applied_ == held.key())
             return;  // it waits for what is not complete
     }
 }

@@ -21,6 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 namespace heddle::fabric {
@@ -29,9 +30,9 @@ class Channel;
 
 class Inbound final : private Applier {
   public:
-    // watermarks: of the stream set; null where the network has one rail. behind: the next inbound stream of the PE.
-    Inbound(Channel& channel, int pe, uint32_t stream_set, RailWatermarks* watermarks, Inbound* behind)
-        : next(behind), channel_(channel), pe_(pe), stream_set_(stream_set), watermarks_(watermarks) {}
+    // watermarks: of the stream set; null where the network has one rail.
+    Inbound(Channel& channel, int pe, uint32_t stream_set, RailWatermarks* watermarks)
+        : channel_(channel), pe_(pe), stream_set_(stream_set), watermarks_(watermarks) {}
     ~Inbound();
     Inbound(const Inbound&) = delete;
     Inbound& operator=(const Inbound&) = delete;
@@ -51,17 +52,11 @@ class Inbound final : private Applier {
     int pe() const { return pe_; }
     uint32_t stream_set() const { return stream_set_; }
 
-    Inbound* const next;  // the next inbound stream of the same PE
     // The channel's lists: those to go on with, those whose next record waits for another rail, those with a delayed
     // ack.
     ListLink<Inbound> to_progress, waiting, delayed_ack;
 
   private:
-    // Records that cannot be applied yet: something before them is missing or not complete.
-    struct Held {
-        uint64_t position;
-        std::vector<char> records;
-    };
     // Large data: its record has been applied, or its announcement has come, or both.
     struct Large {
         Inbound* inbound;
@@ -73,6 +68,7 @@ class Inbound final : private Applier {
 
     void check_positions() const;
     void take_records(uint64_t position, const char* records, size_t bytes);
+    void hold(uint64_t position, const char* records, size_t bytes);
     void apply_held();
     Large& large_at(uint64_t position);
     void start(Large& large);
@@ -98,7 +94,8 @@ class Inbound final : private Applier {
     bool delivered_control_ = false;  // the last records had a control message among them
     uint64_t replies_ = 0;            // the number of the next return to send
     uint64_t base_ = 0;               // position of the records that are being applied
-    std::vector<Held> held_;
+    // Records that cannot be applied yet, by position: something before them is missing or not complete.
+    std::map<uint64_t, std::vector<char>> held_;
     std::vector<Large*> larges_;  // those that are not complete
     // Replies that are gathered for one message.
     char* replies_data_ = nullptr;

@@ -8,14 +8,20 @@ namespace heddle::fabric {
 // The entry of the next return, which publish makes valid.
 ReturnRing::Return& ReturnRing::next() {
     // A ring entry is used again when its return is done.
-    HEDDLE_INVARIANT(head_ - returned_.load(std::memory_order_relaxed) < kMaxReturns);
+    HEDDLE_INVARIANT(head_ - returned_.load(std::memory_order_relaxed) < size_);
     HEDDLE_INVARIANT(head_ == published_.load(std::memory_order_relaxed));
-    if (!ring_)
-        ring_ = new Return[kMaxReturns];
     Return& entry = at(head_);
     entry.coming = false;
     entry.done.store(false, std::memory_order_relaxed);
     return entry;
+}
+
+void ReturnRing::grow() {
+    HEDDLE_INVARIANT(size_ < kMaxReturns && has_returned(head_));
+    delete[] ring_;
+    size_ = size_ == 0 ? kMinReturns : 4 * size_;
+    static_assert(kMaxReturns % kMinReturns == 0 && (kMinReturns & (kMinReturns - 1)) == 0);
+    ring_ = new Return[size_];
 }
 
 void ReturnRing::publish(size_t bytes) {
@@ -122,7 +128,7 @@ void ReturnRing::advance() {
     const uint64_t known = published();
     uint64_t returned = returned_.load(std::memory_order_relaxed),
              bytes = returned_bytes_.load(std::memory_order_relaxed);
-    HEDDLE_INVARIANT(returned <= known && known - returned <= kMaxReturns);
+    HEDDLE_INVARIANT(returned <= known && known - returned <= size_);
     for (; returned != known; ++returned) {
         const Return& entry = at(returned);
         if (!entry.done.load(std::memory_order_relaxed))

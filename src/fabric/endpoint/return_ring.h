@@ -5,6 +5,9 @@
 //        |           '- taken by the producer, before the record that asks for the value is published
 //        '- done, as are all before
 //
+// A return is taken while the ring has a free entry. It has none at first; when it was full it grows, up to
+// kMaxReturns entries, as soon as nothing is outstanding.
+//
 // A return is done when its value is in place. A native put or get (docs/decisions/0013) is a return like any other, so
 // that what waits for returns covers it. The target sees no native ones: it numbers its replies without them.
 //
@@ -22,6 +25,7 @@ namespace heddle::fabric {
 
 class Stream;
 
+constexpr uint32_t kMinReturns = 64;    // a ring of 1.5 KiB; grows when it was full
 constexpr uint32_t kMaxReturns = 4096;  // outstanding
 constexpr size_t kMaxReturnBytes = 1024 * 1024;
 
@@ -50,9 +54,16 @@ class ReturnRing {
     uint64_t head() const { return head_; }
     // Another return may be taken. Acquire: pairs with ReturnRing::advance.
     bool has_space() const {
-        return head_ - returned_.load(std::memory_order_acquire) < kMaxReturns &&
+        return head_ - returned_.load(std::memory_order_acquire) < size_ &&
                (bytes_ - returned_bytes_.load(std::memory_order_acquire) < kMaxReturnBytes || has_returned(head_));
     }
+    // As many returns are outstanding as the ring has entries, and it may have more.
+    bool should_grow() const {
+        return size_ < kMaxReturns && head_ - returned_.load(std::memory_order_relaxed) >= size_;
+    }
+    // Where should_grow was true, and all returns are done now. The sender looks at entries of outstanding returns
+    // alone.
+    void grow();
     // Where has_space: the value of the next return, `bytes` of it, goes to `to`.
     void take(char* to, size_t bytes);
     // Where has_space: the next return is that of a native put or get of the stream.
@@ -80,7 +91,7 @@ class ReturnRing {
     void finish(Return& entry);
 
   private:
-    Return& at(uint64_t number) const { return ring_[number % kMaxReturns]; }
+    Return& at(uint64_t number) const { return ring_[number & (size_ - 1)]; }
     Return& next();
     void publish(size_t bytes);
     uint64_t number_of(uint64_t reply, uint64_t published) const;
@@ -88,6 +99,7 @@ class ReturnRing {
 
     // The producer's.
     Return* ring_ = nullptr;  // null: no return was ever taken
+    uint64_t size_ = 0;       // entries of the ring: a power of two, or none
     uint64_t head_ = 0;
     uint64_t bytes_ = 0;  // of all that were taken
     std::atomic<uint64_t> published_{0};

@@ -1,5 +1,6 @@
 #include "fabric/endpoint/send_ring.h"
 
+#include "base/counters.h"
 #include "base/error.h"
 #include "os/asymmetric_fence.h"
 #include "os/memfd.h"
@@ -14,6 +15,11 @@ thread_local char thread_token;
 
 const void* this_thread() {
     return &thread_token;
+}
+
+const void* ended_thread() {
+    static const char token = 0;
+    return &token;
 }
 
 SendRing::SendRing(size_t full_bytes) : full_at_(full_bytes), full_bytes_(full_bytes) {
@@ -111,12 +117,14 @@ bool SendRing::take_message(uint64_t limit, Stream* stream, Message* message) {
     uint64_t end = limit;
     const bool full = find_message_end(limit, &end);
     const bool flushed = flush_up_to_.load(std::memory_order_acquire) > sent_;  // pairs with SendRing::flush
-    if (sent_ != acked && !full && !flushed)
+    const bool in_flight = sent_ != acked;
+    if (in_flight && !is_idle() && !full && !flushed)
         return false;
     HEDDLE_INVARIANT_MSG(sent_ < end && end <= limit, "sent %#zx, end %#zx, limit %#zx", size_t{sent_}, size_t{end},
                          size_t{limit});
     HEDDLE_INVARIANT(end - sent_ <= size());  // a message lies in the ring as one piece
-    idle_.store(false, std::memory_order_relaxed);
+    if (in_flight)                            // pressure begins: the next records gather
+        idle_.store(false, std::memory_order_relaxed);
     Sending& sending = sending_[sending_head_++ % kMaxSending];
     sending = {stream, end, false};
     *message = {sent_, ring_ + (sent_ & mask_), end - sent_, &sending};
@@ -157,8 +165,10 @@ void SendRing::go_idle(const Producer& producer) {
     HEDDLE_INVARIANT(is_drained());  // otherwise an ack is on its way, and sends what waits
     idle_.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (producer.thread.load(std::memory_order_relaxed) != this_thread())
-        os::heavy_fence();
+    if (producer.thread.load(std::memory_order_relaxed) == this_thread())
+        return;
+    base::counters->heavy_fences.add();
+    os::heavy_fence();
 }
 
 }  // namespace heddle::fabric

@@ -11,15 +11,15 @@
 // The producer is the thread that uses the stream set. The sender is the holder of the channel's lock: any thread that
 // polls. They share published, idle, freed and acked.
 //
-// Records leave at once when nothing is in flight, so that a lone record waits for nobody. Otherwise they leave when
-// a message is full, when all in flight is acknowledged, or when a thread waits (`flush`). So small operations gather
-// while the network is busy, and only then. No message leaves while kWindow bytes are in flight, nor while the
-// transport has kMaxSending messages.
+// An idle stream sends its records at once, so that a lone record waits for nobody. It is idle until a second message
+// is in flight. Then records leave when a message is full, when all in flight is acknowledged, or when a thread waits
+// (`flush`). So small operations gather while the network is busy, and only then. No message leaves while kWindow
+// bytes are in flight, nor while the transport has kMaxSending messages.
 //
 // No record is left behind. A sender that finds nothing in flight and nothing to send sets idle, and then reads
 // published again. The producer publishes, and then reads idle. Between its two steps the sender makes all threads of
 // the process pass a full fence (os/asymmetric_fence.h). Therefore the producer, whose steps are in every operation,
-// needs none.
+// needs none. A stream with one message in flight at a time stays idle, and costs no such fence.
 //
 // Full messages end where the producer says (end_message), in a ring of kMaxMessageEnds positions. A sender that is
 // further behind loses the oldest, and its message goes on to the next end that is left. The message is longer, and
@@ -39,11 +39,14 @@ class Stream;
 
 // The thread that sends: one at a time, for a while or for ever.
 struct Producer {
-    uint32_t stream_set = 0;                   // its number in this PE
-    std::atomic<const void*> thread{nullptr};  // this_thread() of the only one that it can be; null: any
+    uint32_t stream_set = 0;  // its number in this PE
+    // this_thread() of the only one that it can be; null: any; ended_thread(): that one has ended.
+    std::atomic<const void*> thread{nullptr};
+    std::atomic<uint32_t>* n_active = nullptr;  // the active streams of all stream sets of its context
 };
-// A value that no other thread of the process has.
+// A value that no other thread of the process has while this one lives, and one that no thread has.
 const void* this_thread();
+const void* ended_thread();
 
 constexpr size_t kMessageBytes = 60 * 1024;  // a message is full when a record has crossed this
 constexpr size_t kMinRing = 16 * 1024;       // bytes; grows when it was full
@@ -90,10 +93,6 @@ class alignas(128) SendRing {
     bool publish_simple(uint64_t end) { return publish_to_idle(end); }
     // What has been published ends a message when it is a full one: true then.
     bool end_message();
-    // What has been published leaves without waiting for more, when the channel is next polled.
-    void flush() {
-        flush_up_to_.store(published(), std::memory_order_release);  // pairs with SendRing::take_message
-    }
 
     // Looks again whether a record fits.
     bool find_room(size_t bytes);
@@ -113,6 +112,16 @@ class alignas(128) SendRing {
     // The position behind the last record that was published. Acquire: pairs with
     // SendRing::publish_to_idle.
     uint64_t published() const { return published_.load(std::memory_order_acquire); }
+    // What has been published leaves without waiting for more, when the channel is next polled. A thread that has read
+    // less than another one has flushed changes nothing (tests/model/flush.pml).
+    void flush() {
+        const uint64_t end = published();
+        uint64_t before = flush_up_to_.load(std::memory_order_relaxed);
+        // Release: pairs with SendRing::take_message.
+        while (before < end &&
+               !flush_up_to_.compare_exchange_weak(before, end, std::memory_order_release, std::memory_order_relaxed)) {
+        }
+    }
     uint64_t acked() const { return acked_.load(std::memory_order_relaxed); }
     // All before the position is complete at the target. Acquire: pairs with SendRing::on_ack.
     bool is_complete(uint64_t position) const { return acked_.load(std::memory_order_acquire) >= position; }
@@ -130,6 +139,7 @@ class alignas(128) SendRing {
     bool on_ack(uint64_t position);
     // Nothing was sent that is not acknowledged.
     bool is_drained() const { return acked_.load(std::memory_order_relaxed) == sent_; }
+    // The producer calls the sender for every record.
     bool is_idle() const { return idle_.load(std::memory_order_relaxed); }
     // Where is_drained: from here on the producer calls the sender. The caller looks at published behind it.
     void go_idle(const Producer& producer);

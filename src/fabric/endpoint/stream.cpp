@@ -10,8 +10,10 @@
 
 namespace heddle::fabric {
 
-Stream::Stream(Channel& channel, const Producer& producer, int pe)
-    : ring_(channel.config().full_bytes),
+Stream::Stream(Channel& channel, const Producer& producer, int pe, StreamGroup& group)
+    : group_(group),
+      index_(group.next_index()),
+      ring_(channel.config().full_bytes),
       channel_(channel),
       producer_(producer),
       pe_(pe),
@@ -34,6 +36,7 @@ void Stream::make_room(const char* function, size_t bytes) {
 
 void Stream::send_published() {
     const bool full = ring_.end_message();
+    mark_active();
     channel_.send(this);
     if (full && rails)
         rails->on_message_full();
@@ -73,6 +76,7 @@ void Stream::post_native(const char* function, Body body) {
     body.position = position();
     body.returns = returns_.head();
     post_body(function, body);
+    mark_active();
     if (!is_complete(position()))
         flush();
     channel_.send(this);
@@ -103,8 +107,14 @@ void Stream::wait_for_natives(const char* function) {
 void Stream::wait_for_return(const char* function) {
     if (returns_.has_space())
         return;
-    flush();
-    channel_.wait(function, returns_.line(), [&] { return returns_.has_space(); });
+    const bool grows = returns_.should_grow();
+    const auto is_ready = [&] { return grows ? has_returned(returns_.head()) : returns_.has_space(); };
+    if (!is_ready()) {
+        flush();
+        channel_.wait(function, returns_.line(), is_ready);
+    }
+    if (grows)
+        returns_.grow();
 }
 
 void Stream::expect_return(const char* function, void* to, size_t bytes) {
@@ -130,7 +140,7 @@ void Stream::send() {
             if (ring_.is_drained() && !ring_.is_idle())
                 ring_.go_idle(producer_);
             if (ring_.published() == ring_.sent())
-                return;
+                return rest();
             continue;
         }
         SendRing::Message message;
@@ -167,7 +177,9 @@ void Stream::on_sent(void* argument) {
 }
 
 void Stream::on_body_sent(void* argument) {
-    static_cast<Stream*>(argument)->bodies_.on_sent();
+    Stream& stream = *static_cast<Stream*>(argument);
+    stream.bodies_.on_sent();
+    stream.rest();
 }
 
 void Stream::send_native(const Body& body) {
@@ -185,6 +197,7 @@ void Stream::on_native_done(void* argument) {
     stream.returns_.finish(*entry);
     stream.resume(was_holding);
     stream.bodies_.on_sent();
+    stream.rest();
 }
 
 bool Stream::on_ack(uint64_t position) {
@@ -200,6 +213,7 @@ bool Stream::on_reply(uint64_t first, uint32_t count, const char* body, size_t b
     const bool was_holding = fence_.is_holding();
     const bool asked = returns_.on_reply(first, count, body, bytes);
     resume(was_holding);
+    rest();
     return asked;
 }
 
@@ -207,6 +221,7 @@ void Stream::on_large_reply(uint64_t number) {
     const bool was_holding = fence_.is_holding();
     returns_.finish(number);
     resume(was_holding);
+    rest();
 }
 
 // Behind returns that are done. Where a fence has ended, what it held leaves, or the stream goes idle: nothing else may
@@ -214,6 +229,13 @@ void Stream::on_large_reply(uint64_t number) {
 void Stream::resume(bool was_holding) {
     if (was_holding && !fence_.is_holding())
         channel_.queue(this);
+}
+
+// What was outstanding last may be done. Where the stream is idle, what the producer publishes behind these looks is
+// marked by it (SendRing::go_idle).
+void Stream::rest() {
+    if (ring_.is_idle())
+        group_.clear(index_, *producer_.n_active, [this] { return is_quiet() && is_local(); });
 }
 
 }  // namespace heddle::fabric

@@ -21,6 +21,7 @@
 #include "fabric/endpoint/native_fence.h"
 #include "fabric/endpoint/return_ring.h"
 #include "fabric/endpoint/send_ring.h"
+#include "fabric/endpoint/stream_group.h"
 #include "fabric/protocol/record.h"
 
 #include <atomic>
@@ -36,7 +37,8 @@ constexpr uint32_t kMaxStreamSets = 65536;  // of a PE
 
 class alignas(128) Stream {
   public:
-    Stream(Channel& channel, const Producer& producer, int pe);
+    // Of a group, which is not full.
+    Stream(Channel& channel, const Producer& producer, int pe, StreamGroup& group);
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
 
@@ -130,8 +132,7 @@ class alignas(128) Stream {
     // The data of a large reply is in place.
     void on_large_reply(uint64_t number);
 
-    RailScheduler* rails = nullptr;        // null: the network has one rail
-    Stream* next_of_stream_set = nullptr;  // in the stream set's list of those that it has used
+    RailScheduler* rails = nullptr;  // null: the network has one rail
     // In the channel's stack of streams to send (Channel::queue).
     std::atomic<Stream*> next_to_send{nullptr};
     std::atomic<bool> queued{false};
@@ -149,10 +150,14 @@ class alignas(128) Stream {
     void send_bodies();
     void send_native(const Body& body);
     void resume(bool was_holding);
+    void mark_active() { group_.mark(index_, *producer_.n_active); }
+    void rest();
     static void on_sent(void* sending);
     static void on_body_sent(void* stream);
     static void on_native_done(void* entry);
 
+    StreamGroup& group_;
+    const uint32_t index_;  // in the group
     SendRing ring_;
     ReturnRing returns_;
     BodyQueue bodies_;

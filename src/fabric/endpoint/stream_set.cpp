@@ -1,14 +1,57 @@
 #include "fabric/endpoint/stream_set.h"
 
+#include "base/tsan.h"
+#include "os/asymmetric_fence.h"
+
+#include <utility>
+
 namespace heddle::fabric {
 
 Stream& StreamSet::add_stream(int rail, int pe) {
     HEDDLE_INVARIANT(rail >= 0 && rail < n_rails && channels[rail]);
     HEDDLE_INVARIANT(!find(pe, rail));  // a stream set has one stream to a PE on a rail
-    auto* stream = new Stream(*channels[rail], producer, pe);
-    stream->next_of_stream_set = used.load(std::memory_order_relaxed);
-    used.store(stream, std::memory_order_release);  // pairs with StreamSet::all; one producer at a time
+    StreamGroup* group = groups.load(std::memory_order_relaxed);
+    if (!group || group->is_full()) {
+        group = new StreamGroup(group);
+        groups.store(group, std::memory_order_release);  // pairs with StreamSet::all; one producer at a time
+    }
+    auto* stream = new Stream(*channels[rail], producer, pe, *group);
+    group->add(stream);
     return *stream;
+}
+
+void StreamSet::delete_streams() {
+    all([](Stream& stream) {
+        delete &stream;
+        return true;
+    });
+    for (StreamGroup* group = groups.load(std::memory_order_relaxed); group;) delete std::exchange(group, group->next);
+    while (all_rails) delete std::exchange(all_rails, all_rails->next);
+}
+
+void StreamSet::leave(const void* thread) {
+    if (producer.thread.load(std::memory_order_relaxed) != thread)
+        return;
+    tsan::release(this);
+    // A set that is not in use any more may just go to another thread. Release: pairs with StreamSetList::take_over.
+    producer.thread.compare_exchange_strong(thread, ended_thread(), std::memory_order_release,
+                                            std::memory_order_relaxed);
+}
+
+StreamSet* StreamSetList::take_over(const void* thread) {
+    // Acquire: pairs with Network::make_stream_set.
+    for (StreamSet* stream_set = first.load(std::memory_order_acquire); stream_set; stream_set = stream_set->next) {
+        const void* ended = ended_thread();
+        if (stream_set->producer.thread.load(std::memory_order_relaxed) != ended ||
+            // Acquire: pairs with StreamSet::leave.
+            !stream_set->producer.thread.compare_exchange_strong(ended, thread, std::memory_order_acquire,
+                                                                 std::memory_order_relaxed))
+            continue;
+        tsan::acquire(stream_set);
+        os::heavy_fence();  // as in Network::make_stream_set
+        return stream_set;
+    }
+    return nullptr;
 }
 
 Stream& StreamSet::open(int pe) {
@@ -39,11 +82,11 @@ void StreamSet::order(const char* function, int pe) {
 }
 
 void StreamSet::order_all(const char* function) {
-    all([&](Stream& stream) {
-        if (!stream.rails)
+    all_active([&](Stream& stream) {
+        if (stream.rails)
+            stream.rails->fence(function);  // for each of its streams that is active: a second one adds nothing
+        else
             stream.order(function);
-        else if (stream.rails->is_first(stream))
-            stream.rails->fence(function);
         return true;
     });
 }

@@ -3,7 +3,8 @@
 // message and not per operation.
 //
 // Threads: the streams are used by the set's thread alone (PRIVATE and SERIALIZED contexts have one set, used by one
-// thread at a time); any thread reads their state.
+// thread at a time); any thread reads their state. A thread that ends leaves its sets, which stay with their contexts,
+// to the next threads that send through those (docs/decisions/0033).
 #pragma once
 
 #include "fabric/endpoint/stream.h"
@@ -25,9 +26,10 @@ struct alignas(128) StreamSet {
     std::atomic<Stream*>* streams = nullptr;
     // Indexed by PE, as `streams`; null where the network has one rail.
     std::atomic<RailScheduler*>* rails = nullptr;
-    std::atomic<Stream*> used{nullptr};  // the list of all streams of this set
-    RailScheduler* all_rails = nullptr;  // the list of all its rail schedulers
-    StreamSet* next = nullptr;           // the next stream set of the same context
+    std::atomic<StreamGroup*> groups{nullptr};  // the list of the groups of all streams of this set
+    RailScheduler* all_rails = nullptr;         // the list of all its rail schedulers
+    StreamSet* next = nullptr;                  // the next stream set of the same context
+    uint64_t fences_seen = 0;                   // the producer's: of Context::fences, those that it has waited for
 
     // The stream to pe, made on first use.
     Stream& to(int pe) {
@@ -39,15 +41,24 @@ struct alignas(128) StreamSet {
 
     // Records to pe that are sent from now on are applied behind those that were sent before, whatever rails they take.
     void order(const char* function, int pe);
-    // Orders the records to every PE as `order` does those to one.
+    // Orders the records to every PE as `order` does those to one: of the streams that are active, behind which alone
+    // there is something to order.
     void order_all(const char* function);
 
     // Calls visit for every stream while it returns true; false when one call did not. Any thread. Acquire: pairs with
     // StreamSet::add_stream.
     template <class Visit>
     bool all(Visit visit) const {
-        for (Stream* stream = used.load(std::memory_order_acquire); stream; stream = stream->next_of_stream_set)
-            if (!visit(*stream))
+        for (const StreamGroup* group = groups.load(std::memory_order_acquire); group; group = group->next)
+            if (!group->all(visit))
+                return false;
+        return true;
+    }
+    // As all, for the streams that have something outstanding.
+    template <class Visit>
+    bool all_active(Visit visit) const {
+        for (const StreamGroup* group = groups.load(std::memory_order_acquire); group; group = group->next)
+            if (!group->all_active(visit))
                 return false;
         return true;
     }
@@ -60,9 +71,25 @@ struct alignas(128) StreamSet {
     }
 
     Stream& add_stream(int rail, int pe);
+    // The thread, which is this one, ends: if the stream set is its own, another thread may take it over.
+    void leave(const void* thread);
+    // Ends the streams and what belongs to them. No thread uses the stream set any more.
+    void delete_streams();
 
   private:
     Stream& open(int pe);
+};
+
+// The stream sets of one context.
+struct StreamSetList {
+    std::atomic<StreamSet*> first{nullptr};
+    std::atomic<uint32_t> n_active{0};  // streams of theirs that have something outstanding (StreamGroup)
+
+    // False: all that this thread knows to be posted is complete, and its sources may be reused. Acquire: pairs with
+    // StreamGroup::mark and StreamGroup::clear.
+    bool is_active() const { return n_active.load(std::memory_order_acquire) != 0; }
+    // A stream set whose thread has ended, for this thread, with all that is outstanding; null: there is none.
+    StreamSet* take_over(const void* thread);
 };
 
 }  // namespace heddle::fabric

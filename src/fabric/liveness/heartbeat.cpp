@@ -9,8 +9,6 @@
 
 namespace heddle::fabric {
 
-namespace {}
-
 Heartbeat::Heartbeat(Channel& channel, uint64_t heartbeat_timeout_ns)
     : channel_(channel), timeout_ns_(heartbeat_timeout_ns) {
     gethostname(own_name_, sizeof own_name_ - 1);
@@ -42,13 +40,11 @@ void Heartbeat::describe_silence(char (&reason)[kMaxReason]) const {
 void Heartbeat::lose_neighbour() {
     char reason[kMaxReason];
     describe_silence(reason);
-    lose(channel_.config().ring.behind, has_left_ ? Loss::kLeft : Loss::kSilent, reason);
+    lose(channel_.config().ring.behind, reason);
 }
 
 void Heartbeat::leave() {
-    if (!is_leaving_)
-        notify_neighbour({.lost_pe = channel_.config().pe, .has_left = 1});
-    is_leaving_ = true;
+    notify_neighbour({.has_left = 1});
     channel_.poll();
 }
 
@@ -58,17 +54,15 @@ void Heartbeat::on_heartbeat(const Header& header, const char* body, size_t byte
     if (heartbeat.lost_pe < -1 || heartbeat.lost_pe >= config.n_pes || heartbeat.has_left > 1 ||
         heartbeat.lost_rails >> config.n_rails != 0 || bytes >= kMaxName)
         channel_.protocol_error(header, "a malformed heartbeat");
-    const bool is_own = heartbeat.has_left && heartbeat.lost_pe == header.pe;
-    if (heartbeat.lost_pe >= 0 && !is_own && !is_leaving_) {
-        char reason[128];
+    if (heartbeat.lost_pe >= 0) {
+        char reason[kMaxReason];
         snprintf(reason, sizeof reason, "as PE %d has noticed", header.pe);
-        lose(heartbeat.lost_pe, heartbeat.has_left ? Loss::kLeft : Loss::kSilent, reason);
+        lose(heartbeat.lost_pe, reason);
     }
     learn(header.pe, heartbeat.lost_rails);
     if (header.pe != channel_.config().ring.behind)
         return;
-    has_left_ |= is_own;
-    heard_ns_ = now_ns_;
+    heard_ns_ = heartbeat.has_left ? 0 : now_ns_;
     allowed_ns_ = heartbeat.timeout_ms * os::kMillisecondNs;
     memcpy(name_, body, bytes);
     name_[bytes] = 0;
@@ -83,7 +77,7 @@ void Heartbeat::learn(int pe, uint32_t lost_rails) {
             config.job.rail_lost(rail, pe, Loss::kSilent, "as it has noticed");
 }
 
-// news: of a PE that is lost or has left; the other fields are filled in.
+// news: a PE that is lost, or that this PE leaves; the other fields are filled in.
 void Heartbeat::notify_neighbour(HeartbeatHeader news) {
     const std::atomic<uint32_t>* const lost = channel_.config().lost_rails;
     announced_rails_ = lost ? lost->load(std::memory_order_relaxed) : 0;
@@ -93,17 +87,17 @@ void Heartbeat::notify_neighbour(HeartbeatHeader news) {
 }
 
 // Passed on first: the rest of the ring listens to others.
-void Heartbeat::lose(int pe, Loss loss, const char* reason) {
+void Heartbeat::lose(int pe, const char* reason) {
     if (losing_)
         return;
     losing_ = true;
     constexpr int kRounds = 100;
-    notify_neighbour({.lost_pe = pe, .has_left = loss == Loss::kLeft});
+    notify_neighbour({.lost_pe = pe});
     for (int round = 0; round < kRounds; ++round) {  // until it has left
         channel_.poll();
         os::sleep_ns(os::kMillisecondNs);
     }
-    channel_.config().job.lost(pe, loss, reason);
+    channel_.config().job.lost(pe, Loss::kSilent, reason);
 }
 
 }  // namespace heddle::fabric

@@ -6,8 +6,11 @@
 // Heartbeats have a channel of their own, so that no queue of data delays them. A PE that was stopped itself (by a
 // debugger, or with its machine) starts to count anew. With several rails each rail has heartbeats: a PE that is silent
 // on all rails is gone, and one that is silent on some has lost these rails (Network::tick). Heartbeats also carry the
-// set of lost rails, at once when it grows. A PE that leaves announces that, and is silent from then on. A PE that
-// has neither left nor sent within the allowed time is lost.
+// set of lost rails, at once when it grows.
+//
+// A PE sends and listens until it has passed the last barrier of shmem_finalize but one: until then others may wait for
+// its answers, and it for theirs. Its last heartbeat says that it is silent from then on, since a neighbour may pass
+// that barrier much later (tests/model/leaving.pml).
 //
 // Threads: the service thread alone.
 #pragma once
@@ -27,10 +30,10 @@ class Heartbeat {
     // before it, and at least allows the PE behind it; 0: for ever.
     Heartbeat(Channel& channel, uint64_t heartbeat_timeout_ns);
 
-    // As new: nothing has been heard, and nobody has left.
+    // As new: nothing has been heard, and no loss is being passed on.
     void begin() {
         heard_ns_ = 0;
-        is_leaving_ = has_left_ = false;
+        losing_ = false;
     }
     // Sends what is due, and listens. To be called every kPeriodNs at least.
     void tick(uint64_t now_ns);
@@ -43,7 +46,7 @@ class Heartbeat {
     void describe_silence(char (&reason)[kMaxReason]) const;
     // Where is_silent: tells the PE before, and treats the neighbour as lost.
     void lose_neighbour();
-    // Says once that this PE leaves, and polls until that is sent. Called in place of tick, as often.
+    // The last heartbeat before begin: this PE is silent from here on, and not to be missed.
     void leave();
     // A kHeartbeat has come.
     void on_heartbeat(const Header& header, const char* body, size_t bytes);
@@ -53,17 +56,15 @@ class Heartbeat {
 
     void notify_neighbour(HeartbeatHeader news);
     void learn(int pe, uint32_t lost_rails);
-    void lose(int pe, Loss loss, const char* reason);
+    void lose(int pe, const char* reason);
 
     Channel& channel_;
     const uint64_t timeout_ns_;
     uint64_t now_ns_ = 0;           // of the last tick
     uint64_t sent_ns_ = 0;          // when the last heartbeat was sent; 0: none was
-    uint64_t heard_ns_ = 0;         // when the neighbour was last heard; 0: never
+    uint64_t heard_ns_ = 0;         // when the neighbour was last heard; 0: never, or it has left
     uint64_t allowed_ns_ = 0;       // for which the neighbour asked to be silent
     bool losing_ = false;           // a loss is being passed on
-    bool is_leaving_ = false;       // this PE has said that it leaves
-    bool has_left_ = false;         // the neighbour has said so
     uint32_t announced_rails_ = 0;  // the lost rails that were in the last heartbeat
     char own_name_[kMaxName] = {};  // of this host
     char name_[kMaxName] = {};      // of the neighbour's host

@@ -7,7 +7,6 @@ namespace heddle::fabric {
 enum class Loss {
     kBroken,  // the connection is broken, as by the end of the process
     kSilent,  // nothing has come from the PE for the time that is allowed
-    kLeft,    // the PE has said that it leaves (shmem_finalize), and has been silent since for the time that is allowed
 };
 
 }  // namespace heddle::fabric

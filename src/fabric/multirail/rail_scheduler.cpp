@@ -48,8 +48,8 @@ RailScheduler::RailScheduler(StreamSet& stream_set, int pe, RailScheduler* behin
       pe_(pe),
       loads_(static_cast<size_t>(stream_set.n_rails)),
       current_(stream_set.home_rail) {
-    first_ = &open(current_);
-    stream_set.streams[pe].store(first_, std::memory_order_relaxed);  // the producer's: others ask `on`
+    // The producer's: others ask `on`.
+    stream_set.streams[pe].store(&open(current_), std::memory_order_relaxed);
 }
 
 Stream& RailScheduler::open(int rail) {

@@ -63,8 +63,6 @@ class RailScheduler {
 
     // The stream on the rail; null: nothing has been sent there. Acquire: pairs with RailScheduler::open.
     Stream* on(int rail) const { return streams_[rail].load(std::memory_order_acquire); }
-    // True for exactly one of the streams of this scheduler.
-    bool is_first(const Stream& stream) const { return first_ == &stream; }
 
     // The stream in use has filled a message: the next one may go to another rail.
     void on_message_full();
@@ -88,7 +86,6 @@ class RailScheduler {
 
     StreamSet& stream_set_;
     const int pe_;
-    Stream* first_ = nullptr;
     std::atomic<Stream*> streams_[kMaxRails] = {};
     std::vector<Load> loads_;  // indexed by rail
     int current_ = 0;          // the rail of the stream in use

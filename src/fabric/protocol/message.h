@@ -71,8 +71,8 @@ struct LargeReplyHeader {
 // The sender lives, and what it knows of others (fabric/liveness/heartbeat.h). body: the name of the sender's host.
 struct HeartbeatHeader {
     static constexpr MessageKind kKind = MessageKind::kHeartbeat;
-    int32_t lost_pe = -1;     // a PE that is lost, or has left; -1: none
-    uint32_t has_left = 0;    // 1: that PE, which may be the sender, has left by shmem_finalize
+    int32_t lost_pe = -1;     // -1: none
+    uint32_t has_left = 0;    // 1: the sender has left by shmem_finalize, and is silent from here on
     uint32_t timeout_ms = 0;  // for which the sender may be silent
     uint32_t lost_rails = 0;  // one bit each
 };

@@ -29,6 +29,8 @@ struct Buffers {
 
     long* sums() const { return reinterpret_cast<long*>(dest); }
     long* numbers() const { return reinterpret_cast<long*>(source); }
+    double* real_sums() const { return reinterpret_cast<double*>(dest); }
+    double* reals() const { return reinterpret_cast<double*>(source); }
 };
 
 // Into those of even and of odd number.
@@ -55,6 +57,8 @@ void run(const std::string& operation, const Buffers& of) {
         CHECK_EQ(shmem_long_alltoalls(all, of.sums(), of.numbers(), 2, 1, of.words), 0);
     else if (operation == "reduce")
         CHECK_EQ(shmem_long_sum_reduce(all, of.sums(), of.numbers(), of.words), 0);
+    else if (operation == "reduce_double")
+        CHECK_EQ(shmem_double_sum_reduce(all, of.real_sums(), of.reals(), of.words), 0);
     else if (operation == "inscan")
         CHECK_EQ(shmem_long_sum_inscan(all, of.sums(), of.numbers(), of.words), 0);
     else if (operation == "exscan")
@@ -73,6 +77,10 @@ bool is_arithmetic(const std::string& operation) {
 
 void fill(const std::string& operation, const Buffers& of) {
     const size_t blocks = static_cast<size_t>(n_pes);
+    if (operation == "reduce_double") {
+        for (size_t i = 0; i < of.words; ++i) of.reals()[i] = 1000.0 * (pe + 1) + static_cast<double>(i);
+        return;
+    }
     if (is_arithmetic(operation)) {
         for (size_t i = 0; i < blocks * of.words; ++i) of.numbers()[i] = 1000 * (pe + 1) + static_cast<long>(i);
         return;
@@ -97,6 +105,11 @@ void check(const std::string& operation, const Buffers& of) {
         return;
     if (operation == "broadcast")
         return check_part(of.dest, n_pes - 1, 0, of.bytes);
+    if (operation == "reduce_double") {
+        for (size_t i = 0; i < of.words; ++i)
+            CHECK_EQ(of.real_sums()[i], 500.0 * n_pes * (n_pes + 1) + n_pes * static_cast<double>(i));
+        return;
+    }
     if (is_arithmetic(operation) && operation != "alltoalls")
         return check_sums(operation, of);
     const unsigned char* at = of.dest;

@@ -116,6 +116,51 @@ void by_polling(const std::vector<size_t>& sizes) {
     }
 }
 
+// Calls of which none finds what it looks for.
+long never[2];
+uint64_t no_signal;
+const long kOnes[] = {1, 1};
+const struct {
+    const char* name;
+    void (*call)();
+} kTests[] = {
+    {"shmem_long_test", [] { CHECK(!shmem_long_test(never, SHMEM_CMP_EQ, 1)); }},
+    {"shmem_long_test_all", [] { CHECK(!shmem_long_test_all(never, 2, nullptr, SHMEM_CMP_EQ, 1)); }},
+    {"shmem_long_test_any", [] { CHECK(shmem_long_test_any(never, 2, nullptr, SHMEM_CMP_EQ, 1) == SIZE_MAX); }},
+    {"shmem_long_test_some",
+     [] {
+         size_t indices[2];
+         CHECK_EQ(shmem_long_test_some(never, 2, indices, nullptr, SHMEM_CMP_EQ, 1), size_t{0});
+     }},
+    {"shmem_long_test_all_vector", [] { CHECK(!shmem_long_test_all_vector(never, 2, nullptr, SHMEM_CMP_EQ, kOnes)); }},
+    {"shmem_long_test_any_vector",
+     [] { CHECK(shmem_long_test_any_vector(never, 2, nullptr, SHMEM_CMP_EQ, kOnes) == SIZE_MAX); }},
+    {"shmem_long_test_some_vector",
+     [] {
+         size_t indices[2];
+         CHECK_EQ(shmem_long_test_some_vector(never, 2, indices, nullptr, SHMEM_CMP_EQ, kOnes), size_t{0});
+     }},
+    {"shmem_signal_fetch", [] { CHECK_EQ(shmem_signal_fetch(&no_signal), uint64_t{0}); }},
+};
+
+// Nothing is called between but one function that tests or fetches.
+void by_testing() {
+    for (const auto& test : kTests) {
+        const std::vector<Post> posts = one_of_each(3000, 3);
+        shmemx_request_t request = SHMEMX_REQUEST_NULL;
+        for (const Post& post : posts) post.fill(), post.post(&request);
+        for (const Post& post : posts)
+            watch(post, [&] {
+                subject = test.name;
+                test.call();
+                sched_yield();
+            });
+        shmemx_request_wait(&request);
+        for (const Post& post : posts) post.check("dest");
+        end_round(heap());
+    }
+}
+
 // What was posted while nobody made progress is carried on by the thread that a later policy brings.
 void from_manual_to_a_thread(const char* policy) {
     CHECK_EQ(shmemx_progress_policy("manual"), 0);
@@ -200,6 +245,7 @@ int main() {
     if (has_a_thread(policy_at_start ? policy_at_start : "auto"))
         by_the_background(kAllSizes);
     by_polling(kAllSizes);
+    by_testing();
     if (progress_is("manual"))
         CHECK_EQ(threads_of_process(), threads);
     idle_polls();

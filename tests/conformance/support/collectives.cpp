@@ -322,6 +322,25 @@ void combine(const function_info& info, reduce_op op, unsigned char* into, const
     }
 }
 
+int serial_members() {
+    static const int most = static_cast<int>(number("HEDDLE_TEST_SERIAL_MEMBERS", 64));
+    return most;
+}
+
+// to = the tree's value of members first to end - 1 of `size`: the largest power of two of them that leaves some is the
+// left half.
+void combine_tree(const function_info& info, reduce_op op, uint64_t stream, int first, int end, int size, size_t nelems,
+                  unsigned char* to) {
+    if (end - first == 1)
+        return fill_values(info, stream, first, size, nelems, to);
+    int half = 1;
+    while (2 * half < end - first) half *= 2;
+    std::vector<unsigned char> right(nelems * info.bytes + 1);
+    combine_tree(info, op, stream, first, first + half, size, nelems, to);
+    combine_tree(info, op, stream, first + half, end, size, nelems, right.data());
+    combine(info, op, to, right.data(), nelems);
+}
+
 }  // namespace
 
 void fill_values(const function_info& info, uint64_t stream, int rank, int size, size_t nelems, void* to) {
@@ -345,6 +364,9 @@ void fill_values(const function_info& info, uint64_t stream, int rank, int size,
 void expect_reduction(const function_info& info, reduce_op op, uint64_t stream, int rank, int size, size_t nelems,
                       unsigned char* to) {
     const int count = op == REDUCE_INSCAN ? rank + 1 : op == REDUCE_EXSCAN ? rank : size;
+    const bool is_scan = op == REDUCE_INSCAN || op == REDUCE_EXSCAN, is_real = info.kind == 'f' || info.kind == 'c';
+    if (is_real && !is_scan && size > serial_members() && nelems * info.bytes <= 16384)
+        return combine_tree(info, op, stream, 0, size, size, nelems, to);
     if (count == 0) {
         memset(to, 0, nelems * info.bytes);
         return;

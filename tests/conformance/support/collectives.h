@@ -1,6 +1,7 @@
 /* What the programs of collectives share: who takes part, buffers with canaries around them, what each member
  * contributes (a number stream names it, so that every PE can say what the others have), and a serial model of the
- * result: for data movement by definition, for reductions by combining in the order of the members' numbers. */
+ * result: for data movement by definition, for reductions by combining in the order of the members' numbers, one after
+ * the other or, short floating-point ones of more than HEDDLE_TEST_SERIAL_MEMBERS, as the tree of docs/decisions/0032. */
 #ifndef CONFORMANCE_COLLECTIVES_H
 #define CONFORMANCE_COLLECTIVES_H
 

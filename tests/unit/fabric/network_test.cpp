@@ -130,7 +130,7 @@ class NetworkTest : public testing::Test {
 
     std::vector<uint64_t> heaps[2] = {std::vector<uint64_t>(64), std::vector<uint64_t>(64)};
     std::unique_ptr<Network> networks[2];
-    std::atomic<StreamSet*> list{nullptr};
+    StreamSetList list;
 };
 
 TEST_F(NetworkTest, WhatIsNoTransportIsNotOpened) {
@@ -202,7 +202,7 @@ TEST_F(NetworkTest, StreamSetsAreLentAgainWithTheirStreams) {
     StreamSet* const first = networks[0]->make_stream_set(list, this_thread());
     StreamSet* const second = networks[0]->make_stream_set(list, nullptr);
     ASSERT_TRUE(first && second && first != second);
-    EXPECT_EQ(list.load(), second);
+    EXPECT_EQ(list.first.load(), second);
     EXPECT_EQ(second->next, first);
     EXPECT_NE(first->producer.stream_set, second->producer.stream_set);
     EXPECT_EQ(first->producer.thread.load(), this_thread());
@@ -215,10 +215,10 @@ TEST_F(NetworkTest, StreamSetsAreLentAgainWithTheirStreams) {
     }
     EXPECT_TRUE(stream->is_quiet());
     networks[0]->return_stream_sets(list);
-    EXPECT_EQ(list.load(), nullptr);
+    EXPECT_EQ(list.first.load(), nullptr);
 
     std::thread([&] {
-        std::atomic<StreamSet*> others{nullptr};
+        StreamSetList others;
         StreamSet* stream_set;
         do {
             stream_set = networks[0]->make_stream_set(others, this_thread());
@@ -233,6 +233,27 @@ TEST_F(NetworkTest, StreamSetsAreLentAgainWithTheirStreams) {
     }).join();
     EXPECT_EQ(heaps[1][0], 1u);
     EXPECT_EQ(heaps[1][1], 2u);
+}
+
+TEST_F(NetworkTest, AStreamSetOfAThreadThatHasEndedIsTakenOverWithWhatIsOutstanding) {
+    StreamSet* left = nullptr;
+    std::thread([&] {
+        left = networks[0]->make_stream_set(list, this_thread());
+        put(left->to(1), 0, 1);
+        EXPECT_EQ(list.take_over(this_thread()), nullptr) << "its thread lives";
+        left->leave(&list);
+        EXPECT_EQ(left->producer.thread.load(), this_thread()) << "another one has ended";
+        left->leave(this_thread());
+    }).join();
+    EXPECT_TRUE(list.is_active());
+    EXPECT_EQ(list.take_over(this_thread()), left);
+    EXPECT_EQ(list.take_over(this_thread()), nullptr) << "taken over once";
+    put(left->to(1), 8, 2);
+    while (networks[0]->poll() || networks[1]->poll()) {
+    }
+    EXPECT_EQ(heaps[1][0], 1u);
+    EXPECT_EQ(heaps[1][1], 2u);
+    EXPECT_FALSE(list.is_active());
 }
 
 // --- What the service thread does, as the policy has it
@@ -323,6 +344,18 @@ TEST_F(ServiceTest, HeartbeatsAreServedInAnyCase) {
         EXPECT_TRUE(becomes([] { return lost_pe == 0; })) << "kind " << static_cast<int>(kind);
         EXPECT_EQ(landings, 0);
     }
+}
+
+// PE 1 may come out of the last barrier much later than PE 0.
+TEST_F(ServiceTest, WhoHasLeftIsNotMissed) {
+    TearDown();
+    open(Protocol::kAm, true);
+    start();
+    os::sleep_ns(1200 * kMs);  // two heartbeats
+    networks[0]->begin_leaving();
+    networks[0]->stop();
+    os::sleep_ns(kSilenceNs + 1000 * kMs);
+    EXPECT_EQ(lost_pe, kNobody);
 }
 
 TEST_F(ServiceTest, NoneDoesNotWakeUpBecauseTheProgramPolls) {

@@ -20,9 +20,9 @@ size_t address_blob_of(int pe, char* address_blob, char*, size_t) {
     return world[pe]->address_blob(address_blob);
 }
 
-void lost(int pe, Loss loss, const char* reason) {
+void lost(int pe, Loss, const char* reason) {
     if (current && current->lost)
-        return current->lost(pe, loss == Loss::kLeft ? std::string("left, ") + reason : reason);
+        return current->lost(pe, reason);
     fprintf(stderr, "PE %d is lost: %s\n", pe, reason);
     abort();
 }
@@ -84,6 +84,7 @@ Pe::Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, i
     for (int rail = 0; rail < n_rails && n_rails > 1; ++rail) channels_[rail]->set_rails(channels_);
     for (uint32_t i = 0; i < kStreamSets; ++i) {
         stream_sets_[i].producer.stream_set = i;
+        stream_sets_[i].producer.n_active = &stream_set_list_.n_active;
         stream_sets_[i].spread = spread;
         stream_sets_[i].n_rails = n_rails;
         stream_sets_[i].home_rail = static_cast<int>(i) % n_rails;
@@ -119,6 +120,8 @@ void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t f
     config.job.rail_lost = [](int lost_rail, int from, Loss, const char*) { world[1 - from]->lose(lost_rail); };
     config.lost_rails = keeps ? &lost_rails : nullptr;
     config.job.notify = notify;
+    config.job.run_ready = [](void* pe) { static_cast<Pe*>(pe)->runs.fetch_add(1, std::memory_order_relaxed); };
+    config.job.waiting = this;
     config.network.stream_of = PairEvents::stream_of;
     config.network.watermarks_of = PairEvents::watermarks_of;
     config.network.owner = &rail;
@@ -147,11 +150,7 @@ void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t f
 
 Pe::~Pe() {
     for (int rail = 0; rail < n_rails_; ++rail) fake_api.close(rails_[rail].transport);
-    for (StreamSet& stream_set : stream_sets_) {
-        for (Stream* stream = stream_set.used.load(std::memory_order_relaxed); stream;)
-            delete std::exchange(stream, stream->next_of_stream_set);
-        for (RailScheduler* rails = stream_set.all_rails; rails;) delete std::exchange(rails, rails->next);
-    }
+    for (StreamSet& stream_set : stream_sets_) stream_set.delete_streams();
 }
 
 size_t Pe::address_blob(char* address_blob) const {
@@ -183,6 +182,19 @@ bool Pe::is_empty() {
         if (!transport(rail).is_empty())
             return false;
     return true;
+}
+
+bool Pe::knows_its_active(uint32_t number) const {
+    const bool any = is_active();
+    std::vector<const Stream*> active;
+    stream_sets_[number].all_active([&](Stream& stream) {
+        active.push_back(&stream);
+        return true;
+    });
+    return stream_sets_[number].all([&](Stream& stream) {
+        const bool is_known = any && std::find(active.begin(), active.end(), &stream) != active.end();
+        return is_known || (stream.is_quiet() && stream.is_local());
+    });
 }
 
 bool Pe::is_quiet(uint32_t number) {

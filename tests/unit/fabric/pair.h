@@ -30,6 +30,9 @@ class Pe {
     StreamSet& stream_set(uint32_t number = 0) { return stream_sets_[number]; }
     // The stream of a stream set to the other PE that is used next.
     Stream& to_other(uint32_t number = 0) { return stream_sets_[number].to(1 - number_); }
+    bool is_active() const { return stream_set_list_.is_active(); }
+    // Every stream of the set that has something outstanding is active. For its producer.
+    bool knows_its_active(uint32_t number) const;
     Producer& producer(uint32_t number) { return stream_sets_[number].producer; }
     char* heap() { return reinterpret_cast<char*>(heap_.data()); }
     uint64_t& word(size_t index) { return heap_[index]; }
@@ -50,6 +53,7 @@ class Pe {
 
     ControlInbox control_inbox;
     std::atomic<uint32_t> lost_rails{0};
+    std::atomic<int> runs{0};        // how often fibers that are ready were to be run
     Heartbeat* heartbeat = nullptr;  // who hears the heartbeats that come; the other PE is before and behind
 
   private:
@@ -70,6 +74,7 @@ class Pe {
     Channel* channels_[kMaxRails] = {};
     RailWatermarks watermarks_[kStreamSets];  // what the other PE's stream sets bring
     StreamSet stream_sets_[kStreamSets];
+    StreamSetList stream_set_list_;
     std::atomic<Stream*> streams_[kStreamSets][2] = {};
     std::atomic<RailScheduler*> rails_to_[kStreamSets][2] = {};
 };

@@ -313,6 +313,28 @@ TEST(WaitPolicy, AEventCountIsSleptOnNotNappedOn) {
     EXPECT_EQ(shown_address, &event_count);
 }
 
+// A loop over tests ends whoever else makes progress, and costs little where others do.
+TEST(WaitPolicy, SomeTestsThatDoNotHoldMakeProgress) {
+    static int polls;
+    WaitPolicy policy;
+    policy.poll = [] { return ++polls, true; };
+    const auto polls_of = [&](uint32_t calls) {
+        polls = 0;
+        with_policy(policy, [&] {
+            for (uint32_t i = 0; i < calls; ++i) poll_after_test();
+        });
+        return polls;
+    };
+    EXPECT_EQ(polls_of(10 * kTestsPerPoll), 0) << "there is nothing to make progress with";
+    policy.posted = 1;
+    EXPECT_EQ(polls_of(10 * kTestsPerPoll), 10);
+    policy.posted = 0;
+    policy.has_network = true;
+    EXPECT_EQ(polls_of(10 * kTestsPerPoll), 10);
+    policy.alone = true;
+    EXPECT_EQ(polls_of(10), 10) << "nobody else does";
+}
+
 TEST(WaitPolicy, WaitsBeforeInitToo) {
     int looks = 0;
     wait_for_store("unit", &looks, [&] { return ++looks > 100; });

@@ -91,6 +91,28 @@ TEST(Pool, ServesManyThreads) {
     EXPECT_EQ(sum, kThreads * (kRounds + (kRounds + 2) / 3));
 }
 
+// Threads that find the pool empty while one of them makes a chunk wait for its objects: as many threads as objects of
+// the first chunk make one chunk.
+TEST(Pool, GrowsOnceForThreadsThatNeedItAtOnce) {
+    constexpr int kThreads = 4, kRounds = 300;
+    for (int round = 0; round < kRounds; ++round) {
+        SmallPool pool;
+        std::atomic<int> ready{0};
+        const auto take = [&] {
+            ready.fetch_add(1);
+            while (ready.load() < 2) std::this_thread::yield();  // of the threads: two cores suffice
+            EXPECT_NE(pool.take(), nullptr);
+        };
+        std::vector<std::thread> threads;
+        for (int t = 1; t < kThreads; ++t) threads.emplace_back(take);
+        take();
+        for (std::thread& thread : threads) thread.join();
+        int all = 0;
+        pool.for_each([&](Object&) { ++all; });
+        ASSERT_EQ(all, 4) << "round " << round;
+    }
+}
+
 // An object of another pool would be handed out by both.
 TEST(PoolDeathTest, AnObjectOfAnotherPoolIsNotTaken) {
     SmallPool pool, other;

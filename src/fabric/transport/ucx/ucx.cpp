@@ -8,6 +8,7 @@
 #include <net/if.h>
 #include <ucs/debug/log_def.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -58,27 +59,54 @@ void on_sent(void* request, ucs_status_t status, void* argument) {
 
 namespace {
 
+// The active messages of UCX that carry messages: small ones, and large ones.
 constexpr unsigned kMessageId = 1;
+constexpr unsigned kLargeMessageId = 2;
 
 void on_received(void* request, ucs_status_t status, size_t, void* argument) {
     ucp_request_free(request);
     end(static_cast<Operation*>(argument), status);
 }
 
+// The header of a message; of one that is not as long as headers are, the header of a message from outside of the job.
+const void* header_of(const void* header, size_t header_bytes) {
+    static constexpr char kOutside[kHeaderBytes] = {};
+    return header_bytes == kHeaderBytes ? header : kOutside;
+}
+
+ucs_status_t announce(const Channel& channel, const void* header, void* arrival, size_t bytes) {
+    const Events& events = channel.transport->events;
+    events.announced(events.owner, channel.number, header, bytes, static_cast<Arrival*>(arrival));
+    return UCS_INPROGRESS;
+}
+
+bool is_rendezvous(const ucp_am_recv_param_t* param) {
+    return (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+}
+
 ucs_status_t on_message(void* argument, const void* header, size_t header_bytes, void* data, size_t bytes,
                         const ucp_am_recv_param_t* param) {
     auto* channel = static_cast<Channel*>(argument);
-    const Events& events = channel->transport->events;
-    const bool large = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
     channel->moved = true;
-    if (header_bytes != kHeaderBytes)
-        return UCS_OK;  // no channel of ours: dropped
-    if (!large) {
-        events.arrived(events.owner, channel->number, header, static_cast<const char*>(data), bytes);
-        return UCS_OK;
-    }
-    events.announced(events.owner, channel->number, header, bytes, static_cast<Arrival*>(data));
-    return UCS_INPROGRESS;
+    header = header_of(header, header_bytes);
+    if (is_rendezvous(param))  // no channel sends small ones so: the library refuses it
+        return announce(*channel, header, data, bytes);
+    const Events& events = channel->transport->events;
+    events.arrived(events.owner, channel->number, header, static_cast<const char*>(data), bytes);
+    return UCS_OK;
+}
+
+// UCX may choose the eager protocol although the sender has asked for the rendezvous: the body is there already.
+ucs_status_t on_large_message(void* argument, const void* header, size_t header_bytes, void* data, size_t bytes,
+                              const ucp_am_recv_param_t* param) {
+    auto* channel = static_cast<Channel*>(argument);
+    channel->moved = true;
+    header = header_of(header, header_bytes);
+    if (is_rendezvous(param))
+        return announce(*channel, header, data, bytes);
+    const char* const body = static_cast<const char*>(data);
+    announce(*channel, header, channel->keep_body(body, bytes), bytes);
+    return UCS_OK;
 }
 
 void on_error(void* argument, ucp_ep_h, ucs_status_t status) {
@@ -167,8 +195,9 @@ bool open_context(const Options& options, Transport* transport, char* error, siz
         return explain(error, error_bytes, "cannot read the settings of UCX", status);
     tune(config, options);
     ucp_params_t params = {};
-    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
+    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME | UCP_PARAM_FIELD_MT_WORKERS_SHARED;
     params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+    params.mt_workers_shared = options.channels > 1;  // different threads may be in different workers at once
     params.name = "heddle";
     transport->is_native = options.protocol == Protocol::kRma;
     if (!transport->is_native)
@@ -200,19 +229,23 @@ bool open_channel(Channel& channel, char* error, size_t error_bytes) {
         status = ucp_worker_get_efd(channel.worker, &channel.descriptor);
     ucp_am_handler_param_t handler = {};
     handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
-    handler.id = kMessageId;
-    handler.cb = on_message;
     handler.arg = &channel;
-    if (status == UCS_OK)
-        status = ucp_worker_set_am_recv_handler(channel.worker, &handler);
+    for (const unsigned id : {kMessageId, kLargeMessageId}) {
+        handler.id = id;
+        handler.cb = id == kMessageId ? on_message : on_large_message;
+        if (status == UCS_OK)
+            status = ucp_worker_set_am_recv_handler(channel.worker, &handler);
+    }
     return status == UCS_OK || explain(error, error_bytes, "UCX cannot open a worker", status);
 }
 
+// A close that does not wait for the peer needs an endpoint that sees failures (ucp.h). Others go with their worker.
 void close_endpoint(Endpoint* endpoint) {
     ucp_request_param_t param = {};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     param.flags = UCP_EP_CLOSE_FLAG_FORCE;
-    void* const request = ucp_ep_close_nbx(endpoint->endpoint, &param);
+    const bool sees_failures = endpoint->channel->transport->sees_failures;
+    void* const request = sees_failures ? ucp_ep_close_nbx(endpoint->endpoint, &param) : nullptr;
     if (UCS_PTR_IS_PTR(request)) {
         while (ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(endpoint->channel->worker);
         ucp_request_free(request);
@@ -310,7 +343,8 @@ void send(Transport*, int, Endpoint* to, const void* header, const char* body, s
     param.flags = large ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
     param.cb.send = on_sent;
     param.user_data = operation;
-    begin(operation, ucp_am_send_nbx(to->endpoint, kMessageId, operation->header, kHeaderBytes, body, bytes, &param));
+    const unsigned id = large ? kLargeMessageId : kMessageId;
+    begin(operation, ucp_am_send_nbx(to->endpoint, id, operation->header, kHeaderBytes, body, bytes, &param));
 }
 
 void drop(Transport* transport, int number, Endpoint* endpoint) {
@@ -324,6 +358,11 @@ void drop(Transport* transport, int number, Endpoint* endpoint) {
 void receive(Transport* transport, int number, int pe, Arrival* arrival, char* to, size_t bytes, Done done,
              void* argument) {
     Channel& channel = transport->channels[static_cast<size_t>(number)];
+    if (const std::unique_ptr<std::vector<char>> body = channel.take_body(arrival)) {
+        memcpy(to, body->data(), std::min(bytes, body->size()));
+        channel.moved = true;
+        return done(argument);
+    }
     Operation* const operation = channel.take(pe, done, argument);
     ucp_request_param_t param = {};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
@@ -333,7 +372,9 @@ void receive(Transport* transport, int number, int pe, Arrival* arrival, char* t
 }
 
 void refuse(Transport* transport, int number, Arrival* arrival) {
-    ucp_am_data_release(transport->channels[static_cast<size_t>(number)].worker, arrival);
+    Channel& channel = transport->channels[static_cast<size_t>(number)];
+    if (!channel.take_body(arrival))
+        ucp_am_data_release(channel.worker, arrival);
 }
 
 bool progress(Transport* transport, int number) {

@@ -11,6 +11,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 namespace heddle::fabric {
@@ -42,6 +44,25 @@ struct Channel {
     Operation* free = nullptr;
     bool moved = false;  // an operation has ended since progress began
     bool drops = false;  // an endpoint is being dropped: operations that end meanwhile are done
+    // Of large messages that UCX has brought whole, and that wait for receive or refuse: each is its Arrival.
+    std::vector<std::unique_ptr<std::vector<char>>> bodies;
+
+    // Copies the body of a large message; returns it as an Arrival.
+    void* keep_body(const char* body, size_t bytes) {
+        bodies.push_back(std::make_unique<std::vector<char>>(body, body + bytes));
+        return bodies.back().get();
+    }
+    // The body behind the Arrival; null: UCX has it.
+    std::unique_ptr<std::vector<char>> take_body(const void* arrival) {
+        for (std::unique_ptr<std::vector<char>>& body : bodies)
+            if (body.get() == arrival) {
+                std::swap(body, bodies.back());
+                std::unique_ptr<std::vector<char>> taken = std::move(bodies.back());
+                bodies.pop_back();
+                return taken;
+            }
+        return nullptr;
+    }
 
     Operation* take(int pe, Done done, void* argument) {
         Operation* operation = free;

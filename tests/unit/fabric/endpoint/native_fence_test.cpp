@@ -8,6 +8,7 @@ namespace {
 
 class NativeFenceTest : public testing::Test {
   protected:
+    NativeFenceTest() { returns.grow(); }
     // Posts a native put; finish is its end.
     ReturnRing::Return& put() {
         returns.take_native(nullptr);

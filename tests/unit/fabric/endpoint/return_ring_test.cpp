@@ -19,6 +19,7 @@ std::string reply(const std::vector<uint64_t>& words) {
 
 class ReturnRingTest : public testing::Test {
   protected:
+    ReturnRingTest() { ring.grow(); }
     void take(uint64_t* to) { ring.take(reinterpret_cast<char*>(to), sizeof *to); }
     bool on_reply(uint64_t first, const std::vector<uint64_t>& words) {
         const std::string body = reply(words);
@@ -93,14 +94,24 @@ TEST_F(ReturnRingTest, WhatNobodyAskedForIsRefused) {
     EXPECT_FALSE(on_reply(1, {1})) << "a native one";
 }
 
-TEST_F(ReturnRingTest, SoManyReturnsMayBeOutstanding) {
-    for (uint32_t i = 0; i < kMaxReturns; ++i) {
-        ASSERT_TRUE(ring.has_space());
-        take(&values[0]);
+TEST_F(ReturnRingTest, TheRingGrowsUntilSoManyReturnsMayBeOutstanding) {
+    uint64_t number = 0;
+    for (uint32_t size = kMinReturns;; size *= 4) {
+        for (uint32_t i = 0; i < size; ++i) {
+            ASSERT_TRUE(ring.has_space());
+            ASSERT_FALSE(ring.should_grow());
+            take(&values[i % 8]);
+        }
+        EXPECT_FALSE(ring.has_space());
+        EXPECT_EQ(ring.should_grow(), size < kMaxReturns);
+        EXPECT_TRUE(on_reply(number, std::vector<uint64_t>(size, size)));
+        EXPECT_EQ(values[7], size);
+        EXPECT_TRUE(ring.has_space());
+        number += size;
+        if (size == kMaxReturns)
+            break;
+        ring.grow();
     }
-    EXPECT_FALSE(ring.has_space());
-    EXPECT_TRUE(on_reply(0, {1}));
-    EXPECT_TRUE(ring.has_space());
 }
 
 TEST_F(ReturnRingTest, SoManyBytesMayBeOutstandingAndOneReturnMore) {
@@ -126,8 +137,9 @@ TEST_F(ReturnRingDeathTest, ANativeTransferBeginsAndEndsOnce) {
 }
 
 TEST_F(ReturnRingDeathTest, NoEntryIsTakenWhileItIsInUse) {
-    for (uint32_t i = 0; i < kMaxReturns; ++i) take(&values[0]);
-    EXPECT_EXIT(take(&values[0]), testing::ExitedWithCode(1), "< kMaxReturns");
+    for (uint32_t i = 0; i < kMinReturns; ++i) take(&values[0]);
+    EXPECT_EXIT(take(&values[0]), testing::ExitedWithCode(1), "< size_");
+    EXPECT_EXIT(ring.grow(), testing::ExitedWithCode(1), "has_returned\\(head_\\)");
 }
 
 }  // namespace

@@ -286,6 +286,9 @@ void run(const Habits& habits, int n_rails = 1, Spread spread = Spread::kAnyOrde
             actors.emplace_back(pair, pe, stream_set, random());
     for (int i = 0; i < kOperations && !testing::Test::HasFatalFailure(); ++i) {
         actors[random() % actors.size()].act();
+        for (int pe = 0; pe < 2; ++pe)
+            for (uint32_t stream_set = 0; stream_set < kStreamSets; ++stream_set)
+                ASSERT_TRUE(pair[pe].knows_its_active(stream_set));
         failures.happen();
         if (random() % 16 == 0)
             pair.poll();
@@ -296,6 +299,7 @@ void run(const Habits& habits, int n_rails = 1, Spread spread = Spread::kAnyOrde
         printf("%d of %d rails were lost\n", failures.lost(), n_rails);
     else
         pair.settle();
+    for (int pe = 0; pe < 2 && !fails; ++pe) EXPECT_FALSE(pair[pe].is_active());
 }
 
 uint64_t new_seed() {

@@ -38,14 +38,19 @@ class Poller {
     std::thread thread_;
 };
 
-bool becomes(const uint64_t& word, uint64_t value) {
+template <class Condition>
+bool becomes(Condition condition) {
     const uint64_t begin = os::now_ns();
-    while (load(word) != value) {
+    while (!condition()) {
         if (os::now_ns() - begin > kLostNs)
             return false;
         std::this_thread::yield();
     }
     return true;
+}
+
+bool becomes(const uint64_t& word, uint64_t value) {
+    return becomes([&] { return load(word) == value; });
 }
 
 // The producer does nothing for its record but publish it, as a program that computes does.
@@ -77,12 +82,16 @@ TEST(StreamThreads, ARecordArrivesWhileOthersHurryItsStream) {
     });
     bool all = true;
     for (uint64_t i = 1; i <= 1000 && all; ++i) {
-        put_word(stream, 0, i);
-        all = becomes(pair[1].word(0), i);
+        for (int look = 0; look < 20 && all; ++look) {
+            put_word(stream, 0, i);
+            all = pair[0].knows_its_active(0);
+        }
+        all = all && becomes(pair[1].word(0), i);
     }
     stopping.store(true, std::memory_order_relaxed);
     other.join();
     EXPECT_TRUE(all);
+    EXPECT_TRUE(becomes([&] { return !pair[0].is_active(); }));
 }
 
 void produce_on_two_stream_sets(bool native) {
@@ -99,8 +108,10 @@ void produce_on_two_stream_sets(bool native) {
         std::string back(large.size(), '#');
         for (uint64_t i = 0; i < kRounds; ++i) {
             put_word(stream, begin, i);
+            ASSERT_TRUE(pair[0].knows_its_active(stream_set));
             fetch_add(stream, &old[i], begin + 8, 1);
             get(stream, &gotten[i], begin, 8);
+            ASSERT_TRUE(pair[0].knows_its_active(stream_set));
             if (i % 100 == 0) {
                 put(stream, begin + 64, large.data(), large.size());
                 stream.order("test");

@@ -1,0 +1,8 @@
+// The text of oshrun --help: the contract of the command line. Threads: one.
+#pragma once
+
+namespace heddle::launcher {
+
+void print_help();
+
+}  // namespace heddle::launcher

@@ -1,0 +1,24 @@
+// Launch environment: what the variables of launchers other than oshrun say about this process. They are inherited:
+// a program that a PE starts finds those of its PE, and is none. A PE therefore leaves a mark in its environment, made
+// of all of these variables. A descendant finds the mark and unchanged variables; a launcher in between changes some.
+// Threads: one, at init.
+#pragma once
+
+#include <cstddef>
+
+namespace heddle::bootstrap {
+
+// True when the variables are those of a PE that has started this process, directly or not.
+bool is_started_by_pe();
+// Marks the environment of this PE for the programs that it starts.
+void mark_environment();
+
+// True when a launcher says that it has started more than one process, and this one is among them. error: a line that
+// names launcher, variable and cure. False for what an interactive shell of the job has started.
+bool claims_several_pes(char* error, size_t error_bytes);
+
+// The socket that the environment variable PMI_FD names, as a process manager hands it to what it starts; -1: none, or
+// not open in this process.
+int inherited_pmi_socket();
+
+}  // namespace heddle::bootstrap

@@ -1,0 +1,18 @@
+// PMI: a client of the process managers that speak PMI-1 or PMI-2: MPICH's and Intel MPI's hydra, Slurm's pmi2, Flux,
+// PALS. It needs no library. Contract and threads: bootstrap/launcher_api.h; a get does not wait (get_waits).
+//
+// Bytes are published as hexadecimal digits, in as many keys as the process manager's longest value makes necessary:
+// KEY.PE.PART. The first part begins with the number of bytes. PEs are on one host when they have the same name of the
+// host and the same boot of its kernel.
+#pragma once
+
+#include "bootstrap/launcher_api.h"
+
+namespace heddle::bootstrap::pmi {
+
+// True when the environment has a way to a process manager: PMI_FD is an open socket, or there is PMI_PORT.
+bool is_offered();
+
+extern const LauncherApi launcher;
+
+}  // namespace heddle::bootstrap::pmi

@@ -1,0 +1,105 @@
+"""Init where a launcher's variables say that there are several processes, and offer no way to find them."""
+
+import os
+import pty
+import re
+
+import pytest
+from conftest import OSHRUN, PROGRAMS, execute
+
+INIT = PROGRAMS / "init_only"
+STEP = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_NTASKS": "4"}
+INTERACTIVE_STEP = "4294967290"
+SEVERAL = [
+    ({**STEP, "SLURM_STEP_NUM_TASKS": "4"}, "srun", "SLURM_STEP_NUM_TASKS=4", "srun --mpi=pmix"),
+    ({"PMI_SIZE": "2", "PMI_RANK": "1"}, "a launcher that speaks PMI", "PMI_SIZE=2", "oshrun"),
+    ({"PMI_SIZE": "2", "PMI_RANK": "1", "PMI_FD": "77"}, "a launcher that speaks PMI", "PMI_SIZE=2", "oshrun"),
+    ({"OMPI_COMM_WORLD_SIZE": "3"}, "Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE=3", "oshrun"),
+    ({"PALS_LOCAL_SIZE": "2", "PALS_RANKID": "0"}, "PALS", "PALS_LOCAL_SIZE=2", "mpiexec --pmi=pmi"),
+    ({"PALS_RANKID": "1"}, "PALS", "PALS_RANKID=1", "mpiexec --pmi=pmi"),
+    ({"MPI_LOCALNRANKS": "2"}, "MPICH's or Intel MPI's mpiexec", "MPI_LOCALNRANKS=2", "oshrun"),
+    ({"FLUX_JOB_SIZE": "256"}, "flux", "FLUX_JOB_SIZE=256", "flux run -o pmi=simple"),
+]
+ONE = [
+    {**STEP, "SLURM_STEP_NUM_TASKS": "1", "SLURM_NTASKS": "1"},  # srun -n 1
+    {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4", "SLURM_NPROCS": "4"},  # the command of salloc, and a batch script
+    {**STEP, "SLURM_STEP_ID": INTERACTIVE_STEP, "SLURM_STEP_NUM_TASKS": "1"},  # salloc's shell on a node
+    {**STEP, "SLURM_STEP_ID": INTERACTIVE_STEP, "SLURM_STEP_NUM_TASKS": "4"},
+    {"PMI_SIZE": "1", "PMI_RANK": "0"}, {"OMPI_COMM_WORLD_SIZE": "1"}, {"FLUX_JOB_SIZE": "1"},
+    {"PALS_RANKID": "0", "PALS_LOCAL_SIZE": "1"}, {"MPI_LOCALNRANKS": "1"},
+    {"RANK": "1", "WORLD_SIZE": "2"},  # of a program that has nothing to do with this one
+    {"PMI_SIZE": "two"}, {"PMI_SIZE": ""}, {"PMI_SIZE": "-2"},
+]
+
+
+@pytest.mark.parametrize("variables,launcher,variable,cure", SEVERAL)
+def test_one_of_several_is_not_alone(variables, launcher, variable, cure):
+    result = execute([INIT, "init"], **variables)
+    result.is_fatal(rf"heddle shmem_init: {launcher} has started this process as one of several \({variable}\), and "
+                    rf"does not tell how to find the others: right would be .*{re.escape(cure)}.*, or "
+                    r"HEDDLE_LAUNCH=alone for a job of one PE for each process")
+
+
+@pytest.mark.parametrize("variables", ONE)
+def test_one_is_a_job_of_one(variables):
+    result = execute([INIT, "inside"], **variables)
+    assert (result.status, result.out, result.err) == (0, "1 PEs inside\n", ""), result
+
+
+@pytest.mark.parametrize("variables", [several[0] for several in SEVERAL])
+def test_who_asks_to_be_alone_is(variables):
+    result = execute([INIT, "inside"], HEDDLE_LAUNCH="alone", **variables)
+    assert (result.status, result.out, result.err) == (0, "1 PEs inside\n", ""), result
+
+
+@pytest.mark.parametrize("variables", [several[0] for several in SEVERAL])
+def test_a_program_that_a_pe_starts_is_a_job_of_one(variables):
+    """The variables are around the whole job of oshrun, as in `srun -n 4 oshrun ...`."""
+    result = execute([OSHRUN, "-n", 2, INIT, "system"], **variables)
+    assert (result.status, result.out) == (0, "1 PEs inside\n" * 2), result
+
+
+@pytest.mark.parametrize("variables", [several[0] for several in SEVERAL])
+def test_processes_of_a_launcher_that_a_pe_starts_are_not_alone(variables, tmp_path):
+    """The PE starts its own name with an argument: here a script in the place of the launcher."""
+    script = tmp_path / "launcher"
+    script.write_text("#!/bin/sh\n" + "".join(f"export {name}={value}\n" for name, value in variables.items()) +
+                      f'exec "{INIT}" "$@"\n')
+    script.chmod(0o755)
+    result = execute([OSHRUN, "-n", 1, "bash", "-c", f'exec -a "{script}" "{INIT}" system'])
+    assert result.status == 1 and "as one of several" in result.err, result
+
+
+def test_setting_is_one_of_its_words():
+    result = execute([INIT, "init"], HEDDLE_LAUNCH="alon")
+    assert "=alon is malformed: right would be auto|alone|pmix|pmi|pmi2; did you mean alone?" in result.err, result
+
+
+def on_terminal(command, variables):
+    """What a command says on a terminal of its own, and its status."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update(variables)
+        os.execvp(command[0], command)
+    said = b""
+    while True:
+        try:
+            more = os.read(terminal, 4096)
+        except OSError:  # all have closed it
+            break
+        if not more:
+            break
+        said += more
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), said.decode()
+
+
+def test_interactive_shell_of_a_step():
+    """`srun -n 4 --pty bash`: what is typed there is a job of one, and a script in its place is not."""
+    variables = {**STEP, "SLURM_STEP_NUM_TASKS": "4"}
+    status, said = on_terminal(["bash", "--norc", "-i", "-c", f"set -m; '{INIT}' inside; exit $?"], variables)
+    assert status == 0 and "1 PEs inside" in said, said
+    status, said = on_terminal(["sh", "-c", f"'{INIT}' inside; exit $?"], variables)
+    assert status == 1 and "as one of several" in said, said
+    status, said = on_terminal([str(INIT), "inside"], variables)
+    assert status == 1 and "as one of several" in said, said

@@ -1,0 +1,24 @@
+/* pmi WAY: a PE that a process manager has started. How it ends: well; stay: as a PE that waits for the others; global:
+ * by shmem_global_exit. */
+#include <shmem.h>
+#include <stdio.h>
+#include <string.h>
+
+static long sum;
+
+int main(int argc, char** argv) {
+    shmem_init();
+    const int me = shmem_my_pe(), pes = shmem_n_pes();
+    for (int pe = 0; pe < pes; ++pe) shmem_long_atomic_add(&sum, me + 1, pe);
+    shmem_barrier_all();
+    int near = 0;
+    for (int pe = 0; pe < pes; ++pe) near += shmem_ptr(&sum, pe) != NULL;
+    printf("PE %d of %d: %ld, %d near\n", me, pes, sum, near);
+    fflush(stdout);
+    if (argc > 1 && strcmp(argv[1], "global") == 0 && me == 0)
+        shmem_global_exit(5);
+    if (argc > 1 && strcmp(argv[1], "well") != 0)
+        shmem_long_wait_until(&sum, SHMEM_CMP_LT, 0);
+    shmem_finalize();
+    return 0;
+}

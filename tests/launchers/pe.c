@@ -1,0 +1,34 @@
+/* pe WAY: a PE of a real launcher. How the last PE ends: well; kill, by SIGKILL; exit, by _exit(7); global, by
+ * shmem_global_exit(5). stay: all wait for ever. child: each PE starts this program. */
+#include <shmem.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static long sum;
+
+int main(int argc, char** argv) {
+    const char* way = argc > 1 ? argv[1] : "well";
+    shmem_init();
+    const int me = shmem_my_pe(), pes = shmem_n_pes();
+    for (int pe = 0; pe < pes; ++pe) shmem_long_atomic_add(&sum, me + 1, pe);
+    shmem_barrier_all();
+    int near = 0;
+    for (int pe = 0; pe < pes; ++pe) near += shmem_ptr(&sum, pe) != NULL;
+    printf("PE %d of %d: %ld, %d near, process %d\n", me, pes, sum, near, (int)getpid());
+    fflush(stdout);
+    shmem_barrier_all();
+    if (me == pes - 1 && strcmp(way, "kill") == 0)
+        raise(SIGKILL);
+    if (me == pes - 1 && strcmp(way, "exit") == 0)
+        _exit(7);
+    if (me == pes - 1 && strcmp(way, "global") == 0)
+        shmem_global_exit(5);
+    if (strcmp(way, "well") != 0 && strcmp(way, "child") != 0)
+        shmem_long_wait_until(&sum, SHMEM_CMP_LT, 0);
+    const int status = strcmp(way, "child") == 0 ? system(argv[0]) : 0;
+    shmem_finalize();
+    return status != 0;
+}

@@ -1,0 +1,89 @@
+"""Programs under real launchers: they start right, are refused, or end, and never are several jobs without a word."""
+
+import subprocess
+
+import pytest
+from conftest import BUILD, LAUNCHERS, LIMIT_S, SPEAK_PMI, Result
+
+NODES = {"HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp", "HEDDLE_NET_HEARTBEAT_TIMEOUT_S": "60"}
+
+
+@pytest.mark.parametrize("pes", [1, 2, 4])
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_starts(here, launcher, pes):
+    here.run(*LAUNCHERS[launcher], "-n", pes, here.program).is_well(pes)
+
+
+@pytest.mark.parametrize("launcher", ["hydra", "slurm-pmi2"])
+@pytest.mark.parametrize("pes", [1, 2, 4])
+def test_starts_by_version_2(here, launcher, pes):
+    here.run(*LAUNCHERS[launcher], "-n", pes, here.program, HEDDLE_LAUNCH="pmi2").is_well(pes)
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_pretended_nodes(here, launcher):
+    here.run(*LAUNCHERS[launcher], "-n", 3, here.program, **NODES).is_well(3, near=1)
+
+
+@pytest.mark.parametrize("way", ["kill", "exit", "global"])
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_pe_ends_the_job(here, launcher, way):
+    result = here.run(*LAUNCHERS[launcher], "-n", 3, here.program, way)
+    assert result.status != 0 and len(result.processes) == 3, result
+    result.leaves_nothing()
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_program_that_a_pe_starts_is_a_job_of_one(here, launcher):
+    result = here.run(*LAUNCHERS[launcher], "-n", 2, here.program, "child")
+    assert result.status == 0 and result.lines.count("PE 0 of 1: 1, 1 near") == 2 and len(result.lines) == 4, result
+
+
+@pytest.mark.parametrize("launcher", SPEAK_PMI)
+def test_a_pe_never_starts(here, launcher, tmp_path):
+    script = tmp_path / "some"
+    script.write_text('#!/bin/sh\n[ "${PMI_RANK:-$PMI_ID}" = 1 ] && exec sleep 1000\nexec "$@"\n')
+    script.chmod(0o755)
+    result = here.run(*LAUNCHERS[launcher], "-n", 2, script, here.program, HEDDLE_LAUNCH_TIMEOUT_S="2")
+    assert result.status != 0, result
+    assert "PE 0 of 2 and the process manager that started it (PMI-1): not all PEs have come within 2 s" in result.err
+
+
+@pytest.mark.parametrize("launcher", ["hydra", "hydra-port", "openmpi"])
+def test_a_launcher_that_is_killed_takes_its_pes_along(here, launcher):
+    process = subprocess.Popen([*LAUNCHERS[launcher], "-n", "2", here.program, "stay"], env=here.environment,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    out = "".join(process.stdout.readline() for _ in range(2))
+    process.kill()
+    process.wait(LIMIT_S)
+    process.stdout.close()
+    result = Result(process.returncode, out, "")
+    assert len(result.processes) == 2, result
+    result.leaves_nothing()
+
+
+def test_srun_without_pmi_is_refused(here):
+    result = here.run("srun", "--quiet", "--overcommit", "--mpi=none", "-n", 4, here.program)
+    assert result.status == 1 and result.out == "", result
+    assert result.err.count("srun has started this process as one of several (SLURM_STEP_NUM_TASKS=4)") == 4, result
+
+
+def test_one_process_of_slurm_is_a_job_of_one(here):
+    here.run("srun", "--quiet", "--mpi=none", "-n", 1, here.program).is_well(1)
+    here.run("salloc", "--quiet", "-n", 4, here.program).is_well(1)
+
+
+@pytest.mark.parametrize("shell", ["salloc --quiet -n 4", "srun --quiet -n 4 --pty bash --norc"])
+def test_interactive_shells_of_slurm(here, shell):
+    result = here.run("script", "--quiet", "--return", "--command", shell, "/dev/null",
+                      text=f"{here.program}; echo status $?\nexit\n")
+    assert "PE 0 of 1: 1, 1 near" in result.out and "status 0" in result.out, result
+
+
+def test_oshrun_in_an_allocation(here):
+    here.run("salloc", "--quiet", "-n", 4, BUILD / "bin" / "oshrun", "-n", 3, here.program).is_well(3)
+
+
+@pytest.mark.parametrize("launcher", ["hydra", "openmpi"])
+def test_a_job_in_an_allocation(here, launcher):
+    here.run("salloc", "--quiet", "-n", 2, *LAUNCHERS[launcher], "-n", 2, here.program).is_well(2)
