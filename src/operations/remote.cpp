@@ -15,7 +15,7 @@
 namespace heddle::operations {
 
 constinit thread_local LastStreamSet last_stream_set;
-constinit thread_local KnownStreamSet earlier_stream_set;
+constinit thread_local CachedStreamSet earlier_stream_set;
 
 namespace {
 
@@ -141,7 +141,7 @@ inline StreamSet& stream_set_of(const char* function, Context& context) {
                              last_stream_set.epoch == context::stream_sets_epoch.load(std::memory_order_relaxed),
                          1))
         return *last_stream_set.stream_set;
-    const KnownStreamSet& earlier = earlier_stream_set;
+    const CachedStreamSet& earlier = earlier_stream_set;
     if (earlier.context == &context && earlier.epoch == context::stream_sets_epoch.load(std::memory_order_relaxed))
         return *earlier.stream_set;
     return find_stream_set(function, context);

@@ -14,7 +14,7 @@
 namespace heddle::operations {
 
 // A stream set that this thread has used. Valid while context::stream_sets_epoch equals `epoch`.
-struct KnownStreamSet {
+struct CachedStreamSet {
     shmem_ctx_t ctx = nullptr;
     uint64_t epoch = 0;
     int n_pes = 0;  // of the context, if its PE numbers are those of the world; otherwise 0
@@ -23,14 +23,14 @@ struct KnownStreamSet {
     fabric::StreamSet* stream_set = nullptr;
 };
 // The one that it used last, and what the common case needs to know beside it.
-struct LastStreamSet : KnownStreamSet {
+struct LastStreamSet : CachedStreamSet {
     memory::SymmetricRegion heap, data;
     size_t heap_words = 0, data_words = 0;  // offsets at which a word may begin
 };
 extern constinit thread_local LastStreamSet last_stream_set __attribute__((tls_model("initial-exec")));
-// The one before: two contexts that a thread uses in turns stay known, whichever of them is in last_stream_set. One
+// The one before: two contexts that a thread uses in turns stay cached, whichever of them is in last_stream_set. One
 // and no more, because a library that is loaded by dlopen has some hundred bytes for such variables.
-extern constinit thread_local KnownStreamSet earlier_stream_set __attribute__((tls_model("initial-exec")));
+extern constinit thread_local CachedStreamSet earlier_stream_set __attribute__((tls_model("initial-exec")));
 
 // The region in which address lies, the static data if in none. *to: the address as it is named to other PEs.
 inline const memory::SymmetricRegion& find_region(const void* address, fabric::Address* to) {
@@ -42,20 +42,20 @@ inline const memory::SymmetricRegion& find_region(const void* address, fabric::A
     return region;
 }
 
-// The stream to pe in the common case: the context of `known`, a PE that was sent to before, no
+// The stream to pe in the common case: the context of `cached`, a PE that was sent to before, no
 // checked run. Otherwise null: the caller then takes the slow path.
-[[gnu::always_inline]] inline fabric::Stream* stream_at_once(const KnownStreamSet& known, shmem_ctx_t ctx, int pe) {
-    if (known.ctx != ctx || known.epoch != context::stream_sets_epoch.load(std::memory_order_relaxed) ||
-        static_cast<unsigned>(pe) >= static_cast<unsigned>(known.n_pes))
+[[gnu::always_inline]] inline fabric::Stream* stream_at_once(const CachedStreamSet& cached, shmem_ctx_t ctx, int pe) {
+    if (cached.ctx != ctx || cached.epoch != context::stream_sets_epoch.load(std::memory_order_relaxed) ||
+        static_cast<unsigned>(pe) >= static_cast<unsigned>(cached.n_pes))
         return nullptr;
-    return known.streams[pe].load(std::memory_order_relaxed);
+    return cached.streams[pe].load(std::memory_order_relaxed);
 }
 
 // A put of one word to symmetric memory in the common case of stream_at_once. Returns the stream. Null, and nothing
 // was done, when its ring must first make space, its message is full, or the address is out of range.
-[[gnu::always_inline]] inline fabric::Stream* put_word_at_once(const KnownStreamSet& known, shmem_ctx_t ctx, void* dest,
-                                                               uint64_t bits, int pe) {
-    fabric::Stream* const stream = stream_at_once(known, ctx, pe);
+[[gnu::always_inline]] inline fabric::Stream* put_word_at_once(const CachedStreamSet& cached, shmem_ctx_t ctx,
+                                                               void* dest, uint64_t bits, int pe) {
+    fabric::Stream* const stream = stream_at_once(cached, ctx, pe);
     if (!stream)
         return nullptr;
     const LastStreamSet& last = last_stream_set;  // the regions are those of every context
@@ -71,22 +71,24 @@ inline const memory::SymmetricRegion& find_region(const void* address, fabric::A
         return put_word_at_once(earlier_stream_set, ctx, dest, bits, pe);
     return put_word_at_once(last_stream_set, ctx, dest, bits, pe);
 }
+// Whether a put is of one word, and that word.
+[[gnu::always_inline]] inline bool is_word(const void* source, size_t nelems, size_t element_bytes, uint64_t* bits) {
+    if (nelems > fabric::record::kWord || nelems * element_bytes != fabric::record::kWord || !source)
+        return false;
+    memcpy(bits, source, sizeof *bits);
+    return true;
+}
 [[gnu::always_inline]] inline fabric::Stream* put_word_at_once(shmem_ctx_t ctx, void* dest, const void* source,
                                                                size_t nelems, size_t element_bytes, int pe) {
-    if (nelems > fabric::record::kWord || nelems * element_bytes != fabric::record::kWord || !source)
-        return nullptr;
     uint64_t bits;
-    memcpy(&bits, source, sizeof bits);
-    return put_word_at_once(ctx, dest, bits, pe);
+    return is_word(source, nelems, element_bytes, &bits) ? put_word_at_once(ctx, dest, bits, pe) : nullptr;
 }
 // As put_word_at_once, for the context of last_stream_set alone.
 [[gnu::always_inline]] inline fabric::Stream* put_last_word_at_once(shmem_ctx_t ctx, void* dest, const void* source,
                                                                     size_t nelems, size_t element_bytes, int pe) {
-    if (nelems > fabric::record::kWord || nelems * element_bytes != fabric::record::kWord || !source)
-        return nullptr;
     uint64_t bits;
-    memcpy(&bits, source, sizeof bits);
-    return put_word_at_once(last_stream_set, ctx, dest, bits, pe);
+    return is_word(source, nelems, element_bytes, &bits) ? put_word_at_once(last_stream_set, ctx, dest, bits, pe)
+                                                         : nullptr;
 }
 
 // A short put in the common case of stream_at_once. Returns the stream; null when nothing was done.

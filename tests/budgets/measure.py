@@ -85,6 +85,14 @@ def compare(counted: dict[str, float], calls: dict[str, int], budgets: dict, pro
     return wrong
 
 
+def beyond(counted: dict[str, float], budgets: dict[str, float]) -> list[str]:
+    """Prints what was counted; the rows that are beyond their budget, or were not counted."""
+    for name, count in sorted(counted.items()):
+        print(f"{name:24} {count:6.1f} instructions, budget {budgets.get(name, '?')}")
+    return [f"{name}: {counted.get(name, 'not')} counted, the budget is {budget}" for name, budget in budgets.items()
+            if not counted.get(name, float("inf")) <= budget]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path)

@@ -16,7 +16,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from measure import callgrind_report, compile_operations, instructions
+from measure import beyond, callgrind_report, compile_operations, instructions
 from remote_put import NETWORK
 
 
@@ -31,10 +31,7 @@ def main() -> int:
         program = folder / "remote_order"
         compile_operations(build, source, "gcc", program)
         counted, _ = instructions(callgrind_report(build, program, 2, folder, NETWORK))
-    wrong = [f"{name}: {counted.get(name, 'not')} counted, the budget is {budget}" for name, budget in budgets.items()
-             if not counted.get(name, float("inf")) <= budget]
-    for name, count in sorted(counted.items()):
-        print(f"{name:24} {count:6.1f} instructions, budget {budgets.get(name, '?')}")
+    wrong = beyond(counted, budgets)
     print("\n".join(wrong))
     return bool(wrong)
 

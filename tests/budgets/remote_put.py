@@ -18,7 +18,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from measure import callgrind_report, compile_operations
+from measure import beyond, callgrind_report, compile_operations
 
 NETWORK = {"HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp"}
 
@@ -62,12 +62,9 @@ def main() -> int:
         program = folder / "remote_put"
         compile_operations(build, source, "gcc", program)
         counted, general = own_instructions(callgrind_report(build, program, 2, folder, NETWORK))
-    wrong = [f"{name}: {counted.get(name, 'not')} counted, the budget is {budget}" for name, budget in budgets.items()
-             if not counted.get(name, float("inf")) <= budget]
+    wrong = beyond(counted, budgets)
     wrong += [f"{name}: {general[name]:.0%} of the calls take the general path: right would be below 1 %"
               for name in budgets if general.get(name, 1) >= 0.01]
-    for name, count in sorted(counted.items()):
-        print(f"{name:24} {count:6.1f} instructions, budget {budgets.get(name, '?')}")
     print("\n".join(wrong))
     return bool(wrong)
 

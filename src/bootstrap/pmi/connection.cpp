@@ -1,6 +1,7 @@
 #include "bootstrap/pmi/connection.h"
 
 #include "os/clock.h"
+#include "os/locked.h"
 
 #include <fcntl.h>
 #include <netdb.h>
@@ -28,17 +29,6 @@ struct Shown {
         for (size_t i = 0; i < length; ++i) text[i] = from[i] >= ' ' && from[i] < 127 ? from[i] : '?';
         text[length] = '\0';
     }
-};
-
-class Lock {
-  public:
-    explicit Lock(pthread_mutex_t& mutex) : mutex_(mutex) { pthread_mutex_lock(&mutex_); }
-    ~Lock() { pthread_mutex_unlock(&mutex_); }
-    Lock(const Lock&) = delete;
-    Lock& operator=(const Lock&) = delete;
-
-  private:
-    pthread_mutex_t& mutex_;
 };
 
 }  // namespace
@@ -200,19 +190,19 @@ bool Connection::receive_answer(const char* expected, Answer* answer, const Reas
 }
 
 bool Connection::exchange(Request& request, const char* expected, Answer* answer, const Reason& reason) {
-    const Lock lock(mutex_);
+    const os::Locked lock(mutex_);
     return send(request, deadline(), reason) && receive_answer(expected, answer, reason);
 }
 
 bool Connection::receive(const char* expected, Answer* answer, const Reason& reason) {
-    const Lock lock(mutex_);
+    const os::Locked lock(mutex_);
     return receive_answer(expected, answer, reason);
 }
 
 bool Connection::pass_barrier(Request& request, const char* expected, bool has_deadline, const Reason& reason) {
     const uint64_t deadline_ns = has_deadline ? deadline() : kNever;
     {
-        const Lock lock(mutex_);
+        const os::Locked lock(mutex_);
         barrier_ = expected;
         is_barrier_passed_ = false;
         if (!send(request, deadline_ns, reason))
@@ -220,7 +210,7 @@ bool Connection::pass_barrier(Request& request, const char* expected, bool has_d
     }
     for (;;) {
         {
-            const Lock lock(mutex_);
+            const os::Locked lock(mutex_);
             Answer answer;
             pollfd it = {fd_, POLLIN, 0};
             // No other thread's answer is outstanding while this thread has the lock: what comes is the barrier's.
