@@ -124,8 +124,8 @@ def test_the_interval_of_polls_is_one_of_those_tried(with_policies, tmp_path):
     points, _ = measure(with_policies, tmp_path, 2, *arguments, "--polls-us", "3,7,1000000")
     assert round(1e6 * samples_of(points, "poll_interval", "inside")[0]) in (3, 7)
     points, _ = measure(with_policies, tmp_path, 2, *arguments, "--polls-us", "1000000")
-    (kept,), compute = samples_of(points, "poll_interval", "inside"), samples_of(points, "time", "compute")
-    assert 0.1 < kept / compute[0] < 1
+    (kept,) = samples_of(points, "poll_interval", "inside")
+    assert 0 < kept < 0.5  # seconds: half of what a computation took when it was calibrated, not the one asked for
 
 
 FAULTS = {

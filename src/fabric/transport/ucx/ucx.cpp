@@ -359,7 +359,7 @@ void receive(Transport* transport, int number, int pe, Arrival* arrival, char* t
              void* argument) {
     Channel& channel = transport->channels[static_cast<size_t>(number)];
     if (const std::unique_ptr<std::vector<char>> body = channel.take_body(arrival)) {
-        memcpy(to, body->data(), std::min(bytes, body->size()));
+        std::copy_n(body->data(), std::min(bytes, body->size()), to);  // which may be none
         channel.moved = true;
         return done(argument);
     }
