@@ -112,9 +112,11 @@ void start(const char* program) {
 }
 
 void start_again() {
+    finish_request();
     shmem_finalize();
     shmem_init();
     create_context();
+    start_request();
 }
 
 void barrier() {

@@ -14,7 +14,8 @@ namespace conformance {
 // Initializes the library (at the thread level HEDDLE_TEST_LEVEL, where it is set), agrees on a seed (HEDDLE_TEST_SEED,
 // or PE 0's clock) and prints it, and the command line that repeats the run; sets conformance_ctx.
 void start(const char* program);
-// Finalizes and initializes, and sets conformance_ctx anew: shmem_finalize has destroyed it. Without a thread level.
+// Finalizes and initializes, and makes conformance_ctx and the rows' request anew: they end with shmem_finalize. Without
+// a thread level.
 void start_again();
 // All PEs come, and what each did before, on conformance_ctx too, is complete.
 void barrier();
