@@ -11,8 +11,7 @@
 // The active streams of all stream sets of a context are also counted (Producer::n_active). That number is never lower
 // than the number of bits that are set: it is raised before a bit is set, and lowered behind one that is cleared.
 //
-// Threads: the producer adds and marks; the sender, under the channel's lock, clears; any
-// thread walks.
+// Threads: the producer adds and marks; the sender, under the channel's lock, clears; any thread walks.
 // Cost: two locked instructions where a stream becomes active, and two where it becomes inactive.
 #pragma once
 
@@ -61,7 +60,7 @@ class StreamGroup {
         return true;
     }
 
-    // Under the channel's lock: nobody else clears.
+    // The producer, behind what it has posted on the stream.
     void mark(uint32_t index, std::atomic<uint32_t>& n_active) {
         uint64_t before = active_.load(std::memory_order_relaxed);
         bool counted = false;
@@ -76,7 +75,8 @@ class StreamGroup {
         if (counted && (before & bit(index)))
             n_active.fetch_sub(1, std::memory_order_release);  // pairs with StreamSetList::is_active
     }
-    // is_done(): nothing of the stream is outstanding, and a producer that posts from now on marks.
+    // The sender, under the channel's lock. is_done(): nothing of the stream is outstanding, and a producer that posts
+    // from now on marks.
     template <class IsDone>
     void clear(uint32_t index, std::atomic<uint32_t>& n_active, IsDone is_done) {
         uint64_t before = active_.load(std::memory_order_acquire);  // pairs with StreamGroup::mark
