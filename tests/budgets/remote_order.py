@@ -10,28 +10,17 @@ network's plugin is missing.
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
-import tomllib
 from pathlib import Path
 
-from measure import beyond, callgrind_report, compile_operations, instructions
-from remote_put import NETWORK
+from measure import beyond, instructions
+from remote_put import budgets_of, report_over_network
 
 
 def main() -> int:
     build, source = map(Path, sys.argv[1:])
-    if not shutil.which("valgrind") or not (build / "lib/libheddle_ucx.so").exists():
-        print("skipped: there is no valgrind, or no plugin for a network")
-        return 77
-    budgets = tomllib.loads((Path(__file__).parent / "budgets.toml").read_text())["remote_order"]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        program = folder / "remote_order"
-        compile_operations(build, source, "gcc", program)
-        counted, _ = instructions(callgrind_report(build, program, 2, folder, NETWORK))
-    wrong = beyond(counted, budgets)
+    counted, _ = instructions(report_over_network(build, source))
+    wrong = beyond(counted, budgets_of(source))
     print("\n".join(wrong))
     return bool(wrong)
 
