@@ -30,14 +30,10 @@ constexpr size_t kErrorBytes = 256;
 constexpr const char* kAddressBlobKey = "heddle.address";
 constexpr const char* kEnvWasPe = "HEDDLE_WAS_PE";  // PID:PE:PES of the last PE among this process and its ancestors
 
-// The number in an environment variable, or -1.
-int env_number(const char* name) {
-    const char* text = getenv(name);
-    if (!text || !*text)
-        return -1;
-    char* end = nullptr;
-    const long number = strtol(text, &end, 10);
-    return *end == '\0' && number >= 0 && number < (1 << 30) ? static_cast<int>(number) : -1;
+// As env_number, for numbers of PEs and descriptors.
+int env_int(const char* name) {
+    const long number = env_number(name);
+    return number < (1 << 30) ? static_cast<int>(number) : -1;
 }
 
 // The launcher's process and its page's token; both 0 when the environment has none.
@@ -125,7 +121,7 @@ os::Lifeline die_with_launcher(int fd, int launcher) {
 }
 
 bool join_launcher(int fd, char* error, size_t error_bytes) {
-    const int pe = env_number(kEnvPe);
+    const int pe = env_int(kEnvPe);
     const Launcher launcher = launcher_of_environment();
     JobPage* const page = open_page(launcher, &fd, error, error_bytes);
     if (!page)
@@ -141,7 +137,7 @@ bool join_launcher(int fd, char* error, size_t error_bytes) {
         snprintf(error, error_bytes, "process %d is PE %d already: one process per PE may call shmem_init", nobody, pe);
         return false;
     }
-    job.lifeline = env_number(kEnvLifelineFd);
+    job.lifeline = env_int(kEnvLifelineFd);
     const os::Lifeline lifeline = die_with_launcher(job.lifeline, launcher.pid);
     if (lifeline != os::Lifeline::kHeld) {
         snprintf(error, error_bytes,
@@ -226,14 +222,14 @@ void find_nodes(int pes_per_node) {
 
 void let_first_pe_tell() {
     constexpr uint64_t kTimeNs = 3000000000;  // mpirun (Open MPI 4.1) takes more than one second (measured)
-    if (env_number(kEnvJobFd) >= 0 ? env_number(kEnvPe) > 0
-                                   : is_launched() && std::max(env_number("PMIX_RANK"), env_number("PMI_RANK")) > 0)
+    if (env_int(kEnvJobFd) >= 0 ? env_int(kEnvPe) > 0
+                                : is_launched() && std::max(env_int("PMIX_RANK"), env_int("PMI_RANK")) > 0)
         os::sleep_ns(kTimeNs);
 }
 
 bool join(char* error, size_t error_bytes) {
     if (job.n_pes == 0) {
-        const int fd = env_number(kEnvJobFd);
+        const int fd = env_int(kEnvJobFd);
         const bool joined = fd >= 0         ? join_launcher(fd, error, error_bytes)
                             : is_launched() ? join_launched(error, error_bytes)
                                             : join_alone(error, error_bytes);

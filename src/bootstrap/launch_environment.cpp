@@ -15,16 +15,30 @@ namespace {
 
 constexpr const char* kEnvJoined = "HEDDLE_JOINED";  // HASH:INODE, see Mark
 
+// True for a program that somebody has started by hand: a shell with job control gives it a process group of its own.
+bool is_of_interactive_shell() {
+    return isatty(STDIN_FILENO) && tcgetsid(STDIN_FILENO) == getsid(0) && getpgrp() != getsid(0);
+}
+
+// salloc's shell on a node of the allocation, which Slurm runs as a step of its own (slurm.conf, use_interactive_step).
+constexpr long kInteractiveStep = 4294967290;
+
+bool is_of_slurm_step() {
+    const long step = env_number("SLURM_STEP_ID");
+    return step >= 0 && step != kInteractiveStep && !is_of_interactive_shell();
+}
+
 // A variable that tells how many processes a launcher has started.
 struct Claim {
     const char* variable;
     long most_alone;  // the greatest value of a launch of one process
     const char* launcher;
     const char* cure;
+    bool (*concerns_this)() = nullptr;  // null: always
 };
 constexpr const char* kUseOshrun = "oshrun, or mpirun of Open MPI 4 or later";
 constexpr Claim kClaims[] = {
-    {"SLURM_STEP_NUM_TASKS", 1, "srun", "srun --mpi=pmix, srun --mpi=pmi2, or oshrun"},
+    {"SLURM_STEP_NUM_TASKS", 1, "srun", "srun --mpi=pmix, srun --mpi=pmi2, or oshrun", is_of_slurm_step},
     {"OMPI_COMM_WORLD_SIZE", 1, "Open MPI's mpirun", kUseOshrun},
     {"FLUX_JOB_SIZE", 1, "flux", "flux run -o pmi=simple, or oshrun"},
     {"PALS_LOCAL_SIZE", 1, "PALS", "mpiexec --pmi=pmi, or oshrun"},
@@ -40,16 +54,6 @@ constexpr const char* kOfLaunch[] = {
     "SLURM_TASK_PID",  "FLUX_JOB_ID", "FLUX_TASK_RANK", "PALS_APID",     "OMPI_COMM_WORLD_RANK",
     "MPI_LOCALRANKID",
 };
-
-// The number in an environment variable, or -1.
-long number_of(const char* name) {
-    const char* const text = getenv(name);
-    if (!text || *text < '0' || *text > '9')
-        return -1;
-    char* end = nullptr;
-    const long number = strtol(text, &end, 10);
-    return *end == '\0' ? number : -1;
-}
 
 // What identifies a launch. Two launches by a process manager may agree in all variables, but not in its socket.
 struct Mark {
@@ -71,23 +75,19 @@ Mark mark_of_environment() {
     return {hash, fd >= 0 && fstat(fd, &file) == 0 ? static_cast<uint64_t>(file.st_ino) : 0};
 }
 
-// True for a program that somebody has started by hand: a shell with job control gives it a process group of its own.
-bool is_of_interactive_shell() {
-    return isatty(STDIN_FILENO) && tcgetsid(STDIN_FILENO) == getsid(0) && getpgrp() != getsid(0);
-}
-
-// salloc's shell on a node of the allocation, which Slurm runs as a step of its own (slurm.conf, use_interactive_step).
-constexpr long kInteractiveStep = 4294967290;
-
-bool is_of_slurm_step() {
-    const long step = number_of("SLURM_STEP_ID");
-    return step >= 0 && step != kInteractiveStep && !is_of_interactive_shell();
-}
-
 }  // namespace
 
+long env_number(const char* name) {
+    const char* const text = getenv(name);
+    if (!text || !*text)
+        return -1;
+    char* end = nullptr;
+    const long number = strtol(text, &end, 10);
+    return *end == '\0' && number >= 0 ? number : -1;
+}
+
 int inherited_pmi_socket() {
-    const long fd = number_of("PMI_FD");
+    const long fd = env_number("PMI_FD");
     struct stat file;
     return fd >= 0 && fd < (1 << 20) && fstat(static_cast<int>(fd), &file) == 0 && S_ISSOCK(file.st_mode)
                ? static_cast<int>(fd)
@@ -112,8 +112,8 @@ void mark_environment() {
 
 bool claims_several_pes(char* error, size_t error_bytes) {
     for (const Claim& claim : kClaims) {
-        const long value = number_of(claim.variable);
-        if (value <= claim.most_alone || (&claim == kClaims && !is_of_slurm_step()))
+        const long value = env_number(claim.variable);
+        if (value <= claim.most_alone || (claim.concerns_this && !claim.concerns_this()))
             continue;
         snprintf(error, error_bytes,
                  "%s has started this process as one of several (%s=%ld), and does not tell how to find the others: "

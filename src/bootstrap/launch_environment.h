@@ -8,6 +8,9 @@
 
 namespace heddle::bootstrap {
 
+// The number in the environment variable, 0 or more; -1: there is none.
+long env_number(const char* name);
+
 // True when the variables are those of a PE that has started this process, directly or not.
 bool is_started_by_pe();
 // Marks the environment of this PE for the programs that it starts.

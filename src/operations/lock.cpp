@@ -242,10 +242,10 @@ void set_lock(Call call, long* address) {
 int test_lock(Call call, long* address) {
     const Lock lock = find(call.function, address);
     if (!claim_node(lock)) {
-        // Pairs with operations::take and operations::clear_lock.
         progress::poll_after_test();
         return 1;
     }
+    // Pairs with operations::take and operations::clear_lock.
     if (lock.tail.compare_exchange(0, me())) {
         if (__builtin_expect(is_watched(), 0))
             note_taken(call, address);

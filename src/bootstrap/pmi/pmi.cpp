@@ -55,11 +55,9 @@ Command in_version(Command first, Command second) {
 }
 
 bool read_number(const char* name, long low, long high, long* value, const Reason& reason) {
-    const char* const text = getenv(name);
-    char* end = nullptr;
-    *value = text ? strtol(text, &end, 10) : -1;
-    return (text && end != text && *end == '\0' && *value >= low && *value <= high) ||
-           reason.fail("%s=%s: right would be a number from %ld to %ld", name, text ? text : "", low, high);
+    *value = env_number(name);
+    return (*value >= low && *value <= high) || reason.fail("%s=%s: right would be a number from %ld to %ld", name,
+                                                            getenv(name) ? getenv(name) : "", low, high);
 }
 
 // Connects, and reads this PE's number and theirs.
