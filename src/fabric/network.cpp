@@ -279,6 +279,7 @@ bool Network::prepare(StreamSet& stream_set) {
     if (!stream_set.streams)
         return false;
     stream_set.producer.stream_set = number;
+    stream_set.producer.quota.slab = &ring_slab_;
     stream_set.home_rail = static_cast<int>(number / channels_.size()) % stream_set.n_rails;
     const std::vector<Channel*>& channels = channels_[number % channels_.size()];
     std::copy(channels.begin(), channels.end(), stream_set.channels);
@@ -320,6 +321,7 @@ void Network::return_stream_sets(StreamSetList& list) {
     StreamSet* stream_set = list.first.exchange(nullptr, std::memory_order_acquire);
     while (stream_set) {
         StreamSet* const next = stream_set->next;
+        stream_set->producer.quota.take_back_all();
         tsan::release(stream_set);
         stream_sets_.give(stream_set);
         stream_set = next;

@@ -88,6 +88,8 @@ class Network {
     bool poll();
     ControlInbox& control_inbox() { return control_inbox_; }
     int rails() const { return static_cast<int>(rails_.size()); }
+    // The bytes of send rings that streams have on loan.
+    size_t lent() const { return ring_slab_.lent(); }
 
   private:
     struct Rail {
@@ -136,6 +138,7 @@ class Network {
     const progress::WaitPolicy* policy_ = nullptr;
     std::vector<std::unique_ptr<Rail>> rails_;
     std::vector<std::vector<Channel*>> channels_;  // by number, then by rail
+    RingSlab ring_slab_;                           // of the rings of all streams, which go before it
     sync::Pool<StreamSet, 16> stream_sets_;
     std::atomic<StreamSet*>* stream_set_table_ = nullptr;            // by number
     std::mutex watermarks_lock_;                                     // taken once a stream

@@ -161,6 +161,7 @@ void notify(void*) {}
 class Program {
   public:
     Program(Channel& channel, unsigned asks) : stream_(channel, producer_, 1, group_) {
+        producer_.quota.slab = &slab_;
         const auto publish = [&](auto write) { stream_.publish(write(stream_.reserve("fuzz", record::kMaxShort))); };
         const auto get = [&](size_t bytes) {
             gotten_.emplace_back(bytes, '#');
@@ -188,6 +189,7 @@ class Program {
 
   private:
     std::atomic<uint32_t> n_active_{0};
+    RingSlab slab_;
     Producer producer_{.n_active = &n_active_};
     StreamGroup group_{nullptr};
     Stream stream_;

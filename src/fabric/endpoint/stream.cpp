@@ -6,11 +6,9 @@
 #include "fabric/protocol/message.h"
 #include "progress/wait_policy.h"
 
-#include <algorithm>
-
 namespace heddle::fabric {
 
-Stream::Stream(Channel& channel, const Producer& producer, int pe, StreamGroup& group)
+Stream::Stream(Channel& channel, Producer& producer, int pe, StreamGroup& group)
     : group_(group),
       index_(group.next_index()),
       ring_(channel.config().full_bytes),
@@ -22,16 +20,28 @@ Stream::Stream(Channel& channel, const Producer& producer, int pe, StreamGroup& 
 // --- The producer
 
 void Stream::make_room(const char* function, size_t bytes) {
-    if (bytes <= ring_.size() && ring_.find_room(bytes))
+    RingQuota& quota = producer_.quota;
+    const bool is_easy = ring_.size() < RingQuota::kEasyRing && ring_.is_free();
+    if (!is_easy && ring_.find_room(bytes))
         return;
-    flush();
-    const bool grows = ring_.should_grow(bytes);
-    channel_.wait(function, ring_.freed_line(), [&] { return grows ? ring_.is_free() : ring_.find_room(bytes); });
+    const bool grows = bytes > ring_.size() || (ring_.size() < kMaxRing && quota.allow(3 * ring_.size()));
+    const auto is_ready = [&] { return grows ? ring_.is_free() : ring_.find_room(bytes); };
+    if (!is_ready()) {
+        flush();
+        channel_.wait(function, ring_.freed_line(), is_ready);
+    }
     if (grows)
-        ring_.grow(std::max(2 * bytes, 4 * ring_.size()));
-    if (bytes > ring_.size())
+        quota.lend(*this, ring_, bytes);
+    if (!ring_.find_room(bytes))
         base::fatal(function, "no memory for a ring that takes a record of %zu bytes", bytes);
-    HEDDLE_INVARIANT(ring_.has_room(bytes));
+}
+
+bool Stream::give_back() {
+    if (!ring_.is_free())
+        return false;
+    producer_.quota.take_back(ring_);
+    returns_.shrink();
+    return true;
 }
 
 void Stream::send_published() {
@@ -47,17 +57,17 @@ void Stream::flush() {
     channel_.queue(this);
 }
 
-void Stream::post_body(const char* function, const Body& body) {
-    if (!bodies_.has_space()) {
-        flush();
-        channel_.wait(function, bodies_.line(), [&] { return bodies_.has_space(); });
-    }
-    bodies_.post(body);
+void Stream::wait_for_body(const char* function) {
+    if (bodies_.has_space())
+        return;
+    flush();
+    channel_.wait(function, bodies_.line(), [&] { return bodies_.has_space(); });
 }
 
 void Stream::put_large(const char* function, Address to, const char* from, size_t bytes) {
+    wait_for_body(function);
     char* const at = reserve(function, record::kMaxShort);
-    post_body(function, {.position = position(), .from = from, .bytes = bytes});  // ahead of its record
+    bodies_.post({.position = position(), .from = from, .bytes = bytes});  // ahead of its record
     publish(record::large(at, to, bytes));
     last_large_ = position();
 }
@@ -75,7 +85,8 @@ void Stream::post_native(const char* function, Body body) {
     returns_.take_native(this);
     body.position = position();
     body.returns = returns_.head();
-    post_body(function, body);
+    wait_for_body(function);
+    bodies_.post(body);
     mark_active();
     if (!is_complete(position()))
         flush();

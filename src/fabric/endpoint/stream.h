@@ -38,7 +38,7 @@ constexpr uint32_t kMaxStreamSets = 65536;  // of a PE
 class alignas(128) Stream {
   public:
     // Of a group, which is not full.
-    Stream(Channel& channel, const Producer& producer, int pe, StreamGroup& group);
+    Stream(Channel& channel, Producer& producer, int pe, StreamGroup& group);
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
 
@@ -90,6 +90,10 @@ class alignas(128) Stream {
     void wait_for_natives(const char* function);
     // What is published now does not soon wait for the ring.
     bool has_space() const { return ring_.has_space(); }
+    // Gives the ring's memory back, and that of returns; false while the transport may read it. The next record borrows
+    // other memory.
+    bool give_back();
+    Stream* next_with_ring = nullptr;  // RingQuota's: another one of the stream set
     // A remark of the producer about the stream (context/request.h).
     struct Remark {
         void* about = nullptr;
@@ -144,7 +148,7 @@ class alignas(128) Stream {
     void send_published();
     bool find_put_path(const char* function);
     void wait_for_return(const char* function);
-    void post_body(const char* function, const Body& body);
+    void wait_for_body(const char* function);
     void post_native(const char* function, Body body);
     void hold(const char* function);
     void send_bodies();
@@ -163,7 +167,7 @@ class alignas(128) Stream {
     BodyQueue bodies_;
     NativeFence fence_{returns_};
     Channel& channel_;
-    const Producer& producer_;
+    Producer& producer_;
     const int pe_;
     uint64_t last_large_ = 0;  // the producer's: the position behind the last kLarge record
     std::atomic<PutPath> put_path_;

@@ -32,6 +32,7 @@ void StreamSet::delete_streams() {
 void StreamSet::leave(const void* thread) {
     if (producer.thread.load(std::memory_order_relaxed) != thread)
         return;
+    producer.quota.take_back_all();
     tsan::release(this);
     // A set that is not in use any more may just go to another thread. Release: pairs with StreamSetList::take_over.
     producer.thread.compare_exchange_strong(thread, ended_thread(), std::memory_order_release,

@@ -77,14 +77,16 @@ struct PairEvents {
     }
 };
 
-Pe::Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, int n_rails, Spread spread, bool keeps)
-    : number_(number), n_rails_(n_rails), heap_(heap_bytes / sizeof(uint64_t)) {
+Pe::Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, int n_rails, Spread spread, bool keeps,
+       size_t plenty)
+    : ring_slab(plenty), number_(number), n_rails_(n_rails), heap_(heap_bytes / sizeof(uint64_t)) {
     world[number] = this;
     for (int rail = 0; rail < n_rails; ++rail) open_rail(rail, heap_bytes, habits, full_bytes, keeps);
     for (int rail = 0; rail < n_rails && n_rails > 1; ++rail) channels_[rail]->set_rails(channels_);
     for (uint32_t i = 0; i < kStreamSets; ++i) {
         stream_sets_[i].producer.stream_set = i;
         stream_sets_[i].producer.n_active = &stream_set_list_.n_active;
+        stream_sets_[i].producer.quota.slab = &ring_slab;
         stream_sets_[i].spread = spread;
         stream_sets_[i].n_rails = n_rails;
         stream_sets_[i].home_rail = static_cast<int>(i) % n_rails;
@@ -201,11 +203,12 @@ bool Pe::is_quiet(uint32_t number) {
     return stream_sets_[number].all([](Stream& stream) { return stream.is_quiet(); });
 }
 
-Pair::Pair(const Habits& habits, size_t heap_bytes, size_t full_bytes, int n_rails, Spread spread, bool keeps) {
+Pair::Pair(const Habits& habits, size_t heap_bytes, size_t full_bytes, int n_rails, Spread spread, bool keeps,
+           size_t plenty) {
     if (!os::prepare_heavy_fence())
         abort();
     for (int number = 0; number < 2; ++number)
-        pes_[number] = std::make_unique<Pe>(number, heap_bytes, habits, full_bytes, n_rails, spread, keeps);
+        pes_[number] = std::make_unique<Pe>(number, heap_bytes, habits, full_bytes, n_rails, spread, keeps, plenty);
     current = this;
 }
 

@@ -24,7 +24,8 @@ constexpr uint32_t kStreamSets = 2;
 
 class Pe {
   public:
-    Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, int n_rails, Spread spread, bool keeps);
+    Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, int n_rails, Spread spread, bool keeps,
+       size_t plenty);
     ~Pe();
 
     StreamSet& stream_set(uint32_t number = 0) { return stream_sets_[number]; }
@@ -51,6 +52,7 @@ class Pe {
     // A message from the other PE, as if it had arrived now.
     void arrives(Header header, const char* body, size_t bytes);
 
+    RingSlab ring_slab;
     ControlInbox control_inbox;
     std::atomic<uint32_t> lost_rails{0};
     std::atomic<int> runs{0};        // how often fibers that are ready were to be run
@@ -82,7 +84,8 @@ class Pe {
 class Pair {
   public:
     explicit Pair(const Habits& habits = {}, size_t heap_bytes = 1024 * 1024, size_t full_bytes = kMessageBytes,
-                  int n_rails = 1, Spread spread = Spread::kAnyOrder, bool keeps = false);
+                  int n_rails = 1, Spread spread = Spread::kAnyOrder, bool keeps = false,
+                  size_t plenty = RingSlab::kPlenty);
     ~Pair();
 
     Pe& operator[](int number) { return *pes_[number]; }

@@ -56,6 +56,8 @@ class Actor {
                 return send_control();
             default:
                 if (random_() % 4 == 0)
+                    stream_set_.producer.quota.take_back_all();
+                if (random_() % 4 == 0)
                     quiet();
                 else
                     flush();
@@ -270,7 +272,9 @@ class Failures {
 void run(const Habits& habits, int n_rails = 1, Spread spread = Spread::kAnyOrder, bool fails = false) {
     printf("seed %llu\n", static_cast<unsigned long long>(habits.seed));
     SCOPED_TRACE("seed " + std::to_string(habits.seed));
-    Pair pair(habits, kStreamSets * kHalf, kMessageBytes, n_rails, spread, fails);
+    // In every other run memory for rings is short.
+    const size_t plenty = habits.seed % 2 == 0 ? RingSlab::kPlenty : 2 * kMaxRing;
+    Pair pair(habits, kStreamSets * kHalf, kMessageBytes, n_rails, spread, fails, plenty);
     const Waiting waiting(nullptr);
     std::mt19937_64 random(habits.seed);
     Failures failures(pair, fails ? n_rails : 0, habits.seed);

@@ -211,6 +211,9 @@ TEST_F(StreamTest, WithoutMemoryForALargerRingTheFirstGoesOnButTakesNoLargerReco
         GTEST_SKIP() << "a sanitizer needs address space";
     const std::string data = pattern(kLargeBytes - 1);
     const auto without_memory = [&] {
+        put_word(stream, 0, 1);  // the ring's memory is the rest of a piece
+        for (int i = 0; i < 7; ++i) pair[0].ring_slab.take(kMaxRing);
+        for (int i = 0; i < 3; ++i) pair[0].ring_slab.take(kMaxRing / 4);
         mallopt(M_TRIM_THRESHOLD, INT_MAX);  // what the fake transport needs is there
         std::vector<std::string>(50, std::string(100 * 1024, 'm')).clear();
         const rlimit limit = {1, 1};  // of address space: nothing more is mapped
