@@ -1,10 +1,10 @@
 // RingQuota: the send rings that the streams of one stream set have on loan, and how many bytes these may have.
 //
 // A stream has no ring before it first sends. Its first one has 16 KiB; 1 KiB once a quarter of RingSlab::plenty is on
-// loan. Rings are lent and grow as streams like while all streams of the PE have less than plenty, or those of the set
-// less than 1/512 of it. Beyond, rings are taken back first, from streams of the
-// set whose records the transport has let go of. Where there are none, a stream gets a ring that holds its next record,
-// and no larger one: no stream waits for memory that another one has.
+// loan. Rings are lent, and grow, without question while the PE's have less than plenty, or those of the set less than
+// 1/512 of it. Beyond, rings are taken back first, from streams of the set whose records the transport has let go of.
+// Where there are none, a stream gets a ring for its next record, and no larger one. So no stream waits for memory that
+// another one has.
 //
 // Threads: the producer's, which alone says that a ring of its streams is not in use. Where a thread ends, and where a
 // stream set goes back to its network, the rings go back to the slab.
@@ -21,8 +21,8 @@ class Stream;
 
 class RingQuota {
   public:
-    // Of a stream's first ring while memory is plentiful. A ring of less grows when it comes to its end, although nothing
-    // is in use; a larger one when it was full.
+    // Of a stream's first ring while memory is plentiful. A smaller ring grows when it comes to its end, though
+    // nothing is in use; a larger one when it was full.
     static constexpr size_t kEasyRing = 16 * 1024;
 
     // The streams may have so many bytes more. Takes back rings for that, of which it looks at kLooks.

@@ -36,12 +36,12 @@ size_t RingSlab::size_for(size_t bytes) {
 }
 
 void RingSlab::add(char* piece, size_t index) {
-    free_[index] = new (piece) Free{free_[index]};
+    free_[index] = new (piece) Link{free_[index]};
 }
 
 // A piece of the size with that index; null: there is no memory.
 char* RingSlab::cut(size_t index) {
-    if (Free* const piece = free_[index]) {
+    if (Link* const piece = free_[index]) {
         free_[index] = piece->next;
         return reinterpret_cast<char*>(piece);
     }

@@ -1,6 +1,6 @@
-// RingSlab: the memory of a PE's send rings, in pieces of 1, 4, 16, 64 and 256 KiB that are cut from few mappings, lent
-// to streams and taken back. A piece that is missing is cut from the next larger one; a piece of the largest size, from
-// a mapping of 2 MiB. Pieces are not joined again, and mappings stay until the slab goes.
+// RingSlab: the memory of a PE's send rings, cut from few mappings in pieces of 1, 4, 16, 64 and 256 KiB. Pieces are
+// lent to streams and taken back. A piece that is missing is cut from the next larger one; a piece of the largest size,
+// from a mapping of 2 MiB. Pieces are not joined again, and mappings stay until the slab goes.
 //
 // Threads: any take and give, under the slab's lock: once for each loan, not for each operation.
 #pragma once
@@ -39,8 +39,8 @@ class RingSlab {
     static constexpr size_t kFactor = 4, kSizes = 5;
     static_assert(kMinRing << 2 * (kSizes - 1) == kMaxRing);
     // A piece that is not on loan, in the list of its size.
-    struct Free {
-        Free* next;
+    struct Link {
+        Link* next;
     };
     // A mapping; its list is not in the memory itself, which is cut up.
     struct Chunk {
@@ -52,7 +52,7 @@ class RingSlab {
 
     const size_t plenty_;
     pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;  // of all but lent_
-    Free* free_[kSizes] = {};                           // by size
+    Link* free_[kSizes] = {};                           // by size
     Chunk* chunks_ = nullptr;
     std::atomic<size_t> lent_{0};
 };

@@ -31,8 +31,8 @@ void SendRing::set_room(uint64_t freed) {
                          "freed %#zx, position %#zx", size_t{freed}, size_t{position()});
 }
 
-// The sender knows where the lap before began, or has sent all: it looks at base_ again where it comes to this lap, which
-// is published behind. So neither lap_ nor base_ is written while the sender may need what they were.
+// The sender has come to the lap that ends here, or has sent all. It looks at base_ again where a record of the next
+// lap is published. So neither lap_ nor base_ is written while the sender may need what they were.
 void SendRing::begin_lap(uint64_t freed) {
     const uint64_t begin = position();
     lap_before_ = lap_.load(std::memory_order_relaxed);

@@ -11,15 +11,15 @@
 // The producer is the thread that uses the stream set. The sender is the holder of the channel's lock: any thread that
 // polls. They share published, idle, freed, acked and the lap.
 //
-// Records lie in memory in laps. A lap begins at the memory's beginning, at any position, and ends where the next record
-// does not fit any more: a record is in one piece, and what is left at the memory's end is not used. A lap begins where
-// its first record fits behind all that the transport may still read, and no lap before the last one is then in use:
+// Records lie in memory in laps. A lap begins at the memory's beginning, at any position, and ends where the next
+// record does not fit any more. A record is in one piece; what is left at the memory's end is not used. The first
+// record of a lap overwrites nothing that the transport may still read. Of the laps before, only the last is then used:
 //
 //     memory   |== this lap ==>          |== the lap before ==|       |
 //                            position  freed                  end
 //
-// A message ends with its lap. Memory is lent (RingQuota): while nothing of it is in use the producer may give it back,
-// or take other memory, where a lap begins. The sender reads the memory of published records alone (tests/model/lap.pml).
+// A message ends with its lap. Memory is lent (RingQuota). While nothing of it is in use the producer may give it back,
+// or take other memory, where a lap begins. The sender reads memory of published records alone (tests/model/lap.pml).
 //
 // An idle stream sends its records at once, so that a lone record waits for nobody. It is idle until a second message
 // is in flight. Then records leave when a message is full, when all in flight is acknowledged, or when a thread waits

@@ -1,6 +1,6 @@
 // Stream set: what one thread sends through one context. It has a stream to each PE that the thread has sent to, on
-// each rail that it uses. Sending needs no lock and no locked instruction; threads synchronize at the channel, once per
-// message and not per operation.
+// each rail that it uses. Sending needs no lock and no locked instruction. Threads synchronize at the channel, once per
+// message and not per operation, and at the ring slab, once for each loan.
 //
 // Threads: the streams are used by the set's thread alone (PRIVATE and SERIALIZED contexts have one set, used by one
 // thread at a time); any thread reads their state. A thread that ends leaves its sets, which stay with their contexts,
