@@ -88,8 +88,9 @@ TEST_F(StreamScale, OfManyThreadsWithManyPartnersNeedFewMappingsAndLittleMemory)
     make_sets();
     send_words();
     const size_t mapped = mappings() - mappings_before, bytes = resident_bytes() - bytes_before;
-    printf("%d streams of %zu bytes: %zu mappings, %.1f MiB\n", kThreads * kPartners, sizeof(Stream), mapped,
-           static_cast<double>(bytes) / (1 << 20));
+    printf("%d streams of %zu bytes: %zu mappings, %.1f MiB, of rings %.1f MiB on loan\n", kThreads * kPartners,
+           sizeof(Stream), mapped, static_cast<double>(bytes) / (1 << 20),
+           static_cast<double>(network->lent()) / (1 << 20));
     EXPECT_LT(mapped, 2000u);
     if (!kUnderSanitizer) {
         EXPECT_LT(bytes, size_t{64} << 20);
@@ -106,6 +107,21 @@ TEST_F(StreamScale, OfManyThreadsWithManyPartnersNeedFewMappingsAndLittleMemory)
         network->return_stream_sets(list);
     }
     EXPECT_EQ(network->lent(), 0u);
+}
+
+TEST_F(StreamScale, AThreadThatEndsGivesItsRingsBack) {
+    make_sets();
+    send_words();
+    const size_t before = network->lent();
+    EXPECT_GT(before, 0u);
+    for (StreamSet* set : sets) set->leave(this_thread());
+    EXPECT_EQ(network->lent(), 0u);
+    StreamSet* const taken = lists[0].take_over(this_thread());
+    ASSERT_EQ(taken, sets[0]);
+    put_word(taken->to(1));
+    EXPECT_GT(network->lent(), 0u);
+    while (network->poll()) continue;
+    EXPECT_TRUE(taken->to(1).is_quiet());
 }
 
 }  // namespace
