@@ -24,7 +24,8 @@ void Stream::make_room(const char* function, size_t bytes) {
     const bool is_easy = ring_.size() < RingQuota::kEasyRing && ring_.is_free();
     if (!is_easy && ring_.find_room(bytes))
         return;
-    const bool grows = bytes > ring_.size() || (ring_.size() < kMaxRing && quota.allow(3 * ring_.size()));
+    const bool may_grow = ring_.size() < kMaxRing && quota.allow(3 * ring_.size());
+    const bool grows = may_grow || bytes > ring_.size();  // behind the question, which may have taken the ring back
     const auto is_ready = [&] { return grows ? ring_.is_free() : ring_.find_room(bytes); };
     if (!is_ready()) {
         flush();
