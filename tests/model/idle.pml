@@ -23,6 +23,7 @@
  *   -DNO_MARKS        clear does not notice a mark behind its look
  *   -DCOUNT_LATE      mark counts behind the bit
  *   -DEARLY_LOOK      the look at the lock passes the push before it, or the push is a plain store
+ *   -DREST_EARLY      rest clears a stream that has gone idle, ahead of the fence
  * A variant: the stream set has just come to its producer from the thread that polls, which may still be acknowledging for it
  * (Network::make_stream_set), and its mutants:
  *   -DNEW_OWNER
@@ -59,6 +60,7 @@ byte thread = PRODUCER;
 #endif
 byte acked = 0;
 bool queued = false, stacked = false, locked = false;
+bool to_fence = false;           /* under the lock: the stream has gone idle in this poll */
 byte own_published = published;  /* as the producer has stored it; idle_stored: as the holder of the lock has */
 byte ended = 0;
 /* StreamGroup: the stream's bit, how often it was marked, and Producer::n_active. */
@@ -163,13 +165,19 @@ inline mark() {
     atomic { was = false; own = false; at = 0 }
 }
 
+#ifdef REST_EARLY
+#define UNFENCED false
+#else
+#define UNFENCED to_fence
+#endif
+
 /* Stream::rest and StreamGroup::clear. */
 inline rest() {
     do
     :: atomic { was = bit_set; at = marks };
        look();
        if
-       :: idle_stored && was && seen == acked && all_returned ->
+       :: idle_stored && !UNFENCED && was && seen == acked && all_returned ->
           drained();
           atomic {
               if
@@ -211,28 +219,21 @@ inline send() {
              was = thread != me;
 #endif
              atomic { idle_stored = true; buffer[me] ! IDLE, true };
-#ifndef NO_HEAVY_FENCE
              if
 #if NEW_OWNER == 3
-             :: was -> heavy_fence()
+             :: was -> to_fence = true
 #else
-             :: thread != me -> heavy_fence()
+             :: thread != me -> to_fence = true
 #endif
              :: else
              fi
-#endif
           :: else
           fi;
-#ifdef NO_SECOND_LOOK
-          rest();
-          break
-#else
           look();
           if
           :: seen == departed -> rest(); break
           :: else
           fi
-#endif
        :: else ->
           if
           :: departed != acked && !idle_stored -> break  /* it gathers */
@@ -313,6 +314,20 @@ inline poll() {
        :: true
        fi;
 #endif
+       if
+       :: to_fence ->  /* Channel::finish_idle */
+#ifndef NO_HEAVY_FENCE
+          heavy_fence();
+#endif
+          to_fence = false;
+#ifdef NO_SECOND_LOOK
+          rest()
+#else
+          send()
+#endif
+       :: else
+       fi;
+       assert(!to_fence);
        drained();
        locked = false;
 #ifdef NO_LOOK_BEHIND

@@ -3,6 +3,7 @@
 #include "base/counters.h"
 #include "base/error.h"
 #include "fabric/transport/address_blob.h"
+#include "os/asymmetric_fence.h"
 #include "os/memfd.h"
 
 #include <algorithm>
@@ -100,9 +101,22 @@ bool Channel::work() {
             break;
         moved = true;
     }
+    moved |= finish_idle();
     if (moved)
         config_.job.notify(config_.job.waiting);
     return moved;
+}
+
+// What the producers of streams that have gone idle publish from now on is told to the channel, or seen here. One fence
+// for all of them: it costs an interrupt of every core that runs a thread of this process.
+bool Channel::finish_idle() {
+    if (going_idle_.is_empty())
+        return false;
+    base::counters->heavy_fences.add();
+    os::heavy_fence();  // pairs with SendRing::publish_to_idle
+    going_idle_.take_all([](Stream& stream) { stream.send(); });
+    HEDDLE_INVARIANT(going_idle_.is_empty());  // a stream that has sent something is not drained
+    return true;
 }
 
 bool Channel::send_queued() {

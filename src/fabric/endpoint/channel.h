@@ -141,6 +141,9 @@ class Channel {
     // What waits here for other rails may go on. A poll of a channel of this number does it before it ends. Any thread.
     // Pairs with Channel::poll_alone, Channel::poll_woken, Channel::progress_woken and Channel::arm.
     void wake() { woken_.store(true, std::memory_order_seq_cst); }
+    // The stream has gone idle (SendRing::go_idle): its Stream::send is called again behind a heavy fence, before the
+    // lock is given up.
+    void finish_idle_of(Stream& stream) { going_idle_.add(stream); }
     // Wakes the channel with this number on another rail.
     void wake(int rail) {
         HEDDLE_INVARIANT(rails_ && rail >= 0 && rail < config_.n_rails);
@@ -209,6 +212,7 @@ class Channel {
     bool send_queued();
     bool progress_queued();
     bool send_delayed_acks();
+    bool finish_idle();
     void piggyback_ack(int pe, Header* header);
     Inbound& inbound_of(int pe, uint32_t stream_set);
     Inbound*& make_place(Peer& peer, uint32_t stream_set) const;
@@ -221,9 +225,10 @@ class Channel {
     const int number_;
     Peer* peers_;  // indexed by PE; memory that reads as zeroes until a peer is used
     alignas(128) std::atomic<bool> locked_{false};
-    alignas(128) std::atomic<Stream*> to_send_{nullptr};  // the stack of streams to send
-    std::atomic<bool> woken_{false};                      // by another rail's channel: waiting_ may go on
-    Channel* const* rails_ = nullptr;                     // null: there is one
+    alignas(128) std::atomic<Stream*> to_send_{nullptr};     // the stack of streams to send
+    std::atomic<bool> woken_{false};                         // by another rail's channel: waiting_ may go on
+    Channel* const* rails_ = nullptr;                        // null: there is one
+    IntrusiveList<Stream, &Stream::going_idle> going_idle_;  // empty while nobody has the lock
     IntrusiveList<Inbound, &Inbound::waiting> waiting_;
     IntrusiveList<Inbound, &Inbound::to_progress> to_progress_;
     IntrusiveList<Inbound, &Inbound::delayed_ack> delayed_acks_;

@@ -1,8 +1,6 @@
 #include "fabric/endpoint/send_ring.h"
 
-#include "base/counters.h"
 #include "base/error.h"
-#include "os/asymmetric_fence.h"
 #include "os/memfd.h"
 
 #include <algorithm>
@@ -161,14 +159,11 @@ bool SendRing::on_ack(uint64_t position) {
 
 // The producer is looked at behind the store: a thread that takes the stream set over fences first, which shows it the
 // store or shows this thread the new producer (Network::make_stream_set).
-void SendRing::go_idle(const Producer& producer) {
+bool SendRing::go_idle(const Producer& producer) {
     HEDDLE_INVARIANT(is_drained());  // otherwise an ack is on its way, and sends what waits
     idle_.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (producer.thread.load(std::memory_order_relaxed) == this_thread())
-        return;
-    base::counters->heavy_fences.add();
-    os::heavy_fence();
+    return producer.thread.load(std::memory_order_relaxed) != this_thread();
 }
 
 }  // namespace heddle::fabric

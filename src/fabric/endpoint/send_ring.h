@@ -18,8 +18,9 @@
 //
 // No record is left behind. A sender that finds nothing in flight and nothing to send sets idle, and then reads
 // published again. The producer publishes, and then reads idle. Between its two steps the sender makes all threads of
-// the process pass a full fence (os/asymmetric_fence.h). Therefore the producer, whose steps are in every operation,
-// needs none. A stream with one message in flight at a time stays idle, and costs no such fence.
+// the process pass a full fence (os/asymmetric_fence.h). The streams that go idle in one turn of a channel share it.
+// Therefore the producer, whose steps are in every operation, needs none. A stream with one message in flight at a time
+// stays idle, and costs no such fence.
 //
 // Full messages end where the producer says (end_message), in a ring of kMaxMessageEnds positions. A sender that is
 // further behind loses the oldest, and its message goes on to the next end that is left. The message is longer, and
@@ -141,8 +142,9 @@ class alignas(128) SendRing {
     bool is_drained() const { return acked_.load(std::memory_order_relaxed) == sent_; }
     // The producer calls the sender for every record.
     bool is_idle() const { return idle_.load(std::memory_order_relaxed); }
-    // Where is_drained: from here on the producer calls the sender. The caller looks at published behind it.
-    void go_idle(const Producer& producer);
+    // Where is_drained: from here on the producer calls the sender. The caller looks at published behind it; where true
+    // is returned, behind a heavy fence (os/asymmetric_fence.h) that it makes.
+    bool go_idle(const Producer& producer);
 
   private:
     bool publish_to_idle(uint64_t end) {
@@ -151,7 +153,7 @@ class alignas(128) SendRing {
                              "end %#zx, position %#zx, room up to %#zx", size_t{end}, size_t{position()},
                              size_t{room_end_});
         published_.store(end, std::memory_order_release);     // pairs with SendRing::published
-        std::atomic_signal_fence(std::memory_order_seq_cst);  // with the fence of go_idle: the light side
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // pairs with Channel::finish_idle: the light side
         return idle_.load(std::memory_order_relaxed);
     }
     void set_room(uint64_t freed);

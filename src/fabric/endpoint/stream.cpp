@@ -137,8 +137,8 @@ void Stream::send() {
                 return;  // resume leads here again
         }
         if (limit == ring_.sent()) {
-            if (ring_.is_drained() && !ring_.is_idle())
-                ring_.go_idle(producer_);
+            if (ring_.is_drained() && !ring_.is_idle() && ring_.go_idle(producer_))
+                channel_.finish_idle_of(*this);
             if (ring_.published() == ring_.sent())
                 return rest();
             continue;
@@ -231,10 +231,10 @@ void Stream::resume(bool was_holding) {
         channel_.queue(this);
 }
 
-// What was outstanding last may be done. Where the stream is idle, what the producer publishes behind these looks is
-// marked by it (SendRing::go_idle).
+// What was outstanding last may be done. Where the producer knows the stream to be idle, what it publishes behind these
+// looks is marked by it. Channel::finish_idle leads here again where it does not know yet.
 void Stream::rest() {
-    if (ring_.is_idle())
+    if (ring_.is_idle() && !going_idle.is_listed)
         group_.clear(index_, *producer_.n_active, [this] { return is_quiet() && is_local(); });
 }
 

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "fabric/endpoint/body_queue.h"
+#include "fabric/endpoint/intrusive_list.h"
 #include "fabric/endpoint/native_fence.h"
 #include "fabric/endpoint/return_ring.h"
 #include "fabric/endpoint/send_ring.h"
@@ -133,6 +134,8 @@ class alignas(128) Stream {
     void on_large_reply(uint64_t number);
 
     RailScheduler* rails = nullptr;  // null: the network has one rail
+    // In the channel's list of streams that have gone idle, and are not known to be (Channel::finish_idle).
+    ListLink<Stream> going_idle;
     // In the channel's stack of streams to send (Channel::queue).
     std::atomic<Stream*> next_to_send{nullptr};
     std::atomic<bool> queued{false};

@@ -185,8 +185,15 @@ TEST_F(SendRingTest, AnIdleSenderIsCalled) {
     take();
     ASSERT_TRUE(ring.on_ack(ring.sent()));
     EXPECT_TRUE(ring.is_drained());
-    ring.go_idle(producer);
+    EXPECT_FALSE(ring.go_idle(producer)) << "this thread knows";
     EXPECT_TRUE(publish());
+}
+
+TEST_F(SendRingTest, AnotherThreadIsFencedBeforeItKnows) {
+    for (const void* const thread : {static_cast<const void*>(nullptr), ended_thread()}) {
+        producer.thread.store(thread, std::memory_order_relaxed);
+        EXPECT_TRUE(ring.go_idle(producer));
+    }
 }
 
 TEST_F(SendRingTest, AcksAreCumulativeAndOfWhatWasSent) {

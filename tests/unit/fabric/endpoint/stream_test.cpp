@@ -1,6 +1,7 @@
 // Streams between two PEs: what leaves when, what arrives, in which order values come back, and what the producer
 // waits for.
 #include "fabric/endpoint/stream.h"
+#include "base/counters.h"
 #include "unit/fabric/pair.h"
 
 #include <gtest/gtest.h>
@@ -120,6 +121,25 @@ TEST_F(StreamTest, WhatIsHurriedLeavesWithTheNextPoll) {
     pair[1].channel().poll();
     EXPECT_EQ(pair[1].word(2), 3u);
     EXPECT_EQ(pair[1].word(3), 0u);
+}
+
+TEST_F(StreamTest, StreamsThatGoIdleInOneTurnShareAFence) {
+    const uint64_t before = base::counters->heavy_fences.read();
+    for (uint32_t stream_set = 0; stream_set < kStreamSets; ++stream_set)
+        for (uint64_t i = 0; i < 3; ++i) put_word(pair[0].to_other(stream_set), 8 * i, i + 1);  // the third one gathers
+    for (int turn = 0; turn < 2; ++turn) {
+        EXPECT_EQ(base::counters->heavy_fences.read(), before) << turn;
+        pair[1].channel().poll();
+        pair[0].channel().poll();
+    }
+    EXPECT_EQ(base::counters->heavy_fences.read(), before + 1);
+    EXPECT_FALSE(pair[0].is_active());
+    for (uint32_t stream_set = 0; stream_set < kStreamSets; ++stream_set) {
+        put_word(pair[0].to_other(stream_set), 8 * stream_set, 7);
+        EXPECT_FALSE(pair[0].to_other(stream_set).is_quiet());
+        pair.settle();
+        EXPECT_EQ(pair[1].word(stream_set), 7u);
+    }
 }
 
 TEST_F(StreamTest, AFullMessageLeavesWhileOthersAreInFlight) {
