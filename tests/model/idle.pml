@@ -33,7 +33,11 @@
  * back the next record until the put has returned, and its mutants:
  *   -DHOLD
  *   -DHOLD=2          the end of the fence sends what has been published, and does not look whether to go idle
- *   -DHOLD=3          the end of the fence sends nothing, as if every return came with more to do */
+ *   -DHOLD=3          the end of the fence sends nothing, as if every return came with more to do
+ * A variant: while other streams to the PE are busy, what is ready waits for one of their acks (Stream::gather,
+ * Channel::send_short). A producer that goes on meanwhile is told not to call. And its mutant:
+ *   -DGATHER
+ *   -DGATHER=2        an ack of another stream does not let it leave */
 
 #define RECORDS 3
 #define BEFORE_HOLD 2
@@ -70,6 +74,13 @@ byte marks = 0, counted = 1;
 #else
 bool bit_set = false;
 byte marks = 0, counted = 0;
+#endif
+#ifdef GATHER
+bool busy = true;    /* other streams are, until one of them is acknowledged */
+bool waits = false;              /* in the peer's list */
+byte gathered_at = 0;
+#else
+#define busy false
 #endif
 #ifdef HOLD
 bool posted = false, returned = false;  /* the native put */
@@ -237,6 +248,15 @@ inline send() {
        :: else ->
           if
           :: departed != acked && !idle_stored -> break  /* it gathers */
+#ifdef GATHER
+          :: !(departed != acked && !idle_stored) && busy ->
+             if
+             :: !waits -> atomic { waits = true; gathered_at = seen }
+             :: waits && gathered_at != seen -> atomic { idle_stored = false; buffer[me] ! IDLE, false }
+             :: else
+             fi;
+             break
+#endif
           :: else ->
              if
              :: departed != acked -> atomic { idle_stored = false; buffer[me] ! IDLE, false; departed = seen }
@@ -291,6 +311,19 @@ inline poll() {
        :: acked != departed -> acked = departed; send()
        :: true
        fi;
+#ifdef GATHER
+       if
+       :: busy ->
+          busy = false;
+#if GATHER != 2
+          if
+          :: waits -> waits = false; send()
+          :: else
+          fi
+#endif
+       :: true
+       fi;
+#endif
 #ifdef HOLD
        if
        :: posted && !returned && acked >= BEFORE_HOLD ->  /* Stream::on_native_done, resume */
@@ -408,8 +441,8 @@ active proctype poller() {
     ended++;
     /* What the network still brings wakes it. */
     do
-    :: acked != departed || !returned -> poll()
-    :: ended == 3 && acked == departed && returned && empty(buffer[PRODUCER]) && empty(buffer[POLLER]) && empty(buffer[OTHER]) ->
+    :: acked != departed || !returned || busy -> poll()
+    :: ended == 3 && acked == departed && returned && !busy && empty(buffer[PRODUCER]) && empty(buffer[POLLER]) && empty(buffer[OTHER]) ->
        break
     od;
     assert(!stacked);

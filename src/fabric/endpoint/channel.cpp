@@ -45,11 +45,6 @@ void Channel::queue(Stream* stream) {
     } while (!to_send_.compare_exchange_weak(top, stream, std::memory_order_seq_cst, std::memory_order_relaxed));
 }
 
-void Channel::delay_ack(Inbound* inbound) {
-    delayed_acks_.add(*inbound);
-    ack_pending_.store(true, std::memory_order_relaxed);  // a hint for the service thread
-}
-
 bool Channel::poll_alone() {
     bool moved = false;
     do {
@@ -94,9 +89,11 @@ bool Channel::work() {
         bool moves = send_queued();
         moves |= progress_woken();
         if (round == 0)
-            moves |= send_delayed_acks();
+            moves |= take_delayed_acks();
+        send_short();
         moves |= config_.api->progress(config_.transport, number_);
         moves |= progress_queued();
+        moves |= send_short();
         if (!moves)
             break;
         moved = true;
@@ -115,6 +112,7 @@ bool Channel::finish_idle() {
     base::counters->heavy_fences.add();
     os::heavy_fence();  // pairs with SendRing::publish_to_idle
     going_idle_.take_all([](Stream& stream) { stream.send(); });
+    send_short();
     HEDDLE_INVARIANT(going_idle_.is_empty());  // a stream that has sent something is not drained
     return true;
 }
@@ -145,25 +143,6 @@ bool Channel::progress_queued() {
     const bool any = !to_progress_.is_empty();
     while (Inbound* const inbound = to_progress_.take()) inbound->progress();
     return any;
-}
-
-// Sends the delayed acks that no message has carried since the last poll.
-bool Channel::send_delayed_acks() {
-    const bool any = !delayed_acks_.is_empty();
-    ack_pending_.store(false, std::memory_order_relaxed);
-    delayed_acks_.take_all([](Inbound& inbound) { inbound.send_ack(); });
-    return any;
-}
-
-// The header of records to pe takes a delayed ack along.
-void Channel::piggyback_ack(int pe, Header* header) {
-    Inbound* const inbound = delayed_acks_.take_first([&](const Inbound& one) { return one.pe() == pe; });
-    if (!inbound)
-        return;
-    auto records = header->as<RecordsHeader>();
-    records.acked_stream_set = inbound->stream_set() + 1;
-    records.acked = inbound->ack_position();
-    header->set(records);
 }
 
 bool Channel::arm() {
@@ -356,6 +335,17 @@ void Channel::dispatch(const Header& header, const char* body, size_t bytes) {
             Stream& stream = stream_of(header, reply.stream_set);
             if (!stream.on_reply(reply.first, reply.count, body, bytes) || !stream.on_ack(reply.acked))
                 protocol_error(header, "a reply to what this PE has not asked");
+            return;
+        }
+        case MessageKind::kGathered: {
+            const char* const wrong = read_gathered(
+                header.as<GatheredHeader>(), body, bytes,
+                [&](const AckSection& ack) { acknowledged(header, ack.stream_set, ack.position); },
+                [&](const RecordsSection& section, const char* records) {
+                    inbound_of(header.pe, section.stream_set).on_records(section.position, records, section.bytes);
+                });
+            if (wrong)
+                protocol_error(header, wrong);
             return;
         }
         case MessageKind::kHeartbeat:

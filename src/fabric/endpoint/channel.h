@@ -4,7 +4,8 @@
 // does not get it leaves its work to the holder.
 //
 //     streams to send   a stack that any thread pushes to (Stream::queued says whether a stream is in it)
-//     inbound streams   in up to three lists: to go on with, waiting for another rail, with a delayed ack
+//     inbound streams   in up to three lists: to go on with, waiting for another rail, with an ack to send
+//     peers             in up to two lists: with something to send in this turn, with delayed acks
 //
 // Nothing is left behind. A thread that pushes a stream, or wakes a channel, then tries to get the lock. The holder
 // gives the lock back, and then looks at the stack and at woken_ again. Both sides are seq_cst (tests/model/idle.pml
@@ -17,8 +18,10 @@
 #include "fabric/endpoint/control_inbox.h"
 #include "fabric/endpoint/inbound.h"
 #include "fabric/endpoint/intrusive_list.h"
+#include "fabric/endpoint/peer.h"
 #include "fabric/endpoint/stream.h"
 #include "fabric/liveness/loss.h"
+#include "fabric/protocol/gathered.h"
 #include "fabric/protocol/message.h"
 #include "fabric/transport/transport.h"
 #include "progress/wait_policy.h"
@@ -133,9 +136,21 @@ class Channel {
     const Regions& regions() const { return config_.regions; }
     // The inbound stream has something to acknowledge, or records to go on with.
     void queue(Inbound* inbound) { to_progress_.add(*inbound); }
+    // The ack of the inbound stream leaves in this turn, together with what else goes to its PE.
+    void ack(Inbound& inbound);
     // The ack of the inbound stream travels with the next records to its PE, or alone with the next poll. A control
-    // message is often answered at once, and the answer takes the ack along.
-    void delay_ack(Inbound* inbound);
+    // message is often answered at once, and the answer takes the ack along. Where kMaxBusy acks to the PE would be
+    // delayed, all leave in this turn: its further streams wait for one (fabric/endpoint/peer.h).
+    void delay_ack(Inbound& inbound);
+    // The stream has a short message to send: in this turn, or when its PE has acknowledged something
+    // (fabric/endpoint/peer.h). Stream::send_short is called then.
+    void gather(Stream& stream);
+    // Adds records of the stream to the message, which leaves first where it has no room.
+    void add_records(GatheredMessage* message, const Stream& stream, const SendRing::Message& records);
+    // A stream to pe has become busy (1), or no longer is (-1).
+    void count_busy(int pe, int by);
+    // pe has acknowledged something of a stream.
+    void on_ack_from(int pe);
     // The inbound stream waits for streams on other rails, until one of them wakes this channel.
     void wait_for_others(Inbound* inbound) { waiting_.add(*inbound); }
     // What waits here for other rails may go on. A poll of a channel of this number does it before it ends. Any thread.
@@ -180,15 +195,6 @@ class Channel {
     void announced(const Header& header, size_t bytes, Arrival* arrival);
 
   private:
-    struct Peer {
-        Endpoint* endpoint = nullptr;  // null: nothing was sent to the PE yet
-        char* address_blob = nullptr;  // from its kConnect; null: none has come
-        size_t address_blob_bytes = 0;
-        // Its streams to this PE, by stream set, below kMaxStreamSets; null: nothing has come on that stream.
-        Inbound** inbounds = nullptr;
-        uint32_t n_inbounds = 0;
-    };
-
     // Looks first: threads that wait do not write to the holder's line. The look is seq_cst as the exchange is: what
     // this thread has pushed before is seen behind the unlock that ends what it found. Both pair with Channel::unlock.
     bool try_lock() {
@@ -211,8 +217,11 @@ class Channel {
     void dispatch(const Header& header, const char* body, size_t bytes);
     bool send_queued();
     bool progress_queued();
-    bool send_delayed_acks();
+    bool take_delayed_acks();
     bool finish_idle();
+    bool send_short();
+    bool send_short(int pe);
+    void send_gathered(int pe, GatheredMessage* message);
     void piggyback_ack(int pe, Header* header);
     Inbound& inbound_of(int pe, uint32_t stream_set);
     Inbound*& make_place(Peer& peer, uint32_t stream_set) const;
@@ -231,7 +240,8 @@ class Channel {
     IntrusiveList<Stream, &Stream::going_idle> going_idle_;  // empty while nobody has the lock
     IntrusiveList<Inbound, &Inbound::waiting> waiting_;
     IntrusiveList<Inbound, &Inbound::to_progress> to_progress_;
-    IntrusiveList<Inbound, &Inbound::delayed_ack> delayed_acks_;
+    IntrusiveList<Peer, &Peer::to_send> peers_to_send_;  // empty while nobody has the lock
+    IntrusiveList<Peer, &Peer::delayed_acks> delayed_acks_;
     std::atomic<bool> ack_pending_{false};
     bool refused_ = false;  // a message from outside of the job has been reported: it is once
 };

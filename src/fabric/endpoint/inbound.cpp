@@ -206,16 +206,12 @@ void Inbound::progress() {
     check_positions();
     if (watermarks_)
         watermarks_->advance(channel_.config().rail, complete(), [&](int rail) { channel_.wake(rail); });
+    if (!has_ack())
+        return;
     if (delivered_control_)
-        channel_.delay_ack(this);
+        channel_.delay_ack(*this);
     else
-        send_ack();
-}
-
-void Inbound::send_ack() {
-    if (complete() != acked_)
-        channel_.send_message(pe_, AckHeader{.position = ack_position(), .stream_set = stream_set_}, nullptr, 0, false,
-                              nullptr, nullptr);
+        channel_.ack(*this);
 }
 
 }  // namespace heddle::fabric

@@ -107,7 +107,7 @@ bool SendRing::find_message_end(uint64_t limit, uint64_t* end) {
     return false;
 }
 
-bool SendRing::take_message(uint64_t limit, Stream* stream, Message* message) {
+bool SendRing::take_message(uint64_t limit, Stream* stream, Message* message, size_t short_bytes) {
     check_positions();
     const uint64_t acked = acked_.load(std::memory_order_relaxed);
     if (sent_ - acked >= kWindow || sending_head_ - sending_tail_ == kMaxSending)
@@ -121,11 +121,14 @@ bool SendRing::take_message(uint64_t limit, Stream* stream, Message* message) {
     HEDDLE_INVARIANT_MSG(sent_ < end && end <= limit, "sent %#zx, end %#zx, limit %#zx", size_t{sent_}, size_t{end},
                          size_t{limit});
     HEDDLE_INVARIANT(end - sent_ <= size());  // a message lies in the ring as one piece
-    if (in_flight)                            // pressure begins: the next records gather
-        idle_.store(false, std::memory_order_relaxed);
+    *message = {sent_, ring_ + (sent_ & mask_), end - sent_, nullptr};
+    if (!full && message->bytes < short_bytes)
+        return true;
+    if (in_flight)  // the next records gather
+        begin_pressure();
     Sending& sending = sending_[sending_head_++ % kMaxSending];
     sending = {stream, end, false};
-    *message = {sent_, ring_ + (sent_ & mask_), end - sent_, &sending};
+    message->sending = &sending;
     sent_ = end;
     return true;
 }

@@ -132,8 +132,12 @@ class alignas(128) SendRing {
     // --- The sender: under the channel's lock.
 
     uint64_t sent() const { return sent_; }
-    // The next message of records before `limit`; false: nothing is to leave now. Counts as sent from here on.
-    bool take_message(uint64_t limit, Stream* stream, Message* message);
+    // The next message of records before `limit`; false: nothing is to leave now. Counts as sent from here on. One that
+    // is not full and has fewer than short_bytes stays where it is: its `sending` is null.
+    bool take_message(uint64_t limit, Stream* stream, Message* message, size_t short_bytes = 0);
+    // Pressure begins: the producer calls the sender no more for every record. Something of the stream is in flight, or
+    // its next message waits.
+    void begin_pressure() { idle_.store(false, std::memory_order_relaxed); }
     // The transport has let go of a message.
     void on_sent(Sending* sending);
     // The target is complete up to there: false when so much was never sent.

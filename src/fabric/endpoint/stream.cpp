@@ -130,13 +130,10 @@ void Stream::send() {
         put_path_.store(channel_.is_native(pe_) ? PutPath::kNative : PutPath::kRecords, std::memory_order_release);
     send_bodies();
     for (;;) {
-        uint64_t limit = ring_.published();
-        if (fence_.is_holding()) {
-            limit = fence_.limit(limit);
-            if (limit == ring_.sent())
-                return;  // resume leads here again
-        }
+        const uint64_t limit = this->limit();
         if (limit == ring_.sent()) {
+            if (fence_.is_holding())
+                return;  // resume leads here again
             if (ring_.is_drained() && !ring_.is_idle() && ring_.go_idle(producer_))
                 channel_.finish_idle_of(*this);
             if (ring_.published() == ring_.sent())
@@ -144,12 +141,66 @@ void Stream::send() {
             continue;
         }
         SendRing::Message message;
-        if (!ring_.take_message(limit, this, &message))
+        if (!ring_.take_message(limit, this, &message, kShortMessage))
             return;
-        channel_.send_message(pe_, RecordsHeader{.position = message.position, .stream_set = stream_set()},
-                              message.records, message.bytes, false, on_sent, message.sending);
+        if (!message.sending)
+            return gather();
+        end_busy();
+        send_message(message);
         send_bodies();
     }
+}
+
+// What has been published, and no fence holds.
+uint64_t Stream::limit() const {
+    const uint64_t published = ring_.published();
+    return fence_.is_holding() ? fence_.limit(published) : published;
+}
+
+void Stream::send_message(const SendRing::Message& message) {
+    channel_.send_message(pe_, RecordsHeader{.position = message.position, .stream_set = stream_set()}, message.records,
+                          message.bytes, false, on_sent, message.sending);
+}
+
+// The peer's list, which leads to send_short. A producer that goes on meanwhile need not call for every record.
+void Stream::gather() {
+    const uint64_t published = ring_.published();
+    if (!gathering.is_listed)
+        gathered_at_ = published;
+    else if (gathered_at_ != published)
+        ring_.begin_pressure();
+    channel_.gather(*this);
+}
+
+void Stream::send_short(GatheredMessage* into) {
+    const uint64_t limit = this->limit();
+    const bool was_drained = ring_.is_drained();
+    SendRing::Message message;
+    if (limit != ring_.sent() && ring_.take_message(limit, this, &message)) {
+        if (message.bytes >= kShortMessage)
+            end_busy();
+        else if (was_drained)
+            begin_busy();
+        if (into && message.bytes < kShortMessage) {
+            channel_.add_records(into, *this, message);
+            ring_.on_sent(message.sending);
+        } else {
+            send_message(message);
+        }
+    }
+    send();
+}
+
+void Stream::begin_busy() {
+    if (!is_busy_)
+        channel_.count_busy(pe_, 1);
+    is_busy_ = true;
+}
+
+void Stream::end_busy() {
+    if (is_busy_)
+        channel_.count_busy(pe_, -1);
+    is_busy_ = false;
 }
 
 // The body of a record follows its record; a native transfer waits until all records before it are complete.
@@ -160,11 +211,13 @@ void Stream::send_bodies() {
         if (next->returns == 0 && next->position >= ring_.sent())
             return;
         const Body body = bodies_.start();
-        if (body.returns != 0)
+        if (body.returns != 0) {
             send_native(body);
-        else
-            channel_.send_message(pe_, LargeDataHeader{.position = body.position, .stream_set = stream_set()},
-                                  body.from, body.bytes, true, on_body_sent, this);
+            continue;
+        }
+        end_busy();
+        channel_.send_message(pe_, LargeDataHeader{.position = body.position, .stream_set = stream_set()}, body.from,
+                              body.bytes, true, on_body_sent, this);
     }
 }
 
@@ -204,8 +257,12 @@ bool Stream::on_ack(uint64_t position) {
     const uint64_t before = acked();
     if (!ring_.on_ack(position))
         return false;
-    if (acked() != before)
-        send();
+    if (acked() == before)
+        return true;
+    if (ring_.is_drained())
+        end_busy();
+    channel_.on_ack_from(pe_);
+    send();
     return true;
 }
 

@@ -33,6 +33,7 @@ namespace heddle::fabric {
 
 class RailScheduler;
 class Channel;
+class GatheredMessage;
 
 constexpr uint32_t kMaxStreamSets = 65536;  // of a PE
 
@@ -125,6 +126,9 @@ class alignas(128) Stream {
 
     // Hands to the transport what is to leave now.
     void send();
+    // The short message that waits in the peer's list (Stream::gathering) leaves, if there still is one: into the
+    // gathered message where that is not null, otherwise by itself.
+    void send_short(GatheredMessage* into);
     // An ack, or replies, that have come. False when the position or the numbers cannot be: the peer is broken.
     bool on_ack(uint64_t position);
     bool on_reply(uint64_t first, uint32_t count, const char* body, size_t bytes);
@@ -136,6 +140,8 @@ class alignas(128) Stream {
     RailScheduler* rails = nullptr;  // null: the network has one rail
     // In the channel's list of streams that have gone idle, and are not known to be (Channel::finish_idle).
     ListLink<Stream> going_idle;
+    // In the peer's list of streams with a short message (fabric/endpoint/peer.h).
+    ListLink<Stream> gathering;
     // In the channel's stack of streams to send (Channel::queue).
     std::atomic<Stream*> next_to_send{nullptr};
     std::atomic<bool> queued{false};
@@ -150,6 +156,11 @@ class alignas(128) Stream {
     void post_body(const char* function, const Body& body);
     void post_native(const char* function, Body body);
     void hold(const char* function);
+    uint64_t limit() const;
+    void send_message(const SendRing::Message& message);
+    void gather();
+    void begin_busy();
+    void end_busy();
     void send_bodies();
     void send_native(const Body& body);
     void resume(bool was_holding);
@@ -168,7 +179,9 @@ class alignas(128) Stream {
     Channel& channel_;
     const Producer& producer_;
     const int pe_;
-    uint64_t last_large_ = 0;  // the producer's: the position behind the last kLarge record
+    bool is_busy_ = false;      // the sender's: counted in Peer::n_busy
+    uint64_t gathered_at_ = 0;  // the sender's: what had been published when the stream was put into the peer's list
+    uint64_t last_large_ = 0;   // the producer's: the position behind the last kLarge record
     std::atomic<PutPath> put_path_;
 };
 

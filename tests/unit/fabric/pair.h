@@ -20,7 +20,7 @@
 namespace heddle::fabric {
 
 constexpr uint64_t kToken = 0x1234567890abcdef;
-constexpr uint32_t kStreamSets = 2;
+constexpr uint32_t kStreamSets = 64;
 
 class Pe {
   public:
