@@ -8,6 +8,7 @@
 #include "fabric/multirail/rail_devices.h"
 #include "fabric/network.h"
 #include "memory/symmetric.h"
+#include "operations/remote.h"
 #include "os/clock.h"
 #include "os/plugin.h"
 #include "os/process.h"
@@ -187,6 +188,7 @@ bool open_network(char* error, size_t error_bytes) {
     }
     is_leaving.store(false, std::memory_order_relaxed);
     progress::engine->set_network();
+    progress::wait_policy->before_wait = operations::flush_before_wait;
     progress::wait_policy->hand_over = [] { fabric::network->take_over(); };
     return true;
 }

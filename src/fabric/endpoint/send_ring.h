@@ -44,6 +44,8 @@ struct Producer {
     // this_thread() of the only one that it can be; null: any; ended_thread(): that one has ended.
     std::atomic<const void*> thread{nullptr};
     std::atomic<uint32_t>* n_active = nullptr;  // the active streams of all stream sets of its context
+    // Its streams whose records gather: the producer does not call the sender for them. A hint for StreamSet::flush.
+    std::atomic<uint32_t> n_gathering{0};
 };
 // A value that no other thread of the process has while this one lives, and one that no thread has.
 const void* this_thread();
@@ -122,6 +124,10 @@ class alignas(128) SendRing {
         while (before < end &&
                !flush_up_to_.compare_exchange_weak(before, end, std::memory_order_release, std::memory_order_relaxed)) {
         }
+    }
+    // All that was published before this call by this thread leaves without waiting for more.
+    bool is_flushed() const {
+        return is_idle() || flush_up_to_.load(std::memory_order_relaxed) >= published_.load(std::memory_order_relaxed);
     }
     uint64_t acked() const { return acked_.load(std::memory_order_relaxed); }
     // All before the position is complete at the target. Acquire: pairs with SendRing::on_ack.

@@ -10,7 +10,7 @@
 
 namespace heddle::fabric {
 
-Stream::Stream(Channel& channel, const Producer& producer, int pe, StreamGroup& group)
+Stream::Stream(Channel& channel, Producer& producer, int pe, StreamGroup& group)
     : group_(group),
       index_(group.next_index()),
       ring_(channel.config().full_bytes),
@@ -125,6 +125,14 @@ void Stream::expect_return(const char* function, void* to, size_t bytes) {
 // --- The sender
 
 void Stream::send() {
+    send_ready();
+    if (const bool gathers = !ring_.is_idle(); gathers != gathers_) {
+        gathers_ = gathers;
+        producer_.n_gathering.fetch_add(gathers ? 1 : UINT32_MAX, std::memory_order_relaxed);
+    }
+}
+
+void Stream::send_ready() {
     // Release: pairs with Stream::is_native and Stream::find_put_path.
     if (put_path_.load(std::memory_order_relaxed) == PutPath::kUnknown)
         put_path_.store(channel_.is_native(pe_) ? PutPath::kNative : PutPath::kRecords, std::memory_order_release);

@@ -40,7 +40,7 @@ constexpr uint32_t kMaxStreamSets = 65536;  // of a PE
 class alignas(128) Stream {
   public:
     // Of a group, which is not full.
-    Stream(Channel& channel, const Producer& producer, int pe, StreamGroup& group);
+    Stream(Channel& channel, Producer& producer, int pe, StreamGroup& group);
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
 
@@ -117,6 +117,7 @@ class alignas(128) Stream {
     // What has been published leaves without waiting for more, when the channel is next polled: the caller is about to
     // wait.
     void flush();
+    bool is_flushed() const { return ring_.is_flushed(); }
 
     int pe() const { return pe_; }
     uint32_t stream_set() const { return producer_.stream_set; }
@@ -151,6 +152,7 @@ class alignas(128) Stream {
 
     void make_room(const char* function, size_t bytes);
     void send_published();
+    void send_ready();
     bool find_put_path(const char* function);
     void wait_for_return(const char* function);
     void post_body(const char* function, const Body& body);
@@ -177,9 +179,10 @@ class alignas(128) Stream {
     BodyQueue bodies_;
     NativeFence fence_{returns_};
     Channel& channel_;
-    const Producer& producer_;
+    Producer& producer_;
     const int pe_;
     bool is_busy_ = false;      // the sender's: counted in Peer::n_busy
+    bool gathers_ = false;      // the sender's: counted in Producer::n_gathering
     uint64_t gathered_at_ = 0;  // the sender's: what had been published when the stream was put into the peer's list
     uint64_t last_large_ = 0;   // the producer's: the position behind the last kLarge record
     std::atomic<PutPath> put_path_;

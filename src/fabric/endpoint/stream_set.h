@@ -70,6 +70,16 @@ struct alignas(128) StreamSet {
                 visit(*stream);
     }
 
+    // What gathers behind messages in flight leaves with the next poll: the producer is about to wait. Cost: a load where
+    // nothing gathers.
+    void flush() const {
+        if (producer.n_gathering.load(std::memory_order_relaxed) != 0)
+            all_active([](Stream& stream) {
+                if (!stream.is_flushed())
+                    stream.flush();
+                return true;
+            });
+    }
     Stream& add_stream(int rail, int pe);
     // The thread, which is this one, ends: if the stream set is its own, another thread may take it over.
     void leave(const void* thread);

@@ -23,6 +23,7 @@ namespace {
 #endif
 
 constexpr size_t kWordPut = 2 * record::kWord;
+StreamSet* current_stream_set;  // of the thread that waits
 
 std::string pattern(size_t bytes, size_t salt = 0) {
     std::string text(bytes, '\0');
@@ -121,6 +122,21 @@ TEST_F(StreamTest, WhatIsHurriedLeavesWithTheNextPoll) {
     pair[1].channel().poll();
     EXPECT_EQ(pair[1].word(2), 3u);
     EXPECT_EQ(pair[1].word(3), 0u);
+}
+
+// The target acknowledges late, or when this PE's third record has come.
+TEST_F(StreamTest, AWaitLetsItsThreadsRecordsLeave) {
+    progress::wait_policy->before_wait = [] { current_stream_set->flush(); };
+    current_stream_set = &pair[0].stream_set();
+    for (uint64_t i = 0; i < 3; ++i) put_word(stream, 8 * i, i + 1);
+    EXPECT_EQ(sent(), 2u);
+    int polls = 0;
+    pair.instead = [&] { return ++polls < 5 && pair[0].poll(); };  // nothing comes from the target
+    progress::wait_for_store("test", &polls, [&] { return sent() == 3 || polls >= 5; });
+    EXPECT_EQ(sent(), 3u);
+    pair.settle();
+    EXPECT_EQ(pair[1].word(2), 3u);
+    EXPECT_EQ(pair[0].producer(0).n_gathering.load(std::memory_order_relaxed), 0u);
 }
 
 TEST_F(StreamTest, StreamsThatGoIdleInOneTurnShareAFence) {
