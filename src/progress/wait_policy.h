@@ -49,8 +49,8 @@ struct WaitPolicy {
     // Until then waits yield at once: some thread of this PE found another one ready to run on its core.
     std::atomic<uint64_t> oversubscribed_until_ns{0};
     bool (*poll)() = nullptr;  // makes progress; true when something was moved
-    // Called by a thread whose wait has not ended at once, before it polls, and at tests that make progress: what it has
-    // sent must not gather meanwhile. May be null.
+    // Called by a thread whose wait has not ended at once, before it polls, and at tests that make progress: what the
+    // thread has sent must not gather meanwhile. May be null.
     void (*before_wait)() = nullptr;
     sync::EventCount* wakeup = nullptr;  // the PE's wake-up
     ParkingLot parking_lot;              // of waits that plain stores and messages end

@@ -63,7 +63,7 @@ void Stream::put_large(const char* function, Address to, const char* from, size_
 }
 
 bool Stream::find_put_path(const char* function) {
-    // Acquire: pairs with Stream::send.
+    // Acquire: pairs with Stream::send_ready.
     const auto is_found = [&] { return put_path_.load(std::memory_order_acquire) != PutPath::kUnknown; };
     channel_.send(this);
     channel_.wait(function, &put_path_, is_found);

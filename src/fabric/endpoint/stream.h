@@ -74,7 +74,7 @@ class alignas(128) Stream {
 
     // Whether this PE's memory and the other one's can be reached natively. The first call may wait for the endpoint.
     bool is_native(const char* function) {
-        const PutPath put_path = put_path_.load(std::memory_order_acquire);  // pairs with Stream::send
+        const PutPath put_path = put_path_.load(std::memory_order_acquire);  // pairs with Stream::send_ready
         return put_path == PutPath::kNative || (put_path == PutPath::kUnknown && find_put_path(function));
     }
     // Where is_native; the source stays as it is until is_local().

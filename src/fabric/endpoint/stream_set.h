@@ -70,8 +70,8 @@ struct alignas(128) StreamSet {
                 visit(*stream);
     }
 
-    // What gathers behind messages in flight leaves with the next poll: the producer is about to wait. Cost: a load where
-    // nothing gathers.
+    // What gathers behind messages in flight leaves with the next poll: the producer is about to wait. Cost where
+    // nothing gathers: a load.
     void flush() const {
         if (producer.n_gathering.load(std::memory_order_relaxed) != 0)
             all_active([](Stream& stream) {
