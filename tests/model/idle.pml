@@ -39,7 +39,11 @@
  *   -DGATHER
  *   -DGATHER=2        an ack of another stream does not let it leave */
 
+#ifdef GATHER
+#define RECORDS 2
+#else
 #define RECORDS 3
+#endif
 #define BEFORE_HOLD 2
 #define PRODUCER 0
 #define POLLER 1
