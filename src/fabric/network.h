@@ -8,9 +8,10 @@
 // Threads that wait in the library poll all of a PE's channels; otherwise the service thread does, which sleeps on the
 // transports' descriptors. While other threads poll, the service thread keeps away: it looks again after a tenth of a
 // millisecond, then more and more rarely, up to a millisecond. So it costs nothing while nothing comes, and a PE that
-// computes answers after one wake-up. While non-blocking collectives are under way, the service thread keeps away only
-// from threads that wait, and comes back when they have ended waiting (take_over). The policy of progress may let the
-// service thread spin, or leave the channels to the program's own calls.
+// computes answers after one wake-up. What a poll leaves at its bound (Channel::kTurns) wakes it. While non-blocking
+// collectives are under way, the service thread keeps away only from threads that wait, and comes back when they have
+// ended waiting (take_over). The policy of progress may let the service thread spin, or leave the channels to the
+// program's own calls.
 //
 // Threads: init and finalize open, start, stop and close; any thread polls, and makes and returns stream sets.
 #pragma once
@@ -109,10 +110,13 @@ class Network {
     void retransmit(const ChannelConfig& config, int n_rails, int n_channels);
     bool prepare_service(char* error, size_t error_bytes);
     bool prepare(StreamSet& stream_set);
+    static constexpr uint32_t kWakeup = UINT32_MAX;  // in the epoll, the wake-up's descriptor
     static void* run_service(void* network);
     void serve();
     bool poll_channels();
     bool keeps_away(uint64_t* nap_ns);
+    void sleep_until_event();
+    void on_left();
     // Relaxed, all: a hint for the service thread. polls_ is written once for each of its looks, however many poll.
     void count_poll() {
         if (const uint32_t polls = polls_.load(std::memory_order_relaxed);
@@ -146,7 +150,8 @@ class Network {
     bool serving_ = false;
     uint64_t tick_ns_ = 0;
     std::atomic<Service> service_kind_{Service::kSleeps};
-    sync::EventCount away_{};  // advances when the service thread must end its nap
+    std::atomic<bool> asleep_{false};  // the service thread arms the channels, or sleeps on their descriptors
+    sync::EventCount away_{};          // advances when the service thread must end its nap
     std::atomic<bool> stopping_{false};
     std::atomic<bool> leaving_{false};
     int wakeup_descriptor_ = -1;  // an eventfd: written by stop and set_service

@@ -39,8 +39,8 @@ void Channel::queue(Stream* stream) {
     Stream* top = to_send_.load(std::memory_order_relaxed);
     do {
         stream->next_to_send.store(top, std::memory_order_relaxed);
-        // seq_cst: pairs with Channel::unlock, Channel::poll_alone, Channel::arm and Channel::send_queued: either the
-        // lock's holder sees the stream, or this thread gets the lock.
+        // seq_cst: pairs with Channel::unlock, Channel::is_due and Channel::send_queued: either the lock's holder sees
+        // the stream, or this thread gets the lock.
     } while (!to_send_.compare_exchange_weak(top, stream, std::memory_order_seq_cst, std::memory_order_relaxed));
 }
 
@@ -51,19 +51,34 @@ void Channel::delay_ack(Inbound* inbound) {
 
 bool Channel::poll_alone() {
     bool moved = false;
-    do {
+    for (int turn = 0; turn < kTurns; ++turn) {
         if (!try_lock())
-            break;
+            return moved;
         moved |= work();
         unlock();
-        // Pairs with Channel::queue and Channel::wake.
-    } while (to_send_.load(std::memory_order_seq_cst) != nullptr || woken_.load(std::memory_order_seq_cst));
+        if (!is_due())
+            return moved;
+    }
+    leave_rest();
     return moved;
+}
+
+// Another thread does what is due. Behind a look at what is due.
+void Channel::leave_rest() const {
+    if (config_.network.on_left)
+        config_.network.on_left(config_.network.owner);
 }
 
 // Channels that others have woken have nobody else: no message may come there that would make somebody poll. One whose
 // lock is taken is left to its holder.
-bool Channel::poll_woken() {
+void Channel::poll_woken() {
+    for (int turn = 0; turn < kTurns; ++turn)
+        if (!poll_woken_once())
+            return;
+    leave_rest();
+}
+
+bool Channel::poll_woken_once() {
     bool moved = false;
     for (int rail = 0; rail < config_.n_rails; ++rail)
         // Pairs with Channel::wake.
@@ -73,9 +88,9 @@ bool Channel::poll_woken() {
 }
 
 bool Channel::poll() {
-    bool moved = poll_alone();
+    const bool moved = poll_alone();
     if (moved && rails_)
-        while (poll_woken()) continue;
+        poll_woken();
     run_ready(moved);
     return moved;
 }
@@ -87,7 +102,6 @@ void Channel::run_ready(bool moved) const {
 
 // What there is to do, under the lock.
 bool Channel::work() {
-    constexpr int kRounds = 8;  // then another thread may have the lock
     bool moved = false;
     for (int round = 0; round < kRounds; ++round) {
         bool moves = send_queued();
@@ -160,8 +174,7 @@ bool Channel::arm() {
                       !woken_.load(std::memory_order_relaxed) && config_.api->arm(config_.transport, number_);
     unlock();
     run_ready(moved);
-    // Pairs with Channel::queue and Channel::wake.
-    return idle && to_send_.load(std::memory_order_seq_cst) == nullptr && !woken_.load(std::memory_order_seq_cst);
+    return idle && !is_due();
 }
 
 void Channel::send_single(int pe, Header header, const char* body, size_t bytes) {

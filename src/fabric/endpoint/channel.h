@@ -8,7 +8,8 @@
 //
 // Nothing is left behind. A thread that pushes a stream, or wakes a channel, then tries to get the lock. The holder
 // gives the lock back, and then looks at the stack and at woken_ again. Both sides are seq_cst (tests/model/idle.pml
-// and rail_watermarks.pml).
+// and rail_watermarks.pml). A poll does so at most kTurns times. What other threads go on to queue is then left to the
+// service thread, or without one to the next poll (NetworkCallbacks::on_left, tests/model/turns.pml).
 //
 // Threads: any thread polls, and queues a stream to be sent; everything else runs under the lock.
 #pragma once
@@ -61,6 +62,8 @@ struct NetworkCallbacks {
     RailWatermarks* (*watermarks_of)(void* owner, uint32_t stream_set, int pe) = nullptr;
     // This PE's address blob: its size.
     size_t (*own_address_blob)(void* owner, char* address_blob) = nullptr;
+    // A poll has ended at its bound, with something left to do. May be null: the next poll does it.
+    void (*on_left)(void* owner) = nullptr;
     // A kHeartbeat has come.
     void (*on_heartbeat)(void* owner, const Header& header, const char* body, size_t bytes) = nullptr;
 };
@@ -88,6 +91,9 @@ struct ChannelConfig {
 
 class Channel {
   public:
+    // What a poll does for other threads has a bound: so many turns under the lock, each of so many rounds.
+    static constexpr int kTurns = 4, kRounds = 8;
+
     Channel(const ChannelConfig& config, int number);
     ~Channel();
     Channel(const Channel&) = delete;
@@ -100,8 +106,8 @@ class Channel {
 
     // --- Any thread.
 
-    // The stream has something to send. It is looked at before the lock is next given up: by this call, where it gets
-    // the lock, or by the holder.
+    // The stream has something to send. This call looks at it, where it gets the lock. Otherwise the holder does, or
+    // the thread that the holder leaves it to.
     void send(Stream* stream) {
         queue(stream);
         poll();
@@ -139,7 +145,7 @@ class Channel {
     // The inbound stream waits for streams on other rails, until one of them wakes this channel.
     void wait_for_others(Inbound* inbound) { waiting_.add(*inbound); }
     // What waits here for other rails may go on. A poll of a channel of this number does it before it ends. Any thread.
-    // Pairs with Channel::poll_alone, Channel::poll_woken, Channel::progress_woken and Channel::arm.
+    // Pairs with Channel::is_due, Channel::poll_woken_once and Channel::progress_woken.
     void wake() { woken_.store(true, std::memory_order_seq_cst); }
     // Wakes the channel with this number on another rail.
     void wake(int rail) {
@@ -200,8 +206,14 @@ class Channel {
         // Pairs with Channel::try_lock and Channel::queue: either side sees the other.
         locked_.store(false, std::memory_order_seq_cst);
     }
+    // Streams are queued, or the channel is woken. seq_cst: pairs with Channel::queue and Channel::wake.
+    bool is_due() const {
+        return to_send_.load(std::memory_order_seq_cst) != nullptr || woken_.load(std::memory_order_seq_cst);
+    }
     bool poll_alone();
-    bool poll_woken();
+    void poll_woken();
+    bool poll_woken_once();
+    void leave_rest() const;
     void run_ready(bool moved) const;
     bool work();
     bool progress_woken();

@@ -266,6 +266,8 @@ void get(Transport* transport, int number, Endpoint* from, int region, uint64_t 
 
 bool progress(Transport* transport, int number) {
     FakeChannel& channel = channel_of(transport, number);
+    if (channel.on_progress)
+        channel.on_progress();
     bool moved = depart_some(transport, number);
     moved |= move_native(transport, number);
     moved |= finish_some(transport, number);

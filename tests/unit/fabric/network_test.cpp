@@ -1,6 +1,7 @@
 // Network: what it loads, the stream sets that it lends, and its service thread, between two networks in one process.
 #include "fabric/network.h"
 #include "os/clock.h"
+#include "unit/fabric/fake_transport.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -165,6 +166,36 @@ TEST_F(NetworkTest, TheServiceThreadServesAProgramThatComputes) {
             [&](StreamSet& stream_set) { quiet &= stream_set.all([](Stream& one) { return one.is_quiet(); }); });
     }
     EXPECT_TRUE(quiet);
+}
+
+// A poll that ends at its bound leaves the rest to a service thread that sleeps: nothing of it is in the network, where
+// it would wake that thread.
+TEST_F(NetworkTest, TheServiceThreadDoesWhatAPollHasLeft) {
+    Stream& stream = networks[0]->make_stream_set(list, this_thread())->to(1);
+    Channel& channel = stream.channel();
+    Transport::Channel& cable = *channel.config().transport->channels[static_cast<size_t>(channel.number())];
+    const std::thread::id caller = std::this_thread::get_id();
+    bool others_queue = false;  // the caller's
+    uint64_t rounds = 0;
+    cable.on_progress = [&] {
+        if (std::this_thread::get_id() != caller || !others_queue)
+            return;
+        put(stream, 8, ++rounds);
+        channel.queue(&stream);
+    };
+    ASSERT_TRUE(networks[0]->start() && networks[1]->start());
+    for (int i = 0; i < 10; ++i) {
+        os::sleep_ns(5 * kMs);  // it sleeps on its descriptors
+        cable.holds = others_queue = true;
+        channel.poll();
+        others_queue = false;
+        cable.holds = false;
+        ASSERT_TRUE(becomes(heaps[1][1], rounds));
+        ASSERT_TRUE(becomes([&] { return stream.is_quiet(); }));
+    }
+    EXPECT_GT(rounds, 0u);
+    for (const auto& network : networks) network->stop();
+    cable.on_progress = nullptr;
 }
 
 TEST_F(NetworkTest, TheServiceThreadStopsAndStartsAgain) {

@@ -59,6 +59,7 @@ struct PairEvents {
     static Endpoint* endpoint_of(void* owner, int, int pe) { return rail_of(owner).channel->endpoint_of(pe); }
     static void wake(void* owner, int) { rail_of(owner).channel->wake(); }
     static void failed(void*, int, int pe, const char* reason) { lost(pe, Loss::kBroken, reason); }
+    static void on_left(void* owner) { rail_of(owner).pe->left.fetch_add(1, std::memory_order_relaxed); }
     static void on_heartbeat(void* owner, const Header& header, const char* body, size_t bytes) {
         if (Heartbeat* heartbeat = rail_of(owner).pe->heartbeat)
             heartbeat->on_heartbeat(header, body, bytes);
@@ -125,6 +126,7 @@ void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t f
     config.network.stream_of = PairEvents::stream_of;
     config.network.watermarks_of = PairEvents::watermarks_of;
     config.network.owner = &rail;
+    config.network.on_left = PairEvents::on_left;
     config.network.on_heartbeat = PairEvents::on_heartbeat;
     config.full_bytes = full_bytes;
     config.ring = {1 - number_, 1 - number_};
