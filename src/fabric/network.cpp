@@ -132,6 +132,7 @@ bool Network::open_rail(const NetworkOptions& options, const ChannelConfig& give
     config.api = api_;
     config.network.owner = &rail;
     config.control_inbox = &control_inbox_;
+    config.addresses = &addresses_;
     config.rail = rail.number;
     config.n_rails = static_cast<int>(options.rails.size());
     config.network.stream_of = NetworkEvents::stream_of;

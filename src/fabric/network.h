@@ -135,6 +135,7 @@ class Network {
     const TransportApi* api_ = nullptr;                        // of the rails' own transports
     std::unique_ptr<RetransmittingTransport> retransmitting_;  // null: the job ends when a rail is lost
     ControlInbox control_inbox_;
+    AddressBook addresses_;
     void* library_ = nullptr;
     int n_pes_ = 0;
     const progress::WaitPolicy* policy_ = nullptr;

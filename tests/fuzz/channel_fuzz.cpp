@@ -313,6 +313,7 @@ void run(const uint8_t* bytes, size_t size) {
     Input input(bytes, size);
     Transport transport;
     ControlInbox control_inbox;
+    AddressBook addresses;
     static const std::unique_ptr<uint64_t[]> heap(new uint64_t[kHeapBytes / 8]), data(new uint64_t[kDataBytes / 8]);
     Program* asked = nullptr;
     ChannelConfig config;
@@ -322,6 +323,7 @@ void run(const uint8_t* bytes, size_t size) {
     config.regions.of[1] = {reinterpret_cast<char*>(data.get()), kDataBytes};
     config.token = kToken;
     config.control_inbox = &control_inbox;
+    config.addresses = &addresses;
     config.n_pes = kPes;
     config.job.address_blob_of = address_blob_of;
     config.job.lost = lost;

@@ -24,7 +24,6 @@ Channel::Channel(const ChannelConfig& config, int number) : config_(config), num
 Channel::~Channel() {
     const auto n_pes = static_cast<size_t>(config_.n_pes);
     for (size_t pe = 0; pe < n_pes; ++pe) {
-        free(peers_[pe].address_blob);
         for (uint32_t i = 0; i < peers_[pe].n_inbounds; ++i) delete peers_[pe].inbounds[i];
         free(peers_[pe].inbounds);
     }
@@ -194,18 +193,21 @@ void Channel::protocol_error(int pe, const char* what) const {
     base::fatal("network", "PE %d has sent what no PE of this job would send: %s", pe, what);
 }
 
+void Channel::find_address(int pe) const {
+    char error[512];
+    if (!config_.addresses->find(pe, config_.job.address_blob_of, error, sizeof error))
+        config_.job.lost(pe, Loss::kBroken, error);
+}
+
 Endpoint* Channel::endpoint_of(int pe) {
     Peer& peer = peers_[pe];
     if (peer.endpoint)
         return peer.endpoint;
     char error[512] = "";
-    char address_blob[kMaxAddressBlobBytes];
-    size_t bytes = peer.address_blob_bytes;
-    if (peer.address_blob)
-        memcpy(address_blob, peer.address_blob, bytes);
-    else
-        bytes = config_.job.address_blob_of(pe, address_blob, error, sizeof error);
-    const char* mine_there = address_blob;
+    const std::string* const address_blob =
+        config_.addresses->find(pe, config_.job.address_blob_of, error, sizeof error);
+    size_t bytes = address_blob ? address_blob->size() : 0;
+    const char* mine_there = address_blob ? address_blob->data() : nullptr;
     if (bytes != 0 && !find_rail_address(&mine_there, &bytes, config_.rail))
         snprintf(error, sizeof error, "its address blob has no rail %d: right would be as many rails on all PEs",
                  config_.rail);
@@ -327,19 +329,10 @@ void Channel::arrived(const Header& header, const char* body, size_t bytes) {
 
 void Channel::dispatch(const Header& header, const char* body, size_t bytes) {
     switch (header.kind) {
-        case MessageKind::kConnect: {
-            Peer& peer = peers_[header.pe];
+        case MessageKind::kConnect:
             if (bytes == 0 || bytes > kMaxAddressBlobBytes)
                 protocol_error(header, "an address blob of no or too many bytes");
-            if (peer.address_blob)
-                return;
-            peer.address_blob = static_cast<char*>(malloc(bytes));
-            if (!peer.address_blob)
-                base::fatal("network", "no memory for an address blob of %zu bytes", bytes);
-            memcpy(peer.address_blob, body, bytes);
-            peer.address_blob_bytes = bytes;
-            return;
-        }
+            return config_.addresses->learn(header.pe, body, bytes);
         case MessageKind::kRecords: {
             const auto records = header.as<RecordsHeader>();
             if (records.acked_stream_set != 0)

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "base/tsan.h"
+#include "fabric/endpoint/address_book.h"
 #include "fabric/endpoint/control_inbox.h"
 #include "fabric/endpoint/inbound.h"
 #include "fabric/endpoint/intrusive_list.h"
@@ -38,8 +39,8 @@ struct Ring {
 
 // What channels call of the job.
 struct JobCallbacks {
-    // The address blob of a PE, for the first message to it: its size, or 0 with a message in error. May block for a
-    // while.
+    // The address blob of a PE: its size, or 0 with a message in error. May block for a while; any thread, several at
+    // once (AddressBook).
     size_t (*address_blob_of)(int pe, char* address_blob, char* error, size_t error_bytes) = nullptr;
     // A PE does not answer any more, on no rail or not on that rail. They end the process, or return where this PE does
     // not need the answer.
@@ -75,6 +76,7 @@ struct ChannelConfig {
     Regions regions;     // of this PE
     uint64_t token = 0;  // of the job
     ControlInbox* control_inbox = nullptr;
+    AddressBook* addresses = nullptr;  // of all channels of the PE
     int pe = 0;
     int n_pes = 0;
     const progress::WaitPolicy* policy = nullptr;  // of the threads that wait
@@ -126,6 +128,9 @@ class Channel {
     // For a thread that is about to sleep on the transport's descriptor: true when nothing is left to do, and the
     // descriptor becomes readable when there is.
     bool arm();
+    // Ahead of the first stream to pe, by its producer: the PE's address is known, or the PE is lost. May block for a
+    // while, in which all other threads go on.
+    void find_address(int pe) const;
     int number() const { return number_; }
     // An ack is delayed; a hint for the service thread.
     bool ack_pending() const { return ack_pending_.load(std::memory_order_relaxed); }
@@ -157,7 +162,9 @@ class Channel {
         return config_.lost_rails && config_.n_rails > 1 &&
                (config_.lost_rails->load(std::memory_order_relaxed) >> config_.rail & 1) != 0;
     }
-    // The endpoint to pe, made on first use; null: there can be none, and the PE is lost.
+    // The endpoint to pe, made on first use; null: there can be none, and the PE is lost. Does not block: the address
+    // is known to find_address or from the PE's kConnect. But for heartbeats, whose channel the service thread has to
+    // itself.
     Endpoint* endpoint_of(int pe);
     // The body of a large message that pe has announced: as TransportApi::receive and refuse.
     void receive(int pe, Arrival* arrival, char* to, size_t bytes, Done done, void* argument);
@@ -185,8 +192,6 @@ class Channel {
   private:
     struct Peer {
         Endpoint* endpoint = nullptr;  // null: nothing was sent to the PE yet
-        char* address_blob = nullptr;  // from its kConnect; null: none has come
-        size_t address_blob_bytes = 0;
         // Its streams to this PE, by stream set, below kMaxStreamSets; null: nothing has come on that stream.
         Inbound** inbounds = nullptr;
         uint32_t n_inbounds = 0;

@@ -1,6 +1,7 @@
 #include "fabric/endpoint/stream_set.h"
 
 #include "base/tsan.h"
+#include "fabric/endpoint/channel.h"
 #include "os/asymmetric_fence.h"
 
 #include <utility>
@@ -15,6 +16,7 @@ Stream& StreamSet::add_stream(int rail, int pe) {
         group = new StreamGroup(group);
         groups.store(group, std::memory_order_release);  // pairs with StreamSet::all; one producer at a time
     }
+    channels[rail]->find_address(pe);
     auto* stream = new Stream(*channels[rail], producer, pe, *group);
     group->add(stream);
     return *stream;

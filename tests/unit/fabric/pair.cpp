@@ -111,6 +111,7 @@ void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t f
     config.regions.of[0] = {heap(), heap_bytes};
     config.token = kToken;
     config.control_inbox = &control_inbox;
+    config.addresses = &addresses;
     config.pe = number_;
     config.n_pes = 2;
     config.rail = number;

@@ -52,6 +52,7 @@ class Pe {
     void arrives(Header header, const char* body, size_t bytes);
 
     ControlInbox control_inbox;
+    AddressBook addresses;
     std::atomic<uint32_t> lost_rails{0};
     std::atomic<int> left{0};        // how often a poll has left something
     std::atomic<int> runs{0};        // how often fibers that are ready were to be run
