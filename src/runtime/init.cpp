@@ -281,6 +281,7 @@ bool connect(const char* function, char* error) {
     const uint32_t threads = os::count_threads();
     if (job.n_nodes > 1 && !open_network(error, kErrorBytes))
         return false;
+    team::allow_control_messages();
     bootstrap::barrier_of_world(function);  // a peer's static data must have moved before its memory is reached
     if (job.n_nodes > 1 && !serve_network(error, kErrorBytes))
         return false;
@@ -335,6 +336,8 @@ bool stop(const base::Call& call, Leave how) {
         operations::settle_all(call.function);
         base::counters->control_messages_received.value.store(fabric::network->control_inbox().received(),
                                                               std::memory_order_relaxed);  // see report_end
+        base::counters->control_messages_waiting.value.store(fabric::network->control_inbox().most_waiting(),
+                                                             std::memory_order_relaxed);
     }
     close_hot_path();
     team::stop_teams();

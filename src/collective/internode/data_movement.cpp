@@ -82,6 +82,7 @@ namespace {
 // Collect: the parts of a node with few bytes go in control messages from leader to leader. The parts of other nodes go
 // straight into the leaders' dest: long ones from their member, the rest from its leader.
 constexpr size_t kShortNode = 8 * 1024;
+static_assert(kShortNode <= team::Span::kShortBytes);
 constexpr size_t kLongPart = 4 * 1024;
 
 // What leaders know of all members' parts.
@@ -289,6 +290,7 @@ namespace {
 // blocks go from member to member, with a message each, which costs less than the copies (measured:
 // docs/decisions/0014).
 constexpr size_t kGatheredBlock = 8192;
+static_assert(kGatheredBlock <= team::Span::kBlockBytes);
 
 class Alltoall {
   public:

@@ -22,6 +22,18 @@ size_t InternodeStep::take(int from_rank, const fabric::ControlKey& key, void* d
     return length;
 }
 
+// No leader is further ahead of another than kStepsAhead: a barrier of the leaders, as before a step that is as many
+// behind. A broadcast or a scan would let some run ahead for ever, and their messages wait elsewhere.
+void InternodeStep::catch_up() const {
+    constexpr uint32_t kFirstRound = UINT32_MAX - 64;  // beyond those of the collectives
+    const team::Span& span = *coll_.team.span;
+    uint32_t round = kFirstRound;
+    for (int distance = 1; distance < span.n_nodes && is_leader(coll_); distance *= 2, ++round) {
+        send(span.leader((span.node + distance) % span.n_nodes), round, nullptr, 0);
+        read(span.leader((span.node + span.n_nodes - distance) % span.n_nodes), round, nullptr, 0);
+    }
+}
+
 void InternodeStep::go(int to_rank) const {
     operations::remote_go(issue(), coll_.pe(to_rank));
 }

@@ -23,7 +23,10 @@ class InternodeStep {
         : coll_(coll),
           number_(++coll.team.span->steps),
           stream_set_(progress::Fiber::current() ? coll.team.stream_sets.first.load(std::memory_order_relaxed)
-                                                 : nullptr) {}
+                                                 : nullptr) {
+        if (number_ % team::Span::kStepsAhead == 0)
+            catch_up();
+    }
 
     // A member's number in the world.
     int pe(int rank) const { return coll_.pe(rank); }
@@ -65,6 +68,7 @@ class InternodeStep {
     void post(int to_rank, const fabric::ControlKey& key, const void* data, size_t bytes) const;
     size_t take(int from_rank, const fabric::ControlKey& key, void* data, size_t bytes) const;
     void go(int to_rank) const;
+    void catch_up() const;
 
     CollectiveCall& coll_;
     const uint64_t number_;  // of the step, among those of the team

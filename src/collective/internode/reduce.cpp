@@ -224,7 +224,7 @@ class TreeReduction {
 
 // Long data, in pieces: a sum passes along the members in order, from node to node; a reduction's result then goes
 // round all nodes. Every node sends all the time. A node adds kAhead pieces before it passes on the first result, which
-// bounds the messages in a control inbox (but for a scan, where all pieces of the nodes before may be there).
+// bounds the messages in a control inbox. In a scan they are bounded by what the next node tells of its reading.
 class Chain {
   public:
     explicit Chain(const Reduction& work)
@@ -237,8 +237,7 @@ class Chain {
     }
 
     void run() {
-        constexpr size_t kAhead = 16;
-        const size_t pieces = (work_.nelems + piece_ - 1) / piece_;
+        const size_t pieces = n_pieces();
         for (size_t i = 0; i < pieces + kAhead; ++i) {
             if (i < pieces)
                 add(i);
@@ -248,6 +247,14 @@ class Chain {
     }
 
   private:
+    static constexpr size_t kAhead = 16;
+
+    size_t n_pieces() const { return (work_.nelems + piece_ - 1) / piece_; }
+    // A reduction's result comes round. In a scan a node tells the one before of each kAhead-th piece that it has read.
+    // That one sends at most 2 * kAhead pieces that are not read.
+    bool is_scan() const { return work_.kind != decltype(work_.kind)::kReduce; }
+    bool is_limit(size_t index) const { return is_scan() && index >= 2 * kAhead && index % kAhead == 0; }
+    bool is_told(size_t index) const { return index + kAhead + 1 < n_pieces() && is_limit(index + kAhead + 1); }
     size_t count(size_t index) const { return std::min(piece_, work_.nelems - index * piece_); }
     size_t bytes(size_t index) const { return count(index) * work_.element_bytes; }
     size_t at(size_t index) const { return index * piece_ * work_.element_bytes; }
@@ -263,10 +270,14 @@ class Chain {
             Fold fold(work_, sum, count(index));
             if (run > 0) {
                 work_.step.read(leader_of_run(run - 1), round(index, run), before, bytes(index));
+                if (is_told(index))
+                    work_.step.send(leader_of_run(run - 1), round(index, run), nullptr, 0);
                 fold.add(before);
             }
             for (int rank = runs_[run]; rank < runs_[run + 1]; ++rank)
                 fold.add_member(work_.source_of(rank) + at(index), work_.dest_of(rank) + at(index));
+            if (run + 2 < runs_.size() && is_limit(index))
+                work_.step.read(leader_of_run(run + 1), round(index - kAhead - 1, run + 1), nullptr, 0);
             if (run + 2 < runs_.size())
                 send(leader_of_run(run + 1), round(index, run + 1), sum, index);
             else if (work_.kind == ReductionKind::kReduce)

@@ -3,6 +3,7 @@
 #include "base/invariant.h"
 #include "os/locked.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace heddle::fabric {
@@ -20,10 +21,27 @@ size_t ControlInbox::Hash::operator()(const Source& source) const {
     return hash >> 16 ^ hash;
 }
 
-void ControlInbox::deliver(const ControlKey& key, int from_pe, const char* data, size_t bytes) {
+bool ControlInbox::deliver(const ControlKey& key, int from_pe, const char* data, size_t bytes) {
     const os::Locked locked(lock_);
+    size_t& waiting_bytes = waiting_bytes_[from_pe];
+    if (static_cast<int64_t>(waiting_bytes + bytes + kOverheadBytes) > allowed_)
+        return false;
+    waiting_bytes += bytes + kOverheadBytes;
+    most_waiting_ = std::max(most_waiting_, received_ + 1 - taken_);
     messages_[{key, from_pe}].emplace_back(data, data + bytes);
     ++received_;
+    return true;
+}
+
+void ControlInbox::allow(int64_t bytes) {
+    const os::Locked locked(lock_);
+    allowed_ += bytes;
+    HEDDLE_INVARIANT(allowed_ > 0);
+}
+
+uint64_t ControlInbox::most_waiting() {
+    const os::Locked locked(lock_);
+    return most_waiting_;
 }
 
 uint64_t ControlInbox::received() {
@@ -42,6 +60,9 @@ bool ControlInbox::take(const ControlKey& key, int from_pe, void* data, size_t b
     ++taken_;
     const std::vector<char>& message = messages.front();
     *length = message.size();
+    const auto waiting_bytes = waiting_bytes_.find(from_pe);
+    if ((waiting_bytes->second -= message.size() + kOverheadBytes) == 0)
+        waiting_bytes_.erase(waiting_bytes);
     if (*length <= bytes && *length != 0)
         memcpy(data, message.data(), *length);
     if (messages.size() == 1)

@@ -26,7 +26,8 @@ class ControlInbox {
     ControlInbox(const ControlInbox&) = delete;
     ControlInbox& operator=(const ControlInbox&) = delete;
 
-    void deliver(const ControlKey& key, int from_pe, const char* data, size_t bytes);
+    // False when more of that PE's waits than may (allow): it is broken.
+    [[nodiscard]] bool deliver(const ControlKey& key, int from_pe, const char* data, size_t bytes);
 
     // Takes the oldest control message of that PE with the key; false: there is none. *length: its bytes. They are
     // copied to `data` when they are no more than `bytes`; of a longer message nothing is copied, and the caller ends
@@ -35,6 +36,12 @@ class ControlInbox {
 
     // The number of control messages that have come, read or not.
     uint64_t received();
+    // The most of them that have waited at once.
+    uint64_t most_waiting();
+    // Bytes that may wait of one PE, more or less from now on: a team has come or gone (team/team.h). Each message
+    // counts as kOverheadBytes more than its data, for what keeps it.
+    static constexpr size_t kOverheadBytes = 128;
+    void allow(int64_t bytes);
 
   private:
     struct Source {
@@ -52,6 +59,10 @@ class ControlInbox {
     std::unordered_map<Source, Messages, Hash> messages_;
     uint64_t received_ = 0;
     uint64_t taken_ = 0;
+    uint64_t most_waiting_ = 0;
+    std::unordered_map<int, size_t> waiting_bytes_;  // by PE, where there are some
+    // For messages of teams that this PE has not made yet, and their sender has.
+    int64_t allowed_ = 64 * 1024 * 1024;
 };
 
 }  // namespace heddle::fabric

@@ -183,7 +183,8 @@ void Inbound::on_large_done(void* argument) {
 
 void Inbound::control(const ControlKey& key, const char* data, size_t bytes) {
     delivered_control_ = true;
-    channel_.config().control_inbox->deliver(key, pe_, data, bytes);
+    if (!channel_.config().control_inbox->deliver(key, pe_, data, bytes))
+        channel_.protocol_error(pe_, "more control messages than may wait for the collectives of its teams");
 }
 
 bool Inbound::is_complete(size_t at) {

@@ -11,7 +11,7 @@ namespace heddle::fabric {
 namespace {
 
 void deliver(ControlInbox& control_inbox, const ControlKey& key, int from, const std::string& text) {
-    control_inbox.deliver(key, from, text.data(), text.size());
+    EXPECT_TRUE(control_inbox.deliver(key, from, text.data(), text.size()));
 }
 
 // The control message's text, or "(none)".
@@ -95,7 +95,7 @@ TEST(ControlInbox, OfAMessageThatDoesNotFitNothingIsCopied) {
 
 TEST(ControlInbox, EmptyMessagesAreMessagesToo) {
     ControlInbox control_inbox;
-    control_inbox.deliver({1}, 0, nullptr, 0);
+    EXPECT_TRUE(control_inbox.deliver({1}, 0, nullptr, 0));
     size_t length = 9;
     EXPECT_TRUE(control_inbox.take({1}, 0, nullptr, 0, &length));
     EXPECT_EQ(length, 0u);
@@ -111,6 +111,41 @@ TEST(ControlInbox, MessagesAreCountedAsTheyCome) {
     EXPECT_EQ(control_inbox.received(), 2u);
 }
 
+TEST(ControlInbox, TheMostThatWaitedAreKnown) {
+    ControlInbox control_inbox;
+    EXPECT_EQ(control_inbox.most_waiting(), 0u);
+    for (const uint64_t team : {1, 2, 3}) deliver(control_inbox, {team}, 0, "x");
+    EXPECT_EQ(take(control_inbox, {2}, 0), "x");
+    deliver(control_inbox, {2}, 1, "x");
+    EXPECT_EQ(control_inbox.most_waiting(), 3u);
+}
+
+// Bytes, or messages of none: what one PE sends has a bound, whatever the keys. Others are not concerned.
+TEST(ControlInbox, MoreOfOnePeThanMayWaitIsRefused) {
+    constexpr int64_t kTeamBytes = 1 << 20;
+    for (const size_t bytes : {size_t{0}, size_t{16 * 1024}}) {
+        ControlInbox control_inbox;
+        const std::vector<char> data(bytes);
+        const auto fill = [&](uint64_t step) {
+            size_t sent = 0;
+            while (control_inbox.deliver({1, step++}, 7, data.data(), bytes)) ++sent;
+            return sent;
+        };
+        const size_t without = fill(0);
+        EXPECT_TRUE(control_inbox.deliver({1}, 8, data.data(), bytes)) << "of another PE";
+        control_inbox.allow(kTeamBytes);
+        const size_t more = fill(1'000'000'000);
+        EXPECT_GE(more, kTeamBytes / (bytes + ControlInbox::kOverheadBytes) - 2);
+        EXPECT_LE(more, kTeamBytes / (bytes + ControlInbox::kOverheadBytes));
+        char room[16 * 1024];
+        size_t length = 0;
+        for (uint64_t step = 0; step < without; ++step)
+            ASSERT_TRUE(control_inbox.take({1, step}, 7, room, sizeof room, &length));
+        control_inbox.allow(-kTeamBytes);
+        EXPECT_TRUE(control_inbox.deliver({1}, 7, data.data(), bytes)) << "what has been read waits no more";
+    }
+}
+
 TEST(ControlInbox, ThreadsDeliverAndTakeAtOnce) {
     constexpr int kSenders = 3, kMessages = 2000;
     ControlInbox control_inbox;
@@ -118,8 +153,8 @@ TEST(ControlInbox, ThreadsDeliverAndTakeAtOnce) {
     for (int sender = 0; sender < kSenders; ++sender)
         senders.emplace_back([&control_inbox, sender] {
             for (int i = 0; i < kMessages; ++i)
-                control_inbox.deliver({.round = static_cast<uint32_t>(i % 3)}, sender,
-                                      reinterpret_cast<const char*>(&i), sizeof i);
+                EXPECT_TRUE(control_inbox.deliver({.round = static_cast<uint32_t>(i % 3)}, sender,
+                                                  reinterpret_cast<const char*>(&i), sizeof i));
         });
     for (int i = 0; i < kMessages; ++i) {
         for (int sender = 0; sender < kSenders; ++sender) {
