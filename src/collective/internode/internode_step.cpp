@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace heddle::collective {
 
@@ -15,11 +16,46 @@ void InternodeStep::post(int to_rank, const fabric::ControlKey& key, const void*
 
 size_t InternodeStep::take(int from_rank, const fabric::ControlKey& key, void* data, size_t bytes) const {
     size_t length = 0;
+    fabric::ControlInbox::Stray stray;
     const progress::AtStep here(coll_.team.span->word_of(number_));
     progress::wait_for_stores(coll_.call.function, coll_.team.span, [&] {
-        return fabric::network->control_inbox().take(key, coll_.pe(from_rank), data, bytes, &length);
+        return fabric::network->control_inbox().take(key, coll_.pe(from_rank), data, bytes, &length, &stray) ||
+               stray.pe >= 0;
     });
+    if (stray.pe >= 0)
+        end_by(stray);
     return length;
+}
+
+namespace {
+
+const char* name_of(uint64_t kind) {
+    constexpr const char* kNames[] = {"a barrier",   "a broadcast", "a collect",         "an fcollect",
+                                      "an alltoall", "a reduction", "an inclusive scan", "an exclusive scan"};
+    return kind < std::size(kNames) ? kNames[kind] : "a call that is none";
+}
+
+}  // namespace
+
+void InternodeStep::end_by(const fabric::ControlInbox::Stray& stray) const {
+    constexpr const char* kRight =
+        "right would be the same collective with the same nelems on all members, HEDDLE_CHECK=1 names both calls";
+    constexpr uint64_t kBytes = (uint64_t{1} << kKindShift) - 1;
+    const uint64_t theirs = stray.call >> kKindShift, own = call_ >> kKindShift;
+    const char* const function = coll_.call.function;
+    const auto team = collective::name_of(coll_.team);
+    if (stray.step != number_)
+        base::fatal(function,
+                    "argument nelems differed, or PE %d was in another collective on %s, in an earlier call: it was in "
+                    "%s of %zu bytes, of which this PE has not read all; %s",
+                    stray.pe, team.data(), name_of(theirs), static_cast<size_t>(stray.call & kBytes), kRight);
+    if (theirs == own)
+        base::fatal(function, "argument nelems differs: %zu bytes on this PE, %zu bytes on PE %d, in %s on %s; %s",
+                    static_cast<size_t>(call_ & kBytes), static_cast<size_t>(stray.call & kBytes), stray.pe,
+                    name_of(own), team.data(), kRight);
+    base::fatal(function, "PE %d is in %s of %zu bytes while this PE is in %s of %zu bytes, both on %s: %s", stray.pe,
+                name_of(theirs), static_cast<size_t>(stray.call & kBytes), name_of(own),
+                static_cast<size_t>(call_ & kBytes), team.data(), kRight);
 }
 
 void InternodeStep::go(int to_rank) const {

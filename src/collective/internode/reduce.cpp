@@ -14,16 +14,14 @@ namespace heddle::collective::internode {
 
 namespace {
 
-// The sum that a member receives: of all members, of those before it, or of those up to it.
-enum class ReductionKind { kReduce, kExclusiveScan, kInclusiveScan };
-
-// A reduction or a scan among the leaders.
+// A reduction or a scan among the leaders. kind: kReduce, whose sum is of all members; kExclusiveScan, of those before
+// a member; or kInclusiveScan, of those up to it.
 struct Reduction {
     CollectiveCall& coll;
     const InternodeStep& step;
     Kernel kernel;
     Kind type;
-    ReductionKind kind;
+    StepKind kind;
     void* dest;
     const void* source;
     size_t nelems, element_bytes;
@@ -31,9 +29,9 @@ struct Reduction {
     const team::Span& span() const { return *coll.team.span; }
     size_t bytes() const { return nelems * element_bytes; }
     // True when the values of a node's members may be combined first, whatever their ranks.
-    bool has_any_order() const { return kind == ReductionKind::kReduce && collective::has_any_order(type); }
-    bool is_tree_order() const {
-        return kind == ReductionKind::kReduce && collective::is_tree_order(type, coll.size(), bytes());
+    bool has_any_order() const { return kind == StepKind::kReduce && collective::has_any_order(type); }
+    bool is_tree_order(size_t of_bytes) const {
+        return kind == StepKind::kReduce && collective::is_tree_order(type, coll.size(), of_bytes);
     }
     bool is_here(int rank) const { return span().node_of[rank] == span().node; }
     char* dest_of(int rank) const { return on(coll, rank, dest); }
@@ -54,14 +52,14 @@ class Fold {
     }
     // Adds the part of a member on this node; in a scan, stores the sum in the member's dest.
     void add_member(const char* part, char* dest) {
-        if (work_.kind == ReductionKind::kExclusiveScan) {
+        if (work_.kind == StepKind::kExclusiveScan) {
             char own[kMaxControlBytes];
             memcpy(own, part, bytes());  // dest may be the source
             store(dest);
             add(own);
         } else {
             add(part);
-            if (work_.kind == ReductionKind::kInclusiveScan)
+            if (work_.kind == StepKind::kInclusiveScan)
                 store(dest);
         }
     }
@@ -98,7 +96,7 @@ void by_publishing(const Reduction& work) {
     std::vector<char> mine, total(bytes);
     for_members(span, span.node, [&](int rank) { append(mine, work.source_of(rank), bytes); });
     const std::vector<std::vector<char>> of_nodes = exchange_between_leaders(work.coll, work.step, std::move(mine));
-    if (work.is_tree_order()) {
+    if (work.is_tree_order(bytes)) {
         std::vector<const char*> parts;
         for_parts(work.step, span, of_nodes, bytes, [&](int, const char* part) { parts.push_back(part); });
         combine_as_tree(
@@ -113,7 +111,7 @@ void by_publishing(const Reduction& work) {
         else
             sum.add(part);
     });
-    if (work.kind == ReductionKind::kReduce)
+    if (work.kind == StepKind::kReduce)
         store_on_node(work, total.data());
 }
 
@@ -227,8 +225,9 @@ class TreeReduction {
 // bounds the messages in a control inbox (but for a scan, where all pieces of the nodes before may be there).
 class Chain {
   public:
-    explicit Chain(const Reduction& work)
-        : work_(work), span_(work.span()), piece_(kMaxControlBytes / work.element_bytes) {
+    // meets_trees: other nodes may be in a TreeReduction, should their bytes differ.
+    Chain(const Reduction& work, bool meets_trees)
+        : work_(work), span_(work.span()), piece_(kMaxControlBytes / work.element_bytes), meets_trees_(meets_trees) {
         for (int rank = 0; rank < work.coll.size(); ++rank)
             if (rank == 0 || span_.node_of[rank] != span_.node_of[rank - 1])
                 runs_.push_back(rank);
@@ -239,15 +238,37 @@ class Chain {
     void run() {
         constexpr size_t kAhead = 16;
         const size_t pieces = (work_.nelems + piece_ - 1) / piece_;
+        if (meets_trees_)
+            tell_parent();
         for (size_t i = 0; i < pieces + kAhead; ++i) {
             if (i < pieces)
                 add(i);
-            if (i >= kAhead && i - kAhead < pieces && work_.kind == ReductionKind::kReduce)
+            if (i >= kAhead && i - kAhead < pieces && work_.kind == StepKind::kReduce)
                 pass_on(i - kAhead);
         }
+        if (meets_trees_)
+            hear_children();
     }
 
   private:
+    static constexpr uint32_t kHere = UINT32_MAX;
+
+    // A chain's node waits for those before it, a tree's for some behind it: nodes whose bytes differ could all wait,
+    // and none send. So each node but the first sends an empty message to the node that waits for it in a tree.
+    void tell_parent() const {
+        const int first = span_.leader(span_.node);
+        if (first != 0)
+            work_.step.send(span_.leader(parent_of(first)), kHere, nullptr, 0);
+    }
+    void hear_children() const {
+        for (int node = 0; node < span_.n_nodes; ++node) {
+            const int first = span_.leader(node);
+            if (first != 0 && parent_of(first) == span_.node)
+                work_.step.read(first, kHere, nullptr, 0);
+        }
+    }
+    // The node of the left half that the first member of a node is the first right half of: one of an earlier node.
+    int parent_of(int first) const { return span_.node_of[first & (first - 1)]; }
     size_t count(size_t index) const { return std::min(piece_, work_.nelems - index * piece_); }
     size_t bytes(size_t index) const { return count(index) * work_.element_bytes; }
     size_t at(size_t index) const { return index * piece_ * work_.element_bytes; }
@@ -269,7 +290,7 @@ class Chain {
                 fold.add_member(work_.source_of(rank) + at(index), work_.dest_of(rank) + at(index));
             if (run + 2 < runs_.size())
                 send(leader_of_run(run + 1), round(index, run + 1), sum, index);
-            else if (work_.kind == ReductionKind::kReduce)
+            else if (work_.kind == StepKind::kReduce)
                 keep(index, sum);
         }
     }
@@ -294,24 +315,26 @@ class Chain {
 
     const Reduction& work_;
     const team::Span& span_;
-    const size_t piece_;     // elements
+    const size_t piece_;  // elements
+    const bool meets_trees_;
     std::vector<int> runs_;  // the first rank of each run of neighbours on one node; and the end
     int last_node_;
 };
 
 enum class ReductionAlgorithm { kPublishing, kPublishingSums, kTree, kChain };
 
-ReductionAlgorithm algorithm_of(const Reduction& work) {
+// That of a reduction or scan with other bytes.
+ReductionAlgorithm algorithm_of(const Reduction& work, size_t bytes) {
     constexpr size_t kMaxExchanged = 2 * kMaxControlBytes;  // of all: two pieces of a chain of two nodes
     static_assert(kMaxTreeBytes <= kMaxControlBytes);
-    const auto fits = [&](int units) { return work.bytes() * static_cast<size_t>(units) <= kMaxExchanged; };
+    const auto fits = [&](int units) { return bytes <= kMaxExchanged / static_cast<size_t>(units); };
     if (work.has_any_order())
-        return fits(work.span().n_nodes)       ? ReductionAlgorithm::kPublishingSums
-               : work.bytes() <= kMaxTreeBytes ? ReductionAlgorithm::kTree
-                                               : ReductionAlgorithm::kChain;
-    return fits(work.coll.size()) ? ReductionAlgorithm::kPublishing
-           : work.is_tree_order() ? ReductionAlgorithm::kTree
-                                  : ReductionAlgorithm::kChain;
+        return fits(work.span().n_nodes) ? ReductionAlgorithm::kPublishingSums
+               : bytes <= kMaxTreeBytes  ? ReductionAlgorithm::kTree
+                                         : ReductionAlgorithm::kChain;
+    return fits(work.coll.size())      ? ReductionAlgorithm::kPublishing
+           : work.is_tree_order(bytes) ? ReductionAlgorithm::kTree
+                                       : ReductionAlgorithm::kChain;
 }
 
 // The part of a leader.
@@ -324,23 +347,23 @@ void lead(const Reduction& work, ReductionAlgorithm algorithm) {
         case ReductionAlgorithm::kTree:
             return TreeReduction(work).run();
         case ReductionAlgorithm::kChain:
-            return Chain(work).run();
+            return Chain(work, algorithm_of(work, kMaxTreeBytes) == ReductionAlgorithm::kTree).run();
     }
 }
 
-void run(CollectiveCall& coll, Kernel kernel, Kind type, ReductionKind kind, void* dest, const void* source,
-         size_t nelems, size_t element_bytes) {
-    const InternodeStep step(coll);
+void run(CollectiveCall& coll, Kernel kernel, Kind type, StepKind kind, void* dest, const void* source, size_t nelems,
+         size_t element_bytes) {
+    const InternodeStep step(coll, kind, nelems * element_bytes);
     if (nelems == 0)
-        return;
+        return meet(coll, step);
     const Reduction work = {coll, step, kernel, type, kind, dest, source, nelems, element_bytes};
-    const ReductionAlgorithm algorithm = algorithm_of(work);
+    const ReductionAlgorithm algorithm = algorithm_of(work, work.bytes());
     node_barrier(coll);  // the sources are ready
     if (is_leader(coll))
         lead(work, algorithm);
     node_barrier(coll);
     if (algorithm == ReductionAlgorithm::kPublishing || algorithm == ReductionAlgorithm::kPublishingSums ||
-        kind != ReductionKind::kReduce)
+        kind != StepKind::kReduce)
         return;  // the leader has written it
     if (!is_leader(coll))
         memcpy(dest, on(coll, leader_here(coll), dest), work.bytes());
@@ -351,13 +374,13 @@ void run(CollectiveCall& coll, Kernel kernel, Kind type, ReductionKind kind, voi
 
 void reduce(CollectiveCall& coll, Kernel kernel, Kind type, void* dest, const void* source, size_t nelems,
             size_t element_bytes) {
-    run(coll, kernel, type, ReductionKind::kReduce, dest, source, nelems, element_bytes);
+    run(coll, kernel, type, StepKind::kReduce, dest, source, nelems, element_bytes);
 }
 
 void scan(CollectiveCall& coll, Kernel kernel, Kind type, bool inclusive, void* dest, const void* source, size_t nelems,
           size_t element_bytes) {
-    run(coll, kernel, type, inclusive ? ReductionKind::kInclusiveScan : ReductionKind::kExclusiveScan, dest, source,
-        nelems, element_bytes);
+    run(coll, kernel, type, inclusive ? StepKind::kInclusiveScan : StepKind::kExclusiveScan, dest, source, nelems,
+        element_bytes);
 }
 
 }  // namespace heddle::collective::internode
