@@ -153,6 +153,15 @@ def test_sums_of_integers_are_told_by_node(pes, node_pes, total):
     assert sum(count) == (2 * pieces + here) * (nodes - 1) if total else max(count) <= 3 * told(nodes)
 
 
+@pytest.mark.parametrize("operation", ["inscan", "exscan"])
+@pytest.mark.parametrize("pes,node_pes,up", [(4, 2, 1), (7, 3, 3), (8, 1, 7), (8, 3, 3), (5, 2, 2)])
+@pytest.mark.parametrize("beyond", [8, 3000])
+def test_short_scans_of_many_integers_are_a_tree(operation, pes, node_pes, up, beyond):
+    """Each value that a node without its left half has; and as many sums back."""
+    nbytes = min((32 * KIB // pes + beyond) // 8 * 8, 16 * KIB)
+    assert sum(messages_of_one(operation, nbytes, pes, node_pes, serial_members=2)) == 2 * up
+
+
 @pytest.mark.parametrize("pes,node_pes,up", [(4, 2, 1), (7, 3, 3), (8, 1, 7), (8, 3, 3), (5, 2, 2)])
 @pytest.mark.parametrize("beyond", [8, 3000])
 def test_short_sums_of_many_reals_are_a_tree(pes, node_pes, up, beyond):

@@ -33,6 +33,10 @@ struct Reduction {
     bool is_tree_order(size_t of_bytes) const {
         return kind == StepKind::kReduce && collective::is_tree_order(type, coll.size(), of_bytes);
     }
+    bool is_tree_scan(size_t of_bytes) const {
+        return is_scan() && collective::is_tree_scan(type, coll.size(), of_bytes);
+    }
+    bool is_scan() const { return kind != StepKind::kReduce; }
     bool is_here(int rank) const { return span().node_of[rank] == span().node; }
     char* dest_of(int rank) const { return on(coll, rank, dest); }
     const char* source_of(int rank) const { return on(coll, rank, source); }
@@ -129,39 +133,57 @@ void by_publishing_sums(const Reduction& work) {
     store_on_node(work, total.data());
 }
 
-// At most a control message of each unit (schedule.h): values meet along a tree, and the result goes down a tree of
-// nodes to the leaders' dest.
+// At most a control message of each unit (schedule.h): values meet along a tree. The result of a reduction goes down a
+// tree of nodes to the leaders' dest. The sums of a scan go down the tree itself.
 class TreeReduction {
   public:
     explicit TreeReduction(const Reduction& work) : work_(work), span_(work.span()) {}
 
     void run() {
-        if (work_.has_any_order()) {
+        const int* const mine = span_.members + span_.begins[span_.node];
+        if (work_.has_any_order())
             climb(ReductionTree(span_.n_nodes, span_.node, &span_.node, 1, [](int node) { return node; }));
-        } else {
-            const int* const mine = span_.members + span_.begins[span_.node];
+        else
             climb(ReductionTree(work_.coll.size(), span_.node, mine, span_.count(span_.node),
                                 [this](int rank) { return span_.node_of[rank]; }));
-        }
-        descend();
+        work_.is_scan() ? descend_levels() : descend();
     }
 
   private:
-    static constexpr uint32_t kDown = 32;  // the round of the result; those before are the levels
+    // The round of a reduction's result, or of the prefixes of a scan's first level; those before are the levels.
+    static constexpr uint32_t kDown = 32;
+
+    // What a scan keeps of a level, for its way down: the values of left halves before the right ones were added, those
+    // of the receipts, then those of the pairs.
+    struct Kept {
+        Level level;
+        std::vector<char> lefts;
+    };
 
     char* value(size_t block) { return values_.data() + block * work_.bytes(); }
 
     template <class Tree>
     void climb(Tree tree) {
-        const auto& blocks = tree.blocks();
-        values_.resize(blocks.size() * work_.bytes());
-        for (size_t i = 0; i < blocks.size(); ++i) begin(blocks[i].first, blocks[i].count, value(i));
-        for (int level = 0; level < tree.levels(); ++level) {
-            const typename Tree::Level now = tree.next();
-            send(now.sends, static_cast<uint32_t>(level));
-            read(now.receipts, static_cast<uint32_t>(level));
-            for (const auto& [left, right] : now.pairs)
+        for (const auto& block : tree.blocks()) blocks_.emplace_back(block.first, block.count);
+        values_.resize(blocks_.size() * work_.bytes());
+        for (size_t i = 0; i < blocks_.size(); ++i) begin(blocks_[i].first, blocks_[i].second, value(i));
+        for (int number = 0; number < tree.levels(); ++number) {
+            Level level = tree.next();
+            const auto round = static_cast<uint32_t>(number);
+            std::vector<char> lefts;
+            if (work_.is_scan()) {
+                for (const Transfer& transfer : level.receipts) append(lefts, value(transfer.block), work_.bytes());
+                for (const auto& [left, right] : level.pairs) append(lefts, value(left), work_.bytes());
+            }
+            send(level.sends, round, [&](size_t i) { return value(level.sends[i].block); });
+            read(level.receipts, round, [&](size_t i, const char* right) {
+                char* const left = value(level.receipts[i].block);
+                work_.kernel(left, left, right, work_.nelems);
+            });
+            for (const auto& [left, right] : level.pairs)
                 work_.kernel(value(left), value(left), value(right), work_.nelems);
+            if (work_.is_scan())
+                kept_.push_back({std::move(level), std::move(lefts)});
         }
     }
     // The value of a block of units that are on this node.
@@ -173,7 +195,7 @@ class TreeReduction {
             work_.element_bytes);
     }
     // Calls visit(leader, first, count) for each message: as many transfers as one takes.
-    template <class Transfer, class Visit>
+    template <class Visit>
     void for_messages(const std::vector<Transfer>& transfers, Visit visit) const {
         const size_t most = kMaxControlBytes / work_.bytes();
         for (size_t first = 0, count = 0; first < transfers.size(); first += count) {
@@ -184,24 +206,23 @@ class TreeReduction {
             visit(span_.leader(node), first, count);
         }
     }
-    template <class Transfer>
-    void send(const std::vector<Transfer>& transfers, uint32_t level) {
+    // part(i): the value to send as transfer i.
+    template <class Part>
+    void send(const std::vector<Transfer>& transfers, uint32_t round, Part part) {
         std::vector<char> message;
         for_messages(transfers, [&](int leader, size_t first, size_t count) {
             message.clear();
-            for (size_t i = 0; i < count; ++i) append(message, value(transfers[first + i].block), work_.bytes());
-            work_.step.send(leader, level, message.data(), message.size());
+            for (size_t i = 0; i < count; ++i) append(message, part(first + i), work_.bytes());
+            work_.step.send(leader, round, message.data(), message.size());
         });
     }
-    template <class Transfer>
-    void read(const std::vector<Transfer>& transfers, uint32_t level) {
+    // Calls visit(i, value) for each value that has come, as transfer i.
+    template <class Visit>
+    void read(const std::vector<Transfer>& transfers, uint32_t round, Visit visit) {
         alignas(64) char message[kMaxControlBytes];
         for_messages(transfers, [&](int leader, size_t first, size_t count) {
-            work_.step.read(leader, level, message, count * work_.bytes());
-            for (size_t i = 0; i < count; ++i) {
-                char* const left = value(transfers[first + i].block);
-                work_.kernel(left, left, message + i * work_.bytes(), work_.nelems);
-            }
+            work_.step.read(leader, round, message, count * work_.bytes());
+            for (size_t i = 0; i < count; ++i) visit(first + i, message + i * work_.bytes());
         });
     }
     void descend() {
@@ -215,9 +236,48 @@ class TreeReduction {
         memcpy(work_.dest, values_.data(), work_.bytes());
     }
 
+    // From here on a block's value is its prefix; that of the first block is none. A block has its prefix before it is
+    // the left half of another: it was a right half at a higher level.
+    void descend_levels() {
+        for (size_t number = kept_.size(); number-- > 0;) {
+            const auto& [level, lefts] = kept_[number];
+            const uint32_t round = kDown + static_cast<uint32_t>(number);
+            const auto left = [&, all = lefts.data()](size_t i) { return all + i * work_.bytes(); };
+            alignas(64) char sum[kMaxControlBytes];
+            send(level.receipts, round, [&](size_t i) {
+                add_left(sum, level.receipts[i].block, left(i));
+                return sum;
+            });
+            for (size_t i = 0; i < level.pairs.size(); ++i) {
+                add_left(sum, level.pairs[i].first, left(level.receipts.size() + i));
+                memcpy(value(level.pairs[i].second), sum, work_.bytes());
+            }
+            read(level.sends, round,
+                 [&](size_t i, const char* prefix) { memcpy(value(level.sends[i].block), prefix, work_.bytes()); });
+        }
+        for (size_t i = 0; i < blocks_.size(); ++i) {
+            const auto [first, count] = blocks_[i];
+            alignas(64) char sum[kMaxControlBytes];
+            Fold fold(work_, sum, work_.nelems);
+            if (first != 0)
+                fold.add(value(i));
+            for (int rank = first; rank < first + count; ++rank)
+                fold.add_member(work_.source_of(rank), work_.dest_of(rank));
+        }
+    }
+    // sum = the prefix of a block, combined with the value of a left half that begins with the block.
+    void add_left(char* sum, size_t block, const char* left) {
+        if (blocks_[block].first == 0)
+            memcpy(sum, left, work_.bytes());
+        else
+            work_.kernel(sum, value(block), left, work_.nelems);
+    }
+
     const Reduction& work_;
     const team::Span& span_;
-    std::vector<char> values_;  // of the blocks
+    std::vector<std::pair<int, int>> blocks_;  // first unit and number of units
+    std::vector<char> values_;                 // of the blocks
+    std::vector<Kept> kept_;
 };
 
 // Long data, in pieces: a sum passes along the members in order, from node to node; a reduction's result then goes
@@ -332,9 +392,9 @@ ReductionAlgorithm algorithm_of(const Reduction& work, size_t bytes) {
         return fits(work.span().n_nodes) ? ReductionAlgorithm::kPublishingSums
                : bytes <= kMaxTreeBytes  ? ReductionAlgorithm::kTree
                                          : ReductionAlgorithm::kChain;
-    return fits(work.coll.size())      ? ReductionAlgorithm::kPublishing
-           : work.is_tree_order(bytes) ? ReductionAlgorithm::kTree
-                                       : ReductionAlgorithm::kChain;
+    return fits(work.coll.size())                                  ? ReductionAlgorithm::kPublishing
+           : work.is_tree_order(bytes) || work.is_tree_scan(bytes) ? ReductionAlgorithm::kTree
+                                                                   : ReductionAlgorithm::kChain;
 }
 
 // The part of a leader.
