@@ -88,7 +88,7 @@ test-rest: require-test $(VENV)/ready
 	$(call build_tests,ON)
 	ctest --preset $(PRESET) -j $(JOBS) -C all -L '^(rest|model|concurrency|examples|documentation|python|multihost|install|fuzz)$$'
 
-# What is left: 256 nodes on one machine, which is all that it does meanwhile.
+# What is left: 256 nodes and 512 PEs on one machine, which is all that it does meanwhile, and 4,096 simulated nodes.
 test-many: require-test $(VENV)/ready
 	$(call build_tests,ON)
 	ctest --preset $(PRESET) -C all -L '^many$$'

@@ -1,31 +1,12 @@
 #include "collective/internode/internode_step.h"
 
 #include "base/error.h"
-#include "fabric/network.h"
-#include "progress/wait_policy.h"
 
 #include <algorithm>
 #include <cstring>
 #include <iterator>
 
 namespace heddle::collective {
-
-void InternodeStep::post(int to_rank, const fabric::ControlKey& key, const void* data, size_t bytes) const {
-    operations::remote_control(issue(), coll_.pe(to_rank), key, data, bytes);
-}
-
-size_t InternodeStep::take(int from_rank, const fabric::ControlKey& key, void* data, size_t bytes) const {
-    size_t length = 0;
-    fabric::ControlInbox::Stray stray;
-    const progress::AtStep here(coll_.team.span->word_of(number_));
-    progress::wait_for_stores(coll_.call.function, coll_.team.span, [&] {
-        return fabric::network->control_inbox().take(key, coll_.pe(from_rank), data, bytes, &length, &stray) ||
-               stray.pe >= 0;
-    });
-    if (stray.pe >= 0)
-        end_by(stray);
-    return length;
-}
 
 namespace {
 
@@ -56,10 +37,6 @@ void InternodeStep::end_by(const fabric::ControlInbox::Stray& stray) const {
     base::fatal(function, "PE %d is in %s of %zu bytes while this PE is in %s of %zu bytes, both on %s: %s", stray.pe,
                 name_of(theirs), static_cast<size_t>(stray.call & kBytes), name_of(own),
                 static_cast<size_t>(call_ & kBytes), team.data(), kRight);
-}
-
-void InternodeStep::go(int to_rank) const {
-    operations::remote_go(issue(), coll_.pe(to_rank));
 }
 
 void InternodeStep::send(int to_rank, uint32_t round, const void* data, size_t bytes) const {
@@ -105,26 +82,10 @@ std::vector<char> InternodeStep::read_all(int from_rank, uint32_t round) const {
     return data;
 }
 
-void InternodeStep::put(int to_rank, void* dest, const void* source, size_t bytes) const {
-    if (bytes != 0)
-        operations::remote_put(issue(), dest, source, bytes, coll_.pe(to_rank));
-}
-
-void InternodeStep::deliver(int to_rank, uint32_t round, void* dest, const void* source, size_t bytes) const {
-    if (bytes == 0)
-        return tell_put(to_rank, round, 0);
-    operations::remote_put_control(issue(), dest, source, bytes, coll_.pe(to_rank), key(round, 0));
-    go(to_rank);
-}
-
 void InternodeStep::wait_at(int from_rank, uint32_t round, size_t bytes) const {
     size_t delivered = 0;
     read(from_rank, round, &delivered, sizeof delivered);
     require_length(from_rank, delivered, bytes);
-}
-
-void InternodeStep::done(int to_rank) const {
-    operations::remote_put_done(issue(), coll_.pe(to_rank));
 }
 
 namespace {
