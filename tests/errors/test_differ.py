@@ -24,8 +24,9 @@ def named(result, pattern):
     lines of its own where a PE ends while another one connects to it; and on a busy machine PEs may notice one that
     has ended before the launcher ends them."""
     assert result.status == 1, result
-    own = [line for line in result.err.splitlines() if not line.startswith(("oshrun: ", "[")) and
-           not re.match(r"heddle \[pe \d\] network: PE \d does not answer any more: ", line)]
+    ended = r"heddle \[pe \d\] network: PE \d (does not answer any more: |\(process \d+\) has ended )"
+    own = [line for line in result.err.splitlines()
+           if not line.startswith(("oshrun: ", "[")) and not re.match(ended, line)]
     matches = [re.fullmatch(f"(?:{pattern})(?:{PLACE})?", line) for line in own]
     assert own and all(matches), f"{pattern}\n{result}"
     return [match.groups()[:match.re.groups - 1] for match in matches]
