@@ -1,7 +1,10 @@
 #include "os/process.h"
 
+#include "os/own_thread.h"
+
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -12,6 +15,20 @@
 #include <cstring>
 
 namespace heddle::os {
+
+namespace {
+
+// Waits until the pipe's last write end closes. A program that closes the descriptor meanwhile does not end the wait.
+void* end_with_pipe(void* fd) {
+    pollfd state = {static_cast<int>(reinterpret_cast<intptr_t>(fd)), 0, 0};
+    while (poll(&state, 1, -1) < 0) {
+    }
+    if (state.revents & POLLHUP)
+        _exit(1);
+    return nullptr;
+}
+
+}  // namespace
 
 Lifeline die_with(const char* path, int launcher) {
     // The owner of a descriptor's signal belongs to the open file, which all PEs would inherit: each opens its own.
@@ -33,6 +50,23 @@ Lifeline die_with(const char* path, int launcher) {
     return poll(&state, 1, 0) == 0 ? Lifeline::kHeld : Lifeline::kGone;
 }
 
+Lifeline die_with_by_thread(int fd) {
+    struct stat file;
+    pollfd state = {fd, 0, 0};
+    if (fstat(fd, &file) != 0 || !S_ISFIFO(file.st_mode))
+        return Lifeline::kNone;
+    if (poll(&state, 1, 0) != 0)
+        return Lifeline::kGone;
+    const int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    pthread_t thread;
+    if (own < 0 || start_own_thread(&thread, end_with_pipe, reinterpret_cast<void*>(intptr_t{own})) != 0) {
+        close(own);
+        return Lifeline::kNone;
+    }
+    pthread_detach(thread);
+    return Lifeline::kHeld;
+}
+
 bool has_ended(int pid) {
     if (kill(pid, 0) != 0)
         return errno == ESRCH;
@@ -45,6 +79,21 @@ bool has_ended(int pid) {
     close(fd);
     const char* const name_end = bytes > 0 ? strrchr(text, ')') : nullptr;  // the name itself may hold any character
     return name_end && (strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0);
+}
+
+uint64_t hash_of(const char* text, size_t bytes) {
+    uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+    for (size_t i = 0; i < bytes; ++i) hash = (hash ^ static_cast<unsigned char>(text[i])) * 0x100000001b3;
+    return hash;
+}
+
+uint64_t hash_of_boot() {
+    char text[40];
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    const ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text) : 0;
+    if (fd >= 0)
+        close(fd);
+    return bytes > 0 ? hash_of(text, static_cast<size_t>(bytes)) : 0;
 }
 
 uint32_t count_threads() {
