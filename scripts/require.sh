@@ -33,6 +33,7 @@ for kind do
             mpicc -fsyntax-only -include mpi.h -x c /dev/null >/dev/null 2>&1 || missing="$missing libopenmpi-dev"
             need ip iproute2
             need unshare util-linux
+            need bwrap bubblewrap
             ;;
         cross)
             need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu

@@ -17,6 +17,8 @@ int main(int argc, char** argv) {
     shmem_barrier_all();
     int near = 0;
     for (int pe = 0; pe < pes; ++pe) near += shmem_ptr(&sum, pe) != NULL;
+    if (shmem_team_n_pes(SHMEM_TEAM_SHARED) != near)
+        printf("SHMEM_TEAM_SHARED has %d PEs\n", shmem_team_n_pes(SHMEM_TEAM_SHARED));
     printf("PE %d of %d: %ld, %d near, process %d\n", me, pes, sum, near, (int)getpid());
     fflush(stdout);
     shmem_barrier_all();
