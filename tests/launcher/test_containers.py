@@ -119,3 +119,19 @@ def test_oshrun_that_is_killed_takes_its_pes_along(oshrun, inside, way, tmp_path
     os.close(alive)
     oshrun.finish(process)
     assert ended
+
+
+@pytest.mark.parametrize("way", ["process namespace", "bwrap"])
+def test_signals_reach_the_pes(oshrun, inside, way):
+    """Not the words between, which a signal would end."""
+    process = oshrun.start("-n", 2, *inside.words(way), inside.program, "signal")
+    assert sorted(process.stdout.readline().decode().strip() for _ in range(2)) == lines_of(2, 2)
+    process.send_signal(signal.SIGUSR1)
+    result = oshrun.finish(process)
+    assert (result.status, result.err) == (0, ""), result
+
+
+def test_timeout_names_processes_as_oshrun_sees_them(oshrun, inside):
+    result = oshrun.run("-n", 2, "--timeout", 1, *inside.words("process namespace"), inside.program, "stay")
+    places = [line for line in result.messages if "PE " in line]
+    assert len(places) == 2 and not any("(pid 1)" in line for line in places), result

@@ -1,12 +1,22 @@
 /* pmi WAY: a PE that a process manager has started. How it ends: well; stay: as a PE that waits for the others; global:
- * by shmem_global_exit. */
+ * by shmem_global_exit; signal: well, when it has got SIGUSR1. */
 #include <shmem.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static long sum;
+static volatile sig_atomic_t signals;
+
+static void count(int number) {
+    (void)number;
+    ++signals;
+}
 
 int main(int argc, char** argv) {
+    const int waits = argc > 1 && strcmp(argv[1], "signal") == 0;
+    signal(SIGUSR1, count);
     shmem_init();
     const int me = shmem_my_pe(), pes = shmem_n_pes();
     for (int pe = 0; pe < pes; ++pe) shmem_long_atomic_add(&sum, me + 1, pe);
@@ -19,7 +29,8 @@ int main(int argc, char** argv) {
     fflush(stdout);
     if (argc > 1 && strcmp(argv[1], "global") == 0 && me == 0)
         shmem_global_exit(5);
-    if (argc > 1 && strcmp(argv[1], "well") != 0)
+    while (waits && signals == 0) usleep(1000);
+    if (argc > 1 && strcmp(argv[1], "well") != 0 && !waits)
         shmem_long_wait_until(&sum, SHMEM_CMP_LT, 0);
     shmem_finalize();
     return 0;
