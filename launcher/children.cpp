@@ -69,12 +69,12 @@ pid_t innermost_number(const char* pid) {
     return number;
 }
 
-template <class Use>
-void for_each_process(Use use) {
+template <class Call>
+void for_each_process(Call call) {
     DIR* processes = opendir("/proc");
     while (const dirent* entry = processes ? readdir(processes) : nullptr) {
         if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-            use(entry->d_name);
+            call(entry->d_name);
     }
     if (processes)
         closedir(processes);

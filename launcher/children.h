@@ -17,8 +17,8 @@ bool have_children();
 // All children, including ended ones. Reads one file if the kernel lists children, otherwise all of /proc (some ms).
 std::vector<pid_t> list_children();
 
-// The process that is `ancestor` or descends from it, and has this number in the innermost of its process namespaces; 0:
-// there is none. Reads three files without such namespaces, otherwise all of /proc (some ms).
+// The process that is `ancestor` or descends from it, and has this number in its own process namespace; 0: there is
+// none. Reads three files without such namespaces, otherwise all of /proc (some ms).
 pid_t find_descendant(pid_t number, pid_t ancestor);
 
 }  // namespace heddle::launcher

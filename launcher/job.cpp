@@ -184,7 +184,7 @@ void Job::take_signals() {
     }
 }
 
-// The process that called shmem_init, below scripts, and in a process namespace of its own; or the one that was started.
+// The process that called shmem_init, below scripts or in a process namespace of its own; or the one that was started.
 pid_t Job::process_of(size_t pe) const {
     const pid_t child = pes_[pe].pid, caller = records_[pe].pid.load(std::memory_order_relaxed);
     const pid_t found = find_descendant(caller, child);

@@ -168,12 +168,13 @@ bool join_launcher(int fd, char* error, size_t error_bytes) {
     }
     const os::Lifeline lifeline = hold_lifeline(launcher, is_visible(launcher, inherited, fd));
     if (lifeline != os::Lifeline::kHeld) {
-        snprintf(error, error_bytes,
-                 lifeline == os::Lifeline::kGone
-                     ? "oshrun is gone"
-                     : "this PE would outlive oshrun, whose pipe cannot be opened by way of /proc: %s; right would be "
-                       "/proc, or a program that oshrun starts itself, without a script",
-                 strerror(errno));
+        snprintf(
+            error, error_bytes,
+            lifeline == os::Lifeline::kGone
+                ? "oshrun is gone"
+                : "this PE would outlive oshrun, whose pipe is not open here, nor to be had by way of /proc: %s; right "
+                  "would be a way from oshrun to this PE that leaves descriptors open, or /proc",
+            strerror(errno));
         return false;
     }
     job.lifeline_file = os::identify(job.lifeline);
@@ -265,6 +266,7 @@ bool join(char* error, size_t error_bytes) {
         job.memory_file = os::identify(job.memory_fd);
         unsetenv(kEnvHandedOver);  // programs that a PE starts are no PEs
         if (job.has_launcher) {
+            job.own_record().process_namespace.store(os::process_namespace(), std::memory_order_relaxed);
             char text[kPathBytes];
             snprintf(text, sizeof text, "%d:%d:%d", getpid(), job.pe, job.n_pes);
             setenv(kEnvWasPe, text, 1);

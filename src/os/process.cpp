@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cerrno>
 #include <csignal>
@@ -18,9 +20,22 @@ namespace heddle::os {
 
 namespace {
 
-// Waits until the pipe's last write end closes. A program that closes the descriptor meanwhile does not end the wait.
-void* end_with_pipe(void* fd) {
-    pollfd state = {static_cast<int>(reinterpret_cast<intptr_t>(fd)), 0, 0};
+struct Watch {
+    int fd;
+    sem_t ready;
+};
+
+// Waits until the pipe's last write end closes. The thread has a table of descriptors with that one alone (close_range,
+// Linux 5.9), so a program may close all of its own.
+void* end_with_pipe(void* argument) {
+    constexpr unsigned kUnshare = 2;  // CLOSE_RANGE_UNSHARE
+    constexpr long kCloseRange = 436;
+    auto* const watched = static_cast<Watch*>(argument);
+    const int fd = watched->fd;
+    if (syscall(kCloseRange, fd + 1, ~0u, kUnshare) == 0 && fd > 0)
+        syscall(kCloseRange, 0, fd - 1, 0);
+    sem_post(&watched->ready);
+    pollfd state = {fd, 0, 0};
     while (poll(&state, 1, -1) < 0) {
     }
     if (state.revents & POLLHUP)
@@ -57,17 +72,27 @@ Lifeline die_with_by_thread(int fd) {
         return Lifeline::kNone;
     if (poll(&state, 1, 0) != 0)
         return Lifeline::kGone;
-    const int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    Watch watched = {fd, {}};
     pthread_t thread;
-    if (own < 0 || start_own_thread(&thread, end_with_pipe, reinterpret_cast<void*>(intptr_t{own})) != 0) {
-        close(own);
-        return Lifeline::kNone;
+    sem_init(&watched.ready, 0, 0);
+    const bool is_started = start_own_thread(&thread, end_with_pipe, &watched) == 0;
+    if (is_started) {
+        while (sem_wait(&watched.ready) != 0) {
+        }
+        pthread_detach(thread);
     }
-    pthread_detach(thread);
-    return Lifeline::kHeld;
+    sem_destroy(&watched.ready);
+    return is_started ? Lifeline::kHeld : Lifeline::kNone;
 }
 
-bool has_ended(int pid) {
+uint32_t process_namespace() {
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? static_cast<uint32_t>(status.st_ino) : 0;
+}
+
+bool has_ended(int pid, uint32_t of_namespace) {
+    if (of_namespace == 0 || of_namespace != process_namespace())
+        return false;
     if (kill(pid, 0) != 0)
         return errno == ESRCH;
     char path[32], text[512] = "";

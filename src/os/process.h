@@ -22,9 +22,12 @@ Lifeline die_with(const char* path, int launcher);
 // fd may be closed afterwards. A program that replaces this one by exec is not ended.
 Lifeline die_with_by_thread(int fd);
 
+// The process namespace of this process, a number of this kernel; 0 when the system does not tell.
+uint32_t process_namespace();
+
 // True when the process has ended, even if its parent has not reaped it yet. False when another process may have got
-// the number since.
-bool has_ended(int pid);
+// the number since, and when the number is of another process namespace than this one, or of 0.
+bool has_ended(int pid, uint32_t of_namespace);
 
 // A hash of the kernel's boot id: differs between hosts, agrees in all namespaces of one; 0 when it cannot be read.
 uint64_t hash_of_boot();

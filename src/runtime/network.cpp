@@ -48,8 +48,11 @@ bool is_still_missed(fabric::Loss loss) {
 // Ends this PE with a message when the process of `pe` has ended. Only for a PE of this PE's page.
 void blame_if_ended(int pe) {
     const int slot = job.slot_of(pe);
-    const int pid = slot >= 0 ? job.record(slot).pid.load(std::memory_order_relaxed) : 0;
-    if (pid != 0 && os::has_ended(pid))
+    if (slot < 0)
+        return;
+    const bootstrap::PeRecord& record = job.record(slot);
+    const int pid = record.pid.load(std::memory_order_relaxed);
+    if (pid != 0 && os::has_ended(pid, record.process_namespace.load(std::memory_order_relaxed)))
         base::fatal("network", "PE %d (process %d) has ended without shmem_finalize", pe, pid);
 }
 

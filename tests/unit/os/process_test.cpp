@@ -70,6 +70,23 @@ TEST(DieWith, IsContentWithAParentThatTakesItAlong) {
     EXPECT_EQ(errno, ENOENT);
 }
 
+TEST(HasEnded, OfNumbersOfThisNamespaceAlone) {
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    siginfo_t info;
+    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+    const uint32_t here = process_namespace();
+    ASSERT_NE(here, 0u);
+    for (int reaped = 0; reaped < 2; ++reaped) {
+        EXPECT_TRUE(has_ended(child, here));
+        EXPECT_FALSE(has_ended(child, here + 1));
+        EXPECT_FALSE(has_ended(child, 0));
+        waitpid(child, nullptr, WNOHANG);
+    }
+    EXPECT_FALSE(has_ended(getpid(), here));
+}
+
 // How a child ends that calls die_with_by_thread, and then closes every descriptor, when the pipe's last write end closes.
 TEST(DieWithByThread, EndsWhenTheLastWriteEndCloses) {
     int lifeline[2], ready[2];
