@@ -6,6 +6,7 @@
 #include "bootstrap/launch_environment.h"
 #include "bootstrap/launched.h"
 #include "bootstrap/node_numbers.h"
+#include "bootstrap/rendezvous/client.h"
 #include "os/clock.h"
 #include "os/process.h"
 #include "progress/wait_policy.h"
@@ -222,14 +223,15 @@ void find_nodes(int pes_per_node) {
 
 void let_first_pe_tell() {
     constexpr uint64_t kTimeNs = 3000000000;  // mpirun (Open MPI 4.1) takes more than one second (measured)
-    if (env_int(kEnvJobFd) >= 0 ? env_int(kEnvPe) > 0
-                                : is_launched() && std::max(env_int("PMIX_RANK"), env_int("PMI_RANK")) > 0)
+    if (env_int(kEnvJobFd) >= 0
+            ? env_int(kEnvPe) > 0
+            : is_launched() && std::max({env_int("PMIX_RANK"), env_int("PMI_RANK"), env_int("RANK")}) > 0)
         os::sleep_ns(kTimeNs);
 }
 
 bool join(char* error, size_t error_bytes) {
     if (job.n_pes == 0) {
-        const int fd = env_int(kEnvJobFd);
+        const int fd = rendezvous::is_asked_to_join() ? -1 : env_int(kEnvJobFd);
         const bool joined = fd >= 0         ? join_launcher(fd, error, error_bytes)
                             : is_launched() ? join_launched(error, error_bytes)
                                             : join_alone(error, error_bytes);

@@ -6,6 +6,7 @@
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/launch_environment.h"
 #include "bootstrap/pmi/pmi.h"
+#include "bootstrap/rendezvous/client.h"
 #include "os/plugin.h"
 #include "os/process.h"
 #include "os/topology.h"
@@ -68,6 +69,12 @@ const LauncherApi* load_plugin(char* error, size_t error_bytes) {
                  getenv("PMIX_RANK") ? getenv("PMIX_RANK") : "",
                  library ? "the plugin is of another version" : dlerror());
     return static_cast<const LauncherApi*>(api);
+}
+
+const LauncherApi* choose_launcher(char* error, size_t error_bytes) {
+    if (rendezvous::is_asked_to_join() || base::settings.launch == base::Launch::kEnv)
+        return &rendezvous::launcher;
+    return is_pmi_wanted() ? &pmi::launcher : load_plugin(error, error_bytes);
 }
 
 bool make_page(int n_pes, char* error, size_t error_bytes) {
@@ -176,6 +183,19 @@ bool exchange_places(const LauncherJob& started, int leader, char* error, size_t
     return true;
 }
 
+// Gives back what a failed join has taken. Init may be called again.
+void give_up(const char* why) {
+    if (job.launcher == &rendezvous::launcher)
+        rendezvous::abandon(why);
+    if (job.page)
+        os::unmap(job.page, job_page_bytes(static_cast<int>(job.page->n_pes)));
+    if (job.memory_fd >= 0)
+        close(job.memory_fd);
+    job.page = nullptr;
+    job.memory_fd = -1;
+    job.launcher = nullptr;
+}
+
 uint32_t cores_of_page() {
     int cores = 0;
     for (const uint64_t& word : job.page->cpus) cores += std::popcount(__atomic_load_n(&word, __ATOMIC_RELAXED));
@@ -185,6 +205,8 @@ uint32_t cores_of_page() {
 }  // namespace
 
 bool is_launched() {
+    if (rendezvous::is_asked_to_join())
+        return true;
     if (is_started_by_pe())
         return false;
     switch (base::settings.launch) {
@@ -192,26 +214,34 @@ bool is_launched() {
             return pmi::is_offered() || is_pmix_offered();
         case base::Launch::kAlone:
             return false;
+        case base::Launch::kEnv:
+            return !rendezvous::is_alone_by_environment();
         default:
             return true;  // the launcher itself then says what it lacks
     }
 }
 
 bool join_launched(char* error, size_t error_bytes) {
-    job.launcher = is_pmi_wanted() ? &pmi::launcher : load_plugin(error, error_bytes);
-    const uint32_t threads = os::count_threads();
+    job.launcher = choose_launcher(error, error_bytes);
+    const uint32_t threads = os::count_threads() - rendezvous::server_threads();
     LauncherJob started;
     int leader = 0;
-    if (!job.launcher || !job.launcher->init(&started, launcher_lost, error, error_bytes))
+    if (!job.launcher || !job.launcher->init(&started, launcher_lost, error, error_bytes)) {
+        job.launcher = nullptr;
         return false;
+    }
     job.launcher_threads = os::count_threads() - threads;
-    if (!find_page(started, &leader, error, error_bytes) || !exchange_places(started, leader, error, error_bytes))
+    if (!find_page(started, &leader, error, error_bytes) || !exchange_places(started, leader, error, error_bytes)) {
+        give_up(error);
         return false;
+    }
     job.own_record().pid.store(getpid(), std::memory_order_relaxed);
     job.pe = started.pe;
     job.n_pes = started.n_pes;
     job.cores = cores_of_page();
     job.has_launcher = true;
+    if (job.launcher == &rendezvous::launcher)
+        rendezvous::watch(&job.own_record());
     return true;
 }
 

@@ -18,6 +18,8 @@ SEVERAL = [
     ({"PALS_LOCAL_SIZE": "2", "PALS_RANKID": "0"}, "PALS", "PALS_LOCAL_SIZE=2", "mpiexec --pmi=pmi"),
     ({"PALS_RANKID": "1"}, "PALS", "PALS_RANKID=1", "mpiexec --pmi=pmi"),
     ({"MPI_LOCALNRANKS": "2"}, "MPICH's or Intel MPI's mpiexec", "MPI_LOCALNRANKS=2", "oshrun"),
+    ({"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "node1", "MASTER_PORT": "29500"},
+     "torchrun, or a launcher like it,", "WORLD_SIZE=2", "HEDDLE_LAUNCH=env"),
     ({"FLUX_JOB_SIZE": "256"}, "flux", "FLUX_JOB_SIZE=256", "flux run -o pmi=simple"),
 ]
 ONE = [
@@ -72,7 +74,7 @@ def test_processes_of_a_launcher_that_a_pe_starts_are_not_alone(variables, tmp_p
 
 def test_setting_is_one_of_its_words():
     result = execute([INIT, "init"], HEDDLE_LAUNCH="alon")
-    assert "=alon is malformed: right would be auto|alone|pmix|pmi|pmi2; did you mean alone?" in result.err, result
+    assert "=alon is malformed: right would be auto|alone|pmix|pmi|pmi2|env; did you mean alone?" in result.err, result
 
 
 def on_terminal(command, variables):

@@ -392,6 +392,10 @@ bool is_offered() {
     return inherited_pmi_socket() >= 0 || (getenv("PMI_PORT") && getenv("PMI_ID"));
 }
 
+uint64_t identify_host() {
+    return hash_of_host();
+}
+
 constexpr LauncherApi launcher = {"pmi", init, publish, fence, get, abort_job, finalize, false};
 
 }  // namespace heddle::bootstrap::pmi
