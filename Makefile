@@ -53,14 +53,19 @@ $(VENV)/ready: shmem-mt/pyproject.toml | require-build build/
 	$(VENV)/bin/pip install --quiet --editable './shmem-mt[test]'
 	touch $@
 
+# Last words: the parts that are missing, and what to install for them.
+say_missing = @$(BUILD)/bin/heddle-info --missing
+
 build: require-build | build/
 	cmake --preset $(PRESET) -DHEDDLE_BUILD_TESTS=OFF >build/configure.log || { cat build/configure.log; exit 1; }
 	cmake --build --preset $(PRESET)
+	$(say_missing)
 
 report: build $(VENV)/ready
 	$(VENV)/bin/shmem-mt run --profile quick --out $(REPORT)/run \
 	    --oshcc $(abspath $(BUILD)/bin/oshcc) --oshrun $(abspath $(BUILD)/bin/oshrun) $(OTHER)
 	$(VENV)/bin/shmem-mt report $(REPORT)/run --out $(REPORT)/report.html
+	$(say_missing)
 
 # CMake's quick look at the tests; $(1): ON for all of them.
 define configure_tests
@@ -149,6 +154,7 @@ install: build
 	python3 -m venv $(PREFIX)/lib/heddle/python
 	$(PREFIX)/lib/heddle/python/bin/pip install --quiet ./shmem-mt
 	ln -sf ../lib/heddle/python/bin/shmem-mt $(PREFIX)/bin/shmem-mt
+	$(say_missing)
 
 format: require-test
 	git ls-files '*.h' '*.hpp' '*.c' '*.cpp' | xargs grep -L 'clang-format off' | xargs clang-format-19 -i

@@ -1,19 +1,17 @@
-// heddle-info: prints this installation, the machine, the code paths that would be chosen, and the settings with their
-// values and origins. `heddle-info --settings-markdown` writes docs/user/settings.md.
+// heddle-info: prints this installation, its parts, the machine, the code paths that would be chosen, and the settings
+// with their values and origins. `heddle-info --settings-markdown` writes docs/user/settings.md.
 
 #include "base/settings.h"
 #include "os/memfd.h"
 #include "os/monitor_wait.h"
 #include "os/topology.h"
+#include "parts.h"
 
-#include <dlfcn.h>
 #include <getopt.h>
 #include <heddle/constants.h>
 #include <heddle/request.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-#include <algorithm>
-#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -61,39 +59,6 @@ std::string monitor_text(const heddle::os::Monitor* monitor) {
     return monitor->name + (limits.empty() ? "" : " (" + limits + ")");
 }
 
-// A plugin of this program's installation, loaded, or why it cannot be loaded.
-struct Plugin {
-    void* library = nullptr;
-    std::string reason;
-};
-Plugin plugin(const char* file) {
-    char self[PATH_MAX] = "";
-    if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0)
-        return {nullptr, "it cannot be found without /proc"};
-    std::string path = self;
-    for (int up = 0; up < 2; ++up) path.erase(std::min(path.rfind('/'), path.size()));
-    Plugin found = {dlopen((path + "/" HEDDLE_LIBRARY_FOLDER "/" + file).c_str(), RTLD_LAZY | RTLD_LOCAL), ""};
-    if (!found.library)
-        found.reason = dlerror();
-    return found;
-}
-
-std::string network_text() {
-    const Plugin ucx = plugin("libheddle_ucx.so");
-    if (!ucx.library)
-        return "none: " + ucx.reason;
-    void* const library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_LOCAL);
-    if (!library)
-        return std::string("none: ") + dlerror();
-    const auto version = reinterpret_cast<const char* (*)()>(dlsym(library, "ucp_get_version_string"));
-    return std::string("UCX ") + (version ? version() : "of an unknown version");
-}
-
-std::string launchers_text() {
-    const Plugin pmix = plugin("libheddle_pmix.so");
-    return pmix.library ? "those that speak PMIx: mpirun, prterun, srun" : "none: " + pmix.reason;
-}
-
 void print_paths(const heddle::base::Settings& settings) {
     const int fd = heddle::os::create_memory("heddle-info", heddle::os::page_bytes());
     const auto* monitor = heddle::os::find_monitor(settings.monitor);
@@ -104,8 +69,6 @@ void print_paths(const heddle::base::Settings& settings) {
     printf("  waiting            spin, %s, yield, sleep\n", monitor_text(monitor).c_str());
     printf("  contexts           %d bytes each, none per PE; 32 bytes per PE once for each team that has one\n",
            HEDDLE_CONTEXT_BYTES);
-    printf("  between nodes      %s\n", network_text().c_str());
-    printf("  other launchers    %s\n", launchers_text().c_str());
     if (fd >= 0)
         close(fd);
 }
@@ -140,7 +103,8 @@ void print_markdown() {
 
 void print_help() {
     printf(
-        "heddle-info: prints version, machine, paths and settings of this installation of Heddle.\n"
+        "heddle-info: prints version, parts, machine, paths and settings of this installation of Heddle.\n"
+        "  --missing             a line for each part that is missing, with what to install\n"
         "  --settings-markdown   the settings as a table for the documentation\n"
         "  --help, --version\n");
 }
@@ -150,6 +114,7 @@ void print_help() {
 int main(int argc, char** argv) {
     const option options[] = {{"help", no_argument, nullptr, 'h'},
                               {"version", no_argument, nullptr, 'V'},
+                              {"missing", no_argument, nullptr, 'p'},
                               {"settings-markdown", no_argument, nullptr, 'm'},
                               {}};
     switch (getopt_long(argc, argv, "hV", options, nullptr)) {
@@ -158,6 +123,9 @@ int main(int argc, char** argv) {
             return 0;
         case 'm':
             print_markdown();
+            return 0;
+        case 'p':
+            heddle::tools::print_missing_parts(heddle::tools::load_parts());
             return 0;
         case -1:
         case 'V':
@@ -174,6 +142,7 @@ int main(int argc, char** argv) {
         fprintf(stderr, "heddle-info: %s\n", error);
         return 1;
     }
+    heddle::tools::print_parts(heddle::tools::load_parts());
     print_machine();
     print_paths(settings);
     print_settings();
