@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "bootstrap/job_page.h"
-#include "command.h"
 #include "environment.h"
+#include "os/command.h"
 #include "os/plugin.h"
 #include "start.h"
 
@@ -181,7 +181,7 @@ bool ask(const std::string& name, Engine* engine, std::string* reason) {
     std::string text;
     const bool is_srun = name == "srun", is_flux = name == "flux";
     const Words question = {engine->path, is_srun ? "--mpi=list" : is_flux ? "version" : "--version"};
-    if (const int status = run_command(question, &text); status != 0 || (is_flux && !getenv("FLUX_URI"))) {
+    if (const int status = os::run_command(question, &text); status != 0 || (is_flux && !getenv("FLUX_URI"))) {
         *reason = is_flux && status == 0 ? "there is no instance of Flux here (FLUX_URI)"
                                          : question[1] + (status < 0 ? " does not answer" : " fails");
         return false;

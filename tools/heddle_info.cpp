@@ -2,6 +2,8 @@
 // with their values and origins. `heddle-info --settings-markdown` writes docs/user/settings.md.
 
 #include "base/settings.h"
+#include "bug_report.h"
+#include "check.h"
 #include "os/memfd.h"
 #include "os/monitor_wait.h"
 #include "os/topology.h"
@@ -13,6 +15,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -22,6 +25,8 @@ namespace {
 using heddle::base::SettingRow;
 
 constexpr size_t kMaxRows = 64;
+constexpr double kLimitS = 120;  // for --check
+constexpr double kLongestLimitS = 1e6;
 
 // The first value of a key in /proc/cpuinfo, or "unknown".
 std::string cpuinfo(const char* key) {
@@ -104,38 +109,29 @@ void print_markdown() {
 void print_help() {
     printf(
         "heddle-info: prints version, parts, machine, paths and settings of this installation of Heddle.\n"
+        "  --check [OPTIONS]     start a job with these options of oshrun (--hosts A,B; by default -n 2), and check\n"
+        "                        versions, settings, shared memory, and a put, a get and an atomic between each pair "
+        "of\n"
+        "                        nodes; status 1 and a line that names the pair when something is wrong\n"
+        "  --limit SECONDS       before --check: the time that the job may take (120)\n"
+        "  --report              the facts that a report of a bug needs\n"
         "  --missing             a line for each part that is missing, with what to install\n"
         "  --settings-markdown   the settings as a table for the documentation\n"
         "  --help, --version\n");
 }
 
-}  // namespace
+// Seconds for --limit. False after a line on stderr.
+bool parse_limit(const char* text, double* seconds) {
+    char* rest = nullptr;
+    *seconds = strtod(text, &rest);
+    if (rest != text && *rest == '\0' && *seconds > 0 && *seconds <= kLongestLimitS)
+        return true;
+    fprintf(stderr, "heddle-info: --limit %s: must be a number of seconds above 0 and up to %.0e\n", text,
+            kLongestLimitS);
+    return false;
+}
 
-int main(int argc, char** argv) {
-    const option options[] = {{"help", no_argument, nullptr, 'h'},
-                              {"version", no_argument, nullptr, 'V'},
-                              {"missing", no_argument, nullptr, 'p'},
-                              {"settings-markdown", no_argument, nullptr, 'm'},
-                              {}};
-    switch (getopt_long(argc, argv, "hV", options, nullptr)) {
-        case 'h':
-            print_help();
-            return 0;
-        case 'm':
-            print_markdown();
-            return 0;
-        case 'p':
-            heddle::tools::print_missing_parts(heddle::tools::load_parts());
-            return 0;
-        case -1:
-        case 'V':
-            printf("%s, OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
-            break;
-        default:
-            return 2;
-    }
-    if (optind > 1)
-        return 0;
+int print_all() {
     heddle::base::Settings settings;
     char error[512];
     if (!heddle::base::read_settings(&settings, error, sizeof error)) {
@@ -147,4 +143,48 @@ int main(int argc, char** argv) {
     print_paths(settings);
     print_settings();
     return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const option options[] = {{"help", no_argument, nullptr, 'h'},
+                              {"version", no_argument, nullptr, 'V'},
+                              {"check", no_argument, nullptr, 'c'},
+                              {"limit", required_argument, nullptr, 'l'},
+                              {"missing", no_argument, nullptr, 'p'},
+                              {"report", no_argument, nullptr, 'r'},
+                              {"settings-markdown", no_argument, nullptr, 'm'},
+                              {}};
+    double limit_s = kLimitS;
+    int kind;
+    while ((kind = getopt_long(argc, argv, "+hV", options, nullptr)) == 'l')
+        if (!parse_limit(optarg, &limit_s))
+            return 2;
+    if (kind != 'c' && kind != '?' && optind < argc) {
+        fprintf(stderr, "heddle-info: %s: nothing may follow here; see heddle-info --help\n", argv[optind]);
+        return 2;
+    }
+    switch (kind) {
+        case 'h':
+            print_help();
+            return 0;
+        case 'c':
+            return heddle::tools::check(argv + optind, limit_s);
+        case 'm':
+            print_markdown();
+            return 0;
+        case 'p':
+            heddle::tools::print_missing_parts(heddle::tools::load_parts());
+            return 0;
+        case 'r':
+            heddle::tools::print_bug_report();
+            return 0;
+        case -1:
+        case 'V':
+            printf("%s, OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
+            return kind == 'V' ? 0 : print_all();
+        default:
+            return 2;
+    }
 }

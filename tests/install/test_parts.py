@@ -103,6 +103,7 @@ def test_whole(prefix):
     assert "libheddle_ucx.so   UCX 1." in text and "libheddle_pmix.so  OpenPMIx " in text, text
     assert "device             lo (network): tcp" in text, text
     assert said(prefix / "bin/heddle-info", "--missing").stdout == ""
+    assert said(prefix / "bin/heddle-info", "--check").stdout.startswith("check: 2 PEs on 1 node\n")
 
 
 def test_a_part_that_was_not_built(prefix):
@@ -150,10 +151,10 @@ def test_jobs_on_several_hosts_say_what_is_missing(prefix, tmp_path):
 
 
 def test_a_build_without_the_parts(tmp_path):
-    """Whole, as `make build` does it, where neither library is found."""
+    """Configured as `make build` does it, where neither library is found; the library itself knows nothing of them."""
     said("cmake", "-S", SOURCE, "-B", tmp_path, "-G", "Ninja", "-DHEDDLE_BUILD_TESTS=OFF", "-DCMAKE_BUILD_TYPE=Debug",
          "-DCMAKE_DISABLE_FIND_PACKAGE_PkgConfig=ON")
-    said("cmake", "--build", tmp_path)
+    said("cmake", "--build", tmp_path, "--target", "heddle-info", "oshrun")
     assert not list(tmp_path.glob("lib/libheddle_*.so"))
     lines = said(tmp_path / "bin/heddle-info", "--missing").stdout.splitlines()
     assert [line.split(",")[0] for line in lines] == ["Heddle's part libheddle_ucx.so: built without UCX",
