@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "bootstrap/job_page.h"
+#include "engine_process.h"
 #include "environment.h"
 #include "os/command.h"
 #include "os/plugin.h"
@@ -351,9 +352,7 @@ int hand_over(const Options& options) {
     arguments.push_back(nullptr);
     if (options.verbose)
         fprintf(stderr, "oshrun: %s starts the PEs\n", path.c_str());
-    execve(path.c_str(), arguments.data(), environment.words());
-    fprintf(stderr, "oshrun: cannot run %s: %s\n", path.c_str(), strerror(errno));
-    return kStatusNoLauncher;
+    return run_engine(path.c_str(), arguments.data(), environment.words(), options);
 }
 
 }  // namespace heddle::launcher
