@@ -27,7 +27,7 @@ help:
 	@echo "make sanitize-in-process   of these the unit tests and those with PEs as threads"
 	@echo "make test-all              all of these"
 	@echo "make test-hosts            every program of the tests on hosts made of namespaces, in every shape (root; 15 minutes)"
-	@echo "make test-launchers        hydra, mpirun and Slurm, as Debian has them, start jobs (root; 2 minutes)"
+	@echo "make test-launchers        hydra, mpirun, ssh and Slurm, as Debian has them, start jobs (root; 3 minutes)"
 	@echo "make test-apps             each mini-app by itself: every form, numbers of PEs and threads, faults (5 minutes)"
 	@echo "make test-cross            the library and its monitors on aarch64, cross-built, under qemu (3 minutes)"
 	@echo "make analyze               clang's static analyzer over the library, the launcher and the tools (15 minutes)"
@@ -112,7 +112,8 @@ test-hosts: require-test $(VENV)/ready
 
 test-launchers: require-test $(VENV)/ready
 	@scripts/require.sh launchers
-	$(call build_tests,ON)
+	$(call configure_tests,ON)
+	cmake --build --preset $(PRESET) --target needs_of_launchers
 	ctest --preset $(PRESET) -C launchers -R '^launchers$$' --verbose
 
 test-apps: require-test $(VENV)/ready

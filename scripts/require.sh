@@ -59,6 +59,8 @@ for kind do
         launchers)
             need mpiexec.hydra mpich
             need mpirun openmpi-bin
+            PATH=$PATH:/usr/sbin need sshd openssh-server
+            need ssh-keygen openssh-client
             PATH=$PATH:/usr/sbin need slurmctld slurmctld
             PATH=$PATH:/usr/sbin need slurmd slurmd
             PATH=$PATH:/usr/sbin need munged munge
