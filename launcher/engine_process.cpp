@@ -17,9 +17,7 @@ namespace heddle::launcher {
 
 namespace {
 
-constexpr int kStatusCannotRun = 1;
-constexpr int kStatusTimeout = 124;  // that of timeout(1)
-constexpr int kStatusSignal = 128;
+constexpr int kStatusNoEngine = 1;
 constexpr int kSignals[] = {SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 constexpr double kEndS = 10;  // from SIGTERM to SIGKILL: for the launcher to end its hosts, and to collect their output
 
@@ -60,11 +58,11 @@ int run_engine(const char* path, char* const* arguments, char* const* environmen
         if (getppid() == oshrun)
             execve(path, arguments, environment);
         fprintf(stderr, "oshrun: cannot run %s: %s\n", path, strerror(errno));
-        _exit(kStatusCannotRun);
+        _exit(kStatusNoEngine);
     }
     if (child < 0) {
         fprintf(stderr, "oshrun: cannot run %s: %s\n", path, strerror(errno));
-        return kStatusCannotRun;
+        return kStatusNoEngine;
     }
     int status = 0, ended_by = 0;
     bool is_late = false;

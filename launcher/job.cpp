@@ -29,8 +29,6 @@ using bootstrap::PeState;
 namespace {
 
 constexpr int kStatusError = 1;
-constexpr int kStatusTimeout = 124;  // that of timeout(1)
-constexpr int kStatusSignal = 128;
 
 constexpr uint64_t kWatchNs = 100 * os::kMillisecondNs;  // between two reads of the job page
 constexpr uint64_t kGiveUpNs =

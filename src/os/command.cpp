@@ -16,11 +16,11 @@ namespace heddle::os {
 namespace {
 
 constexpr size_t kMostBytes = 64 * 1024;
-constexpr uint64_t kLongestNs = 10'000 * kMillisecondNs;  // for a scheduler that does not answer
+constexpr uint64_t kPatienceNs = 10'000 * kMillisecondNs;  // for a scheduler that does not answer
 
 // Reads to the end of the pipe. False when that takes too long.
 bool read_all(int pipe, std::string* output) {
-    const uint64_t end_ns = now_ns() + kLongestNs;
+    const uint64_t end_ns = now_ns() + kPatienceNs;
     while (true) {
         const uint64_t time_ns = now_ns();
         pollfd ready = {pipe, POLLIN, 0};
