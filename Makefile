@@ -27,7 +27,7 @@ help:
 	@echo "make sanitize-in-process   of these the unit tests and those with PEs as threads"
 	@echo "make test-all              all of these"
 	@echo "make test-hosts            every program of the tests on hosts made of namespaces, in every shape (root; 15 minutes)"
-	@echo "make test-launchers        hydra, mpirun and Slurm, as Debian has them, start jobs (root; 2 minutes)"
+	@echo "make test-launchers        hydra, mpirun, ssh and Slurm, as Debian has them, start jobs (root; 3 minutes)"
 	@echo "make test-apps             each mini-app by itself: every form, numbers of PEs and threads, faults (5 minutes)"
 	@echo "make test-cross            the library and its monitors on aarch64, cross-built, under qemu (3 minutes)"
 	@echo "make analyze               clang's static analyzer over the library, the launcher and the tools (15 minutes)"
@@ -53,14 +53,19 @@ $(VENV)/ready: shmem-mt/pyproject.toml | require-build build/
 	$(VENV)/bin/pip install --quiet --editable './shmem-mt[test]'
 	touch $@
 
+# Last words: the parts that are missing, and what to install for them.
+say_missing = @$(BUILD)/bin/heddle-info --missing
+
 build: require-build | build/
 	cmake --preset $(PRESET) -DHEDDLE_BUILD_TESTS=OFF >build/configure.log || { cat build/configure.log; exit 1; }
 	cmake --build --preset $(PRESET)
+	$(say_missing)
 
 report: build $(VENV)/ready
 	$(VENV)/bin/shmem-mt run --profile quick --out $(REPORT)/run \
 	    --oshcc $(abspath $(BUILD)/bin/oshcc) --oshrun $(abspath $(BUILD)/bin/oshrun) $(OTHER)
 	$(VENV)/bin/shmem-mt report $(REPORT)/run --out $(REPORT)/report.html
+	$(say_missing)
 
 # CMake's quick look at the tests; $(1): ON for all of them.
 define configure_tests
@@ -88,7 +93,7 @@ test-rest: require-test $(VENV)/ready
 	$(call build_tests,ON)
 	ctest --preset $(PRESET) -j $(JOBS) -C all -L '^(rest|model|concurrency|examples|documentation|python|multihost|install|fuzz)$$'
 
-# What is left: 256 nodes on one machine, which is all that it does meanwhile.
+# What is left: 256 nodes and 512 PEs on one machine, which is all that it does meanwhile, and 4,096 simulated nodes.
 test-many: require-test $(VENV)/ready
 	$(call build_tests,ON)
 	ctest --preset $(PRESET) -C all -L '^many$$'
@@ -107,7 +112,8 @@ test-hosts: require-test $(VENV)/ready
 
 test-launchers: require-test $(VENV)/ready
 	@scripts/require.sh launchers
-	$(call build_tests,ON)
+	$(call configure_tests,ON)
+	cmake --build --preset $(PRESET) --target needs_of_launchers
 	ctest --preset $(PRESET) -C launchers -R '^launchers$$' --verbose
 
 test-apps: require-test $(VENV)/ready
@@ -149,6 +155,7 @@ install: build
 	python3 -m venv $(PREFIX)/lib/heddle/python
 	$(PREFIX)/lib/heddle/python/bin/pip install --quiet ./shmem-mt
 	ln -sf ../lib/heddle/python/bin/shmem-mt $(PREFIX)/bin/shmem-mt
+	$(say_missing)
 
 format: require-test
 	git ls-files '*.h' '*.hpp' '*.c' '*.cpp' | xargs grep -L 'clang-format off' | xargs clang-format-19 -i

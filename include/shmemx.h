@@ -17,6 +17,26 @@
 extern "C" {
 #endif
 
+/* ---- Start by a unique id
+ * For processes that no launcher has started: Ray, Dask, Kubernetes, daemons. Source: nvshmemx_get_uniqueid and
+ * nvshmemx_init_attr with a unique id (NVSHMEM). Threads: any may call shmemx_get_uniqueid; one thread of a PE at a
+ * time calls the others. How to use it: docs/user/running.md. */
+
+/* *id becomes the id of a new job, to be passed on, as bytes, to all of its PEs. One process calls, before init and
+   at any other time; a PE of the job, or a process that lives at least as long as the job. It listens on a TCP port
+   until all PEs have come, and a thread of its own serves the job. Returns 0, or nonzero with a message, for NULL
+   and where no port or thread can be had. */
+int shmemx_get_uniqueid(shmemx_uniqueid_t *id);
+
+/* shmem_init of PE my_pe of the n_pes PEs of the job of *id; collective over them. Whatever launcher there is, is
+   not asked. A process is a PE of one job in its life; repeated calls have the arguments of the first one, and each
+   is matched by one shmem_finalize. Returns 0, or nonzero with a message that names host, step and missing PEs: for
+   wrong arguments, an id or number that is another's, and when not all have come within HEDDLE_LAUNCH_TIMEOUT_S. */
+int shmemx_init_uniqueid(const shmemx_uniqueid_t *id, int my_pe, int n_pes);
+
+/* shmemx_init_uniqueid with a thread level, as shmem_init_thread: *provided is SHMEM_THREAD_MULTIPLE. */
+int shmemx_init_thread_uniqueid(const shmemx_uniqueid_t *id, int my_pe, int n_pes, int requested, int *provided);
+
 /* ---- Requests: one handle for a group of operations
  * Source: Boehm, Pophale, Baker, Gorentla Venkata, Merged requests (OpenSHMEM 2017); docs/user/requests.md. Threads:
  * one thread at a time posts to a PRIVATE request, and another may wait for it. Any number of threads post to a

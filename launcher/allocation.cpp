@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "bootstrap/job_page.h"
-#include "command.h"
 #include "environment.h"
+#include "os/command.h"
 #include "start.h"
 
 namespace heddle::launcher {
@@ -85,7 +85,7 @@ bool ask_flux(Allocation* allocation) {
     std::string path, output;
     if (!getenv("FLUX_URI") || find_program("flux", getenv("PATH"), &path) != 0)
         return true;
-    if (run_command({path, "resource", "list", "-s", "up", "-no", "{ncores} {nodelist}"}, &output) == 0 &&
+    if (os::run_command({path, "resource", "list", "-s", "up", "-no", "{ncores} {nodelist}"}, &output) == 0 &&
         read_flux(output, allocation))
         return true;
     fprintf(stderr, "oshrun: FLUX_URI is set, but flux resource list does not tell the hosts; name them by --hosts\n");

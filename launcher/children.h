@@ -17,7 +17,8 @@ bool have_children();
 // All children, including ended ones. Reads one file if the kernel lists children, otherwise all of /proc (some ms).
 std::vector<pid_t> list_children();
 
-// True when a process is `ancestor`, or descends from it.
-bool is_descendant(pid_t pid, pid_t ancestor);
+// The process that is `ancestor` or descends from it, and has this number in its own process namespace; 0: there is
+// none. Reads three files without such namespaces, otherwise all of /proc (some ms).
+pid_t find_descendant(pid_t number, pid_t ancestor);
 
 }  // namespace heddle::launcher

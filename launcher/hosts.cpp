@@ -11,8 +11,10 @@
 #include <utility>
 
 #include "bootstrap/job_page.h"
-#include "command.h"
+#include "engine_process.h"
 #include "environment.h"
+#include "os/command.h"
+#include "os/plugin.h"
 #include "start.h"
 
 namespace heddle::launcher {
@@ -180,13 +182,14 @@ bool ask(const std::string& name, Engine* engine, std::string* reason) {
     std::string text;
     const bool is_srun = name == "srun", is_flux = name == "flux";
     const Words question = {engine->path, is_srun ? "--mpi=list" : is_flux ? "version" : "--version"};
-    if (const int status = run_command(question, &text); status != 0 || (is_flux && !getenv("FLUX_URI"))) {
+    if (const int status = os::run_command(question, &text); status != 0 || (is_flux && !getenv("FLUX_URI"))) {
         *reason = is_flux && status == 0 ? "there is no instance of Flux here (FLUX_URI)"
                                          : question[1] + (status < 0 ? " does not answer" : " fails");
         return false;
     }
     const auto says = [&](const char* word) { return text.find(word) != std::string::npos; };
-    engine->protocol = says("pmix") ? "pmix" : says("pmi2") ? "pmi2" : "";
+    const bool has_pmix = os::is_built(os::kPmixPart);
+    engine->protocol = has_pmix && says("pmix") ? "pmix" : says("pmi2") ? "pmi2" : "";
     engine->family = is_srun                                 ? Family::kSrun
                      : is_flux                               ? Family::kFlux
                      : says("HYDRA") || says("Intel(R) MPI") ? Family::kHydra
@@ -196,12 +199,14 @@ bool ask(const std::string& name, Engine* engine, std::string* reason) {
     if (engine->family == Family::kNone)
         *reason = "it is neither Open MPI's, PRRTE's nor hydra's";
     if (is_srun && engine->protocol.empty())
-        *reason = "it has neither pmix nor pmi2 (--mpi=list)";
+        *reason = has_pmix ? "it has neither pmix nor pmi2 (--mpi=list)" : "it has no pmi2 (--mpi=list)";
+    if (!has_pmix && (engine->family == Family::kPrrte || engine->family == Family::kOpenMpi))
+        *reason = "it speaks PMIx, and this Heddle was built without that";
     return reason->empty();
 }
 
-// The first launcher in PATH that works; the scheduler's own comes first in its allocation. tried: what was found and
-// does not work, for the user.
+// The first launcher in PATH that works with this build of Heddle; the scheduler's own comes first in its allocation.
+// tried: what was found and does not work, for the user.
 Engine find_engine(const Options& options, std::string* tried) {
     Words names = {"prterun", "mpirun", "srun", "mpiexec.hydra", "mpiexec", "flux"};
     if (!options.scheduler.empty())
@@ -217,6 +222,11 @@ Engine find_engine(const Options& options, std::string* tried) {
             tried->append(tried->empty() ? "" : "; ").append(engine.path).append(": ").append(reason);
     }
     return {};
+}
+
+void name_missing_part(const os::Part& part) {
+    fprintf(stderr, "oshrun: this Heddle was built without %s, which is for %s: %s, and build Heddle again\n",
+            part.stands_on, part.use, part.remedy);
 }
 
 // Arguments for a launcher; empty, after a line on stderr, when it cannot do what the options ask for.
@@ -324,8 +334,12 @@ int hand_over(const Options& options) {
                 "oshrun: several hosts need prterun, mpirun, srun, hydra's mpiexec or flux, and none that works is in "
                 "PATH%s%s%s; install one: apt-get install openmpi-bin (Debian, Ubuntu), dnf install openmpi (Fedora)\n",
                 tried.empty() ? "" : " (", tried.c_str(), tried.empty() ? "" : ")");
+        if (!os::is_built(os::kPmixPart))
+            name_missing_part(os::kPmixPart);
         return kStatusNoLauncher;
     }
+    if (!os::is_built(os::kNetworkPart))
+        name_missing_part(os::kNetworkPart);
     Words words = words_for(engine, options);
     if (words.empty())
         return kStatusBadInput;
@@ -338,9 +352,7 @@ int hand_over(const Options& options) {
     arguments.push_back(nullptr);
     if (options.verbose)
         fprintf(stderr, "oshrun: %s starts the PEs\n", path.c_str());
-    execve(path.c_str(), arguments.data(), environment.words());
-    fprintf(stderr, "oshrun: cannot run %s: %s\n", path.c_str(), strerror(errno));
-    return kStatusNoLauncher;
+    return run_engine(path.c_str(), arguments.data(), environment.words(), options);
 }
 
 }  // namespace heddle::launcher

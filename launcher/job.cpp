@@ -29,8 +29,6 @@ using bootstrap::PeState;
 namespace {
 
 constexpr int kStatusError = 1;
-constexpr int kStatusTimeout = 124;  // that of timeout(1)
-constexpr int kStatusSignal = 128;
 
 constexpr uint64_t kWatchNs = 100 * os::kMillisecondNs;  // between two reads of the job page
 constexpr uint64_t kGiveUpNs =
@@ -184,15 +182,21 @@ void Job::take_signals() {
     }
 }
 
+// The process that called shmem_init, below scripts or in a process namespace of its own; or the one that was started.
+pid_t Job::process_of(size_t pe) const {
+    const pid_t child = pes_[pe].pid, caller = records_[pe].pid.load(std::memory_order_relaxed);
+    const pid_t found = find_descendant(caller, child);
+    return found != 0 ? found : child;
+}
+
 // Forwards a signal that does not end the job: to each PE, and to no other process of the job.
 void Job::forward(int signal, bool already_sent) {
     for (size_t pe = 0; pe < pes_.size() && phase_ == Phase::kRunning && !already_sent; ++pe) {
-        const pid_t child = pes_[pe].pid, caller = records_[pe].pid.load(std::memory_order_relaxed);
-        if (child == 0 || pes_[pe].ended)
+        if (pes_[pe].pid == 0 || pes_[pe].ended)
             continue;
-        // Below a script, the process that called shmem_init, unless a process namespace hides it. SIGSTOP instead of
-        // SIGTSTP, which would stop no PE in an orphaned process group, as in the background of a shell that has ended.
-        kill(caller != 0 && is_descendant(caller, child) ? caller : child, signal == SIGTSTP ? SIGSTOP : signal);
+        // SIGSTOP instead of SIGTSTP, which would stop no PE in an orphaned process group, as in the background of a
+        // shell that has ended.
+        kill(process_of(pe), signal == SIGTSTP ? SIGSTOP : signal);
     }
     if (signal == SIGTSTP && phase_ == Phase::kRunning)
         raise(SIGSTOP);
@@ -282,7 +286,7 @@ void Job::check_time() {
     complain(text);
     for (int pe = 0; pe < options_.pes; ++pe) {
         const Pe& process = pes_[static_cast<size_t>(pe)];
-        complain(where_it_is(pe, process.pid, process.ended, records_[pe], now_ns_));
+        complain(where_it_is(pe, process_of(static_cast<size_t>(pe)), process.ended, records_[pe], now_ns_));
     }
     end(kStatusTimeout);
 }

@@ -49,6 +49,7 @@ class Job {
     void wait_for_events();
     void take_signals();
     void forward(int signal, bool already_sent);
+    pid_t process_of(size_t pe) const;
     void reap();
     void judge(int pe, int wait_status);
     void check_page();

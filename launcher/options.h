@@ -9,6 +9,8 @@
 namespace heddle::launcher {
 
 constexpr int kStatusBadInput = 2;
+constexpr int kStatusTimeout = 124;  // that of timeout(1)
+constexpr int kStatusSignal = 128;   // and the signal's number
 
 struct Host {
     std::string name;

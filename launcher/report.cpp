@@ -57,8 +57,7 @@ std::string where_it_is(int pe, pid_t pid, bool ended, const PeRecord& record, u
     const std::string name = "PE " + std::to_string(pe);
     if (ended)
         return name + ": has ended";
-    const int own_pid = record.pid.load(std::memory_order_relaxed);
-    const std::string process = name + " (pid " + std::to_string(own_pid != 0 ? own_pid : pid) + "): ";
+    const std::string process = name + " (pid " + std::to_string(pid) + "): ";
     switch (state_of(record)) {
         case PeState::kAbsent:
             return process + "has not called shmem_init";

@@ -16,7 +16,7 @@ bootstrap::PeState state_of(const bootstrap::PeRecord& record);
 // "was killed by signal 11 (Segmentation fault)" or "exited with status 3", from waitpid's status.
 std::string how_it_ended(int wait_status);
 
-// "PE 3 (pid 4713): in shmem_barrier_all since 12.3 s". pid: of the process that the launcher started.
+// "PE 3 (pid 4713): in shmem_barrier_all since 12.3 s". pid: its process, as the launcher sees it.
 std::string where_it_is(int pe, pid_t pid, bool ended, const bootstrap::PeRecord& record, uint64_t now_ns);
 
 // "; ending the other 3 PEs", or nothing when there are no others.

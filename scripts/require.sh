@@ -1,11 +1,30 @@
 #!/bin/sh
 # Sees to what `make` needs: scripts/require.sh build|test|cross|launchers ...
 # Installs what is missing with apt-get when it may (root, Debian); otherwise says exactly what to install, and exits 1.
+# Without the packages of `optional`, too, a build goes on: they are of the parts that heddle-info --missing names.
 set -u
 
-missing=
+missing='' optional=''
 need() { # need COMMAND PACKAGE...
     command -v "$1" >/dev/null 2>&1 || { shift; missing="$missing $*"; }
+}
+# What the plugins are built with: the network (UCX), and launchers that speak PMIx.
+packages_of_parts() {
+    command -v pkg-config >/dev/null 2>&1 || printf ' pkg-config'
+    pkg-config --exists ucx 2>/dev/null || printf ' libucx-dev ucx-utils'
+    pkg-config --exists pmix 2>/dev/null || printf ' libpmix-dev'
+}
+installs() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
+apt_install() { # apt_install PACKAGES, a list in one word; the output appears when that fails
+    log=$(mktemp) || return 1
+    echo "installing:$1"
+    # shellcheck disable=SC2086
+    { apt-get update -qq &&
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $1; } >"$log" 2>&1
+    failed=$?
+    [ $failed = 0 ] || cat "$log" >&2
+    rm -f "$log"
+    return $failed
 }
 for kind do
     case $kind in
@@ -15,6 +34,7 @@ for kind do
             need ninja ninja-build
             need python3 python3
             python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
+            optional=$(packages_of_parts)
             ;;
         test)
             [ -e /usr/include/gtest/gtest.h ] || missing="$missing libgtest-dev"
@@ -25,14 +45,13 @@ for kind do
             need valgrind valgrind
             need spin spin
             need chromium chromium
-            need pkg-config pkg-config
             # The network, and jobs on several hosts (tests/multihost).
-            pkg-config --exists ucx 2>/dev/null || missing="$missing libucx-dev ucx-utils"
-            pkg-config --exists pmix 2>/dev/null || missing="$missing libpmix-dev"
+            missing="$missing$(packages_of_parts)" optional=''
             need mpirun openmpi-bin
             mpicc -fsyntax-only -include mpi.h -x c /dev/null >/dev/null 2>&1 || missing="$missing libopenmpi-dev"
             need ip iproute2
             need unshare util-linux
+            need bwrap bubblewrap
             ;;
         cross)
             need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
@@ -41,6 +60,8 @@ for kind do
         launchers)
             need mpiexec.hydra mpich
             need mpirun openmpi-bin
+            PATH=$PATH:/usr/sbin need sshd openssh-server
+            need ssh-keygen openssh-client
             PATH=$PATH:/usr/sbin need slurmctld slurmctld
             PATH=$PATH:/usr/sbin need slurmd slurmd
             PATH=$PATH:/usr/sbin need munged munge
@@ -56,17 +77,17 @@ for kind do
 done
 
 if [ -n "$missing" ]; then
-    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
-        echo "installing:$missing"
-        # shellcheck disable=SC2086
-        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing; } \
-            >"${TMPDIR:-/tmp}/heddle-apt.$$" 2>&1 || { cat "${TMPDIR:-/tmp}/heddle-apt.$$" >&2; exit 1; }
-        rm -f "${TMPDIR:-/tmp}/heddle-apt.$$"
+    if installs; then
+        apt_install "$missing" || exit 1
     else
         echo "Heddle needs packages that are missing here. On Debian 12:" >&2
-        echo "    sudo apt-get install$missing" >&2
+        echo "    sudo apt-get install$missing$optional" >&2
         exit 1
     fi
+fi
+if [ -n "$optional" ] && ! { installs && apt_install "$optional"; }; then
+    echo "Heddle is built without its parts for several hosts. With them, on Debian 12:" >&2
+    echo "    sudo apt-get install$optional" >&2
 fi
 
 python3 - <<'CHECK' || exit 1

@@ -1,20 +1,21 @@
-// heddle-info: prints this installation, the machine, the code paths that would be chosen, and the settings with their
-// values and origins. `heddle-info --settings-markdown` writes docs/user/settings.md.
+// heddle-info: prints this installation, its parts, the machine, the code paths that would be chosen, and the settings
+// with their values and origins. `heddle-info --settings-markdown` writes docs/user/settings.md.
 
 #include "base/settings.h"
+#include "bug_report.h"
+#include "check.h"
 #include "os/memfd.h"
 #include "os/monitor_wait.h"
 #include "os/topology.h"
+#include "parts.h"
 
-#include <dlfcn.h>
 #include <getopt.h>
 #include <heddle/constants.h>
 #include <heddle/request.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-#include <algorithm>
-#include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -24,6 +25,8 @@ namespace {
 using heddle::base::SettingRow;
 
 constexpr size_t kMaxRows = 64;
+constexpr double kLimitS = 120;  // for --check
+constexpr double kLongestLimitS = 1e6;
 
 // The first value of a key in /proc/cpuinfo, or "unknown".
 std::string cpuinfo(const char* key) {
@@ -61,39 +64,6 @@ std::string monitor_text(const heddle::os::Monitor* monitor) {
     return monitor->name + (limits.empty() ? "" : " (" + limits + ")");
 }
 
-// A plugin of this program's installation, loaded, or why it cannot be loaded.
-struct Plugin {
-    void* library = nullptr;
-    std::string reason;
-};
-Plugin plugin(const char* file) {
-    char self[PATH_MAX] = "";
-    if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0)
-        return {nullptr, "it cannot be found without /proc"};
-    std::string path = self;
-    for (int up = 0; up < 2; ++up) path.erase(std::min(path.rfind('/'), path.size()));
-    Plugin found = {dlopen((path + "/" HEDDLE_LIBRARY_FOLDER "/" + file).c_str(), RTLD_LAZY | RTLD_LOCAL), ""};
-    if (!found.library)
-        found.reason = dlerror();
-    return found;
-}
-
-std::string network_text() {
-    const Plugin ucx = plugin("libheddle_ucx.so");
-    if (!ucx.library)
-        return "none: " + ucx.reason;
-    void* const library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_LOCAL);
-    if (!library)
-        return std::string("none: ") + dlerror();
-    const auto version = reinterpret_cast<const char* (*)()>(dlsym(library, "ucp_get_version_string"));
-    return std::string("UCX ") + (version ? version() : "of an unknown version");
-}
-
-std::string launchers_text() {
-    const Plugin pmix = plugin("libheddle_pmix.so");
-    return pmix.library ? "those that speak PMIx: mpirun, prterun, srun" : "none: " + pmix.reason;
-}
-
 void print_paths(const heddle::base::Settings& settings) {
     const int fd = heddle::os::create_memory("heddle-info", heddle::os::page_bytes());
     const auto* monitor = heddle::os::find_monitor(settings.monitor);
@@ -104,8 +74,6 @@ void print_paths(const heddle::base::Settings& settings) {
     printf("  waiting            spin, %s, yield, sleep\n", monitor_text(monitor).c_str());
     printf("  contexts           %d bytes each, none per PE; 32 bytes per PE once for each team that has one\n",
            HEDDLE_CONTEXT_BYTES);
-    printf("  between nodes      %s\n", network_text().c_str());
-    printf("  other launchers    %s\n", launchers_text().c_str());
     if (fd >= 0)
         close(fd);
 }
@@ -140,9 +108,41 @@ void print_markdown() {
 
 void print_help() {
     printf(
-        "heddle-info: prints version, machine, paths and settings of this installation of Heddle.\n"
+        "heddle-info: prints version, parts, machine, paths and settings of this installation of Heddle.\n"
+        "  --check [OPTIONS]     start a job with these options of oshrun (--hosts A,B; by default -n 2), and check\n"
+        "                        versions, settings, shared memory, and a put, a get and an atomic between each pair "
+        "of\n"
+        "                        nodes; status 1 and a line that names the pair when something is wrong\n"
+        "  --limit SECONDS       before --check: the time that the job may take (120)\n"
+        "  --report              the facts that a report of a bug needs\n"
+        "  --missing             a line for each part that is missing, with what to install\n"
         "  --settings-markdown   the settings as a table for the documentation\n"
         "  --help, --version\n");
+}
+
+// Seconds for --limit. False after a line on stderr.
+bool parse_limit(const char* text, double* seconds) {
+    char* rest = nullptr;
+    *seconds = strtod(text, &rest);
+    if (rest != text && *rest == '\0' && *seconds > 0 && *seconds <= kLongestLimitS)
+        return true;
+    fprintf(stderr, "heddle-info: --limit %s: must be a number of seconds above 0 and up to %.0e\n", text,
+            kLongestLimitS);
+    return false;
+}
+
+int print_all() {
+    heddle::base::Settings settings;
+    char error[512];
+    if (!heddle::base::read_settings(&settings, error, sizeof error)) {
+        fprintf(stderr, "heddle-info: %s\n", error);
+        return 1;
+    }
+    heddle::tools::print_parts(heddle::tools::load_parts());
+    print_machine();
+    print_paths(settings);
+    print_settings();
+    return 0;
 }
 
 }  // namespace
@@ -150,32 +150,41 @@ void print_help() {
 int main(int argc, char** argv) {
     const option options[] = {{"help", no_argument, nullptr, 'h'},
                               {"version", no_argument, nullptr, 'V'},
+                              {"check", no_argument, nullptr, 'c'},
+                              {"limit", required_argument, nullptr, 'l'},
+                              {"missing", no_argument, nullptr, 'p'},
+                              {"report", no_argument, nullptr, 'r'},
                               {"settings-markdown", no_argument, nullptr, 'm'},
                               {}};
-    switch (getopt_long(argc, argv, "hV", options, nullptr)) {
+    double limit_s = kLimitS;
+    int kind;
+    while ((kind = getopt_long(argc, argv, "+hV", options, nullptr)) == 'l')
+        if (!parse_limit(optarg, &limit_s))
+            return 2;
+    if (kind != 'c' && kind != '?' && optind < argc) {
+        fprintf(stderr, "heddle-info: %s: nothing may follow here; see heddle-info --help\n", argv[optind]);
+        return 2;
+    }
+    switch (kind) {
         case 'h':
             print_help();
             return 0;
+        case 'c':
+            return heddle::tools::check(argv + optind, limit_s);
         case 'm':
             print_markdown();
+            return 0;
+        case 'p':
+            heddle::tools::print_missing_parts(heddle::tools::load_parts());
+            return 0;
+        case 'r':
+            heddle::tools::print_bug_report();
             return 0;
         case -1:
         case 'V':
             printf("%s, OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
-            break;
+            return kind == 'V' ? 0 : print_all();
         default:
             return 2;
     }
-    if (optind > 1)
-        return 0;
-    heddle::base::Settings settings;
-    char error[512];
-    if (!heddle::base::read_settings(&settings, error, sizeof error)) {
-        fprintf(stderr, "heddle-info: %s\n", error);
-        return 1;
-    }
-    print_machine();
-    print_paths(settings);
-    print_settings();
-    return 0;
 }

@@ -35,6 +35,12 @@ typedef struct heddle_request* shmemx_request_t;
 #define SHMEMX_ORDER_RAIL 1
 #define SHMEMX_ORDER_REORDER 2
 
+/* What the processes of a job are to pass on to each other to become its PEs (shmemx_get_uniqueid): bytes without
+ * pointers, the same on every host. */
+typedef struct {
+    unsigned char opaque[128];
+} shmemx_uniqueid_t;
+
 /* The result of shmemx_ctx_info. */
 typedef struct {
     long options;   /* the options that the context was created with */

@@ -232,6 +232,10 @@ def sample_wait(label, faster):
     for part in ("barrier", "switch"):
         yield make_point(label, **cost, metric="time", unit="s", part=part, scale=1e-6 / faster)
     yield make_point(label, **cost, metric="switches", unit="x", part="barrier", scale=1 / faster)
+    for waiters in (0, 256):
+        trip = dict(benchmark="idle-waiters", op="round_trip", sync="last_word", waiters=waiters, unit="s")
+        for metric in ("time", "cpu_time"):
+            yield make_point(label, **trip, metric=metric, scale=1e-6 / faster)
 
 
 def sample_startup(label, faster):

@@ -26,7 +26,7 @@ HEDDLE_CHOICE(RailOrder, kRail, kReorder)
 HEDDLE_CHOICE(RailLoss, kEnd, kContinue)
 HEDDLE_CHOICE(NetTransport, kAuto, kUcx)
 HEDDLE_CHOICE(Protocol, kAuto, kAm, kRma)
-HEDDLE_CHOICE(Launch, kAuto, kAlone, kPmix, kPmi, kPmi2)
+HEDDLE_CHOICE(Launch, kAuto, kAlone, kPmix, kPmi, kPmi2, kEnv)
 
 #undef HEDDLE_CHOICE
 

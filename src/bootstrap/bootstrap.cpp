@@ -6,6 +6,7 @@
 #include "bootstrap/launch_environment.h"
 #include "bootstrap/launched.h"
 #include "bootstrap/node_numbers.h"
+#include "bootstrap/rendezvous/client.h"
 #include "os/clock.h"
 #include "os/process.h"
 #include "progress/wait_policy.h"
@@ -109,20 +110,49 @@ JobPage* open_page(const Launcher& launcher, int* fd, char* error, size_t error_
     return nullptr;
 }
 
-// Dies with the launcher by the inherited lifeline, or else by the launcher's own.
-os::Lifeline die_with_launcher(int fd, int launcher) {
-    char path[kPathBytes], theirs[kPathBytes];
-    path_of(getpid(), fd, path);
-    path_of(launcher, fd, theirs);
+// Dies with the launcher by the inherited lifeline, or else by the launcher's own, if that is visible.
+os::Lifeline die_with_launcher(int fd, int launcher, bool visible) {
+    char path[kPathBytes], theirs[kPathBytes] = "";
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);  // right also where /proc is that of another process namespace
+    if (visible)
+        path_of(launcher, fd, theirs);
     struct stat own, other;
     if (stat(path, &own) != 0 || !S_ISFIFO(own.st_mode) || (stat(theirs, &other) == 0 && other.st_ino != own.st_ino))
         return os::die_with(theirs, launcher);
     return os::die_with(path, launcher);
 }
 
+// True when the process under that number is the launcher, not another one in another process namespace: it has the
+// node's memory under the number in the environment.
+bool is_visible(const Launcher& launcher, int fd, int memory_fd) {
+    char path[kPathBytes];
+    path_of(launcher.pid, fd, path);
+    struct stat theirs, own;
+    return stat(path, &theirs) == 0 && fstat(memory_fd, &own) == 0 && theirs.st_ino == own.st_ino &&
+           theirs.st_dev == own.st_dev;
+}
+
+// Makes this PE die with the launcher: by a thread where the kernel's signal has no effect (on the first process of a
+// process namespace) or cannot be asked for (without /proc).
+os::Lifeline hold_lifeline(const Launcher& launcher, bool visible) {
+    job.lifeline = env_int(kEnvLifelineFd);
+    job.launcher_pid = launcher.pid;
+    job.is_launcher_visible = visible;
+    const os::Lifeline lifeline = die_with_launcher(job.lifeline, launcher.pid, visible);
+    const bool is_first_of_namespace = getpid() == 1;
+    if (lifeline == os::Lifeline::kGone || (lifeline == os::Lifeline::kHeld && !is_first_of_namespace))
+        return lifeline;
+    const int error = errno;
+    const os::Lifeline by_thread = os::die_with_by_thread(job.lifeline);
+    job.launcher_threads += by_thread == os::Lifeline::kHeld;
+    errno = error;
+    return by_thread;
+}
+
 bool join_launcher(int fd, char* error, size_t error_bytes) {
     const int pe = env_int(kEnvPe);
     const Launcher launcher = launcher_of_environment();
+    const int inherited = fd;
     JobPage* const page = open_page(launcher, &fd, error, error_bytes);
     if (!page)
         return false;
@@ -137,18 +167,17 @@ bool join_launcher(int fd, char* error, size_t error_bytes) {
         snprintf(error, error_bytes, "process %d is PE %d already: one process per PE may call shmem_init", nobody, pe);
         return false;
     }
-    job.lifeline = env_int(kEnvLifelineFd);
-    const os::Lifeline lifeline = die_with_launcher(job.lifeline, launcher.pid);
+    const os::Lifeline lifeline = hold_lifeline(launcher, is_visible(launcher, inherited, fd));
     if (lifeline != os::Lifeline::kHeld) {
-        snprintf(error, error_bytes,
-                 lifeline == os::Lifeline::kGone
-                     ? "oshrun is gone"
-                     : "this PE would outlive oshrun, whose pipe cannot be opened by way of /proc: %s; right would be "
-                       "/proc, or a program that oshrun starts itself, without a script",
-                 strerror(errno));
+        snprintf(
+            error, error_bytes,
+            lifeline == os::Lifeline::kGone
+                ? "oshrun is gone"
+                : "this PE would outlive oshrun, whose pipe is not open here, nor to be had by way of /proc: %s; right "
+                  "would be a way from oshrun to this PE that leaves descriptors open, or /proc",
+            strerror(errno));
         return false;
     }
-    job.launcher_pid = launcher.pid;
     job.lifeline_file = os::identify(job.lifeline);
     unsetenv(kEnvJobFd);
     job.pe = job.slot = pe;
@@ -222,14 +251,15 @@ void find_nodes(int pes_per_node) {
 
 void let_first_pe_tell() {
     constexpr uint64_t kTimeNs = 3000000000;  // mpirun (Open MPI 4.1) takes more than one second (measured)
-    if (env_int(kEnvJobFd) >= 0 ? env_int(kEnvPe) > 0
-                                : is_launched() && std::max(env_int("PMIX_RANK"), env_int("PMI_RANK")) > 0)
+    if (env_int(kEnvJobFd) >= 0
+            ? env_int(kEnvPe) > 0
+            : is_launched() && std::max({env_int("PMIX_RANK"), env_int("PMI_RANK"), env_int("RANK")}) > 0)
         os::sleep_ns(kTimeNs);
 }
 
 bool join(char* error, size_t error_bytes) {
     if (job.n_pes == 0) {
-        const int fd = env_int(kEnvJobFd);
+        const int fd = rendezvous::is_asked_to_join() ? -1 : env_int(kEnvJobFd);
         const bool joined = fd >= 0         ? join_launcher(fd, error, error_bytes)
                             : is_launched() ? join_launched(error, error_bytes)
                                             : join_alone(error, error_bytes);
@@ -238,6 +268,7 @@ bool join(char* error, size_t error_bytes) {
         job.memory_file = os::identify(job.memory_fd);
         unsetenv(kEnvHandedOver);  // programs that a PE starts are no PEs
         if (job.has_launcher) {
+            job.own_record().process_namespace.store(os::process_namespace(), std::memory_order_relaxed);
             char text[kPathBytes];
             snprintf(text, sizeof text, "%d:%d:%d", getpid(), job.pe, job.n_pes);
             setenv(kEnvWasPe, text, 1);
@@ -254,7 +285,7 @@ void begin_child() {
     const bool has_file = os::identify(job.memory_fd) == job.memory_file;
     os::make_private(job.page, job_page_bytes(static_cast<int>(job.page->n_pes)), has_file ? job.memory_fd : -1, 0);
     if (job.lifeline >= 0 && os::identify(job.lifeline) == job.lifeline_file &&
-        die_with_launcher(job.lifeline, job.launcher_pid) == os::Lifeline::kGone)
+        die_with_launcher(job.lifeline, job.launcher_pid, job.is_launcher_visible) == os::Lifeline::kGone)
         kill(getpid(), SIGKILL);
 }
 

@@ -31,17 +31,18 @@ struct Job {
     uint32_t cores = 1;            // that the page's PEs may use
     bool has_launcher = false;
     const LauncherApi* launcher = nullptr;  // set when the launcher is not oshrun
-    uint32_t launcher_threads = 0;          // threads of this process that belong to the launcher's library
+    uint32_t launcher_threads = 0;          // threads of this process for the launcher: its library's, or a lifeline's
     int node = 0;                           // of n_nodes; a node's PEs reach each other's memory by load and store
     int n_nodes = 1;
     const int* nodes = nullptr;  // by PE; null: all are on one node
     int page_node = 0;           // the node's number among the pretended nodes of the page
     int n_page_nodes = 1;
-    uint64_t token = 0;      // of the job; messages from the network without it are refused
-    bool as_thread = false;  // PEs are threads of this process and share every mapping (tests)
-    uint32_t barriers = 0;   // passed so far
-    int launcher_pid = 0;    // of oshrun; 0: another launcher, or none
-    int lifeline = -1;       // the end of a pipe that closes with oshrun; -1: another launcher, or none
+    uint64_t token = 0;                // of the job; messages from the network without it are refused
+    bool as_thread = false;            // PEs are threads of this process and share every mapping (tests)
+    uint32_t barriers = 0;             // passed so far
+    int launcher_pid = 0;              // of oshrun; 0: another launcher, or none
+    bool is_launcher_visible = false;  // in /proc, under that number
+    int lifeline = -1;                 // the end of a pipe that closes with oshrun; -1: another launcher, or none
     os::FileId lifeline_file;
 
     PeRecord& record(int of_slot) const {

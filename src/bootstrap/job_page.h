@@ -70,7 +70,7 @@ struct alignas(64) PeRecord {
     static constexpr size_t kNameWords = 6;  // 48 bytes: the longest name of the standard has 42
 
     std::atomic<uint32_t> state;             // PeState
-    std::atomic<int32_t> pid;                // of the process that called shmem_init; 0 before
+    std::atomic<int32_t> pid;                // of the process that called shmem_init, in its own namespace; 0 before
     std::atomic<uint64_t> post[kPostWords];  // the PE's contribution to the bootstrap's allgather
     // Where the PE waits, published when a wait stops spinning: the function's name, the address that it watches (or
     // 0), and since when (CLOCK_MONOTONIC ns; 0: no wait). In words: a reader during a change sees mixed names, and
@@ -81,6 +81,7 @@ struct alignas(64) PeRecord {
     // For leaving PEs (runtime/leaving.h), written while some PE leaves. looks: how often this PE has looked in vain in
     // a wait that only another PE can end. wait_step: the step of a collective that it waits in.
     std::atomic<uint32_t> looks;
+    std::atomic<uint32_t> process_namespace;  // of pid (os::process_namespace); 0: unknown
     std::atomic<uint64_t> wait_step;
     // Written when this PE leaves: the steps of SHMEM_TEAM_WORLD that it has begun, and whether it should have called
     // shmem_finalize.

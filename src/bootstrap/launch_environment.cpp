@@ -36,6 +36,11 @@ struct Claim {
     const char* cure;
     bool (*concerns_this)() = nullptr;  // null: always
 };
+// WORLD_SIZE alone may be anything.
+bool is_of_torchrun() {
+    return env_number("RANK") >= 0 && getenv("MASTER_ADDR") && getenv("MASTER_PORT");
+}
+
 constexpr const char* kUseOshrun = "oshrun, or mpirun of Open MPI 4 or later";
 constexpr Claim kClaims[] = {
     {"SLURM_STEP_NUM_TASKS", 1, "srun", "srun --mpi=pmix, srun --mpi=pmi2, or oshrun", is_of_slurm_step},
@@ -45,14 +50,18 @@ constexpr Claim kClaims[] = {
     {"PALS_RANKID", 0, "PALS", "mpiexec --pmi=pmi, or oshrun"},
     {"PMI_SIZE", 1, "a launcher that speaks PMI", kUseOshrun},
     {"MPI_LOCALNRANKS", 1, "MPICH's or Intel MPI's mpiexec", kUseOshrun},
+    {"WORLD_SIZE", 1, "torchrun, or a launcher like it,", "HEDDLE_LAUNCH=env", is_of_torchrun},
 };
 
 // A launcher that starts several processes changes at least one of these, or of the claims, for each of them.
 constexpr const char* kOfLaunch[] = {
-    "PMIX_NAMESPACE",  "PMIX_RANK",   "PMI_FD",         "PMI_PORT",      "PMI_RANK",
-    "PMI_ID",          "PMI_JOBID",   "SLURM_JOB_ID",   "SLURM_STEP_ID", "SLURM_PROCID",
-    "SLURM_TASK_PID",  "FLUX_JOB_ID", "FLUX_TASK_RANK", "PALS_APID",     "OMPI_COMM_WORLD_RANK",
-    "MPI_LOCALRANKID",
+    "PMIX_NAMESPACE",  "PMIX_RANK",      "PMI_FD",
+    "PMI_PORT",        "PMI_RANK",       "PMI_ID",
+    "PMI_JOBID",       "SLURM_JOB_ID",   "SLURM_STEP_ID",
+    "SLURM_PROCID",    "SLURM_TASK_PID", "FLUX_JOB_ID",
+    "FLUX_TASK_RANK",  "PALS_APID",      "OMPI_COMM_WORLD_RANK",
+    "MPI_LOCALRANKID", "RANK",           "LOCAL_RANK",
+    "MASTER_ADDR",     "MASTER_PORT",    "TORCHELASTIC_RESTART_COUNT",
 };
 
 // What identifies a launch. Two launches by a process manager may agree in all variables, but not in its socket.

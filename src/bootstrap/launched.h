@@ -1,8 +1,5 @@
 // Joining and leaving a job that a launcher other than oshrun has started (launcher_api.h).
-//
-// PEs share a node only if they prove it. Of the PEs that the launcher started on one host, the first makes the node's
-// memory and publishes its process, descriptor and token. A PE that cannot open that memory, or finds another token in
-// it (a container), is a node of its own. One fence then publishes each PE's leader. Threads: one, at init.
+// Which of its PEs share memory: shared_memory.h. Threads: one, at init.
 #pragma once
 
 #include <cstddef>

@@ -29,6 +29,13 @@ inline bool is_tree_order(Kind kind, int size, size_t bytes) {
            static_cast<uint64_t>(size) > base::settings.test_serial_members;
 }
 
+// True when a scan of `bytes` of each of `size` members on several nodes sends its sums along the tree of a reduction.
+// Only where any order gives the same bits: other values are combined in the order of the ranks.
+inline bool is_tree_scan(Kind kind, int size, size_t bytes) {
+    return has_any_order(kind) && bytes <= kMaxTreeBytes &&
+           static_cast<uint64_t>(size) > base::settings.test_serial_members;
+}
+
 // dest = the tree's value of `size` members (1 to 2^23), where part(i) is the value of member i. dest is no part, and
 // overlaps none. Cost: size - 1 calls of the kernel for each KiB, and 24 KiB of stack.
 template <class Part>

@@ -4,14 +4,10 @@
 #include "base/tsan.h"
 #include "fabric/transport/address_blob.h"
 #include "os/asymmetric_fence.h"
-#include "os/clock.h"
 #include "os/memfd.h"
-#include "os/own_thread.h"
 #include "os/plugin.h"
 
 #include <dlfcn.h>
-#include <poll.h>
-#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -26,8 +22,6 @@ HEDDLE_PE_LOCAL base::PePointer<Network> network;
 
 namespace {
 
-constexpr uint64_t kServiceNapNs = os::kMillisecondNs / 10, kMaxServiceNapNs = os::kMillisecondNs;
-constexpr uint32_t kWakeup = UINT32_MAX;
 constexpr const char* kReturn = "the return of stream sets";
 
 size_t table_bytes(size_t count) {
@@ -97,6 +91,7 @@ struct NetworkEvents {
     static size_t own_address_blob(void* owner, char* address_blob) {
         return static_cast<Network::Rail*>(owner)->network->address_blob(address_blob);
     }
+    static void on_left(void* owner) { static_cast<Network::Rail*>(owner)->network->on_left(); }
     static void on_heartbeat(void* owner, const Header& header, const char* body, size_t bytes) {
         const auto& rail = *static_cast<Network::Rail*>(owner);
         if (rail.heartbeat)
@@ -137,11 +132,13 @@ bool Network::open_rail(const NetworkOptions& options, const ChannelConfig& give
     config.api = api_;
     config.network.owner = &rail;
     config.control_inbox = &control_inbox_;
+    config.addresses = &addresses_;
     config.rail = rail.number;
     config.n_rails = static_cast<int>(options.rails.size());
     config.network.stream_of = NetworkEvents::stream_of;
     config.network.watermarks_of = NetworkEvents::watermarks_of;
     config.network.own_address_blob = NetworkEvents::own_address_blob;
+    config.network.on_left = NetworkEvents::on_left;
     config.network.on_heartbeat = NetworkEvents::on_heartbeat;
     const bool in_ring = given.ring.before >= 0;
     Options wanted = options.transport;
@@ -279,6 +276,7 @@ bool Network::prepare(StreamSet& stream_set) {
     if (!stream_set.streams)
         return false;
     stream_set.producer.stream_set = number;
+    stream_set.producer.quota.slab = &ring_slab_;
     stream_set.home_rail = static_cast<int>(number / channels_.size()) % stream_set.n_rails;
     const std::vector<Channel*>& channels = channels_[number % channels_.size()];
     std::copy(channels.begin(), channels.end(), stream_set.channels);
@@ -320,6 +318,7 @@ void Network::return_stream_sets(StreamSetList& list) {
     StreamSet* stream_set = list.first.exchange(nullptr, std::memory_order_acquire);
     while (stream_set) {
         StreamSet* const next = stream_set->next;
+        stream_set->producer.quota.take_back_all();
         tsan::release(stream_set);
         stream_sets_.give(stream_set);
         stream_set = next;
@@ -338,157 +337,6 @@ bool Network::poll_channels() {
     for (const auto& rail : rails_)
         for (const auto& channel : rail->channels) moved |= channel->poll();
     return moved;
-}
-
-bool Network::arm() {
-    return std::all_of(rails_.begin(), rails_.end(), [](const auto& rail) {
-        return std::all_of(rail->channels.begin(), rail->channels.end(),
-                           [](const auto& channel) { return channel->arm(); }) &&
-               (!rail->heartbeat_channel || rail->heartbeat_channel->arm());
-    });
-}
-
-// Called at every turn of the service thread; woken: something may have come.
-void Network::tick(bool woken) {
-    if (!has_heartbeats() || leaving_.load(std::memory_order_relaxed))
-        return;
-    const uint64_t now_ns = os::now_ns();
-    if (!woken && now_ns - tick_ns_ < Heartbeat::kPeriodNs / 4)
-        return;
-    tick_ns_ = now_ns;
-    Heartbeat* silent = nullptr;
-    int lost = 0;
-    bool is_heard = false, all_are_silent = true;
-    for (const auto& rail : rails_) {
-        Heartbeat& heartbeat = *rail->heartbeat;
-        heartbeat.tick(now_ns);
-        if (rail->channels.front()->is_lost())
-            continue;
-        is_heard |= heartbeat.is_heard();
-        all_are_silent &= heartbeat.is_silent();
-        if (heartbeat.is_silent()) {
-            silent = &heartbeat;
-            lost = rail->number;
-        }
-    }
-    if (!silent)
-        return;
-    if (all_are_silent)
-        return silent->lose_neighbour();
-    if (!is_heard)
-        return;  // it may be the node, and the other rails' time is not over
-    char reason[Heartbeat::kMaxReason];
-    silent->describe_silence(reason);
-    const ChannelConfig& config = rails_.front()->config;
-    config.job.rail_lost(lost, config.ring.behind, Loss::kSilent, reason);
-}
-
-bool Network::start() {
-    stopping_.store(false, std::memory_order_relaxed);
-    leaving_.store(false, std::memory_order_relaxed);
-    for (const auto& rail : rails_)
-        if (rail->heartbeat)
-            rail->heartbeat->begin();
-    serving_ = os::start_own_thread(&service_, run_service, this) == 0;
-    return serving_;
-}
-
-void Network::stop() {
-    if (!serving_)
-        return;
-    stopping_.store(true, std::memory_order_release);  // pairs with Network::serve
-    wake_up();
-    pthread_join(service_, nullptr);
-    clear_wakeup_descriptor();
-    serving_ = false;
-}
-
-void* Network::run_service(void* it) {
-    static_cast<Network*>(it)->serve();
-    return nullptr;
-}
-
-void Network::set_service(Service service) {
-    service_kind_.store(service, std::memory_order_release);  // pairs with Network::serve
-    wake_up();
-}
-
-void Network::wake_up() {
-    const uint64_t one = 1;
-    if (write(wakeup_descriptor_, &one, sizeof one) < 0 && errno != EAGAIN)
-        base::report("network", "the service thread's descriptor: %s", strerror(errno));
-}
-
-// True after a nap, when other threads poll.
-bool Network::keeps_away(uint64_t* nap_ns) {
-    const uint32_t turn = away_.value.load(std::memory_order_acquire);
-    const bool polled = polls_.load(std::memory_order_relaxed) != seen_polls_.load(std::memory_order_relaxed);
-    const bool under_way = policy_ && policy_->posted.load(std::memory_order_relaxed) != 0;
-    if (under_way ? policy_->pollers.load(std::memory_order_relaxed) == 0 : !polled) {
-        *nap_ns = kServiceNapNs;
-        return false;
-    }
-    see_polls();
-    const timespec deadline = os::to_timespec(os::now_ns() + *nap_ns);
-    away_.sleep(turn + 1, &deadline);
-    *nap_ns = std::min(2 * *nap_ns, kMaxServiceNapNs);
-    return std::none_of(rails_.begin(), rails_.end(), [](const auto& rail) {
-        return std::any_of(rail->channels.begin(), rail->channels.end(),
-                           [](const auto& channel) { return channel->ack_pending(); });
-    });
-}
-
-void Network::wait_for_heartbeats() {
-    pollfd sources[1 + kMaxRails] = {{wakeup_descriptor_, POLLIN, 0}};
-    nfds_t count = 1;
-    for (const auto& rail : rails_)
-        if (rail->heartbeat_channel && rail->heartbeat_channel->arm())
-            sources[count++] = {api_->descriptor(rail->transport, rail->heartbeat_channel->number()), POLLIN, 0};
-    if (::poll(sources, count, longest_sleep()) > 0 && sources[0].revents != 0)
-        clear_wakeup_descriptor();
-}
-
-void Network::clear_wakeup_descriptor() {
-    uint64_t count;
-    if (read(wakeup_descriptor_, &count, sizeof count) < 0 && errno != EAGAIN)
-        base::report("network", "the service thread's descriptor: %s", strerror(errno));
-}
-
-// Milliseconds that the service thread may sleep.
-int Network::longest_sleep() const {
-    return has_heartbeats() || retransmitting_ ? static_cast<int>(Heartbeat::kPeriodNs / 2 / os::kMillisecondNs) : -1;
-}
-
-void Network::serve() {
-    see_polls();
-    bool woken = true;
-    uint64_t nap_ns = kServiceNapNs;
-    while (!stopping_.load(std::memory_order_acquire)) {  // pairs with Network::stop
-        tick(woken);
-        woken = false;
-        const Service kind = service_kind_.load(std::memory_order_acquire);  // pairs with Network::set_service
-        if (kind == Service::kSleeps && keeps_away(&nap_ns))
-            continue;
-        bool moved = false;
-        if (kind != Service::kNone)
-            moved = poll_channels();
-        see_polls();  // what goes on after a poll may poll itself
-        if (kind == Service::kSpins && !moved)
-            sched_yield();
-        if (moved || kind == Service::kSpins)
-            continue;
-        woken = true;
-        epoll_event event;
-        if (kind == Service::kNone) {
-            wait_for_heartbeats();
-        } else if (!arm()) {
-            os::sleep_ns(kServiceNapNs);  // another thread polls, or something has come
-        } else if (epoll_wait(descriptors_, &event, 1, longest_sleep()) == 1 && event.data.u32 == kWakeup) {
-            clear_wakeup_descriptor();
-        }
-    }
-    if (has_heartbeats() && leaving_.load(std::memory_order_relaxed))
-        for (const auto& rail : rails_) rail->heartbeat->leave();
 }
 
 }  // namespace heddle::fabric

@@ -8,9 +8,10 @@
 // Threads that wait in the library poll all of a PE's channels; otherwise the service thread does, which sleeps on the
 // transports' descriptors. While other threads poll, the service thread keeps away: it looks again after a tenth of a
 // millisecond, then more and more rarely, up to a millisecond. So it costs nothing while nothing comes, and a PE that
-// computes answers after one wake-up. While non-blocking collectives are under way, the service thread keeps away only
-// from threads that wait, and comes back when they have ended waiting (take_over). The policy of progress may let the
-// service thread spin, or leave the channels to the program's own calls.
+// computes answers after one wake-up. What a poll leaves at its bound (Channel::kTurns) wakes it. While non-blocking
+// collectives are under way, the service thread keeps away only from threads that wait, and comes back when they have
+// ended waiting (take_over). The policy of progress may let the service thread spin, or leave the channels to the
+// program's own calls.
 //
 // Threads: init and finalize open, start, stop and close; any thread polls, and makes and returns stream sets.
 #pragma once
@@ -88,6 +89,8 @@ class Network {
     bool poll();
     ControlInbox& control_inbox() { return control_inbox_; }
     int rails() const { return static_cast<int>(rails_.size()); }
+    // The bytes of send rings that streams have on loan.
+    size_t lent() const { return ring_slab_.lent(); }
 
   private:
     struct Rail {
@@ -109,10 +112,13 @@ class Network {
     void retransmit(const ChannelConfig& config, int n_rails, int n_channels);
     bool prepare_service(char* error, size_t error_bytes);
     bool prepare(StreamSet& stream_set);
+    static constexpr uint32_t kWakeup = UINT32_MAX;  // in the epoll, the wake-up's descriptor
     static void* run_service(void* network);
     void serve();
     bool poll_channels();
     bool keeps_away(uint64_t* nap_ns);
+    void sleep_until_event();
+    void on_left();
     // Relaxed, all: a hint for the service thread. polls_ is written once for each of its looks, however many poll.
     void count_poll() {
         if (const uint32_t polls = polls_.load(std::memory_order_relaxed);
@@ -131,11 +137,13 @@ class Network {
     const TransportApi* api_ = nullptr;                        // of the rails' own transports
     std::unique_ptr<RetransmittingTransport> retransmitting_;  // null: the job ends when a rail is lost
     ControlInbox control_inbox_;
+    AddressBook addresses_;
     void* library_ = nullptr;
     int n_pes_ = 0;
     const progress::WaitPolicy* policy_ = nullptr;
     std::vector<std::unique_ptr<Rail>> rails_;
     std::vector<std::vector<Channel*>> channels_;  // by number, then by rail
+    RingSlab ring_slab_;                           // of the rings of all streams, which go before it
     sync::Pool<StreamSet, 16> stream_sets_;
     std::atomic<StreamSet*>* stream_set_table_ = nullptr;            // by number
     std::mutex watermarks_lock_;                                     // taken once a stream
@@ -146,7 +154,8 @@ class Network {
     bool serving_ = false;
     uint64_t tick_ns_ = 0;
     std::atomic<Service> service_kind_{Service::kSleeps};
-    sync::EventCount away_{};  // advances when the service thread must end its nap
+    std::atomic<bool> asleep_{false};  // the service thread arms the channels, or sleeps on their descriptors
+    sync::EventCount away_{};          // advances when the service thread must end its nap
     std::atomic<bool> stopping_{false};
     std::atomic<bool> leaving_{false};
     int wakeup_descriptor_ = -1;  // an eventfd: written by stop and set_service

@@ -236,6 +236,14 @@ bool all_active(Context& context, Visit visit) {
 
 }  // namespace
 
+void flush_before_wait() {
+    const uint64_t epoch = context::stream_sets_epoch.load(std::memory_order_relaxed);
+    for (const CachedStreamSet* const used : {static_cast<const CachedStreamSet*>(&last_stream_set),
+                                              static_cast<const CachedStreamSet*>(&earlier_stream_set)})
+        if (used->stream_set && used->epoch == epoch)
+            used->stream_set->flush();
+}
+
 bool is_remote(int pe) {
     return memory::symmetric->peers[pe].heap == nullptr;
 }

@@ -32,6 +32,10 @@ extern constinit thread_local LastStreamSet last_stream_set __attribute__((tls_m
 // and no more, because a library that is loaded by dlopen has some hundred bytes for such variables.
 extern constinit thread_local CachedStreamSet earlier_stream_set __attribute__((tls_model("initial-exec")));
 
+// What this thread has sent and the network has not taken yet leaves with the next poll: the thread is about to wait.
+// Of the contexts that it has used last.
+void flush_before_wait();
+
 // The region in which address lies, the static data if in none. *to: the address as it is named to other PEs.
 inline const memory::SymmetricRegion& find_region(const void* address, fabric::Address* to) {
     const memory::Symmetric& memory = *memory::symmetric;

@@ -156,17 +156,6 @@ bool make_writable(void* address, size_t bytes) {
     return mprotect(address, bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
-void* map_twice(size_t bytes) {
-    char* const room = static_cast<char*>(reserve_zeroes(2 * bytes));
-    const int fd = room ? create_memory("ring", bytes) : -1;
-    const bool mapped = fd >= 0 && map_shared(fd, 0, bytes, room) && map_shared(fd, 0, bytes, room + bytes);
-    if (fd >= 0)
-        close(fd);
-    if (room && !mapped)
-        unmap(room, 2 * bytes);
-    return mapped ? room : nullptr;
-}
-
 bool read_all(int fd, char* memory, size_t bytes, size_t offset) {
     return transfer_all<SYS_pread64>(fd, memory, bytes, offset);
 }

@@ -40,10 +40,6 @@ bool make_readable(void* address, size_t bytes);
 // Makes [address, address + bytes), whole pages of a reservation, writable. False on failure.
 bool make_writable(void* address, size_t bytes);
 
-// New memory of `bytes`, whole pages, mapped twice in a row: an access past the end of the first mapping reaches the
-// memory's beginning. Null when refused. To be freed with unmap(address, 2 * bytes).
-void* map_twice(size_t bytes);
-
 // Moves all bytes between memory and fd at offset; false on failure. With system calls, because sanitizers would object
 // to the gaps between a program's variables.
 bool read_all(int fd, char* memory, size_t bytes, size_t offset);

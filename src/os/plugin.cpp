@@ -1,6 +1,7 @@
 #include "os/plugin.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 #include <climits>
 #include <cstdio>
 #include <cstring>
@@ -15,6 +16,24 @@ void* load_plugin(const char* file) {
     const int folder = known ? static_cast<int>(strrchr(self.dli_fname, '/') + 1 - self.dli_fname) : 0;
     snprintf(path, sizeof path, "%.*s%s", folder, known ? self.dli_fname : "", file);
     return dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+}
+
+bool find_in_library_folder(const char* file, char* path, size_t bytes) {
+    char self[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = '\0';
+    for (int up = 0; up < 2; ++up) {
+        char* const slash = strrchr(self, '/');
+        if (!slash)
+            return false;
+        *slash = '\0';
+    }
+    return snprintf(path, bytes, "%s/" HEDDLE_LIBRARY_FOLDER "/%s", self, file) < static_cast<int>(bytes);
+}
+
+bool is_built(const Part& part) {
+    char path[PATH_MAX];
+    return !find_in_library_folder(part.file, path, sizeof path) || access(path, F_OK) == 0;
 }
 
 }  // namespace heddle::os

@@ -1,5 +1,8 @@
-// Plugins: libraries in the folder of this library that are loaded when needed.
+// Plugins: libraries in the folder of this library that are loaded when needed. Parts: the plugins that a build leaves
+// out where it does not find the libraries under them.
 #pragma once
+
+#include <cstddef>
 
 namespace heddle::os {
 
@@ -7,5 +10,22 @@ namespace heddle::os {
 // first use. Null on failure, with the reason in dlerror(). The folder is named because dlopen's search depends on the
 // caller, which may be a sanitizer.
 void* load_plugin(const char* file);
+
+struct Part {
+    const char* file;       // of its plugin
+    const char* stands_on;  // a library, as its project writes it
+    const char* use;        // the jobs that need the part
+    const char* remedy;     // the package that the build needs, and its names
+};
+inline constexpr Part kNetworkPart = {"libheddle_ucx.so", "UCX", "jobs on several hosts",
+                                      "install libucx-dev (Debian, Ubuntu; Fedora: ucx-devel)"};
+inline constexpr Part kPmixPart = {"libheddle_pmix.so", "PMIx", "jobs by mpirun, prterun and srun --mpi=pmix",
+                                   "install libpmix-dev (Debian, Ubuntu; Fedora: pmix-devel)"};
+
+// For programs in the bin folder of an installation: the path of a file of its library folder. False without /proc.
+bool find_in_library_folder(const char* file, char* path, size_t bytes);
+
+// Whether the plugin's file is there, beside this program. True where that cannot be known.
+bool is_built(const Part& part);
 
 }  // namespace heddle::os

@@ -1,10 +1,15 @@
 #include "os/process.h"
 
+#include "os/own_thread.h"
+
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <cerrno>
 #include <csignal>
@@ -12,6 +17,33 @@
 #include <cstring>
 
 namespace heddle::os {
+
+namespace {
+
+struct Watch {
+    int fd;
+    sem_t ready;
+};
+
+// Waits until the pipe's last write end closes. The thread has a table of descriptors with that one alone (close_range,
+// Linux 5.9), so a program may close all of its own.
+void* end_with_pipe(void* argument) {
+    constexpr unsigned kUnshare = 2;  // CLOSE_RANGE_UNSHARE
+    constexpr long kCloseRange = 436;
+    auto* const watched = static_cast<Watch*>(argument);
+    const int fd = watched->fd;
+    if (syscall(kCloseRange, fd + 1, ~0u, kUnshare) == 0 && fd > 0)
+        syscall(kCloseRange, 0, fd - 1, 0);
+    sem_post(&watched->ready);
+    pollfd state = {fd, 0, 0};
+    while (poll(&state, 1, -1) < 0) {
+    }
+    if (state.revents & POLLHUP)
+        _exit(1);
+    return nullptr;
+}
+
+}  // namespace
 
 Lifeline die_with(const char* path, int launcher) {
     // The owner of a descriptor's signal belongs to the open file, which all PEs would inherit: each opens its own.
@@ -33,7 +65,34 @@ Lifeline die_with(const char* path, int launcher) {
     return poll(&state, 1, 0) == 0 ? Lifeline::kHeld : Lifeline::kGone;
 }
 
-bool has_ended(int pid) {
+Lifeline die_with_by_thread(int fd) {
+    struct stat file;
+    pollfd state = {fd, 0, 0};
+    if (fstat(fd, &file) != 0 || !S_ISFIFO(file.st_mode))
+        return Lifeline::kNone;
+    if (poll(&state, 1, 0) != 0)
+        return Lifeline::kGone;
+    Watch watched = {fd, {}};
+    pthread_t thread;
+    sem_init(&watched.ready, 0, 0);
+    const bool is_started = start_own_thread(&thread, end_with_pipe, &watched) == 0;
+    if (is_started) {
+        while (sem_wait(&watched.ready) != 0) {
+        }
+        pthread_detach(thread);
+    }
+    sem_destroy(&watched.ready);
+    return is_started ? Lifeline::kHeld : Lifeline::kNone;
+}
+
+uint32_t process_namespace() {
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? static_cast<uint32_t>(status.st_ino) : 0;
+}
+
+bool has_ended(int pid, uint32_t of_namespace) {
+    if (of_namespace == 0 || of_namespace != process_namespace())
+        return false;
     if (kill(pid, 0) != 0)
         return errno == ESRCH;
     char path[32], text[512] = "";
@@ -45,6 +104,21 @@ bool has_ended(int pid) {
     close(fd);
     const char* const name_end = bytes > 0 ? strrchr(text, ')') : nullptr;  // the name itself may hold any character
     return name_end && (strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0);
+}
+
+uint64_t hash_of(const char* text, size_t bytes) {
+    uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+    for (size_t i = 0; i < bytes; ++i) hash = (hash ^ static_cast<unsigned char>(text[i])) * 0x100000001b3;
+    return hash;
+}
+
+uint64_t hash_of_boot() {
+    char text[40];
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    const ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text) : 0;
+    if (fd >= 0)
+        close(fd);
+    return bytes > 0 ? hash_of(text, static_cast<size_t>(bytes)) : 0;
 }
 
 uint32_t count_threads() {

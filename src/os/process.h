@@ -1,6 +1,7 @@
-// Processes: dying with the launcher, and what distinguishes jobs.
+// Processes: dying with the launcher, and what distinguishes jobs and hosts.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace heddle::os {
@@ -16,9 +17,23 @@ enum class Lifeline {
 // /proc, requires that `launcher` is the parent and has asked for that itself (PR_SET_PDEATHSIG).
 Lifeline die_with(const char* path, int launcher);
 
+// die_with by a thread, which waits until the last write end of the pipe fd closes, and then ends the process by _exit.
+// For the first process of a process namespace, which no signal of that namespace ends, and for systems without /proc.
+// fd may be closed afterwards. A program that replaces this one by exec is not ended.
+Lifeline die_with_by_thread(int fd);
+
+// The process namespace of this process, a number of this kernel; 0 when the system does not tell.
+uint32_t process_namespace();
+
 // True when the process has ended, even if its parent has not reaped it yet. False when another process may have got
-// the number since.
-bool has_ended(int pid);
+// the number since, and when the number is of another process namespace than this one, or of 0.
+bool has_ended(int pid, uint32_t of_namespace);
+
+// A hash of the kernel's boot id: differs between hosts, agrees in all namespaces of one; 0 when it cannot be read.
+uint64_t hash_of_boot();
+
+// A hash of bytes, the same on every machine.
+uint64_t hash_of(const char* text, size_t bytes);
 
 // Threads of this process, including the library's; 0 when the system does not tell.
 uint32_t count_threads();

@@ -46,8 +46,11 @@ bool is_waiting() {
 
 void poll_seldom() {
     // Relaxed: a test that reads the old value polls a few calls later.
-    if (wait_policy->alone.load(std::memory_order_relaxed) || ++tests % kTestsPerPoll == 0)
-        wait_policy->poll();
+    if (!wait_policy->alone.load(std::memory_order_relaxed) && ++tests % kTestsPerPoll != 0)
+        return;
+    if (wait_policy->before_wait)
+        wait_policy->before_wait();
+    wait_policy->poll();
 }
 
 void count_this_thread() {
@@ -69,6 +72,8 @@ WaitSteps::WaitSteps(const char* function, const void* line, bool one_line)
     : policy_(wait_policy ? *wait_policy : before_init), function_(function), line_(line), start_ns_(os::now_ns()) {
     ++waits;
     count_this_thread();
+    if (policy_.before_wait)
+        policy_.before_wait();
     phase_ = first_phase(one_line);
 }
 

@@ -48,7 +48,10 @@ struct WaitPolicy {
     uint32_t own_cores = 1;                // in this PE's affinity mask
     // Until then waits yield at once: some thread of this PE found another one ready to run on its core.
     std::atomic<uint64_t> oversubscribed_until_ns{0};
-    bool (*poll)() = nullptr;            // makes progress; true when something was moved
+    bool (*poll)() = nullptr;  // makes progress; true when something was moved
+    // Called by a thread whose wait has not ended at once, before it polls, and at tests that make progress: what the
+    // thread has sent must not gather meanwhile. May be null.
+    void (*before_wait)() = nullptr;
     sync::EventCount* wakeup = nullptr;  // the PE's wake-up
     ParkingLot parking_lot;              // of waits that plain stores and messages end
     bool has_network = false;

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/rendezvous/client.h"
 #include "collective/node/reduce.h"
 #include "collective/sync.h"
 #include "context/context.h"
@@ -281,6 +282,7 @@ bool connect(const char* function, char* error) {
     const uint32_t threads = os::count_threads();
     if (job.n_nodes > 1 && !open_network(error, kErrorBytes))
         return false;
+    team::allow_control_messages();
     bootstrap::barrier_of_world(function);  // a peer's static data must have moved before its memory is reached
     if (job.n_nodes > 1 && !serve_network(error, kErrorBytes))
         return false;
@@ -333,8 +335,7 @@ bool stop(const base::Call& call, Leave how) {
     const bool tells = leave(call, how);
     if (fabric::network) {
         operations::settle_all(call.function);
-        base::counters->control_messages_received.value.store(fabric::network->control_inbox().received(),
-                                                              std::memory_order_relaxed);  // see report_end
+        count_control_messages();
     }
     close_hot_path();
     team::stop_teams();
@@ -383,6 +384,13 @@ bool init(const char* function, char* error) {
     return true;
 }
 
+// The arguments of shmemx_init_uniqueid.
+struct UniqueIdRequest {
+    bootstrap::rendezvous::IdBytes bytes;
+    int my_pe;
+    int n_pes;
+};
+
 const char* times(int count, char (&text)[16]) {
     snprintf(text, sizeof text, "%d times", count);
     return count == 0 ? "never" : count == 1 ? "once" : text;
@@ -398,7 +406,10 @@ void init_or_die(const char* function) {
         base::fatal(function, "%s", error);
 }
 
-int init_thread(const char* function, int requested, int* provided) {
+namespace {
+
+// id: null, or how to find the job.
+int init_with_level(const char* function, const UniqueIdRequest* id, int requested, int* provided) {
     if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE) {
         base::complain(function,
                        "requested %d is no thread level: right would be SHMEM_THREAD_SINGLE to MULTIPLE (%d to %d)",
@@ -408,7 +419,8 @@ int init_thread(const char* function, int requested, int* provided) {
     char error[kErrorBytes] = "";
     refuse_children(function);
     const os::Locked lock(init_lock);
-    if (!init(function, error)) {
+    if ((id && !bootstrap::rendezvous::ask_to_join(id->bytes, id->my_pe, id->n_pes, error, kErrorBytes)) ||
+        !init(function, error)) {
         base::complain(function, "%s", error);
         return 1;
     }
@@ -417,6 +429,40 @@ int init_thread(const char* function, int requested, int* provided) {
     if (provided)
         *provided = SHMEM_THREAD_MULTIPLE;
     return 0;
+}
+
+}  // namespace
+
+int init_thread(const char* function, int requested, int* provided) {
+    return init_with_level(function, nullptr, requested, provided);
+}
+
+int get_unique_id(const char* function, shmemx_uniqueid_t* id) {
+    char error[kErrorBytes] = "";
+    bootstrap::rendezvous::IdBytes bytes;
+    static_assert(sizeof bytes == sizeof *id);
+    refuse_children(function);
+    if (!id) {
+        base::complain(function, "id is NULL");
+        return 1;
+    }
+    if (!bootstrap::rendezvous::make_id(&bytes, error, kErrorBytes)) {
+        base::complain(function, "%s", error);
+        return 1;
+    }
+    memcpy(id, bytes.data(), sizeof *id);
+    return 0;
+}
+
+int init_unique_id(const char* function, const shmemx_uniqueid_t* id, int my_pe, int n_pes, int requested,
+                   int* provided) {
+    if (!id) {
+        base::complain(function, "id is NULL");
+        return 1;
+    }
+    UniqueIdRequest asked = {{}, my_pe, n_pes};
+    memcpy(asked.bytes.data(), id, sizeof *id);
+    return init_with_level(function, &asked, requested, provided);
 }
 
 void finalize(const base::Call& call) {

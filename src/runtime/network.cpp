@@ -1,5 +1,6 @@
 #include "runtime/network.h"
 
+#include "base/counters.h"
 #include "base/error.h"
 #include "base/lifecycle.h"
 #include "base/settings.h"
@@ -8,6 +9,7 @@
 #include "fabric/multirail/rail_devices.h"
 #include "fabric/network.h"
 #include "memory/symmetric.h"
+#include "operations/remote.h"
 #include "os/clock.h"
 #include "os/plugin.h"
 #include "os/process.h"
@@ -48,8 +50,11 @@ bool is_still_missed(fabric::Loss loss) {
 // Ends this PE with a message when the process of `pe` has ended. Only for a PE of this PE's page.
 void blame_if_ended(int pe) {
     const int slot = job.slot_of(pe);
-    const int pid = slot >= 0 ? job.record(slot).pid.load(std::memory_order_relaxed) : 0;
-    if (pid != 0 && os::has_ended(pid))
+    if (slot < 0)
+        return;
+    const bootstrap::PeRecord& record = job.record(slot);
+    const int pid = record.pid.load(std::memory_order_relaxed);
+    if (pid != 0 && os::has_ended(pid, record.process_namespace.load(std::memory_order_relaxed)))
         base::fatal("network", "PE %d (process %d) has ended without shmem_finalize", pe, pid);
 }
 
@@ -187,6 +192,7 @@ bool open_network(char* error, size_t error_bytes) {
     }
     is_leaving.store(false, std::memory_order_relaxed);
     progress::engine->set_network();
+    progress::wait_policy->before_wait = operations::flush_before_wait;
     progress::wait_policy->hand_over = [] { fabric::network->take_over(); };
     return true;
 }
@@ -196,6 +202,12 @@ bool serve_network(char* error, size_t error_bytes) {
         return true;
     snprintf(error, error_bytes, "cannot start the thread that serves the network: %s", strerror(errno));
     return false;
+}
+
+void count_control_messages() {
+    fabric::ControlInbox& inbox = fabric::network->control_inbox();
+    base::counters->control_messages_received.value.store(inbox.received(), std::memory_order_relaxed);
+    base::counters->control_messages_waiting.value.store(inbox.most_waiting(), std::memory_order_relaxed);
 }
 
 void serve_until_parted() {

@@ -14,6 +14,8 @@ bool serve_network(char* error, size_t error_bytes);
 // From here on the service thread answers other PEs under every policy of progress: this PE has nothing left to do but
 // to wait, and a wait for the launcher polls nothing.
 void serve_until_parted();
+// Where there is a network, behind its last collective: the counters of control messages (HEDDLE_STATS).
+void count_control_messages();
 // Ends what serve_network has begun; called after a barrier of the world, when all PEs have their answers. From here
 // on, until the next init, the loss of a peer is no error.
 void part_from_network();

@@ -1,9 +1,11 @@
 #include "runtime/report.h"
 
 #include "base/counters.h"
+#include "base/error.h"
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
 
+#include <dlfcn.h>
 #include <heddle/constants.h>
 #include <algorithm>
 #include <cstdio>
@@ -11,9 +13,28 @@
 
 namespace heddle::runtime {
 
+namespace {
+
+// oshrun is no launcher of MPI. The name is found wherever a library of MPI is loaded for all to see.
+void report_mpi() {
+    const bootstrap::Job& job = bootstrap::job;
+    static bool is_told = false;  // written by PE 0 alone, in its inits
+    if (is_told || !base::settings.mpi_warning || job.launcher_pid == 0 || job.n_pes == 1 ||
+        !dlsym(RTLD_DEFAULT, "MPI_Init"))
+        return;
+    is_told = true;
+    base::report("shmem_init",
+                 "the program has MPI, too, which oshrun does not start: each PE is an MPI job of one process; right "
+                 "would be mpirun -n %d, for both (HEDDLE_MPI_WARNING=no silences this)",
+                 job.n_pes);
+}
+
+}  // namespace
+
 void report_start() {
     if (bootstrap::job.pe != 0)
         return;
+    report_mpi();
     if (base::settings.version)
         fprintf(stderr, "%s, OpenSHMEM %d.%d\n", SHMEM_VENDOR_STRING, SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
     if (!base::settings.info)

@@ -15,6 +15,10 @@ namespace heddle::runtime {
 // Sections 9.1 and 9.2, with the specification's names. `function` is for messages.
 void init_or_die(const char* function);
 int init_thread(const char* function, int requested, int* provided);
+// shmemx.h. Null for provided: nobody asks.
+int get_unique_id(const char* function, shmemx_uniqueid_t* id);
+int init_unique_id(const char* function, const shmemx_uniqueid_t* id, int my_pe, int n_pes, int requested,
+                   int* provided);
 void finalize(const base::Call& call);
 // The last finalize of a program that ends without one (exit.h).
 void finalize_at_exit();

@@ -75,6 +75,29 @@ Members members_of(const int* pes, int count) {
     return {pes[0], stride, count};
 }
 
+void allow_control_messages(const Team& team) {
+    if (!fabric::network || !team.span || team.span->is_allowed)
+        return;
+    fabric::network->control_inbox().allow(static_cast<int64_t>(team.span->most_waiting()));
+    team.span->is_allowed = true;
+}
+
+}  // namespace
+
+void allow_control_messages() {
+    allow_control_messages(teams->world);
+}
+
+size_t Span::most_waiting() const {
+    size_t most = 0;
+    for (int of_node = 0; of_node < n_nodes; ++of_node) most = std::max(most, static_cast<size_t>(count(of_node)));
+    const size_t gathered = kBlockBytes * most * static_cast<size_t>(count(node));
+    const size_t exchanged = (kShortBytes + most * sizeof(size_t)) * static_cast<size_t>(n_nodes);
+    return (kStepsAhead + 1) * kPiecesBytes + 2 * std::max(gathered, exchanged);
+}
+
+namespace {
+
 bool is_on_one_node(const Members& members) {
     for (int rank = 1; teams->nodes && rank < members.size; ++rank)
         if (teams->nodes[members.pe(rank)] != teams->nodes[members.pe(0)])
@@ -85,6 +108,8 @@ bool is_on_one_node(const Members& members) {
 void drop_span(Team* team) {
     if (!team->span)
         return;
+    if (team->span->is_allowed)
+        fabric::network->control_inbox().allow(-static_cast<int64_t>(team->span->most_waiting()));
     delete[] team->span->node_of;
     delete[] team->span->members;
     delete[] team->span->begins;
@@ -126,6 +151,7 @@ void make_span(Team* team, uint64_t id) {
     for (int rank = 0; rank < members.size; ++rank)
         span->members[next[static_cast<size_t>(span->node_of[rank])]++] = rank;
     team->span = span;
+    allow_control_messages(*team);
     team->state.members = members_of(span->locals, n_locals);
 }
 

@@ -42,6 +42,14 @@ struct Span {
     uint64_t steps = 0;
     uint32_t splits = 0;
 
+    // Members are at most so many steps ahead of those on other nodes (collective/internode/internode_step.h).
+    static constexpr uint64_t kStepsAhead = 256;
+    // Of one member's control messages, so many bytes at most wait here. docs/internals/collectives.md has the parts:
+    // what pieces of scans, gathered blocks and exchanges take in the steps that members may be ahead.
+    static constexpr size_t kBlockBytes = 8192, kShortBytes = 8192, kPiecesBytes = size_t{32} * 16 * 1024;
+    size_t most_waiting() const;
+    bool is_allowed = false;  // they may, as far as the control inbox is concerned
+
     static constexpr int kStepBits = 22;  // of a step's word; 40 bits of the id beside them
 
     uint64_t word_of(uint64_t step) const {
@@ -82,6 +90,9 @@ extern HEDDLE_PE_LOCAL base::PePointer<Teams> teams;  // this PE's; lives as lon
 // Sets up the predefined teams, after start_team_segments. Teams created before an earlier finalize are gone. nodes:
 // the node of each PE; null when there is one node.
 void start_teams(int pe, int n_pes, const int* nodes = nullptr);
+
+// The network is open: control messages for the world team may wait. Later teams see to theirs.
+void allow_control_messages();
 
 // The members of a team on this PE's node: their number, and the first of them as a PE of the world.
 struct Part {

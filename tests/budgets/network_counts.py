@@ -50,7 +50,8 @@ def main() -> int:
         subprocess.run([options.build / "bin/oshcc", "-O2", "-pthread", options.source, "-o", program], check=True)
         for pattern, formulas in table.items():
             times = TIMES.get(pattern, OTHER_TIMES)
-            for threads in map(int, options.threads.split(",")) if pattern == "waiters" else [16]:
+            counts = {"waiters": map(int, options.threads.split(",")), "quiet": [1, 16, 64]}
+            for threads in counts.get(pattern, [16]):
                 counted = counts_of(options.build, program, pattern, times, threads)
                 for counter, formula in formulas.items():
                     most = eval(formula, {"__builtins__": {}}, {"n": times, "t": threads})  # pylint: disable=eval-used

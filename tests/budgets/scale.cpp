@@ -37,7 +37,7 @@
 
 namespace {
 
-constexpr int kMaxPes = 256;
+constexpr int kMaxPes = 512;
 constexpr int kNobody = -1;
 
 struct Counts {
@@ -301,7 +301,7 @@ void run_pe(int pe, int n_pes, bool multiple) {
 int main(int argc, char** argv) {
     const int n_pes = argc == 4 ? atoi(argv[1]) : 0;
     if (n_pes < 2 * kRow || n_pes > kMaxPes || n_pes % kRow != 0)
-        fail("scale PES ALGORITHM LEVEL, PES being 8, 12 ... 256");
+        fail("scale PES ALGORITHM LEVEL, PES being 8, 12 ... 512");
     const std::string algorithm = argv[2];
     setenv("HEDDLE_BARRIER", algorithm == "oversubscribed" ? "auto" : argv[2], 1);
     setenv("HEDDLE_SPIN_US", "0", 1);  // who waits sleeps at once

@@ -2,7 +2,7 @@
 """Counts what collectives cost as their members grow in number, and compares it with the formulas of scale.toml.
 Counts, no times: a busy machine changes nothing.
 
-    scale.py PROGRAM [--pes 8,16,64,256]
+    scale.py PROGRAM [--pes 8,16,64,256,512]
 
 PROGRAM is scale.cpp's. Exit 0: within the bounds; 1: not.
 """

@@ -51,7 +51,7 @@ PUBLIC = {
     "runtime": ["heddle/abi.h", "heddle/constants.h", "heddle/request.h"],
     "entry": ["shmemx.h"],
     "launcher": ["heddle/constants.h"],
-    "tools": ["heddle/constants.h", "heddle/request.h"],
+    "tools": ["heddle/constants.h", "heddle/request.h", "shmem.h"],
 }
 # The C++ folders of the suite, which includes by the path from shmem-mt/ on. Every folder may include itself.
 SUITE = {

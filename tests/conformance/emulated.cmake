@@ -22,7 +22,7 @@ add_executable(conformance_emulated_info ${CMAKE_SOURCE_DIR}/tools/heddle_info.c
     ${CMAKE_SOURCE_DIR}/tests/support/every_monitor.cpp)
 heddle_settings(conformance_emulated_info)
 target_include_directories(conformance_emulated_info PRIVATE ${CMAKE_SOURCE_DIR}/tests)
-target_link_libraries(conformance_emulated_info PRIVATE heddle_system)
+target_link_libraries(conformance_emulated_info PRIVATE heddle_info_parts)
 target_compile_definitions(conformance_emulated_info PRIVATE HEDDLE_LIBRARY_FOLDER="${CMAKE_INSTALL_LIBDIR}")
 set(limit_umwait "C0.1 and C0.2, at most [0-9]+ us at a time")
 set(limit_mwaitx "C0 and C1, at most [0-9]+ us at a time")

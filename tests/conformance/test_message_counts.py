@@ -19,17 +19,17 @@ if not (BUILD / "lib" / "libheddle_ucx.so").exists():
     pytest.exit("skipped: no network", returncode=77)
 
 
-def messages(operation, nbytes, times, pes, node_pes, serial_members=64):
-    """Those that have come to each PE."""
+def messages(operation, nbytes, times, pes, node_pes, serial_members=64, counter="received", late=()):
+    """Those that have come to each PE, or waited there at once. late: the PE that begins later."""
     settings = {"HEDDLE_TEST_SERIAL_MEMBERS": str(serial_members),
                 "HEDDLE_TEST_PES_PER_NODE": str(node_pes), "HEDDLE_NET_TRANSPORTS": "tcp", "HEDDLE_STATS": "1",
                 "SHMEM_SYMMETRIC_SIZE": "64M"}
     command = [BUILD / "bin" / "oshrun", "-n", pes, BUILD / "tests" / "conformance" / "conformance_message_counts",
-               operation, nbytes, times]
+               operation, nbytes, times, *late]
     result = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True,
                             timeout=600, check=False, env={**os.environ, **settings})
     assert result.returncode == 0, f"{result.returncode}\n{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
-    found = re.search(r"^ *control_messages_received .*\[([\d ]+)\]$", result.stderr, re.M)
+    found = re.search(rf"^ *control_messages_{counter} .*\[([\d ]+)\]$", result.stderr, re.M)
     assert found and len(found[1].split()) == pes, result.stderr
     return [int(count) for count in found[1].split()]
 
@@ -143,12 +143,23 @@ def test_long_sums_go_along_the_nodes(pes, node_pes, total):
 @shapes
 @pytest.mark.parametrize("total", [0, 8, 100000])
 def test_sums_of_integers_are_told_by_node(pes, node_pes, total):
-    """One part a node; beyond that two messages a node and piece, by a tree and back, or along all and round."""
+    """One part a node; beyond that two messages a node and piece, by a tree and back, or along all and round. Long ones
+    of more than two nodes have one more a node, so that nodes of other nelems do not wait for each other."""
     nodes = node_count(pes, node_pes)
     nbytes = (32 * KIB // nodes + total) // 8 * 8
     pieces = -(-nbytes // (16 * KIB))
     count = messages_of_one("reduce", nbytes, pes, node_pes)
-    assert sum(count) == 2 * pieces * (nodes - 1) if total else max(count) <= 3 * told(nodes)
+    here = int(pieces > 1 and nodes > 2)
+    assert sum(count) == (2 * pieces + here) * (nodes - 1) if total else max(count) <= 3 * told(nodes)
+
+
+@pytest.mark.parametrize("operation", ["inscan", "exscan"])
+@pytest.mark.parametrize("pes,node_pes,up", [(4, 2, 1), (7, 3, 3), (8, 1, 7), (8, 3, 3), (5, 2, 2)])
+@pytest.mark.parametrize("beyond", [8, 3000])
+def test_short_scans_of_many_integers_are_a_tree(operation, pes, node_pes, up, beyond):
+    """Each value that a node without its left half has; and as many sums back."""
+    nbytes = min((32 * KIB // pes + beyond) // 8 * 8, 16 * KIB)
+    assert sum(messages_of_one(operation, nbytes, pes, node_pes, serial_members=2)) == 2 * up
 
 
 @pytest.mark.parametrize("pes,node_pes,up", [(4, 2, 1), (7, 3, 3), (8, 1, 7), (8, 3, 3), (5, 2, 2)])
@@ -158,3 +169,22 @@ def test_short_sums_of_many_reals_are_a_tree(pes, node_pes, up, beyond):
     nbytes = min((32 * KIB // pes + beyond) // 8 * 8, 16 * KIB)
     count = messages_of_one("reduce_double", nbytes, pes, node_pes, serial_members=2)
     assert sum(count) == up + node_count(pes, node_pes) - 1
+
+
+STEPS_AHEAD = 256  # team::Span::kStepsAhead
+
+
+@pytest.mark.parametrize("operation,teams", [("broadcast", 1), ("broadcasts", 3)])
+@pytest.mark.parametrize("pes,node_pes", [(2, 1), (4, 2)])
+def test_roots_run_ahead_of_late_pes_only_so_far(operation, teams, pes, node_pes):
+    """A broadcast waits for nobody at its root; every 256th step of a team brings its nodes together."""
+    times = 3 * STEPS_AHEAD
+    waiting = messages(operation, 8, times, pes, node_pes, counter="waiting", late=(0,))
+    assert 1 < max(waiting) <= teams * (STEPS_AHEAD + 2), waiting
+
+
+@pytest.mark.parametrize("operation", ["inscan", "exscan"])
+def test_long_scans_run_ahead_of_late_pes_only_so_far(operation):
+    """At most 32 pieces of one scan wait."""
+    waiting = messages(operation, 200 * 16 * KIB, 1, 2, 1, counter="waiting", late=(1,))
+    assert 1 < max(waiting) <= 32 + 2, waiting

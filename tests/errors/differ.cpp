@@ -66,6 +66,12 @@ void nelems_alltoalls() {
 void nelems_reduce() {
     with_nelems([](long* to, long* from, size_t nelems) { shmem_long_sum_reduce(SHMEM_TEAM_WORLD, to, from, nelems); });
 }
+void nelems_reduce_double() {
+    with_nelems([](long* to, long* from, size_t nelems) {
+        shmem_double_sum_reduce(SHMEM_TEAM_WORLD, reinterpret_cast<double*>(to), reinterpret_cast<double*>(from),
+                                nelems);
+    });
+}
 void nelems_inscan() {
     with_nelems([](long* to, long* from, size_t nelems) { shmem_long_sum_inscan(SHMEM_TEAM_WORLD, to, from, nelems); });
 }
@@ -271,6 +277,7 @@ constexpr struct {
                   {"nelems_alltoall", nelems_alltoall},
                   {"nelems_alltoalls", nelems_alltoalls},
                   {"nelems_reduce", nelems_reduce},
+                  {"nelems_reduce_double", nelems_reduce_double},
                   {"nelems_inscan", nelems_inscan},
                   {"nelems_exscan", nelems_exscan},
                   {"roots", roots},

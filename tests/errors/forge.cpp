@@ -3,6 +3,7 @@
 #include "forge.h"
 
 #include "bootstrap/bootstrap.h"
+#include "collective/internode/internode_step.h"
 #include "fabric/protocol/message.h"
 #include "fabric/transport/address_blob.h"
 #include "operations/remote.h"
@@ -48,10 +49,12 @@ std::vector<char> forged(std::mt19937_64& random, bool may_be_full) {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) void forge_step(unsigned seed) {
+extern "C" __attribute__((visibility("default"))) void forge_step(unsigned seed, unsigned kind, size_t bytes) {
     heddle::team::Team& world = *heddle::team::find(SHMEM_TEAM_WORLD);
     heddle::operations::IssueParams issue = {.call = {"forge_step", nullptr}, .ctx = SHMEM_CTX_DEFAULT};
     const uint64_t step = ++world.span->steps;
+    const uint64_t right_call =
+        heddle::collective::InternodeStep::call_of(static_cast<heddle::collective::StepKind>(kind), bytes);
     std::mt19937_64 random(seed);
     for (int to = 0; to < world.members.size; ++to) {
         if (world.span->node_of[to] == world.span->node)
@@ -59,8 +62,9 @@ extern "C" __attribute__((visibility("default"))) void forge_step(unsigned seed)
         for (const uint32_t round : {0, 1, 2, 3, 4, 5, 6, 7, 8, 1000})
             for (const uint16_t piece : {0, 1}) {
                 const std::vector<char> message = forged(random, piece == 0);
+                const uint64_t call = random() % 64 == 0 ? random() : right_call;
                 heddle::operations::remote_control(issue, world.members.pe(to),
-                                                   ControlKey{world.span->id, step, round, piece}, message.data(),
+                                                   ControlKey{world.span->id, step, round, piece, call}, message.data(),
                                                    message.size());
             }
         heddle::operations::remote_go(issue, world.members.pe(to));

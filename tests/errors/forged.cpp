@@ -11,9 +11,20 @@ namespace {
 
 constexpr size_t kMost = 64 * 1024;  // elements
 
-void collective(unsigned seed, long* dest, const long* source) {
+size_t nelems_of(unsigned seed) {
     constexpr size_t kCounts[] = {1, 2, 40, 3000};
-    const size_t nelems = kCounts[seed / 8 % 4];
+    return kCounts[seed / 8 % 4];
+}
+
+// As if PE 1 were in the collective of the others: broadcast, collect, and so on (StepKind).
+void forge(unsigned seed) {
+    constexpr unsigned kKinds[] = {1, 2, 2, 3, 4, 4, 5, 6};
+    const unsigned kind = kKinds[seed % 8];
+    forge_step(seed, kind, kind == 2 ? 0 : nelems_of(seed) * sizeof(long));
+}
+
+void collective(unsigned seed, long* dest, const long* source) {
+    const size_t nelems = nelems_of(seed);
     switch (seed % 8) {
         case 0:
             return (void)shmem_long_broadcast(SHMEM_TEAM_WORLD, dest, source, nelems, 1);
@@ -40,7 +51,7 @@ int main(int argc, char** argv) {
     const unsigned seed = argc > 1 ? static_cast<unsigned>(strtoul(argv[1], nullptr, 0)) : 0;
     auto* const dest = static_cast<long*>(shmem_calloc(2 * kMost, sizeof(long)));
     if (shmem_my_pe() == 1)
-        forge_step(seed);
+        forge(seed);
     else
         collective(seed, dest, dest + kMost);
     shmem_finalize();

@@ -25,7 +25,7 @@ TO_A_PE = [function for function in those_with("pe") if function not in QUERIES]
 OUT_OF_RANGE = r"pe {} is out of range: the job has PEs 0 to 1"
 # Those that end the job, start it once more, or need something to be there before.
 NOT_TO_CALL = {"shmem_global_exit", "shmem_init", "shmem_init_thread", "start_pes", "shmem_clear_lock",
-               "shmemx_request_end"}
+               "shmemx_request_end", "shmemx_get_uniqueid", "shmemx_init_uniqueid", "shmemx_init_thread_uniqueid"}
 # What some need beside the arguments that are right for all.
 ARGUMENTS = {"shmem_ctx_destroy": ["ctx=created"], "shmem_team_destroy": ["team=created"],
              "shmem_wait": ["cmp_value=5"], "shmem_long_wait": ["cmp_value=5"]}

@@ -15,7 +15,8 @@ nodes = pytest.mark.parametrize("node_pes", NODES)
 
 def run(scenario, node_pes, check, other=2, *arguments):
     return execute([OSHRUN, "-n", PES, PROGRAMS / "differ", scenario, other, *arguments], HEDDLE_CHECK=str(int(check)),
-                   HEDDLE_TEST_PES_PER_NODE=str(node_pes), HEDDLE_NET_TRANSPORTS="tcp", UCX_LOG_LEVEL="fatal")
+                   HEDDLE_TEST_PES_PER_NODE=str(node_pes), HEDDLE_NET_TRANSPORTS="tcp", UCX_LOG_LEVEL="fatal",
+                   HEDDLE_TEST_SERIAL_MEMBERS="2")  # short reductions of double go along a tree
 
 
 def named(result, pattern):
@@ -23,8 +24,9 @@ def named(result, pattern):
     lines of its own where a PE ends while another one connects to it; and on a busy machine PEs may notice one that
     has ended before the launcher ends them."""
     assert result.status == 1, result
-    own = [line for line in result.err.splitlines() if not line.startswith(("oshrun: ", "[")) and
-           not re.match(r"heddle \[pe \d\] network: PE \d does not answer any more: ", line)]
+    ended = r"heddle \[pe \d\] network: PE \d (does not answer any more: |\(process \d+\) has ended )"
+    own = [line for line in result.err.splitlines()
+           if not line.startswith(("oshrun: ", "[")) and not re.match(ended, line)]
     matches = [re.fullmatch(f"(?:{pattern})(?:{PLACE})?", line) for line in own]
     assert own and all(matches), f"{pattern}\n{result}"
     return [match.groups()[:match.re.groups - 1] for match in matches]
@@ -116,39 +118,55 @@ def test_memory_and_something_else(node_pes):
         named(run(scenario, node_pes, False), rf"heddle \[pe \d\] (?:{met}|{left}|{parted})")
 
 
-OTHER_LENGTH = (r"heddle \[pe \d\] (\w+): argument nelems differs, or PE \d is in another collective on "
-                r"SHMEM_TEAM_WORLD: it has sent (\d+) bytes where this PE expects (\d+); right would be the same "
-                r"collective with the same nelems on all members, HEDDLE_CHECK=1 names both calls")
+RIGHT = "right would be the same collective with the same nelems on all members, HEDDLE_CHECK=1 names both calls"
+OTHER_NELEMS = (r"heddle \[pe \d\] (\w+): argument nelems differs: (\d+) bytes on this PE, (\d+) bytes on PE \d, in "
+                rf"an? ([\w ]+) on SHMEM_TEAM_WORLD; {RIGHT}")
+# Of a PE that was through before the others' messages came.
+EARLIER = (r"heddle \[pe \d\] \w+: argument nelems differed, or PE \d was in another collective on SHMEM_TEAM_WORLD, "
+           rf"in an earlier call: it was in an? [\w ]+ of \d+ bytes, of which this PE has not read all; {RIGHT}")
 
 
 @pytest.mark.parametrize("node_pes", NODES[1:])
 def test_a_message_of_another_length_ends_the_pe(node_pes):
-    for _, own, theirs in named(run("counts_reduced", node_pes, False), OTHER_LENGTH):
-        assert {int(own), int(theirs)} == {3 * 8, 5 * 8}  # a node sends one sum, however many members it has
+    for _, own, theirs, what in named(run("counts_reduced", node_pes, False), OTHER_NELEMS):
+        assert {int(own), int(theirs)} == {3 * 8, 5 * 8} and what == "reduction"
 
 
-# Each collective whose nelems are alike on all members. Behind data that is put straight into place comes its size.
+# Each collective whose nelems are alike on all members.
 NELEMS = {"broadcast": "shmem_long_broadcast", "fcollect": "shmem_long_fcollect", "alltoall": "shmem_long_alltoall",
           "alltoalls": "shmem_long_alltoalls", "reduce": "shmem_long_sum_reduce", "inscan": "shmem_long_sum_inscan",
-          "exscan": "shmem_long_sum_exscan"}
-DIRECT = ("broadcast", "alltoall", "alltoalls")
+          "exscan": "shmem_long_sum_exscan", "reduce_double": "shmem_double_sum_reduce"}
 
 
 @pytest.mark.parametrize("node_pes", NODES[1:])
 @pytest.mark.parametrize("collective", NELEMS)
 def test_other_nelems_between_nodes(collective, node_pes):
-    far_apart = [(2, 1000), (1000, 2), (20000, 3), (3, 20000)] if collective in DIRECT else []
-    for other, rest in [(3, 5), (5, 3), *far_apart]:
-        result = run(f"nelems_{collective}", node_pes, False, 2, other, rest)
-        for function, came, expected in named(result, OTHER_LENGTH):
-            assert function == NELEMS[collective] and came != expected, result
+    # Elements for which the ways differ: none; to all leaders; along a tree (four nodes of long); along the nodes.
+    for other, rest in [(3, 5), (0, 3), (3, 0), (3, 20000), (20000, 3), (1500, 20000), (20000, 1500)]:
+        for differs in (0, 2) if node_pes == 1 else (2,):  # a member that speaks for its node
+            result = run(f"nelems_{collective}", node_pes, False, differs, other, rest)
+            for function, own, theirs, _ in named(result, rf"(?:{OTHER_NELEMS})|(?:{EARLIER})"):
+                if function is None:
+                    continue
+                assert function == NELEMS[collective], result
+                assert {int(own), int(theirs)} == {other * 8, rest * 8}, result
+
+
+# What PE 2 is in, and what the others: one waits for the other.
+@pytest.mark.parametrize("node_pes", NODES[1:])
+def test_another_collective_between_nodes(node_pes):
+    for function, theirs, own in named(
+            run("functions", node_pes, False),
+            rf"heddle \[pe \d\] (\w+): PE \d is in (an? \w+) of 64 bytes while this PE is in (an? \w+) of 64 bytes, "
+            rf"both on SHMEM_TEAM_WORLD: {RIGHT}"):
+        assert {theirs, own} == {"a broadcast", "a reduction"}, function
 
 
 @nodes
 @pytest.mark.parametrize("collective", NELEMS)
 def test_other_nelems_checked(collective, node_pes):
     for other, rest in [(3, 5), (20000, 3), (3, 20000)]:
-        argument = "nreduce" if collective == "reduce" else "nelems"
+        argument = "nreduce" if "reduce" in collective else "nelems"
         check_argument(run(f"nelems_{collective}", node_pes, True, 2, other, rest), argument, other, rest, CALL)
 
 

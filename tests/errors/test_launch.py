@@ -3,9 +3,10 @@
 import os
 import pty
 import re
+import subprocess
 
 import pytest
-from conftest import OSHRUN, PROGRAMS, execute
+from conftest import BUILD, OSHRUN, PROGRAMS, TIMEOUT_S, execute
 
 INIT = PROGRAMS / "init_only"
 STEP = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_NTASKS": "4"}
@@ -18,6 +19,8 @@ SEVERAL = [
     ({"PALS_LOCAL_SIZE": "2", "PALS_RANKID": "0"}, "PALS", "PALS_LOCAL_SIZE=2", "mpiexec --pmi=pmi"),
     ({"PALS_RANKID": "1"}, "PALS", "PALS_RANKID=1", "mpiexec --pmi=pmi"),
     ({"MPI_LOCALNRANKS": "2"}, "MPICH's or Intel MPI's mpiexec", "MPI_LOCALNRANKS=2", "oshrun"),
+    ({"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "node1", "MASTER_PORT": "29500"},
+     "torchrun, or a launcher like it,", "WORLD_SIZE=2", "HEDDLE_LAUNCH=env"),
     ({"FLUX_JOB_SIZE": "256"}, "flux", "FLUX_JOB_SIZE=256", "flux run -o pmi=simple"),
 ]
 ONE = [
@@ -72,7 +75,7 @@ def test_processes_of_a_launcher_that_a_pe_starts_are_not_alone(variables, tmp_p
 
 def test_setting_is_one_of_its_words():
     result = execute([INIT, "init"], HEDDLE_LAUNCH="alon")
-    assert "=alon is malformed: right would be auto|alone|pmix|pmi|pmi2; did you mean alone?" in result.err, result
+    assert "=alon is malformed: right would be auto|alone|pmix|pmi|pmi2|env; did you mean alone?" in result.err, result
 
 
 def on_terminal(command, variables):
@@ -103,3 +106,32 @@ def test_interactive_shell_of_a_step():
     assert status == 1 and "as one of several" in said, said
     status, said = on_terminal([str(INIT), "inside"], variables)
     assert status == 1 and "as one of several" in said, said
+
+
+@pytest.fixture(scope="module")
+def with_mpi(tmp_path_factory):
+    """A program that has a library with MPI's name in it, and initializes twice."""
+    folder = tmp_path_factory.mktemp("mpi")
+    (folder / "mpi.c").write_text("int MPI_Init(int* argc, char*** argv) { return argc == 0 || argv == 0; }\n")
+    (folder / "main.c").write_text("#include <shmem.h>\nint MPI_Init(int*, char***);\n"
+                                   "int main(int argc, char** argv) {\n    MPI_Init(&argc, &argv);\n"
+                                   "    shmem_init();\n    shmem_finalize();\n"
+                                   "    shmem_init();\n    shmem_finalize();\n}\n")
+    for words in (["-shared", "-fPIC", "mpi.c", "-o", "libmpi_of_test.so"],
+                  ["main.c", "-L.", "-lmpi_of_test", f"-Wl,-rpath,{folder}", "-o", "main"]):
+        subprocess.run([BUILD / "bin/oshcc", *words], cwd=folder, check=True, timeout=TIMEOUT_S)
+    return folder / "main"
+
+
+def test_mpi_under_oshrun_is_said_to_be_alone(with_mpi):
+    result = execute([OSHRUN, "-n", 3, with_mpi])
+    line = ("heddle [pe 0] shmem_init: the program has MPI, too, which oshrun does not start: each PE is an MPI job of "
+            "one process; right would be mpirun -n 3, for both (HEDDLE_MPI_WARNING=no silences this)\n")
+    assert (result.status, result.out, result.err) == (0, "", line), result
+
+
+@pytest.mark.parametrize("pes,settings", [(1, {}), (3, {"HEDDLE_MPI_WARNING": "no"})])
+def test_mpi_is_not_spoken_of(with_mpi, pes, settings):
+    result = execute([OSHRUN, "-n", pes, with_mpi], **settings)
+    assert (result.status, result.out, result.err) == (0, "", ""), result
+    assert execute([with_mpi]).err == ""

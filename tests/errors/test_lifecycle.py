@@ -6,7 +6,8 @@ import pytest
 from conftest import FUNCTIONS, alike, both_runs, invoke, is_said, message
 
 ANY_TIME = {"shmem_init", "shmem_init_thread", "start_pes", "shmem_query_initialized", "shmem_info_get_version",
-            "shmem_info_get_name", "shmem_pcontrol"}
+            "shmem_info_get_name", "shmem_pcontrol", "shmemx_get_uniqueid", "shmemx_init_uniqueid",
+            "shmemx_init_thread_uniqueid"}
 BETWEEN = [name for name in FUNCTIONS if name not in ANY_TIME]
 
 

@@ -161,6 +161,7 @@ void notify(void*) {}
 class Program {
   public:
     Program(Channel& channel, unsigned asks) : stream_(channel, producer_, 1, group_) {
+        producer_.quota.slab = &slab_;
         const auto publish = [&](auto write) { stream_.publish(write(stream_.reserve("fuzz", record::kMaxShort))); };
         const auto get = [&](size_t bytes) {
             gotten_.emplace_back(bytes, '#');
@@ -188,7 +189,8 @@ class Program {
 
   private:
     std::atomic<uint32_t> n_active_{0};
-    Producer producer_{.n_active = &n_active_};
+    RingSlab slab_;
+    Producer producer_{.n_active = &n_active_, .quota = {}};
     StreamGroup group_{nullptr};
     Stream stream_;
     std::vector<std::vector<char>> gotten_;
@@ -313,6 +315,7 @@ void run(const uint8_t* bytes, size_t size) {
     Input input(bytes, size);
     Transport transport;
     ControlInbox control_inbox;
+    AddressBook addresses;
     static const std::unique_ptr<uint64_t[]> heap(new uint64_t[kHeapBytes / 8]), data(new uint64_t[kDataBytes / 8]);
     Program* asked = nullptr;
     ChannelConfig config;
@@ -322,6 +325,7 @@ void run(const uint8_t* bytes, size_t size) {
     config.regions.of[1] = {reinterpret_cast<char*>(data.get()), kDataBytes};
     config.token = kToken;
     config.control_inbox = &control_inbox;
+    config.addresses = &addresses;
     config.n_pes = kPes;
     config.job.address_blob_of = address_blob_of;
     config.job.lost = lost;

@@ -2,6 +2,7 @@
 //
 //     fuzz_seeds FOLDER
 #include "fabric/endpoint/stream.h"
+#include "fabric/protocol/gathered.h"
 #include "fabric/protocol/message.h"
 #include "unit/fabric/records.h"
 
@@ -93,6 +94,20 @@ void write_rails(const std::string& folder, const Records& word) {
     Input(64).records(Records().after(0, 0).put_word({16}, 1)).write(folder, "rail_waits_for_itself");
 }
 
+// An ack of the program's record, and records of two streams, one of them twice.
+void write_gathered(const std::string& folder, const Records& word) {
+    const auto bytes_of = [](const auto& section) {
+        return std::string(reinterpret_cast<const char*>(&section), sizeof section);
+    };
+    std::string body = bytes_of(AckSection{.position = 16, .stream_set = 0});
+    for (const RecordsSection& section :
+         {RecordsSection{0, 0, 16}, RecordsSection{0, 1, 16}, RecordsSection{16, 0, 16}})
+        body += bytes_of(section) + std::string(word.data(), word.size());
+    Input(1).message(MessageKind::kGathered, kOurs, 0, body, 1, 3).write(folder, "gathered");
+    body.resize(body.size() - 8);
+    Input(1).message(MessageKind::kGathered, kOurs, 0, body, 1, 3).write(folder, "gathered_short");
+}
+
 void write_all(const std::string& folder) {
     using enum MessageKind;
     Input(0).records(one_of_each()).records(one_of_each()).write(folder, "records");
@@ -141,6 +156,7 @@ void write_all(const std::string& folder) {
         .records(one_of_each())
         .message(kAck, kOurs, 0, "")
         .write(folder, "hello");
+    write_gathered(folder, word);
     Input(0).records(one_of_each(), 0).large(kLargeData, 0, 1000, 0).records(word).write(folder, "stranger");
     write_rails(folder, word);
 }

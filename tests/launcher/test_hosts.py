@@ -2,8 +2,11 @@
 the PEs is told. The launchers are scripts here that print their arguments; tests/multihost has the real one."""
 
 import os
+import signal
+import subprocess
 
 import pytest
+from conftest import wait_until
 
 PRINTER = """#!/bin/sh
 case $1,${0##*/} in
@@ -227,7 +230,6 @@ def test_a_host_file_that_is_wrong(oshrun, path_with, tmp_path, text, message):
     (["--hosts", "-x", "-n", "1", "p"], "'-x' must be a host"),
     (["--hosts", "a:2,b", "-n", "4", "p"], "-n 4: the hosts named have room for 3"),
     (["--hosts", "a", "--hosts", "b", "-n", "1", "p"], "the hosts are given twice"),
-    (["--hosts", "a", "--timeout", "2.5", "-n", "1", "p"], "timeout 2.5 oshrun --hosts"),
     (["--hosts", "a", "--grace", "3", "-n", "1", "p"], "--grace is for jobs on this machine"),
     (["--hosts", "a", "p"], "no number of PEs given"),
     (["--hosts", "a", "-n", "1"], "no program given"),
@@ -237,3 +239,55 @@ def test_what_is_refused(oshrun, path_with, arguments, message):
     result = oshrun.run(*arguments, env=path_with("mpirun"))
     assert result.status == 2 and result.out == "", result
     assert len(result.messages) == 1 and message in result.messages[0], result
+
+
+def launcher_that(path_with, tmp_path, text):
+    """An environment whose mpirun does this."""
+    environment = path_with("mpirun")
+    (tmp_path / "launchers/mpirun").write_text(
+        f'#!/bin/sh\nPATH={os.environ["PATH"]}\n[ "$1" = --version ] && echo "Open MPI" && exit\n{text}\n')
+    return environment
+
+
+def test_the_timeout_of_several_hosts(oshrun, path_with, tmp_path):
+    """The launcher gets SIGTERM, and has time for its hosts; the status is that of one host."""
+    environment = launcher_that(path_with, tmp_path, "trap 'echo ends; exit 9' TERM\nwhile :; do sleep 0.1; done")
+    result = oshrun.run("--hosts", "a", "--timeout", "1.5", "-n", "1", "./program", env=environment)
+    assert result.status == 124 and result.out == "ends\n" and result.seconds >= 1.5, result
+    assert result.messages == ["oshrun: the job has not ended within 1.5 s (--timeout); ending it"], result
+
+
+def test_a_launcher_that_does_not_end_is_killed(oshrun, path_with, tmp_path):
+    environment = launcher_that(path_with, tmp_path, "trap '' TERM\nsleep 1000 &\necho $! >pid.1\nwait; wait")
+    result = oshrun.run("--hosts", "a", "--timeout", "0.5", "-n", "1", "./program", env=environment,
+                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert result.status == 124, result
+    os.kill(int((tmp_path / "pid.1").read_text()), signal.SIGKILL)
+
+
+def test_a_job_on_several_hosts_that_ends_in_time(oshrun, path_with, tmp_path):
+    """Its launcher's status, also of one that is killed, and its input."""
+    environment = launcher_that(path_with, tmp_path, "cat; exit 7")
+    result = oshrun.run("--hosts", "a", "--timeout", "500", "-n", "1", "./program", env=environment, text="a line\n")
+    assert (result.status, result.out, result.err) == (7, "a line\n", ""), result
+    environment = launcher_that(path_with, tmp_path, "kill -9 $$")
+    assert oshrun.run("--hosts", "a", "-n", "1", "./program", env=environment).status == 128 + signal.SIGKILL
+
+
+def test_signals_reach_the_launcher(oshrun, path_with, tmp_path):
+    text = "trap 'echo one' USR1\ntrap 'echo end; exit 3' TERM\necho $$ >ready\nwhile :; do sleep 0.1; done"
+    process = oshrun.start("--hosts", "a", "-n", "1", "./program", env=launcher_that(path_with, tmp_path, text))
+    assert wait_until((tmp_path / "ready").exists)
+    process.send_signal(signal.SIGUSR1)
+    assert process.stdout.readline() == b"one\n"
+    process.send_signal(signal.SIGTERM)
+    result = oshrun.finish(process)
+    assert (result.status, result.out) == (128 + signal.SIGTERM, "end\n"), result
+
+
+def test_the_death_of_oshrun_ends_the_launcher(oshrun, path_with, tmp_path):
+    text = "trap 'echo gone >end; exit' TERM\necho $$ >ready\nwhile :; do sleep 0.1; done"
+    process = oshrun.start("--hosts", "a", "-n", "1", "./program", env=launcher_that(path_with, tmp_path, text))
+    assert wait_until((tmp_path / "ready").exists)
+    process.kill()
+    assert wait_until((tmp_path / "end").exists)

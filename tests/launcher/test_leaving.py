@@ -230,10 +230,15 @@ def without_proc():
 
 
 @pytest.mark.skipif(not shutil.which("unshare") or not without_proc(), reason="needs a space of mounts of its own")
-def test_without_proc(oshrun, compiled):
+def test_without_proc(oshrun, compiled, python):
     job = f"umount -l /proc; exec {compiled} start_pes late nothing"
     ends_well(oshrun.run("-n", 3, "unshare", "-m", "sh", "-c", job), "PE 0: late")
-    below = oshrun.run("-n", 1, "unshare", "-m", "sh", "-c", f"umount -l /proc; {compiled} start_pes nothing; exit $?")
+    job = f"umount -l /proc; {compiled} start_pes late nothing; exit $?"
+    ends_well(oshrun.run("-n", 3, "unshare", "-m", "sh", "-c", job), "PE 0: late")
+    closing = python("closing", "import os, sys\nos.close(int(os.environ['HEDDLE_LIFELINE_FD']))\n"
+                                "os.spawnv(os.P_WAIT, sys.argv[1], sys.argv[1:]) == 0 or sys.exit(1)\n")
+    job = f"umount -l /proc; {closing} {compiled} start_pes nothing; exit $?"
+    below = oshrun.run("-n", 1, "unshare", "-m", "sh", "-c", job)
     assert below.status == 1 and "this PE would outlive oshrun" in below.err and "/proc" in below.err, below
     result = subprocess.run(["unshare", "-m", "sh", "-c", f"umount -l /proc; exec {oshrun.path} -n 2 {compiled} "
                              "start_pes late nothing"], capture_output=True, text=True, timeout=60, check=False)

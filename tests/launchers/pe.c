@@ -1,5 +1,6 @@
 /* pe WAY: a PE of a real launcher. How the last PE ends: well; kill, by SIGKILL; exit, by _exit(7); global, by
- * shmem_global_exit(5). stay: all wait for ever. child: each PE starts this program. */
+ * shmem_global_exit(5). stay: all wait for ever. child: each PE starts this program.
+ * hello: only PE 0 adds to the sums, which for hundreds of PEs would otherwise take most of the time. */
 #include <shmem.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,10 +14,15 @@ int main(int argc, char** argv) {
     const char* way = argc > 1 ? argv[1] : "well";
     shmem_init();
     const int me = shmem_my_pe(), pes = shmem_n_pes();
-    for (int pe = 0; pe < pes; ++pe) shmem_long_atomic_add(&sum, me + 1, pe);
+    if (strcmp(way, "hello") != 0)
+        for (int pe = 0; pe < pes; ++pe) shmem_long_atomic_add(&sum, me + 1, pe);
+    else if (me == 0)
+        for (int pe = 0; pe < pes; ++pe) shmem_long_atomic_add(&sum, pes * (pes + 1L) / 2, pe);
     shmem_barrier_all();
     int near = 0;
     for (int pe = 0; pe < pes; ++pe) near += shmem_ptr(&sum, pe) != NULL;
+    if (shmem_team_n_pes(SHMEM_TEAM_SHARED) != near)
+        printf("SHMEM_TEAM_SHARED has %d PEs\n", shmem_team_n_pes(SHMEM_TEAM_SHARED));
     printf("PE %d of %d: %ld, %d near, process %d\n", me, pes, sum, near, (int)getpid());
     fflush(stdout);
     shmem_barrier_all();
@@ -26,7 +32,7 @@ int main(int argc, char** argv) {
         _exit(7);
     if (me == pes - 1 && strcmp(way, "global") == 0)
         shmem_global_exit(5);
-    if (strcmp(way, "well") != 0 && strcmp(way, "child") != 0)
+    if (strcmp(way, "well") != 0 && strcmp(way, "child") != 0 && strcmp(way, "hello") != 0)
         shmem_long_wait_until(&sum, SHMEM_CMP_LT, 0);
     const int status = strcmp(way, "child") == 0 ? system(argv[0]) : 0;
     shmem_finalize();

@@ -14,6 +14,11 @@ def test_starts(here, launcher, pes):
     here.run(*LAUNCHERS[launcher], "-n", pes, here.program).is_well(pes)
 
 
+@pytest.mark.parametrize("launcher", [*LAUNCHERS, "oshrun"])
+def test_starts_256(here, launcher):
+    here.run(*LAUNCHERS.get(launcher, [BUILD / "bin" / "oshrun"]), "-n", 256, here.program, "hello").is_well(256)
+
+
 @pytest.mark.parametrize("launcher", ["hydra", "slurm-pmi2"])
 @pytest.mark.parametrize("pes", [1, 2, 4])
 def test_starts_by_version_2(here, launcher, pes):

@@ -1,8 +1,10 @@
 """hydra on two hosts, which are namespaces of this machine: the PEs find their nodes, and the job ends as a whole."""
 
+import subprocess
+
 import namespace_hosts
 import pytest
-from conftest import LAUNCHERS
+from conftest import LAUNCHERS, LIMIT_S, Result
 
 SETTINGS = ["HEDDLE_NET_TRANSPORTS=tcp", "HEDDLE_NET_HEARTBEAT_TIMEOUT_S=60"]
 
@@ -18,11 +20,15 @@ def on_hosts(here, tmp_path_factory):
     agent.write_text(f'#!/bin/sh\n[ "$1" = -x ] && shift\nexec {hosts.agent} "$@"\n')
     agent.chmod(0o755)
 
-    def run(on_each, *way, **settings):
-        return here.run(*hosts.all[0].within(
+    def command(on_each, *way, **settings):
+        return hosts.all[0].within(
             "env", *SETTINGS, *(f"{name}={value}" for name, value in settings.items()), *LAUNCHERS["hydra"],
             "-launcher", "ssh", "-launcher-exec", agent, "-hosts", ",".join(host.name for host in hosts.all),
-            "-ppn", on_each, "-n", 2 * on_each, here.program, *way))
+            "-ppn", on_each, "-n", 2 * on_each, here.program, *way)
+
+    def run(*words, **settings):
+        return here.run(*command(*words, **settings))
+    run.command, run.hosts = command, hosts.all
     yield run
     hosts.close()
 
@@ -51,3 +57,14 @@ def test_a_pe_ends_the_job(on_hosts, way):
 def test_a_program_that_a_pe_starts_is_a_job_of_one(on_hosts):
     result = on_hosts(1, "child")
     assert result.status == 0 and result.lines.count("PE 0 of 1: 1, 1 near") == 2 and len(result.lines) == 4, result
+
+
+def test_a_host_that_dies_ends_the_job(here, on_hosts):
+    process = subprocess.Popen(on_hosts.command(1, "stay"), env=here.environment, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    out = "".join(process.stdout.readline() for _ in range(2))
+    on_hosts.hosts[1].kill_all()
+    rest, err = process.communicate(timeout=LIMIT_S)
+    result = Result(process.returncode, out + rest, err)
+    assert result.status != 0 and len(result.processes) == 2, result
+    result.leaves_nothing()

@@ -23,6 +23,7 @@
  *   -DNO_MARKS        clear does not notice a mark behind its look
  *   -DCOUNT_LATE      mark counts behind the bit
  *   -DEARLY_LOOK      the look at the lock passes the push before it, or the push is a plain store
+ *   -DREST_EARLY      rest clears a stream that has gone idle, ahead of the fence
  * A variant: the stream set has just come to its producer from the thread that polls, which may still be acknowledging for it
  * (Network::make_stream_set), and its mutants:
  *   -DNEW_OWNER
@@ -32,9 +33,17 @@
  * back the next record until the put has returned, and its mutants:
  *   -DHOLD
  *   -DHOLD=2          the end of the fence sends what has been published, and does not look whether to go idle
- *   -DHOLD=3          the end of the fence sends nothing, as if every return came with more to do */
+ *   -DHOLD=3          the end of the fence sends nothing, as if every return came with more to do
+ * A variant: while other streams to the PE are busy, what is ready waits for one of their acks (Stream::gather,
+ * Channel::send_short). A producer that goes on meanwhile is told not to call. And its mutant:
+ *   -DGATHER
+ *   -DGATHER=2        an ack of another stream does not let it leave */
 
+#ifdef GATHER
+#define RECORDS 2
+#else
 #define RECORDS 3
+#endif
 #define BEFORE_HOLD 2
 #define PRODUCER 0
 #define POLLER 1
@@ -59,6 +68,7 @@ byte thread = PRODUCER;
 #endif
 byte acked = 0;
 bool queued = false, stacked = false, locked = false;
+bool to_fence = false;           /* under the lock: the stream has gone idle in this poll */
 byte own_published = published;  /* as the producer has stored it; idle_stored: as the holder of the lock has */
 byte ended = 0;
 /* StreamGroup: the stream's bit, how often it was marked, and Producer::n_active. */
@@ -68,6 +78,13 @@ byte marks = 0, counted = 1;
 #else
 bool bit_set = false;
 byte marks = 0, counted = 0;
+#endif
+#ifdef GATHER
+bool busy = true;    /* other streams are, until one of them is acknowledged */
+bool waits = false;              /* in the peer's list */
+byte gathered_at = 0;
+#else
+#define busy false
 #endif
 #ifdef HOLD
 bool posted = false, returned = false;  /* the native put */
@@ -163,13 +180,19 @@ inline mark() {
     atomic { was = false; own = false; at = 0 }
 }
 
+#ifdef REST_EARLY
+#define UNFENCED false
+#else
+#define UNFENCED to_fence
+#endif
+
 /* Stream::rest and StreamGroup::clear. */
 inline rest() {
     do
     :: atomic { was = bit_set; at = marks };
        look();
        if
-       :: idle_stored && was && seen == acked && all_returned ->
+       :: idle_stored && !UNFENCED && was && seen == acked && all_returned ->
           drained();
           atomic {
               if
@@ -211,31 +234,33 @@ inline send() {
              was = thread != me;
 #endif
              atomic { idle_stored = true; buffer[me] ! IDLE, true };
-#ifndef NO_HEAVY_FENCE
              if
 #if NEW_OWNER == 3
-             :: was -> heavy_fence()
+             :: was -> to_fence = true
 #else
-             :: thread != me -> heavy_fence()
+             :: thread != me -> to_fence = true
 #endif
              :: else
              fi
-#endif
           :: else
           fi;
-#ifdef NO_SECOND_LOOK
-          rest();
-          break
-#else
           look();
           if
           :: seen == departed -> rest(); break
           :: else
           fi
-#endif
        :: else ->
           if
           :: departed != acked && !idle_stored -> break  /* it gathers */
+#ifdef GATHER
+          :: !(departed != acked && !idle_stored) && busy ->
+             if
+             :: !waits -> atomic { waits = true; gathered_at = seen }
+             :: waits && gathered_at != seen -> atomic { idle_stored = false; buffer[me] ! IDLE, false }
+             :: else
+             fi;
+             break
+#endif
           :: else ->
              if
              :: departed != acked -> atomic { idle_stored = false; buffer[me] ! IDLE, false; departed = seen }
@@ -290,6 +315,19 @@ inline poll() {
        :: acked != departed -> acked = departed; send()
        :: true
        fi;
+#ifdef GATHER
+       if
+       :: busy ->
+          busy = false;
+#if GATHER != 2
+          if
+          :: waits -> waits = false; send()
+          :: else
+          fi
+#endif
+       :: true
+       fi;
+#endif
 #ifdef HOLD
        if
        :: posted && !returned && acked >= BEFORE_HOLD ->  /* Stream::on_native_done, resume */
@@ -313,6 +351,20 @@ inline poll() {
        :: true
        fi;
 #endif
+       if
+       :: to_fence ->  /* Channel::finish_idle */
+#ifndef NO_HEAVY_FENCE
+          heavy_fence();
+#endif
+          to_fence = false;
+#ifdef NO_SECOND_LOOK
+          rest()
+#else
+          send()
+#endif
+       :: else
+       fi;
+       assert(!to_fence);
        drained();
        locked = false;
 #ifdef NO_LOOK_BEHIND
@@ -393,8 +445,8 @@ active proctype poller() {
     ended++;
     /* What the network still brings wakes it. */
     do
-    :: acked != departed || !returned -> poll()
-    :: ended == 3 && acked == departed && returned && empty(buffer[PRODUCER]) && empty(buffer[POLLER]) && empty(buffer[OTHER]) ->
+    :: acked != departed || !returned || busy -> poll()
+    :: ended == 3 && acked == departed && returned && !busy && empty(buffer[PRODUCER]) && empty(buffer[POLLER]) && empty(buffer[OTHER]) ->
        break
     od;
     assert(!stacked);

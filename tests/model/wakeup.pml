@@ -17,16 +17,33 @@
  *   -DWATCH_LATE       an event count is watched only when it has been found closed for the last time
  *   -DSEEN_LATE        who sleeps at the wake-up remembers it as it is behind its drive
  *   -DNO_RING_AT_END   the end of an operation does not ring
+ * A variant: what opens is a message (Engine::on_messages). It wakes who sleeps only where operations are outstanding, or
+ * a thread is counted in wait_for; the last message concerns that thread alone. And its mutants:
+ *   -DMESSAGES=1
+ *   -DMESSAGES=2       who applies a message looks at the counts before it applies it
+ *   -DMESSAGES=3       the thread is counted only when it has looked at what it waits for
+ *   -DMESSAGES=4       no thread is counted, only operations
  * A variant that holds:
  *   -DTWO_WAIT         two operations that both wait, in place of two that do not and one that does. Three that all
  *                      wait hold, too (22 million states). */
 
-#ifdef TWO_WAIT
+#if defined(MESSAGES)
+#define OPERATIONS 1
+#define OPEN_AT_FIRST 0
+#elif defined(TWO_WAIT)
 #define OPERATIONS 2
 #define OPEN_AT_FIRST 0
 #else
 #define OPERATIONS 3
 #define OPEN_AT_FIRST 2
+#endif
+
+#ifdef MESSAGES
+#define LAST_OPEN (OPERATIONS + 1)      /* the last for the thread that waits */
+byte outstanding = 0;     /* operations: WaitPolicy::posted */
+byte waiters = 0;         /* threads in wait_for */
+#else
+#define LAST_OPEN OPERATIONS
 #endif
 
 byte event_count = OPEN_AT_FIRST;  /* operation i (0, 1, ...) goes on when it is beyond i */
@@ -88,6 +105,9 @@ inline carry_on() {
             fi
         :: fiber == goes ->                              /* resume, and it is over */
             d_step { watched = false; fiber = none; over++; done++ };  /* others read watched and done alone */
+#ifdef MESSAGES
+            outstanding--;
+#endif
 #ifndef NO_RING_AT_END
             ring()                                       /* count_done */
 #endif
@@ -140,6 +160,9 @@ inline drive(me) {
 active proctype poster() {
     do
     :: linked < OPERATIONS ->
+#ifdef MESSAGES
+        outstanding++;                                   /* count_posted */
+#endif
         linked++;
         d_step { posted++; more[POSTER] = true; more[POLLER] = true; more[WAITER] = true };
         drive(POSTER)
@@ -155,13 +178,20 @@ active proctype poller() {
 
 /* Engine::wait_for */
 active proctype waiter() {
+#if defined(MESSAGES) && MESSAGES < 3
+    waiters++;                                           /* CountedWait */
+#endif
     do
     :: true ->
 #ifndef SEEN_LATE
         rung_since_seen = false;                         /* seen = wake-up */
 #endif
         if
+#ifdef MESSAGES
+        :: done == OPERATIONS && event_count == LAST_OPEN -> break
+#else
         :: done == OPERATIONS -> break
+#endif
         :: else
         fi;
         drive(WAITER);
@@ -175,6 +205,9 @@ active proctype waiter() {
             :: else
             fi
         };
+#if defined(MESSAGES) && MESSAGES == 3
+        waiters = 1;
+#endif
         !asleep;
         sleeper = false
     od;
@@ -183,13 +216,30 @@ active proctype waiter() {
 
 /* EventCount::advance_to, and wake_all_of */
 active proctype opener() {
+#ifdef MESSAGES
+    bool concerned;
+#endif
     do
-    :: event_count < OPERATIONS ->
+    :: event_count < LAST_OPEN ->
+#if defined(MESSAGES) && MESSAGES == 2
+        concerned = outstanding != 0 || waiters != 0;
+#endif
         event_count++;
+#ifdef MESSAGES
+        d_step { rung[POSTER] = true; rung[POLLER] = true; rung[WAITER] = true; rung_since_seen = true };
+#if MESSAGES != 2
+        concerned = outstanding != 0 || waiters != 0;
+#endif
+        if
+        :: concerned && sleeper -> asleep = false
+        :: else
+        fi
+#else
         if
         :: watched -> ring()
         :: else
         fi
+#endif
     :: else -> break
     od;
     ended++

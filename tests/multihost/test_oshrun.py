@@ -37,3 +37,20 @@ def test_a_launcher_without_pmix_is_noticed(programs):
     result = subprocess.run([programs / "ends"], env={**os.environ, "HEDDLE_HANDED_OVER": "mpirun"},
                             capture_output=True, text=True, timeout=LIMIT_S)
     assert result.returncode == 1 and "mpirun did not tell this PE who it is" in result.stderr, result
+
+
+def test_the_timeout(oshrun):
+    """As on one host: status and message, and no PE is left."""
+    result = oshrun.run("2+1", "--timeout", "5", "./ends", "wait")
+    assert result.status == 124 and "the job has not ended within 5 s (--timeout); ending it" in result.err, result
+    assert len(result.pids()) == 3 and not any(map(alive, result.pids())), result
+
+
+def test_input_goes_to_the_first_pe(oshrun, programs):
+    script = programs / "reads"
+    script.write_text('#!/bin/sh\nread line || line=none\necho "PE $PMIX_RANK: $line"\nexec ./data >&2\n')
+    script.chmod(0o755)
+    process = subprocess.run(oshrun.command("1+2", script), input="a word\n", capture_output=True, text=True,
+                             timeout=LIMIT_S)
+    assert process.returncode == 0, process
+    assert sorted(process.stdout.splitlines()) == ["PE 0: a word", "PE 1: none", "PE 2: none"], process

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import uuid
 
 TOOLS = ["ip", "tc", "unshare", "nsenter", "mount"]
 # What the kernel hands to a shaped interface at once, and a bucket that holds it. For a bucket of less than a segment
@@ -24,6 +25,7 @@ HOLD = """
 set -e
 hostname "$1"
 mount --bind "$2" /etc/hosts
+[ -z "$3" ] || mount --bind "$3" /proc/sys/kernel/random/boot_id
 mount -t sysfs sysfs /sys
 ip link set lo up
 echo ready
@@ -39,9 +41,9 @@ def missing():
 
 
 class Namespace:
-    def __init__(self, name, hosts_file):
+    def __init__(self, name, hosts_file, boot_file=""):
         self.name = name
-        command = ["unshare", "--net", "--uts", "--mount", "sh", "-c", HOLD, "sh", name, hosts_file]
+        command = ["unshare", "--net", "--uts", "--mount", "sh", "-c", HOLD, "sh", name, hosts_file, boot_file]
         self.holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE, text=True)
         assert self.holder.stdout  # the pipe asked for above
@@ -101,9 +103,10 @@ class Namespace:
 
 
 class Hosts:
-    """interfaces: eth0, eth1, ... of each host, each in a network of its own, 10.77.0.0/24, 10.78.0.0/24, ..."""
+    """interfaces: eth0, eth1, ... of each host, each in a network of its own, 10.77.0.0/24, 10.78.0.0/24, ...
+    one_kernel: the hosts say that they are one machine, so that programs compare their clocks."""
 
-    def __init__(self, folder, count, interfaces=1):
+    def __init__(self, folder, count, interfaces=1, one_kernel=False):
         folder = pathlib.Path(folder)
         names = [f"heddle-{os.getpid()}-{number}" for number in range(count)]
         hosts_file = folder / "hosts"
@@ -113,7 +116,9 @@ class Hosts:
         self.switch = Namespace("switch", hosts_file)
         try:
             for name in names:
-                self.all.append(Namespace(name, hosts_file))
+                boot = folder / f"{name}.boot_id"
+                boot.write_text(f"{uuid.uuid4()}\n")
+                self.all.append(Namespace(name, hosts_file, "" if one_kernel else boot))
             for network in range(interfaces):
                 self.join(network)
         except Exception:
@@ -149,7 +154,7 @@ def made(count, link_rates="", interfaces=1):
     is more, with room for all that TCP lets wait. BURST may go faster than that. ``100mbit,50mbit``: a rate for each
     interface."""
     with tempfile.TemporaryDirectory(prefix="hosts-") as folder:
-        hosts = Hosts(folder, count, interfaces)
+        hosts = Hosts(folder, count, interfaces, one_kernel=True)
         rates = link_rates.split(",") if link_rates else []
         rates = rates * interfaces if len(rates) == 1 else rates
         try:

@@ -57,13 +57,15 @@ enum class Pes { kPairs, kPairsOrOne, kAny };
 
 class Job final : public Session {
   public:
-    Job(const char* benchmark, const Options& options, Pes pes = Pes::kPairs) : Session(options) {
-        const int wanted = options.threads == 1 ? SHMEM_THREAD_SINGLE : SHMEM_THREAD_MULTIPLE;
+    // level: at least; several threads have SHMEM_THREAD_MULTIPLE.
+    Job(const char* benchmark, const Options& options, Pes pes = Pes::kPairs, int level = SHMEM_THREAD_SINGLE)
+        : Session(options) {
+        const int wanted = options.threads == 1 ? level : SHMEM_THREAD_MULTIPLE;
         shmem_init_thread(wanted, &provided_);
         start_threads(options.threads);  // after init: the library may move static data then
         me_ = shmem_my_pe();
         n_pes_ = shmem_n_pes();
-        thread_level_ok_ = options.threads == 1 || provided_ >= SHMEM_THREAD_MULTIPLE;
+        thread_level_ok_ = provided_ >= wanted;
         print_library(benchmark, wanted);
         if (pes != Pes::kAny && n_pes_ % 2 != 0 && !(pes == Pes::kPairsOrOne && n_pes_ == 1))
             fail("the number of PEs must be even, not " + std::to_string(n_pes_));

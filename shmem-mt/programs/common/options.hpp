@@ -28,6 +28,7 @@ struct Options {
     std::vector<std::string> policies;    // overlap: progress policies (progress_policy.hpp)
     std::vector<long> polls_us;           // overlap: microseconds of computing from poll to poll, to be tried
     std::vector<long> waits_ms;           // wait: how long PEs wait
+    std::vector<long> waiters;            // idle-waiters: threads of each PE that wait, 0 to kMaxWaiters
     int threads = 1;
     int samples = 8;                // samples of each point
     double sample_s = 0.0025;       // shortest sample, seconds
@@ -85,10 +86,11 @@ inline double parse_number(const char* program, const char* name, const std::str
     return value;
 }
 
-inline std::vector<long> parse_longs(const char* program, const char* name, const std::string& text, long high) {
+inline std::vector<long> parse_longs(const char* program, const char* name, const std::string& text, long high,
+                                     long low = 1) {
     std::vector<long> values;
     for (const auto& item : split_list(text)) {
-        const double value = parse_number(program, name, item, 1, static_cast<double>(high));
+        const double value = parse_number(program, name, item, static_cast<double>(low), static_cast<double>(high));
         values.push_back(static_cast<long>(value));
     }
     return values;
@@ -97,6 +99,7 @@ inline std::vector<long> parse_longs(const char* program, const char* name, cons
 constexpr const char* kSizeNames[] = {"tiny", "small", "medium", "large"};
 constexpr double kLargestSize = 1e9;
 constexpr long kMostOutstanding = 65536;
+constexpr long kMaxWaiters = 4096;
 
 inline bool is_size_name(const std::string& text) {
     return std::find(std::begin(kSizeNames), std::end(kSizeNames), text) != std::end(kSizeNames);
@@ -133,20 +136,35 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
         options.ops = known_ops;
     const char* program = argv[0];
     static const option kLong[] = {
-        {"ops", required_argument, nullptr, 'o'},           {"sizes", required_argument, nullptr, 's'},
-        {"syncs", required_argument, nullptr, 'y'},         {"placements", required_argument, nullptr, 'p'},
-        {"contexts", required_argument, nullptr, 'c'},      {"threads", required_argument, nullptr, 't'},
-        {"samples", required_argument, nullptr, 'n'},       {"sample-ms", required_argument, nullptr, 'm'},
-        {"point-ms", required_argument, nullptr, 'P'},      {"sleep-ms", required_argument, nullptr, 'S'},
-        {"batches", required_argument, nullptr, 'b'},       {"outstanding", required_argument, nullptr, 'O'},
-        {"teams", required_argument, nullptr, 'T'},         {"buffer-bytes", required_argument, nullptr, 'B'},
-        {"no-validate", no_argument, nullptr, 'V'},         {"plant-fault", required_argument, nullptr, 'F'},
-        {"compute-ratio", required_argument, nullptr, 'C'}, {"seed", required_argument, nullptr, 'D'},
-        {"policies", required_argument, nullptr, 'L'},      {"polls-us", required_argument, nullptr, 'U'},
-        {"waits-ms", required_argument, nullptr, 'W'},      {"form", required_argument, nullptr, 'o'},
-        {"size", required_argument, nullptr, 'Z'},          {"class", required_argument, nullptr, 'K'},
-        {"pieces", required_argument, nullptr, 'i'},        {"poll-rows", required_argument, nullptr, 'R'},
-        {"image", required_argument, nullptr, 'I'},         {nullptr, 0, nullptr, 0},
+        {"ops", required_argument, nullptr, 'o'},
+        {"sizes", required_argument, nullptr, 's'},
+        {"syncs", required_argument, nullptr, 'y'},
+        {"placements", required_argument, nullptr, 'p'},
+        {"contexts", required_argument, nullptr, 'c'},
+        {"threads", required_argument, nullptr, 't'},
+        {"samples", required_argument, nullptr, 'n'},
+        {"sample-ms", required_argument, nullptr, 'm'},
+        {"point-ms", required_argument, nullptr, 'P'},
+        {"sleep-ms", required_argument, nullptr, 'S'},
+        {"batches", required_argument, nullptr, 'b'},
+        {"outstanding", required_argument, nullptr, 'O'},
+        {"teams", required_argument, nullptr, 'T'},
+        {"buffer-bytes", required_argument, nullptr, 'B'},
+        {"no-validate", no_argument, nullptr, 'V'},
+        {"plant-fault", required_argument, nullptr, 'F'},
+        {"compute-ratio", required_argument, nullptr, 'C'},
+        {"seed", required_argument, nullptr, 'D'},
+        {"policies", required_argument, nullptr, 'L'},
+        {"polls-us", required_argument, nullptr, 'U'},
+        {"waits-ms", required_argument, nullptr, 'W'},
+        {"form", required_argument, nullptr, 'o'},
+        {"size", required_argument, nullptr, 'Z'},
+        {"class", required_argument, nullptr, 'K'},
+        {"pieces", required_argument, nullptr, 'i'},
+        {"poll-rows", required_argument, nullptr, 'R'},
+        {"image", required_argument, nullptr, 'I'},
+        {"waiters", required_argument, nullptr, 'w'},
+        {nullptr, 0, nullptr, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
         const std::string value = optarg ? optarg : "";
@@ -211,6 +229,9 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
                 break;
             case 'W':
                 options.waits_ms = parse_longs(program, "waits-ms", value, 60000);
+                break;
+            case 'w':
+                options.waiters = parse_longs(program, "waiters", value, kMaxWaiters, 0);
                 break;
             case 'Z':
                 if (!is_size_name(value))

@@ -139,6 +139,12 @@ BENCHMARKS = (
         ANY,
     ),
     Benchmark(
+        "idle-waiters",
+        "idle_waiters",
+        "seconds and CPU time of a round trip of one thread while further threads of its PE wait, by their number",
+        ("round_trip",),
+    ),
+    Benchmark(
         "startup",
         "startup",
         "seconds of shmem_init, the first barrier and shmem_finalize (slowest PE), and a PE's private memory, by PEs",

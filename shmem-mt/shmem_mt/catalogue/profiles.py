@@ -80,6 +80,13 @@ def _wait(pes, waits_ms, settings, rounds):
     return Group("wait", pes, {1: (8,)}, more=lengths, rounds=rounds, settings=settings, points=0, seconds=seconds)
 
 
+def _idle_waiters(waiters, samples, rounds):
+    """0.15 s a sample: the waiters start, fall asleep and end."""
+    more = ("--waiters", ",".join(map(str, waiters)), "--samples", str(samples))
+    seconds = 0.15 * samples * len(waiters)
+    return Group("idle-waiters", (2,), {1: (8,)}, None, len(waiters), more, True, rounds, seconds=seconds)
+
+
 def _apps(pes, threads, size, rounds, names=_APPS):
     """Mini-apps, whose runs are as long as their problem is large."""
     sizes = dict.fromkeys(threads, (8,))
@@ -133,6 +140,7 @@ PROFILES = {
             _overlap((2,), (1048576,), ("manual", "auto"), 2, False, _SHORT),
             _wait((2,), (1, 1000), ("default",), rounds=1),
             _wait((16,), (10,), ("default",), rounds=1),
+            _idle_waiters((0, 256), 3, rounds=1),
             *_apps((2,), (2,), "tiny", 1),
             Group(pes=(2,), rounds=1, **_START),
             *_ordering((2,), _ORDERING_SIZES, (1, 8, 64, 512), 2),
@@ -201,6 +209,7 @@ PROFILES = {
             ),
             _overlap((1, 2), _OVERLAP_SIZES, _POLICIES, 10),
             _wait((2, 4, 16), (1, 10, 100, 1000), tuple(SETTINGS), rounds=5),
+            _idle_waiters((0, 1, 8, 64, 256, 1024), 6, rounds=10),
             *_apps((1, 2, 4), (1, 2), "small", 3),
             *_apps((2, 4), (1, 2), "medium", 3, ("cg",)),
             Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
@@ -235,6 +244,7 @@ NETWORK_PROFILES = {
             Group("alltoallv", (2,), {1: (65536,)}),
             _overlap((2,), (1048576,), ("manual", "auto"), 2),
             _wait((2,), (1, 1000), ("default",), rounds=1),
+            _idle_waiters((0, 64, 256), 6, rounds=2),
             *_apps((2,), (1,), "tiny", 1),
             Group(pes=(2,), **_START),
             *_ordering((2,), _ORDERING_SIZES, (1, 8, 64, 512), 2, True),
@@ -277,6 +287,7 @@ NETWORK_PROFILES = {
             Group("alltoallv", (2, 4), {1: (64, 1024, 16384, 262144), 2: (16384,)}, {2: _TWO_CONTEXTS}, rounds=5),
             _overlap((2,), _OVERLAP_SIZES, _POLICIES, 5),
             _wait((2, 4), (1, 10, 100, 1000), tuple(SETTINGS), rounds=3),
+            _idle_waiters((0, 1, 8, 64, 256, 1024), 6, rounds=5),
             *_apps((2,), (1, 2), "small", 2, [app for app in _APPS if app != "gups"]),
             *_apps((2,), (1, 2), "16384", 2, ("gups",)),  # one by one, its operations take a round trip each
             *_apps((2,), (1,), "medium", 3, ("cg",)),

@@ -37,6 +37,8 @@ def describe(benchmark, params):
         parts.append(f"grid {params['grid']}")
     if "wait_s" in params:
         parts.append(f"{params['wait_s']:g} s")
+    if "waiters" in params:
+        parts.append(f"beside {params['waiters']} waiters")
     if "batch" in params:
         parts.append(f"consumed, flag per {params['batch']}")
     parts.append(params["fabric"])

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-CHARTS = 27
+CHARTS = 28
 FLAGS = [
     "--headless",
     "--no-sandbox",

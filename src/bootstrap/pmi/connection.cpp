@@ -11,7 +11,6 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
-#include <cstdarg>
 #include <cstdio>
 #include <cstring>
 
@@ -32,14 +31,6 @@ struct Shown {
 };
 
 }  // namespace
-
-bool Reason::fail(const char* format, ...) const {
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, bytes, format, arguments);
-    va_end(arguments);
-    return false;
-}
 
 bool Connection::open(int fd, uint64_t timeout_s, const Reason& reason) {
     fd_ = fd;

@@ -6,19 +6,13 @@
 #pragma once
 
 #include "bootstrap/pmi/message.h"
+#include "bootstrap/reason.h"
 
 #include <pthread.h>
 #include <cstddef>
 #include <cstdint>
 
 namespace heddle::bootstrap::pmi {
-
-// Where to write why something has failed.
-struct Reason {
-    char* text;
-    size_t bytes;
-    __attribute__((format(printf, 2, 3))) bool fail(const char* format, ...) const;  // false
-};
 
 class Connection {
   public:

@@ -4,8 +4,8 @@
 #include "bootstrap/job_page.h"
 #include "bootstrap/launch_environment.h"
 #include "bootstrap/pmi/connection.h"
+#include "os/process.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/utsname.h>
@@ -264,20 +264,13 @@ bool pass_fence(bool has_deadline, const Reason& reason) {
     return client.connection.pass_barrier(request, command.answer, has_deadline, reason);
 }
 
-// FNV-1a of the host's name and the number of its kernel's boot.
+// What the PEs of one host agree in, also those in containers with host names of their own.
 uint64_t hash_of_host() {
-    char boot[40] = {};
-    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        [[maybe_unused]] const ssize_t got = read(fd, boot, sizeof boot - 1);
-        close(fd);
-    }
+    if (const uint64_t boot = os::hash_of_boot(); boot != 0)
+        return boot;
     utsname names = {};
     uname(&names);
-    uint64_t hash = 0xcbf29ce484222325;
-    for (const std::string_view text : {std::string_view(names.nodename), std::string_view(boot)})
-        for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
-    return hash;
+    return os::hash_of(names.nodename, strnlen(names.nodename, sizeof names.nodename));
 }
 
 bool find_peers(const Reason& reason) {
@@ -390,6 +383,10 @@ void finalize() {
 
 bool is_offered() {
     return inherited_pmi_socket() >= 0 || (getenv("PMI_PORT") && getenv("PMI_ID"));
+}
+
+uint64_t identify_host() {
+    return hash_of_host();
 }
 
 constexpr LauncherApi launcher = {"pmi", init, publish, fence, get, abort_job, finalize, false};

@@ -8,10 +8,15 @@
 
 #include "bootstrap/launcher_api.h"
 
+#include <cstdint>
+
 namespace heddle::bootstrap::pmi {
 
 // True when the environment has a way to a process manager: PMI_FD is an open socket, or there is PMI_PORT.
 bool is_offered();
+
+// A number that the processes of one host have in common, by which a client without a launcher's help finds peers.
+uint64_t identify_host();
 
 extern const LauncherApi launcher;
 

@@ -51,9 +51,9 @@ Route find_route(const team::Span& span, int root, size_t bytes) {
 
 // Data goes from speaker to speaker along the route; on each node the members then copy from their speaker.
 void broadcast(CollectiveCall& coll, void* dest, const void* source, size_t bytes, int root, bool root_too) {
-    const InternodeStep step(coll);
+    const InternodeStep step(coll, StepKind::kBroadcast, bytes);
     if (bytes == 0)
-        return;
+        return meet(coll, step);
     const team::Span& span = *coll.team.span;
     const bool root_here = span.node == span.node_of[root];
     const int speaker = root_here ? root : leader_here(coll);
@@ -82,6 +82,7 @@ namespace {
 // Collect: the parts of a node with few bytes go in control messages from leader to leader. The parts of other nodes go
 // straight into the leaders' dest: long ones from their member, the rest from its leader.
 constexpr size_t kShortNode = 8 * 1024;
+static_assert(kShortNode <= team::Span::kShortBytes);
 constexpr size_t kLongPart = 4 * 1024;
 
 // What leaders know of all members' parts.
@@ -113,12 +114,14 @@ struct MemberInfo {
 
 class Collecting {
   public:
-    Collecting(CollectiveCall& coll, void* dest, const void* source)
+    Collecting(CollectiveCall& coll, StepKind kind, size_t bytes, void* dest, const void* source)
         : coll_(coll),
           span_(*coll.team.span),
-          step_(coll),
+          step_(coll, kind, bytes),
           dest_(static_cast<char*>(dest)),
           source_(static_cast<const char*>(source)) {}
+
+    const InternodeStep& step() const { return step_; }
 
     // A leader learns the sizes of all parts, and receives the short parts. here: the sizes of the members on this
     // node. same_size: all parts have one size.
@@ -250,9 +253,10 @@ class Collecting {
 }  // namespace
 
 void collect(CollectiveCall& coll, void* dest, const void* source, size_t bytes, bool same_size) {
-    Collecting collecting(coll, dest, source);
+    Collecting collecting(coll, same_size ? StepKind::kFcollect : StepKind::kCollect, same_size ? bytes : 0, dest,
+                          source);
     if (same_size && bytes == 0)
-        return;
+        return meet(coll, collecting.step());
     team::MemberState& segment = coll.state;
     const uint32_t sizes = segment.count + 1, published = segment.count + 2;
     memcpy(team::next_inline_data(segment), &bytes, sizeof bytes);
@@ -289,11 +293,14 @@ namespace {
 // blocks go from member to member, with a message each, which costs less than the copies (measured:
 // docs/decisions/0014).
 constexpr size_t kGatheredBlock = 8192;
+static_assert(kGatheredBlock <= team::Span::kBlockBytes);
 
 class Alltoall {
   public:
     Alltoall(CollectiveCall& coll, const Blocks& blocks)
-        : coll_(coll), span_(*coll.team.span), step_(coll), blocks_(blocks) {}
+        : coll_(coll), span_(*coll.team.span), step_(coll, StepKind::kAlltoall, blocks.bytes()), blocks_(blocks) {}
+
+    const InternodeStep& step() const { return step_; }
 
     // Copies this member's blocks to the members on this node.
     void copy_here() const {
@@ -389,7 +396,7 @@ class Alltoall {
 void alltoall(CollectiveCall& coll, const Blocks& blocks) {
     const Alltoall step(coll, blocks);
     if (blocks.bytes() == 0)
-        return;
+        return meet(coll, step.step());
     const bool whole = blocks.nelems == 1;
     if (blocks.bytes() <= kGatheredBlock && !(whole && coll.team.span->n_nodes == coll.size())) {
         node_barrier(coll);  // the sources are ready

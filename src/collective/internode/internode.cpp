@@ -67,6 +67,11 @@ void internode_barrier(CollectiveCall& coll, CallComparison* comparison) {
     node_barrier(coll);
 }
 
+void meet(CollectiveCall& coll, const InternodeStep& step) {
+    if (is_leader(coll))
+        leaders_barrier(*coll.team.span, step, {});
+}
+
 void compare_nodes(CollectiveCall& coll, const CallComparison& mine) {
     const InternodeStep step(coll);
     if (is_leader(coll))

@@ -12,10 +12,16 @@
 
 namespace heddle::collective {
 
+class InternodeStep;
+
 // True when `mine` is true on all members. `mine` must have one value on all members of a node.
 bool all_agree(CollectiveCall& coll, bool mine);
 // True when `mine` is true on all members; members of one node may differ.
 bool is_unanimous(CollectiveCall& coll, bool mine);
+
+// The leaders of the nodes wait for each other in a step: all that a collective of no bytes does, so that one of some
+// bytes on another node does not wait for ever.
+void meet(CollectiveCall& coll, const InternodeStep& step);
 
 // The leaders of the nodes compare their calls in a ring: one control message each, and only leaders wait.
 void compare_nodes(CollectiveCall& coll, const CallComparison& mine);

@@ -1,29 +1,54 @@
 #include "collective/internode/internode_step.h"
 
 #include "base/error.h"
-#include "fabric/network.h"
-#include "progress/wait_policy.h"
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace heddle::collective {
 
-void InternodeStep::post(int to_rank, const fabric::ControlKey& key, const void* data, size_t bytes) const {
-    operations::remote_control(issue(), coll_.pe(to_rank), key, data, bytes);
+namespace {
+
+const char* name_of(uint64_t kind) {
+    constexpr const char* kNames[] = {"a barrier",   "a broadcast", "a collect",         "an fcollect",
+                                      "an alltoall", "a reduction", "an inclusive scan", "an exclusive scan"};
+    return kind < std::size(kNames) ? kNames[kind] : "a call that is none";
 }
 
-size_t InternodeStep::take(int from_rank, const fabric::ControlKey& key, void* data, size_t bytes) const {
-    size_t length = 0;
-    const progress::AtStep here(coll_.team.span->word_of(number_));
-    progress::wait_for_stores(coll_.call.function, coll_.team.span, [&] {
-        return fabric::network->control_inbox().take(key, coll_.pe(from_rank), data, bytes, &length);
-    });
-    return length;
+}  // namespace
+
+// No leader is further ahead of another than kStepsAhead: a barrier of the leaders, as before a step that is as many
+// behind. A broadcast or a scan would let some run ahead for ever, and their messages wait elsewhere.
+void InternodeStep::catch_up() const {
+    constexpr uint32_t kFirstRound = UINT32_MAX - 64;  // beyond those of the collectives
+    const team::Span& span = *coll_.team.span;
+    uint32_t round = kFirstRound;
+    for (int distance = 1; distance < span.n_nodes && is_leader(coll_); distance *= 2, ++round) {
+        send(span.leader((span.node + distance) % span.n_nodes), round, nullptr, 0);
+        read(span.leader((span.node + span.n_nodes - distance) % span.n_nodes), round, nullptr, 0);
+    }
 }
 
-void InternodeStep::go(int to_rank) const {
-    operations::remote_go(issue(), coll_.pe(to_rank));
+void InternodeStep::end_by(const fabric::ControlInbox::Stray& stray) const {
+    constexpr const char* kRight =
+        "right would be the same collective with the same nelems on all members, HEDDLE_CHECK=1 names both calls";
+    constexpr uint64_t kBytes = (uint64_t{1} << kKindShift) - 1;
+    const uint64_t theirs = stray.call >> kKindShift, own = call_ >> kKindShift;
+    const char* const function = coll_.call.function;
+    const auto team = collective::name_of(coll_.team);
+    if (stray.step != number_)
+        base::fatal(function,
+                    "argument nelems differed, or PE %d was in another collective on %s, in an earlier call: it was in "
+                    "%s of %zu bytes, of which this PE has not read all; %s",
+                    stray.pe, team.data(), name_of(theirs), static_cast<size_t>(stray.call & kBytes), kRight);
+    if (theirs == own)
+        base::fatal(function, "argument nelems differs: %zu bytes on this PE, %zu bytes on PE %d, in %s on %s; %s",
+                    static_cast<size_t>(call_ & kBytes), static_cast<size_t>(stray.call & kBytes), stray.pe,
+                    name_of(own), team.data(), kRight);
+    base::fatal(function, "PE %d is in %s of %zu bytes while this PE is in %s of %zu bytes, both on %s: %s", stray.pe,
+                name_of(theirs), static_cast<size_t>(stray.call & kBytes), name_of(own),
+                static_cast<size_t>(call_ & kBytes), team.data(), kRight);
 }
 
 void InternodeStep::send(int to_rank, uint32_t round, const void* data, size_t bytes) const {
@@ -69,26 +94,10 @@ std::vector<char> InternodeStep::read_all(int from_rank, uint32_t round) const {
     return data;
 }
 
-void InternodeStep::put(int to_rank, void* dest, const void* source, size_t bytes) const {
-    if (bytes != 0)
-        operations::remote_put(issue(), dest, source, bytes, coll_.pe(to_rank));
-}
-
-void InternodeStep::deliver(int to_rank, uint32_t round, void* dest, const void* source, size_t bytes) const {
-    if (bytes == 0)
-        return tell_put(to_rank, round, 0);
-    operations::remote_put_control(issue(), dest, source, bytes, coll_.pe(to_rank), key(round, 0));
-    go(to_rank);
-}
-
 void InternodeStep::wait_at(int from_rank, uint32_t round, size_t bytes) const {
     size_t delivered = 0;
     read(from_rank, round, &delivered, sizeof delivered);
     require_length(from_rank, delivered, bytes);
-}
-
-void InternodeStep::done(int to_rank) const {
-    operations::remote_put_done(issue(), coll_.pe(to_rank));
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "collective/collective_call.h"
+#include "fabric/endpoint/control_inbox.h"
 #include "memory/symmetric.h"
 #include "operations/remote.h"
 
@@ -15,15 +16,39 @@ namespace heddle::collective {
 
 constexpr size_t kMaxControlBytes = 16 * 1024;
 
+// What the members of a step carry out. kSync: barriers and the like.
+enum class StepKind : uint8_t {
+    kSync,
+    kBroadcast,
+    kCollect,
+    kFcollect,
+    kAlltoall,
+    kReduce,
+    kInclusiveScan,
+    kExclusiveScan
+};
+
 // A number, alike on all members, and ways to send and to read under it. A round tells apart what one member sends
-// another in the step.
+// another in the step. All messages name the sender's call: its kind and bytes. A PE that waits for a message ends when
+// one of another call has come, whatever its round: the members of a step with unlike calls may wait for each other.
 class InternodeStep {
   public:
-    explicit InternodeStep(CollectiveCall& coll)
+    // bytes: what `nelems` elements are; 0 where members may pass different ones.
+    explicit InternodeStep(CollectiveCall& coll, StepKind kind = StepKind::kSync, size_t bytes = 0)
         : coll_(coll),
           number_(++coll.team.span->steps),
+          call_(call_of(kind, bytes)),
           stream_set_(progress::Fiber::current() ? coll.team.stream_sets.first.load(std::memory_order_relaxed)
-                                                 : nullptr) {}
+                                                 : nullptr) {
+        if (number_ % team::Span::kStepsAhead == 0)
+            catch_up();
+    }
+
+    // A call as messages name it (fabric::ControlKey): the kind above 56 bits of bytes.
+    static constexpr int kKindShift = 56;
+    static constexpr uint64_t call_of(StepKind kind, size_t bytes) {
+        return static_cast<uint64_t>(kind) << kKindShift | (bytes & ((uint64_t{1} << kKindShift) - 1));
+    }
 
     // A member's number in the world.
     int pe(int rank) const { return coll_.pe(rank); }
@@ -60,14 +85,18 @@ class InternodeStep {
     }
     // A piece counts modulo 2^16: the pieces of a round are read in the order in which they were sent.
     fabric::ControlKey key(uint32_t round, size_t piece) const {
-        return {coll_.team.span->id, number_, round, static_cast<uint16_t>(piece)};
+        return {coll_.team.span->id, number_, round, static_cast<uint16_t>(piece), call_};
     }
     void post(int to_rank, const fabric::ControlKey& key, const void* data, size_t bytes) const;
     size_t take(int from_rank, const fabric::ControlKey& key, void* data, size_t bytes) const;
     void go(int to_rank) const;
+    // Ends the PE: a message has come that it does not read.
+    [[noreturn]] void end_by(const fabric::ControlInbox::Stray& stray) const;
+    void catch_up() const;
 
     CollectiveCall& coll_;
     const uint64_t number_;  // of the step, among those of the team
+    const uint64_t call_;
     // of non-blocking collectives, which any thread carries on; null: the thread's own
     fabric::StreamSet* const stream_set_;
 };

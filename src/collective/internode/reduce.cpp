@@ -14,16 +14,14 @@ namespace heddle::collective::internode {
 
 namespace {
 
-// The sum that a member receives: of all members, of those before it, or of those up to it.
-enum class ReductionKind { kReduce, kExclusiveScan, kInclusiveScan };
-
-// A reduction or a scan among the leaders.
+// A reduction or a scan among the leaders. kind: kReduce, whose sum is of all members; kExclusiveScan, of those before
+// a member; or kInclusiveScan, of those up to it.
 struct Reduction {
     CollectiveCall& coll;
     const InternodeStep& step;
     Kernel kernel;
     Kind type;
-    ReductionKind kind;
+    StepKind kind;
     void* dest;
     const void* source;
     size_t nelems, element_bytes;
@@ -31,10 +29,14 @@ struct Reduction {
     const team::Span& span() const { return *coll.team.span; }
     size_t bytes() const { return nelems * element_bytes; }
     // True when the values of a node's members may be combined first, whatever their ranks.
-    bool has_any_order() const { return kind == ReductionKind::kReduce && collective::has_any_order(type); }
-    bool is_tree_order() const {
-        return kind == ReductionKind::kReduce && collective::is_tree_order(type, coll.size(), bytes());
+    bool has_any_order() const { return kind == StepKind::kReduce && collective::has_any_order(type); }
+    bool is_tree_order(size_t of_bytes) const {
+        return kind == StepKind::kReduce && collective::is_tree_order(type, coll.size(), of_bytes);
     }
+    bool is_tree_scan(size_t of_bytes) const {
+        return is_scan() && collective::is_tree_scan(type, coll.size(), of_bytes);
+    }
+    bool is_scan() const { return kind != StepKind::kReduce; }
     bool is_here(int rank) const { return span().node_of[rank] == span().node; }
     char* dest_of(int rank) const { return on(coll, rank, dest); }
     const char* source_of(int rank) const { return on(coll, rank, source); }
@@ -54,14 +56,14 @@ class Fold {
     }
     // Adds the part of a member on this node; in a scan, stores the sum in the member's dest.
     void add_member(const char* part, char* dest) {
-        if (work_.kind == ReductionKind::kExclusiveScan) {
+        if (work_.kind == StepKind::kExclusiveScan) {
             char own[kMaxControlBytes];
             memcpy(own, part, bytes());  // dest may be the source
             store(dest);
             add(own);
         } else {
             add(part);
-            if (work_.kind == ReductionKind::kInclusiveScan)
+            if (work_.kind == StepKind::kInclusiveScan)
                 store(dest);
         }
     }
@@ -98,7 +100,7 @@ void by_publishing(const Reduction& work) {
     std::vector<char> mine, total(bytes);
     for_members(span, span.node, [&](int rank) { append(mine, work.source_of(rank), bytes); });
     const std::vector<std::vector<char>> of_nodes = exchange_between_leaders(work.coll, work.step, std::move(mine));
-    if (work.is_tree_order()) {
+    if (work.is_tree_order(bytes)) {
         std::vector<const char*> parts;
         for_parts(work.step, span, of_nodes, bytes, [&](int, const char* part) { parts.push_back(part); });
         combine_as_tree(
@@ -113,7 +115,7 @@ void by_publishing(const Reduction& work) {
         else
             sum.add(part);
     });
-    if (work.kind == ReductionKind::kReduce)
+    if (work.kind == StepKind::kReduce)
         store_on_node(work, total.data());
 }
 
@@ -131,39 +133,57 @@ void by_publishing_sums(const Reduction& work) {
     store_on_node(work, total.data());
 }
 
-// At most a control message of each unit (schedule.h): values meet along a tree, and the result goes down a tree of
-// nodes to the leaders' dest.
+// At most a control message of each unit (schedule.h): values meet along a tree. The result of a reduction goes down a
+// tree of nodes to the leaders' dest. The sums of a scan go down the tree itself.
 class TreeReduction {
   public:
     explicit TreeReduction(const Reduction& work) : work_(work), span_(work.span()) {}
 
     void run() {
-        if (work_.has_any_order()) {
+        const int* const mine = span_.members + span_.begins[span_.node];
+        if (work_.has_any_order())
             climb(ReductionTree(span_.n_nodes, span_.node, &span_.node, 1, [](int node) { return node; }));
-        } else {
-            const int* const mine = span_.members + span_.begins[span_.node];
+        else
             climb(ReductionTree(work_.coll.size(), span_.node, mine, span_.count(span_.node),
                                 [this](int rank) { return span_.node_of[rank]; }));
-        }
-        descend();
+        work_.is_scan() ? descend_levels() : descend();
     }
 
   private:
-    static constexpr uint32_t kDown = 32;  // the round of the result; those before are the levels
+    // The round of a reduction's result, or of the prefixes of a scan's first level; those before are the levels.
+    static constexpr uint32_t kDown = 32;
+
+    // What a scan keeps of a level, for its way down: the values of left halves before the right ones were added, those
+    // of the receipts, then those of the pairs.
+    struct Kept {
+        Level level;
+        std::vector<char> lefts;
+    };
 
     char* value(size_t block) { return values_.data() + block * work_.bytes(); }
 
     template <class Tree>
     void climb(Tree tree) {
-        const auto& blocks = tree.blocks();
-        values_.resize(blocks.size() * work_.bytes());
-        for (size_t i = 0; i < blocks.size(); ++i) begin(blocks[i].first, blocks[i].count, value(i));
-        for (int level = 0; level < tree.levels(); ++level) {
-            const typename Tree::Level now = tree.next();
-            send(now.sends, static_cast<uint32_t>(level));
-            read(now.receipts, static_cast<uint32_t>(level));
-            for (const auto& [left, right] : now.pairs)
+        for (const auto& block : tree.blocks()) blocks_.emplace_back(block.first, block.count);
+        values_.resize(blocks_.size() * work_.bytes());
+        for (size_t i = 0; i < blocks_.size(); ++i) begin(blocks_[i].first, blocks_[i].second, value(i));
+        for (int number = 0; number < tree.levels(); ++number) {
+            Level level = tree.next();
+            const auto round = static_cast<uint32_t>(number);
+            std::vector<char> lefts;
+            if (work_.is_scan()) {
+                for (const Transfer& transfer : level.receipts) append(lefts, value(transfer.block), work_.bytes());
+                for (const auto& [left, right] : level.pairs) append(lefts, value(left), work_.bytes());
+            }
+            send(level.sends, round, [&](size_t i) { return value(level.sends[i].block); });
+            read(level.receipts, round, [&](size_t i, const char* right) {
+                char* const left = value(level.receipts[i].block);
+                work_.kernel(left, left, right, work_.nelems);
+            });
+            for (const auto& [left, right] : level.pairs)
                 work_.kernel(value(left), value(left), value(right), work_.nelems);
+            if (work_.is_scan())
+                kept_.push_back({std::move(level), std::move(lefts)});
         }
     }
     // The value of a block of units that are on this node.
@@ -175,7 +195,7 @@ class TreeReduction {
             work_.element_bytes);
     }
     // Calls visit(leader, first, count) for each message: as many transfers as one takes.
-    template <class Transfer, class Visit>
+    template <class Visit>
     void for_messages(const std::vector<Transfer>& transfers, Visit visit) const {
         const size_t most = kMaxControlBytes / work_.bytes();
         for (size_t first = 0, count = 0; first < transfers.size(); first += count) {
@@ -186,24 +206,23 @@ class TreeReduction {
             visit(span_.leader(node), first, count);
         }
     }
-    template <class Transfer>
-    void send(const std::vector<Transfer>& transfers, uint32_t level) {
+    // part(i): the value to send as transfer i.
+    template <class Part>
+    void send(const std::vector<Transfer>& transfers, uint32_t round, Part part) {
         std::vector<char> message;
         for_messages(transfers, [&](int leader, size_t first, size_t count) {
             message.clear();
-            for (size_t i = 0; i < count; ++i) append(message, value(transfers[first + i].block), work_.bytes());
-            work_.step.send(leader, level, message.data(), message.size());
+            for (size_t i = 0; i < count; ++i) append(message, part(first + i), work_.bytes());
+            work_.step.send(leader, round, message.data(), message.size());
         });
     }
-    template <class Transfer>
-    void read(const std::vector<Transfer>& transfers, uint32_t level) {
+    // Calls visit(i, value) for each value that has come, as transfer i.
+    template <class Visit>
+    void read(const std::vector<Transfer>& transfers, uint32_t round, Visit visit) {
         alignas(64) char message[kMaxControlBytes];
         for_messages(transfers, [&](int leader, size_t first, size_t count) {
-            work_.step.read(leader, level, message, count * work_.bytes());
-            for (size_t i = 0; i < count; ++i) {
-                char* const left = value(transfers[first + i].block);
-                work_.kernel(left, left, message + i * work_.bytes(), work_.nelems);
-            }
+            work_.step.read(leader, round, message, count * work_.bytes());
+            for (size_t i = 0; i < count; ++i) visit(first + i, message + i * work_.bytes());
         });
     }
     void descend() {
@@ -217,18 +236,58 @@ class TreeReduction {
         memcpy(work_.dest, values_.data(), work_.bytes());
     }
 
+    // From here on a block's value is its prefix; that of the first block is none. A block has its prefix before it is
+    // the left half of another: it was a right half at a higher level.
+    void descend_levels() {
+        for (size_t number = kept_.size(); number-- > 0;) {
+            const auto& [level, lefts] = kept_[number];
+            const uint32_t round = kDown + static_cast<uint32_t>(number);
+            const auto left = [&, all = lefts.data()](size_t i) { return all + i * work_.bytes(); };
+            alignas(64) char sum[kMaxControlBytes];
+            send(level.receipts, round, [&](size_t i) {
+                add_left(sum, level.receipts[i].block, left(i));
+                return sum;
+            });
+            for (size_t i = 0; i < level.pairs.size(); ++i) {
+                add_left(sum, level.pairs[i].first, left(level.receipts.size() + i));
+                memcpy(value(level.pairs[i].second), sum, work_.bytes());
+            }
+            read(level.sends, round,
+                 [&](size_t i, const char* prefix) { memcpy(value(level.sends[i].block), prefix, work_.bytes()); });
+        }
+        for (size_t i = 0; i < blocks_.size(); ++i) {
+            const auto [first, count] = blocks_[i];
+            alignas(64) char sum[kMaxControlBytes];
+            Fold fold(work_, sum, work_.nelems);
+            if (first != 0)
+                fold.add(value(i));
+            for (int rank = first; rank < first + count; ++rank)
+                fold.add_member(work_.source_of(rank), work_.dest_of(rank));
+        }
+    }
+    // sum = the prefix of a block, combined with the value of a left half that begins with the block.
+    void add_left(char* sum, size_t block, const char* left) {
+        if (blocks_[block].first == 0)
+            memcpy(sum, left, work_.bytes());
+        else
+            work_.kernel(sum, value(block), left, work_.nelems);
+    }
+
     const Reduction& work_;
     const team::Span& span_;
-    std::vector<char> values_;  // of the blocks
+    std::vector<std::pair<int, int>> blocks_;  // first unit and number of units
+    std::vector<char> values_;                 // of the blocks
+    std::vector<Kept> kept_;
 };
 
 // Long data, in pieces: a sum passes along the members in order, from node to node; a reduction's result then goes
 // round all nodes. Every node sends all the time. A node adds kAhead pieces before it passes on the first result, which
-// bounds the messages in a control inbox (but for a scan, where all pieces of the nodes before may be there).
+// bounds the messages in a control inbox. In a scan they are bounded by what the next node tells of its reading.
 class Chain {
   public:
-    explicit Chain(const Reduction& work)
-        : work_(work), span_(work.span()), piece_(kMaxControlBytes / work.element_bytes) {
+    // meets_trees: other nodes may be in a TreeReduction, should their bytes differ.
+    Chain(const Reduction& work, bool meets_trees)
+        : work_(work), span_(work.span()), piece_(kMaxControlBytes / work.element_bytes), meets_trees_(meets_trees) {
         for (int rank = 0; rank < work.coll.size(); ++rank)
             if (rank == 0 || span_.node_of[rank] != span_.node_of[rank - 1])
                 runs_.push_back(rank);
@@ -237,17 +296,46 @@ class Chain {
     }
 
     void run() {
-        constexpr size_t kAhead = 16;
-        const size_t pieces = (work_.nelems + piece_ - 1) / piece_;
+        const size_t pieces = n_pieces();
+        if (meets_trees_)
+            tell_parent();
         for (size_t i = 0; i < pieces + kAhead; ++i) {
             if (i < pieces)
                 add(i);
-            if (i >= kAhead && i - kAhead < pieces && work_.kind == ReductionKind::kReduce)
+            if (i >= kAhead && i - kAhead < pieces && work_.kind == StepKind::kReduce)
                 pass_on(i - kAhead);
         }
+        if (meets_trees_)
+            hear_children();
     }
 
   private:
+    static constexpr size_t kAhead = 16;
+    static constexpr uint32_t kHere = UINT32_MAX;
+
+    // A chain's node waits for those before it, a tree's for some behind it: nodes whose bytes differ could all wait,
+    // and none send. So each node but the first sends an empty message to the node that waits for it in a tree.
+    void tell_parent() const {
+        const int first = span_.leader(span_.node);
+        if (first != 0)
+            work_.step.send(span_.leader(parent_of(first)), kHere, nullptr, 0);
+    }
+    void hear_children() const {
+        for (int node = 0; node < span_.n_nodes; ++node) {
+            const int first = span_.leader(node);
+            if (first != 0 && parent_of(first) == span_.node)
+                work_.step.read(first, kHere, nullptr, 0);
+        }
+    }
+    // The node of the left half that the first member of a node is the first right half of: one of an earlier node.
+    int parent_of(int first) const { return span_.node_of[first & (first - 1)]; }
+
+    size_t n_pieces() const { return (work_.nelems + piece_ - 1) / piece_; }
+    // A reduction's result comes round. In a scan a node tells the one before of each kAhead-th piece that it has read.
+    // That one sends at most 2 * kAhead pieces that are not read.
+    bool is_scan() const { return work_.kind != StepKind::kReduce; }
+    bool is_limit(size_t index) const { return is_scan() && index >= 2 * kAhead && index % kAhead == 0; }
+    bool is_told(size_t index) const { return index + kAhead + 1 < n_pieces() && is_limit(index + kAhead + 1); }
     size_t count(size_t index) const { return std::min(piece_, work_.nelems - index * piece_); }
     size_t bytes(size_t index) const { return count(index) * work_.element_bytes; }
     size_t at(size_t index) const { return index * piece_ * work_.element_bytes; }
@@ -263,13 +351,17 @@ class Chain {
             Fold fold(work_, sum, count(index));
             if (run > 0) {
                 work_.step.read(leader_of_run(run - 1), round(index, run), before, bytes(index));
+                if (is_told(index))
+                    work_.step.send(leader_of_run(run - 1), round(index, run), nullptr, 0);
                 fold.add(before);
             }
             for (int rank = runs_[run]; rank < runs_[run + 1]; ++rank)
                 fold.add_member(work_.source_of(rank) + at(index), work_.dest_of(rank) + at(index));
+            if (run + 2 < runs_.size() && is_limit(index))
+                work_.step.read(leader_of_run(run + 1), round(index - kAhead - 1, run + 1), nullptr, 0);
             if (run + 2 < runs_.size())
                 send(leader_of_run(run + 1), round(index, run + 1), sum, index);
-            else if (work_.kind == ReductionKind::kReduce)
+            else if (work_.kind == StepKind::kReduce)
                 keep(index, sum);
         }
     }
@@ -294,24 +386,26 @@ class Chain {
 
     const Reduction& work_;
     const team::Span& span_;
-    const size_t piece_;     // elements
+    const size_t piece_;  // elements
+    const bool meets_trees_;
     std::vector<int> runs_;  // the first rank of each run of neighbours on one node; and the end
     int last_node_;
 };
 
 enum class ReductionAlgorithm { kPublishing, kPublishingSums, kTree, kChain };
 
-ReductionAlgorithm algorithm_of(const Reduction& work) {
+// That of a reduction or scan with other bytes.
+ReductionAlgorithm algorithm_of(const Reduction& work, size_t bytes) {
     constexpr size_t kMaxExchanged = 2 * kMaxControlBytes;  // of all: two pieces of a chain of two nodes
     static_assert(kMaxTreeBytes <= kMaxControlBytes);
-    const auto fits = [&](int units) { return work.bytes() * static_cast<size_t>(units) <= kMaxExchanged; };
+    const auto fits = [&](int units) { return bytes <= kMaxExchanged / static_cast<size_t>(units); };
     if (work.has_any_order())
-        return fits(work.span().n_nodes)       ? ReductionAlgorithm::kPublishingSums
-               : work.bytes() <= kMaxTreeBytes ? ReductionAlgorithm::kTree
-                                               : ReductionAlgorithm::kChain;
-    return fits(work.coll.size()) ? ReductionAlgorithm::kPublishing
-           : work.is_tree_order() ? ReductionAlgorithm::kTree
-                                  : ReductionAlgorithm::kChain;
+        return fits(work.span().n_nodes) ? ReductionAlgorithm::kPublishingSums
+               : bytes <= kMaxTreeBytes  ? ReductionAlgorithm::kTree
+                                         : ReductionAlgorithm::kChain;
+    return fits(work.coll.size())                                  ? ReductionAlgorithm::kPublishing
+           : work.is_tree_order(bytes) || work.is_tree_scan(bytes) ? ReductionAlgorithm::kTree
+                                                                   : ReductionAlgorithm::kChain;
 }
 
 // The part of a leader.
@@ -324,23 +418,23 @@ void lead(const Reduction& work, ReductionAlgorithm algorithm) {
         case ReductionAlgorithm::kTree:
             return TreeReduction(work).run();
         case ReductionAlgorithm::kChain:
-            return Chain(work).run();
+            return Chain(work, algorithm_of(work, kMaxTreeBytes) == ReductionAlgorithm::kTree).run();
     }
 }
 
-void run(CollectiveCall& coll, Kernel kernel, Kind type, ReductionKind kind, void* dest, const void* source,
-         size_t nelems, size_t element_bytes) {
-    const InternodeStep step(coll);
+void run(CollectiveCall& coll, Kernel kernel, Kind type, StepKind kind, void* dest, const void* source, size_t nelems,
+         size_t element_bytes) {
+    const InternodeStep step(coll, kind, nelems * element_bytes);
     if (nelems == 0)
-        return;
+        return meet(coll, step);
     const Reduction work = {coll, step, kernel, type, kind, dest, source, nelems, element_bytes};
-    const ReductionAlgorithm algorithm = algorithm_of(work);
+    const ReductionAlgorithm algorithm = algorithm_of(work, work.bytes());
     node_barrier(coll);  // the sources are ready
     if (is_leader(coll))
         lead(work, algorithm);
     node_barrier(coll);
     if (algorithm == ReductionAlgorithm::kPublishing || algorithm == ReductionAlgorithm::kPublishingSums ||
-        kind != ReductionKind::kReduce)
+        kind != StepKind::kReduce)
         return;  // the leader has written it
     if (!is_leader(coll))
         memcpy(dest, on(coll, leader_here(coll), dest), work.bytes());
@@ -351,13 +445,13 @@ void run(CollectiveCall& coll, Kernel kernel, Kind type, ReductionKind kind, voi
 
 void reduce(CollectiveCall& coll, Kernel kernel, Kind type, void* dest, const void* source, size_t nelems,
             size_t element_bytes) {
-    run(coll, kernel, type, ReductionKind::kReduce, dest, source, nelems, element_bytes);
+    run(coll, kernel, type, StepKind::kReduce, dest, source, nelems, element_bytes);
 }
 
 void scan(CollectiveCall& coll, Kernel kernel, Kind type, bool inclusive, void* dest, const void* source, size_t nelems,
           size_t element_bytes) {
-    run(coll, kernel, type, inclusive ? ReductionKind::kInclusiveScan : ReductionKind::kExclusiveScan, dest, source,
-        nelems, element_bytes);
+    run(coll, kernel, type, inclusive ? StepKind::kInclusiveScan : StepKind::kExclusiveScan, dest, source, nelems,
+        element_bytes);
 }
 
 }  // namespace heddle::collective::internode

@@ -30,26 +30,31 @@ inline BinomialTree binomial_tree(int n_nodes, int node) {
     return tree;
 }
 
+// A value to or from another node: that of a block of this node, or one to combine with it from the right.
+struct Transfer {
+    int node;
+    size_t block;
+};
+
+// The transfers of one level of a ReductionTree: first all sends, then all receipts, then the pairs. Transfers of one
+// node are neighbours, in the order of their units, which both nodes know: they share messages.
+struct Level {
+    std::vector<Transfer> sends, receipts;
+    std::vector<std::pair<size_t, size_t>> pairs;  // blocks of this node, left and right
+};
+
 // One node's part in a reduction as a tree (collective/reduction_order.h) over units, which are members or nodes. A
 // block's value comes together on the node of its first unit. At each level a node sends the values of right halves to
 // the nodes of their left halves. The root is unit 0's node. NodeOf: node_of(unit) of all units.
+//
+// A scan goes back down the levels. A block's prefix is the sum of all units before it. The right half's prefix is the
+// left half's, combined with the left half's value: a receipt's node sends it back, and a pair's node has it.
 template <class NodeOf>
 class ReductionTree {
   public:
     // The largest blocks of which all units are on this node, in the order of their units. Each has a value.
     struct Block {
         int first, count;
-    };
-    // A value to or from another node: that of a block of this node, or one to combine with it from the right.
-    struct Transfer {
-        int node;
-        size_t block;
-    };
-    // The transfers of one level: first all sends, then all receipts, then the pairs. Transfers of one node are
-    // neighbours, in the order of their units, which both nodes know: they share messages.
-    struct Level {
-        std::vector<Transfer> sends, receipts;
-        std::vector<std::pair<size_t, size_t>> pairs;  // blocks of this node, left and right
     };
 
     // mine: this node's units, ascending.

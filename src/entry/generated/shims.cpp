@@ -995,6 +995,9 @@ void shmem_double_prod_to_all(double *dest, const double *source, int nreduce, i
 void shmem_longdouble_prod_to_all(long double *dest, const long double *source, int nreduce, int PE_start, int logPE_stride, int PE_size, long double *pWrk, long *pSync) { static_cast<void>(pWrk); heddle::collective::reduce_to_all<long double>(HEDDLE_CALL("shmem_longdouble_prod_to_all"), {PE_start, logPE_stride, PE_size, pSync}, heddle::collective::Op::kProd, dest, source, nreduce); }
 void shmem_complexd_prod_to_all(heddle_complexd *dest, const heddle_complexd *source, int nreduce, int PE_start, int logPE_stride, int PE_size, heddle_complexd *pWrk, long *pSync) { static_cast<void>(pWrk); heddle::collective::reduce_to_all<heddle_complexd>(HEDDLE_CALL("shmem_complexd_prod_to_all"), {PE_start, logPE_stride, PE_size, pSync}, heddle::collective::Op::kProd, dest, source, nreduce); }
 void shmem_complexf_prod_to_all(heddle_complexf *dest, const heddle_complexf *source, int nreduce, int PE_start, int logPE_stride, int PE_size, heddle_complexf *pWrk, long *pSync) { static_cast<void>(pWrk); heddle::collective::reduce_to_all<heddle_complexf>(HEDDLE_CALL("shmem_complexf_prod_to_all"), {PE_start, logPE_stride, PE_size, pSync}, heddle::collective::Op::kProd, dest, source, nreduce); }
+int shmemx_get_uniqueid(shmemx_uniqueid_t *id) { return heddle::runtime::get_unique_id("shmemx_get_uniqueid", id); }
+int shmemx_init_uniqueid(const shmemx_uniqueid_t *id, int my_pe, int n_pes) { return heddle::runtime::init_unique_id("shmemx_init_uniqueid", id, my_pe, n_pes, SHMEM_THREAD_SINGLE, nullptr); }
+int shmemx_init_thread_uniqueid(const shmemx_uniqueid_t *id, int my_pe, int n_pes, int requested, int *provided) { return heddle::runtime::init_unique_id("shmemx_init_thread_uniqueid", id, my_pe, n_pes, requested, provided); }
 int shmemx_request_allocate(shmemx_request_t *req, long options) { return heddle::runtime::allocate_request(HEDDLE_CALL("shmemx_request_allocate"), req, options); }
 void shmemx_request_free(shmemx_request_t *req) { heddle::runtime::free_request(HEDDLE_CALL("shmemx_request_free"), req); }
 void shmemx_request_begin(shmemx_request_t *req) { heddle::runtime::begin_request(HEDDLE_CALL("shmemx_request_begin"), req); }
@@ -2628,6 +2631,9 @@ HEDDLE_TWIN(shmem_double_prod_to_all)
 HEDDLE_TWIN(shmem_longdouble_prod_to_all)
 HEDDLE_TWIN(shmem_complexd_prod_to_all)
 HEDDLE_TWIN(shmem_complexf_prod_to_all)
+HEDDLE_TWIN(shmemx_get_uniqueid)
+HEDDLE_TWIN(shmemx_init_uniqueid)
+HEDDLE_TWIN(shmemx_init_thread_uniqueid)
 HEDDLE_TWIN(shmemx_request_allocate)
 HEDDLE_TWIN(shmemx_request_free)
 HEDDLE_TWIN(shmemx_request_begin)

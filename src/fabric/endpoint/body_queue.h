@@ -84,7 +84,7 @@ class BodyQueue {
     Body* bodies_ = nullptr;  // null: nothing was ever posted
     std::atomic<uint64_t> posted_{0};
     // The sender's, read by all.
-    alignas(128) std::atomic<uint64_t> sent_{0};
+    std::atomic<uint64_t> sent_{0};
     uint64_t started_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include "base/counters.h"
 #include "base/error.h"
 #include "fabric/transport/address_blob.h"
+#include "os/asymmetric_fence.h"
 #include "os/memfd.h"
 
 #include <algorithm>
@@ -24,7 +25,6 @@ Channel::Channel(const ChannelConfig& config, int number) : config_(config), num
 Channel::~Channel() {
     const auto n_pes = static_cast<size_t>(config_.n_pes);
     for (size_t pe = 0; pe < n_pes; ++pe) {
-        free(peers_[pe].address_blob);
         for (uint32_t i = 0; i < peers_[pe].n_inbounds; ++i) delete peers_[pe].inbounds[i];
         free(peers_[pe].inbounds);
     }
@@ -39,31 +39,41 @@ void Channel::queue(Stream* stream) {
     Stream* top = to_send_.load(std::memory_order_relaxed);
     do {
         stream->next_to_send.store(top, std::memory_order_relaxed);
-        // seq_cst: pairs with Channel::unlock, Channel::poll_alone, Channel::arm and Channel::send_queued: either the
-        // lock's holder sees the stream, or this thread gets the lock.
+        // seq_cst: pairs with Channel::unlock, Channel::is_due and Channel::send_queued: either the lock's holder sees
+        // the stream, or this thread gets the lock.
     } while (!to_send_.compare_exchange_weak(top, stream, std::memory_order_seq_cst, std::memory_order_relaxed));
-}
-
-void Channel::delay_ack(Inbound* inbound) {
-    delayed_acks_.add(*inbound);
-    ack_pending_.store(true, std::memory_order_relaxed);  // a hint for the service thread
 }
 
 bool Channel::poll_alone() {
     bool moved = false;
-    do {
+    for (int turn = 0; turn < kTurns; ++turn) {
         if (!try_lock())
-            break;
+            return moved;
         moved |= work();
         unlock();
-        // Pairs with Channel::queue and Channel::wake.
-    } while (to_send_.load(std::memory_order_seq_cst) != nullptr || woken_.load(std::memory_order_seq_cst));
+        if (!is_due())
+            return moved;
+    }
+    leave_rest();
     return moved;
+}
+
+// Another thread does what is due. Behind a look at what is due.
+void Channel::leave_rest() const {
+    if (config_.network.on_left)
+        config_.network.on_left(config_.network.owner);
 }
 
 // Channels that others have woken have nobody else: no message may come there that would make somebody poll. One whose
 // lock is taken is left to its holder.
-bool Channel::poll_woken() {
+void Channel::poll_woken() {
+    for (int turn = 0; turn < kTurns; ++turn)
+        if (!poll_woken_once())
+            return;
+    leave_rest();
+}
+
+bool Channel::poll_woken_once() {
     bool moved = false;
     for (int rail = 0; rail < config_.n_rails; ++rail)
         // Pairs with Channel::wake.
@@ -73,9 +83,9 @@ bool Channel::poll_woken() {
 }
 
 bool Channel::poll() {
-    bool moved = poll_alone();
+    const bool moved = poll_alone();
     if (moved && rails_)
-        while (poll_woken()) continue;
+        poll_woken();
     run_ready(moved);
     return moved;
 }
@@ -87,22 +97,37 @@ void Channel::run_ready(bool moved) const {
 
 // What there is to do, under the lock.
 bool Channel::work() {
-    constexpr int kRounds = 8;  // then another thread may have the lock
     bool moved = false;
     for (int round = 0; round < kRounds; ++round) {
         bool moves = send_queued();
         moves |= progress_woken();
         if (round == 0)
-            moves |= send_delayed_acks();
+            moves |= take_delayed_acks();
+        send_short();
         moves |= config_.api->progress(config_.transport, number_);
         moves |= progress_queued();
+        moves |= send_short();
         if (!moves)
             break;
         moved = true;
     }
+    moved |= finish_idle();
     if (moved)
         config_.job.notify(config_.job.waiting);
     return moved;
+}
+
+// What the producers of streams that have gone idle publish from now on is told to the channel, or seen here. One fence
+// for all of them: it costs an interrupt of every core that runs a thread of this process.
+bool Channel::finish_idle() {
+    if (going_idle_.is_empty())
+        return false;
+    base::counters->heavy_fences.add();
+    os::heavy_fence();  // pairs with SendRing::publish_to_idle
+    going_idle_.take_all([](Stream& stream) { stream.send(); });
+    send_short();
+    HEDDLE_INVARIANT(going_idle_.is_empty());  // a stream that has sent something is not drained
+    return true;
 }
 
 bool Channel::send_queued() {
@@ -133,25 +158,6 @@ bool Channel::progress_queued() {
     return any;
 }
 
-// Sends the delayed acks that no message has carried since the last poll.
-bool Channel::send_delayed_acks() {
-    const bool any = !delayed_acks_.is_empty();
-    ack_pending_.store(false, std::memory_order_relaxed);
-    delayed_acks_.take_all([](Inbound& inbound) { inbound.send_ack(); });
-    return any;
-}
-
-// The header of records to pe takes a delayed ack along.
-void Channel::piggyback_ack(int pe, Header* header) {
-    Inbound* const inbound = delayed_acks_.take_first([&](const Inbound& one) { return one.pe() == pe; });
-    if (!inbound)
-        return;
-    auto records = header->as<RecordsHeader>();
-    records.acked_stream_set = inbound->stream_set() + 1;
-    records.acked = inbound->ack_position();
-    header->set(records);
-}
-
 bool Channel::arm() {
     if (!try_lock())
         return false;
@@ -160,8 +166,7 @@ bool Channel::arm() {
                       !woken_.load(std::memory_order_relaxed) && config_.api->arm(config_.transport, number_);
     unlock();
     run_ready(moved);
-    // Pairs with Channel::queue and Channel::wake.
-    return idle && to_send_.load(std::memory_order_seq_cst) == nullptr && !woken_.load(std::memory_order_seq_cst);
+    return idle && !is_due();
 }
 
 void Channel::send_single(int pe, Header header, const char* body, size_t bytes) {
@@ -181,18 +186,21 @@ void Channel::protocol_error(int pe, const char* what) const {
     base::fatal("network", "PE %d has sent what no PE of this job would send: %s", pe, what);
 }
 
+void Channel::find_address(int pe) const {
+    char error[512];
+    if (!config_.addresses->find(pe, config_.job.address_blob_of, error, sizeof error))
+        config_.job.lost(pe, Loss::kBroken, error);
+}
+
 Endpoint* Channel::endpoint_of(int pe) {
     Peer& peer = peers_[pe];
     if (peer.endpoint)
         return peer.endpoint;
     char error[512] = "";
-    char address_blob[kMaxAddressBlobBytes];
-    size_t bytes = peer.address_blob_bytes;
-    if (peer.address_blob)
-        memcpy(address_blob, peer.address_blob, bytes);
-    else
-        bytes = config_.job.address_blob_of(pe, address_blob, error, sizeof error);
-    const char* mine_there = address_blob;
+    const std::string* const address_blob =
+        config_.addresses->find(pe, config_.job.address_blob_of, error, sizeof error);
+    size_t bytes = address_blob ? address_blob->size() : 0;
+    const char* mine_there = address_blob ? address_blob->data() : nullptr;
     if (bytes != 0 && !find_rail_address(&mine_there, &bytes, config_.rail))
         snprintf(error, sizeof error, "its address blob has no rail %d: right would be as many rails on all PEs",
                  config_.rail);
@@ -314,19 +322,10 @@ void Channel::arrived(const Header& header, const char* body, size_t bytes) {
 
 void Channel::dispatch(const Header& header, const char* body, size_t bytes) {
     switch (header.kind) {
-        case MessageKind::kConnect: {
-            Peer& peer = peers_[header.pe];
+        case MessageKind::kConnect:
             if (bytes == 0 || bytes > kMaxAddressBlobBytes)
                 protocol_error(header, "an address blob of no or too many bytes");
-            if (peer.address_blob)
-                return;
-            peer.address_blob = static_cast<char*>(malloc(bytes));
-            if (!peer.address_blob)
-                base::fatal("network", "no memory for an address blob of %zu bytes", bytes);
-            memcpy(peer.address_blob, body, bytes);
-            peer.address_blob_bytes = bytes;
-            return;
-        }
+            return config_.addresses->learn(header.pe, body, bytes);
         case MessageKind::kRecords: {
             const auto records = header.as<RecordsHeader>();
             if (records.acked_stream_set != 0)
@@ -342,6 +341,17 @@ void Channel::dispatch(const Header& header, const char* body, size_t bytes) {
             Stream& stream = stream_of(header, reply.stream_set);
             if (!stream.on_reply(reply.first, reply.count, body, bytes) || !stream.on_ack(reply.acked))
                 protocol_error(header, "a reply to what this PE has not asked");
+            return;
+        }
+        case MessageKind::kGathered: {
+            const char* const wrong = read_gathered(
+                header.as<GatheredHeader>(), body, bytes,
+                [&](const AckSection& ack) { acknowledged(header, ack.stream_set, ack.position); },
+                [&](const RecordsSection& section, const char* records) {
+                    inbound_of(header.pe, section.stream_set).on_records(section.position, records, section.bytes);
+                });
+            if (wrong)
+                protocol_error(header, wrong);
             return;
         }
         case MessageKind::kHeartbeat:

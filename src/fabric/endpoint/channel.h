@@ -4,21 +4,26 @@
 // does not get it leaves its work to the holder.
 //
 //     streams to send   a stack that any thread pushes to (Stream::queued says whether a stream is in it)
-//     inbound streams   in up to three lists: to go on with, waiting for another rail, with a delayed ack
+//     inbound streams   in up to three lists: to go on with, waiting for another rail, with an ack to send
+//     peers             in up to two lists: with something to send in this turn, with delayed acks
 //
 // Nothing is left behind. A thread that pushes a stream, or wakes a channel, then tries to get the lock. The holder
 // gives the lock back, and then looks at the stack and at woken_ again. Both sides are seq_cst (tests/model/idle.pml
-// and rail_watermarks.pml).
+// and rail_watermarks.pml). A poll does so at most kTurns times. What other threads go on to queue is then left to the
+// service thread, or without one to the next poll (NetworkCallbacks::on_left, tests/model/turns.pml).
 //
 // Threads: any thread polls, and queues a stream to be sent; everything else runs under the lock.
 #pragma once
 
 #include "base/tsan.h"
+#include "fabric/endpoint/address_book.h"
 #include "fabric/endpoint/control_inbox.h"
 #include "fabric/endpoint/inbound.h"
 #include "fabric/endpoint/intrusive_list.h"
+#include "fabric/endpoint/peer.h"
 #include "fabric/endpoint/stream.h"
 #include "fabric/liveness/loss.h"
+#include "fabric/protocol/gathered.h"
 #include "fabric/protocol/message.h"
 #include "fabric/transport/transport.h"
 #include "progress/wait_policy.h"
@@ -37,8 +42,8 @@ struct Ring {
 
 // What channels call of the job.
 struct JobCallbacks {
-    // The address blob of a PE, for the first message to it: its size, or 0 with a message in error. May block for a
-    // while.
+    // The address blob of a PE: its size, or 0 with a message in error. May block for a while; any thread, several at
+    // once (AddressBook).
     size_t (*address_blob_of)(int pe, char* address_blob, char* error, size_t error_bytes) = nullptr;
     // A PE does not answer any more, on no rail or not on that rail. They end the process, or return where this PE does
     // not need the answer.
@@ -61,6 +66,8 @@ struct NetworkCallbacks {
     RailWatermarks* (*watermarks_of)(void* owner, uint32_t stream_set, int pe) = nullptr;
     // This PE's address blob: its size.
     size_t (*own_address_blob)(void* owner, char* address_blob) = nullptr;
+    // A poll has ended at its bound, with something left to do. May be null: the next poll does it.
+    void (*on_left)(void* owner) = nullptr;
     // A kHeartbeat has come.
     void (*on_heartbeat)(void* owner, const Header& header, const char* body, size_t bytes) = nullptr;
 };
@@ -72,6 +79,7 @@ struct ChannelConfig {
     Regions regions;     // of this PE
     uint64_t token = 0;  // of the job
     ControlInbox* control_inbox = nullptr;
+    AddressBook* addresses = nullptr;  // of all channels of the PE
     int pe = 0;
     int n_pes = 0;
     const progress::WaitPolicy* policy = nullptr;  // of the threads that wait
@@ -88,6 +96,9 @@ struct ChannelConfig {
 
 class Channel {
   public:
+    // What a poll does for other threads has a bound: so many turns under the lock, each of so many rounds.
+    static constexpr int kTurns = 4, kRounds = 8;
+
     Channel(const ChannelConfig& config, int number);
     ~Channel();
     Channel(const Channel&) = delete;
@@ -100,8 +111,8 @@ class Channel {
 
     // --- Any thread.
 
-    // The stream has something to send. It is looked at before the lock is next given up: by this call, where it gets
-    // the lock, or by the holder.
+    // The stream has something to send. This call looks at it, where it gets the lock. Otherwise the holder does, or
+    // the thread that the holder leaves it to.
     void send(Stream* stream) {
         queue(stream);
         poll();
@@ -120,6 +131,9 @@ class Channel {
     // For a thread that is about to sleep on the transport's descriptor: true when nothing is left to do, and the
     // descriptor becomes readable when there is.
     bool arm();
+    // Ahead of the first stream to pe, by its producer: the PE's address is known, or the PE is lost. May block for a
+    // while, in which all other threads go on.
+    void find_address(int pe) const;
     int number() const { return number_; }
     // An ack is delayed; a hint for the service thread.
     bool ack_pending() const { return ack_pending_.load(std::memory_order_relaxed); }
@@ -133,14 +147,29 @@ class Channel {
     const Regions& regions() const { return config_.regions; }
     // The inbound stream has something to acknowledge, or records to go on with.
     void queue(Inbound* inbound) { to_progress_.add(*inbound); }
+    // The ack of the inbound stream leaves in this turn, together with what else goes to its PE.
+    void ack(Inbound& inbound);
     // The ack of the inbound stream travels with the next records to its PE, or alone with the next poll. A control
-    // message is often answered at once, and the answer takes the ack along.
-    void delay_ack(Inbound* inbound);
+    // message is often answered at once, and the answer takes the ack along. Where kMaxBusy acks to the PE would be
+    // delayed, all leave in this turn: its further streams wait for one (fabric/endpoint/peer.h).
+    void delay_ack(Inbound& inbound);
+    // The stream has a short message to send: in this turn, or when its PE has acknowledged something
+    // (fabric/endpoint/peer.h). Stream::send_short is called then.
+    void gather(Stream& stream);
+    // Adds records of the stream to the message, which leaves first where it has no room.
+    void add_records(GatheredMessage* message, const Stream& stream, const SendRing::Message& records);
+    // A stream to pe has become busy (1), or no longer is (-1).
+    void count_busy(int pe, int by);
+    // pe has acknowledged something of a stream.
+    void on_ack_from(int pe);
     // The inbound stream waits for streams on other rails, until one of them wakes this channel.
     void wait_for_others(Inbound* inbound) { waiting_.add(*inbound); }
     // What waits here for other rails may go on. A poll of a channel of this number does it before it ends. Any thread.
-    // Pairs with Channel::poll_alone, Channel::poll_woken, Channel::progress_woken and Channel::arm.
+    // Pairs with Channel::is_due, Channel::poll_woken_once and Channel::progress_woken.
     void wake() { woken_.store(true, std::memory_order_seq_cst); }
+    // The stream has gone idle (SendRing::go_idle): its Stream::send is called again behind a heavy fence, before the
+    // lock is given up.
+    void finish_idle_of(Stream& stream) { going_idle_.add(stream); }
     // Wakes the channel with this number on another rail.
     void wake(int rail) {
         HEDDLE_INVARIANT(rails_ && rail >= 0 && rail < config_.n_rails);
@@ -151,7 +180,9 @@ class Channel {
         return config_.lost_rails && config_.n_rails > 1 &&
                (config_.lost_rails->load(std::memory_order_relaxed) >> config_.rail & 1) != 0;
     }
-    // The endpoint to pe, made on first use; null: there can be none, and the PE is lost.
+    // The endpoint to pe, made on first use; null: there can be none, and the PE is lost. Does not block: the address
+    // is known to find_address or from the PE's kConnect. But for heartbeats, whose channel the service thread has to
+    // itself.
     Endpoint* endpoint_of(int pe);
     // The body of a large message that pe has announced: as TransportApi::receive and refuse.
     void receive(int pe, Arrival* arrival, char* to, size_t bytes, Done done, void* argument);
@@ -177,15 +208,6 @@ class Channel {
     void announced(const Header& header, size_t bytes, Arrival* arrival);
 
   private:
-    struct Peer {
-        Endpoint* endpoint = nullptr;  // null: nothing was sent to the PE yet
-        char* address_blob = nullptr;  // from its kConnect; null: none has come
-        size_t address_blob_bytes = 0;
-        // Its streams to this PE, by stream set, below kMaxStreamSets; null: nothing has come on that stream.
-        Inbound** inbounds = nullptr;
-        uint32_t n_inbounds = 0;
-    };
-
     // Looks first: threads that wait do not write to the holder's line. The look is seq_cst as the exchange is: what
     // this thread has pushed before is seen behind the unlock that ends what it found. Both pair with Channel::unlock.
     bool try_lock() {
@@ -200,15 +222,25 @@ class Channel {
         // Pairs with Channel::try_lock and Channel::queue: either side sees the other.
         locked_.store(false, std::memory_order_seq_cst);
     }
+    // Streams are queued, or the channel is woken. seq_cst: pairs with Channel::queue and Channel::wake.
+    bool is_due() const {
+        return to_send_.load(std::memory_order_seq_cst) != nullptr || woken_.load(std::memory_order_seq_cst);
+    }
     bool poll_alone();
-    bool poll_woken();
+    void poll_woken();
+    bool poll_woken_once();
+    void leave_rest() const;
     void run_ready(bool moved) const;
     bool work();
     bool progress_woken();
     void dispatch(const Header& header, const char* body, size_t bytes);
     bool send_queued();
     bool progress_queued();
-    bool send_delayed_acks();
+    bool take_delayed_acks();
+    bool finish_idle();
+    bool send_short();
+    bool send_short(int pe);
+    void send_gathered(int pe, GatheredMessage* message);
     void piggyback_ack(int pe, Header* header);
     Inbound& inbound_of(int pe, uint32_t stream_set);
     Inbound*& make_place(Peer& peer, uint32_t stream_set) const;
@@ -221,12 +253,14 @@ class Channel {
     const int number_;
     Peer* peers_;  // indexed by PE; memory that reads as zeroes until a peer is used
     alignas(128) std::atomic<bool> locked_{false};
-    alignas(128) std::atomic<Stream*> to_send_{nullptr};  // the stack of streams to send
-    std::atomic<bool> woken_{false};                      // by another rail's channel: waiting_ may go on
-    Channel* const* rails_ = nullptr;                     // null: there is one
+    alignas(128) std::atomic<Stream*> to_send_{nullptr};     // the stack of streams to send
+    std::atomic<bool> woken_{false};                         // by another rail's channel: waiting_ may go on
+    Channel* const* rails_ = nullptr;                        // null: there is one
+    IntrusiveList<Stream, &Stream::going_idle> going_idle_;  // empty while nobody has the lock
     IntrusiveList<Inbound, &Inbound::waiting> waiting_;
     IntrusiveList<Inbound, &Inbound::to_progress> to_progress_;
-    IntrusiveList<Inbound, &Inbound::delayed_ack> delayed_acks_;
+    IntrusiveList<Peer, &Peer::to_send> peers_to_send_;  // empty while nobody has the lock
+    IntrusiveList<Peer, &Peer::delayed_acks> delayed_acks_;
     std::atomic<bool> ack_pending_{false};
     bool refused_ = false;  // a message from outside of the job has been reported: it is once
 };

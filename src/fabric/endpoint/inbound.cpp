@@ -183,7 +183,8 @@ void Inbound::on_large_done(void* argument) {
 
 void Inbound::control(const ControlKey& key, const char* data, size_t bytes) {
     delivered_control_ = true;
-    channel_.config().control_inbox->deliver(key, pe_, data, bytes);
+    if (!channel_.config().control_inbox->deliver(key, pe_, data, bytes))
+        channel_.protocol_error(pe_, "more control messages than may wait for the collectives of its teams");
 }
 
 bool Inbound::is_complete(size_t at) {
@@ -206,16 +207,12 @@ void Inbound::progress() {
     check_positions();
     if (watermarks_)
         watermarks_->advance(channel_.config().rail, complete(), [&](int rail) { channel_.wake(rail); });
+    if (!has_ack())
+        return;
     if (delivered_control_)
-        channel_.delay_ack(this);
+        channel_.delay_ack(*this);
     else
-        send_ack();
-}
-
-void Inbound::send_ack() {
-    if (complete() != acked_)
-        channel_.send_message(pe_, AckHeader{.position = ack_position(), .stream_set = stream_set_}, nullptr, 0, false,
-                              nullptr, nullptr);
+        channel_.ack(*this);
 }
 
 }  // namespace heddle::fabric

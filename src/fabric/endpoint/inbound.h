@@ -44,17 +44,17 @@ class Inbound final : private Applier {
     // Applies what need not wait any longer, and acknowledges what is complete: at once, or, behind a control message,
     // whose answer may take the ack along, when the channel says so.
     void progress();
-    // Sends an ack when something is complete that was not acknowledged.
-    void send_ack();
+    // Something is complete that was not acknowledged.
+    bool has_ack() const { return complete() != acked_; }
     // The position of an ack, which the caller sends.
     uint64_t ack_position();
 
     int pe() const { return pe_; }
     uint32_t stream_set() const { return stream_set_; }
 
-    // The channel's lists: those to go on with, those whose next record waits for another rail, those with a delayed
-    // ack.
-    ListLink<Inbound> to_progress, waiting, delayed_ack;
+    // The channel's lists: those to go on with, and those whose next record waits for another rail. The peer's: those
+    // with something to acknowledge.
+    ListLink<Inbound> to_progress, waiting, to_ack;
 
   private:
     // Large data: its record has been applied, or its announcement has come, or both.

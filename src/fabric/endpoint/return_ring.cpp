@@ -24,6 +24,14 @@ void ReturnRing::grow() {
     ring_ = new Return[size_];
 }
 
+void ReturnRing::shrink() {
+    if (size_ == 0 || !has_returned(head_))
+        return;
+    delete[] ring_;
+    ring_ = nullptr;
+    size_ = 0;
+}
+
 void ReturnRing::publish(size_t bytes) {
     bytes_ += bytes;
     ++head_;

@@ -64,6 +64,8 @@ class ReturnRing {
     // Where should_grow was true, and all returns are done now. The sender looks at entries of outstanding returns
     // alone.
     void grow();
+    // Gives the memory of the ring back where nothing is outstanding, as for grow.
+    void shrink();
     // Where has_space: the value of the next return, `bytes` of it, goes to `to`.
     void take(char* to, size_t bytes);
     // Where has_space: the next return is that of a native put or get of the stream.

@@ -1,10 +1,5 @@
 #include "fabric/endpoint/send_ring.h"
 
-#include "base/counters.h"
-#include "base/error.h"
-#include "os/asymmetric_fence.h"
-#include "os/memfd.h"
-
 #include <algorithm>
 
 namespace heddle::fabric {
@@ -22,45 +17,50 @@ const void* ended_thread() {
     return &token;
 }
 
-SendRing::SendRing(size_t full_bytes) : full_at_(full_bytes), full_bytes_(full_bytes) {
-    grow(kMinRing);
-}
-
-SendRing::~SendRing() {
-    if (ring_)
-        os::unmap(ring_, 2 * size());
-}
-
 // --- The producer
 
 void SendRing::set_room(uint64_t freed) {
-    room_end_ = freed + size();
+    const uint64_t lap = lap_.load(std::memory_order_relaxed);
+    room_end_ = freed >= lap ? lap_end_ : std::min(lap_end_, lap + (freed - lap_before_));
     simple_end_ = std::min(room_end_, full_at_);
     // What the transport may still read is not overwritten.
-    HEDDLE_INVARIANT_MSG(freed <= position() && position() <= room_end_, "freed %#zx, position %#zx", size_t{freed},
-                         size_t{position()});
+    HEDDLE_INVARIANT_MSG(freed <= position() && position() <= room_end_ && lap_before_ <= freed,
+                         "freed %#zx, position %#zx", size_t{freed}, size_t{position()});
 }
 
-void SendRing::grow(size_t bytes) {
-    HEDDLE_INVARIANT(is_free());  // the sender reads ring_ and mask_ for records alone, and there are none
-    size_t size = kMinRing;
-    while (size < bytes || size % os::page_bytes() != 0) size *= 4;
-    HEDDLE_INVARIANT((size & (size - 1)) == 0);  // a mask makes a place of a position
-    char* const ring = static_cast<char*>(os::map_twice(size));
-    if (!ring && !ring_)
-        base::fatal("network", "no memory for a ring of %zu bytes", size);
-    if (ring) {
-        if (ring_)
-            os::unmap(ring_, 2 * this->size());
-        ring_ = ring;
-        mask_ = size - 1;
-    }
-    set_room(freed_.load(std::memory_order_acquire));  // pairs with SendRing::on_sent
+// The sender has come to the lap that ends here, or has sent all. It looks at base_ again where a record of the next
+// lap is published. So neither lap_ nor base_ is written while the sender may need what they were.
+void SendRing::begin_lap(uint64_t freed) {
+    const uint64_t begin = position();
+    lap_before_ = lap_.load(std::memory_order_relaxed);
+    base_ = reinterpret_cast<uintptr_t>(memory_) - begin;
+    lap_end_ = begin + size_;
+    lap_.store(begin, std::memory_order_relaxed);  // SendRing::publish_to_idle orders it ahead of the lap's records
+    set_room(freed);
+}
+
+char* SendRing::set_memory(char* memory, size_t bytes) {
+    HEDDLE_INVARIANT(is_free());
+    char* const before = memory_;
+    memory_ = memory;
+    size_ = bytes;
+    if (bytes != 0)
+        last_size_ = bytes;
+    begin_lap(position());
+    return before;
 }
 
 bool SendRing::find_room(size_t bytes) {
-    set_room(freed_.load(std::memory_order_acquire));  // pairs with SendRing::on_sent
-    return has_room(bytes);
+    const uint64_t freed = freed_.load(std::memory_order_acquire);  // pairs with SendRing::on_sent
+    set_room(freed);
+    if (has_room(bytes))
+        return true;
+    const uint64_t lap = lap_.load(std::memory_order_relaxed);
+    if (bytes > size_ || freed < lap || (freed != position() && freed - lap < bytes))
+        return false;
+    begin_lap(freed);
+    HEDDLE_INVARIANT(has_room(bytes));
+    return true;
 }
 
 bool SendRing::end_message() {
@@ -68,9 +68,14 @@ bool SendRing::end_message() {
     if (head < full_at_)
         return false;
     const uint32_t count = message_end_count_.load(std::memory_order_relaxed);
+    if (!message_ends_)
+        message_ends_ = std::make_unique<std::atomic<uint64_t>[]>(kMaxMessageEnds);
     message_ends_[count % kMaxMessageEnds].store(head, std::memory_order_relaxed);
     message_end_count_.store(count + 1, std::memory_order_release);  // pairs with SendRing::find_message_end
     full_at_ = head + full_bytes_;
+    // What is left of the lap would be a short message among full ones.
+    if (full_at_ > lap_end_ && lap_end_ - lap_.load(std::memory_order_relaxed) > 2 * full_bytes_)
+        lap_end_ = room_end_ = head;
     simple_end_ = std::min(room_end_, full_at_);
     return true;
 }
@@ -109,42 +114,55 @@ bool SendRing::find_message_end(uint64_t limit, uint64_t* end) {
     return false;
 }
 
-bool SendRing::take_message(uint64_t limit, Stream* stream, Message* message) {
+bool SendRing::take_message(uint64_t limit, Stream* stream, Message* message, size_t short_bytes) {
     check_positions();
     const uint64_t acked = acked_.load(std::memory_order_relaxed);
     if (sent_ - acked >= kWindow || sending_head_ - sending_tail_ == kMaxSending)
         return false;  // an ack, or on_sent, leads here again
+    // Relaxed: SendRing::published has shown the lap of all records before the limit. The lap of records behind it may
+    // be seen as well, which changes nothing.
+    const uint64_t lap = lap_.load(std::memory_order_relaxed);
+    if (sent_ == lap)
+        sent_base_ = base_;
+    const bool ends_lap = sent_ < lap && lap <= limit;
+    if (ends_lap)
+        limit = lap;
     uint64_t end = limit;
-    const bool full = find_message_end(limit, &end);
+    const bool full = find_message_end(limit, &end) || ends_lap;
     const bool flushed = flush_up_to_.load(std::memory_order_acquire) > sent_;  // pairs with SendRing::flush
     const bool in_flight = sent_ != acked;
     if (in_flight && !is_idle() && !full && !flushed)
         return false;
     HEDDLE_INVARIANT_MSG(sent_ < end && end <= limit, "sent %#zx, end %#zx, limit %#zx", size_t{sent_}, size_t{end},
                          size_t{limit});
-    HEDDLE_INVARIANT(end - sent_ <= size());  // a message lies in the ring as one piece
-    if (in_flight)                            // pressure begins: the next records gather
-        idle_.store(false, std::memory_order_relaxed);
+    HEDDLE_INVARIANT(end - sent_ <= size());  // a message lies in the memory as one piece
+    *message = {sent_, reinterpret_cast<const char*>(sent_base_ + sent_), end - sent_, nullptr};
+    if (!full && message->bytes < short_bytes)
+        return true;
+    if (in_flight)  // the next records gather
+        begin_pressure();
     Sending& sending = sending_[sending_head_++ % kMaxSending];
-    sending = {stream, end, false};
-    *message = {sent_, ring_ + (sent_ & mask_), end - sent_, &sending};
+    sending.stream = stream;
+    sending.end = end;
+    sending.done = 0;
+    message->sending = &sending;
     sent_ = end;
     return true;
 }
 
 void SendRing::on_sent(Sending* sending) {
     HEDDLE_INVARIANT(!sending->done);  // the transport lets go of a message once
-    sending->done = true;
+    sending->done = 1;
     uint64_t freed = 0;
     while (sending_tail_ != sending_head_) {
         const Sending& oldest = sending_[sending_tail_ % kMaxSending];
-        HEDDLE_INVARIANT(oldest.end > freed && oldest.end <= sent_);  // messages follow each other
+        HEDDLE_INVARIANT(uint64_t{oldest.end} > freed && uint64_t{oldest.end} <= sent_);  // messages follow each other
         if (!oldest.done)
             break;
         freed = oldest.end;
         ++sending_tail_;
     }
-    // Release: pairs with SendRing::find_room, SendRing::grow, SendRing::is_free and SendRing::has_space.
+    // Release: pairs with SendRing::find_room, SendRing::is_free and SendRing::has_space.
     if (freed != 0)
         freed_.store(freed, std::memory_order_release);
     check_positions();
@@ -161,14 +179,11 @@ bool SendRing::on_ack(uint64_t position) {
 
 // The producer is looked at behind the store: a thread that takes the stream set over fences first, which shows it the
 // store or shows this thread the new producer (Network::make_stream_set).
-void SendRing::go_idle(const Producer& producer) {
+bool SendRing::go_idle(const Producer& producer) {
     HEDDLE_INVARIANT(is_drained());  // otherwise an ack is on its way, and sends what waits
     idle_.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (producer.thread.load(std::memory_order_relaxed) == this_thread())
-        return;
-    base::counters->heavy_fences.add();
-    os::heavy_fence();
+    return producer.thread.load(std::memory_order_relaxed) != this_thread();
 }
 
 }  // namespace heddle::fabric

@@ -2,14 +2,24 @@
 //
 // All is counted in positions, bytes since the stream began, of whole words:
 //
-//     acked <= sent <= published      freed <= sent      published - freed <= size of the ring
+//     acked <= sent <= published      freed <= sent      published - freed <= size of the memory
 //       |       |        |              '- may be overwritten: the transport has let go of it (usually acked <= freed)
 //       |       |        '- written by the producer
 //       |       '- handed to the transport
 //       '- complete at the target
 //
 // The producer is the thread that uses the stream set. The sender is the holder of the channel's lock: any thread that
-// polls. They share published, idle, freed and acked.
+// polls. They share published, idle, freed, acked and the lap.
+//
+// Records lie in memory in laps. A lap begins at the memory's beginning, at any position, and ends where the next
+// record does not fit any more. A record is in one piece; what is left at the memory's end is not used. The first
+// record of a lap overwrites nothing that the transport may still read. Of the laps before, only the last is then used:
+//
+//     memory   |== this lap ==>          |== the lap before ==|       |
+//                            position  freed                  end
+//
+// A message ends with its lap. Memory is lent (RingQuota). While nothing of it is in use the producer may give it back,
+// or take other memory, where a lap begins. The sender reads memory of published records alone (tests/model/lap.pml).
 //
 // An idle stream sends its records at once, so that a lone record waits for nobody. It is idle until a second message
 // is in flight. Then records leave when a message is full, when all in flight is acknowledged, or when a thread waits
@@ -18,8 +28,9 @@
 //
 // No record is left behind. A sender that finds nothing in flight and nothing to send sets idle, and then reads
 // published again. The producer publishes, and then reads idle. Between its two steps the sender makes all threads of
-// the process pass a full fence (os/asymmetric_fence.h). Therefore the producer, whose steps are in every operation,
-// needs none. A stream with one message in flight at a time stays idle, and costs no such fence.
+// the process pass a full fence (os/asymmetric_fence.h). The streams that go idle in one turn of a channel share it.
+// Therefore the producer, whose steps are in every operation, needs none. A stream with one message in flight at a time
+// stays idle, and costs no such fence.
 //
 // Full messages end where the producer says (end_message), in a ring of kMaxMessageEnds positions. A sender that is
 // further behind loses the oldest, and its message goes on to the next end that is left. The message is longer, and
@@ -27,11 +38,14 @@
 #pragma once
 
 #include "base/invariant.h"
+#include "fabric/endpoint/ring_quota.h"
 #include "fabric/protocol/record.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace heddle::fabric {
 
@@ -43,14 +57,15 @@ struct Producer {
     // this_thread() of the only one that it can be; null: any; ended_thread(): that one has ended.
     std::atomic<const void*> thread{nullptr};
     std::atomic<uint32_t>* n_active = nullptr;  // the active streams of all stream sets of its context
+    RingQuota quota;                            // of the stream set's rings
+    // Its streams whose records gather: the producer does not call the sender for them. A hint for StreamSet::flush.
+    std::atomic<uint32_t> n_gathering{0};
 };
 // A value that no other thread of the process has while this one lives, and one that no thread has.
 const void* this_thread();
 const void* ended_thread();
 
-constexpr size_t kMessageBytes = 60 * 1024;  // a message is full when a record has crossed this
-constexpr size_t kMinRing = 16 * 1024;       // bytes; grows when it was full
-constexpr size_t kMaxRing = 256 * 1024;
+constexpr size_t kMessageBytes = 60 * 1024;    // a message is full when a record has crossed this
 constexpr uint64_t kWindow = 4 * 1024 * 1024;  // bytes sent and not acknowledged
 
 class alignas(128) SendRing {
@@ -60,8 +75,8 @@ class alignas(128) SendRing {
     // A message that the transport has.
     struct Sending {
         Stream* stream;
-        uint64_t end;  // the position behind it
-        bool done;     // the transport has let go of it
+        uint64_t end : 63;  // the position behind it
+        uint64_t done : 1;  // the transport has let go of it
     };
     struct Message {
         uint64_t position;
@@ -70,9 +85,8 @@ class alignas(128) SendRing {
         Sending* sending;
     };
 
-    // full_bytes: of a full message. Ends the PE when there is no memory for a first ring.
-    explicit SendRing(size_t full_bytes);
-    ~SendRing();
+    // full_bytes: of a full message. The ring has no memory.
+    explicit SendRing(size_t full_bytes) : full_at_(full_bytes), full_bytes_(full_bytes) {}
     SendRing(const SendRing&) = delete;
     SendRing& operator=(const SendRing&) = delete;
 
@@ -82,7 +96,7 @@ class alignas(128) SendRing {
     // Whether a record of so many bytes fits behind the last one, as far as was seen last.
     bool has_room(size_t bytes) const { return position() + bytes <= room_end_; }
     // The place of the next record.
-    char* place() const { return ring_ + (position() & mask_); }
+    char* place() const { return reinterpret_cast<char*>(base_ + position()); }
     // The position of a place behind the next record's.
     uint64_t position_of(const char* behind) const { return position() + static_cast<uint64_t>(behind - place()); }
     // Gives the records before `end` to the sender: true when the sender must be called, because it is idle or because
@@ -94,18 +108,19 @@ class alignas(128) SendRing {
     // What has been published ends a message when it is a full one: true then.
     bool end_message();
 
-    // Looks again whether a record fits.
+    // Looks again whether a record fits; begins a lap where it does not fit into this one, and would into the next.
     bool find_room(size_t bytes);
-    // The ring is too small for the record, or has been full before it has its last size.
-    bool should_grow(size_t bytes) const { return bytes > size() || size() < kMaxRing; }
-    // Nothing of the ring is in use, so that it may grow. Acquire: pairs with SendRing::on_sent.
+    // Nothing of the memory is in use. Acquire: pairs with SendRing::on_sent.
     bool is_free() const { return freed_.load(std::memory_order_acquire) == position(); }
-    // For a record of so many bytes, where is_free. Without memory the ring stays as it is.
-    void grow(size_t bytes);
-    // At most half of the ring is in use, so that the next records do not wait for room. Acquire: pairs with
-    // SendRing::on_sent.
-    bool has_space() const { return position() - freed_.load(std::memory_order_acquire) <= size() / 2; }
-    size_t size() const { return mask_ + 1; }
+    // Where is_free: the records from here on go into that memory, or there is none (null). Returns the memory so far.
+    char* set_memory(char* memory, size_t bytes);
+    // Little enough is in use that the next records do not wait for room. Acquire: pairs with SendRing::on_sent.
+    bool has_space() const {
+        return position() - freed_.load(std::memory_order_acquire) <= std::max(size_, RingQuota::kEasyRing) / 2;
+    }
+    size_t size() const { return size_; }
+    // The size of the memory that it had last.
+    size_t last_size() const { return last_size_; }
 
     // --- Any thread.
 
@@ -122,6 +137,10 @@ class alignas(128) SendRing {
                !flush_up_to_.compare_exchange_weak(before, end, std::memory_order_release, std::memory_order_relaxed)) {
         }
     }
+    // All that was published before this call by this thread leaves without waiting for more.
+    bool is_flushed() const {
+        return is_idle() || flush_up_to_.load(std::memory_order_relaxed) >= published_.load(std::memory_order_relaxed);
+    }
     uint64_t acked() const { return acked_.load(std::memory_order_relaxed); }
     // All before the position is complete at the target. Acquire: pairs with SendRing::on_ack.
     bool is_complete(uint64_t position) const { return acked_.load(std::memory_order_acquire) >= position; }
@@ -131,8 +150,12 @@ class alignas(128) SendRing {
     // --- The sender: under the channel's lock.
 
     uint64_t sent() const { return sent_; }
-    // The next message of records before `limit`; false: nothing is to leave now. Counts as sent from here on.
-    bool take_message(uint64_t limit, Stream* stream, Message* message);
+    // The next message of records before `limit`; false: nothing is to leave now. Counts as sent from here on. One that
+    // is not full and has fewer than short_bytes stays where it is: its `sending` is null.
+    bool take_message(uint64_t limit, Stream* stream, Message* message, size_t short_bytes = 0);
+    // Pressure begins: the producer calls the sender no more for every record. Something of the stream is in flight, or
+    // its next message waits.
+    void begin_pressure() { idle_.store(false, std::memory_order_relaxed); }
     // The transport has let go of a message.
     void on_sent(Sending* sending);
     // The target is complete up to there: false when so much was never sent.
@@ -141,8 +164,9 @@ class alignas(128) SendRing {
     bool is_drained() const { return acked_.load(std::memory_order_relaxed) == sent_; }
     // The producer calls the sender for every record.
     bool is_idle() const { return idle_.load(std::memory_order_relaxed); }
-    // Where is_drained: from here on the producer calls the sender. The caller looks at published behind it.
-    void go_idle(const Producer& producer);
+    // Where is_drained: from here on the producer calls the sender. The caller looks at published behind it; where true
+    // is returned, behind a heavy fence (os/asymmetric_fence.h) that it makes.
+    bool go_idle(const Producer& producer);
 
   private:
     bool publish_to_idle(uint64_t end) {
@@ -151,31 +175,38 @@ class alignas(128) SendRing {
                              "end %#zx, position %#zx, room up to %#zx", size_t{end}, size_t{position()},
                              size_t{room_end_});
         published_.store(end, std::memory_order_release);     // pairs with SendRing::published
-        std::atomic_signal_fence(std::memory_order_seq_cst);  // with the fence of go_idle: the light side
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // pairs with Channel::finish_idle: the light side
         return idle_.load(std::memory_order_relaxed);
     }
     void set_room(uint64_t freed);
+    void begin_lap(uint64_t freed);
     bool find_message_end(uint64_t limit, uint64_t* end);
     void check_positions() const;
 
     // The producer's.
-    char* ring_ = nullptr;     // mapped twice in a row: a record may run over the end
-    uint64_t mask_ = 0;        // size - 1; the size is a power of two
-    uint64_t room_end_ = 0;    // records may be written up to here: freed, as last seen, and the size
+    uintptr_t base_ = 0;       // the address of a position of the lap, less the position; the sender reads it, too
+    uint64_t room_end_ = 0;    // records may be written up to here: as far as the transport had let go when last seen
     uint64_t full_at_ = 0;     // a message is full here
     uint64_t simple_end_ = 0;  // the lesser of the two
     const size_t full_bytes_;
+    char* memory_ = nullptr;  // null: there is none
+    size_t size_ = 0;
+    uint64_t lap_end_ = 0;
+    uint64_t lap_before_ = 0;  // where the lap before began
+    size_t last_size_ = 0;
     // Written by the producer, read by the sender.
     std::atomic<uint64_t> published_{0};
-    std::atomic<bool> idle_{true};  // written by the sender
+    std::atomic<uint64_t> lap_{0};  // where the lap begins
     std::atomic<uint64_t> flush_up_to_{0};
-    std::atomic<uint64_t> message_ends_[kMaxMessageEnds] = {};  // by their number
+    std::unique_ptr<std::atomic<uint64_t>[]> message_ends_;  // by their number; null: there was none
     std::atomic<uint32_t> message_end_count_{0};
+    std::atomic<bool> idle_{true};  // written by the sender
     // Written by the sender, read by all.
     alignas(128) std::atomic<uint64_t> acked_{0};
     std::atomic<uint64_t> freed_{0};
     // The sender's.
     uint64_t sent_ = 0;
+    uintptr_t sent_base_ = 0;  // as base_, for the lap that sent_ is in
     uint32_t message_ends_used_ = 0;
     uint32_t sending_head_ = 0, sending_tail_ = 0;
     Sending sending_[kMaxSending] = {};  // by their number, from tail to head

@@ -6,11 +6,9 @@
 #include "fabric/protocol/message.h"
 #include "progress/wait_policy.h"
 
-#include <algorithm>
-
 namespace heddle::fabric {
 
-Stream::Stream(Channel& channel, const Producer& producer, int pe, StreamGroup& group)
+Stream::Stream(Channel& channel, Producer& producer, int pe, StreamGroup& group)
     : group_(group),
       index_(group.next_index()),
       ring_(channel.config().full_bytes),
@@ -22,16 +20,29 @@ Stream::Stream(Channel& channel, const Producer& producer, int pe, StreamGroup& 
 // --- The producer
 
 void Stream::make_room(const char* function, size_t bytes) {
-    if (bytes <= ring_.size() && ring_.find_room(bytes))
+    RingQuota& quota = producer_.quota;
+    const bool is_easy = ring_.size() < RingQuota::kEasyRing && ring_.is_free();
+    if (!is_easy && ring_.find_room(bytes))
         return;
-    flush();
-    const bool grows = ring_.should_grow(bytes);
-    channel_.wait(function, ring_.freed_line(), [&] { return grows ? ring_.is_free() : ring_.find_room(bytes); });
+    const bool may_grow = ring_.size() < kMaxRing && quota.allow(3 * ring_.size());
+    const bool grows = may_grow || bytes > ring_.size();  // behind the question, which may have taken the ring back
+    const auto is_ready = [&] { return grows ? ring_.is_free() : ring_.find_room(bytes); };
+    if (!is_ready()) {
+        flush();
+        channel_.wait(function, ring_.freed_line(), is_ready);
+    }
     if (grows)
-        ring_.grow(std::max(2 * bytes, 4 * ring_.size()));
-    if (bytes > ring_.size())
+        quota.lend(*this, ring_, bytes);
+    if (!ring_.find_room(bytes))
         base::fatal(function, "no memory for a ring that takes a record of %zu bytes", bytes);
-    HEDDLE_INVARIANT(ring_.has_room(bytes));
+}
+
+bool Stream::give_back() {
+    if (!ring_.is_free())
+        return false;
+    producer_.quota.take_back(ring_);
+    returns_.shrink();
+    return true;
 }
 
 void Stream::send_published() {
@@ -47,23 +58,23 @@ void Stream::flush() {
     channel_.queue(this);
 }
 
-void Stream::post_body(const char* function, const Body& body) {
-    if (!bodies_.has_space()) {
-        flush();
-        channel_.wait(function, bodies_.line(), [&] { return bodies_.has_space(); });
-    }
-    bodies_.post(body);
+void Stream::wait_for_body(const char* function) {
+    if (bodies_.has_space())
+        return;
+    flush();
+    channel_.wait(function, bodies_.line(), [&] { return bodies_.has_space(); });
 }
 
 void Stream::put_large(const char* function, Address to, const char* from, size_t bytes) {
+    wait_for_body(function);
     char* const at = reserve(function, record::kMaxShort);
-    post_body(function, {.position = position(), .from = from, .bytes = bytes});  // ahead of its record
+    bodies_.post({.position = position(), .from = from, .bytes = bytes});  // ahead of its record
     publish(record::large(at, to, bytes));
     last_large_ = position();
 }
 
 bool Stream::find_put_path(const char* function) {
-    // Acquire: pairs with Stream::send.
+    // Acquire: pairs with Stream::send_ready.
     const auto is_found = [&] { return put_path_.load(std::memory_order_acquire) != PutPath::kUnknown; };
     channel_.send(this);
     channel_.wait(function, &put_path_, is_found);
@@ -75,7 +86,8 @@ void Stream::post_native(const char* function, Body body) {
     returns_.take_native(this);
     body.position = position();
     body.returns = returns_.head();
-    post_body(function, body);
+    wait_for_body(function);
+    bodies_.post(body);
     mark_active();
     if (!is_complete(position()))
         flush();
@@ -125,31 +137,90 @@ void Stream::expect_return(const char* function, void* to, size_t bytes) {
 // --- The sender
 
 void Stream::send() {
+    send_ready();
+    if (const bool gathers = !ring_.is_idle(); gathers != gathers_) {
+        gathers_ = gathers;
+        producer_.n_gathering.fetch_add(gathers ? 1 : UINT32_MAX, std::memory_order_relaxed);
+    }
+}
+
+void Stream::send_ready() {
     // Release: pairs with Stream::is_native and Stream::find_put_path.
     if (put_path_.load(std::memory_order_relaxed) == PutPath::kUnknown)
         put_path_.store(channel_.is_native(pe_) ? PutPath::kNative : PutPath::kRecords, std::memory_order_release);
     send_bodies();
     for (;;) {
-        uint64_t limit = ring_.published();
-        if (fence_.is_holding()) {
-            limit = fence_.limit(limit);
-            if (limit == ring_.sent())
-                return;  // resume leads here again
-        }
+        const uint64_t limit = this->limit();
         if (limit == ring_.sent()) {
-            if (ring_.is_drained() && !ring_.is_idle())
-                ring_.go_idle(producer_);
+            if (fence_.is_holding())
+                return;  // resume leads here again
+            if (ring_.is_drained() && !ring_.is_idle() && ring_.go_idle(producer_))
+                channel_.finish_idle_of(*this);
             if (ring_.published() == ring_.sent())
                 return rest();
             continue;
         }
         SendRing::Message message;
-        if (!ring_.take_message(limit, this, &message))
+        if (!ring_.take_message(limit, this, &message, kShortMessage))
             return;
-        channel_.send_message(pe_, RecordsHeader{.position = message.position, .stream_set = stream_set()},
-                              message.records, message.bytes, false, on_sent, message.sending);
+        if (!message.sending)
+            return gather();
+        end_busy();
+        send_message(message);
         send_bodies();
     }
+}
+
+// What has been published, and no fence holds.
+uint64_t Stream::limit() const {
+    const uint64_t published = ring_.published();
+    return fence_.is_holding() ? fence_.limit(published) : published;
+}
+
+void Stream::send_message(const SendRing::Message& message) {
+    channel_.send_message(pe_, RecordsHeader{.position = message.position, .stream_set = stream_set()}, message.records,
+                          message.bytes, false, on_sent, message.sending);
+}
+
+// The peer's list, which leads to send_short. A producer that goes on meanwhile need not call for every record.
+void Stream::gather() {
+    const uint64_t published = ring_.published();
+    if (!gathering.is_listed)
+        gathered_at_ = published;
+    else if (gathered_at_ != published)
+        ring_.begin_pressure();
+    channel_.gather(*this);
+}
+
+void Stream::send_short(GatheredMessage* into) {
+    const uint64_t limit = this->limit();
+    const bool was_drained = ring_.is_drained();
+    SendRing::Message message;
+    if (limit != ring_.sent() && ring_.take_message(limit, this, &message)) {
+        if (message.bytes >= kShortMessage)
+            end_busy();
+        else if (was_drained)
+            begin_busy();
+        if (into && message.bytes < kShortMessage) {
+            channel_.add_records(into, *this, message);
+            ring_.on_sent(message.sending);
+        } else {
+            send_message(message);
+        }
+    }
+    send();
+}
+
+void Stream::begin_busy() {
+    if (!is_busy_)
+        channel_.count_busy(pe_, 1);
+    is_busy_ = true;
+}
+
+void Stream::end_busy() {
+    if (is_busy_)
+        channel_.count_busy(pe_, -1);
+    is_busy_ = false;
 }
 
 // The body of a record follows its record; a native transfer waits until all records before it are complete.
@@ -160,11 +231,13 @@ void Stream::send_bodies() {
         if (next->returns == 0 && next->position >= ring_.sent())
             return;
         const Body body = bodies_.start();
-        if (body.returns != 0)
+        if (body.returns != 0) {
             send_native(body);
-        else
-            channel_.send_message(pe_, LargeDataHeader{.position = body.position, .stream_set = stream_set()},
-                                  body.from, body.bytes, true, on_body_sent, this);
+            continue;
+        }
+        end_busy();
+        channel_.send_message(pe_, LargeDataHeader{.position = body.position, .stream_set = stream_set()}, body.from,
+                              body.bytes, true, on_body_sent, this);
     }
 }
 
@@ -204,8 +277,12 @@ bool Stream::on_ack(uint64_t position) {
     const uint64_t before = acked();
     if (!ring_.on_ack(position))
         return false;
-    if (acked() != before)
-        send();
+    if (acked() == before)
+        return true;
+    if (ring_.is_drained())
+        end_busy();
+    channel_.on_ack_from(pe_);
+    send();
     return true;
 }
 
@@ -231,10 +308,10 @@ void Stream::resume(bool was_holding) {
         channel_.queue(this);
 }
 
-// What was outstanding last may be done. Where the stream is idle, what the producer publishes behind these looks is
-// marked by it (SendRing::go_idle).
+// What was outstanding last may be done. Where the producer knows the stream to be idle, what it publishes behind these
+// looks is marked by it. Channel::finish_idle leads here again where it does not know yet.
 void Stream::rest() {
-    if (ring_.is_idle())
+    if (ring_.is_idle() && !going_idle.is_listed)
         group_.clear(index_, *producer_.n_active, [this] { return is_quiet() && is_local(); });
 }
 

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "fabric/endpoint/body_queue.h"
+#include "fabric/endpoint/intrusive_list.h"
 #include "fabric/endpoint/native_fence.h"
 #include "fabric/endpoint/return_ring.h"
 #include "fabric/endpoint/send_ring.h"
@@ -32,13 +33,14 @@ namespace heddle::fabric {
 
 class RailScheduler;
 class Channel;
+class GatheredMessage;
 
 constexpr uint32_t kMaxStreamSets = 65536;  // of a PE
 
 class alignas(128) Stream {
   public:
     // Of a group, which is not full.
-    Stream(Channel& channel, const Producer& producer, int pe, StreamGroup& group);
+    Stream(Channel& channel, Producer& producer, int pe, StreamGroup& group);
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
 
@@ -72,7 +74,7 @@ class alignas(128) Stream {
 
     // Whether this PE's memory and the other one's can be reached natively. The first call may wait for the endpoint.
     bool is_native(const char* function) {
-        const PutPath put_path = put_path_.load(std::memory_order_acquire);  // pairs with Stream::send
+        const PutPath put_path = put_path_.load(std::memory_order_acquire);  // pairs with Stream::send_ready
         return put_path == PutPath::kNative || (put_path == PutPath::kUnknown && find_put_path(function));
     }
     // Where is_native; the source stays as it is until is_local().
@@ -90,6 +92,10 @@ class alignas(128) Stream {
     void wait_for_natives(const char* function);
     // What is published now does not soon wait for the ring.
     bool has_space() const { return ring_.has_space(); }
+    // Gives the ring's memory back, and that of returns; false while the transport may read it. The next record borrows
+    // other memory.
+    bool give_back();
+    Stream* next_with_ring = nullptr;  // RingQuota's: another one of the stream set
     // A remark of the producer about the stream (context/request.h).
     struct Remark {
         void* about = nullptr;
@@ -115,6 +121,7 @@ class alignas(128) Stream {
     // What has been published leaves without waiting for more, when the channel is next polled: the caller is about to
     // wait.
     void flush();
+    bool is_flushed() const { return ring_.is_flushed(); }
 
     int pe() const { return pe_; }
     uint32_t stream_set() const { return producer_.stream_set; }
@@ -124,6 +131,9 @@ class alignas(128) Stream {
 
     // Hands to the transport what is to leave now.
     void send();
+    // The short message that waits in the peer's list (Stream::gathering) leaves, if there still is one: into the
+    // gathered message where that is not null, otherwise by itself.
+    void send_short(GatheredMessage* into);
     // An ack, or replies, that have come. False when the position or the numbers cannot be: the peer is broken.
     bool on_ack(uint64_t position);
     bool on_reply(uint64_t first, uint32_t count, const char* body, size_t bytes);
@@ -133,6 +143,10 @@ class alignas(128) Stream {
     void on_large_reply(uint64_t number);
 
     RailScheduler* rails = nullptr;  // null: the network has one rail
+    // In the channel's list of streams that have gone idle, and are not known to be (Channel::finish_idle).
+    ListLink<Stream> going_idle;
+    // In the peer's list of streams with a short message (fabric/endpoint/peer.h).
+    ListLink<Stream> gathering;
     // In the channel's stack of streams to send (Channel::queue).
     std::atomic<Stream*> next_to_send{nullptr};
     std::atomic<bool> queued{false};
@@ -142,11 +156,17 @@ class alignas(128) Stream {
 
     void make_room(const char* function, size_t bytes);
     void send_published();
+    void send_ready();
     bool find_put_path(const char* function);
     void wait_for_return(const char* function);
-    void post_body(const char* function, const Body& body);
+    void wait_for_body(const char* function);
     void post_native(const char* function, Body body);
     void hold(const char* function);
+    uint64_t limit() const;
+    void send_message(const SendRing::Message& message);
+    void gather();
+    void begin_busy();
+    void end_busy();
     void send_bodies();
     void send_native(const Body& body);
     void resume(bool was_holding);
@@ -163,9 +183,12 @@ class alignas(128) Stream {
     BodyQueue bodies_;
     NativeFence fence_{returns_};
     Channel& channel_;
-    const Producer& producer_;
+    Producer& producer_;
     const int pe_;
-    uint64_t last_large_ = 0;  // the producer's: the position behind the last kLarge record
+    bool is_busy_ = false;      // the sender's: counted in Peer::n_busy
+    bool gathers_ = false;      // the sender's: counted in Producer::n_gathering
+    uint64_t gathered_at_ = 0;  // the sender's: what had been published when the stream was put into the peer's list
+    uint64_t last_large_ = 0;   // the producer's: the position behind the last kLarge record
     std::atomic<PutPath> put_path_;
 };
 

@@ -1,6 +1,7 @@
 #include "fabric/endpoint/stream_set.h"
 
 #include "base/tsan.h"
+#include "fabric/endpoint/channel.h"
 #include "os/asymmetric_fence.h"
 
 #include <utility>
@@ -15,6 +16,7 @@ Stream& StreamSet::add_stream(int rail, int pe) {
         group = new StreamGroup(group);
         groups.store(group, std::memory_order_release);  // pairs with StreamSet::all; one producer at a time
     }
+    channels[rail]->find_address(pe);
     auto* stream = new Stream(*channels[rail], producer, pe, *group);
     group->add(stream);
     return *stream;
@@ -32,6 +34,7 @@ void StreamSet::delete_streams() {
 void StreamSet::leave(const void* thread) {
     if (producer.thread.load(std::memory_order_relaxed) != thread)
         return;
+    producer.quota.take_back_all();
     tsan::release(this);
     // A set that is not in use any more may just go to another thread. Release: pairs with StreamSetList::take_over.
     producer.thread.compare_exchange_strong(thread, ended_thread(), std::memory_order_release,

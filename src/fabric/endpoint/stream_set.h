@@ -1,6 +1,6 @@
 // Stream set: what one thread sends through one context. It has a stream to each PE that the thread has sent to, on
-// each rail that it uses. Sending needs no lock and no locked instruction; threads synchronize at the channel, once per
-// message and not per operation.
+// each rail that it uses. Sending needs no lock and no locked instruction. Threads synchronize at the channel, once per
+// message and not per operation, and at the ring slab, once for each loan.
 //
 // Threads: the streams are used by the set's thread alone (PRIVATE and SERIALIZED contexts have one set, used by one
 // thread at a time); any thread reads their state. A thread that ends leaves its sets, which stay with their contexts,
@@ -70,6 +70,16 @@ struct alignas(128) StreamSet {
                 visit(*stream);
     }
 
+    // What gathers behind messages in flight leaves with the next poll: the producer is about to wait. Cost where
+    // nothing gathers: a load.
+    void flush() const {
+        if (producer.n_gathering.load(std::memory_order_relaxed) != 0)
+            all_active([](Stream& stream) {
+                if (!stream.is_flushed())
+                    stream.flush();
+                return true;
+            });
+    }
     Stream& add_stream(int rail, int pe);
     // The thread, which is this one, ends: if the stream set is its own, another thread may take it over.
     void leave(const void* thread);

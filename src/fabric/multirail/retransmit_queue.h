@@ -38,7 +38,8 @@ class RetransmitQueue {
     // Frees the bodies that only their messages refer to.
     ~RetransmitQueue() {
         for (const Unacked& message : unacked_)
-            if (message.header.kind == MessageKind::kReply || message.header.kind == MessageKind::kConnect)
+            if (message.header.kind == MessageKind::kReply || message.header.kind == MessageKind::kConnect ||
+                message.header.kind == MessageKind::kGathered)
                 message.done(message.argument);
     }
     RetransmitQueue(const RetransmitQueue&) = delete;

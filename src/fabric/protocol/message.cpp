@@ -54,6 +54,10 @@ HeaderText describe(const Header& header) {
             return print("a heartbeat, lost PE %d, left %u, timeout %u ms, lost rails %#x", heartbeat.lost_pe,
                          heartbeat.has_left, heartbeat.timeout_ms, heartbeat.lost_rails);
         }
+        case MessageKind::kGathered: {
+            const auto gathered = header.as<GatheredHeader>();
+            return print("%u acks and records of %u streams in one message", gathered.acks, gathered.streams);
+        }
     }
     return print("a message of kind %u", static_cast<unsigned>(header.kind));
 }

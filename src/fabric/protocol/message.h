@@ -17,8 +17,8 @@
 
 namespace heddle::fabric {
 
-enum class MessageKind : uint32_t { kConnect, kRecords, kAck, kReply, kLargeData, kLargeReply, kHeartbeat };
-constexpr uint32_t kMessageKinds = 7;
+enum class MessageKind : uint32_t { kConnect, kRecords, kAck, kReply, kLargeData, kLargeReply, kHeartbeat, kGathered };
+constexpr uint32_t kMessageKinds = 8;
 
 // The first message on an endpoint. body: the sender's address blob.
 struct ConnectHeader {
@@ -75,6 +75,13 @@ struct HeartbeatHeader {
     uint32_t has_left = 0;    // 1: the sender has left by shmem_finalize, and is silent from here on
     uint32_t timeout_ms = 0;  // for which the sender may be silent
     uint32_t lost_rails = 0;  // one bit each
+};
+
+// Acks, and records of several streams. body: their sections (fabric/protocol/gathered.h).
+struct GatheredHeader {
+    static constexpr MessageKind kKind = MessageKind::kGathered;
+    uint32_t acks = 0;
+    uint32_t streams = 0;
 };
 
 struct Header {

@@ -114,15 +114,16 @@ const char* apply_signal(uint64_t head, Reader& reader, const Regions& regions) 
 }
 
 const char* apply_control(uint64_t head, Reader& reader, Applier& applier) {
-    uint64_t team, rest;
-    if (!reader.word(&team) || !reader.word(&rest))
+    uint64_t team, call, rest;
+    if (!reader.word(&team) || !reader.word(&call) || !reader.word(&rest))
         return kShort;
     const size_t bytes = rest & kMaxControlBytes;
     const char* data = reader.data(bytes);
     if (!data)
         return kShort;
-    applier.control({team, head & kOffsetMask, static_cast<uint32_t>(rest >> 32), static_cast<uint16_t>(rest >> 16)},
-                    data, bytes);
+    applier.control(
+        {team, head & kOffsetMask, static_cast<uint32_t>(rest >> 32), static_cast<uint16_t>(rest >> 16), call}, data,
+        bytes);
     return nullptr;
 }
 

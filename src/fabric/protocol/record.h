@@ -51,6 +51,7 @@ struct ControlKey {
     uint64_t step = 0;   // the number of the collective among those of the team; below 2^48
     uint32_t round = 0;  // tells apart what one member sends another within the step
     uint16_t piece = 0;  // the number of the message within a round that takes several, modulo 2^16
+    uint64_t call = 0;   // the sender's collective and its size (InternodeStep): alike on members whose calls are right
 
     bool operator==(const ControlKey&) const = default;
 };
@@ -124,7 +125,7 @@ inline char* control(char* at, const ControlKey& key, const void* data, size_t b
     // The fields fit into their bits: what is cut off would match another message.
     HEDDLE_INVARIANT(key.step <= kOffsetMask);
     HEDDLE_INVARIANT_MSG(bytes <= kMaxControlBytes, "%zu bytes", bytes);
-    at = word(word(at, head(Kind::kControl, {key.step})), key.team);
+    at = word(word(word(at, head(Kind::kControl, {key.step})), key.team), key.call);
     at = word(at, uint64_t{key.round} << 32 | uint64_t{key.piece} << 16 | bytes);
     if (bytes != 0)
         memcpy(at, data, bytes);
@@ -132,7 +133,7 @@ inline char* control(char* at, const ControlKey& key, const void* data, size_t b
 }
 
 constexpr size_t control_bytes(size_t bytes) {
-    return 3 * kWord + padded(bytes);
+    return 4 * kWord + padded(bytes);
 }
 
 inline char* order(char* at) {

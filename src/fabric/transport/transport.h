@@ -15,8 +15,11 @@
 //   region        memory of a PE that others put to and get from without its CPU, where `is_native` says so. Puts and
 //                 gets have no order among each other and with messages: a caller that needs one waits for `done`.
 //
-// A plugin exports `const heddle::fabric::TransportApi heddle_transport_1`. Errors that a program cannot mend (no
-// device, a peer that is gone) are reported once, through Events::failed.
+// A plugin exports `const heddle::fabric::TransportApi heddle_transport_1`. For heddle-info it exports `size_t
+// heddle_transport_devices(char* text, size_t bytes)`, too. That function writes a line for each device and transport
+// which the network's library sees: device, kind, transport, with tabs between. It returns the length of the text.
+//
+// Errors that a program cannot mend (no device, a peer that is gone) are reported once, through Events::failed.
 #pragma once
 
 #include "base/choices.h"

@@ -1,7 +1,9 @@
 // One collective of all PEs again and again, with nothing in between, so that what the network carries is its alone
 // (test_message_counts.py counts). dest of the last one is looked at, on every PE.
 //
-//     message_counts OPERATION BYTES TIMES     BYTES: of a part or a block; a multiple of 8 where numbers are added
+//     message_counts OPERATION BYTES TIMES [LATE]
+//
+// BYTES: of a part or a block; a multiple of 8 where numbers are added. LATE: a PE that begins half a second later.
 #include "check.h"
 
 #include <algorithm>
@@ -41,12 +43,17 @@ void split() {
     shmem_team_destroy(half);
 }
 
+shmem_team_t teams[3];  // of all PEs: for "broadcasts"
+
 void run(const std::string& operation, const Buffers& of) {
     const shmem_team_t all = SHMEM_TEAM_WORLD;
     if (operation == "barrier")
         shmem_barrier_all();
     else if (operation == "broadcast")
         CHECK_EQ(shmem_broadcastmem(all, of.dest, of.source, of.bytes, n_pes - 1), 0);
+    else if (operation == "broadcasts")
+        for (const shmem_team_t team : teams)
+            CHECK_EQ(shmem_broadcastmem(team, of.dest, of.source, of.bytes, n_pes - 1), 0);
     else if (operation == "collect")
         CHECK_EQ(shmem_collectmem(all, of.dest, of.source, part_of(pe, of.bytes)), 0);
     else if (operation == "fcollect")
@@ -103,7 +110,7 @@ void check_sums(const std::string& operation, const Buffers& of) {
 void check(const std::string& operation, const Buffers& of) {
     if (operation == "barrier" || operation == "sync" || operation == "split")
         return;
-    if (operation == "broadcast")
+    if (operation == "broadcast" || operation == "broadcasts")
         return check_part(of.dest, n_pes - 1, 0, of.bytes);
     if (operation == "reduce_double") {
         for (size_t i = 0; i < of.words; ++i)
@@ -131,14 +138,21 @@ void check(const std::string& operation, const Buffers& of) {
 
 int main(int argc, char** argv) {
     start("message_counts");
-    CHECK_EQ(argc, 4);
+    CHECK(argc == 4 || argc == 5);
     const std::string operation = argv[1];
     const size_t bytes = strtoull(argv[2], nullptr, 10), room = 2 * bytes * static_cast<size_t>(n_pes) + 8;
     const Buffers buffers = {static_cast<unsigned char*>(shmem_calloc(room, 1)),
                              static_cast<unsigned char*>(shmem_malloc(room)), bytes, bytes / sizeof(long)};
     CHECK(buffers.dest && buffers.source);
     fill(operation, buffers);
+    for (shmem_team_t& team : teams)
+        if (operation == "broadcasts")
+            CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes, nullptr, 0, &team), 0);
     barrier();
+    if (argc == 5 && pe == strtol(argv[4], nullptr, 10)) {
+        const timespec late = {0, 500000000};
+        nanosleep(&late, nullptr);
+    }
     for (long i = strtol(argv[3], nullptr, 10); i > 0; --i) run(operation, buffers);
     barrier();
     check(operation, buffers);

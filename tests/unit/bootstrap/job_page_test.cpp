@@ -51,6 +51,7 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(PeRecord, wait_address), 48u);
     EXPECT_EQ(offsetof(PeRecord, wait_name), 56u);
     EXPECT_EQ(offsetof(PeRecord, looks), 104u);
+    EXPECT_EQ(offsetof(PeRecord, process_namespace), 108u);
     EXPECT_EQ(offsetof(PeRecord, wait_step), 112u);
     EXPECT_EQ(offsetof(PeRecord, left), 120u);
     EXPECT_EQ(offsetof(PeRecord, counters), 128u);

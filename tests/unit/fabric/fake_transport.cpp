@@ -97,9 +97,13 @@ bool take_small(Transport* transport, FakeChannel& channel, Transport::In* in) {
     if (channel.in.empty())
         return false;
     size_t which = 0;
-    if (transport->habits.shuffles_records && channel.in[0].header.kind == MessageKind::kRecords) {
+    const auto has_records = [&](size_t index) {
+        const MessageKind kind = channel.in[index].header.kind;
+        return kind == MessageKind::kRecords || kind == MessageKind::kGathered;
+    };
+    if (transport->habits.shuffles_records && has_records(0)) {
         which = channel.random() % channel.in.size();
-        if (channel.in[which].header.kind != MessageKind::kRecords)
+        if (!has_records(which))
             which = 0;
     }
     *in = std::move(channel.in[which]);
@@ -266,6 +270,8 @@ void get(Transport* transport, int number, Endpoint* from, int region, uint64_t 
 
 bool progress(Transport* transport, int number) {
     FakeChannel& channel = channel_of(transport, number);
+    if (channel.on_progress)
+        channel.on_progress();
     bool moved = depart_some(transport, number);
     moved |= move_native(transport, number);
     moved |= finish_some(transport, number);

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -75,12 +76,13 @@ struct Transport {
         std::vector<Header> sent;                        // all that was ever handed over, but hellos
         uint64_t sent_bytes = 0;
         unsigned refused = 0;
-        bool holds = false;              // nothing leaves
-        bool keeps_large = false;        // what is announced stays so
-        bool keeps = false;              // what has left is not told to be done
-        size_t native_moves = SIZE_MAX;  // so many more puts and gets may move
-        std::deque<Native> native;       // under way
-        std::mutex lock;                 // of what other PEs bring
+        std::atomic<bool> holds = false;    // nothing leaves
+        std::function<void()> on_progress;  // called at every progress, under the channel's lock
+        bool keeps_large = false;           // what is announced stays so
+        bool keeps = false;                 // what has left is not told to be done
+        size_t native_moves = SIZE_MAX;     // so many more puts and gets may move
+        std::deque<Native> native;          // under way
+        std::mutex lock;                    // of what other PEs bring
         std::deque<In> in;
         std::deque<std::unique_ptr<Arrival>> large_in;
         std::deque<Finished> finished;

@@ -7,8 +7,8 @@
 
 namespace heddle::fabric {
 
-// What of them the kind has. position: or the number of a return; acked: of an ack that comes along; count: of returns,
-// or 1 more than the stream set of a piggyback ack.
+// What of them the kind has. position: or the number of a return; acked: of an ack that comes along, or the number of streams; count: of returns,
+// of acks, or 1 more than the stream set of a piggyback ack.
 inline Header header_of(MessageKind kind, uint32_t stream_set, uint64_t position, uint32_t count = 0,
                         uint64_t acked = 0) {
     switch (kind) {
@@ -30,6 +30,8 @@ inline Header header_of(MessageKind kind, uint32_t stream_set, uint64_t position
                                    .has_left = stream_set,
                                    .timeout_ms = count,
                                    .lost_rails = static_cast<uint32_t>(acked)};
+        case MessageKind::kGathered:
+            return GatheredHeader{.acks = count, .streams = static_cast<uint32_t>(acked)};
     }
     Header unknown;
     unknown.kind = kind;

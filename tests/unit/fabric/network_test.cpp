@@ -1,6 +1,7 @@
 // Network: what it loads, the stream sets that it lends, and its service thread, between two networks in one process.
 #include "fabric/network.h"
 #include "os/clock.h"
+#include "unit/fabric/fake_transport.h"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -43,10 +44,15 @@ constexpr uint64_t kSilenceNs = 2000000000;
 constexpr uint64_t kMs = 1000000;
 constexpr uint64_t kLostNs = 300000 * kMs;
 
-std::string address_blobs[2];
-progress::WaitPolicy policies[2];
+constexpr int kMaxPes = 3;
+std::string address_blobs[kMaxPes];
+progress::WaitPolicy policies[kMaxPes];
+std::atomic<int> gets[kMaxPes];      // of the PEs' addresses
+std::atomic<bool> is_slow[kMaxPes];  // the job does not find the PE's address yet
 
 size_t address_blob_of(int pe, char* address_blob, char*, size_t) {
+    ++gets[pe];
+    while (is_slow[pe]) std::this_thread::yield();
     memcpy(address_blob, address_blobs[pe].data(), address_blobs[pe].size());
     return address_blobs[pe].size();
 }
@@ -83,12 +89,12 @@ bool becomes(const uint64_t& word, uint64_t value) {
 
 std::unique_ptr<Network> open_network(int pe, std::vector<uint64_t>& heap, std::string* error,
                                       const char* plugin = HEDDLE_FAKE_PLUGIN, Protocol protocol = Protocol::kAm,
-                                      bool in_ring = false) {
+                                      bool in_ring = false, int n_pes = 2) {
     ChannelConfig config;
     config.regions.of[0] = {reinterpret_cast<char*>(heap.data()), heap.size() * sizeof(uint64_t)};
     config.token = 42;
     config.pe = pe;
-    config.n_pes = 2;
+    config.n_pes = n_pes;
     config.job.address_blob_of = address_blob_of;
     config.job.lost = lost;
     config.job.notify = config.job.run_ready = [](void*) { landings.fetch_add(1); };
@@ -165,6 +171,85 @@ TEST_F(NetworkTest, TheServiceThreadServesAProgramThatComputes) {
             [&](StreamSet& stream_set) { quiet &= stream_set.all([](Stream& one) { return one.is_quiet(); }); });
     }
     EXPECT_TRUE(quiet);
+}
+
+// One thread waits for the address of a PE; another one sends to other PEs through the same channel.
+TEST(NetworkOfThree, WhoLooksUpAnAddressHoldsUpNobody) {
+    std::vector<uint64_t> heaps[kMaxPes];
+    std::unique_ptr<Network> networks[kMaxPes];
+    for (int pe = 0; pe < kMaxPes; ++pe) {
+        heaps[pe].resize(64);
+        std::string error;
+        networks[pe] = open_network(pe, heaps[pe], &error, HEDDLE_FAKE_PLUGIN, Protocol::kAm, false, kMaxPes);
+        ASSERT_TRUE(networks[pe]) << error;
+        char address_blob[kMaxAddressBlobBytes];
+        address_blobs[pe] = std::string(address_blob, networks[pe]->address_blob(address_blob));
+        gets[pe] = 0;
+    }
+    const auto put = [](Stream& stream, uint64_t value) {
+        stream.publish(record::put_word(stream.reserve("test", 2 * record::kWord), {0}, value, sizeof value));
+    };
+    const auto arrives = [&](int pe, uint64_t value) {
+        return becomes([&] {
+            for (const auto& network : networks) network->poll();
+            return load(heaps[pe][0]) == value;
+        });
+    };
+    StreamSetList list;
+    StreamSet* stream_sets[2 * kChannels];  // each channel has two
+    for (StreamSet*& stream_set : stream_sets) stream_set = networks[0]->make_stream_set(list, this_thread());
+
+    is_slow[2] = true;
+    std::thread other([&] { put(stream_sets[0]->to(2), 1); });
+    ASSERT_TRUE(becomes([] { return gets[2] == 1; }));
+    uint64_t value = 0;
+    for (StreamSet* const stream_set : stream_sets) {
+        if (stream_set == stream_sets[0])
+            continue;
+        put(stream_set->to(1), ++value);
+        EXPECT_TRUE(arrives(1, value));
+    }
+    EXPECT_EQ(load(heaps[2][0]), 0u);
+    is_slow[2] = false;
+    other.join();
+    EXPECT_TRUE(arrives(2, 1));
+    for (StreamSet* const stream_set : stream_sets) {
+        put(stream_set->to(2), ++value);
+        EXPECT_TRUE(arrives(2, value));
+    }
+    EXPECT_EQ(gets[0], 0) << "its own first message has brought its address";
+    EXPECT_EQ(gets[1], 1) << "once, for all channels";
+    EXPECT_EQ(gets[2], 1);
+}
+
+// A poll that ends at its bound leaves the rest to a service thread that sleeps: nothing of it is in the network, where
+// it would wake that thread.
+TEST_F(NetworkTest, TheServiceThreadDoesWhatAPollHasLeft) {
+    Stream& stream = networks[0]->make_stream_set(list, this_thread())->to(1);
+    Channel& channel = stream.channel();
+    Transport::Channel& cable = *channel.config().transport->channels[static_cast<size_t>(channel.number())];
+    const std::thread::id caller = std::this_thread::get_id();
+    bool others_queue = false;  // the caller's
+    uint64_t rounds = 0;
+    cable.on_progress = [&] {
+        if (std::this_thread::get_id() != caller || !others_queue)
+            return;
+        put(stream, 8, ++rounds);
+        channel.queue(&stream);
+    };
+    ASSERT_TRUE(networks[0]->start() && networks[1]->start());
+    for (int i = 0; i < 10; ++i) {
+        os::sleep_ns(5 * kMs);  // it sleeps on its descriptors
+        cable.holds = others_queue = true;
+        channel.poll();
+        others_queue = false;
+        cable.holds = false;
+        ASSERT_TRUE(becomes(heaps[1][1], rounds));
+        ASSERT_TRUE(becomes([&] { return stream.is_quiet(); }));
+    }
+    EXPECT_GT(rounds, 0u);
+    for (const auto& network : networks) network->stop();
+    cable.on_progress = nullptr;
 }
 
 TEST_F(NetworkTest, TheServiceThreadStopsAndStartsAgain) {

@@ -59,6 +59,7 @@ struct PairEvents {
     static Endpoint* endpoint_of(void* owner, int, int pe) { return rail_of(owner).channel->endpoint_of(pe); }
     static void wake(void* owner, int) { rail_of(owner).channel->wake(); }
     static void failed(void*, int, int pe, const char* reason) { lost(pe, Loss::kBroken, reason); }
+    static void on_left(void* owner) { rail_of(owner).pe->left.fetch_add(1, std::memory_order_relaxed); }
     static void on_heartbeat(void* owner, const Header& header, const char* body, size_t bytes) {
         if (Heartbeat* heartbeat = rail_of(owner).pe->heartbeat)
             heartbeat->on_heartbeat(header, body, bytes);
@@ -77,14 +78,16 @@ struct PairEvents {
     }
 };
 
-Pe::Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, int n_rails, Spread spread, bool keeps)
-    : number_(number), n_rails_(n_rails), heap_(heap_bytes / sizeof(uint64_t)) {
+Pe::Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, int n_rails, Spread spread, bool keeps,
+       size_t plenty)
+    : ring_slab(plenty), number_(number), n_rails_(n_rails), heap_(heap_bytes / sizeof(uint64_t)) {
     world[number] = this;
     for (int rail = 0; rail < n_rails; ++rail) open_rail(rail, heap_bytes, habits, full_bytes, keeps);
     for (int rail = 0; rail < n_rails && n_rails > 1; ++rail) channels_[rail]->set_rails(channels_);
     for (uint32_t i = 0; i < kStreamSets; ++i) {
         stream_sets_[i].producer.stream_set = i;
         stream_sets_[i].producer.n_active = &stream_set_list_.n_active;
+        stream_sets_[i].producer.quota.slab = &ring_slab;
         stream_sets_[i].spread = spread;
         stream_sets_[i].n_rails = n_rails;
         stream_sets_[i].home_rail = static_cast<int>(i) % n_rails;
@@ -110,6 +113,7 @@ void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t f
     config.regions.of[0] = {heap(), heap_bytes};
     config.token = kToken;
     config.control_inbox = &control_inbox;
+    config.addresses = &addresses;
     config.pe = number_;
     config.n_pes = 2;
     config.rail = number;
@@ -125,6 +129,7 @@ void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t f
     config.network.stream_of = PairEvents::stream_of;
     config.network.watermarks_of = PairEvents::watermarks_of;
     config.network.owner = &rail;
+    config.network.on_left = PairEvents::on_left;
     config.network.on_heartbeat = PairEvents::on_heartbeat;
     config.full_bytes = full_bytes;
     config.ring = {1 - number_, 1 - number_};
@@ -201,11 +206,12 @@ bool Pe::is_quiet(uint32_t number) {
     return stream_sets_[number].all([](Stream& stream) { return stream.is_quiet(); });
 }
 
-Pair::Pair(const Habits& habits, size_t heap_bytes, size_t full_bytes, int n_rails, Spread spread, bool keeps) {
+Pair::Pair(const Habits& habits, size_t heap_bytes, size_t full_bytes, int n_rails, Spread spread, bool keeps,
+           size_t plenty) {
     if (!os::prepare_heavy_fence())
         abort();
     for (int number = 0; number < 2; ++number)
-        pes_[number] = std::make_unique<Pe>(number, heap_bytes, habits, full_bytes, n_rails, spread, keeps);
+        pes_[number] = std::make_unique<Pe>(number, heap_bytes, habits, full_bytes, n_rails, spread, keeps, plenty);
     current = this;
 }
 

@@ -20,11 +20,12 @@
 namespace heddle::fabric {
 
 constexpr uint64_t kToken = 0x1234567890abcdef;
-constexpr uint32_t kStreamSets = 2;
+constexpr uint32_t kStreamSets = 64;
 
 class Pe {
   public:
-    Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, int n_rails, Spread spread, bool keeps);
+    Pe(int number, size_t heap_bytes, const Habits& habits, size_t full_bytes, int n_rails, Spread spread, bool keeps,
+       size_t plenty);
     ~Pe();
 
     StreamSet& stream_set(uint32_t number = 0) { return stream_sets_[number]; }
@@ -51,8 +52,11 @@ class Pe {
     // A message from the other PE, as if it had arrived now.
     void arrives(Header header, const char* body, size_t bytes);
 
+    RingSlab ring_slab;
     ControlInbox control_inbox;
+    AddressBook addresses;
     std::atomic<uint32_t> lost_rails{0};
+    std::atomic<int> left{0};        // how often a poll has left something
     std::atomic<int> runs{0};        // how often fibers that are ready were to be run
     Heartbeat* heartbeat = nullptr;  // who hears the heartbeats that come; the other PE is before and behind
 
@@ -82,7 +86,8 @@ class Pe {
 class Pair {
   public:
     explicit Pair(const Habits& habits = {}, size_t heap_bytes = 1024 * 1024, size_t full_bytes = kMessageBytes,
-                  int n_rails = 1, Spread spread = Spread::kAnyOrder, bool keeps = false);
+                  int n_rails = 1, Spread spread = Spread::kAnyOrder, bool keeps = false,
+                  size_t plenty = RingSlab::kPlenty);
     ~Pair();
 
     Pe& operator[](int number) { return *pes_[number]; }

@@ -1,6 +1,7 @@
 // Dying with the launcher.
 #include "os/process.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -67,6 +68,60 @@ TEST(DieWith, IsContentWithAParentThatTakesItAlong) {
     EXPECT_EQ(in_child(nothing, getppid(), SIGKILL), Lifeline::kNone);
     EXPECT_EQ(die_with(nothing.c_str(), 0), Lifeline::kNone);
     EXPECT_EQ(errno, ENOENT);
+}
+
+TEST(HasEnded, OfNumbersOfThisNamespaceAlone) {
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    siginfo_t info;
+    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+    const uint32_t here = process_namespace();
+    ASSERT_NE(here, 0u);
+    for (int reaped = 0; reaped < 2; ++reaped) {
+        EXPECT_TRUE(has_ended(child, here));
+        EXPECT_FALSE(has_ended(child, here + 1));
+        EXPECT_FALSE(has_ended(child, 0));
+        waitpid(child, nullptr, WNOHANG);
+    }
+    EXPECT_FALSE(has_ended(getpid(), here));
+}
+
+// How a child ends that calls die_with_by_thread, and then closes every descriptor, when the pipe's last write end closes.
+TEST(DieWithByThread, EndsWhenTheLastWriteEndCloses) {
+    int lifeline[2], ready[2];
+    ASSERT_EQ(pipe(lifeline), 0);
+    ASSERT_EQ(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        close(lifeline[1]);
+        const char good = die_with_by_thread(lifeline[0]) == Lifeline::kHeld ? 'y' : 'n';
+        if (write(ready[1], &good, 1) != 1)
+            _exit(3);
+        for (int fd = 3; fd < 64; ++fd) close(fd);
+        sleep(60);
+        _exit(0);
+    }
+    char good = 0;
+    ASSERT_EQ(read(ready[0], &good, 1), 1);
+    EXPECT_EQ(good, 'y');
+    EXPECT_EQ(waitpid(child, nullptr, WNOHANG), 0);
+    close(lifeline[1]);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
+}
+
+TEST(DieWithByThread, SeesThatTheLauncherIsGoneAndThatThereIsNoPipe) {
+    int lifeline[2];
+    ASSERT_EQ(pipe(lifeline), 0);
+    close(lifeline[1]);
+    EXPECT_EQ(die_with_by_thread(lifeline[0]), Lifeline::kGone);
+    close(lifeline[0]);
+    EXPECT_EQ(die_with_by_thread(-1), Lifeline::kNone);
+    const int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    EXPECT_EQ(die_with_by_thread(other), Lifeline::kNone);
+    close(other);
 }
 
 }  // namespace

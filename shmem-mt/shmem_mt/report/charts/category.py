@@ -8,7 +8,7 @@ from shmem_mt.runner.points import pes_threads_and_load
 
 def charts(points):
     """Those that these points can fill."""
-    makers = (_contexts, _requests, _collectives, _halo, _alltoallv, _barrier_cost, _startup, _memory)
+    makers = (_contexts, _requests, _collectives, _halo, _alltoallv, _barrier_cost, _idle_waiters, _startup, _memory)
     return [chart for chart in (maker(points) for maker in makers) if chart]
 
 
@@ -124,6 +124,22 @@ def _barrier_cost(points):
         title="A barrier beside a context switch",
         about="Seconds of a barrier of all PEs, back to back, and of one switch between two processes on one core "
         "(half of a round trip of a byte through two pipes), in turns.",
+        value_title="s",
+        lower_is_better=True,
+    )
+
+
+def _idle_waiters(points):
+    return dots(
+        points,
+        "idle-waiters",
+        "time",
+        pes_threads_and_load,
+        lambda params: f"{params['waiters']} waiters",
+        slug="idle-waiters",
+        title="A round trip beside threads that wait",
+        about="Seconds of a round trip of 8 bytes between one thread of each PE, while so many further threads of both "
+        "wait in shmem_wait_until for words that nobody writes.",
         value_title="s",
         lower_is_better=True,
     )

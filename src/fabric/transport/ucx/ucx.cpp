@@ -22,6 +22,42 @@ bool explain(char* error, size_t error_bytes, const char* what, ucs_status_t sta
     return false;
 }
 
+namespace {
+
+// Stops UCX's own messages about sockets that fail. UCX calls on_error each time, too, which reports a lost peer once,
+// or not at all while the job ends. A user who sets UCX_LOG_LEVEL gets all messages.
+ucs_log_func_rc_t keep_quiet_of_sockets(const char* file, unsigned, const char*, ucs_log_level_t level,
+                                        const ucs_log_component_config_t*, const char*, va_list) {
+    const char* const slash = strrchr(file, '/');
+    return level == UCS_LOG_LEVEL_ERROR && strcmp(slash ? slash + 1 : file, "sock.c") == 0 ? UCS_LOG_FUNC_RC_STOP
+                                                                                           : UCS_LOG_FUNC_RC_CONTINUE;
+}
+
+}  // namespace
+
+// Loads UCX's libraries with an environment that keeps them from replacing functions of the program. They would replace
+// mmap and its relatives, for a cache of registered memory (their mremap loses its last argument), and signal handlers.
+// They read that when they are loaded. Therefore the plugin does not load them: its symbols of UCX are bound lazily.
+bool load(char* error, size_t error_bytes) {
+    const struct {
+        const char *name, *value;
+        bool set;
+    } words[] = {{"UCX_MEM_EVENTS", "no", !getenv("UCX_MEM_EVENTS")},
+                 {"UCX_HANDLE_ERRORS", "none", !getenv("UCX_HANDLE_ERRORS")}};
+    for (const auto& word : words)
+        if (word.set)
+            setenv(word.name, word.value, 1);
+    const bool loaded = dlopen("libucp.so.0", RTLD_NOW | RTLD_GLOBAL) != nullptr;
+    for (const auto& word : words)
+        if (word.set)
+            unsetenv(word.name);
+    if (!loaded)
+        snprintf(error, error_bytes, "%s", dlerror());
+    else if (!getenv("UCX_LOG_LEVEL"))
+        ucs_log_push_handler(keep_quiet_of_sockets);
+    return loaded;
+}
+
 // --- Events
 
 // Said once for an endpoint; not of what close cuts off.
@@ -134,38 +170,6 @@ void tune(ucp_config_t* config, const Options& options) {
         ucp_config_modify(config, "NET_DEVICES", options.devices);
     if (*options.transports)
         ucp_config_modify(config, "TLS", options.transports);
-}
-
-// Stops UCX's own messages about sockets that fail. UCX calls on_error each time, too, which reports a lost peer once,
-// or not at all while the job ends. A user who sets UCX_LOG_LEVEL gets all messages.
-ucs_log_func_rc_t keep_quiet_of_sockets(const char* file, unsigned, const char*, ucs_log_level_t level,
-                                        const ucs_log_component_config_t*, const char*, va_list) {
-    const char* const slash = strrchr(file, '/');
-    return level == UCS_LOG_LEVEL_ERROR && strcmp(slash ? slash + 1 : file, "sock.c") == 0 ? UCS_LOG_FUNC_RC_STOP
-                                                                                           : UCS_LOG_FUNC_RC_CONTINUE;
-}
-
-// Loads UCX's libraries with an environment that keeps them from replacing functions of the program. They would replace
-// mmap and its relatives, for a cache of registered memory (their mremap loses its last argument), and signal handlers.
-// They read that when they are loaded. Therefore the plugin does not load them: its symbols of UCX are bound lazily.
-bool load(char* error, size_t error_bytes) {
-    const struct {
-        const char *name, *value;
-        bool set;
-    } words[] = {{"UCX_MEM_EVENTS", "no", !getenv("UCX_MEM_EVENTS")},
-                 {"UCX_HANDLE_ERRORS", "none", !getenv("UCX_HANDLE_ERRORS")}};
-    for (const auto& word : words)
-        if (word.set)
-            setenv(word.name, word.value, 1);
-    const bool loaded = dlopen("libucp.so.0", RTLD_NOW | RTLD_GLOBAL) != nullptr;
-    for (const auto& word : words)
-        if (word.set)
-            unsetenv(word.name);
-    if (!loaded)
-        snprintf(error, error_bytes, "%s", dlerror());
-    else if (!getenv("UCX_LOG_LEVEL"))
-        ucs_log_push_handler(keep_quiet_of_sockets);
-    return loaded;
 }
 
 // UCX only warns of names that are none, and goes on with the others or with none.

@@ -124,6 +124,9 @@ namespace ucx {
 // Writes what and why to error; false.
 bool explain(char* error, size_t error_bytes, const char* what, ucs_status_t status);
 
+// Loads UCX's libraries, which the plugin is not linked with. False with the reason in error.
+bool load(char* error, size_t error_bytes);
+
 // --- Events
 
 // Tells the library that pe does not answer on the channel.

@@ -41,6 +41,37 @@ uint64_t right_value(int first, int count) {
     return combine(right_value(first, half), right_value(first + half, count - half));
 }
 
+// By definition: the whole blocks before a unit, the largest first, combined one after the other.
+class RightPrefixes {
+  public:
+    explicit RightPrefixes(int n_units) {
+        of_levels_.emplace_back();
+        for (int unit = 0; unit < n_units; ++unit) of_levels_[0].push_back(leaf(unit));
+        while (of_levels_.back().size() > 1) {
+            std::vector<uint64_t> level;
+            for (size_t i = 0; i + 1 < of_levels_.back().size(); i += 2)
+                level.push_back(combine(of_levels_.back()[i], of_levels_.back()[i + 1]));
+            of_levels_.push_back(std::move(level));
+        }
+    }
+    // Not for unit 0.
+    uint64_t before(int unit) const {
+        uint64_t sum = 0;
+        int at = 0;
+        for (size_t level = of_levels_.size(); level-- > 0;) {
+            if (!(unit >> level & 1))
+                continue;
+            const uint64_t block = of_levels_[level][static_cast<size_t>(at >> level)];
+            sum = at == 0 ? block : combine(sum, block);
+            at += 1 << level;
+        }
+        return sum;
+    }
+
+  private:
+    std::vector<std::vector<uint64_t>> of_levels_;  // by level: the values of the whole blocks
+};
+
 struct Cost {
     uint64_t messages = 0;     // all of them
     int most_sent = 0;         // by a node
@@ -66,6 +97,47 @@ class Job {
 
     // Carries out a reduction, and returns what it costs; the value at the root must be the right one.
     Cost reduce() {
+        std::vector<Node> nodes = begin();
+        Cost cost;
+        for (int level = nodes[0].tree.levels(); level > 0; --level) pass(nodes, cost);
+        EXPECT_EQ(nodes[0].values[0], right_value(0, n_units_));
+        for (const bool has : descend(nodes)) EXPECT_TRUE(has) << "a node without the result";
+        return sum_of(nodes, cost);
+    }
+    // Carries out a scan; the prefix of each block must be the right one.
+    Cost scan() {
+        std::vector<Node> nodes = begin();
+        Cost cost;
+        for (int level = nodes[0].tree.levels(); level > 0; --level) pass(nodes, cost);
+        for (size_t level = nodes[0].kept.size(); level-- > 0;) pass_down(nodes, level, cost);
+        const RightPrefixes right(n_units_);
+        for (Node& node : nodes) {
+            for (size_t i = 0; i < node.values.size(); ++i) {
+                if (const int first = node.tree.blocks()[i].first; first != 0) {
+                    EXPECT_EQ(node.values[i], right.before(first)) << first;
+                }
+            }
+        }
+        return sum_of(nodes, cost);
+    }
+
+  private:
+    struct Kept {
+        Level level;
+        std::vector<uint64_t> lefts;  // those of the receipts, then those of the pairs
+    };
+    struct Node {
+        Tree tree;
+        std::vector<uint64_t> values = {};  // of its blocks
+        std::vector<Kept> kept = {};        // by level
+        int now = 0, sent = 0, received = 0;
+    };
+    struct Message {
+        std::vector<uint64_t> values;
+        int sent_at = 0;
+    };
+
+    std::vector<Node> begin() const {
         std::vector<Node> nodes;
         nodes.reserve(mine_.size());
         for (int node = 0; node < n_nodes(); ++node) {
@@ -74,11 +146,9 @@ class Job {
             for (const Tree::Block& block : nodes.back().tree.blocks())
                 nodes.back().values.push_back(right_value(block.first, block.count));
         }
-        Cost cost;
-        const int levels = nodes[0].tree.levels();
-        for (int level = 0; level < levels; ++level) pass(nodes, cost);
-        EXPECT_EQ(nodes[0].values[0], right_value(0, n_units_));
-        for (const bool has : descend(nodes)) EXPECT_TRUE(has) << "a node without the result";
+        return nodes;
+    }
+    static Cost sum_of(const std::vector<Node>& nodes, Cost cost) {
         for (const Node& node : nodes) {
             cost.messages += static_cast<uint64_t>(node.sent);
             cost.most_sent = std::max(cost.most_sent, node.sent);
@@ -88,61 +158,92 @@ class Job {
         return cost;
     }
 
-  private:
-    struct Node {
-        Tree tree;
-        std::vector<uint64_t> values = {};  // of its blocks
-        int now = 0, sent = 0, received = 0;
-    };
-    struct Message {
-        std::vector<uint64_t> values;
-        int sent_at = 0;
-    };
-
     static void require(bool holds) {
         if (!holds)
             throw std::logic_error("nodes are not numbered by their first units");
     }
     static uint64_t pair(int from, int to) { return static_cast<uint64_t>(from) << 32 | static_cast<uint32_t>(to); }
 
+    using Network = std::unordered_map<uint64_t, Message>;
+
+    // Sends value_of(i) as transfer i, in a message to each node.
+    template <class Value>
+    static void send(Network& under_way, Node& node, int number, const std::vector<Transfer>& transfers, Cost& cost,
+                     Value value_of) {
+        int last = -1;
+        for (size_t i = 0; i < transfers.size(); ++i) {
+            Message& message = under_way[pair(number, transfers[i].node)];
+            message.values.push_back(value_of(i));
+            message.sent_at = node.now;
+            cost.most_of_one = std::max<uint64_t>(cost.most_of_one, message.values.size());
+            node.sent += transfers[i].node != last;
+            last = transfers[i].node;
+        }
+    }
+    // Calls visit(i, value) for what has come as transfer i.
+    template <class Visit>
+    static void read(Network& under_way, Node& node, int number, const std::vector<Transfer>& transfers, Visit visit) {
+        int last = -1;
+        size_t next = 0;
+        for (size_t i = 0; i < transfers.size(); ++i) {
+            const int from = transfers[i].node;
+            Message& message = under_way[pair(from, number)];
+            node.received += from != last;
+            next = from != last ? 0 : next;
+            last = from;
+            node.now = std::max(node.now, message.sent_at + 1);
+            ASSERT_LT(next, message.values.size()) << "a value that is not sent";
+            visit(i, message.values[next++]);
+            if (next == message.values.size())
+                under_way.erase(pair(from, number));
+        }
+    }
+
     // One level: all nodes send, then all read.
     static void pass(std::vector<Node>& nodes, Cost& cost) {
-        std::unordered_map<uint64_t, Message> under_way;
-        std::vector<Tree::Level> levels;
-        levels.reserve(nodes.size());
+        Network under_way;
         for (size_t i = 0; i < nodes.size(); ++i) {
             Node& node = nodes[i];
-            levels.push_back(node.tree.next());
-            int last = -1;
-            for (const Tree::Transfer& transfer : levels.back().sends) {
-                Message& message = under_way[pair(static_cast<int>(i), transfer.node)];
-                message.values.push_back(node.values[transfer.block]);
-                message.sent_at = node.now;
-                cost.most_of_one = std::max<uint64_t>(cost.most_of_one, message.values.size());
-                node.sent += transfer.node != last;
-                last = transfer.node;
-            }
+            Kept kept = {node.tree.next(), {}};
+            const Level& level = kept.level;
+            for (const Transfer& transfer : level.receipts) kept.lefts.push_back(node.values[transfer.block]);
+            for (const auto& [left, right] : level.pairs) kept.lefts.push_back(node.values[left]);
+            send(under_way, node, static_cast<int>(i), level.sends, cost,
+                 [&](size_t j) { return node.values[level.sends[j].block]; });
+            node.kept.push_back(std::move(kept));
         }
         for (size_t i = 0; i < nodes.size(); ++i) {
             Node& node = nodes[i];
-            int last = -1;
-            size_t next = 0;
-            for (const Tree::Transfer& transfer : levels[i].receipts) {
-                Message& message = under_way[pair(transfer.node, static_cast<int>(i))];
-                node.received += transfer.node != last;
-                next = transfer.node != last ? 0 : next;
-                last = transfer.node;
-                node.now = std::max(node.now, message.sent_at + 1);
-                ASSERT_LT(next, message.values.size()) << "a value that is not sent";
-                uint64_t& left = node.values[transfer.block];
-                left = combine(left, message.values[next++]);
-                if (next == message.values.size())
-                    under_way.erase(pair(transfer.node, static_cast<int>(i)));
-            }
-            for (const auto& [left, right] : levels[i].pairs)
+            const Level& level = node.kept.back().level;
+            read(under_way, node, static_cast<int>(i), level.receipts, [&](size_t j, uint64_t right) {
+                uint64_t& left = node.values[level.receipts[j].block];
+                left = combine(left, right);
+            });
+            for (const auto& [left, right] : level.pairs)
                 node.values[left] = combine(node.values[left], node.values[right]);
         }
         EXPECT_TRUE(under_way.empty()) << "a value that is not read";
+    }
+    // A scan's way back through a level, on which values are prefixes.
+    static void pass_down(std::vector<Node>& nodes, size_t number, Cost& cost) {
+        Network under_way;
+        for (size_t i = 0; i < nodes.size(); ++i) {
+            Node& node = nodes[i];
+            const auto& [level, lefts] = node.kept[number];
+            const auto sum = [&, all = lefts.data()](size_t block, size_t j) {
+                return node.tree.blocks()[block].first == 0 ? all[j] : combine(node.values[block], all[j]);
+            };
+            send(under_way, node, static_cast<int>(i), level.receipts, cost,
+                 [&, &receipts = level.receipts](size_t j) { return sum(receipts[j].block, j); });
+            for (size_t j = 0; j < level.pairs.size(); ++j)
+                node.values[level.pairs[j].second] = sum(level.pairs[j].first, level.receipts.size() + j);
+        }
+        for (size_t i = 0; i < nodes.size(); ++i) {
+            const std::vector<Transfer>& sends = nodes[i].kept[number].level.sends;
+            read(under_way, nodes[i], static_cast<int>(i), sends,
+                 [&](size_t j, uint64_t prefix) { nodes[i].values[sends[j].block] = prefix; });
+        }
+        EXPECT_TRUE(under_way.empty()) << "a prefix that is not read";
     }
     // The result goes down the nodes, of which a parent has a lower number than its children. Returns for each node
     // whether it has the result.
@@ -191,6 +292,39 @@ TEST(ReductionTree, HasOneResultOnAnyPlacement) {
         EXPECT_LE(cost.messages, static_cast<uint64_t>(n_units - 1 + n_nodes - 1));
         EXPECT_LE(cost.rounds, log2_up(n_units) + log2_up(n_nodes));
     }
+}
+
+TEST(ReductionTree, HasTheRightPrefixesOfEachNumberOfUnits) {
+    for (int n_units = 1; n_units <= 300; ++n_units)
+        for (const int per_node : {1, 2, 3, 7, 8, 64}) {
+            Job(n_units, [&](int unit) { return unit / per_node; }).scan();
+            const int n_nodes = (n_units + per_node - 1) / per_node;
+            Job(n_units, [&](int unit) { return unit % n_nodes; }).scan();
+        }
+}
+
+// One member a node: 2 (n - 1) messages, at most 20 of a node, and 40 rounds at a million.
+TEST(ReductionTree, OfAScanTakesTwoMessagesANodeOfAMillion) {
+    for (const int n : {2, 3, 4, 5, 64, 1000, 4096, 7813, 100000, 1000000}) {
+        const Cost cost = Job(n, [](int unit) { return unit; }).scan();
+        EXPECT_EQ(cost.messages, 2 * static_cast<uint64_t>(n - 1)) << n;
+        EXPECT_LE(cost.rounds, 2 * log2_up(n)) << n;
+        EXPECT_LE(cost.most_sent, log2_up(n)) << n;
+        EXPECT_LE(cost.most_received, log2_up(n)) << n;
+        EXPECT_EQ(cost.most_of_one, 1u) << n;
+        printf("scan of %7d nodes: %8lu messages, of a node at most %2d sent %2d received, %2d rounds\n", n,
+               static_cast<unsigned long>(cost.messages), cost.most_sent, cost.most_received, cost.rounds);
+    }
+    for (const int n_units : {4097, 1000000})
+        for (const int per_node : {128, 127}) {
+            const int n_nodes = (n_units + per_node - 1) / per_node;
+            const Cost cost = Job(n_units, [&](int unit) { return unit / per_node; }).scan();
+            EXPECT_LE(cost.rounds, 2 * log2_up(n_units));
+            EXPECT_LE(cost.most_sent, 2 * log2_up(n_units));
+            printf("scan of %7d members on %d nodes: %lu messages, of a node at most %d sent %d received, %d rounds\n",
+                   n_units, n_nodes, static_cast<unsigned long>(cost.messages), cost.most_sent, cost.most_received,
+                   cost.rounds);
+        }
 }
 
 TEST(ReductionTree, HasOneResultForEachNumberOfUnits) {

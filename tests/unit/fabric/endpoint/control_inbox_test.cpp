@@ -11,7 +11,7 @@ namespace heddle::fabric {
 namespace {
 
 void deliver(ControlInbox& control_inbox, const ControlKey& key, int from, const std::string& text) {
-    control_inbox.deliver(key, from, text.data(), text.size());
+    EXPECT_TRUE(control_inbox.deliver(key, from, text.data(), text.size()));
 }
 
 // The control message's text, or "(none)".
@@ -32,7 +32,7 @@ TEST(ControlInbox, AMessageIsTakenOnceByItsKeyAndSender) {
 }
 
 TEST(ControlInbox, MessagesOfOneKeyAndSenderKeepTheirOrder) {
-    const ControlKey kHighest = {UINT64_MAX, record::kOffsetMask, UINT32_MAX, UINT16_MAX};
+    const ControlKey kHighest = {UINT64_MAX, record::kOffsetMask, UINT32_MAX, UINT16_MAX, UINT64_MAX};
     ControlInbox control_inbox;
     for (const char* text : {"a", "b", "c"}) {
         deliver(control_inbox, {5}, 1, text);
@@ -48,12 +48,57 @@ TEST(ControlInbox, MessagesOfOneKeyAndSenderKeepTheirOrder) {
 TEST(ControlInbox, EveryFieldOfTheKeyTellsMessagesApart) {
     const ControlKey key = {4, 3, 2, 1};
     for (const ControlKey& other : {ControlKey{5, 3, 2, 1}, ControlKey{4, 4, 2, 1}, ControlKey{4, 3, 3, 1},
-                                    ControlKey{4, 3, 2, 2}, ControlKey{1, 2, 3, 4}}) {
+                                    ControlKey{4, 3, 2, 2}, ControlKey{4, 3, 2, 1, 1}, ControlKey{1, 2, 3, 4}}) {
         ControlInbox control_inbox;
         deliver(control_inbox, other, 0, "other");
         EXPECT_EQ(take(control_inbox, key, 0), "(none)");
         EXPECT_EQ(take(control_inbox, other, 0), "other");
     }
+}
+
+// The stray that a reader is told of which finds no message; its sender is -1 where there is none.
+ControlInbox::Stray stray_of(ControlInbox& control_inbox, const ControlKey& key) {
+    size_t length = 0;
+    ControlInbox::Stray stray;
+    EXPECT_FALSE(control_inbox.take(key, 0, nullptr, 0, &length, &stray));
+    return stray;
+}
+
+TEST(ControlInbox, AMessageOfAnotherCallIsAStray) {
+    constexpr uint64_t kTeam = 7, kStep = 10, kOwn = 1, kOther = 2;
+    const ControlKey mine = {kTeam, kStep, 0, 0, kOwn};
+    for (const bool others_first : {false, true}) {
+        ControlInbox control_inbox;
+        deliver(control_inbox, {kTeam, kStep, 3, 0, others_first ? kOther : kOwn}, 5, "first");
+        EXPECT_EQ(stray_of(control_inbox, mine).pe, others_first ? 5 : -1);
+        deliver(control_inbox, {kTeam, kStep, 3, 0, others_first ? kOwn : kOther}, 6, "second");
+        const ControlInbox::Stray stray = stray_of(control_inbox, mine);
+        EXPECT_EQ(stray.pe, others_first ? 5 : 6);
+        EXPECT_EQ(stray.step, kStep);
+        EXPECT_EQ(stray.call, kOther);
+        // What can be read is read before.
+        EXPECT_EQ(take(control_inbox, {kTeam, kStep, 3, 0, kOwn}, others_first ? 6 : 5),
+                  others_first ? "second" : "first");
+        EXPECT_EQ(stray_of(control_inbox, mine).call, kOther);
+    }
+}
+
+TEST(ControlInbox, AMessageOfAnEarlierStepIsAStray) {
+    ControlInbox control_inbox;
+    deliver(control_inbox, {7, 9, 0, 0, 1}, 5, "earlier");
+    EXPECT_EQ(stray_of(control_inbox, {7, 9, 1, 0, 1}).pe, -1);
+    EXPECT_EQ(stray_of(control_inbox, {7, 10, 0, 0, 2}).step, 9u);
+    EXPECT_EQ(stray_of(control_inbox, {7, 10, 0, 0, 2}).pe, 5);
+    EXPECT_EQ(take(control_inbox, {7, 9, 0, 0, 1}, 5), "earlier");
+    EXPECT_EQ(stray_of(control_inbox, {7, 10, 0, 0, 2}).pe, -1);
+}
+
+TEST(ControlInbox, LaterStepsAndOtherTeamsHaveNoStrays) {
+    ControlInbox control_inbox;
+    for (const uint64_t team : {6, 8})
+        for (const uint64_t step : {1, 10, 20}) deliver(control_inbox, {team, step, 0, 0, 3}, 5, "another team");
+    deliver(control_inbox, {7, 11, 0, 0, 3}, 5, "later");
+    EXPECT_EQ(stray_of(control_inbox, {7, 10, 0, 0, 1}).pe, -1);
 }
 
 // Keys were once hashed to 64 bits: team ^ step * kGolden ^ (piece << 33 | round << 1). Two steps of a team whose
@@ -95,7 +140,7 @@ TEST(ControlInbox, OfAMessageThatDoesNotFitNothingIsCopied) {
 
 TEST(ControlInbox, EmptyMessagesAreMessagesToo) {
     ControlInbox control_inbox;
-    control_inbox.deliver({1}, 0, nullptr, 0);
+    EXPECT_TRUE(control_inbox.deliver({1}, 0, nullptr, 0));
     size_t length = 9;
     EXPECT_TRUE(control_inbox.take({1}, 0, nullptr, 0, &length));
     EXPECT_EQ(length, 0u);
@@ -111,6 +156,41 @@ TEST(ControlInbox, MessagesAreCountedAsTheyCome) {
     EXPECT_EQ(control_inbox.received(), 2u);
 }
 
+TEST(ControlInbox, TheMostThatWaitedAreKnown) {
+    ControlInbox control_inbox;
+    EXPECT_EQ(control_inbox.most_waiting(), 0u);
+    for (const uint64_t team : {1, 2, 3}) deliver(control_inbox, {team}, 0, "x");
+    EXPECT_EQ(take(control_inbox, {2}, 0), "x");
+    deliver(control_inbox, {2}, 1, "x");
+    EXPECT_EQ(control_inbox.most_waiting(), 3u);
+}
+
+// Bytes, or messages of none: what one PE sends has a bound, whatever the keys. Others are not concerned.
+TEST(ControlInbox, MoreOfOnePeThanMayWaitIsRefused) {
+    constexpr int64_t kTeamBytes = 1 << 20;
+    for (const size_t bytes : {size_t{0}, size_t{16 * 1024}}) {
+        ControlInbox control_inbox;
+        const std::vector<char> data(bytes);
+        const auto fill = [&](uint64_t step) {
+            size_t sent = 0;
+            while (control_inbox.deliver({1, step++}, 7, data.data(), bytes)) ++sent;
+            return sent;
+        };
+        const size_t without = fill(0);
+        EXPECT_TRUE(control_inbox.deliver({1}, 8, data.data(), bytes)) << "of another PE";
+        control_inbox.allow(kTeamBytes);
+        const size_t more = fill(1'000'000'000);
+        EXPECT_GE(more, kTeamBytes / (bytes + ControlInbox::kOverheadBytes) - 2);
+        EXPECT_LE(more, kTeamBytes / (bytes + ControlInbox::kOverheadBytes));
+        char room[16 * 1024];
+        size_t length = 0;
+        for (uint64_t step = 0; step < without; ++step)
+            ASSERT_TRUE(control_inbox.take({1, step}, 7, room, sizeof room, &length));
+        control_inbox.allow(-kTeamBytes);
+        EXPECT_TRUE(control_inbox.deliver({1}, 7, data.data(), bytes)) << "what has been read waits no more";
+    }
+}
+
 TEST(ControlInbox, ThreadsDeliverAndTakeAtOnce) {
     constexpr int kSenders = 3, kMessages = 2000;
     ControlInbox control_inbox;
@@ -118,8 +198,8 @@ TEST(ControlInbox, ThreadsDeliverAndTakeAtOnce) {
     for (int sender = 0; sender < kSenders; ++sender)
         senders.emplace_back([&control_inbox, sender] {
             for (int i = 0; i < kMessages; ++i)
-                control_inbox.deliver({.round = static_cast<uint32_t>(i % 3)}, sender,
-                                      reinterpret_cast<const char*>(&i), sizeof i);
+                EXPECT_TRUE(control_inbox.deliver({.round = static_cast<uint32_t>(i % 3)}, sender,
+                                                  reinterpret_cast<const char*>(&i), sizeof i));
         });
     for (int i = 0; i < kMessages; ++i) {
         for (int sender = 0; sender < kSenders; ++sender) {

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <string>
 #include <vector>
 
 namespace heddle::fabric {
@@ -20,6 +22,7 @@ class SendRingTest : public testing::Test {
         if (!os::prepare_heavy_fence())
             abort();
         producer.thread.store(this_thread(), std::memory_order_relaxed);
+        ring.set_memory(memory.data(), kSize);
     }
     // Publishes records of one word, the position of each; true when the sender is to be called.
     bool publish(size_t count = 1) {
@@ -55,6 +58,8 @@ class SendRingTest : public testing::Test {
     }
     void sent(size_t index) { ring.on_sent(sending[index]); }
 
+    static constexpr size_t kSize = 16 * 1024;
+    std::vector<char> memory = std::vector<char>(kSize), other = std::vector<char>(4 * kSize);
     SendRing ring{kFull};
     Producer producer;
     std::vector<SendRing::Sending*> sending;
@@ -149,31 +154,135 @@ TEST_F(SendRingTest, NoMoreMessagesThanTheTransportMayHave) {
     EXPECT_EQ(take(), kRecord);
 }
 
-TEST_F(SendRingTest, ARecordRunsOverTheEndOfTheRing) {
-    const std::string data(600, 'd');
-    for (int i = 0; i < 200; ++i) {
-        ASSERT_TRUE(ring.find_room(record::put_bytes(data.size())));
-        char* const at = ring.place();
-        ring.publish(ring.position_of(record::put(at, {}, data.data(), data.size())));
-        EXPECT_EQ(std::string(at + kRecord, data.size()), data);
-        SendRing::Message message;
-        ring.flush();
-        ASSERT_TRUE(ring.take_message(ring.published(), nullptr, &message));
-        EXPECT_EQ(std::string(message.records + kRecord, data.size()), data);
+// Records of one size in 16 KiB, with up to so many messages that the transport has.
+void fill(SendRing& ring, size_t bytes, size_t held) {
+    std::deque<SendRing::Message> messages;
+    const uint64_t begin = ring.position();
+    const auto let_go = [&] {
+        const SendRing::Message message = messages.front();
+        messages.pop_front();
+        for (size_t at = 0; at < message.bytes; at += record::put_bytes(bytes)) {
+            const std::string expected(bytes,
+                                       static_cast<char>((message.position + at - begin) / record::put_bytes(bytes)));
+            const char* const data = message.records + at + record::put_bytes(bytes) - record::padded(bytes);
+            ASSERT_EQ(std::string(data, bytes), expected) << "at " << message.position + at;
+        }
         ring.on_sent(message.sending);
-        ASSERT_TRUE(ring.on_ack(ring.sent()));
+        ASSERT_TRUE(ring.on_ack(message.position + message.bytes));
+    };
+    for (uint64_t i = 0; i < 500; ++i) {
+        while (!ring.find_room(record::put_bytes(bytes))) {
+            ASSERT_FALSE(messages.empty()) << "room for the record comes when messages are sent";
+            let_go();
+            if (testing::Test::HasFatalFailure())
+                return;
+        }
+        const std::string data(bytes, static_cast<char>(i));
+        char* const at = ring.place();
+        ring.publish(ring.position_of(record::put(at, {}, data.data(), bytes)));
+        ring.flush();
+        SendRing::Message message;
+        ASSERT_TRUE(ring.take_message(ring.published(), nullptr, &message));
+        messages.push_back(message);
+        while (messages.size() > held) let_go();
     }
+    while (!messages.empty()) let_go();
 }
 
-TEST_F(SendRingTest, ItGrowsWhenNothingIsInUse) {
-    EXPECT_EQ(ring.size(), kMinRing);
-    EXPECT_TRUE(ring.should_grow(1));
-    EXPECT_FALSE(ring.find_room(kMinRing + 8));
-    ring.grow(kMaxRing);
-    EXPECT_EQ(ring.size(), kMaxRing);
-    EXPECT_FALSE(ring.should_grow(kMaxRing));
-    EXPECT_TRUE(ring.should_grow(kMaxRing + 1));
-    EXPECT_TRUE(ring.has_room(kMaxRing));
+TEST_F(SendRingTest, ARecordIsInOnePieceAndOverwritesNone) {
+    for (const size_t bytes : {8, 504, 505, 600, 4088, 5000, 8000, 8200, 16000})
+        for (const size_t held : {0, 1, 2, 3, 7}) {
+            fill(ring, bytes, held);
+        }
+}
+
+TEST_F(SendRingTest, AMessageEndsWithItsLap) {
+    const size_t lap = kSize - kSize % 48;
+    for (size_t i = 0; i < lap / 48; ++i) {
+        const std::string data(40, 'd');
+        ASSERT_TRUE(ring.find_room(48));
+        ring.publish(ring.position_of(record::put(ring.place(), {}, data.data(), data.size())));
+    }
+    EXPECT_FALSE(ring.find_room(48)) << "nothing has been sent";
+    SendRing::Message first, second;
+    ASSERT_TRUE(ring.take_message(96, nullptr, &first));
+    ring.on_sent(first.sending);
+    ASSERT_TRUE(ring.find_room(48)) << "at the beginning";
+    EXPECT_EQ(ring.place(), memory.data());
+    ring.publish(ring.position_of(record::put_word(ring.place(), {}, 1, 8)));
+    ring.flush();
+    ASSERT_TRUE(ring.take_message(ring.published(), nullptr, &first));
+    EXPECT_EQ(first.position + first.bytes, lap);
+    EXPECT_EQ(first.records, memory.data() + 96);
+    ASSERT_TRUE(ring.take_message(ring.published(), nullptr, &second));
+    EXPECT_EQ(second.position, lap);
+    EXPECT_EQ(second.records, memory.data());
+    EXPECT_EQ(second.bytes, kRecord);
+}
+
+TEST_F(SendRingTest, WhatIsLeftOfALapIsSentWithoutMore) {
+    constexpr size_t kLong = 9 * 1024;
+    SendRing one(kLong);
+    one.set_memory(memory.data(), kSize);
+    const auto publish_word = [&] {
+        ASSERT_TRUE(one.find_room(kRecord));
+        if (one.publish(one.position_of(record::put_word(one.place(), {}, 0, 8))))
+            one.end_message();
+    };
+    SendRing::Message message;
+    const auto take_word = [&] { return one.take_message(one.published(), nullptr, &message) ? message.bytes : 0; };
+    for (int i = 0; i < 2; ++i) {
+        publish_word();
+        EXPECT_EQ(take_word(), kRecord);
+        one.on_sent(message.sending);
+    }
+    while (one.position() != kSize) publish_word();
+    EXPECT_EQ(take_word(), kLong - 2 * kRecord);
+    EXPECT_EQ(take_word(), 0u);
+    publish_word();
+    EXPECT_EQ(take_word(), kSize - kLong);
+    EXPECT_EQ(take_word(), 0u) << "the new lap gathers";
+}
+
+TEST_F(SendRingTest, ItsMemoryIsLent) {
+    publish(2);
+    take();
+    EXPECT_FALSE(ring.is_free());
+    sent(0);
+    ASSERT_TRUE(ring.is_free());
+    EXPECT_EQ(ring.set_memory(nullptr, 0), memory.data());
+    EXPECT_FALSE(ring.has_room(kRecord));
+    EXPECT_FALSE(ring.is_simple(ring.position() + kRecord));
+    EXPECT_FALSE(ring.find_room(kRecord));
+    EXPECT_EQ(ring.last_size(), kSize);
+    memory.assign(kSize, '#');  // another stream's
+    EXPECT_EQ(ring.set_memory(other.data(), other.size()), nullptr);
+    EXPECT_TRUE(ring.has_room(other.size()));
+    EXPECT_EQ(ring.place(), other.data());
+    publish(2);
+    ring.flush();
+    EXPECT_EQ(take(), 2 * kRecord);
+}
+
+TEST_F(SendRingTest, FullMessagesFillALapButForLessThanOne) {
+    SendRing large(3 * 1024);
+    large.set_memory(memory.data(), kSize);
+    for (int lap = 0; lap < 3; ++lap) {
+        for (size_t i = 0; i < 15 * 1024; i += kRecord) {
+            ASSERT_TRUE(large.find_room(kRecord)) << i;
+            if (large.publish(large.position_of(record::put_word(large.place(), {}, 0, 8))))
+                large.end_message();
+        }
+        EXPECT_FALSE(large.has_room(kRecord));
+        EXPECT_FALSE(large.find_room(kRecord)) << "nothing is sent";
+        SendRing::Message message;
+        while (large.sent() != large.published()) {
+            ASSERT_TRUE(large.take_message(large.published(), nullptr, &message));
+            EXPECT_EQ(message.bytes, 3 * 1024);
+            large.on_sent(message.sending);
+            ASSERT_TRUE(large.on_ack(large.sent()));
+        }
+    }
 }
 
 TEST_F(SendRingTest, AnIdleSenderIsCalled) {
@@ -185,8 +294,15 @@ TEST_F(SendRingTest, AnIdleSenderIsCalled) {
     take();
     ASSERT_TRUE(ring.on_ack(ring.sent()));
     EXPECT_TRUE(ring.is_drained());
-    ring.go_idle(producer);
+    EXPECT_FALSE(ring.go_idle(producer)) << "this thread knows";
     EXPECT_TRUE(publish());
+}
+
+TEST_F(SendRingTest, AnotherThreadIsFencedBeforeItKnows) {
+    for (const void* const thread : {static_cast<const void*>(nullptr), ended_thread()}) {
+        producer.thread.store(thread, std::memory_order_relaxed);
+        EXPECT_TRUE(ring.go_idle(producer));
+    }
 }
 
 TEST_F(SendRingTest, AcksAreCumulativeAndOfWhatWasSent) {
@@ -213,13 +329,13 @@ TEST_F(SendRingDeathTest, AMessageIsLetGoOfOnce) {
 }
 
 TEST_F(SendRingDeathTest, ARecordBeyondTheRoomIsNotPublished) {
-    EXPECT_EXIT(ring.publish(kMinRing + 8), testing::ExitedWithCode(1), "end <= room_end_");
+    EXPECT_EXIT(ring.publish(kSize + 8), testing::ExitedWithCode(1), "end <= room_end_");
     EXPECT_EXIT(ring.publish(4), testing::ExitedWithCode(1), "end % record::kWord == 0");
 }
 
-TEST_F(SendRingDeathTest, ARingInUseDoesNotGrow) {
+TEST_F(SendRingDeathTest, MemoryInUseIsNotGivenBack) {
     publish();
-    EXPECT_EXIT(ring.grow(kMaxRing), testing::ExitedWithCode(1), "is_free\\(\\)");
+    EXPECT_EXIT(ring.set_memory(nullptr, 0), testing::ExitedWithCode(1), "is_free\\(\\)");
 }
 
 TEST_F(SendRingDeathTest, NothingGoesIdleWhileSomethingIsInFlight) {

@@ -1,6 +1,7 @@
 // Streams between two PEs: what leaves when, what arrives, in which order values come back, and what the producer
 // waits for.
 #include "fabric/endpoint/stream.h"
+#include "base/counters.h"
 #include "unit/fabric/pair.h"
 
 #include <gtest/gtest.h>
@@ -22,6 +23,7 @@ namespace {
 #endif
 
 constexpr size_t kWordPut = 2 * record::kWord;
+StreamSet* current_stream_set;  // of the thread that waits
 
 std::string pattern(size_t bytes, size_t salt = 0) {
     std::string text(bytes, '\0');
@@ -122,6 +124,40 @@ TEST_F(StreamTest, WhatIsHurriedLeavesWithTheNextPoll) {
     EXPECT_EQ(pair[1].word(3), 0u);
 }
 
+// The target acknowledges late, or when this PE's third record has come.
+TEST_F(StreamTest, AWaitLetsItsThreadsRecordsLeave) {
+    progress::wait_policy->before_wait = [] { current_stream_set->flush(); };
+    current_stream_set = &pair[0].stream_set();
+    for (uint64_t i = 0; i < 3; ++i) put_word(stream, 8 * i, i + 1);
+    EXPECT_EQ(sent(), 2u);
+    int polls = 0;
+    pair.instead = [&] { return ++polls < 5 && pair[0].poll(); };  // nothing comes from the target
+    progress::wait_for_store("test", &polls, [&] { return sent() == 3 || polls >= 5; });
+    EXPECT_EQ(sent(), 3u);
+    pair.settle();
+    EXPECT_EQ(pair[1].word(2), 3u);
+    EXPECT_EQ(pair[0].producer(0).n_gathering.load(std::memory_order_relaxed), 0u);
+}
+
+TEST_F(StreamTest, StreamsThatGoIdleInOneTurnShareAFence) {
+    const uint64_t before = base::counters->heavy_fences.read();
+    for (uint32_t stream_set = 0; stream_set < 2; ++stream_set)
+        for (uint64_t i = 0; i < 3; ++i) put_word(pair[0].to_other(stream_set), 8 * i, i + 1);  // the third one gathers
+    for (int turn = 0; turn < 2; ++turn) {
+        EXPECT_EQ(base::counters->heavy_fences.read(), before) << turn;
+        pair[1].channel().poll();
+        pair[0].channel().poll();
+    }
+    EXPECT_EQ(base::counters->heavy_fences.read(), before + 1);
+    EXPECT_FALSE(pair[0].is_active());
+    for (uint32_t stream_set = 0; stream_set < 2; ++stream_set) {
+        put_word(pair[0].to_other(stream_set), 8 * stream_set, 7);
+        EXPECT_FALSE(pair[0].to_other(stream_set).is_quiet());
+        pair.settle();
+        EXPECT_EQ(pair[1].word(stream_set), 7u);
+    }
+}
+
 TEST_F(StreamTest, AFullMessageLeavesWhileOthersAreInFlight) {
     grow_ring();
     put_word(stream, 0, 1);
@@ -211,6 +247,9 @@ TEST_F(StreamTest, WithoutMemoryForALargerRingTheFirstGoesOnButTakesNoLargerReco
         GTEST_SKIP() << "a sanitizer needs address space";
     const std::string data = pattern(kLargeBytes - 1);
     const auto without_memory = [&] {
+        put_word(stream, 0, 1);  // the ring's memory is the rest of a piece
+        for (int i = 0; i < 7; ++i) pair[0].ring_slab.take(kMaxRing);
+        for (int i = 0; i < 3; ++i) pair[0].ring_slab.take(kMaxRing / 4);
         mallopt(M_TRIM_THRESHOLD, INT_MAX);  // what the fake transport needs is there
         std::vector<std::string>(50, std::string(100 * 1024, 'm')).clear();
         const rlimit limit = {1, 1};  // of address space: nothing more is mapped

@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace heddle::fabric {
 namespace {
@@ -94,6 +95,31 @@ TEST(StreamThreads, ARecordArrivesWhileOthersHurryItsStream) {
     EXPECT_TRUE(becomes([&] { return !pair[0].is_active(); }));
 }
 
+// Each thread waits for its record, while a thread polls for all: records wait for acks of other threads' records.
+TEST(StreamThreads, PutAndQuietOfManyThreads) {
+    constexpr uint64_t kRounds = 1000;
+    constexpr uint32_t kThreads = 6;
+    Pair pair({.seed = 7, .lazy = 1});
+    const Poller poller(pair);
+    std::atomic<uint32_t> lost{0};
+    std::vector<std::thread> threads;
+    for (uint32_t number = 0; number < kThreads; ++number)
+        threads.emplace_back([&, number] {
+            Stream& stream = pair[0].to_other(number);
+            pair[0].producer(number).thread.store(this_thread(), std::memory_order_relaxed);
+            for (uint64_t i = 1; i <= kRounds; ++i) {
+                for (uint64_t word = 0; word <= i % 4; ++word) put_word(stream, 64 * number + 8 * word, i);
+                stream.flush();
+                pair[0].channel().poll();
+                if (!becomes([&] { return stream.is_quiet(); }) || load(pair[1].word(8 * number)) != i)
+                    lost.fetch_add(1, std::memory_order_relaxed);
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(lost.load(std::memory_order_relaxed), 0u);
+    EXPECT_TRUE(becomes([&] { return !pair[0].is_active(); }));
+}
+
 void produce_on_two_stream_sets(bool native) {
     constexpr uint64_t kRounds = 2000;
     Pair pair({.seed = 5, .lazy = 1, .native = native});
@@ -147,7 +173,7 @@ TEST(StreamThreads, ProducersOfTwoStreamSetsAndAPollerWithNativePuts) {
 void keep_order_over_rails(bool fails) {
     constexpr size_t kWords = 30000;
     constexpr uint64_t kRounds = 6;
-    Pair pair({.seed = 6, .lazy = 1}, kStreamSets * kWords * 8, kMessageBytes, 3, Spread::kInOrder, fails);
+    Pair pair({.seed = 6, .lazy = 1}, 2 * kWords * 8, kMessageBytes, 3, Spread::kInOrder, fails);
     const Poller poller(pair), another(pair);
     const auto work = [&](uint32_t number) {
         const Waiting waiting(nullptr);

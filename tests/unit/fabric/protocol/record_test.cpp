@@ -189,7 +189,7 @@ TEST(Record, SizesThatWouldOverflowAreRefused) {
     }
     for (const uint64_t bytes : {uint64_t{25}, uint64_t{record::kMaxControlBytes}}) {
         Records control = begun();
-        control.words({record::head(Kind::kControl, {}), 7, bytes, 1, 2, 3});
+        control.words({record::head(Kind::kControl, {}), 7, 8, bytes, 1, 2, 3});
         expect_last_refused(control, kShort, "control message of " + std::to_string(bytes));
     }
 }
@@ -200,7 +200,7 @@ TEST(Record, RecordsOfNoBytesAreRefusedButControlMessages) {
         expect_last_refused(records, kEmpty, "no bytes");
     Memory memory;
     Asked asked;
-    const ControlKey highest = {UINT64_MAX, record::kOffsetMask, UINT32_MAX, UINT16_MAX};
+    const ControlKey highest = {UINT64_MAX, record::kOffsetMask, UINT32_MAX, UINT16_MAX, UINT64_MAX};
     expect_applied(Records().control(highest, "").control({}, "x"), memory, asked);
     ASSERT_EQ(asked.controls.size(), 2u);
     EXPECT_TRUE(asked.controls[0].first == highest);

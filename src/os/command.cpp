@@ -1,4 +1,4 @@
-#include "command.h"
+#include "os/command.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -11,20 +11,20 @@
 
 #include "os/clock.h"
 
-namespace heddle::launcher {
+namespace heddle::os {
 
 namespace {
 
 constexpr size_t kMostBytes = 64 * 1024;
-constexpr uint64_t kLongestNs = 10'000 * os::kMillisecondNs;  // for a scheduler that does not answer
+constexpr uint64_t kPatienceNs = 10'000 * kMillisecondNs;  // for a scheduler that does not answer
 
 // Reads to the end of the pipe. False when that takes too long.
 bool read_all(int pipe, std::string* output) {
-    const uint64_t end_ns = os::now_ns() + kLongestNs;
+    const uint64_t end_ns = now_ns() + kPatienceNs;
     while (true) {
-        const uint64_t now_ns = os::now_ns();
+        const uint64_t time_ns = now_ns();
         pollfd ready = {pipe, POLLIN, 0};
-        if (now_ns >= end_ns || poll(&ready, 1, static_cast<int>((end_ns - now_ns) / os::kMillisecondNs) + 1) == 0)
+        if (time_ns >= end_ns || poll(&ready, 1, static_cast<int>((end_ns - time_ns) / kMillisecondNs) + 1) == 0)
             return false;
         char piece[4096];
         const ssize_t bytes = read(pipe, piece, sizeof piece);
@@ -68,4 +68,4 @@ int run_command(const std::vector<std::string>& words, std::string* output) {
     return error == 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-}  // namespace heddle::launcher
+}  // namespace heddle::os

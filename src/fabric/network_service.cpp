@@ -1,0 +1,192 @@
+// The service thread of a network (network.h): when it polls, and where it sleeps.
+#include "base/error.h"
+#include "fabric/network.h"
+#include "os/clock.h"
+#include "os/own_thread.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace heddle::fabric {
+
+namespace {
+
+constexpr uint64_t kServiceNapNs = os::kMillisecondNs / 10, kMaxServiceNapNs = os::kMillisecondNs;
+
+}  // namespace
+
+bool Network::arm() {
+    return std::all_of(rails_.begin(), rails_.end(), [](const auto& rail) {
+        return std::all_of(rail->channels.begin(), rail->channels.end(),
+                           [](const auto& channel) { return channel->arm(); }) &&
+               (!rail->heartbeat_channel || rail->heartbeat_channel->arm());
+    });
+}
+
+// Called at every turn of the service thread; woken: something may have come.
+void Network::tick(bool woken) {
+    if (!has_heartbeats() || leaving_.load(std::memory_order_relaxed))
+        return;
+    const uint64_t now_ns = os::now_ns();
+    if (!woken && now_ns - tick_ns_ < Heartbeat::kPeriodNs / 4)
+        return;
+    tick_ns_ = now_ns;
+    Heartbeat* silent = nullptr;
+    int lost = 0;
+    bool is_heard = false, all_are_silent = true;
+    for (const auto& rail : rails_) {
+        Heartbeat& heartbeat = *rail->heartbeat;
+        heartbeat.tick(now_ns);
+        if (rail->channels.front()->is_lost())
+            continue;
+        is_heard |= heartbeat.is_heard();
+        all_are_silent &= heartbeat.is_silent();
+        if (heartbeat.is_silent()) {
+            silent = &heartbeat;
+            lost = rail->number;
+        }
+    }
+    if (!silent)
+        return;
+    if (all_are_silent)
+        return silent->lose_neighbour();
+    if (!is_heard)
+        return;  // it may be the node, and the other rails' time is not over
+    char reason[Heartbeat::kMaxReason];
+    silent->describe_silence(reason);
+    const ChannelConfig& config = rails_.front()->config;
+    config.job.rail_lost(lost, config.ring.behind, Loss::kSilent, reason);
+}
+
+bool Network::start() {
+    stopping_.store(false, std::memory_order_relaxed);
+    leaving_.store(false, std::memory_order_relaxed);
+    for (const auto& rail : rails_)
+        if (rail->heartbeat)
+            rail->heartbeat->begin();
+    serving_ = os::start_own_thread(&service_, run_service, this) == 0;
+    return serving_;
+}
+
+void Network::stop() {
+    if (!serving_)
+        return;
+    stopping_.store(true, std::memory_order_release);  // pairs with Network::serve
+    wake_up();
+    pthread_join(service_, nullptr);
+    clear_wakeup_descriptor();
+    serving_ = false;
+}
+
+void* Network::run_service(void* it) {
+    static_cast<Network*>(it)->serve();
+    return nullptr;
+}
+
+void Network::set_service(Service service) {
+    service_kind_.store(service, std::memory_order_release);  // pairs with Network::serve
+    wake_up();
+}
+
+void Network::wake_up() {
+    const uint64_t one = 1;
+    if (write(wakeup_descriptor_, &one, sizeof one) < 0 && errno != EAGAIN)
+        base::report("network", "the service thread's descriptor: %s", strerror(errno));
+}
+
+// True after a nap, when other threads poll.
+bool Network::keeps_away(uint64_t* nap_ns) {
+    const uint32_t turn = away_.value.load(std::memory_order_acquire);
+    const bool polled = polls_.load(std::memory_order_relaxed) != seen_polls_.load(std::memory_order_relaxed);
+    const bool under_way = policy_ && policy_->posted.load(std::memory_order_relaxed) != 0;
+    if (under_way ? policy_->pollers.load(std::memory_order_relaxed) == 0 : !polled) {
+        *nap_ns = kServiceNapNs;
+        return false;
+    }
+    see_polls();
+    const timespec deadline = os::to_timespec(os::now_ns() + *nap_ns);
+    away_.sleep(turn + 1, &deadline);
+    *nap_ns = std::min(2 * *nap_ns, kMaxServiceNapNs);
+    return std::none_of(rails_.begin(), rails_.end(), [](const auto& rail) {
+        return std::any_of(rail->channels.begin(), rail->channels.end(),
+                           [](const auto& channel) { return channel->ack_pending(); });
+    });
+}
+
+void Network::wait_for_heartbeats() {
+    pollfd sources[1 + kMaxRails] = {{wakeup_descriptor_, POLLIN, 0}};
+    nfds_t count = 1;
+    for (const auto& rail : rails_)
+        if (rail->heartbeat_channel && rail->heartbeat_channel->arm())
+            sources[count++] = {api_->descriptor(rail->transport, rail->heartbeat_channel->number()), POLLIN, 0};
+    if (::poll(sources, count, longest_sleep()) > 0 && sources[0].revents != 0)
+        clear_wakeup_descriptor();
+}
+
+void Network::clear_wakeup_descriptor() {
+    uint64_t count;
+    if (read(wakeup_descriptor_, &count, sizeof count) < 0 && errno != EAGAIN)
+        base::report("network", "the service thread's descriptor: %s", strerror(errno));
+}
+
+// Milliseconds that the service thread may sleep.
+int Network::longest_sleep() const {
+    return has_heartbeats() || retransmitting_ ? static_cast<int>(Heartbeat::kPeriodNs / 2 / os::kMillisecondNs) : -1;
+}
+
+void Network::sleep_until_event() {
+    asleep_.store(true, std::memory_order_seq_cst);  // ahead of the looks of arm; pairs with Network::on_left
+    epoll_event event;
+    if (!arm())
+        os::sleep_ns(kServiceNapNs);  // another thread polls, or something has come
+    else if (epoll_wait(descriptors_, &event, 1, longest_sleep()) == 1 && event.data.u32 == kWakeup)
+        clear_wakeup_descriptor();
+    asleep_.store(false, std::memory_order_relaxed);  // a wake-up in vain is a look more
+}
+
+// The service thread does what a poll has left. Where it serves no stream, the next poll does. A thread that waits
+// awake is sooner there than one that naps; a service thread that sleeps on the descriptors would not come at all.
+void Network::on_left() {
+    // seq_cst, both: behind the look at what is left. Pair with Network::sleep_until_event.
+    if (asleep_.load(std::memory_order_seq_cst)) {
+        if (asleep_.exchange(false, std::memory_order_seq_cst))
+            wake_up();
+    } else if (!policy_ || policy_->pollers.load(std::memory_order_relaxed) == 0) {
+        take_over();
+    }
+}
+
+void Network::serve() {
+    see_polls();
+    bool woken = true;
+    uint64_t nap_ns = kServiceNapNs;
+    while (!stopping_.load(std::memory_order_acquire)) {  // pairs with Network::stop
+        tick(woken);
+        woken = false;
+        const Service kind = service_kind_.load(std::memory_order_acquire);  // pairs with Network::set_service
+        if (kind == Service::kSleeps && keeps_away(&nap_ns))
+            continue;
+        bool moved = false;
+        if (kind != Service::kNone)
+            moved = poll_channels();
+        see_polls();  // what goes on after a poll may poll itself
+        if (kind == Service::kSpins && !moved)
+            sched_yield();
+        if (moved || kind == Service::kSpins)
+            continue;
+        woken = true;
+        if (kind == Service::kNone)
+            wait_for_heartbeats();
+        else
+            sleep_until_event();
+    }
+    if (has_heartbeats() && leaving_.load(std::memory_order_relaxed))
+        for (const auto& rail : rails_) rail->heartbeat->leave();
+}
+
+}  // namespace heddle::fabric

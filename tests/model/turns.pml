@@ -1,0 +1,148 @@
+/* How what a poll leaves at its bound is done all the same (Channel::poll_alone, Channel::arm, Network::on_left and
+ * Network::sleep_until_event), in every interleaving of
+ *   - two threads that queue a stream, poll, and go away to compute, twice;
+ *   - the service thread, which polls, and sleeps on the descriptors where it could arm the channel. The network brings
+ *     nothing: what wakes it is a thread that leaves something. Its naps end by themselves.
+ * All accesses here are seq_cst, so memory is one. A turn stands for all rounds of one: it takes the stack once.
+ *
+ * Proven: no poll takes more turns than its bound, and no state in which all have gone away or sleep and a queued
+ * stream is not looked at.
+ *
+ * Mutants, which must fail:
+ *   -DNO_BOUND        a poll goes on while others queue
+ *   -DNOBODY_TOLD     a poll that ends at its bound tells nobody
+ *   -DASLEEP_LATE     the service thread says that it sleeps only when it has armed the channel
+ *   -DASLEEP_EARLY    a poll looks whether the service thread sleeps before its turns, not behind them
+ *   -DARM_BLINDLY     who arms does not look at the stack again when it has given the lock back
+ * A variant that holds, and its mutant:
+ *   -DMANUAL          no service thread: each thread ends with a call that polls until its own stream is done (quiet)
+ *   -DMANUAL=2        and that call polls once */
+
+#ifdef NO_BOUND
+#define BOUND 9
+#else
+#define BOUND 1
+#endif
+#define ALLOWED 1
+#define PUSHES 2
+
+bool stack[2];            /* the thread's stream is on it */
+bool locked = false;
+bool asleep = false, woken = false;
+byte gone = 0;
+
+#define is_due (stack[0] || stack[1])
+
+inline turn_under_lock() {
+    d_step { moved = moved || is_due; stack[0] = false; stack[1] = false }
+}
+
+inline leave_rest() {
+#if defined(NOBODY_TOLD)
+    skip
+#elif defined(ASLEEP_EARLY)
+    if
+    :: sleeps -> woken = true
+    :: else
+    fi
+#else
+    if
+    :: asleep -> atomic { woken = woken || asleep; asleep = false }  /* the exchange, and the write */
+    :: else
+    fi
+#endif
+}
+
+inline poll() {
+    moved = false;
+    turns = 0;
+#ifdef ASLEEP_EARLY
+    sleeps = asleep;
+#endif
+    do
+    :: turns == BOUND -> leave_rest(); break
+    :: else ->
+       if
+       :: atomic { !locked -> locked = true };
+          turns++;
+          assert(turns <= ALLOWED);
+          turn_under_lock();
+          locked = false;
+          if
+          :: is_due
+          :: else -> break
+          fi
+       :: locked -> break
+       fi
+    od
+}
+
+active [2] proctype thread() {
+    bool moved;
+    byte turns, pushes;
+#ifdef ASLEEP_EARLY
+    bool sleeps;
+#endif
+    do
+    :: pushes < PUSHES -> stack[_pid] = true; poll(); pushes++
+    :: else -> break
+    od;
+#ifdef MANUAL
+#if MANUAL == 2
+    poll();
+#else
+    do
+    :: stack[_pid] -> poll()
+    :: else -> break
+    od;
+#endif
+#endif
+    gone++
+}
+
+#ifndef MANUAL
+active proctype service() {
+    bool moved;
+    byte turns;
+#ifdef ASLEEP_EARLY
+    bool sleeps;
+#endif
+end_serves:
+    do
+    :: poll();
+       if
+       :: moved -> goto again
+       :: else
+       fi;
+#ifndef ASLEEP_LATE
+       asleep = true;
+#endif
+       if
+       :: atomic { !locked -> locked = true };
+          turn_under_lock();
+          locked = false;
+#ifdef ARM_BLINDLY
+          if
+          :: !moved ->
+#else
+          if
+          :: !moved && !is_due ->
+#endif
+#ifdef ASLEEP_LATE
+             asleep = true;
+#endif
+end_sleeps:  woken -> woken = false
+          :: else
+          fi
+       :: locked
+       fi;
+       asleep = false;
+again: skip
+    od
+}
+#endif
+
+active proctype observer() {
+end_observes:
+    timeout -> assert(gone == 2 && !is_due)
+}

@@ -1,0 +1,187 @@
+// Streams of several stream sets to one PE: which records wait for acks of others, what leaves together, and that
+// nothing waits for what does not come.
+#include "base/counters.h"
+#include "unit/fabric/pair.h"
+
+#include <gtest/gtest.h>
+#include <string>
+
+namespace heddle::fabric {
+namespace {
+
+class GatherTest : public testing::Test {
+  protected:
+    GatherTest() {
+        for (uint32_t i = 0; i < kStreamSets; ++i) put_word(stream(i), 8 * i, 1);  // connects
+        pair.settle();
+        for (size_t& count : before) count = pair[static_cast<int>(&count - before)].cable().sent.size();
+    }
+    Stream& stream(uint32_t stream_set) { return pair[0].to_other(stream_set); }
+    // Records of so many streams, a word each, which leave at once.
+    void make_busy(uint32_t count = kMaxBusy) {
+        const size_t earlier = sent(0);
+        for (uint32_t i = 0; i < count; ++i) put_word(stream(i), 8 * i, 2);
+        EXPECT_EQ(sent(0), earlier + count);
+    }
+    size_t sent(int pe) { return pair[pe].cable().sent.size() - before[pe]; }
+    Header last_sent(int pe) { return pair[pe].cable().sent.back(); }
+    void poll(int pe) { pair[pe].channel().poll(); }
+    void expect_all_done() {
+        pair.settle();
+        for (uint32_t i = 0; i < kStreamSets; ++i) EXPECT_TRUE(stream(i).is_quiet()) << i;
+        EXPECT_FALSE(pair[0].is_active());
+    }
+
+    Pair pair;
+    const Waiting waiting{nullptr};
+    size_t before[2] = {};
+};
+
+TEST_F(GatherTest, RecordsOfFurtherStreamsWaitForAnAckAndShareAMessage) {
+    make_busy();
+    for (uint32_t i = kMaxBusy; i < kStreamSets; ++i) {
+        put_word(stream(i), 8 * i, 2);
+        stream(i).flush();  // as in a quiet
+        poll(0);
+    }
+    EXPECT_EQ(sent(0), kMaxBusy);
+    poll(1);
+    EXPECT_EQ(sent(1), 1u) << "the acks of all in one message";
+    EXPECT_EQ(last_sent(1).as<GatheredHeader>().acks, kMaxBusy);
+    poll(0);
+    EXPECT_EQ(sent(0), kMaxBusy + 1);
+    EXPECT_EQ(last_sent(0).as<GatheredHeader>().streams, kStreamSets - kMaxBusy);
+    poll(1);
+    poll(0);
+    EXPECT_EQ(sent(1), 2u);
+    for (uint32_t i = 0; i < kStreamSets; ++i) EXPECT_EQ(pair[1].word(i), 2u) << i;
+    expect_all_done();
+    EXPECT_EQ(sent(0) + sent(1), kMaxBusy + 3);
+}
+
+// The budget of tests/budgets/scale.toml, without a scheduler: all threads have put, and wait in a quiet.
+TEST_F(GatherTest, EightOperationsUnderWayTakeTwoMessagesAtMost) {
+    constexpr uint64_t kRounds = 10;
+    const uint64_t fences = base::counters->heavy_fences.read();
+    for (uint64_t round = 1; round <= kRounds; ++round) {
+        for (uint32_t i = 0; i < kStreamSets; ++i) {
+            put_word(stream(i), 8 * i, round);
+            stream(i).flush();
+        }
+        pair.settle();
+        for (uint32_t i = 0; i < kStreamSets; ++i) ASSERT_TRUE(stream(i).is_quiet() && pair[1].word(i) == round);
+    }
+    EXPECT_LE(sent(0) + sent(1), kRounds * kStreamSets / 8 * 2);
+    EXPECT_EQ(base::counters->heavy_fences.read(), fences);
+}
+
+TEST_F(GatherTest, AnyAckLetsWhatWaitsLeave) {
+    make_busy();
+    put_word(stream(kMaxBusy), 8 * kMaxBusy, 2);
+    pair[0].arrives(AckHeader{.position = stream(0).position(), .stream_set = 0}, nullptr, 0);
+    poll(0);
+    EXPECT_EQ(sent(0), kMaxBusy + 1);
+    EXPECT_EQ(last_sent(0).as<RecordsHeader>().stream_set, kMaxBusy) << "alone: no copy is made";
+    expect_all_done();
+}
+
+TEST_F(GatherTest, RecordsDoNotWaitForLargeData) {
+    pair[1].cable().keeps_large = true;
+    const std::string large(kLargeBytes, 'l');
+    for (uint32_t i = 0; i < kMaxBusy; ++i) put(stream(i), 1024, large.data(), large.size());
+    const size_t count = sent(0);
+    put_word(stream(kMaxBusy), 8 * kMaxBusy, 2);
+    EXPECT_EQ(sent(0), count + 1);
+    pair[1].cable().keeps_large = false;
+    expect_all_done();
+}
+
+TEST_F(GatherTest, LongMessagesDoNotWait) {
+    make_busy();
+    const std::string data(kShortMessage, 'd');
+    put(stream(kMaxBusy), 1024, data.data(), data.size());
+    EXPECT_EQ(sent(0), kMaxBusy + 1);
+    expect_all_done();
+}
+
+TEST_F(GatherTest, AcksThatOthersWaitForAreNotDelayed) {
+    for (uint32_t i = 0; i < kMaxBusy; ++i)
+        publish(stream(i), record::control_bytes(8),
+                [&](char* at) { return record::control(at, {.team = 7, .round = i}, "message.", 8); });
+    put_word(stream(kMaxBusy), 8 * kMaxBusy, 2);
+    EXPECT_EQ(sent(0), kMaxBusy);
+    poll(1);
+    EXPECT_EQ(sent(1), 1u) << "the target may not poll again for long";
+    poll(0);
+    EXPECT_EQ(sent(0), kMaxBusy + 1);
+    expect_all_done();
+}
+
+TEST_F(GatherTest, AProducerThatGoesOnMeanwhileDoesNotCallForEveryRecord) {
+    make_busy();
+    pair[0].cable().holds = true;
+    const uint64_t fences = base::counters->heavy_fences.read();
+    constexpr uint64_t kWords = 100;
+    for (uint64_t i = 1; i <= kWords; ++i)
+        for (uint32_t j = kMaxBusy; j < kStreamSets; ++j) put_word(stream(j), 8 * j, i + 2);
+    EXPECT_EQ(sent(0), kMaxBusy);
+    EXPECT_FALSE(stream(kMaxBusy).queued.load(std::memory_order_relaxed));
+    pair[0].cable().holds = false;
+    expect_all_done();
+    for (uint32_t j = kMaxBusy; j < kStreamSets; ++j) EXPECT_EQ(pair[1].word(j), kWords + 2) << j;
+    EXPECT_EQ(sent(0), kMaxBusy + 2) << "some 90 KiB";
+    EXPECT_EQ(base::counters->heavy_fences.read(), fences + 1);
+}
+
+TEST_F(GatherTest, AcksTravelWithRecordsOfSeveralStreams) {
+    for (uint32_t i = 0; i < kStreamSets; ++i) put_word(pair[1].to_other(i), 8 * i, 1);
+    pair.settle();
+    make_busy();
+    for (uint32_t i = kMaxBusy; i < kStreamSets; ++i) put_word(stream(i), 8 * i, 2);
+    pair[1].cable().holds = true;  // of the other direction: some leave, others wait
+    for (uint32_t i = 0; i < kStreamSets; ++i) put_word(pair[1].to_other(i), 8 * i, 2);
+    pair[1].cable().holds = false;
+    expect_all_done();
+    for (uint32_t i = 0; i < kStreamSets; ++i) {
+        EXPECT_EQ(pair[0].word(i), 2u) << i;
+        EXPECT_EQ(pair[1].word(i), 2u) << i;
+    }
+    EXPECT_FALSE(pair[1].is_active());
+}
+
+TEST(GatherAlone, OverSeveralRailsNothingWaits) {
+    Pair pair({}, 4096, kMessageBytes, 2, Spread::kOneRail);
+    const Waiting waiting{nullptr};
+    for (uint32_t i = 0; i < kStreamSets; ++i) {
+        put_word(pair[0].to_other(i), 8 * i, 1);
+        EXPECT_EQ(pair[0].sent(MessageKind::kRecords, 0) + pair[0].sent(MessageKind::kRecords, 1), i + 1);
+    }
+    pair.settle();
+    for (uint32_t i = 0; i < kStreamSets; ++i) EXPECT_EQ(pair[1].word(i), 1u) << i;
+}
+
+using GatherDeathTest = GatherTest;
+
+TEST_F(GatherDeathTest, SectionsThatNoPeWouldSend) {
+    const auto arrives = [&](GatheredHeader header, const std::string& body) {
+        pair[0].arrives(header, body.data(), body.size());
+    };
+    const auto section = [](const auto& of) { return std::string(reinterpret_cast<const char*>(&of), sizeof of); };
+    const std::string ack = section(AckSection{.position = UINT64_MAX, .stream_set = 0});
+    const auto ends = testing::ExitedWithCode(1);
+    EXPECT_EXIT(arrives({.acks = 1}, ack), ends, "an acknowledgement of what this PE has not sent \\(1 acks and");
+    EXPECT_EXIT(arrives({.acks = 1}, section(AckSection{.stream_set = kStreamSets})), ends,
+                "an answer to what this PE has not sent");
+    EXPECT_EXIT(arrives({.acks = 2}, section(AckSection{})), ends, "in the middle of a section");
+    EXPECT_EXIT(arrives({.streams = 1}, section(RecordsSection{.stream_set = 0})), ends,
+                "records that have been sent before");
+    EXPECT_EXIT(arrives({.streams = 1}, section(RecordsSection{.stream_set = kMaxStreamSets, .bytes = 8}) + "one word"),
+                ends, "records of a stream set that no PE has");
+    EXPECT_EXIT(arrives({.streams = 1}, section(RecordsSection{.position = 1 << 30, .bytes = 8}) + "one word"), ends,
+                "records further ahead than its window lets it send");
+    EXPECT_EXIT(arrives({.streams = 1}, section(RecordsSection{.bytes = 16}) + "one word"), ends, "in the middle");
+    EXPECT_EXIT(arrives({}, "x"), ends, "more than its sections");
+}
+
+}  // namespace
+}  // namespace heddle::fabric
