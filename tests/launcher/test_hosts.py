@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 import pytest
-from conftest import wait_until
+from conftest import alive, wait_until
 
 PRINTER = """#!/bin/sh
 case $1,${0##*/} in
@@ -262,7 +262,9 @@ def test_a_launcher_that_does_not_end_is_killed(oshrun, path_with, tmp_path):
     result = oshrun.run("--hosts", "a", "--timeout", "0.5", "-n", "1", "./program", env=environment,
                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     assert result.status == 124, result
-    os.kill(int((tmp_path / "pid.1").read_text()), signal.SIGKILL)
+    left = int((tmp_path / "pid.1").read_text())
+    os.kill(left, signal.SIGKILL)
+    assert wait_until(lambda: not alive(left))
 
 
 def test_a_job_on_several_hosts_that_ends_in_time(oshrun, path_with, tmp_path):
