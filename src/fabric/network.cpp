@@ -4,6 +4,7 @@
 #include "base/tsan.h"
 #include "fabric/transport/address_blob.h"
 #include "os/asymmetric_fence.h"
+#include "os/locked.h"
 #include "os/memfd.h"
 #include "os/plugin.h"
 
@@ -318,7 +319,12 @@ void Network::return_stream_sets(StreamSetList& list) {
     StreamSet* stream_set = list.first.exchange(nullptr, std::memory_order_acquire);
     while (stream_set) {
         StreamSet* const next = stream_set->next;
-        stream_set->producer.quota.take_back_all();
+        {
+            // The thread may be ending: it finds that the set is not its own, or is done with it.
+            const os::Locked locked(stream_set->ends);
+            stream_set->producer.thread.store(nullptr, std::memory_order_relaxed);  // relaxed: the lock orders it
+            stream_set->producer.quota.take_back_all();
+        }
         tsan::release(stream_set);
         stream_sets_.give(stream_set);
         stream_set = next;

@@ -3,6 +3,7 @@
 #include "base/tsan.h"
 #include "fabric/endpoint/channel.h"
 #include "os/asymmetric_fence.h"
+#include "os/locked.h"
 
 #include <utility>
 
@@ -32,6 +33,7 @@ void StreamSet::delete_streams() {
 }
 
 void StreamSet::leave(const void* thread) {
+    const os::Locked locked(ends);
     if (producer.thread.load(std::memory_order_relaxed) != thread)
         return;
     producer.quota.take_back_all();

@@ -11,6 +11,7 @@
 #include "fabric/multirail/rail_scheduler.h"
 #include "sync/pool.h"
 
+#include <pthread.h>
 #include <atomic>
 
 namespace heddle::fabric {
@@ -26,10 +27,11 @@ struct alignas(128) StreamSet {
     std::atomic<Stream*>* streams = nullptr;
     // Indexed by PE, as `streams`; null where the network has one rail.
     std::atomic<RailScheduler*>* rails = nullptr;
-    std::atomic<StreamGroup*> groups{nullptr};  // the list of the groups of all streams of this set
-    RailScheduler* all_rails = nullptr;         // the list of all its rail schedulers
-    StreamSet* next = nullptr;                  // the next stream set of the same context
-    uint64_t fences_seen = 0;                   // the producer's: of Context::fences, those that it has waited for
+    std::atomic<StreamGroup*> groups{nullptr};         // the list of the groups of all streams of this set
+    RailScheduler* all_rails = nullptr;                // the list of all its rail schedulers
+    StreamSet* next = nullptr;                         // the next stream set of the same context
+    pthread_mutex_t ends = PTHREAD_MUTEX_INITIALIZER;  // of the thread's end, and of the return to the network
+    uint64_t fences_seen = 0;  // the producer's: of Context::fences, those that it has waited for
 
     // The stream to pe, made on first use.
     Stream& to(int pe) {

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <shmemx.h>
+#include <atomic>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr int kAtOnce = 16;
 constexpr int kLeastStackPages = 16, kMoreStackPages = 1024;
-long arrived[kAtOnce], last;
+long arrived[kAtOnce], last, of_ending;
 pthread_key_t at_end;
 
 int count_mappings() {
@@ -95,6 +96,34 @@ void contexts_come_and_go(int count) {
     CHECK_EQ(last, count - 1);
 }
 
+// A program knows that a thread has done its part before the thread has ended, and may destroy its context then.
+void contexts_of_ending_threads(int count) {
+    subject = "contexts that are destroyed while their threads end";
+    struct Part {
+        shmem_ctx_t ctx = SHMEM_CTX_INVALID;
+        std::atomic<bool> is_done{false};
+    };
+    const auto work = [](void* given) -> void* {
+        auto* const part = static_cast<Part*>(given);
+        shmem_ctx_long_p(part->ctx, &of_ending, -1, (pe + 1) % n_pes);
+        shmem_ctx_long_atomic_fetch(part->ctx, &of_ending, (pe + 1) % n_pes);
+        shmem_ctx_quiet(part->ctx);
+        part->is_done.store(true, std::memory_order_release);
+        return nullptr;
+    };
+    for (int i = 0; i < count; ++i) {
+        Part part;
+        pthread_t thread;
+        CHECK_EQ(shmem_ctx_create(0, &part.ctx), 0);
+        CHECK_EQ(pthread_create(&thread, nullptr, work, &part), 0);
+        while (!part.is_done.load(std::memory_order_acquire)) continue;
+        shmem_ctx_destroy(part.ctx);
+        pthread_join(thread, nullptr);
+    }
+    shmem_barrier_all();
+    CHECK_EQ(of_ending, -1);
+}
+
 }  // namespace
 
 int main() {
@@ -104,6 +133,7 @@ int main() {
     const int count = given ? atoi(given) : 480;
     threads_come_and_go(count);
     contexts_come_and_go(10 * count);
+    contexts_of_ending_threads(count);
     shmem_barrier_all();
     return finish();
 }
