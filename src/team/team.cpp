@@ -359,6 +359,9 @@ Team* create(const Members& members, int segment, int num_contexts, uint64_t id)
 }
 
 void destroy(Team* team) {
+    // Ahead of the lock: this waits, and operations that go on meanwhile may look for their teams.
+    if (team->stream_sets.first.load(std::memory_order_relaxed))
+        fabric::network->return_stream_sets(team->stream_sets);
     const os::Locked lock(teams->lock);
     HEDDLE_INVARIANT(team->alive);  // a team is left once
     retire(team);
