@@ -259,6 +259,7 @@ void let_first_pe_tell() {
 
 bool join(char* error, size_t error_bytes) {
     if (job.n_pes == 0) {
+        os::hold_standard_descriptors();
         const int fd = rendezvous::is_asked_to_join() ? -1 : env_int(kEnvJobFd);
         const bool joined = fd >= 0         ? join_launcher(fd, error, error_bytes)
                             : is_launched() ? join_launched(error, error_bytes)
@@ -275,8 +276,9 @@ bool join(char* error, size_t error_bytes) {
             mark_environment();
         }
         find_nodes(static_cast<int>(std::min<uint64_t>(base::settings.test_pes_per_node, kMaxPes)));
+        return true;
     }
-    return true;
+    return job.launcher != &rendezvous::launcher || rendezvous::watch(&job.own_record(), error, error_bytes);
 }
 
 void begin_child() {

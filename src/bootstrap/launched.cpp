@@ -88,6 +88,8 @@ void give_up(const char* why) {
     job.page = nullptr;
     job.memory_fd = -1;
     job.launcher = nullptr;
+    job.leaders = job.slots = nullptr;
+    job.n_pes = job.n_slots = 0;
 }
 
 uint32_t cores_of_page() {
@@ -135,9 +137,11 @@ bool join_launched(char* error, size_t error_bytes) {
         base::report("launcher", "%s", apart);
     job.own_record().pid.store(getpid(), std::memory_order_relaxed);
     job.cores = cores_of_page();
+    if (job.launcher == &rendezvous::launcher && !rendezvous::watch(&job.own_record(), error, error_bytes)) {
+        give_up(error);
+        return false;
+    }
     job.has_launcher = true;
-    if (job.launcher == &rendezvous::launcher)
-        rendezvous::watch(&job.own_record());
     return true;
 }
 

@@ -136,4 +136,10 @@ uint64_t random_word() {
     return word;
 }
 
+void hold_standard_descriptors() {
+    for (int fd = 0; fd <= 2; ++fd)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) != fd)
+            return;  // no such file, or no descriptor left
+}
+
 }  // namespace heddle::os

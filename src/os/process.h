@@ -6,6 +6,10 @@
 
 namespace heddle::os {
 
+// Opens /dev/null for those of the descriptors 0, 1 and 2 that are closed, as in daemons: what the program reads and
+// writes there must not come from, or go to, a socket or the memory of the library.
+void hold_standard_descriptors();
+
 enum class Lifeline {
     kHeld,  // the kernel ends this process with the launcher
     kGone,  // the launcher has ended already

@@ -422,6 +422,7 @@ int init_with_level(const char* function, const UniqueIdRequest* id, int request
     if ((id && !bootstrap::rendezvous::ask_to_join(id->bytes, id->my_pe, id->n_pes, error, kErrorBytes)) ||
         !init(function, error)) {
         base::complain(function, "%s", error);
+        bootstrap::rendezvous::drop_request();
         return 1;
     }
     progress::wait_policy->multiple_asked |= requested == SHMEM_THREAD_MULTIPLE;

@@ -109,14 +109,14 @@ def test_a_report_has_what_a_bug_report_needs(tmp_path):
     for name in ("mpirun", "prterun"):
         (tmp_path / name).chmod(0o755)
     done = info("--report", PATH=str(tmp_path), SMA_SYMMETRIC_SIZE="64m", HEDDLE_CHECK="wrong", UCX_TLS="tcp",
-                SECRET_TOKEN="hidden")
+                SECRET_TOKEN="hidden", HEDDLE_LAUNCH_TOKEN="hidden")
     assert done.returncode == 0 and done.stderr == "", done
     rows = {line[2:20].strip(): line[21:] for line in done.stdout.splitlines() if line.startswith("  ")}
     assert {"version", "commit", "compiler", "system", "kernel", "C library", "cpu", "cores", "memory", "open files",
             "locked memory", "processes", "libheddle_ucx.so", "libheddle_pmix.so"} <= set(rows), done
-    settings = {"  SHMEM_SYMMETRIC_SIZE=64m", "  HEDDLE_CHECK=wrong", "  UCX_TLS=tcp"}
+    settings = {"  SHMEM_SYMMETRIC_SIZE=64m", "  HEDDLE_CHECK=wrong", "  UCX_TLS=tcp", "  HEDDLE_LAUNCH_TOKEN=(set)"}
     assert settings <= set(done.stdout.splitlines()), done
-    assert "HEDDLE_LAUNCH" not in done.stdout, done
+    assert "hidden" not in done.stdout and "HEDDLE_LAUNCH=" not in done.stdout, done
     assert rows["mpirun"] == "mpirun (Open MPI) 9.8.7" and rows["prterun"] == "does not tell its version", done
     assert "srun" not in rows and "hidden" not in done.stdout and os.uname().nodename not in rows.values(), done
     assert re.fullmatch(r"[0-9a-f]{7,40}(-dirty)?|unknown: .*", rows["commit"]), done

@@ -6,16 +6,17 @@ import os
 import pathlib
 import random
 import re
+import signal
 import socket
 import struct
 import subprocess
 import sys
+import time
 
 import pytest
 from conftest import PROGRAMS, build, wait_until
+from rendezvous_job import JOIN, LIMIT_S, MAGIC, REFUSED, START, WAITING, Job, answers, joins
 
-MAGIC, JOIN, WAITING, REFUSED, START = 0x317a64726c646568, 1, 2, 3, 4  # src/bootstrap/rendezvous/message.h
-LIMIT_S = 120
 NET = {"HEDDLE_NET_TRANSPORTS": "tcp", "HEDDLE_NET_HEARTBEAT_TIMEOUT_S": "60"}
 
 
@@ -26,54 +27,6 @@ def programs(tmp_path_factory):
         subprocess.run([build() / "bin" / "oshcc", "-O2", "-Wall", PROGRAMS / f"{name}.c", "-o", folder / name],
                        check=True, timeout=LIMIT_S)
     return folder
-
-
-class Job:
-    """Processes that a test starts one by one, as a daemon would. Ends those that are left."""
-
-    def __init__(self, programs, folder):
-        self.programs, self.folder, self.processes = programs, folder, []
-        self.file = folder / "id"
-
-    def start(self, *command, within=(), **variables):
-        inherited = {name: text for name, text in os.environ.items()
-                     if not name.startswith(("PMI", "SLURM_", "HEDDLE_", "OMPI_"))}
-        settings = {"SHMEM_SYMMETRIC_SIZE": "1M", **variables}
-        process = subprocess.Popen([*map(str, within), *map(str, command)], env={**inherited, **settings}, text=True,
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.processes.append(process)
-        return process
-
-    def pe(self, pe, pes, *way, **options):
-        """A PE by the unique id in the file."""
-        return self.start(self.programs / "unique_id", self.file, pe, pes, *way, **options)
-
-    def worker(self, rank, size, port, *way, **options):
-        """A PE by the environment."""
-        return self.start(self.programs / "pmi", *way, **{
-            "HEDDLE_LAUNCH": "env", "RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(port), **options})
-
-    def finish(self):
-        """(status, out, err) of each, in the order of their starts."""
-        results = []
-        for process in self.processes:
-            out, err = process.communicate(timeout=LIMIT_S)
-            results.append((process.returncode, out, err))
-        self.processes = []
-        return results
-
-    def place(self):
-        """(token, port) of the id."""
-        assert wait_until(self.file.exists)
-        _, _, token, port = struct.unpack_from("=QQQH", self.file.read_bytes())
-        return token, port
-
-    def end(self):
-        for process in self.processes:
-            if process.poll() is None:
-                process.kill()
-            process.communicate()
 
 
 @pytest.fixture
@@ -105,30 +58,6 @@ def check_fails(results, *patterns):
         assert len(re.findall("^heddle .*shmem", err, re.MULTILINE)) == 1, results
         for pattern in patterns:
             assert re.search(pattern, err), (pattern, results)
-
-
-def joins(token, pe, pes, host=1):
-    """The bytes of a PE that asks to join."""
-    payload = struct.pack("=QQiii64s4x", token, host, pe, pes, 7, b"elsewhere")
-    return struct.pack("=QII", MAGIC, JOIN, len(payload)) + payload
-
-
-def answers(connection, last=WAITING):
-    """The (kind, payload) that come until the end of the connection, or until the last kind."""
-    got, found = b"", []
-    connection.settimeout(LIMIT_S)
-    while True:
-        while len(got) >= 16 and len(got) >= 16 + struct.unpack_from("=QII", got)[2]:
-            magic, kind, size = struct.unpack_from("=QII", got)
-            assert magic == MAGIC
-            found.append((kind, got[16:16 + size]))
-            got = got[16 + size:]
-        if found and found[-1][0] == last:
-            return found
-        more = connection.recv(65536)
-        if not more:
-            return found
-        got += more
 
 
 # --- right jobs ---
@@ -369,6 +298,40 @@ def test_strangers(job):
     assert results[0][2].count("launcher: refused a connection from 127.0.0.1:") == 8, results
     for connection in half:
         connection.close()
+
+
+def test_a_pe_that_asked_again_is_not_taken_for_two(job):
+    """Its first connection waits with its bytes, closed, while the server's process is stopped."""
+    first = job.pe(0, 2)
+    token, port = job.place()
+    first.send_signal(signal.SIGSTOP)
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(joins(token, 1, 2))
+    first.send_signal(signal.SIGCONT)
+    time.sleep(0.3)
+    job.pe(1, 2)
+    check_is_well(job.finish())
+
+
+def test_the_number_of_pes_of_a_pe_0_that_has_gone(job):
+    driver = job.pe(0, 1, "serve")
+    token, port = job.place()
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(joins(token, 0, 3))
+        answers(connection)
+    job.processes.remove(driver)
+    for pe in range(2):
+        job.pe(pe, 2)
+    check_is_well(job.finish())
+    driver.communicate(timeout=LIMIT_S)
+
+
+@pytest.mark.parametrize("address", ["127.0.1.1", "localhost"])
+def test_the_name_of_a_host_may_mean_loopback(job, address):
+    port = free_port()
+    for rank in range(2):
+        job.worker(rank, 2, port, MASTER_ADDR=address)
+    check_is_well(job.finish())
 
 
 def test_a_pe_that_goes_before_all_are_there(job):

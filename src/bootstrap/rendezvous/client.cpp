@@ -93,8 +93,11 @@ struct Failure {
         const std::string where = !connected.empty()     ? connected
                                   : !target.host.empty() ? target.host + ":" + target.port
                                                          : text_of(target.place.endpoints);
-        snprintf(error, error_bytes, "PE %d of %d on host %s, %s%s%s: %s", target.pe, target.n_pes, own_host().c_str(),
-                 step, where.empty() ? "" : " ", where.c_str(), why);
+        char who[64] = "this process";  // where its environment does not tell its number
+        if (target.pe >= 0)
+            snprintf(who, sizeof who, "PE %d of %d", target.pe, target.n_pes);
+        snprintf(error, error_bytes, "%s on host %s, %s%s%s: %s", who, own_host().c_str(), step,
+                 where.empty() ? "" : " ", where.c_str(), why);
         return false;
     }
 };
@@ -115,7 +118,19 @@ PeState state_of_pe(const PeRecord& record) {
 // Nothing comes any more. Ends this PE with the text, unless it is in init, has finalized, or ends the job itself.
 void end_connection(int status, const std::string& text, bool is_failure) {
     Client& it = client();
-    const PeRecord* const record = it.record.load(std::memory_order_acquire);  // pairs with rendezvous::watch
+    const auto set_over = [&] {
+        it.is_over = true;
+        it.why_over = text;
+        pthread_cond_broadcast(&it.changed);
+    };
+    const PeRecord* record = nullptr;
+    {
+        const os::Locked lock(it.lock);
+        // Relaxed: the lock orders it against rendezvous::watch, which fails where this was first.
+        record = it.record.load(std::memory_order_relaxed);
+        if (!record)
+            set_over();
+    }
     // Relaxed: the thread that has set it waits for this one.
     if (is_failure && record && !it.aborts.load(std::memory_order_relaxed)) {
         const uint64_t end = os::now_ns() + kLeavingNs;
@@ -127,9 +142,7 @@ void end_connection(int status, const std::string& text, bool is_failure) {
     }
     shutdown(it.connection.fd(), SHUT_RDWR);  // the server need not wait
     const os::Locked lock(it.lock);
-    it.is_over = true;
-    it.why_over = text;
-    pthread_cond_broadcast(&it.changed);
+    set_over();
 }
 
 // False when no more messages come.
@@ -219,17 +232,14 @@ void clean_up() {
     it.entries.clear();
     it.fences_begun = it.fences_done = 0;
     it.is_over = false;
+    it.aborts.store(false, std::memory_order_relaxed);  // relaxed: as the record
 }
 
-// Listens in PE 0, for loopback alone where the host's name means nothing else.
+// Listens in PE 0, for loopback alone where the environment names that.
 bool serve_environment(const Environment& environment, const Reason& reason) {
     Client& it = client();
-    std::vector<Endpoint> own;
-    char unused[kMaxTextBytes];
-    const bool is_local =
-        resolve(environment.host, environment.port, &own, {unused, sizeof unused}) &&
-        std::all_of(own.begin(), own.end(), is_loopback) &&
-        std::any_of(own.begin(), own.end(), [](const Endpoint& each) { return each.address.ss_family == AF_INET; });
+    // A host's own name often means loopback on that host alone (/etc/hosts).
+    const bool is_local = environment.host == "localhost" || environment.host == "127.0.0.1";
     const int listener =
         listen_on(static_cast<uint16_t>(strtoul(environment.port.c_str(), nullptr, 10)), is_local, reason);
     if (listener < 0) {
@@ -397,6 +407,7 @@ void finalize() {
 
 bool make_id(IdBytes* id, char* error, size_t error_bytes) {
     const Reason reason = {error, error_bytes};
+    os::hold_standard_descriptors();
     base::Settings settings;
     if (!base::read_settings(&settings, error, error_bytes))
         return false;
@@ -442,8 +453,17 @@ uint32_t server_threads() {
     return Server::count();
 }
 
-void watch(const PeRecord* record) {
-    client().record.store(record, std::memory_order_release);  // pairs with rendezvous::end_connection
+bool watch(const PeRecord* record, char* error, size_t error_bytes) {
+    Client& it = client();
+    Failure failure(error, error_bytes);
+    const os::Locked lock(it.lock);
+    it.record.store(record, std::memory_order_relaxed);  // relaxed: the lock orders it
+    return !it.is_over || failure.reason().fail("%s", it.why_over.c_str()) || failure.tell("at the rendezvous");
+}
+
+void drop_request() {
+    if (job.n_pes == 0)
+        is_asked = false;
 }
 
 void abandon(const char* why) {

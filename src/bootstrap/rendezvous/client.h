@@ -20,12 +20,15 @@ bool make_id(IdBytes* id, char* error, size_t error_bytes);
 // numbers are wrong, or this process is a PE already and another one.
 bool ask_to_join(const IdBytes& id, int pe, int n_pes, char* error, size_t error_bytes);
 bool is_asked_to_join();
+// The join has failed: the next one is as the environment says.
+void drop_request();
 
 // Threads of this process that serve jobs.
 uint32_t server_threads();
 
 // The PE is there, with this record of its state: from now on the end of another PE ends it.
-void watch(const PeRecord* record);
+// False with the reason in error when the job has ended before, or this process's part in it. Once a life.
+bool watch(const PeRecord* record, char* error, size_t error_bytes);
 // The PE has failed to join after init of the launcher: the other PEs hear why, and nothing is left.
 void abandon(const char* why);
 

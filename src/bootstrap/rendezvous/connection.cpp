@@ -24,8 +24,19 @@ JoinRequest request_of(const Target& target) {
     mine.pe = target.pe;
     mine.n_pes = target.n_pes;
     mine.pid = getpid();
+    mine.process = process_word();
     gethostname(mine.host_name, sizeof mine.host_name - 1);
     return mine;
+}
+
+// A connection to a port where nobody listens may have that port at both ends.
+bool is_to_itself(int fd) {
+    Endpoint here, there;
+    here.bytes = sizeof here.address;
+    there.bytes = sizeof there.address;
+    return getsockname(fd, reinterpret_cast<sockaddr*>(&here.address), &here.bytes) == 0 &&
+           getpeername(fd, reinterpret_cast<sockaddr*>(&there.address), &there.bytes) == 0 &&
+           here.text() == there.text();
 }
 
 }  // namespace
@@ -55,6 +66,11 @@ bool Connection::connect(const Endpoint& endpoint, uint64_t deadline_ns, const R
             if (it.revents != 0)
                 getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes);
         }
+    }
+    if (error == 0 && is_to_itself(fd)) {
+        const linger at_once = {1, 0};  // no time in which the port is taken
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        error = ECONNREFUSED;
     }
     if (error != 0)
         return reason.fail("%s", strerror(error));

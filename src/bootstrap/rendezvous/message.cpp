@@ -1,8 +1,20 @@
 #include "bootstrap/rendezvous/message.h"
 
+#include "os/process.h"
+
 #include <algorithm>
 
 namespace heddle::bootstrap::rendezvous {
+
+std::string describe(const JoinRequest& who) {
+    return "process " + std::to_string(who.pid) + " on host " +
+           printable({who.host_name, strnlen(who.host_name, sizeof who.host_name)});
+}
+
+uint64_t process_word() {
+    static const uint64_t word = os::random_word();
+    return word;
+}
 
 namespace {
 

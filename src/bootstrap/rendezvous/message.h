@@ -55,7 +55,13 @@ struct JoinRequest {
     int32_t n_pes;
     int32_t pid;
     char host_name[64];  // for messages
+    uint64_t process;    // process_word
 };
+
+// Its process and host, for messages.
+std::string describe(const JoinRequest& who);
+// A number that no other process has, whatever namespaces it is in.
+uint64_t process_word();
 
 // What a PE has published under a key.
 struct Entry {

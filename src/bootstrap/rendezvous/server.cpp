@@ -2,7 +2,6 @@
 
 #include "base/error.h"
 #include "bootstrap/job_page.h"
-#include "bootstrap/pmi/pmi.h"
 #include "bootstrap/rendezvous/unique_id.h"
 #include "os/clock.h"
 #include "os/locked.h"
@@ -32,11 +31,6 @@ pthread_mutex_t servers_lock = PTHREAD_MUTEX_INITIALIZER;
 std::vector<Server*>& servers() {
     static auto* const all = new std::vector<Server*>;  // not destroyed: a server may outlast the destructors
     return *all;
-}
-
-std::string describe(const JoinRequest& who) {
-    return "process " + std::to_string(who.pid) + " on host " +
-           printable({who.host_name, strnlen(who.host_name, sizeof who.host_name)});
 }
 
 }  // namespace
@@ -72,18 +66,17 @@ Server* Server::find(uint64_t token) {
 uint32_t Server::count() {
     const os::Locked lock(servers_lock);
     uint32_t running = 0;
-    for (Server* const server : servers()) {
-        const bool is_over = server->is_over_.load(std::memory_order_relaxed);  // a number; pairs with Server::run
-        running += server->process_ == getpid() && !is_over;
-    }
+    for (Server* const server : servers())  // relaxed: a number; pairs with Server::run
+        running += server->process_ == getpid() && !server->is_over_.load(std::memory_order_relaxed);
     return running;
 }
 
 void Server::stop() {
-    const os::Locked lock(servers_lock);
-    if (is_joined_)
-        return;
-    is_joined_ = true;
+    {
+        const os::Locked lock(servers_lock);
+        if (std::exchange(is_joined_, true))
+            return;
+    }
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t told = write(stop_, &one, sizeof one);
     pthread_join(thread_, nullptr);
@@ -114,6 +107,11 @@ void Server::run() {
     listener_ = -1;
     entries_.clear();
     is_over_.store(true, std::memory_order_relaxed);  // relaxed: pairs with Server::count, which only counts
+    const os::Locked lock(servers_lock);
+    if (std::exchange(is_joined_, true))
+        return;
+    pthread_detach(thread_);
+    close(stop_);
 }
 
 void Server::poll_once() {
@@ -245,12 +243,26 @@ void Server::join(Peer& peer, const JoinRequest& who) {
                                   describe(other.who));
         });
     }
-    if (joined_ == n_pes_)
+    if (has_all())
         start_job();
+}
+
+// All have joined, and are still there: a PE may have given up, and asked again, before its connection was accepted.
+bool Server::has_all() {
+    if (joined_ != n_pes_)
+        return false;
+    for_each_pe([this](Peer& peer) {
+        char byte;
+        if (recv(peer.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+            lose(peer);
+    });
+    return joined_ == n_pes_;
 }
 
 void Server::forget_join(Peer& peer) {
     peer.has_joined = false;
+    if (peer.who.pe == 0)
+        n_pes_ = given_n_pes_;
     if (--joined_ == 0)
         due_ns_ = 0;
 }
@@ -365,13 +377,17 @@ void Server::end_fence() {
         for (const Key& key : uncollected_) append_entry(&payload, {key.first, key.second, entries_[key]});
         uncollected_.clear();
     }
+    in_fence_ = 0;
+    fence_collects_ = false;
+    due_ns_ = 0;
     for_each_pe([&](Peer& peer) {
         peer.is_in_fence = false;
         append_message(&peer.out, Kind::kFenceDone, payload);
     });
-    in_fence_ = 0;
-    fence_collects_ = false;
-    due_ns_ = 0;
+    for_each_pe([&](Peer& peer) {  // the PE of this process may end it behind the last fence: the others are told first
+        if (phase_ == Phase::kStarted && peer.who.process != process_word())
+            write_to(peer);
+    });
 }
 
 // The connection has ended.
@@ -439,10 +455,7 @@ void Server::end_job(int status, const std::string& text, const Peer* cause) {
     phase_ = Phase::kOver;
     std::string payload(bytes_of(static_cast<int32_t>(status)));
     payload += text.substr(0, kMaxTextBytes);
-    const uint64_t host = pmi::identify_host();
-    const auto comes_last = [&](const Peer& peer) {
-        return &peer == cause || (peer.who.host == host && peer.who.pid == getpid());
-    };
+    const auto comes_last = [&](const Peer& peer) { return &peer == cause || peer.who.process == process_word(); };
     for (const bool last : {false, true}) {
         for_each_pe([&](Peer& peer) {
             if (comes_last(peer) == last && !peer.has_left)

@@ -71,6 +71,7 @@ class Server {
     std::string objection_to(const JoinRequest& who) const;
     void forget_join(Peer& peer);
     void refuse(Peer& peer, const std::string& why);
+    bool has_all();
     void start_job();
     // The handlers of a PE's messages; false: it breaks the protocol.
     bool handle(Peer& peer, const Message& message);
@@ -90,11 +91,12 @@ class Server {
     const pid_t process_;  // a forked child has a copy of the server, and not its thread
     const uint64_t token_;
     const uint64_t timeout_s_;
-    int n_pes_;  // 0: not known yet
+    const int given_n_pes_;  // 0: what PE 0 says is right
+    int n_pes_;              // 0: not known yet
     int listener_;
     const int stop_;  // an event that ends the server
     pthread_t thread_ = {};
-    bool is_joined_ = false;  // by stop
+    bool is_joined_ = false;  // by stop, or detached; under the lock of all servers
     std::atomic<bool> is_over_{false};
     Phase phase_ = Phase::kJoining;
     std::vector<std::unique_ptr<Peer>> peers_;
@@ -109,7 +111,13 @@ class Server {
     std::vector<Key> uncollected_;  // published since the last fence that has collected
 
     Server(int listener, int stop, uint64_t token, int n_pes, uint64_t timeout_s)
-        : process_(getpid()), token_(token), timeout_s_(timeout_s), n_pes_(n_pes), listener_(listener), stop_(stop) {}
+        : process_(getpid()),
+          token_(token),
+          timeout_s_(timeout_s),
+          given_n_pes_(n_pes),
+          n_pes_(n_pes),
+          listener_(listener),
+          stop_(stop) {}
 };
 
 }  // namespace heddle::bootstrap::rendezvous

@@ -263,10 +263,4 @@ Endpoint own_endpoint(int listener) {
     return make_endpoint(AF_INET, "\x7f\0\0\1", ntohs(port));
 }
 
-bool is_loopback(const Endpoint& endpoint) {
-    if (endpoint.address.ss_family == AF_INET)
-        return (ntohl(reinterpret_cast<const sockaddr_in*>(&endpoint.address)->sin_addr.s_addr) >> 24) == 127;
-    return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&endpoint.address)->sin6_addr);
-}
-
 }  // namespace heddle::bootstrap::rendezvous

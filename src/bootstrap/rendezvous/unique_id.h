@@ -58,6 +58,5 @@ int listen_on(uint16_t port, bool only_loopback, const Reason& reason);
 Endpoint own_endpoint(int listener);
 // Makes the kernel notice the end of the other host within half a minute, although nothing is sent.
 void watch_connection(int fd);
-bool is_loopback(const Endpoint& endpoint);
 
 }  // namespace heddle::bootstrap::rendezvous
