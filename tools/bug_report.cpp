@@ -95,13 +95,15 @@ void print_limits() {
 }
 
 // Those that differ from their defaults, and UCX's, which UCX reads itself.
+constexpr const char* kSecret = "HEDDLE_LAUNCH_TOKEN";  // a report is for others
+
 void print_settings() {
     base::SettingRow rows[base::kMaxSettings];
     const size_t count = base::setting_rows(rows, base::kMaxSettings);
     printf("settings\n");
     for (size_t i = 0; i < count; ++i)
         if (strcmp(rows[i].origin, "default") != 0)
-            printf("  %s=%s\n", rows[i].name, rows[i].value);
+            printf("  %s=%s\n", rows[i].name, strcmp(rows[i].name, kSecret) == 0 ? "(set)" : rows[i].value);
     for (char** variable = environ; *variable; ++variable)
         if (strncmp(*variable, "UCX_", 4) == 0)
             printf("  %s\n", *variable);

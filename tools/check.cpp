@@ -9,6 +9,7 @@
 #include <climits>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -31,6 +32,11 @@ bool begins_with_one_of(const char* word, std::initializer_list<const char*> nam
     return false;
 }
 
+// A job scheduler's, whose hosts oshrun uses without being told (launcher/allocation.h).
+bool is_in_allocation() {
+    return getenv("SLURM_JOB_ID") || getenv("FLUX_URI");
+}
+
 // oshrun's words: its options, a number of PEs if these do not tell it, and the program.
 std::vector<std::string> words_for(char** options, const std::string& folder, double step_s) {
     std::vector<std::string> words = {folder + "/../bin/oshrun"};
@@ -41,7 +47,7 @@ std::vector<std::string> words_for(char** options, const std::string& folder, do
     }
     if (!has_number && has_hosts)
         words.insert(words.end(), {"--ppn", "1"});
-    else if (!has_number && !*options)
+    else if (!has_number && !is_in_allocation())
         words.insert(words.end(), {"-n", "2"});
     for (char** word = options; *word; ++word) words.emplace_back(*word);
     char seconds[32];
