@@ -1,5 +1,7 @@
 #include "bootstrap/launch_environment.h"
 
+#include "os/process.h"
+
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
@@ -71,11 +73,10 @@ struct Mark {
 };
 
 Mark mark_of_environment() {
-    uint64_t hash = 0xcbf29ce484222325;
-    const auto add = [&](char byte) { hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3; };
+    uint64_t hash = os::kHashOfNothing;
     const auto add_value = [&](const char* name) {
-        for (const char* text = getenv(name); text && *text; ++text) add(*text);
-        add('\n');
+        const char* const text = getenv(name);
+        hash = os::hash_of("\n", os::hash_of(text ? text : "", hash));
     };
     for (const char* const name : kOfLaunch) add_value(name);
     for (const Claim& claim : kClaims) add_value(claim.variable);
@@ -93,6 +94,15 @@ long env_number(const char* name) {
     char* end = nullptr;
     const long number = strtol(text, &end, 10);
     return *end == '\0' && number >= 0 ? number : -1;
+}
+
+bool read_env_number(const char* name, long low, long high, long* value, const Reason& reason) {
+    *value = env_number(name);
+    if (*value >= low && *value <= high)
+        return true;
+    const char* const text = getenv(name);
+    return reason.fail("%s%s%s: right would be a number from %ld to %ld", name, text ? "=" : " is not set",
+                       text ? text : "", low, high);
 }
 
 int inherited_pmi_socket() {

@@ -4,12 +4,16 @@
 // Threads: one, at init.
 #pragma once
 
+#include "bootstrap/reason.h"
+
 #include <cstddef>
 
 namespace heddle::bootstrap {
 
 // The number in the environment variable, 0 or more; -1: there is none.
 long env_number(const char* name);
+// As env_number, from low to high; false with the reason when it is none of these.
+bool read_env_number(const char* name, long low, long high, long* value, const Reason& reason);
 
 // True when the variables are those of a PE that has started this process, directly or not.
 bool is_started_by_pe();

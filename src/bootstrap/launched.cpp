@@ -41,7 +41,7 @@ bool is_pmi_wanted() {
 
 const LauncherApi* load_plugin(char* error, size_t error_bytes) {
     void* const library = os::load_plugin(kPlugin);
-    const void* const api = library ? dlsym(library, "heddle_launcher_2") : nullptr;
+    const void* const api = library ? dlsym(library, "heddle_launcher_3") : nullptr;
     if (!api)
         snprintf(error, error_bytes,
                  "this PE was started by a launcher that speaks PMIx (PMIX_RANK=%s), which cannot be asked: %s; right "
@@ -79,8 +79,8 @@ void take_places(const LauncherJob& started, const std::vector<Place>& places) {
 
 // Gives back what a failed join has taken. Init may be called again.
 void give_up(const char* why) {
-    if (job.launcher == &rendezvous::launcher)
-        rendezvous::abandon(why);
+    if (job.launcher->abandon)
+        job.launcher->abandon(why);
     if (job.page)
         os::unmap(job.page, job_page_bytes(static_cast<int>(job.page->n_pes)));
     if (job.memory_fd >= 0)
@@ -137,7 +137,7 @@ bool join_launched(char* error, size_t error_bytes) {
         base::report("launcher", "%s", apart);
     job.own_record().pid.store(getpid(), std::memory_order_relaxed);
     job.cores = cores_of_page();
-    if (job.launcher == &rendezvous::launcher && !rendezvous::watch(&job.own_record(), error, error_bytes)) {
+    if (job.launcher->watch && !job.launcher->watch(&job.own_record(), error, error_bytes)) {
         give_up(error);
         return false;
     }

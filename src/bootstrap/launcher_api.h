@@ -7,13 +7,15 @@
 //           `collect` it is already here, and get costs no message. Otherwise get fetches it when called.
 //
 // pmi/ implements it without a library, inside this one. A plugin exports `const heddle::bootstrap::LauncherApi
-// heddle_launcher_2`. Threads: any may call get and abort; the one that calls init and finalize calls the rest.
+// heddle_launcher_3`. Threads: any may call get and abort; the one that calls init and finalize calls the rest.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 namespace heddle::bootstrap {
+
+struct PeRecord;
 
 // The PEs as the launcher numbers them. The peers are those that it started on this host, including this PE, ascending.
 struct LauncherJob {
@@ -39,6 +41,11 @@ struct LauncherApi {
     // Tells the launcher that this PE's exit is no failure from now on. Waits for no other PE.
     void (*finalize)();
     bool get_waits;
+    // Null: not needed. This PE has joined, and its record has its state: from now on the end of another PE ends it.
+    // Called by each init. False with the reason in error when the job is over.
+    bool (*watch)(const PeRecord* record, char* error, size_t error_bytes) = nullptr;
+    // Null: not needed. Joining has failed behind init: the other PEs hear why, and nothing is left of it.
+    void (*abandon)(const char* why) = nullptr;
 };
 
 }  // namespace heddle::bootstrap

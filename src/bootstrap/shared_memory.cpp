@@ -212,14 +212,13 @@ bool Exchange::pass(int round) {
     std::copy_if(started_.peers, started_.peers + started_.n_peers, std::back_inserter(without),
                  [this](int pe) { return !has_memory(pe); });
     const bool takes_part = !has_memory(started_.pe), is_alone = takes_part && (is_last || without.size() == 1);
+    const bool offers = takes_part && !is_alone && without[0] == started_.pe;
     os::DescriptorServer server;  // stops when all places are read, so that no PE still asks for the memory
-    if (is_alone
-            ? !make(1)
-            : takes_part && without[0] == started_.pe && !offer(offer_key, static_cast<int>(without.size()), &server))
+    if ((is_alone && !make(1)) || (offers && !offer(offer_key, static_cast<int>(without.size()), &server)))
         return false;
     if (!launcher_.get_waits && !launcher_.fence(true, error_, error_bytes_))
         return false;
-    if (takes_part && !has_memory(started_.pe) && !try_to_share(offer_key, without[0]))
+    if (takes_part && !is_alone && !offers && !try_to_share(offer_key, without[0]))
         return false;
     if (takes_part && !launcher_.publish(place_key, &own(), sizeof own(), Reach::kJob, error_, error_bytes_))
         return false;

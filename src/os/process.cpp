@@ -106,10 +106,9 @@ bool has_ended(int pid, uint32_t of_namespace) {
     return name_end && (strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0);
 }
 
-uint64_t hash_of(const char* text, size_t bytes) {
-    uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-    for (size_t i = 0; i < bytes; ++i) hash = (hash ^ static_cast<unsigned char>(text[i])) * 0x100000001b3;
-    return hash;
+uint64_t hash_of(std::string_view bytes, uint64_t before) {
+    for (const char byte : bytes) before = (before ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+    return before;
 }
 
 uint64_t hash_of_boot() {
@@ -118,7 +117,7 @@ uint64_t hash_of_boot() {
     const ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text) : 0;
     if (fd >= 0)
         close(fd);
-    return bytes > 0 ? hash_of(text, static_cast<size_t>(bytes)) : 0;
+    return bytes > 0 ? hash_of({text, static_cast<size_t>(bytes)}) : 0;
 }
 
 uint32_t count_threads() {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace heddle::os {
 
@@ -36,8 +37,9 @@ bool has_ended(int pid, uint32_t of_namespace);
 // A hash of the kernel's boot id: differs between hosts, agrees in all namespaces of one; 0 when it cannot be read.
 uint64_t hash_of_boot();
 
-// A hash of bytes, the same on every machine.
-uint64_t hash_of(const char* text, size_t bytes);
+// A hash of bytes, the same on every machine (FNV-1a); `before`: of the bytes in front of them.
+constexpr uint64_t kHashOfNothing = 0xcbf29ce484222325;
+uint64_t hash_of(std::string_view bytes, uint64_t before = kHashOfNothing);
 
 // Threads of this process, including the library's; 0 when the system does not tell.
 uint32_t count_threads();

@@ -221,11 +221,14 @@ void retire(Team* team) {
         leave_segment(team->state.segment.index, team->state.members.size);
     close_table(team);
     drop_span(team);
-    if (team->stream_sets.first.load(std::memory_order_relaxed))
-        fabric::network->return_stream_sets(team->stream_sets);
     team->alive = false;
     team->next_free = teams->free;
     teams->free = team;
+}
+
+void return_stream_sets(Team* team) {
+    if (team->stream_sets.first.load(std::memory_order_relaxed))
+        fabric::network->return_stream_sets(team->stream_sets);
 }
 
 bool grow() {
@@ -293,8 +296,10 @@ uint64_t id_of_split(const Team& parent, const Members& members) {
 
 void stop_teams() {
     for_each_created([](Team* team) {
-        if (team->alive)
-            retire(team);
+        if (!team->alive)
+            return;
+        return_stream_sets(team);
+        retire(team);
     });
 }
 
@@ -360,8 +365,7 @@ Team* create(const Members& members, int segment, int num_contexts, uint64_t id)
 
 void destroy(Team* team) {
     // Ahead of the lock: this waits, and operations that go on meanwhile may look for their teams.
-    if (team->stream_sets.first.load(std::memory_order_relaxed))
-        fabric::network->return_stream_sets(team->stream_sets);
+    return_stream_sets(team);
     const os::Locked lock(teams->lock);
     HEDDLE_INVARIANT(team->alive);  // a team is left once
     retire(team);

@@ -54,20 +54,14 @@ Command in_version(Command first, Command second) {
     return version() == Version::k1 ? first : second;
 }
 
-bool read_number(const char* name, long low, long high, long* value, const Reason& reason) {
-    *value = env_number(name);
-    return (*value >= low && *value <= high) || reason.fail("%s=%s: right would be a number from %ld to %ld", name,
-                                                            getenv(name) ? getenv(name) : "", low, high);
-}
-
 // Connects, and reads this PE's number and theirs.
 bool connect(const Reason& reason) {
     const uint64_t timeout_s = base::settings.launch_timeout_s;
     long pe = 0, n_pes = 0;
     Answer answer;
     if (const int fd = inherited_pmi_socket(); fd >= 0) {
-        if (!read_number("PMI_SIZE", 1, kMaxPes, &n_pes, reason) ||
-            !read_number("PMI_RANK", 0, n_pes - 1, &pe, reason) || !client.connection.open(fd, timeout_s, reason))
+        if (!read_env_number("PMI_SIZE", 1, kMaxPes, &n_pes, reason) ||
+            !read_env_number("PMI_RANK", 0, n_pes - 1, &pe, reason) || !client.connection.open(fd, timeout_s, reason))
             return false;
     } else {
         const char* const port = getenv("PMI_PORT");
@@ -75,7 +69,7 @@ bool connect(const Reason& reason) {
         if (!port)
             return reason.fail("PMI_FD=%s is no socket that is open here, and there is no PMI_PORT",
                                getenv("PMI_FD") ? getenv("PMI_FD") : "");
-        if (!read_number("PMI_ID", 0, kMaxPes, &id, reason) || !client.connection.connect(port, timeout_s, reason))
+        if (!read_env_number("PMI_ID", 0, kMaxPes, &id, reason) || !client.connection.connect(port, timeout_s, reason))
             return false;
         Request request(Version::k1, "initack");
         request.add("pmiid", id);
@@ -270,7 +264,7 @@ uint64_t hash_of_host() {
         return boot;
     utsname names = {};
     uname(&names);
-    return os::hash_of(names.nodename, strnlen(names.nodename, sizeof names.nodename));
+    return os::hash_of({names.nodename, strnlen(names.nodename, sizeof names.nodename)});
 }
 
 bool find_peers(const Reason& reason) {

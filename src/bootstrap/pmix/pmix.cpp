@@ -135,5 +135,5 @@ void finalize() {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const LauncherApi heddle_launcher_2;
-const LauncherApi heddle_launcher_2 = {"pmix", init, publish, fence, get, abort_job, finalize, true};
+extern "C" __attribute__((visibility("default"))) const LauncherApi heddle_launcher_3;
+const LauncherApi heddle_launcher_3 = {"pmix", init, publish, fence, get, abort_job, finalize, true};

@@ -403,6 +403,19 @@ void finalize() {
     clean_up();
 }
 
+bool watch(const PeRecord* record, char* error, size_t error_bytes) {
+    Client& it = client();
+    Failure failure(error, error_bytes);
+    const os::Locked lock(it.lock);
+    it.record.store(record, std::memory_order_relaxed);  // relaxed: the lock orders it
+    return !it.is_over || failure.reason().fail("%s", it.why_over.c_str()) || failure.tell("at the rendezvous");
+}
+
+void abandon(const char* why) {
+    abort_job(1, why);
+    clean_up();
+}
+
 }  // namespace
 
 bool make_id(IdBytes* id, char* error, size_t error_bytes) {
@@ -453,24 +466,11 @@ uint32_t server_threads() {
     return Server::count();
 }
 
-bool watch(const PeRecord* record, char* error, size_t error_bytes) {
-    Client& it = client();
-    Failure failure(error, error_bytes);
-    const os::Locked lock(it.lock);
-    it.record.store(record, std::memory_order_relaxed);  // relaxed: the lock orders it
-    return !it.is_over || failure.reason().fail("%s", it.why_over.c_str()) || failure.tell("at the rendezvous");
-}
-
 void drop_request() {
     if (job.n_pes == 0)
         is_asked = false;
 }
 
-void abandon(const char* why) {
-    abort_job(1, why);
-    clean_up();
-}
-
-constexpr LauncherApi launcher = {"rendezvous", init, publish, fence, get, abort_job, finalize, true};
+constexpr LauncherApi launcher = {"rendezvous", init, publish, fence, get, abort_job, finalize, true, watch, abandon};
 
 }  // namespace heddle::bootstrap::rendezvous

@@ -26,12 +26,6 @@ void drop_request();
 // Threads of this process that serve jobs.
 uint32_t server_threads();
 
-// The PE is there, with this record of its state: from now on the end of another PE ends it.
-// False with the reason in error when the job has ended before, or this process's part in it. Once a life.
-bool watch(const PeRecord* record, char* error, size_t error_bytes);
-// The PE has failed to join after init of the launcher: the other PEs hear why, and nothing is left.
-void abandon(const char* why);
-
 extern const LauncherApi launcher;
 
 }  // namespace heddle::bootstrap::rendezvous

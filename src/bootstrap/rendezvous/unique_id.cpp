@@ -2,6 +2,7 @@
 
 #include "bootstrap/job_page.h"
 #include "bootstrap/launch_environment.h"
+#include "os/process.h"
 
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -35,15 +36,9 @@ struct IdLayout {
 };
 static_assert(sizeof(IdLayout) == kIdBytes);
 
-uint64_t hash_of(uint64_t hash, std::string_view text) {
-    for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
-    return hash;
-}
-constexpr uint64_t kHashBegin = 0xcbf29ce484222325;
-
 uint64_t sum_of(const IdLayout& id) {
     const char* const begin = reinterpret_cast<const char*>(&id.token);
-    return hash_of(kHashBegin, {begin, static_cast<size_t>(reinterpret_cast<const char*>(&id + 1) - begin)});
+    return os::hash_of({begin, static_cast<size_t>(reinterpret_cast<const char*>(&id + 1) - begin)});
 }
 
 void set_port(Endpoint* endpoint, uint16_t port) {
@@ -91,17 +86,6 @@ bool is_of_host(const ifaddrs& interface) {
     const auto* const six = reinterpret_cast<const sockaddr_in6*>(interface.ifa_addr);
     return interface.ifa_addr->sa_family == AF_INET ||
            (interface.ifa_addr->sa_family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr));
-}
-
-// A decimal number of the environment from low to high, or false with the reason.
-bool read_number(const char* name, long low, long high, int* value, const Reason& reason) {
-    const long number = env_number(name);
-    *value = static_cast<int>(number);
-    if (number >= low && number <= high)
-        return true;
-    const char* const text = getenv(name);
-    return reason.fail("%s%s%s: right would be a number from %ld to %ld", name, text ? "=" : " is not set",
-                       text ? text : "", low, high);
 }
 
 // torchrun's own store has MASTER_PORT where it says so; the next port is free for the job.
@@ -179,23 +163,23 @@ bool is_alone_by_environment() {
 }
 
 bool read_environment(const char* launch_token, Environment* environment, const Reason& reason) {
-    int local = 0, locals = 0, port = 0;
-    if (!read_number("WORLD_SIZE", 1, kMaxPes, &environment->n_pes, reason) ||
-        !read_number("RANK", 0, environment->n_pes - 1, &environment->pe, reason) ||
-        !read_number("MASTER_PORT", 1, 65534, &port, reason))
+    long n_pes = 0, pe = 0, port = 0, local = 0, locals = 0;
+    if (!read_env_number("WORLD_SIZE", 1, kMaxPes, &n_pes, reason) ||
+        !read_env_number("RANK", 0, n_pes - 1, &pe, reason) || !read_env_number("MASTER_PORT", 1, 65534, &port, reason))
         return false;
+    environment->n_pes = static_cast<int>(n_pes);
+    environment->pe = static_cast<int>(pe);
     const char* const host = getenv("MASTER_ADDR");
     if (!host || !*host)
         return reason.fail("MASTER_ADDR is not set: right would be the name or address of the host of PE 0 (RANK=0)");
-    if ((getenv("LOCAL_RANK") && !read_number("LOCAL_RANK", 0, environment->pe, &local, reason)) ||
-        (getenv("LOCAL_WORLD_SIZE") &&
-         !read_number("LOCAL_WORLD_SIZE", local + 1, environment->n_pes, &locals, reason)))
+    if ((getenv("LOCAL_RANK") && !read_env_number("LOCAL_RANK", 0, pe, &local, reason)) ||
+        (getenv("LOCAL_WORLD_SIZE") && !read_env_number("LOCAL_WORLD_SIZE", local + 1, n_pes, &locals, reason)))
         return false;
     environment->host = host;
     environment->port = std::to_string(port + has_store_of_agent());
-    environment->token = hash_of(kHashBegin, launch_token);
+    environment->token = os::hash_of(launch_token);
     for (const char* const name : {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"})
-        environment->token = hash_of(environment->token, std::string("\n") + (getenv(name) ? getenv(name) : ""));
+        environment->token = os::hash_of(std::string("\n") + (getenv(name) ? getenv(name) : ""), environment->token);
     return true;
 }
 

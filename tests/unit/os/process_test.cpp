@@ -17,17 +17,19 @@ std::string path_of(int fd) {
     return "/proc/self/fd/" + std::to_string(fd);
 }
 
-TEST(DieWith, KillsWhenTheLastWriteEndCloses) {
+// How a child ends that holds on to the read end of a pipe, and then goes on, when the pipe's last write end closes.
+void hold_until_closed(Lifeline (*hold)(int fd), void (*go_on)(), int* status) {
     int lifeline[2], ready[2];
     ASSERT_EQ(pipe(lifeline), 0);
     ASSERT_EQ(pipe(ready), 0);
     const pid_t child = fork();
     if (child == 0) {
         close(lifeline[1]);
-        const char good = die_with(path_of(lifeline[0]).c_str(), 0) == Lifeline::kHeld ? 'y' : 'n';
+        const char good = hold(lifeline[0]) == Lifeline::kHeld ? 'y' : 'n';
         if (write(ready[1], &good, 1) != 1)
-            _exit(1);
-        sleep(30);
+            _exit(3);
+        go_on();
+        sleep(60);
         _exit(0);
     }
     char good = 0;
@@ -35,8 +37,12 @@ TEST(DieWith, KillsWhenTheLastWriteEndCloses) {
     EXPECT_EQ(good, 'y');
     EXPECT_EQ(waitpid(child, nullptr, WNOHANG), 0);  // nothing has closed yet
     close(lifeline[1]);
+    ASSERT_EQ(waitpid(child, status, 0), child);
+}
+
+TEST(DieWith, KillsWhenTheLastWriteEndCloses) {
     int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
+    hold_until_closed([](int fd) { return die_with(path_of(fd).c_str(), 0); }, [] {}, &status);
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
 }
 
@@ -87,28 +93,13 @@ TEST(HasEnded, OfNumbersOfThisNamespaceAlone) {
     EXPECT_FALSE(has_ended(getpid(), here));
 }
 
-// How a child ends that calls die_with_by_thread, and then closes every descriptor, when the pipe's last write end closes.
 TEST(DieWithByThread, EndsWhenTheLastWriteEndCloses) {
-    int lifeline[2], ready[2];
-    ASSERT_EQ(pipe(lifeline), 0);
-    ASSERT_EQ(pipe(ready), 0);
-    const pid_t child = fork();
-    if (child == 0) {
-        close(lifeline[1]);
-        const char good = die_with_by_thread(lifeline[0]) == Lifeline::kHeld ? 'y' : 'n';
-        if (write(ready[1], &good, 1) != 1)
-            _exit(3);
-        for (int fd = 3; fd < 64; ++fd) close(fd);
-        sleep(60);
-        _exit(0);
-    }
-    char good = 0;
-    ASSERT_EQ(read(ready[0], &good, 1), 1);
-    EXPECT_EQ(good, 'y');
-    EXPECT_EQ(waitpid(child, nullptr, WNOHANG), 0);
-    close(lifeline[1]);
     int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
+    hold_until_closed([](int fd) { return die_with_by_thread(fd); },
+                      [] {
+                          for (int fd = 3; fd < 64; ++fd) close(fd);
+                      },
+                      &status);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
 }
 

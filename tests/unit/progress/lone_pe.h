@@ -35,8 +35,8 @@ bool becomes(Condition condition) {
 
 class LonePe {
   public:
-    LonePe() : engine(policy, AsyncCopy::kAuto, cpus_, Engine::kMaxCpuWords) {
-        os::usable_cpus(cpus_, Engine::kMaxCpuWords);
+    LonePe() : engine(policy, AsyncCopy::kAuto, cpus, Engine::kMaxCpuWords) {
+        os::usable_cpus(cpus, Engine::kMaxCpuWords);
         policy.node_threads = &threads;
         policy.node_sleepers = &sleepers;
         policy.node_cores = policy.own_cores = 1000;
@@ -81,6 +81,7 @@ class LonePe {
     WaitPolicy policy;
     sync::PeWakeup wakeup = {};
     std::atomic<long> background{0};  // the system's number of the engine's thread, once there is one
+    uint64_t cpus[Engine::kMaxCpuWords] = {};
     Engine engine;
 
   private:
@@ -92,7 +93,6 @@ class LonePe {
     }
 
     static inline thread_local LonePe* mine = nullptr;
-    uint64_t cpus_[Engine::kMaxCpuWords] = {};
     std::vector<std::unique_ptr<Sequence>> sequences_;
 };
 
