@@ -20,9 +20,6 @@
 
 namespace heddle::tools {
 
-namespace {
-
-// The rest of the first line that begins so, without blanks and quotes around it; "unknown" when there is none.
 std::string value_in(const char* path, const std::string& key) {
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);) {
@@ -34,6 +31,8 @@ std::string value_in(const char* path, const std::string& key) {
     }
     return "unknown";
 }
+
+namespace {
 
 void print(const char* name, const std::string& text) {
     printf("  %-18s %s\n", name, text.c_str());
@@ -94,9 +93,9 @@ void print_limits() {
     }
 }
 
-// Those that differ from their defaults, and UCX's, which UCX reads itself.
 constexpr const char* kSecret = "HEDDLE_LAUNCH_TOKEN";  // a report is for others
 
+// Those that differ from their defaults, and UCX's, which UCX reads itself.
 void print_settings() {
     base::SettingRow rows[base::kMaxSettings];
     const size_t count = base::setting_rows(rows, base::kMaxSettings);
