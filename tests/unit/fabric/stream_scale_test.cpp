@@ -1,9 +1,11 @@
 // What streams cost the PE that sends: mappings and bytes for 256 threads with 128 partners each, a stream for each.
 #include "fabric/network.h"
+#include "os/mappings.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -23,10 +25,7 @@ constexpr bool kUnderSanitizer = false;
 std::string blob;
 
 size_t mappings() {
-    std::ifstream maps("/proc/self/maps");
-    size_t lines = 0;
-    for (std::string line; std::getline(maps, line);) ++lines;
-    return lines;
+    return os::read_mappings(0, UINTPTR_MAX / os::page_bytes() * os::page_bytes(), nullptr, 0);
 }
 
 size_t resident_bytes() {
