@@ -108,12 +108,15 @@ def test_the_formula_holds_for_every_sample(implementation, tmp_path, op):
 
 
 def test_the_computation_is_as_long_as_asked(implementation, tmp_path):
-    """Within a factor that only a wrong calibration exceeds, whoever else uses the cores."""
+    """Within a factor that a wrong calibration exceeds each time. A right one may, too, while others take the cores."""
     arguments = ["--samples", "5", "--sample-ms", "2", "--compute-ratio", "20"]
-    points, _ = measure_one(implementation, tmp_path, 1, "put", *arguments)
-    communication = samples_of(points, "time", "communication")
-    compute = samples_of(points, "time", "compute")
-    assert 4 < sorted(compute)[2] / sorted(communication)[2] < 100
+    for _ in range(30):
+        points, _ = measure_one(implementation, tmp_path, 1, "put", *arguments)
+        compute, communication = (sorted(samples_of(points, "time", part)) for part in ("compute", "communication"))
+        ratio = compute[2] / communication[2]
+        if 4 < ratio < 100:
+            break
+    assert 4 < ratio < 100
     assert {p["params"]["compute_ratio"] for p in points} == {20}
 
 
