@@ -2,6 +2,7 @@
 """Runs clang-tidy (.clang-tidy) over src/, launcher/ and tools/.
 
     tidy.py ROOT              exit 0: nothing found; 1: findings, each with its place; 77: there is no clang-tidy-19
+    tidy.py ROOT --one-in N   of the translation units every Nth
     tidy.py ROOT --analyzer   only the checks of clang's static analyzer, which take minutes
     tidy.py --self-test       wants both to find a mistake
 
@@ -64,10 +65,10 @@ def findings(root: Path, unit_of: tuple[list[Path], list[str]], checks: list[str
         return result.stdout + result.stderr if result.returncode else ""
 
 
-def check(root: Path, checks: list[str]) -> list[str]:
+def check(root: Path, checks: list[str], one_in: int = 1) -> list[str]:
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        every = units(root, checks is ANALYZER)
-        return [text for text in pool.map(lambda unit: findings(root, unit, checks), every) if text]
+        looked_at = units(root, checks is ANALYZER)[::one_in]
+        return [text for text in pool.map(lambda unit: findings(root, unit, checks), looked_at) if text]
 
 
 ANALYZER = ["--checks=-*,clang-analyzer-*,-clang-analyzer-optin.performance.Padding"]
@@ -98,7 +99,9 @@ def main() -> int:
     if sys.argv[1:] == ["--self-test"]:
         found = self_test(Path(__file__).resolve().parents[2])
     else:
-        found = check(Path(sys.argv[1]).resolve(), ANALYZER if "--analyzer" in sys.argv[2:] else OTHERS)
+        options = sys.argv[2:]
+        one_in = int(options[options.index("--one-in") + 1]) if "--one-in" in options else 1
+        found = check(Path(sys.argv[1]).resolve(), ANALYZER if "--analyzer" in options else OTHERS, one_in)
     print("\n".join(found) or "ok")
     return bool(found)
 

@@ -4,6 +4,7 @@ subject of tests/launchers."""
 import random
 import re
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import PROGRAMS, build
@@ -79,19 +80,18 @@ def test_answers_that_come_by_the_byte(program, version):
     check_is_well(Manager(2, spoil=split).run([program], HEDDLE_LAUNCH=LAUNCH[version]))
 
 
-@pytest.mark.parametrize("version,command", EVERY)
-def test_no_answer(program, version, command):
-    results = Manager(2, spoil=at(version, command, lambda _: b"")).run(
-        [program], HEDDLE_LAUNCH=LAUNCH[version], HEDDLE_LAUNCH_TIMEOUT_S="1")
-    check_is_refused(results, r"shmem_init: PE \d of 2 and the process manager .*within 1 s "
-                              r"\(HEDDLE_LAUNCH_TIMEOUT_S\)")
-
-
-@pytest.mark.parametrize("version,command", EVERY)
-def test_half_an_answer(program, version, command):
-    results = Manager(2, spoil=at(version, command, lambda answer: answer[:len(answer) // 2])).run(
-        [program], HEDDLE_LAUNCH=LAUNCH[version], HEDDLE_LAUNCH_TIMEOUT_S="1")
-    check_is_refused(results, r"no answer within 1 s")
+@pytest.mark.parametrize("spoil,words", [
+    (lambda _: b"", r"shmem_init: PE \d of 2 and the process manager .*within 1 s \(HEDDLE_LAUNCH_TIMEOUT_S\)"),
+    (lambda answer: answer[:len(answer) // 2], r"no answer within 1 s"),
+], ids=["nothing", "half"])
+def test_no_whole_answer(program, spoil, words):
+    """To each command. All jobs wait for their second side by side."""
+    def run(version, command):
+        return Manager(2, spoil=at(version, command, spoil)).run(
+            [program], HEDDLE_LAUNCH=LAUNCH[version], HEDDLE_LAUNCH_TIMEOUT_S="1")
+    with ThreadPoolExecutor(len(EVERY)) as jobs:
+        for results in jobs.map(run, *zip(*EVERY, strict=True)):
+            check_is_refused(results, words)
 
 
 @pytest.mark.parametrize("version,command", EVERY)
@@ -141,14 +141,17 @@ def test_garbage(program, seed):
     assert status == 0 or (status == 1 and err.startswith("heddle shmem_init: PE ")), (seed, results)
 
 
-@pytest.mark.parametrize("change", [(b"value=0", b"value=G"), (b"value=0", b"value="),
-                                    (b"value=00000008", b"value=00000009"),
-                                    (b"value=00000008", b"value=ffffffff"), (b"value=00000008", b"value=00000000"),
-                                    (b"value=", b"valve=")])
-def test_values_that_no_pe_has_published(program, change):
-    results = Manager(2, spoil=at(1, "get", lambda answer: answer.replace(*change), pe=1)).run(
-        [program], HEDDLE_LAUNCH="pmi", HEDDLE_LAUNCH_TIMEOUT_S="3")
-    assert results[1][0] == 1 and re.search(r"right would be 1 to 8 bytes|no such key", results[1][2]), results
+def test_values_that_no_pe_has_published(program):
+    """All jobs side by side: some wait for the whole time."""
+    def run(old, new):
+        return Manager(2, spoil=at(1, "get", lambda answer: answer.replace(old, new), pe=1)).run(
+            [program], HEDDLE_LAUNCH="pmi", HEDDLE_LAUNCH_TIMEOUT_S="3")
+    changes = [(b"value=0", b"value=G"), (b"value=0", b"value="), (b"value=00000008", b"value=00000009"),
+               (b"value=00000008", b"value=ffffffff"), (b"value=00000008", b"value=00000000"), (b"value=", b"valve=")]
+    with ThreadPoolExecutor(len(changes)) as jobs:
+        for change, results in zip(changes, jobs.map(run, *zip(*changes, strict=True)), strict=True):
+            assert results[1][0] == 1 and re.search(r"right would be 1 to 8 bytes|no such key", results[1][2]), (
+                change, results)
 
 
 @pytest.mark.parametrize("change,words", [((b"size=2", b"size=3"), "another rank or size"),
