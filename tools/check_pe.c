@@ -117,7 +117,8 @@ static int by_text(const void* a, const void* b) {
 /* Not of the settings: what each PE is told of its own. */
 static int is_setting(const char* variable) {
     static const char* const kinds[] = {"HEDDLE_", "SHMEM_", "SMA_", "UCX_"};
-    static const char* const own[] = {"HEDDLE_PE=", "HEDDLE_JOB", "HEDDLE_LIFELINE_FD=", "HEDDLE_HANDED_OVER"};
+    static const char* const own[] = {"HEDDLE_PE=", "HEDDLE_JOB", "HEDDLE_LIFELINE_FD=", "HEDDLE_HANDED_OVER",
+                                      "HEDDLE_DEADLINE="};
     int is_one = 0;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; ++i)
         is_one |= strncmp(variable, kinds[i], strlen(kinds[i])) == 0;

@@ -302,8 +302,10 @@ void barrier_of_world(const char* function) {
     if (job.n_slots == job.n_pes)
         return barrier(function);
     char error[kErrorBytes];
+    show_wait(function, nullptr);
     if (!job.launcher->fence(false, error, sizeof error))
         base::fatal(function, "the launcher does not bring the PEs together: %s", error);
+    show_wait(nullptr, nullptr);
 }
 
 void exchange(const char* function, const Post& mine) {

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/deadline.h"
 #include "bootstrap/launch_environment.h"
 #include "bootstrap/pmi/pmi.h"
 #include "bootstrap/rendezvous/client.h"
@@ -121,10 +122,12 @@ bool join_launched(char* error, size_t error_bytes) {
     job.launcher = choose_launcher(error, error_bytes);
     const uint32_t threads = os::count_threads() - rendezvous::server_threads();
     LauncherJob started;
-    if (!job.launcher || !job.launcher->init(&started, launcher_lost, error, error_bytes)) {
+    if (!job.launcher ||
+        !job.launcher->init(&started, launcher_lost, error, error_bytes)) {
         job.launcher = nullptr;
         return false;
     }
+    watch_deadline(started.pe);
     job.launcher_threads = os::count_threads() - threads;
     std::vector<Place> places;
     if (!share_memory(started, &places, error, error_bytes)) {
@@ -142,6 +145,7 @@ bool join_launched(char* error, size_t error_bytes) {
         return false;
     }
     job.has_launcher = true;
+    tell_place_of(job.own_record());
     return true;
 }
 

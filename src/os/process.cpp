@@ -11,10 +11,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 namespace heddle::os {
 
@@ -126,6 +128,24 @@ uint32_t count_threads() {
     return stat("/proc/self/task", &status) == 0 && status.st_nlink > kDotAndDotDot
                ? static_cast<uint32_t>(status.st_nlink) - kDotAndDotDot
                : 0;
+}
+
+uint64_t age_ns() {
+    char text[512];
+    const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    const ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    text[std::max<ssize_t>(bytes, 0)] = '\0';
+    const char* const name_end = strrchr(text, ')');  // the name itself may hold any character
+    unsigned long long start = 0;  // the 22nd field, in ticks of the clock that counts from the kernel's start
+    timespec now = {};
+    if (!name_end || clock_gettime(CLOCK_BOOTTIME, &now) != 0 ||
+        sscanf(name_end + 1, "%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%llu", &start) != 1)
+        return 0;
+    const uint64_t tick_ns = 1000000000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+    const uint64_t now_ns = static_cast<uint64_t>(now.tv_sec) * 1000000000 + static_cast<uint64_t>(now.tv_nsec);
+    return now_ns - std::min<uint64_t>(now_ns, start * tick_ns);
 }
 
 uint64_t random_word() {
