@@ -42,7 +42,7 @@ bool is_pmi_wanted() {
 
 const LauncherApi* load_plugin(char* error, size_t error_bytes) {
     void* const library = os::load_plugin(kPlugin);
-    const void* const api = library ? dlsym(library, "heddle_launcher_3") : nullptr;
+    const void* const api = library ? dlsym(library, "heddle_launcher_4") : nullptr;
     if (!api)
         snprintf(error, error_bytes,
                  "this PE was started by a launcher that speaks PMIx (PMIX_RANK=%s), which cannot be asked: %s; right "
@@ -123,7 +123,7 @@ bool join_launched(char* error, size_t error_bytes) {
     const uint32_t threads = os::count_threads() - rendezvous::server_threads();
     LauncherJob started;
     if (!job.launcher ||
-        !job.launcher->init(&started, launcher_lost, error, error_bytes)) {
+        !job.launcher->init(&started, base::settings.launch_timeout_s, launcher_lost, error, error_bytes)) {
         job.launcher = nullptr;
         return false;
     }

@@ -1,5 +1,6 @@
 """Programs under real launchers: they start right, are refused, or end, and never are several jobs without a word."""
 
+import os
 import subprocess
 
 import pytest
@@ -44,14 +45,20 @@ def test_a_program_that_a_pe_starts_is_a_job_of_one(here, launcher):
     assert result.status == 0 and result.lines.count("PE 0 of 1: 1, 1 near") == 2 and len(result.lines) == 4, result
 
 
-@pytest.mark.parametrize("launcher", SPEAK_PMI)
+@pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_a_pe_never_starts(here, launcher, tmp_path):
+    """The one that never starts is PE 1, which only waits for others, or PE 0, of which PE 1 wants the memory."""
     script = tmp_path / "some"
-    script.write_text('#!/bin/sh\n[ "${PMI_RANK:-$PMI_ID}" = 1 ] && exec sleep 1000\nexec "$@"\n')
+    script.write_text('#!/bin/sh\n[ "${PMIX_RANK:-${PMI_RANK:-$PMI_ID}}" = $1 ] && exec sleep 1000\nshift\nexec "$@"\n')
     script.chmod(0o755)
-    result = here.run(*LAUNCHERS[launcher], "-n", 2, script, here.program, HEDDLE_LAUNCH_TIMEOUT_S="2")
-    assert result.status != 0, result
-    assert "PE 0 of 2 and the process manager that started it (PMI-1): not all PEs have come within 2 s" in result.err
+    for absent, here_is, awaited in [(1, 0, "PMIx_Fence: {}the other PEs{}"),
+                                     (0, 1, "PMIx_Get: {}heddle.offer.0 of PE 0{}")]:
+        result = here.run(*LAUNCHERS[launcher], "-n", 2, script, absent, here.program, HEDDLE_LAUNCH_TIMEOUT_S="2")
+        assert result.status != 0, result
+        waits = f"PE {here_is} of 2 on host {os.uname().nodename} has waited for "
+        said = (f"PE {here_is} of 2 and the process manager that started it (PMI-1): not all PEs have come within 2 s"
+                if launcher in SPEAK_PMI else awaited.format(waits, " for 2 s (HEDDLE_LAUNCH_TIMEOUT_S)"))
+        assert said in result.err, result
 
 
 @pytest.mark.parametrize("launcher", ["hydra", "hydra-port", "openmpi"])

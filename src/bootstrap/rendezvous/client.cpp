@@ -271,7 +271,7 @@ bool prepare(const Reason& reason) {
     return is_well && (environment.pe != 0 || serve_environment(environment, reason));
 }
 
-bool init(LauncherJob* job, void (*)(), char* error, size_t error_bytes) {
+bool init(LauncherJob* job, uint64_t, void (*)(), char* error, size_t error_bytes) {
     Client& it = client();
     Failure failure(error, error_bytes);
     const Reason reason = failure.reason();
