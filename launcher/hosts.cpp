@@ -58,6 +58,18 @@ std::string list_of(const std::vector<Host>& hosts, int pes, const char* mark) {
     return list;
 }
 
+// The hosts for srun, each as often as it has PEs: Slurm 22.05 does not know "host*2". A list that does not fit into an
+// argument, of 128 KiB, is in that notation.
+std::string list_for_srun(const std::vector<Host>& hosts, int pes) {
+    constexpr size_t kMaxBytes = 128 * 1024 - 32;
+    std::string list;
+    int left = pes;
+    for (const Host& host : hosts)
+        for (int here = std::min(host.pes, left); here > 0; --here, --left)
+            list += (list.empty() ? "" : ",") + host.name;
+    return list.size() <= kMaxBytes ? list : list_of(hosts, pes, "*");
+}
+
 // Variables that all PEs on other hosts need, too: the settings, and those that --env names for the only program.
 std::vector<std::string> names_to_export(const Options& options) {
     std::vector<std::string> names;
@@ -116,7 +128,7 @@ Words for_mpirun(const Options& options, const char* tag) {
 // Arguments for srun, which passes all variables to the PEs by itself. protocol: pmix or pmi2.
 Words for_srun(const Options& options, const std::string& protocol) {
     Words words = {"--mpi=" + protocol, "--input=" + reader_of(options), "--distribution=arbitrary",
-                   "--nodelist=" + list_of(options.hosts, options.pes, "*"),
+                   "--nodelist=" + list_for_srun(options.hosts, options.pes),
                    std::string(options.report_bindings ? "--cpu-bind=verbose," : "--cpu-bind=") +
                        binding_of(options, "cores", "ldoms")};
     if (options.cores_per_pe > 0)

@@ -5,6 +5,7 @@
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/deadline.h"
 #include "bootstrap/launch_environment.h"
+#include "bootstrap/launcher_api.h"
 #include "bootstrap/pmi/pmi.h"
 #include "bootstrap/rendezvous/client.h"
 #include "bootstrap/shared_memory.h"
@@ -31,7 +32,7 @@ void launcher_lost() {
 }
 
 bool is_pmix_offered() {
-    return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK");
+    return getenv("PMIX_NAMESPACE") || getenv("PMIX_RANK");
 }
 
 // An open socket is from the launcher that has started this process, PMIx's variables may be from one around it.
@@ -55,7 +56,24 @@ const LauncherApi* load_plugin(char* error, size_t error_bytes) {
 const LauncherApi* choose_launcher(char* error, size_t error_bytes) {
     if (rendezvous::is_asked_to_join() || base::settings.launch == base::Launch::kEnv)
         return &rendezvous::launcher;
-    return is_pmi_wanted() ? &pmi::launcher : load_plugin(error, error_bytes);
+    if (is_pmi_wanted())
+        return &pmi::launcher;
+    for (const char* const name : {"PMIX_NAMESPACE", "PMIX_RANK"}) {
+        if (getenv(name))
+            continue;
+        snprintf(error, error_bytes, "%s is not set: right would be mpirun, prterun or srun --mpi=pmix, which set it",
+                 name);
+        return nullptr;
+    }
+    return load_plugin(error, error_bytes);
+}
+
+// Slurm's server (22.05) has what a fence has collected. It fetches other values from another host in 5 s, or fails.
+const LauncherApi* without_waiting_gets(const LauncherApi& plugin) {
+    static LauncherApi of_slurm;
+    of_slurm = plugin;
+    of_slurm.get_waits = false;
+    return &of_slurm;
 }
 
 // Fills the job's tables.
@@ -129,6 +147,8 @@ bool join_launched(char* error, size_t error_bytes) {
     }
     watch_deadline(started.pe);
     job.launcher_threads = os::count_threads() - threads;
+    if (job.launcher->get_waits && is_pmix_of_slurm() && started.n_peers < started.n_pes)
+        job.launcher = without_waiting_gets(*job.launcher);
     std::vector<Place> places;
     if (!share_memory(started, &places, error, error_bytes)) {
         give_up(error);

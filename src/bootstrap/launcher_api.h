@@ -12,6 +12,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 
 namespace heddle::bootstrap {
 
@@ -24,6 +26,12 @@ struct LauncherJob {
     const int* peers;  // owned by the plugin
     int n_peers;
 };
+
+// True where PMIx's server is Slurm's, as the name of the job tells.
+inline bool is_pmix_of_slurm() {
+    const char* const name = getenv("PMIX_NAMESPACE");
+    return name && strncmp(name, "slurm.", 6) == 0;
+}
 
 enum class Reach : int { kHost, kJob };  // which PEs may get a key: the peers, or all
 

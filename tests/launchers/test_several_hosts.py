@@ -42,6 +42,10 @@ def test_nodes(on_hosts, on_each):
     on_hosts(on_each).is_well(2 * on_each, near=on_each)
 
 
+def test_starts_256(on_hosts):
+    on_hosts(128, "hello", HEDDLE_NET_HEARTBEAT_TIMEOUT_S="600").is_well(256, near=128)
+
+
 def test_version_2_is_refused(on_hosts):
     """A fence of hydra's PMI-2 does not wait for the other host, so that a PE would leave while others still talk.
     hydra 4.0 does not know an abort of PMI-2 either: it ends at once, and may lose what the PEs have said."""

@@ -81,32 +81,47 @@ void answer_get(pmix_status_t status, pmix_value_t* value, void* request) {
     answer(status, value, request);
 }
 
-// Waits for the answer, and leaves the request. asked: what PMIx has returned to it. what: for the message, as is
-// awaited, the PEs that do not come.
-bool wait_for_answer(Request* it, pmix_status_t asked, bool has_deadline, const char* what, const char* awaited,
-                     std::string* value, char* error, size_t error_bytes) {
-    if (asked != PMIX_SUCCESS) {  // no answer follows
-        delete it;
-        return asked == PMIX_OPERATION_SUCCEEDED || holds(asked, what, error, error_bytes);
-    }
+// The end of a wait for other PEs that begins now.
+timespec end_of_wait() {
     timespec end = {};
     clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_sec += static_cast<time_t>(longest_wait_s);
+    return end;
+}
+
+bool is_past(const timespec& end) {
+    timespec now = {};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec > end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec >= end.tv_nsec);
+}
+
+// Waits for the answer until `end`, or for ever, and leaves the request. asked: what PMIx has returned to it. Returns
+// PMIX_ERR_TIMEOUT when none has come.
+pmix_status_t wait_for_answer(Request* it, pmix_status_t asked, const timespec* end, std::string* value) {
+    if (asked != PMIX_SUCCESS) {  // no answer follows
+        delete it;
+        return asked == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : asked;
+    }
     int late = 0;
     pthread_mutex_lock(&it->lock);
     while (!it->is_answered && late != ETIMEDOUT)
-        late = has_deadline ? pthread_cond_timedwait(&it->answered, &it->lock, &end)
-                            : pthread_cond_wait(&it->answered, &it->lock);
+        late =
+            end ? pthread_cond_timedwait(&it->answered, &it->lock, end) : pthread_cond_wait(&it->answered, &it->lock);
     const bool is_answered = it->is_answered;
-    const pmix_status_t status = it->status;
+    const pmix_status_t status = is_answered ? it->status : PMIX_ERR_TIMEOUT;
     if (value)
         value->swap(it->value);
     it->is_left = true;
     pthread_mutex_unlock(&it->lock);
-    if (is_answered) {
+    if (is_answered)
         delete it;
+    return status;
+}
+
+// As holds. awaited: the PEs that do not come, for the message.
+bool holds_in_time(pmix_status_t status, const char* what, const char* awaited, char* error, size_t error_bytes) {
+    if (status != PMIX_ERR_TIMEOUT)
         return holds(status, what, error, error_bytes);
-    }
     char host[64] = "?";
     gethostname(host, sizeof host - 1);
     snprintf(error, error_bytes,
@@ -183,22 +198,30 @@ bool publish(const char* key, const void* bytes, size_t size, Reach reach, char*
 }
 
 bool fence(bool collect, char* error, size_t error_bytes) {
+    const timespec end = end_of_wait();
+    const bool collects = collect || heddle::bootstrap::is_pmix_of_slurm();  // whose other fences (22.05) let PEs pass
     auto* const it = new Request;
     it->of = process(PMIX_RANK_WILDCARD);
     PMIX_INFO_CONSTRUCT(&it->info);
-    PMIX_INFO_LOAD(&it->info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
+    PMIX_INFO_LOAD(&it->info, PMIX_COLLECT_DATA, &collects, PMIX_BOOL);
     const pmix_status_t asked = PMIx_Fence_nb(&it->of, 1, &it->info, 1, answer_fence, it);
-    return wait_for_answer(it, asked, collect, "PMIx_Fence", "the other PEs", nullptr, error, error_bytes);
+    const pmix_status_t status = wait_for_answer(it, asked, collect ? &end : nullptr, nullptr);
+    return holds_in_time(status, "PMIx_Fence", "the other PEs", error, error_bytes);
 }
 
 size_t get(int pe, const char* key, void* bytes, size_t max_bytes, char* error, size_t error_bytes) {
-    auto* const it = new Request;
-    it->of = process(static_cast<pmix_rank_t>(pe));
-    it->key = key;
-    const pmix_status_t asked = PMIx_Get_nb(&it->of, it->key.c_str(), nullptr, 0, answer_get, it);
-    const std::string awaited = std::string(key) + " of PE " + std::to_string(pe);
+    const timespec end = end_of_wait();
+    pmix_status_t status = PMIX_SUCCESS;
     std::string value;
-    if (!wait_for_answer(it, asked, true, "PMIx_Get", awaited.c_str(), &value, error, error_bytes))
+    do {  // the server gives up after a time of its own, of 2 s by default, which a busy host may need
+        auto* const it = new Request;
+        it->of = process(static_cast<pmix_rank_t>(pe));
+        it->key = key;
+        const pmix_status_t asked = PMIx_Get_nb(&it->of, it->key.c_str(), nullptr, 0, answer_get, it);
+        status = wait_for_answer(it, asked, &end, &value);
+    } while (status == PMIX_ERR_TIMEOUT && !is_past(end));
+    const std::string awaited = std::string(key) + " of PE " + std::to_string(pe);
+    if (!holds_in_time(status, "PMIx_Get", awaited.c_str(), error, error_bytes))
         return 0;
     if (value.empty() || value.size() > max_bytes) {
         snprintf(error, error_bytes, "PMIx_Get: %s has %zu bytes: right would be 1 to %zu", awaited.c_str(),
