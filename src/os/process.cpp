@@ -1,6 +1,7 @@
 #include "os/process.h"
 
 #include "os/own_thread.h"
+#include "os/process_table.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -97,15 +98,8 @@ bool has_ended(int pid, uint32_t of_namespace) {
         return false;
     if (kill(pid, 0) != 0)
         return errno == ESRCH;
-    char path[32], text[512] = "";
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    const ssize_t bytes = read(fd, text, sizeof text - 1);
-    close(fd);
-    const char* const name_end = bytes > 0 ? strrchr(text, ')') : nullptr;  // the name itself may hold any character
-    return name_end && (strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0);
+    ProcessEntry entry;
+    return read_process(pid, &entry) && (entry.state == 'Z' || entry.state == 'X');
 }
 
 uint64_t hash_of(std::string_view bytes, uint64_t before) {

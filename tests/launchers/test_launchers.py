@@ -61,6 +61,15 @@ def test_a_pe_never_starts(here, launcher, tmp_path):
         assert said in result.err, result
 
 
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_pe_that_starts_late_is_waited_for(here, launcher, tmp_path):
+    """As on a busy host. PMIx's own servers give up after 2 s."""
+    script = tmp_path / "late"
+    script.write_text('#!/bin/sh\n[ "${PMIX_RANK:-${PMI_RANK:-$PMI_ID}}" = 0 ] && sleep 5\nexec "$@"\n')
+    script.chmod(0o755)
+    here.run(*LAUNCHERS[launcher], "-n", 3, script, here.program).is_well(3)
+
+
 @pytest.mark.parametrize("launcher", ["hydra", "hydra-port", "openmpi"])
 def test_a_launcher_that_is_killed_takes_its_pes_along(here, launcher):
     process = subprocess.Popen([*LAUNCHERS[launcher], "-n", "2", here.program, "stay"], env=here.environment,
@@ -72,6 +81,26 @@ def test_a_launcher_that_is_killed_takes_its_pes_along(here, launcher):
     result = Result(process.returncode, out, "")
     assert len(result.processes) == 2, result
     result.leaves_nothing()
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_lost_environment_is_told(here, launcher, tmp_path):
+    """As behind sudo. The processes above it tell, of which each stays until both have looked."""
+    wait = f"{tmp_path}/WORD.* 2>/dev/null | wc -l) = 2 ]; do sleep 0.01; done\n"
+    script = tmp_path / "lose"
+    script.write_text(f'#!/bin/sh\ntouch {tmp_path}/here.$$\nuntil [ $(ls {wait.replace("WORD", "here")}env -i "$@"\n'
+                      f'status=$?\ntouch {tmp_path}/done.$$\nuntil [ $(ls {wait.replace("WORD", "done")}exit $status\n')
+    script.chmod(0o755)
+    result = here.run(*LAUNCHERS[launcher], "-n", 2, script, here.program)
+    assert result.status != 0 and result.out == "", result
+    assert result.err.count("has started this process as one of several, and the variables by which it tells") == 2
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_oshrun_that_is_started_several_times_says_so_once(here, launcher):
+    result = here.run(*LAUNCHERS[launcher], "-n", 2, BUILD / "bin" / "oshrun", "-n", 2, here.program)
+    assert result.status == 0 and result.lines == ["PE 0 of 2: 3, 2 near"] * 2 + ["PE 1 of 2: 3, 2 near"] * 2, result
+    assert result.err.count("has started this oshrun as one of several, and each starts a job of its own") == 1, result
 
 
 def test_srun_without_pmi_is_refused(here):
