@@ -2,6 +2,7 @@
 an allocation of both."""
 
 import subprocess
+import time
 
 import namespace_hosts
 import pytest
@@ -10,6 +11,7 @@ from conftest import BUILD, LAUNCHERS, LIMIT_S, Result
 
 SETTINGS = {"HEDDLE_NET_TRANSPORTS": "tcp", "HEDDLE_NET_HEARTBEAT_TIMEOUT_S": "60"}
 WAYS = ["slurm-pmi2", "slurm-pmix"]
+HEARD_S = 10  # twenty periods of the heartbeat
 
 
 class OnHosts:
@@ -95,12 +97,13 @@ def test_oshrun_in_an_allocation(here, on_hosts):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_host_that_dies_ends_the_job(here, on_hosts, way):
-    """By the heartbeat: nothing else tells of a host without power."""
+    """By the heartbeat: nothing else tells of a host without power. It has to have been heard once."""
     settings = {**SETTINGS, "HEDDLE_NET_HEARTBEAT_TIMEOUT_S": "15"}
     process = subprocess.Popen(on_hosts.command(1, here.program, "stay", way=way), stdin=subprocess.DEVNULL, text=True,
                                env={**here.environment, **settings, **on_hosts.slurm.environment},
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     out = "".join(process.stdout.readline() for _ in range(2))
+    time.sleep(HEARD_S)
     on_hosts.slurm.kill_host(1)
     try:
         rest, err = process.communicate(timeout=LIMIT_S)
