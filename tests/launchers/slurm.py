@@ -72,7 +72,7 @@ class Slurm:
         for name in self.names:
             (folder / f"tmp-{name}").mkdir()
         addresses = [f"10.77.0.{number + 1}" for number in range(len(hosts))] or ["127.0.0.1"]
-        nodes = "\n".join(f"NodeName={name} NodeAddr={address} CPUs=8 State=UNKNOWN"
+        nodes = "\n".join(f"NodeName={name} NodeAddr={address} CPUs={128 if hosts else 8} State=UNKNOWN"
                           for name, address in zip(self.names, addresses, strict=True))
         (folder / "slurm.conf").write_text(CONF.format(names=self.names, addresses=addresses, nodes=nodes,
                                                        folder=folder, ports=free_ports(2)))
