@@ -35,7 +35,8 @@ def test_pretended_nodes(here, launcher):
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_a_pe_ends_the_job(here, launcher, way):
     result = here.run(*LAUNCHERS[launcher], "-n", 3, here.program, way)
-    assert result.status != 0 and len(result.processes) == 3, result
+    told = [1, 2, 3] if launcher.startswith("hydra") else [3]  # hydra may lose the last words of what it ends
+    assert result.status != 0 and len(result.processes) in told, result
     result.leaves_nothing()
 
 
