@@ -231,7 +231,7 @@ void flush_before_wait() {
     for (const CachedStreamSet* const used : {static_cast<const CachedStreamSet*>(&last_stream_set),
                                               static_cast<const CachedStreamSet*>(&earlier_stream_set)})
         if (used->stream_set && used->epoch == epoch)
-            used->stream_set->flush();
+            used->stream_set->begin_wait();
 }
 
 bool is_remote(int pe) {

@@ -79,10 +79,11 @@ struct WaitPolicy {
     // True when, while one thread sleeps, another one may post an operation that only the sleeper would drive.
     bool has_several_threads() const { return multiple_asked || own_threads.load(std::memory_order_relaxed) > 1; }
 
+    // More threads of this PE have waited in the library than the PE has cores. Relaxed: as in oversubscribed.
+    bool is_crowded() const { return own_threads.load(std::memory_order_relaxed) > own_cores; }
     bool oversubscribed(uint64_t now_ns) const {
         // Relaxed: a count that is a moment old only makes a wait spin a little too long or too short.
-        return (node_threads && node_threads->load(std::memory_order_relaxed) > node_cores) ||
-               own_threads.load(std::memory_order_relaxed) > own_cores ||
+        return (node_threads && node_threads->load(std::memory_order_relaxed) > node_cores) || is_crowded() ||
                oversubscribed_until_ns.load(std::memory_order_relaxed) > now_ns;
     }
 };
