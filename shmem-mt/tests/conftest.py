@@ -270,7 +270,7 @@ def run_folder(tmp_path):
 
     def make(name, speeds):
         folder = RunFolder.open(str(tmp_path / name))
-        for number in range(3):
+        for number in range(6):
             for label, faster in speeds.items():
                 for point in sample_points(label, faster):
                     folder.add_point({**point, "round": number})

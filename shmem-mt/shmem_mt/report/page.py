@@ -7,7 +7,7 @@ import time
 from shmem_mt import __version__
 from shmem_mt.report import summary
 from shmem_mt.report.charts import apps, collectives
-from shmem_mt.runner.points import describe
+from shmem_mt.runner.points import describe, how_sure
 from shmem_mt.studies import ordering_chapter
 from shmem_mt.targets import fabrics
 
@@ -190,8 +190,9 @@ def _tables(points, fabric):
     text = _table(
         "summary" + suffix,
         f"Summary, {_escape(fabric)}",
-        over + "Medians; below each, its 95&nbsp;% interval (bootstrap over rounds and samples). A ratio above 1 means "
-        "that the first is better, whatever the unit.",
+        over + "Medians of program starts, each of which counts as one value; below each, its 95&nbsp;% interval and "
+        "how many starts there were, or the range of fewer than 6. A ratio above 1 means that the first is better, "
+        "whatever the unit.",
         own.labels,
         points.colours,
         [(None, summary.headline_rows(own)), *beside],
@@ -252,7 +253,7 @@ def _cell(cell):
         return '<td class="number none">not measured</td>'
     text, interval, point = cell
     bad = ' <span class="tag bad">invalid</span>' if point["valid"] is False else ""
-    below = "".join(f"<small>{_escape(line)}</small>" for line in interval.splitlines())
+    below = "".join(f"<small>{_escape(line)}</small>" for line in [*interval.splitlines(), how_sure(point)])
     return f'<td class="number"><b>{_escape(text)}</b>{bad}{below}</td>'
 
 

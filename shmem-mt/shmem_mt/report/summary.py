@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from shmem_mt import units
 from shmem_mt.report.charts.model import Points
-from shmem_mt.runner.results import rounds_of
-from shmem_mt.statistics import ratio_interval
+from shmem_mt.runner.results import ratio_of_results
+from shmem_mt.statistics import FEWEST_STARTS
 from shmem_mt.targets import fabrics
 
 
@@ -15,7 +15,7 @@ class Ratio:
 
     text: str
     interval: str
-    says: str  # better, worse or same, with a margin of 2 %
+    says: str  # better, worse or same, with a margin of 2 %; same where there are too few starts to tell
 
 
 @dataclass
@@ -228,7 +228,7 @@ def _row(points: Points, headline):
 
 
 def interval_text(point):
-    low, high = point["ci95"]
+    low, high = point["interval"]
     return f"{units.quantity(low, point['unit'])} to {units.quantity(high, point['unit'])}"
 
 
@@ -239,9 +239,11 @@ def ratio_of(first, other):
     if min(first["samples"]) <= 0 or min(other["samples"]) <= 0:
         return None
     above, below = (other, first) if first["metric"] in units.LOWER_IS_BETTER else (first, other)
-    ratio, low, high = ratio_interval(rounds_of(above), rounds_of(below), paired=first.get("run") == other.get("run"))
+    ratio, low, high = ratio_of_results(above, below, paired=first.get("run") == other.get("run"))
     says = "better" if low > 1.02 else "worse" if high < 0.98 else "same"
-    return Ratio(f"{_times(ratio)}×", f"{_times(low)} to {_times(high)}", says)
+    enough = min(first["starts"], other["starts"]) >= FEWEST_STARTS
+    text = f"{_times(low)} to {_times(high)}" + " (range)" * (not enough)
+    return Ratio(f"{_times(ratio)}×", text, says if enough else "same")
 
 
 def _times(ratio):
@@ -256,7 +258,7 @@ def _share_cell(points, headline, reference, label):
     found = points.find(headline[1], headline[2], label, op=reference, **names)
     if not found:
         return None
-    ratio, low, high = ratio_interval(rounds_of(point), rounds_of(found[0]), paired=True)
+    ratio, low, high = ratio_of_results(point, found[0], paired=True)
     return (
         f"{units.significant(100 * ratio)} %",
         f"{units.significant(100 * low)} to {units.significant(100 * high)} %",

@@ -8,8 +8,7 @@ from collections import namedtuple
 from dataclasses import dataclass
 
 from shmem_mt.catalogue.catalogue import MPI_RULES
-from shmem_mt.runner.results import rounds_of
-from shmem_mt.statistics import ratio_interval
+from shmem_mt.runner.results import ratio_of_results
 
 BENCHMARK = "ordering"
 FREE = "relaxed"
@@ -88,8 +87,8 @@ def cut_over(earlier, later):
     if not sizes:
         return None
     at = _stays(sizes, lambda size: later[size]["median"] > earlier[size]["median"])
-    high = _stays(sizes, lambda size: later[size]["ci95"][0] > earlier[size]["ci95"][1])
-    before = [s for s in sizes if earlier[s]["ci95"][0] > later[s]["ci95"][1] and (at is None or s < at)]
+    high = _stays(sizes, lambda size: later[size]["interval"][0] > earlier[size]["interval"][1])
+    before = [s for s in sizes if earlier[s]["interval"][0] > later[s]["interval"][1] and (at is None or s < at)]
     return CutOver(at, before[-1] if before else None, high, sizes)
 
 
@@ -110,13 +109,13 @@ def ratio(above, below):
     if min(above["samples"]) <= 0 or min(below["samples"]) <= 0:
         return None
     paired = above.get("run") == below.get("run")
-    value, low, high = ratio_interval(rounds_of(above), rounds_of(below), paired)
-    return {**above, "unit": "x", "median": value, "ci95": [low, high]}
+    value, low, high = ratio_of_results(above, below, paired)
+    return {**above, "unit": "x", "median": value, "interval": [low, high]}
 
 
 def verdict(result):
     """What a ratio of relaxed to a baseline says, as words."""
-    low, high = result["ci95"]
+    low, high = result["interval"]
     return "faster" if low > 1.02 else "slower" if high < 0.98 else "no clear difference"
 
 

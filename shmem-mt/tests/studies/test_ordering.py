@@ -20,8 +20,8 @@ RULES = ("relaxed", "ordered", "fence", "quiet")
 
 
 def result(scale, valid=True, wobble=0.01):
-    samples = [scale * (1 + wobble * step) for step in (-1, 0, 1)]
-    merged = merge_rounds([{**make_point(valid=valid), "samples": samples}])
+    starts = [scale * (1 + wobble * step) for step in (-1, 0, 1)]
+    merged = merge_rounds([{**make_point(valid=valid), "samples": [value]} for value in starts])
     return {**merged, "run": "run"}
 
 
@@ -94,9 +94,9 @@ def test_no_cut_over_without_a_common_size():
 
 
 def test_ratios():
-    found = ordering.ratio(result(41), result(10))
+    found = ordering.ratio({**result(41), "run": "another run"}, result(10))
     assert found["median"] == pytest.approx(4.1) and found["unit"] == "x"
-    assert found["ci95"][0] < 4.1 < found["ci95"][1]
+    assert found["interval"][0] < 4.1 < found["interval"][1]
     assert ordering.verdict(found) == "faster"
     assert ordering.verdict(ordering.ratio(result(10), result(41))) == "slower"
     assert ordering.verdict(ordering.ratio(result(10), result(10))) == "no clear difference"
