@@ -9,7 +9,7 @@ from shmem_mt.report import summary
 from shmem_mt.report.charts import apps, collectives
 from shmem_mt.runner.points import describe, how_sure
 from shmem_mt.studies import ordering_chapter
-from shmem_mt.targets import fabrics
+from shmem_mt.targets import fabrics, machine
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -24,7 +24,7 @@ def build(points, charts, machines, fragments, library, drawn=""):
         "TITLE": _escape(_title(points)),
         "BYLINE": _byline(machines),
         "FACTS": _facts(machines),
-        "WARNINGS": _warnings(points),
+        "WARNINGS": _machine_warnings(machines) + _warnings(points),
         "KEYS": _keys(_one_sided(points.over(points.fabrics()[0]))),
         "TABLES": "".join(_tables(points.over(fabric), fabric) for fabric in points.fabrics()),
         "CONTENTS": "".join(f'<a href="#{c.slug}">{_escape(c.title)}</a>' for c in charts),
@@ -53,12 +53,12 @@ def _title(points):
 
 
 def _byline(machines):
-    machine = machines[0][1].get("machine", {})
+    facts = machines[0][1].get("machine", {})
     words = [
-        machine.get("cpu"),
-        f"{machine['cores']} cores" if machine.get("cores") else None,
-        "virtual machine" if machine.get("virtual") else None,
-        machine.get("os"),
+        facts.get("cpu"),
+        f"{facts['cores']} cores" if facts.get("cores") else None,
+        "virtual machine" if facts.get("virtual") else None,
+        facts.get("os"),
     ]
     return _escape(" · ".join(w for w in words if w) + time.strftime(" · %d %B %Y"))
 
@@ -76,9 +76,9 @@ def _facts(machines):
     return "".join(blocks)
 
 
-def _machine_rows(machine):
-    smt = {True: "on", False: "off"}.get(machine.get("smt"))
-    memory = machine.get("memory_bytes")
+def _machine_rows(facts):
+    smt = {True: "on", False: "off"}.get(facts.get("smt"))
+    memory = facts.get("memory_bytes")
     return [
         (
             "CPU",
@@ -86,22 +86,23 @@ def _machine_rows(machine):
                 filter(
                     None,
                     [
-                        machine.get("cpu"),
-                        machine.get("cpu_family_model") and f"({machine['cpu_family_model']})",
+                        facts.get("cpu"),
+                        facts.get("cpu_family_model") and f"({facts['cpu_family_model']})",
                     ],
                 )
             ),
         ),
         (
             "Cores",
-            f"{machine.get('cores', '?')}, SMT {smt or 'unknown'}"
-            + (", virtual machine" if machine.get("virtual") else ""),
+            f"{facts.get('cores', '?')}, SMT {smt or 'unknown'}"
+            + (", virtual machine" if facts.get("virtual") else ""),
         ),
-        ("Caches", ", ".join(f"{k} {v}" for k, v in (machine.get("caches") or {}).items())),
+        ("Caches", ", ".join(f"{k} {v}" for k, v in (facts.get("caches") or {}).items())),
         ("Memory", f"{memory / 2**30:.1f} GiB" if memory else None),
-        ("Kernel", f"{machine.get('kernel', '?')}, {machine.get('os', '?')}"),
-        ("Frequency governor", machine.get("governor")),
-        ("Environment", ", ".join(f"{k}={v}" for k, v in (machine.get("environment") or {}).items())),
+        ("Kernel", f"{facts.get('kernel', '?')}, {facts.get('os', '?')}"),
+        ("Frequency governor", facts.get("governor")),
+        ("Load at the start", facts.get("load_at_start")),
+        ("Environment", ", ".join(f"{k}={v}" for k, v in (facts.get("environment") or {}).items())),
     ]
 
 
@@ -119,6 +120,15 @@ def _library_rows(contents):
     if settings:
         rows.append(("Settings", ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in settings.items())))
     return rows
+
+
+def _machine_warnings(machines):
+    told = [
+        f"{_escape(os.path.basename(os.path.abspath(directory)))}: {_escape(text)}"
+        for directory, contents in machines
+        for text in machine.warnings(contents.get("machine", {}))
+    ]
+    return f'<div class="warning">{"<br>".join(told)}</div>' if told else ""
 
 
 def _warnings(points):
