@@ -100,7 +100,13 @@ def _add_run(commands):
     run.add_argument("--sync", type=_names, metavar="NAME,...", help="only these synchronizations (see list)")
     run.add_argument("--only", type=_names, metavar="NAME,...", help="only these benchmarks (see list)")
     run.add_argument("--out", metavar="DIR", help="run folder; an existing one is continued")
-    run.add_argument("--rounds", type=_positive, metavar="N", help="how often everything is repeated")
+    run.add_argument(
+        "--rounds",
+        type=_positive,
+        metavar="N",
+        help="how often everything is started (default: as the profile says, and on while intervals are wide)",
+    )
+    run.add_argument("--seed", type=_up_to(10**9), metavar="N", help="of the order in each round (default: drawn)")
     run.add_argument(
         "--compute-ratio", type=_ratio, metavar="R", help="overlap: compute R times as long as communication takes"
     )

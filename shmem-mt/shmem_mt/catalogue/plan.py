@@ -1,5 +1,5 @@
-"""Which program starts a run consists of. One start measures many points; a round repeats all starts, and samples of
-different rounds are independent."""
+"""Which program starts a run consists of. One start measures many points; a round repeats starts, and gives each of
+their points one more value."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -140,7 +140,7 @@ def _program_starts(profile, benchmarks, choices, cores, program, pes, threads):
     benchmarks = [benchmark for benchmark in benchmarks if benchmark.name not in {g.benchmark for g in profile.groups}]
     ops = [op for op in _wanted(profile, _ops(benchmarks, program)) if op not in ("barrier_all", "sync_all")]
     if not profile.thorough:
-        ops = [op for op in ops if op not in ("put_quiet", "put_nbe", "get_nbe")]  # see the benchmark requests
+        ops = [op for op in ops if op not in ("put_quiet", "put_nbe", "get_nbe", "wait_burn")]  # see requests, wait
     if threads > 1:
         ops = [op for op in ops if op not in _single_thread_ops(profile)]
     if not ops:
@@ -149,7 +149,8 @@ def _program_starts(profile, benchmarks, choices, cores, program, pes, threads):
     placements = profile.placements if both else ("heap",)
     contexts: tuple[str, ...] = ("default",)
     if threads > 1 or profile.thorough:
-        contexts = ("default", "shared", "private") if program == "message_rate" else ("default", "private")
+        three = program == "message_rate" and profile.thorough
+        contexts = ("default", "shared", "private") if three else ("default", "private")
     sizes = choices.sizes or (profile.sizes if threads == 1 else profile.threaded_sizes)[program]
     return [_start(profile, choices, cores, program, pes, threads, ops, sizes, placements, contexts)]
 

@@ -207,6 +207,12 @@ class RunFolder:
         self._append("raw.jsonl", point)
         return self._remember("raw.jsonl", point)
 
+    def is_settled(self, key, half_width):
+        """True when the point has an interval, and half of it is at most that share of the median."""
+        point = self._merged(key)
+        low, high = point["interval"]
+        return bool(point["confidence"]) and high - low <= 2 * half_width * abs(point["median"])
+
     def result(self, key):
         """The merged result of that key."""
         return self._merged(key)
