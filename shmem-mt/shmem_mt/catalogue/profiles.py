@@ -4,7 +4,7 @@ network. plan.py makes program starts of them."""
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shmem_mt.catalogue.catalogue import MPI_RULES, POLICIES, PUT_RULES
+from shmem_mt.catalogue.catalogue import MPI_RULES, OWNERS, POLICIES, PUT_RULES, TOUCHES
 from shmem_mt.targets.libraries import ORDERS, SETTINGS
 
 
@@ -26,6 +26,7 @@ class Group:
     sample_ms: float = 0  # where there are cores for all; 0: the profile's
     apart: bool = False  # a start for each operation
     seconds: float = 0  # of a start, beside what its points take
+    beside: bool = False  # the benchmark has starts of its own, too
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,10 @@ class Profile:
     network: bool = False
     placements: tuple = ("heap", "static")
     more: tuple = ()  # further arguments of every program
+    # Several threads have the last touch and `warm` alone, unless thorough: threads that wait for each other measure
+    # the scheduler where cores are few.
+    touches: tuple = TOUCHES
+    owners: tuple = OWNERS
 
 
 _TWO_CONTEXTS = ("default", "private")
@@ -65,6 +70,16 @@ _SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
 _ORDERING_SIZES = {1: (8, 512, 8192, 65536, 1048576), 2: (8,)}  # by threads, as a group's
 _MORE_ORDERING_SIZES = dict.fromkeys((1, 2, 4), (8, 64, 512, 4096, 16384, 32768, 65536, 262144, 1048576))
 _APPS = ("cg", "hpccg", "minife", "minimd", "is", "mandelbrot", "gups")  # halo has groups of its own
+
+
+def _cold(rounds):
+    """Buffers that no cache holds, read, beside the same in caches. 0.5 s: twice 64 MiB are checked."""
+    cold: dict[str, Any] = dict(pes=(2,), more=("--touches", "read", "--caches", "cold", *_SHORT), one_thread=True)
+    cold |= dict(rounds=rounds, seconds=0.5, beside=True)
+    return (
+        Group("latency", sizes={1: (262144,)}, ops=("put_round_trip",), **cold),
+        Group("bandwidth", sizes={1: (1048576,)}, ops=("put", "get"), **cold),
+    )
 
 
 def _overlap(pes, sizes, policies, rounds, apart=True, more=()):
@@ -114,15 +129,15 @@ PROFILES = {
         sample_ms=2.5,
         oversubscribed_sample_ms=8,
         pes=(2,),
-        barrier_pes=(2, 8),
+        barrier_pes=(),  # collectives has them
         collective_pes=(2, 8),
         collective_rounds=2,
         collective_sample_ms=5,
         threads=(1, 2),
         sizes={
-            "latency": (8, 64, 1024, 16384, 262144),
+            "latency": (8, 1024, 16384, 262144),
             "message_rate": (8, 64, 512, 4096),
-            "bandwidth": (64, 1024, 16384, 262144, 1048576, 4194304),
+            "bandwidth": (1024, 16384, 262144, 1048576, 4194304),
             "collectives": (8, 1024, 16384, 262144, 8388608),
         },
         threaded_sizes={"latency": (8,), "message_rate": (8,), "bandwidth": (16384, 1048576)},
@@ -134,6 +149,7 @@ PROFILES = {
         thorough=False,
         groups=(
             Group("requests", (2,), {1: (8, 4096), 2: (8,)}, points=5, more=(*_HEAP, *_SHORT)),
+            *_cold(2),
             Group("collectives-mt", (2,), {2: (1024, 262144)}, more=(*_WORLD, *_SHORT)),
             Group("halo", (2,), {2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, more=("--size", "tiny", *_SHORT)),
             Group("alltoallv", (2,), {2: (65536,)}, {2: _TWO_CONTEXTS}, more=_SHORT),
@@ -184,6 +200,7 @@ PROFILES = {
                 more=_HEAP,
                 rounds=10,
             ),
+            *_cold(10),
             Group(
                 "collectives-mt",
                 (2, 4, 8),
@@ -221,10 +238,12 @@ PROFILES = {
 # Over a network: an operation that waits takes 20 to 100 us instead of 0.1, and what a sample costs once (the target's
 # acknowledgement) ten times that. So samples are longer, and sizes, PEs and points fewer.
 _NETWORK: dict[str, Any] = dict(network=True, placements=("heap",), more=("--point-ms", "200"), strided_sizes=())
+_NETWORK |= dict(owners=("warm",))  # a line from another core costs a hundredth of a message
 NETWORK_PROFILES = {
     "quick": replace(
         PROFILES["quick"],
         sample_ms=10,
+        touches=("read",),
         oversubscribed_sample_ms=20,
         barrier_pes=(2,),
         collective_pes=(2,),
