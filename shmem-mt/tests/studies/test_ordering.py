@@ -1,5 +1,6 @@
 """The study of order: what its figures are made of, that each rule is what it says, and that rails are as asked."""
 
+import random
 import re
 import subprocess
 
@@ -64,6 +65,21 @@ def test_how_much_it_takes_to_reach_90_percent(rates, peak_at, at, rising):
     found = ordering.reach({amount: result(rate) for amount, rate in rates.items()})
     assert (found.peak_at, found.at, found.rising) == (peak_at, at, rising)
     assert found.result["median"] >= 0.9 * found.peak["median"]
+
+
+def test_what_is_best_by_luck_is_reported_without_it():
+    """Four windows of the same speed, noise of 20 %: the best of them is no better than the one without a choice."""
+    draw = random.Random(1)
+
+    def noisy():
+        rounds = [[1000 * draw.gauss(1, 0.2)] for _ in range(6)]
+        return merge_rounds([{**make_point(), "samples": one, "round": n} for n, one in enumerate(rounds)])
+
+    peaks = [ordering.reach({amount: noisy() for amount in (1, 8, 64, 512)}).peak for _ in range(60)]
+    mean = sum(peak["median"] for peak in peaks) / len(peaks)
+    assert 970 < mean < 1030
+    assert {tuple(peak["round_sizes"]) for peak in peaks} == {(1, 1, 1)}
+    assert ordering.reported(result(5))["median"] == result(5)["median"]  # one start has no others
 
 
 def test_nothing_reaches_nothing():
