@@ -141,15 +141,36 @@ def _warnings(points):
             f'<div class="warning">{over} of {len(points.points)} points ran more PEs × threads than the machine '
             "has cores. They carry the word <b>oversubscribed</b>: they measure the scheduler, too.</div>"
         )
+    staggered = sum(bool(p.get("staggered")) for p in points.points)
+    if staggered:
+        parts.append(
+            f'<div class="warning">{staggered} points are <b>staggered</b>: their threads started more than 5 % of a '
+            "sample apart, so that some ran alone for a while. Rates are those of the common window.</div>"
+        )
+    bindings = {p["binding"] for p in points.points if p.get("binding") and not p["params"].get("oversubscribed")}
+    if len(bindings) > 1:
+        parts.append(
+            f'<div class="warning">Where there are cores enough, PEs ran bound in {len(bindings)} ways: '
+            f"{_escape('; '.join(sorted(bindings)))}.</div>"
+        )
     return "".join(parts)
 
 
+CARDS = (
+    "8-byte p, read by the target",
+    "8-byte put_nbi",
+    "8-byte puts, one request",
+    "8-byte put round trip",
+    "8-byte get, handed over",
+    "1 MiB put, read",
+)
+
+
 def _keys(points):
-    """The largest figures of the page: the first headline of each kind."""
-    rows = {row.what: row for row in summary.headline_rows(points) + summary.share_rows(points)}
+    """The largest figures of the page: of each kind the one that a program feels, which reads what it is sent."""
+    rows = {row.what: row for row in summary.headline_rows(points)}
     cards = []
-    wanted = ("8-byte p, heap", "8-byte put_nbi", "8-byte puts, one request", "8-byte put round trip", "1 MiB put")
-    for what in (*wanted, "8-byte p, share of a plain store"):
+    for what in CARDS:
         row = rows.get(what)
         if row is None or row.cells[0] is None:
             continue

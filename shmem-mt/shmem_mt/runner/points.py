@@ -21,6 +21,9 @@ def describe(benchmark, params):
         parts.append("static")
     if params.get("team") == "strided":
         parts.append("every second PE")
+    parts += [params[axis] for axis in ("touch", "owner") if axis in params]
+    if params.get("cache") == "cold":
+        parts.append("cold")
     if params.get("context") in ("private", "shared"):
         parts.append(f"{params['context']} ctx")
     if benchmark in NAMED_BY_SYNC:

@@ -235,6 +235,8 @@ def merge_rounds(points):
     spreads = [p["start_spread_s"] for p in points if isinstance(p.get("start_spread_s"), (int, float))]
     if spreads:
         result["start_spread_s"] = sorted(spreads)[len(spreads) // 2]
+    result["staggered"] = any(point.get("staggered") for point in points)
+    result["binding"] = " or ".join(dict.fromkeys(point["binding"] for point in points if point.get("binding")))
     return result
 
 
