@@ -1,5 +1,7 @@
 """The charts of latency, bandwidth and message rate between two PEs, and of barriers and waits beside them."""
 
+from typing import Any
+
 from shmem_mt.report.charts.model import REFERENCE_COLOUR, Panel, Series, make_chart, plain_series
 
 
@@ -151,7 +153,12 @@ OWNED = tuple(
     for owner, text in ((_HANDED, "handed over"), (_CONTENDED, "contended"), (_WARM, "warm"))
     for op in OWNED_OPS
 )
-LATENCY_OPS = (*ROUND_TRIPS, *OWNED, ("p + quiet", dict(op="p_quiet")), ("put + quiet", dict(op="put_quiet")))
+LATENCY_OPS: tuple[tuple[str, dict[str, Any]], ...] = (
+    *ROUND_TRIPS,
+    *OWNED,
+    ("p + quiet", dict(op="p_quiet")),
+    ("put + quiet", dict(op="put_quiet")),
+)
 
 
 def _latency_small(points):
