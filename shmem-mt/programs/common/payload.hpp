@@ -12,6 +12,11 @@ namespace shmem_mt {
 
 constexpr long kLineBytes = 64;
 
+// The number of a point's first message: no other point's message, which may still lie in a slot, has one of its numbers.
+inline long first_number(long token) {
+    return token << 32 | 1;
+}
+
 // Marks the message of `bytes` bytes as number `number`. A message of fewer than 8 bytes has part of it.
 inline void stamp(char* message, long bytes, uint64_t number) {
     const size_t word = static_cast<size_t>(std::min(8L, bytes));

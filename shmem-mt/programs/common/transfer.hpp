@@ -165,6 +165,12 @@ class TransferMemory {
     char* local_start_ = nullptr;
 };
 
+// Both ends of so many bytes have their pages when it returns, so that no timed pass waits for them.
+inline void touch_pages(TransferMemory& memory, long bytes, int pe) {
+    shmem_putmem(memory.window(true), memory.local(), static_cast<size_t>(bytes), pe);
+    shmem_quiet();
+}
+
 class Transfer {
   public:
     Transfer(Job& job, TransferMemory& memory, const TransferSpec& spec)

@@ -33,11 +33,11 @@ class ReadStream {
           stride_(std::max(8L, spec.size_bytes)),
           region_(Transfer::region_bytes(spec)) {
         for (int t = 0; t < job.threads(); ++t) posts[t].word = 0;
-        next_.assign(static_cast<size_t>(job.threads()), 1);
+        next_.assign(static_cast<size_t>(job.threads()), first_number(job.next_token()));
         wrong_.assign(next_.size(), 0);
+        if (spec.cold && job.is_sender())
+            touch_pages(memory, region_ * job.threads(), job.partner());
         shmem_barrier_all();
-        if (spec.cold)
-            run(spec.slots, nullptr);  // page faults come here
     }
 
     // Sends `count` messages a thread; all have been read when it returns. Collective.

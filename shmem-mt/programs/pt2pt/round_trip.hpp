@@ -52,11 +52,11 @@ class RoundTrip {
           mask_(spec.slots(job.threads()) - 1),
           region_(spec.region_bytes(job.threads())) {
         for (int t = 0; t < job.threads(); ++t) boxes[t] = Mailbox{};
-        next_.assign(static_cast<size_t>(job.threads()), 1);
+        next_.assign(static_cast<size_t>(job.threads()), first_number(job.next_token()));
         wrong_.assign(next_.size(), 0);
-        shmem_barrier_all();
         if (spec.cold)
-            run(mask_ + 1, nullptr);  // page faults come here
+            touch_pages(memory, region_ * job.threads(), job.partner());
+        shmem_barrier_all();
     }
 
     // `count` round trips a thread. Collective.
