@@ -27,7 +27,7 @@ help:
 	@echo "make sanitize-in-process   of these the unit tests and those with PEs as threads"
 	@echo "make test-all              all of these"
 	@echo "make test-hosts            every program of the tests on hosts made of namespaces, in every shape (root; 15 minutes)"
-	@echo "make test-launchers        hydra, mpirun, ssh and Slurm, as Debian has them, start jobs (root; 3 minutes)"
+	@echo "make test-launchers        hydra, mpirun, ssh and Slurm, as Debian has them, start jobs (root; 6 minutes)"
 	@echo "make test-apps             each mini-app by itself: every form, numbers of PEs and threads, faults (5 minutes)"
 	@echo "make test-cross            the library and its monitors on aarch64, cross-built, under qemu (3 minutes)"
 	@echo "make analyze               clang's static analyzer over the library, the launcher and the tools (15 minutes)"
@@ -151,10 +151,11 @@ fuzz: require-test $(VENV)/ready
 	    build/fuzz/corpus tests/fuzz/corpus
 
 install: build
-	cmake --install $(BUILD) --prefix $(PREFIX)
-	python3 -m venv $(PREFIX)/lib/heddle/python
-	$(PREFIX)/lib/heddle/python/bin/pip install --quiet ./shmem-mt
-	ln -sf ../lib/heddle/python/bin/shmem-mt $(PREFIX)/bin/shmem-mt
+	DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+	python3 -m venv $(DESTDIR)$(PREFIX)/lib/heddle/python
+	$(DESTDIR)$(PREFIX)/lib/heddle/python/bin/pip install --quiet ./shmem-mt
+	rm -f $(DESTDIR)$(PREFIX)/bin/shmem-mt
+	install -m 755 scripts/shmem-mt $(DESTDIR)$(PREFIX)/bin/shmem-mt
 	$(say_missing)
 
 format: require-test

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kStatusNoEngine = 1;
 constexpr int kSignals[] = {SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
-constexpr double kEndS = 10;  // from SIGTERM to SIGKILL: for the launcher to end its hosts, and to collect their output
+constexpr double kTellS = 2;  // for the PEs to tell where they are, and the launcher to pass it on
 
 // Waits for one of the signals until then. Its number; 0: none has come.
 int next_signal(const sigset_t& signals, uint64_t end_ns, bool* from_terminal) {
@@ -37,10 +37,9 @@ uint64_t after(double seconds) {
     return os::now_ns() + static_cast<uint64_t>(seconds * 1e9);
 }
 
-}  // namespace
-
-int run_engine(const char* path, char* const* arguments, char* const* environment, const Options& options) {
-    sigset_t signals, inherited;
+// Blocks the signals that oshrun passes on, and SIGCHLD. *inherited: the mask before.
+sigset_t take_signals(sigset_t* inherited) {
+    sigset_t signals;
     sigemptyset(&signals);
     for (const int signal : kSignals) {
         struct sigaction action;
@@ -49,38 +48,63 @@ int run_engine(const char* path, char* const* arguments, char* const* environmen
             sigaddset(&signals, signal);
     }
     signal(SIGCHLD, SIG_DFL);  // an ignored one would lose the status
-    sigprocmask(SIG_BLOCK, &signals, &inherited);
+    sigprocmask(SIG_BLOCK, &signals, inherited);
+    return signals;
+}
+
+// -1: the launcher cannot be run, which was said.
+pid_t start(const EngineCommand& engine, const sigset_t& mask) {
     const pid_t oshrun = getpid();
     const pid_t child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
-        sigprocmask(SIG_SETMASK, &inherited, nullptr);
+        sigprocmask(SIG_SETMASK, &mask, nullptr);
         if (getppid() == oshrun)
-            execve(path, arguments, environment);
-        fprintf(stderr, "oshrun: cannot run %s: %s\n", path, strerror(errno));
+            execve(engine.path, engine.arguments, engine.environment);
+    }
+    if (child <= 0)
+        fprintf(stderr, "oshrun: cannot run %s: %s\n", engine.path, strerror(errno));
+    if (child == 0)
         _exit(kStatusNoEngine);
-    }
-    if (child < 0) {
-        fprintf(stderr, "oshrun: cannot run %s: %s\n", path, strerror(errno));
+    return child;
+}
+
+}  // namespace
+
+int run_engine(const EngineCommand& engine, const Options& options) {
+    sigset_t inherited;
+    const sigset_t signals = take_signals(&inherited);
+    const pid_t child = start(engine, inherited);
+    if (child < 0)
         return kStatusNoEngine;
-    }
+    enum class Phase { kRunning, kTelling, kEnding } phase = Phase::kRunning;
     int status = 0, ended_by = 0;
     bool is_late = false;
-    uint64_t end_ns = options.timeout_s > 0 ? after(options.timeout_s) : UINT64_MAX;
+    uint64_t end_ns = options.timeout_s > 0 ? after(options.timeout_s) : UINT64_MAX;  // of the phase
     while (waitpid(child, &status, WNOHANG) == 0) {
         bool from_terminal;
         const int signal = next_signal(signals, end_ns, &from_terminal);
         if (signal != 0 && signal != SIGCHLD && !from_terminal)  // the terminal has sent it to the launcher, too
             kill(child, signal);
-        if (signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGTERM)
+        const bool is_end = signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGTERM;
+        if (is_end)
             ended_by = signal;
-        if (os::now_ns() < end_ns)
-            continue;
-        if (!is_late)
-            fprintf(stderr, "oshrun: the job has not ended within %.9g s (--timeout); ending it\n", options.timeout_s);
-        kill(child, is_late ? SIGKILL : SIGTERM);
-        is_late = true;
-        end_ns = after(kEndS);
+        const bool is_due = os::now_ns() >= end_ns;
+        if (phase == Phase::kRunning && is_due && !is_end) {
+            fprintf(stderr, "oshrun: the job has not ended within %.9g s (--timeout); ending it. Its PEs:\n",
+                    options.timeout_s);
+            is_late = true;
+            phase = Phase::kTelling;
+            end_ns = after(kTellS);
+        } else if (phase != Phase::kEnding && (is_due || is_end)) {
+            if (!is_end)
+                kill(child, SIGTERM);
+            phase = Phase::kEnding;
+            end_ns = after(engine.end_s);
+        } else if (is_due) {
+            kill(child, SIGKILL);
+            end_ns = after(engine.end_s);
+        }
     }
     if (is_late)
         return kStatusTimeout;

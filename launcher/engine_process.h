@@ -6,9 +6,18 @@
 
 namespace heddle::launcher {
 
-// Runs the launcher to its end; returns the status for exit, as a shell tells it. After --timeout the launcher gets
-// SIGTERM, with which it ends its PEs, and SIGKILL when it has not ended in time. Signals to oshrun go on to the
-// launcher. It ends by SIGTERM, too, when oshrun is killed. path, arguments, environment: as for execve.
-int run_engine(const char* path, char* const* arguments, char* const* environment, const Options& options);
+// How to start it. path, arguments, environment: as for execve. end_s: from SIGTERM, with which it ends its PEs, to
+// SIGKILL.
+struct EngineCommand {
+    const char* path;
+    char* const* arguments;
+    char* const* environment;
+    double end_s;
+};
+
+// Runs the launcher to its end; returns the status for exit, as a shell tells it. After --timeout the PEs tell where
+// they are (bootstrap/deadline.h), and the launcher gets SIGTERM. Signals to oshrun go on to the launcher. Where it has
+// not ended end_s after one that ends the job, it gets SIGKILL. It ends by SIGTERM, too, when oshrun is killed.
+int run_engine(const EngineCommand& engine, const Options& options);
 
 }  // namespace heddle::launcher

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <utility>
 
 #include "bootstrap/job_page.h"
@@ -54,6 +56,18 @@ std::string list_of(const std::vector<Host>& hosts, int pes, const char* mark) {
         pes -= here;
     }
     return list;
+}
+
+// The hosts for srun, each as often as it has PEs: Slurm 22.05 does not know "host*2". A list that does not fit into an
+// argument, of 128 KiB, is in that notation.
+std::string list_for_srun(const std::vector<Host>& hosts, int pes) {
+    constexpr size_t kMaxBytes = 128 * 1024 - 32;
+    std::string list;
+    int left = pes;
+    for (const Host& host : hosts)
+        for (int here = std::min(host.pes, left); here > 0; --here, --left)
+            list += (list.empty() ? "" : ",") + host.name;
+    return list.size() <= kMaxBytes ? list : list_of(hosts, pes, "*");
 }
 
 // Variables that all PEs on other hosts need, too: the settings, and those that --env names for the only program.
@@ -114,7 +128,7 @@ Words for_mpirun(const Options& options, const char* tag) {
 // Arguments for srun, which passes all variables to the PEs by itself. protocol: pmix or pmi2.
 Words for_srun(const Options& options, const std::string& protocol) {
     Words words = {"--mpi=" + protocol, "--input=" + reader_of(options), "--distribution=arbitrary",
-                   "--nodelist=" + list_of(options.hosts, options.pes, "*"),
+                   "--nodelist=" + list_for_srun(options.hosts, options.pes),
                    std::string(options.report_bindings ? "--cpu-bind=verbose," : "--cpu-bind=") +
                        binding_of(options, "cores", "ldoms")};
     if (options.cores_per_pe > 0)
@@ -170,6 +184,10 @@ Words words_for_program(const Options& options, const Program& program, const ch
 // The launchers to which oshrun hands over, by the way in which they take options.
 enum class Family { kNone, kPrrte, kOpenMpi, kSrun, kHydra, kFlux };
 
+bool is_of_open_mpi(Family family) {
+    return family == Family::kPrrte || family == Family::kOpenMpi;
+}
+
 // A launcher that answers; family kNone: none.
 struct Engine {
     Family family = Family::kNone;
@@ -200,7 +218,7 @@ bool ask(const std::string& name, Engine* engine, std::string* reason) {
         *reason = "it is neither Open MPI's, PRRTE's nor hydra's";
     if (is_srun && engine->protocol.empty())
         *reason = has_pmix ? "it has neither pmix nor pmi2 (--mpi=list)" : "it has no pmi2 (--mpi=list)";
-    if (!has_pmix && (engine->family == Family::kPrrte || engine->family == Family::kOpenMpi))
+    if (!has_pmix && is_of_open_mpi(engine->family))
         *reason = "it speaks PMIx, and this Heddle was built without that";
     return reason->empty();
 }
@@ -242,6 +260,11 @@ Words words_for(const Engine& engine, const Options& options) {
                 engine.path.c_str());
         return {};
     }
+    if (options.has_grace && !runs_several) {  // srun (22.05) sends SIGKILL at once
+        fprintf(stderr, "oshrun: --grace on several hosts needs prterun, mpirun or hydra's mpiexec; %s has none\n",
+                engine.path.c_str());
+        return {};
+    }
     Words words;
     const char* folder_option = "--wdir";
     switch (engine.family) {
@@ -270,6 +293,32 @@ Words words_for(const Engine& engine, const Options& options) {
         words.insert(words.end(), more.begin(), more.end());
     }
     return words;
+}
+
+// Tells the PEs the deadline of --timeout.
+void export_deadline(double timeout_s) {
+    timespec now = {};
+    clock_gettime(CLOCK_REALTIME, &now);
+    const auto timeout_ns = static_cast<uint64_t>(timeout_s * 1e9);
+    const auto now_ns = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+    setenv(bootstrap::kEnvDeadline, (std::to_string(timeout_ns) + ":" + std::to_string(now_ns + timeout_ns)).c_str(),
+           1);
+}
+
+// What --grace is for the launcher: Open MPI and PRRTE wait so long, in whole seconds, before each of SIGTERM and
+// SIGKILL, on one host after the other.
+void set_grace(double grace_s) {
+    const std::string seconds = std::to_string(static_cast<int64_t>(std::ceil(grace_s)));
+    for (const char* prefix : {"OMPI", "PRTE"})
+        setenv((std::string(prefix) + "_MCA_odls_base_sigkill_timeout").c_str(), seconds.c_str(), 1);
+}
+
+// From SIGTERM to SIGKILL for the launcher: for it to end its hosts, and to collect their output.
+double end_s_of(const Engine& engine, const Options& options) {
+    constexpr double kEndS = 10, kPeriods = 4;
+    if (!options.has_grace)
+        return kEndS;
+    return is_of_open_mpi(engine.family) ? kEndS + kPeriods * std::ceil(options.grace_s) : options.grace_s;
 }
 
 // Open MPI and PRRTE would wait for an unreachable host for minutes: once they have told the host to end its PEs, the
@@ -340,11 +389,15 @@ int hand_over(const Options& options) {
     }
     if (!os::is_built(os::kNetworkPart))
         name_missing_part(os::kNetworkPart);
+    setenv(bootstrap::kEnvHandedOver, engine.path.substr(engine.path.rfind('/') + 1).c_str(), 1);
+    if (options.timeout_s > 0)
+        export_deadline(options.timeout_s);
+    if (options.has_grace)
+        set_grace(options.grace_s);
+    notice_silent_hosts();
     Words words = words_for(engine, options);
     if (words.empty())
         return kStatusBadInput;
-    setenv(bootstrap::kEnvHandedOver, engine.path.substr(engine.path.rfind('/') + 1).c_str(), 1);
-    notice_silent_hosts();
     Environment environment(options.programs.size() == 1 ? options.programs[0] : Program());
     std::string path = engine.path;
     std::vector<char*> arguments = {path.data()};
@@ -352,7 +405,10 @@ int hand_over(const Options& options) {
     arguments.push_back(nullptr);
     if (options.verbose)
         fprintf(stderr, "oshrun: %s starts the PEs\n", path.c_str());
-    return run_engine(path.c_str(), arguments.data(), environment.words(), options);
+    if (options.has_grace && !is_of_open_mpi(engine.family))
+        fprintf(stderr, "oshrun: %s ends the PEs by SIGKILL when one of them fails; --grace is for other ends\n",
+                path.c_str());
+    return run_engine({path.c_str(), arguments.data(), environment.words(), end_s_of(engine, options)}, options);
 }
 
 }  // namespace heddle::launcher

@@ -1,18 +1,24 @@
 // oshrun: runs the PEs of an OpenSHMEM program on this machine, or hands over to a launcher for several hosts.
 // Contract: help.cpp. Implementation: job.h and hosts.h.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 #include "base/settings.h"
+#include "bootstrap/job_page.h"
+#include "bootstrap/launch_environment.h"
 #include "cores.h"
 #include "environment.h"
 #include "hosts.h"
 #include "job.h"
 #include "options.h"
+#include "os/memfd.h"
 #include "os/topology.h"
 
 namespace {
@@ -56,6 +62,39 @@ void report_bindings(const heddle::launcher::Options& options, const std::vector
     }
 }
 
+// PEs of the job of oshrun in which this process would be one; 0: there is none.
+int pes_of_job_around() {
+    namespace bootstrap = heddle::bootstrap;
+    const long fd = bootstrap::env_number(bootstrap::kEnvJobFd);
+    struct stat file;
+    if (fd < 0 || fstat(static_cast<int>(fd), &file) != 0 ||
+        static_cast<size_t>(file.st_size) < sizeof(bootstrap::JobPage))
+        return 0;
+    const size_t bytes = heddle::os::page_bytes();
+    auto* const page = static_cast<bootstrap::JobPage*>(heddle::os::map_shared(static_cast<int>(fd), 0, bytes));
+    const int pes = page && page->magic == bootstrap::kJobPageMagic ? static_cast<int>(page->n_pes) : 0;
+    if (page)
+        heddle::os::unmap(page, bytes);
+    return pes;
+}
+
+// A launcher that starts several oshruns makes several jobs, where the user may have meant one: the first tells.
+void say_when_started_several_times() {
+    namespace bootstrap = heddle::bootstrap;
+    char launch[128];
+    const char* const setting = getenv("HEDDLE_LAUNCH");
+    if (setting && strcmp(setting, "alone") == 0)
+        return;
+    if (const int pes = pes_of_job_around(); pes > 1 && bootstrap::env_number(bootstrap::kEnvPe) == 0)
+        snprintf(launch, sizeof launch, "another oshrun (-n %d)", pes);
+    else if (pes > 0 || !bootstrap::is_first_of_several(launch, sizeof launch))
+        return;
+    fprintf(stderr,
+            "oshrun: %s has started this oshrun as one of several, and each starts a job of its own; right for one job "
+            "would be oshrun alone (HEDDLE_LAUNCH=alone silences this)\n",
+            launch);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -76,6 +115,7 @@ int main(int argc, char** argv) {
     }
     if (!are_settings_right(options))
         return kStatusBadInput;
+    say_when_started_several_times();
     if (!options.hosts.empty()) {
         if (options.cores_per_pe > 0)
             plan_threads(INT_MAX, &options);  // the other hosts' cores are not known here

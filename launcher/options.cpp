@@ -369,10 +369,6 @@ bool fits_together(const Options& options) {
                 options.scheduler.empty() ? "its number says" : "the scheduler says, or --ppn");
         return false;
     }
-    if (options.has_grace) {
-        fprintf(stderr, "oshrun: --grace is for jobs on this machine; on several hosts their launcher has its own\n");
-        return false;
-    }
     return true;
 }
 

@@ -10,9 +10,6 @@
 
 namespace heddle::launcher {
 
-// Acquire: pairs with Leaving::Leaving and runtime::stop.
-bootstrap::PeState state_of(const bootstrap::PeRecord& record);
-
 // "was killed by signal 11 (Segmentation fault)" or "exited with status 3", from waitpid's status.
 std::string how_it_ended(int wait_status);
 

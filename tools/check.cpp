@@ -1,7 +1,7 @@
 #include "check.h"
 
 #include <fcntl.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,8 @@ namespace heddle::tools {
 
 namespace {
 
-constexpr double kStepsInLimit = 4;      // a step may take this part of the limit, and a wait for others three of it
-constexpr useconds_t kPauseUs = 10'000;  // between two looks at the job
+constexpr int kStatusSignal = 128;   // and the signal's number
+constexpr double kStepsInLimit = 4;  // a step may take this part of the limit, and a wait for others three of it
 constexpr uint64_t kGraceNs = 5'000 * os::kMillisecondNs;  // for oshrun, or the launcher behind it, to end the job
 
 bool begins_with_one_of(const char* word, std::initializer_list<const char*> names) {
@@ -56,15 +57,60 @@ std::vector<std::string> words_for(char** options, const std::string& folder, do
     return words;
 }
 
-// Waits for the process until then. False: it still runs.
-bool ends_until(pid_t pid, uint64_t end_ns, int* status) {
+constexpr int kEnding[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+// Blocks SIGCHLD and the signals that end this program, but those that are ignored (nohup). *inherited: the mask before.
+sigset_t take_signals(sigset_t* inherited) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGCHLD);
+    for (const int signal : kEnding) {
+        struct sigaction action;
+        sigaction(signal, nullptr, &action);
+        if (action.sa_handler != SIG_IGN)
+            sigaddset(&signals, signal);
+    }
+    signal(SIGCHLD, SIG_DFL);  // an ignored one would lose the status
+    sigprocmask(SIG_BLOCK, &signals, inherited);
+    return signals;
+}
+
+// Runs oshrun as a child that gets SIGTERM when this program is killed. -1 after a line on stderr.
+pid_t start(char* const* arguments, const sigset_t& mask) {
+    const pid_t parent = getpid(), child = fork();
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        sigprocmask(SIG_SETMASK, &mask, nullptr);
+        const int nothing = open("/dev/null", O_RDONLY);
+        if (nothing >= 0 && dup2(nothing, STDIN_FILENO) == STDIN_FILENO && getppid() == parent)
+            execv(arguments[0], arguments);
+    }
+    if (child <= 0)
+        fprintf(stderr, "heddle-info: cannot run %s: %s\n", arguments[0], strerror(errno));
+    if (child == 0)
+        _exit(1);
+    return child;
+}
+
+// Waits for the process until then. False: it still runs. *ended_by: a signal that ends this program, and has gone on
+// to the process; it returns at once then.
+bool ends_until(pid_t pid, const sigset_t& signals, uint64_t end_ns, int* status, int* ended_by) {
     while (true) {
         const pid_t ended = waitpid(pid, status, WNOHANG);
         if (ended == pid || (ended < 0 && errno != EINTR))
             return true;
-        if (os::now_ns() >= end_ns)
+        const uint64_t now_ns = os::now_ns();
+        if (now_ns >= end_ns)
             return false;
-        usleep(kPauseUs);
+        const uint64_t left_ns = end_ns - now_ns;
+        const timespec left = {static_cast<time_t>(left_ns / 1'000'000'000),
+                               static_cast<long>(left_ns % 1'000'000'000)};
+        const int signal = sigtimedwait(&signals, nullptr, &left);
+        if (signal <= 0 || signal == SIGCHLD)
+            continue;
+        *ended_by = signal;
+        kill(pid, signal);
+        return false;
     }
 }
 
@@ -81,27 +127,26 @@ int check(char** options, double limit_s) {
     arguments.reserve(words.size() + 1);
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    pid_t pid = -1;
-    const int error = posix_spawn(&pid, arguments[0], &files, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&files);
-    if (error != 0) {
-        fprintf(stderr, "heddle-info: cannot run %s: %s\n", arguments[0], strerror(error));
+    sigset_t inherited;
+    const sigset_t signals = take_signals(&inherited);
+    const pid_t pid = start(arguments.data(), inherited);
+    if (pid < 0)
         return 1;
-    }
-    int status = 0;
+    int status = 0, ended_by = 0;
     const uint64_t end_ns = os::now_ns() + static_cast<uint64_t>(limit_s * 1e9);
-    if (!ends_until(pid, end_ns, &status)) {
-        fprintf(stderr, "heddle-info: FAILED: the job has not ended within %.9g s (--limit)\n", limit_s);
-        kill(pid, SIGTERM);
-        if (!ends_until(pid, os::now_ns() + kGraceNs, &status)) {
+    if (!ends_until(pid, signals, end_ns, &status, &ended_by)) {
+        if (ended_by == 0) {
+            fprintf(stderr, "heddle-info: FAILED: the job has not ended within %.9g s (--limit)\n", limit_s);
+            kill(pid, SIGTERM);
+        }
+        if (!ends_until(pid, signals, os::now_ns() + kGraceNs, &status, &ended_by)) {
             kill(pid, SIGKILL);
             waitpid(pid, &status, 0);
         }
         status = -1;
     }
+    if (ended_by != 0)
+        return kStatusSignal + ended_by;
     const bool is_well = status != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (is_well)
         printf("heddle-info: the check has found nothing wrong\n");

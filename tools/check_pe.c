@@ -117,7 +117,8 @@ static int by_text(const void* a, const void* b) {
 /* Not of the settings: what each PE is told of its own. */
 static int is_setting(const char* variable) {
     static const char* const kinds[] = {"HEDDLE_", "SHMEM_", "SMA_", "UCX_"};
-    static const char* const own[] = {"HEDDLE_PE=", "HEDDLE_JOB", "HEDDLE_LIFELINE_FD=", "HEDDLE_HANDED_OVER"};
+    static const char* const own[] = {"HEDDLE_PE=", "HEDDLE_JOB", "HEDDLE_LIFELINE_FD=", "HEDDLE_HANDED_OVER",
+                                      "HEDDLE_DEADLINE="};
     int is_one = 0;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; ++i)
         is_one |= strncmp(variable, kinds[i], strlen(kinds[i])) == 0;
@@ -226,6 +227,12 @@ static void test_arrivals(int from, int slot) {
 
 /* --- The verdicts of PE 0 */
 
+/* The length of a line to be shown: of one that is secret, the name and "=" alone. */
+static size_t shown_length(const char* line, size_t length) {
+    static const char kSecret[] = "HEDDLE_LAUNCH_TOKEN=";
+    return strncmp(line, kSecret, strlen(kSecret)) == 0 ? strlen(kSecret) : length;
+}
+
 /* The lines of `mine` that are not in `theirs`, each as a failure. */
 static void tell_lines(const char* mine, const char* theirs, int with, int without) {
     for (const char* line = mine; *line;) {
@@ -237,7 +244,8 @@ static void tell_lines(const char* mine, const char* theirs, int with, int witho
             other += other_length + (other[other_length] != '\0');
         }
         if (!found)
-            fail("the settings differ: %.*s on PE %d (host %s), not on PE %d (host %s)", (int)length, line, with,
+            fail("the settings differ: %.*s%s on PE %d (host %s), not on PE %d (host %s)",
+                 (int)shown_length(line, length), line, shown_length(line, length) < length ? "(not shown)" : "", with,
                  host_of(with), without, host_of(without));
         line += length + (line[length] != '\0');
     }

@@ -11,6 +11,7 @@ from shmem_mt.targets import fabrics
 
 MAX_PES = 4096
 MAX_RAILS = 8
+_TROUBLES = ("machine", "worse", "points", "unclear")  # names of comparison.compare.STATUSES
 
 
 class Parser(argparse.ArgumentParser):
@@ -26,7 +27,8 @@ def entry():
 
 
 def main(arguments):
-    """Runs one command line. Returns the exit status: 0 good, 1 something failed or got worse, 2 bad input."""
+    """Runs one command line. Returns the exit status: 0 good, 1 something failed or got worse, 2 bad input; `compare`
+    has some of its own."""
     try:
         options = build_parser().parse_args(arguments)
         options.arguments = arguments
@@ -47,15 +49,7 @@ def build_parser():
     _add_run(commands)
     _add_report(commands)
     _add_simulate(commands)
-    compare = commands.add_parser("compare", help="say what got better or worse from the first run to the second")
-    compare.add_argument("runs", nargs=2, metavar="RUN")
-    compare.add_argument(
-        "--margin",
-        type=_share,
-        default=0.02,
-        help="changes smaller than this share are not called better or worse (default 0.02)",
-    )
-    compare.set_defaults(call=_compare)
+    _add_compare(commands)
     listing = commands.add_parser("list", help="list benchmarks, operations and synchronizations")
     listing.set_defaults(call=_list)
     return parser
@@ -106,7 +100,13 @@ def _add_run(commands):
     run.add_argument("--sync", type=_names, metavar="NAME,...", help="only these synchronizations (see list)")
     run.add_argument("--only", type=_names, metavar="NAME,...", help="only these benchmarks (see list)")
     run.add_argument("--out", metavar="DIR", help="run folder; an existing one is continued")
-    run.add_argument("--rounds", type=_positive, metavar="N", help="how often everything is repeated")
+    run.add_argument(
+        "--rounds",
+        type=_positive,
+        metavar="N",
+        help="how often everything is started (default: as the profile says, and on while intervals are wide)",
+    )
+    run.add_argument("--seed", type=_up_to(10**9), metavar="N", help="of the order in each round (default: drawn)")
     run.add_argument(
         "--compute-ratio", type=_ratio, metavar="R", help="overlap: compute R times as long as communication takes"
     )
@@ -154,6 +154,50 @@ def _add_simulate(commands):
     )
     simulate.add_argument("--out", metavar="DIR", help="run folder")
     simulate.set_defaults(call=_simulate)
+
+
+def _add_compare(commands):
+    compare = commands.add_parser(
+        "compare",
+        help="say what got better or worse from the first run to the second",
+        description="Exit status: 0 nothing is worse, 1 something is, 3 points are missing, new or no longer checked, "
+        "4 not comparable (machine, compiler, settings), 5 too many points cannot be told, 2 bad input.",
+    )
+    compare.add_argument("runs", nargs="+", metavar="RUN", help="two sides; several runs of a side as RUN,RUN,...")
+    compare.add_argument(
+        "--baseline", metavar="RUN,...", help="the first side; several runs show how far runs differ by themselves"
+    )
+    compare.add_argument(
+        "--margin",
+        type=_share,
+        default=0.02,
+        help="changes smaller than this share are not called better or worse (default 0.02)",
+    )
+    compare.add_argument("--only", type=_names, metavar="NAME,...", help="only these benchmarks")
+    compare.add_argument(
+        "--fail-on",
+        type=_troubles,
+        default=_TROUBLES,
+        metavar="NAME,...",
+        help="what may make the exit status other than 0: machine, worse, points, unclear (default: all)",
+    )
+    compare.add_argument(
+        "--unclear",
+        type=_share,
+        default=0.5,
+        metavar="SHARE",
+        help="status 5 when more points than this share cannot be told (default 0.5)",
+    )
+    for name in ("json", "markdown", "junit"):
+        compare.add_argument(f"--{name}", metavar="FILE", help=f"write the comparison there, too, as {name}")
+    compare.set_defaults(call=_compare)
+
+
+def _troubles(text):
+    names = _names(text)
+    if not names or set(names) - set(_TROUBLES):
+        raise argparse.ArgumentTypeError(f"{text!r} names none of {', '.join(_TROUBLES)}")
+    return names
 
 
 def _up_to(highest):
@@ -261,7 +305,7 @@ def _report(options):
 
 
 def _compare(options):
-    from shmem_mt.report.compare import compare
+    from shmem_mt.comparison.compare import compare
 
     return compare(options)
 

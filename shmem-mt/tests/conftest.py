@@ -175,7 +175,11 @@ def sample_points(label, faster):
         yield make_point(label, metric="consumed_rate", scale=6e7 * faster, batch=batch, sync="self_flag")
     latency = dict(benchmark="latency", metric="latency", unit="s")
     for size in (8, 1024):
-        yield make_point(label, **latency, op="put_round_trip", sync="fence_flag", size_bytes=size, scale=2e-7 / faster)
+        trip = dict(op="put_round_trip", sync="fence_flag", size_bytes=size, cache="hot")
+        yield make_point(label, **latency, **trip, touch="read", scale=4e-7 / faster)
+        yield make_point(label, **latency, **trip, touch="write-only", scale=2e-7 / faster)
+    for owner, scale in (("handed-over", 1e-7), ("contended", 1e-8), ("warm", 1e-9)):
+        yield make_point(label, **latency, op="get", sync="blocking", owner=owner, cache="hot", scale=scale / faster)
     yield make_point(label, **latency, op="put_round_trip", sync="last_word", scale=1e-7 / faster)
     for pes in (2, 8):
         yield make_point(
@@ -194,7 +198,9 @@ def sample_points(label, faster):
         )
     bandwidth = dict(benchmark="bandwidth", metric="bandwidth", unit="bytes/s")
     for size in (1024, 1 << 20):
-        yield make_point(label, **bandwidth, op="put", size_bytes=size, scale=1e10 * faster)
+        for touch, scale in (("read", 1e9), ("write-only", 1e10)):
+            sent = dict(op="put", size_bytes=size, touch=touch, cache="hot")
+            yield make_point(label, **bandwidth, **sent, scale=scale * faster)
         yield make_point(label, **bandwidth, op="memcpy", size_bytes=size, scale=4e10, context="none", sync="none")
     for sync in ("quiet", "request_merged"):
         yield make_point(label, benchmark="requests", op="put", sync=sync, scale=5e7 * faster)
@@ -270,7 +276,7 @@ def run_folder(tmp_path):
 
     def make(name, speeds):
         folder = RunFolder.open(str(tmp_path / name))
-        for number in range(3):
+        for number in range(6):
             for label, faster in speeds.items():
                 for point in sample_points(label, faster):
                     folder.add_point({**point, "round": number})

@@ -2,43 +2,68 @@
 
 import numpy
 import pytest
-from shmem_mt.report.compare import verdict
-from shmem_mt.statistics import median_interval, percentiles, ratio_interval
+from shmem_mt.catalogue.profiles import PROFILES
+from shmem_mt.statistics import FEWEST_STARTS, interval_of, median_interval, percentiles, ratio_interval
 
 
-def test_interval_contains_the_median_and_is_reproducible():
-    rounds = [[1.0, 2.0, 3.0], [2.0, 2.5, 9.0]]
-    median, low, high = median_interval(rounds)
-    assert median == 2.25
-    assert 1.0 <= low <= median <= high <= 9.0
-    assert median_interval(rounds) == (median, low, high)
+def test_a_start_is_one_value():
+    """Its median: neither the number of its samples nor an outlier among them counts."""
+    assert median_interval([[1.0] * 50, [2.0, 2.0, 900.0], [3.0]]) == (2.0, 1.0, 3.0)
 
 
-def test_constant_samples_have_no_width():
-    assert median_interval([[5.0, 5.0], [5.0]]) == (5.0, 5.0, 5.0)
+def test_few_starts_have_a_range_and_more_an_interval():
+    values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]
+    assert interval_of(values[:1]) == (1.0, 1.0)
+    assert interval_of(values[: FEWEST_STARTS - 1]) == (1.0, 5.0)
+    assert interval_of(values[:FEWEST_STARTS]) == (1.0, 6.0)  # 96.9 %, of which the range is the narrowest
+    assert interval_of(values) == (2.0, 8.0)  # 96.1 %
 
 
-def test_one_sample():
-    assert median_interval([[7.0]]) == (7.0, 7.0, 7.0)
+def test_samples_do_not_narrow_an_interval():
+    few = [[float(start)] * 3 for start in range(8)]
+    many = [[float(start)] * 300 for start in range(8)]
+    assert median_interval(few) == median_interval(many) == (3.5, 0.0, 7.0)
 
 
-def test_rounds_that_differ_widen_the_interval():
-    """The same samples, once mixed and once split by round: the split must give the wider interval."""
-    split = [[1.0] * 30, [2.0] * 30, [3.0] * 30]
-    mixed = [[1.0] * 10 + [2.0] * 10 + [3.0] * 10] * 3
-    assert median_interval(mixed) == (2.0, 2.0, 2.0)
-    assert median_interval(split) == (2.0, 1.0, 3.0)
+def simulated(random, starts, between, within, shape, samples=8):
+    """Rounds whose true median is 1: start to start, and sample to sample in one."""
+    if shape == "modes":  # two modes, the median between them
+        centres = numpy.log(random.choice([0.8, 1.25], starts)) + random.normal(0, between / 3, starts)
+    elif shape == "tail":  # busy machine: long to one side
+        centres = between * (random.exponential(1, starts) - numpy.log(2))
+    else:
+        centres = random.normal(0, between, starts)
+    return [list(numpy.exp(centre + random.normal(0, within, samples))) for centre in centres]
 
 
-def test_coverage_of_the_interval():
-    """Of 200 experiments with 6 rounds of 8, the interval should hold the true median in most."""
-    random = numpy.random.default_rng(0)
+@pytest.mark.parametrize("shape", ["normal", "tail", "modes"])
+@pytest.mark.parametrize("between,within", [(0.15, 0.08), (0.04, 0.04), (0.05, 0.3)])
+@pytest.mark.parametrize("starts", sorted({FEWEST_STARTS, PROFILES["quick"].rounds, PROFILES["full"].rounds}))
+def test_coverage_of_the_interval(starts, between, within, shape):
+    """At the numbers of starts of the profiles at least 93 % of the intervals hold the truth. Measured on machines:
+    15 % between starts and 8 % within one."""
+    random = numpy.random.default_rng(starts)
     hits = 0
-    for _ in range(200):
-        rounds = [list(random.normal(10, 1, 8) + random.normal(0, 0.5)) for _ in range(6)]
-        _, low, high = median_interval(rounds)
-        hits += low <= 10 <= high
-    assert hits >= 170
+    for _ in range(300):
+        _, low, high = median_interval(simulated(random, starts, between, within, shape))
+        hits += low <= 1 <= high
+    assert hits >= 0.93 * 300
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_coverage_of_a_ratio(paired):
+    """Of two implementations, with noise that neighbours share and noise of their own."""
+    random = numpy.random.default_rng(3)
+    hits = 0
+    for _ in range(400):
+        shared = random.normal(0, 0.2, 6) if paired else numpy.zeros(6)
+        a, b = (
+            [list(numpy.exp(random.normal(0, 0.15) + at + random.normal(0, 0.08, 8))) for at in shared]
+            for _ in range(2)
+        )
+        _, low, high = ratio_interval(a, b, paired)
+        hits += low <= 1 <= high
+    assert hits >= 0.93 * 400
 
 
 def test_ratio_of_known_scales():
@@ -58,19 +83,3 @@ def test_pairing_cancels_drift():
 
 def test_percentiles():
     assert percentiles(list(range(101))) == {"p50": 50, "p95": 95, "p99": 99}
-
-
-@pytest.mark.parametrize(
-    "metric,low,high,expected",
-    [
-        ("rate", 1.10, 1.20, "better"),
-        ("rate", 0.80, 0.90, "worse"),
-        ("rate", 0.90, 1.10, "cannot tell"),
-        ("rate", 0.99, 1.01, "no different"),
-        ("latency", 1.10, 1.20, "worse"),
-        ("latency", 0.80, 0.90, "better"),
-        ("cpu_time", 0.5, 0.6, "better"),
-    ],
-)
-def test_verdict(metric, low, high, expected):
-    assert verdict(metric, low, high) == expected

@@ -103,7 +103,7 @@ constexpr const char* kOtherNames[] = {
     "HEDDLE_CC",        "HEDDLE_CXX",    "HEDDLE_BUILD",       "HEDDLE_BUILD_TESTS",
     "HEDDLE_SANITIZER", "HEDDLE_SOURCE", "HEDDLE_DIR",         "HEDDLE_BUILD_FUZZERS",
     "HEDDLE_HOME",      "HEDDLE_ROOT",   "HEDDLE_PREFIX",      "HEDDLE_VERSION",
-    "HEDDLE_LIB",       "HEDDLE_INC",
+    "HEDDLE_LIB",       "HEDDLE_INC",    "HEDDLE_DEADLINE",
 };
 // Settings, and words of settings, that had another name before 0.1. They are refused with the new name.
 struct Renamed {

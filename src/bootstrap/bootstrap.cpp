@@ -204,6 +204,36 @@ bool was_pe(char* error, size_t error_bytes) {
     return true;
 }
 
+// PEs of the job whose memory, made by oshrun, is open here although oshrun's variables are lost; 0: none. PEs close
+// that memory for the programs that they start.
+int pes_of_lost_environment() {
+    constexpr int kMostDescriptors = 64;  // oshrun's is among the first
+    for (int fd = STDERR_FILENO + 1; fd < kMostDescriptors; ++fd) {
+        const Candidate it = look_at(fd, {});
+        if (!it.page)
+            continue;
+        const int n_pes = static_cast<int>(it.page->n_pes);
+        os::unmap(it.page, job_page_bytes(n_pes));
+        return n_pes;
+    }
+    return 0;
+}
+
+// True when this process is one of several, as a launcher says or has left behind. error: a line for the user.
+bool is_one_of_several(char* error, size_t error_bytes) {
+    if (is_started_by_pe())
+        return false;
+    const int n_pes = pes_of_lost_environment();
+    if (n_pes > 1)
+        snprintf(
+            error, error_bytes,
+            "oshrun has started this process as one of %d, and the variables by which it tells which one were lost "
+            "on the way here (env -i?): right would be a way that keeps them, or HEDDLE_LAUNCH=alone for a job of "
+            "one PE for each process",
+            n_pes);
+    return n_pes == 0 ? claims_several_pes(error, error_bytes) : n_pes > 1;
+}
+
 bool join_alone(char* error, size_t error_bytes) {
     if (was_pe(error, error_bytes))
         return false;
@@ -213,7 +243,7 @@ bool join_alone(char* error, size_t error_bytes) {
                  launcher);
         return false;
     }
-    if (base::settings.launch == base::Launch::kAuto && !is_started_by_pe() && claims_several_pes(error, error_bytes))
+    if (base::settings.launch == base::Launch::kAuto && is_one_of_several(error, error_bytes))
         return false;
     int fd = -1;
     JobPage* const page = create_job_page(1, &fd);
@@ -302,8 +332,10 @@ void barrier_of_world(const char* function) {
     if (job.n_slots == job.n_pes)
         return barrier(function);
     char error[kErrorBytes];
+    show_wait(function, nullptr);
     if (!job.launcher->fence(false, error, sizeof error))
         base::fatal(function, "the launcher does not bring the PEs together: %s", error);
+    show_wait(nullptr, nullptr);
 }
 
 void exchange(const char* function, const Post& mine) {

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace heddle::bootstrap {
 
@@ -32,6 +33,8 @@ constexpr const char* kEnvLifelineFd = "HEDDLE_LIFELINE_FD";
 constexpr const char* kEnvJob = "HEDDLE_JOB";
 
 constexpr const char* kEnvHandedOver = "HEDDLE_HANDED_OVER";  // name of the launcher that oshrun asked to start the PEs
+// NS:UNIX_NS, the --timeout of a job that oshrun has handed over, and when it ends by the clock of oshrun's host.
+constexpr const char* kEnvDeadline = "HEDDLE_DEADLINE";
 
 enum class PeState : uint32_t {
     kAbsent,   // has not called shmem_init (a shell script, or another program)
@@ -93,6 +96,12 @@ struct alignas(64) PeRecord {
 // may have written anything.
 using WaitName = std::array<char, PeRecord::kNameWords * sizeof(uint64_t) + 1>;
 WaitName wait_name_of(const PeRecord& record);
+
+// Acquire: pairs with Leaving::Leaving and runtime::stop.
+PeState state_of(const PeRecord& record);
+
+// Where the PE is, for messages: "in shmem_barrier_all on 0x7f00 since 12.3 s". now_ns: os::now_ns.
+std::string describe_place(const PeRecord& record, uint64_t now_ns);
 
 // A PE's address blob. Written by its PE once, before a barrier; takes no memory until then.
 struct alignas(64) PeAddress {

@@ -1,15 +1,19 @@
 #include "bootstrap/launch_environment.h"
 
+#include "base/error.h"
 #include "os/process.h"
+#include "os/process_table.h"
 
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 namespace heddle::bootstrap {
 
@@ -50,6 +54,9 @@ constexpr Claim kClaims[] = {
     {"FLUX_JOB_SIZE", 1, "flux", "flux run -o pmi=simple, or oshrun"},
     {"PALS_LOCAL_SIZE", 1, "PALS", "mpiexec --pmi=pmi, or oshrun"},
     {"PALS_RANKID", 0, "PALS", "mpiexec --pmi=pmi, or oshrun"},
+    {"JSM_NAMESPACE_SIZE", 1, "jsrun", kUseOshrun},
+    {"ALPS_APP_PE", 0, "aprun", kUseOshrun},
+    {"MV2_COMM_WORLD_SIZE", 1, "MVAPICH's mpirun_rsh", kUseOshrun},
     {"PMI_SIZE", 1, "a launcher that speaks PMI", kUseOshrun},
     {"MPI_LOCALNRANKS", 1, "MPICH's or Intel MPI's mpiexec", kUseOshrun},
     {"WORLD_SIZE", 1, "torchrun, or a launcher like it,", "HEDDLE_LAUNCH=env", is_of_torchrun},
@@ -57,14 +64,53 @@ constexpr Claim kClaims[] = {
 
 // A launcher that starts several processes changes at least one of these, or of the claims, for each of them.
 constexpr const char* kOfLaunch[] = {
-    "PMIX_NAMESPACE",  "PMIX_RANK",      "PMI_FD",
-    "PMI_PORT",        "PMI_RANK",       "PMI_ID",
-    "PMI_JOBID",       "SLURM_JOB_ID",   "SLURM_STEP_ID",
-    "SLURM_PROCID",    "SLURM_TASK_PID", "FLUX_JOB_ID",
-    "FLUX_TASK_RANK",  "PALS_APID",      "OMPI_COMM_WORLD_RANK",
-    "MPI_LOCALRANKID", "RANK",           "LOCAL_RANK",
-    "MASTER_ADDR",     "MASTER_PORT",    "TORCHELASTIC_RESTART_COUNT",
+    "PMIX_NAMESPACE",     "PMIX_RANK",      "PMI_FD",
+    "PMI_PORT",           "PMI_RANK",       "PMI_ID",
+    "PMI_JOBID",          "SLURM_JOB_ID",   "SLURM_STEP_ID",
+    "SLURM_PROCID",       "SLURM_TASK_PID", "FLUX_JOB_ID",
+    "FLUX_TASK_RANK",     "PALS_APID",      "OMPI_COMM_WORLD_RANK",
+    "MPI_LOCALRANKID",    "RANK",           "LOCAL_RANK",
+    "MASTER_ADDR",        "MASTER_PORT",    "TORCHELASTIC_RESTART_COUNT",
+    "JSM_NAMESPACE_RANK",
 };
+
+// The numbers that launchers give to their processes.
+constexpr const char* kRanks[] = {
+    "PMIX_RANK",      "PMI_RANK",       "PMI_ID", "SLURM_PROCID",       "OMPI_COMM_WORLD_RANK",
+    "PALS_RANKID",    "FLUX_TASK_RANK", "RANK",   "JSM_NAMESPACE_RANK", "ALPS_APP_PE",
+    "MPI_LOCALRANKID"};
+
+// The claim that the environment makes; null: none.
+const Claim* find_claim(long* value) {
+    for (const Claim& claim : kClaims) {
+        *value = env_number(claim.variable);
+        if (*value > claim.most_alone && (!claim.concerns_this || claim.concerns_this()))
+            return &claim;
+    }
+    return nullptr;
+}
+
+// Processes whose children are those that a launcher starts, by the names that the kernel gives them.
+constexpr const char* kStarters[] = {"oshrun",  "mpirun", "mpiexec",         "orterun",    "orted",
+                                     "prterun", "prted",  "hydra_pmi_proxy", "slurmstepd", "flux-shell"};
+
+// The nearest such process above this one; 0: none, or a PE stands between them.
+int starter_above(os::ProcessEntry* starter) {
+    if (is_of_interactive_shell())
+        return 0;
+    for (int pid = os::visible_parent(); pid > 1 && os::read_process(pid, starter); pid = starter->parent) {
+        for (const char* const name : kStarters)
+            if (strcmp(starter->name, name) == 0)
+                return pid;
+        if (os::maps_file(pid, "/libheddle.so"))
+            return 0;
+    }
+    return 0;
+}
+
+bool has_variables_of_launch() {
+    return std::any_of(std::begin(kOfLaunch), std::end(kOfLaunch), [](const char* name) { return getenv(name); });
+}
 
 // What identifies a launch. Two launches by a process manager may agree in all variables, but not in its socket.
 struct Mark {
@@ -130,17 +176,43 @@ void mark_environment() {
 }
 
 bool claims_several_pes(char* error, size_t error_bytes) {
-    for (const Claim& claim : kClaims) {
-        const long value = env_number(claim.variable);
-        if (value <= claim.most_alone || (claim.concerns_this && !claim.concerns_this()))
-            continue;
+    constexpr const char* kAlone = "HEDDLE_LAUNCH=alone for a job of one PE for each process";
+    long value;
+    if (const Claim* const claim = find_claim(&value)) {
         snprintf(error, error_bytes,
                  "%s has started this process as one of several (%s=%ld), and does not tell how to find the others: "
-                 "right would be %s, or HEDDLE_LAUNCH=alone for a job of one PE for each process",
-                 claim.launcher, claim.variable, value, claim.cure);
+                 "right would be %s, or %s",
+                 claim->launcher, claim->variable, value, claim->cure, kAlone);
         return true;
     }
+    os::ProcessEntry starter;
+    const int pid = starter_above(&starter);
+    if (pid == 0)
+        return false;
+    constexpr const char* kLost = "the variables by which it tells so were lost on the way here (sudo, env -i?)";
+    if (os::count_children(pid) > 1) {
+        snprintf(error, error_bytes,
+                 "%s (process %d) has started this process as one of several, and %s: right would be a way that keeps "
+                 "them, or %s",
+                 starter.name, pid, kLost, kAlone);
+        return true;
+    }
+    if (!has_variables_of_launch())
+        base::report("launcher",
+                     "%s (process %d) has started this process, perhaps as one of several, and %s: it is a job of one "
+                     "PE (HEDDLE_LAUNCH=alone silences this)",
+                     starter.name, pid, kLost);
     return false;
+}
+
+bool is_first_of_several(char* launch, size_t launch_bytes) {
+    long value;
+    const Claim* const claim = is_started_by_pe() ? nullptr : find_claim(&value);
+    if (!claim ||
+        std::any_of(std::begin(kRanks), std::end(kRanks), [](const char* name) { return env_number(name) > 0; }))
+        return false;
+    snprintf(launch, launch_bytes, "%s (%s=%ld)", claim->launcher, claim->variable, value);
+    return true;
 }
 
 }  // namespace heddle::bootstrap

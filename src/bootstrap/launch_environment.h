@@ -20,9 +20,15 @@ bool is_started_by_pe();
 // Marks the environment of this PE for the programs that it starts.
 void mark_environment();
 
-// True when a launcher says that it has started more than one process, and this one is among them. error: a line that
-// names launcher, variable and cure. False for what an interactive shell of the job has started.
+// True when a launcher says that it has started more than one process, and this one is among them. So it is, too, where
+// the environment has nothing and a launcher's process is above this one, with several children. error: a line that
+// names launcher, variable and cure. With one child, which may be one of several in a moment or on another host, a line
+// on stderr tells. False for what an interactive shell of the job has started.
 bool claims_several_pes(char* error, size_t error_bytes);
+
+// True when a launcher's variables say that this process is the first of several. launch: launcher and variable. For
+// oshrun, which starts a job of its own in each of them.
+bool is_first_of_several(char* launch, size_t launch_bytes);
 
 // The socket that the environment variable PMI_FD names, as a process manager hands it to what it starts; -1: none, or
 // not open in this process.

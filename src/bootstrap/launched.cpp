@@ -3,7 +3,9 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/deadline.h"
 #include "bootstrap/launch_environment.h"
+#include "bootstrap/launcher_api.h"
 #include "bootstrap/pmi/pmi.h"
 #include "bootstrap/rendezvous/client.h"
 #include "bootstrap/shared_memory.h"
@@ -30,7 +32,7 @@ void launcher_lost() {
 }
 
 bool is_pmix_offered() {
-    return getenv("PMIX_NAMESPACE") && getenv("PMIX_RANK");
+    return getenv("PMIX_NAMESPACE") || getenv("PMIX_RANK");
 }
 
 // An open socket is from the launcher that has started this process, PMIx's variables may be from one around it.
@@ -41,7 +43,7 @@ bool is_pmi_wanted() {
 
 const LauncherApi* load_plugin(char* error, size_t error_bytes) {
     void* const library = os::load_plugin(kPlugin);
-    const void* const api = library ? dlsym(library, "heddle_launcher_3") : nullptr;
+    const void* const api = library ? dlsym(library, "heddle_launcher_4") : nullptr;
     if (!api)
         snprintf(error, error_bytes,
                  "this PE was started by a launcher that speaks PMIx (PMIX_RANK=%s), which cannot be asked: %s; right "
@@ -54,7 +56,24 @@ const LauncherApi* load_plugin(char* error, size_t error_bytes) {
 const LauncherApi* choose_launcher(char* error, size_t error_bytes) {
     if (rendezvous::is_asked_to_join() || base::settings.launch == base::Launch::kEnv)
         return &rendezvous::launcher;
-    return is_pmi_wanted() ? &pmi::launcher : load_plugin(error, error_bytes);
+    if (is_pmi_wanted())
+        return &pmi::launcher;
+    for (const char* const name : {"PMIX_NAMESPACE", "PMIX_RANK"}) {
+        if (getenv(name))
+            continue;
+        snprintf(error, error_bytes, "%s is not set: right would be mpirun, prterun or srun --mpi=pmix, which set it",
+                 name);
+        return nullptr;
+    }
+    return load_plugin(error, error_bytes);
+}
+
+// Slurm's server (22.05) has what a fence has collected. It fetches other values from another host in 5 s, or fails.
+const LauncherApi* without_waiting_gets(const LauncherApi& plugin) {
+    static LauncherApi of_slurm;
+    of_slurm = plugin;
+    of_slurm.get_waits = false;
+    return &of_slurm;
 }
 
 // Fills the job's tables.
@@ -121,11 +140,15 @@ bool join_launched(char* error, size_t error_bytes) {
     job.launcher = choose_launcher(error, error_bytes);
     const uint32_t threads = os::count_threads() - rendezvous::server_threads();
     LauncherJob started;
-    if (!job.launcher || !job.launcher->init(&started, launcher_lost, error, error_bytes)) {
+    if (!job.launcher ||
+        !job.launcher->init(&started, base::settings.launch_timeout_s, launcher_lost, error, error_bytes)) {
         job.launcher = nullptr;
         return false;
     }
+    watch_deadline(started.pe);
     job.launcher_threads = os::count_threads() - threads;
+    if (job.launcher->get_waits && is_pmix_of_slurm() && started.n_peers < started.n_pes)
+        job.launcher = without_waiting_gets(*job.launcher);
     std::vector<Place> places;
     if (!share_memory(started, &places, error, error_bytes)) {
         give_up(error);
@@ -142,6 +165,7 @@ bool join_launched(char* error, size_t error_bytes) {
         return false;
     }
     job.has_launcher = true;
+    tell_place_of(job.own_record());
     return true;
 }
 

@@ -7,11 +7,13 @@
 //           `collect` it is already here, and get costs no message. Otherwise get fetches it when called.
 //
 // pmi/ implements it without a library, inside this one. A plugin exports `const heddle::bootstrap::LauncherApi
-// heddle_launcher_3`. Threads: any may call get and abort; the one that calls init and finalize calls the rest.
+// heddle_launcher_4`. Threads: any may call get and abort; the one that calls init and finalize calls the rest.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 
 namespace heddle::bootstrap {
 
@@ -25,13 +27,20 @@ struct LauncherJob {
     int n_peers;
 };
 
+// True where PMIx's server is Slurm's, as the name of the job tells.
+inline bool is_pmix_of_slurm() {
+    const char* const name = getenv("PMIX_NAMESPACE");
+    return name && strncmp(name, "slurm.", 6) == 0;
+}
+
 enum class Reach : int { kHost, kJob };  // which PEs may get a key: the peers, or all
 
 struct LauncherApi {
     const char* name;
     // init, publish and fence return false with the reason in error. The plugin calls lost(), on a thread of its own,
-    // when the launcher has died. A second init, after finalize, is an error.
-    bool (*init)(LauncherJob* job, void (*lost)(), char* error, size_t error_bytes);
+    // when the launcher has died. timeout_s (HEDDLE_LAUNCH_TIMEOUT_S): the longest wait for another PE in a get, and in
+    // a fence that collects. A second init, after finalize, is an error.
+    bool (*init)(LauncherJob* job, uint64_t timeout_s, void (*lost)(), char* error, size_t error_bytes);
     bool (*publish)(const char* key, const void* value, size_t bytes, Reach reach, char* error, size_t error_bytes);
     bool (*fence)(bool collect, char* error, size_t error_bytes);
     // The bytes that pe published, at most max_bytes of them; 0 with the reason in error.

@@ -143,6 +143,10 @@ Request* find_request(const base::Call& call, shmemx_request_t handle) {
     return address_of(handle);
 }
 
+bool is_quiet(shmemx_request_t handle) {
+    return address_of(handle)->is_quiet();
+}
+
 Request* request_to_post(const base::Call& call, shmemx_request_t* req) {
     if (Request* request = find_request(call, *req))
         return request;
@@ -248,7 +252,7 @@ RequestWait::RequestWait(Request* request, For what)
 }
 
 bool RequestWait::is_over() {
-    if (!sides_are_over() || !claims_are_over())
+    if (!has_ended())
         return false;
     tsan::acquire(request_);
     return true;

@@ -80,6 +80,9 @@ shmemx_request_t make_request(bool shared);
 // message names the call that ended the request, if known.
 Request* find_request(const base::Call& call, shmemx_request_t handle);
 
+// True when nothing of the request is outstanding. handle: of a request, alive or not.
+bool is_quiet(shmemx_request_t handle);
+
 // The request for an operation that will outlast its call, made if *req has none yet. Null when there is no memory.
 Request* request_to_post(const base::Call& call, shmemx_request_t* req);
 
@@ -99,7 +102,9 @@ class RequestWait {
     enum class For { kAll, kSources };  // kSources: for operations on other nodes, until their sources may be reused
 
     explicit RequestWait(Request* request, For what = For::kAll);
+    // The waiting thread asks is_over; another thread may ask has_ended for it, one at a time.
     bool is_over();
+    bool has_ended() { return sides_are_over() && claims_are_over(); }
 
   private:
     bool sides_are_over();

@@ -119,6 +119,7 @@ class Network {
     bool keeps_away(uint64_t* nap_ns);
     void sleep_until_event();
     void on_left();
+    bool polls_soon() const;
     // Relaxed, all: a hint for the service thread. polls_ is written once for each of its looks, however many poll.
     void count_poll() {
         if (const uint32_t polls = polls_.load(std::memory_order_relaxed);

@@ -140,7 +140,8 @@ int Network::longest_sleep() const {
 }
 
 void Network::sleep_until_event() {
-    asleep_.store(true, std::memory_order_seq_cst);  // ahead of the looks of arm; pairs with Network::on_left
+    // Ahead of the looks of arm; pairs with Network::on_left and Network::polls_soon.
+    asleep_.store(true, std::memory_order_seq_cst);
     epoll_event event;
     if (!arm())
         os::sleep_ns(kServiceNapNs);  // another thread polls, or something has come
@@ -159,6 +160,14 @@ void Network::on_left() {
     } else if (!policy_ || policy_->pollers.load(std::memory_order_relaxed) == 0) {
         take_over();
     }
+}
+
+// Whether a record may be left to others: threads that wait awake poll, and share the cores. Should they fall asleep
+// meanwhile, the service thread comes when its nap ends; it is there, and does not sleep on the descriptors.
+bool Network::polls_soon() const {
+    // seq_cst: behind the push of the caller (Channel::queue). Pairs with Network::sleep_until_event.
+    return policy_ && policy_->is_crowded() && policy_->pollers.load(std::memory_order_relaxed) != 0 && serving_ &&
+           service_kind_.load(std::memory_order_relaxed) != Service::kNone && !asleep_.load(std::memory_order_seq_cst);
 }
 
 void Network::serve() {

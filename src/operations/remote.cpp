@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/settings.h"
+#include "fabric/endpoint/awaited.h"
 #include "fabric/network.h"
 #include "memory/symmetric.h"
 #include "os/asymmetric_fence.h"
@@ -29,15 +30,9 @@ bool is_quiet(const StreamSet& stream_set) {
     return stream_set.all_active([](Stream& stream) { return stream.is_quiet(); });
 }
 
-void finish(const char* function, Stream& stream) {
-    const uint64_t position = stream.published(), returns = stream.published_returns();
-    progress::wait_for_stores(function, &stream,
-                              [&] { return stream.is_complete(position) && stream.has_returned(returns); });
-}
-
 // Waits until all is complete that has been posted to the stream sets of the list, but for one of them or null.
 void quiet_all(const char* function, StreamSet* first, const StreamSet* but = nullptr) {
-    const auto each = [&](auto visit) {
+    fabric::wait_until_quiet(function, [&](auto visit) {
         for (StreamSet* stream_set = first; stream_set; stream_set = stream_set->next) {
             if (stream_set != but)
                 stream_set->all_active([&](Stream& stream) {
@@ -45,12 +40,7 @@ void quiet_all(const char* function, StreamSet* first, const StreamSet* but = nu
                     return true;
                 });
         }
-    };
-    each([](Stream& stream) {
-        if (!stream.is_quiet())
-            stream.flush();
     });
-    each([&](Stream& stream) { finish(function, stream); });
 }
 
 // --- Stream sets: one for each thread and context. A PRIVATE or SERIALIZED context has a single stream set.
@@ -241,7 +231,7 @@ void flush_before_wait() {
     for (const CachedStreamSet* const used : {static_cast<const CachedStreamSet*>(&last_stream_set),
                                               static_cast<const CachedStreamSet*>(&earlier_stream_set)})
         if (used->stream_set && used->epoch == epoch)
-            used->stream_set->flush();
+            used->stream_set->begin_wait();
 }
 
 bool is_remote(int pe) {
@@ -402,29 +392,25 @@ void remote_quiet(const char* function, shmem_ctx_t ctx) {
 }
 
 void remote_quiet_all(const char* function) {
-    const auto each = [](auto visit) {
+    fabric::wait_until_quiet(function, [](auto visit) {
         fabric::network->for_each_stream_set([&](StreamSet& stream_set) {
             stream_set.all_active([&](Stream& stream) {
                 visit(stream);
                 return true;
             });
         });
-    };
-    each([](Stream& stream) { stream.flush(); });
-    each([&](Stream& stream) { finish(function, stream); });
+    });
 }
 
 void remote_quiet_to(const char* function, shmem_ctx_t ctx, const int* pes, size_t npes) {
     Context& context = context::context_of(ctx);
     const base::Members members = context.members;
-    const auto each = [&](auto visit) {
+    fabric::wait_until_quiet(function, [&](auto visit) {
         // Acquire: pairs with Network::make_stream_set.
         for (StreamSet* stream_set = context.stream_sets.first.load(std::memory_order_acquire); stream_set;
              stream_set = stream_set->next)
             for (size_t i = 0; i < npes; ++i) stream_set->all_to(members.pe(pes[i]), visit);
-    };
-    each([](Stream& stream) { stream.flush(); });
-    each([&](Stream& stream) { finish(function, stream); });
+    });
 }
 
 void remote_quiet_local(const char* function, shmem_ctx_t ctx) {

@@ -33,7 +33,7 @@ extern constinit thread_local LastStreamSet last_stream_set __attribute__((tls_m
 extern constinit thread_local CachedStreamSet earlier_stream_set __attribute__((tls_model("initial-exec")));
 
 // What this thread has sent and the network has not taken yet leaves with the next poll: the thread is about to wait.
-// Of the contexts that it has used last.
+// May yield the core first (StreamSet::begin_wait). Of the contexts that it has used last.
 void flush_before_wait();
 
 // The region in which address lies, the static data if in none. *to: the address as it is named to other PEs.

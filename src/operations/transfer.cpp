@@ -73,6 +73,7 @@ bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const ch
         return true;
     context.outstanding.fetch_sub(1, std::memory_order_relaxed);
     request->complete(transfer.side);
+    engine.wake_waiters();  // another thread may have begun to wait for what was counted
     return false;
 }
 

@@ -67,6 +67,8 @@ int receive_descriptor(int from) {
     const ssize_t got = recvmsg(from, &it.header, MSG_CMSG_CLOEXEC);
     if (got < 0)
         return -errno;
+    if (it.header.msg_flags & MSG_CTRUNC)  // the message has come without its file
+        return -EMFILE;
     const cmsghdr* const header = CMSG_FIRSTHDR(&it.header);
     if (got == 0 || !header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS ||
         header->cmsg_len != CMSG_LEN(sizeof(int)))

@@ -44,7 +44,7 @@ class DescriptorServer {
 };
 
 // The file that a server offers, closed on exec; or a negative errno: -ECONNREFUSED when no such server is in this
-// network namespace, -ETIMEDOUT after timeout_ns.
+// network namespace, -ETIMEDOUT after timeout_ns, -EMFILE when this process may have no more files.
 int fetch_descriptor(const DescriptorOffer& offer, uint64_t timeout_ns);
 
 }  // namespace heddle::os

@@ -1,6 +1,7 @@
 #include "os/process.h"
 
 #include "os/own_thread.h"
+#include "os/process_table.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -11,10 +12,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 namespace heddle::os {
 
@@ -95,15 +98,8 @@ bool has_ended(int pid, uint32_t of_namespace) {
         return false;
     if (kill(pid, 0) != 0)
         return errno == ESRCH;
-    char path[32], text[512] = "";
-    snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    const ssize_t bytes = read(fd, text, sizeof text - 1);
-    close(fd);
-    const char* const name_end = bytes > 0 ? strrchr(text, ')') : nullptr;  // the name itself may hold any character
-    return name_end && (strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0);
+    ProcessEntry entry;
+    return read_process(pid, &entry) && (entry.state == 'Z' || entry.state == 'X');
 }
 
 uint64_t hash_of(std::string_view bytes, uint64_t before) {
@@ -126,6 +122,24 @@ uint32_t count_threads() {
     return stat("/proc/self/task", &status) == 0 && status.st_nlink > kDotAndDotDot
                ? static_cast<uint32_t>(status.st_nlink) - kDotAndDotDot
                : 0;
+}
+
+uint64_t age_ns() {
+    char text[512];
+    const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    const ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    text[std::max<ssize_t>(bytes, 0)] = '\0';
+    const char* const name_end = strrchr(text, ')');  // the name itself may hold any character
+    unsigned long long start = 0;  // the 22nd field, in ticks of the clock that counts from the kernel's start
+    timespec now = {};
+    if (!name_end || clock_gettime(CLOCK_BOOTTIME, &now) != 0 ||
+        sscanf(name_end + 1, "%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%llu", &start) != 1)
+        return 0;
+    const uint64_t tick_ns = 1000000000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
+    const uint64_t now_ns = static_cast<uint64_t>(now.tv_sec) * 1000000000 + static_cast<uint64_t>(now.tv_nsec);
+    return now_ns - std::min<uint64_t>(now_ns, start * tick_ns);
 }
 
 uint64_t random_word() {

@@ -44,6 +44,10 @@ uint64_t hash_of(std::string_view bytes, uint64_t before = kHashOfNothing);
 // Threads of this process, including the library's; 0 when the system does not tell.
 uint32_t count_threads();
 
+// Time since this process was made (a program that exec starts is as old as the one before it), up to 10 ms too long; 0
+// when the system does not tell.
+uint64_t age_ns();
+
 // 64 random bits, unguessable for other processes.
 uint64_t random_word();
 

@@ -48,7 +48,9 @@ int quota_of_path(const char* mounted, const char* group) {
     if (length < 0 || static_cast<size_t>(length) >= sizeof folder)
         return 0;
     int limit = 0;
-    for (size_t end = static_cast<size_t>(length); end >= strlen(mounted); --end) {
+    size_t end = static_cast<size_t>(length);
+    end -= end > 0 && folder[end - 1] == '/';  // of the mounted group itself
+    for (; end >= strlen(mounted); --end) {
         if (folder[end] != '\0' && folder[end] != '/')
             continue;
         folder[end] = '\0';
@@ -131,8 +133,9 @@ int quota_cores(const char* groups, const char* folder) {
             limit = least(limit, quota_of_path(folder, group + 1));
         } else if (is_in_list("cpu", controllers + 1)) {
             char mounted[PATH_MAX];
-            for (const char* name : {"cpu", static_cast<const char*>(controllers + 1)})
-                if (snprintf(mounted, sizeof mounted, "%s/%s", folder, name) < static_cast<int>(sizeof mounted))
+            const char* const others = controllers + 1;
+            for (const char* name : {"cpu", strcmp(others, "cpu") == 0 ? nullptr : others})
+                if (name && snprintf(mounted, sizeof mounted, "%s/%s", folder, name) < static_cast<int>(sizeof mounted))
                     limit = least(limit, quota_of_path(mounted, group + 1));
         }
     }

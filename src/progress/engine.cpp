@@ -77,6 +77,7 @@ const char* Engine::set_progress(Progress progress) {
     policy_.alone.store(rest == Rest::kNever, std::memory_order_relaxed);
     rest_.store(rest, std::memory_order_seq_cst);  // pairs with Engine::request_background
     wake_waiters();
+    policy_.parking_lot.call();
     // Pairs with Engine::count_posted; if not seen, its poster requests again.
     if (policy_.posted.load(std::memory_order_seq_cst) != 0)
         request_background(true);
@@ -169,15 +170,8 @@ void Engine::finish(Task& task) {
     wake_waiters();
 }
 
-// A thread that sleeps at the wake-up beside an event count is not concerned by messages, unless it has to make
-// progress.
 void Engine::on_messages() {
-    wakeup_->advance([this] {
-        // seq_cst, both: pair with Engine::count_posted and CountedWait::CountedWait. The counts are read behind the
-        // advance: a thread that is not seen looks at what the messages changed.
-        return policy_.posted.load(std::memory_order_seq_cst) != 0 || waiters_.load(std::memory_order_seq_cst) != 0 ||
-               policy_.alone.load(std::memory_order_relaxed);
-    });
+    wakeup_->advance_silently();
     policy_.parking_lot.relay();
 }
 
@@ -214,8 +208,9 @@ uint64_t Engine::step_of_posted() const {
 
 void Engine::count_posted() {
     base::counters->posted_collectives.add();
-    // Pairs with Engine::open, Engine::set_progress, Engine::run and Engine::on_messages.
-    policy_.posted.fetch_add(1, std::memory_order_seq_cst);
+    // Pairs with Engine::open, Engine::set_progress, Engine::run and WaitSteps::count_as_poller.
+    if (policy_.posted.fetch_add(1, std::memory_order_seq_cst) == 0)
+        policy_.parking_lot.call();
 }
 
 void Engine::count_done() {

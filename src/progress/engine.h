@@ -87,10 +87,14 @@ class Engine {
     // The PE's wake-up, once there is shared memory; before, a private one of the engine.
     void set_wakeup(sync::EventCount& wakeup) { wakeup_ = policy_.wakeup = &wakeup; }
     sync::EventCount& wakeup() { return *wakeup_; }
-    // Makes every wait at the PE's wake-up check its condition again.
-    void wake_waiters() { wakeup_->advance(); }
-    // Messages have been applied. Wakes the threads that wait for what they changed; at the PE's wake-up, those that
-    // wait for requests or drive sequences.
+    // Makes every wait at the PE's wake-up check its condition again, and ends those of the parking lot whose condition
+    // holds.
+    void wake_waiters() {
+        wakeup_->advance();
+        policy_.parking_lot.relay();
+    }
+    // Messages have been applied. Wakes the threads that wait for what they changed. None at the PE's wake-up: the
+    // caller then drives the sequences, or runs in a fiber, whose driver sees that the wake-up has advanced.
     void on_messages();
 
     // --- Tasks
@@ -156,17 +160,23 @@ class Engine {
 
     // --- Waiting
 
-    // Returns when done() is true. Meanwhile does slices of tasks that is_mine accepts, and drives sequences.
-    template <class IsMine, class Done>
-    void wait_for(const char* function, IsMine is_mine, Done done) {
+    // Returns when done() is true. Meanwhile does slices of tasks that is_mine accepts, and drives sequences. While the
+    // thread sleeps, others ask condition for it (ParkingLot::Condition), which is true whenever done() would be. The
+    // thread that makes it true calls wake_waiters or on_messages.
+    template <class IsMine, class Done, class Condition>
+    void wait_for(const char* function, IsMine is_mine, Done done, Condition condition) {
         if (Fiber* const fiber = Fiber::current()) {
             auto ready = [&] { return done() || (help(is_mine) && done()); };
             fiber->wait(ready);
             return tsan::acquire(this);
         }
         if (!done())
-            wait_long(function, is_mine, done);
+            wait_long(function, is_mine, done, condition);
         tsan::acquire(this);
+    }
+    template <class IsMine, class Done>
+    void wait_for(const char* function, IsMine is_mine, Done done) {
+        wait_for(function, is_mine, done, done);
     }
     template <class Done>
     void wait_until(const char* function, Done done) {
@@ -182,26 +192,9 @@ class Engine {
     void set_other_threads(uint32_t threads) { other_threads_ = threads; }
 
   private:
-    // Counts a thread in wait_for while it lives.
-    class CountedWait {
-      public:
-        // seq_cst: pairs with Engine::on_messages; precedes the sleeper's increment in EventCount::sleep_unless.
-        explicit CountedWait(Engine& engine) : engine_(engine) {
-            engine_.waiters_.fetch_add(1, std::memory_order_seq_cst);
-        }
-        // Relaxed: too high a count costs a wake.
-        ~CountedWait() { engine_.waiters_.fetch_sub(1, std::memory_order_relaxed); }
-        CountedWait(const CountedWait&) = delete;
-        CountedWait& operator=(const CountedWait&) = delete;
-
-      private:
-        Engine& engine_;
-    };
-
     // The part of wait_for that is not in the way of a condition that holds.
-    template <class IsMine, class Done>
-    [[gnu::noinline]] void wait_long(const char* function, IsMine& is_mine, Done& done) {
-        const CountedWait counted(*this);
+    template <class IsMine, class Done, class Condition>
+    [[gnu::noinline]] void wait_long(const char* function, IsMine& is_mine, Done& done, Condition& condition) {
         std::optional<WaitSteps> steps;  // of one wait for all: a thread that is woken in vain sleeps again at once
         for (;;) {
             // Acquire: sees what preceded the wake-up's advance.
@@ -216,9 +209,9 @@ class Engine {
             if (!steps)
                 steps.emplace(function, wakeup_, true);
             while (!has_advanced())
-                if (steps->step(has_advanced) && !steps->sleep_at_wakeup(*wakeup_, has_advanced)) {
-                    const timespec until = steps->next_look();
-                    wakeup_->sleep(seen + 1, &until);
+                if (steps->step(has_advanced)) {
+                    steps->sleep_in_lot(condition, false);
+                    break;
                 }
         }
     }
@@ -252,7 +245,6 @@ class Engine {
     alignas(128) sync::EventCount work_{};     // advances when there is something to do for the background thread
     sync::EventCount* wakeup_;                 // advances when something has happened that work may wait for
     sync::EventCount own_wakeup_{};
-    std::atomic<uint32_t> waiters_{0};  // threads in wait_for
     std::atomic<bool> started_{false};  // the background thread runs, or is about to
     std::atomic<bool> stopping_{false};
     std::atomic<bool> awake_{false};  // the background thread has something to do

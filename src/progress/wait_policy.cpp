@@ -86,18 +86,22 @@ WaitSteps::Phase WaitSteps::first_phase(bool one_line) const {
 WaitSteps::~WaitSteps() {
     if (phase_ == Phase::kSleep)
         wake_up();
-    if (is_poller_)
+    if (is_poller_) {
         count_as_poller(false);
+        if (policy_.polls_asleep())
+            policy_.parking_lot.call();  // a sleeper takes over
+    }
     HEDDLE_INVARIANT(!function_ || waits > 0);
     waits -= function_ != nullptr;
 }
 
-// Relaxed: a thread that reads a count that is a moment old reads it again soon.
 void WaitSteps::count_as_poller(bool polls) {
     is_poller_ = polls;
-    const uint32_t pollers = policy_.pollers.fetch_add(polls ? 1 : UINT32_MAX, std::memory_order_relaxed);
+    // seq_cst, with the load behind it: pairs with WaitSteps::duty and Engine::count_posted. Where this thread does not
+    // see what is posted, the poster's call does not find this thread counted.
+    const uint32_t pollers = policy_.pollers.fetch_add(polls ? 1 : UINT32_MAX, std::memory_order_seq_cst);
     HEDDLE_INVARIANT(polls || pollers != 0);
-    if (pollers == 1 && !polls && policy_.hand_over && policy_.posted.load(std::memory_order_relaxed) != 0)
+    if (pollers == 1 && !polls && policy_.hand_over && policy_.posted.load(std::memory_order_seq_cst) != 0)
         policy_.hand_over();
 }
 
@@ -137,9 +141,6 @@ void WaitSteps::advance() {
 
 void WaitSteps::fall_asleep() {
     phase_ = Phase::kSleep;
-    if (policy_.wakeup)
-        // Read before the next check of the condition.
-        seen_wakeup_ = policy_.wakeup->value.load(std::memory_order_acquire);
     if (is_poller_)
         count_as_poller(false);
     if (!function_)
@@ -152,26 +153,47 @@ void WaitSteps::fall_asleep() {
         policy_.node_sleepers->fetch_add(1, std::memory_order_relaxed);
 }
 
-bool WaitSteps::has_no_progress_to_make() {
-    return !wait_policy->polls_asleep();
+// The awake threads that poll make progress for those in the lot.
+ParkingLot::Duty WaitSteps::duty(void* steps) {
+    const WaitPolicy& policy = static_cast<WaitSteps*>(steps)->policy_;
+    // seq_cst: pairs with WaitSteps::count_as_poller.
+    if (!policy.polls_asleep() || policy.pollers.load(std::memory_order_seq_cst) != 0)
+        return ParkingLot::Duty::kNone;
+    return policy.has_network && policy.alone.load(std::memory_order_relaxed) ? ParkingLot::Duty::kPoll
+                                                                              : ParkingLot::Duty::kDrive;
 }
 
-void WaitSteps::nap() {
-    const uint64_t nap = ParkingLot::length_of_nap(os::now_ns() - start_ns_);
-    if (!policy_.wakeup)
-        return os::sleep_ns(nap);
-    const timespec deadline = os::to_timespec(os::now_ns() + nap);
-    policy_.wakeup->sleep(seen_wakeup_ + 1, &deadline);
-    if (policy_.polls_asleep())
-        policy_.poll();
-    // Acquire: sees what preceded the wake-up's advance.
-    const uint32_t wakeup = policy_.wakeup->value.load(std::memory_order_acquire);
-    if (wakeup != seen_wakeup_) {
-        wake_up();
-        start_ns_ = os::now_ns();
-        phase_ = first_phase(false);
+bool WaitSteps::make_progress(void* steps) {
+    auto& mine = *static_cast<WaitSteps*>(steps);
+    if (!mine.policy_.poll())
+        return false;
+    mine.count_as_poller(true);  // ahead of its leave: nobody takes over from a thread that is awake
+    return true;
+}
+
+bool WaitSteps::park(ParkingLot::Condition condition, void* argument, bool for_store) {
+    if (!function_ || !policy_.wakeup) {
+        os::sleep_ns(ParkingLot::length_of_nap(os::now_ns() - start_ns_));
+        return false;
     }
-    seen_wakeup_ = wakeup;
+    const ParkingLot::Leave leave = policy_.parking_lot.park({.condition = condition,
+                                                              .argument = argument,
+                                                              .for_store = for_store,
+                                                              .begin_ns = start_ns_,
+                                                              .end_ns = os::now_ns() + look_in_ns_,
+                                                              .duty = duty,
+                                                              .make_progress = make_progress,
+                                                              .waiter = this,
+                                                              .wakeup = policy_.wakeup});
+    if (leave == ParkingLot::Leave::kMoved)
+        begin_anew();
+    return leave == ParkingLot::Leave::kHeld;
+}
+
+void WaitSteps::begin_anew() {
+    wake_up();
+    start_ns_ = os::now_ns();
+    phase_ = first_phase(false);
 }
 
 // With a network that only this wait polls, nothing advances the wake-up when data arrives: then the sleep is a nap.

@@ -3,19 +3,20 @@
 //     look, pause, look ...   ->   watch the line (os/monitor_wait.h)   ->   yield the core   ->   sleep
 //
 // Spinning and watching last spin_ns, yielding yield_ns after that; then the wait sleeps. A wait for an event count
-// sleeps on its futex. A wait for a store or a message sleeps in the parking lot (progress/parking_lot.h): until its
-// condition holds for whoever applied a message, or for the one sleeper that naps for all, since a peer's plain store
-// wakes nobody. A nap is 1/16 of the time waited, at most 2 ms. Each wait begins with the first phase, so a busy
-// exchange never sleeps and an idle one always does.
+// sleeps on its futex. A wait for a store, a message or the end of operations sleeps in the parking lot
+// (progress/parking_lot.h): until a thread that has applied a message or ended an operation finds its condition true.
+// A peer's plain store wakes nobody: one sleeper naps for all. A nap is 1/16 of the time waited, at most 2 ms. Each
+// wait begins with the first phase, so a busy exchange never sleeps and an idle one always does.
 //
 // With more threads than cores on the node, or in this PE, the first two phases are left out: a spinning thread keeps
 // the awaited thread from running. Only threads that have waited in the library are counted, and no other processes.
 // Therefore a wait whose first yield lets another thread run marks the PE as oversubscribed for the next
 // oversubscribed_ns.
 //
-// While the PE has a network, or non-blocking collectives outstanding, a wait makes progress while it is awake. If
-// nobody else would make progress meanwhile, the wait sleeps at the PE's wake-up (sync/wakeup.h), and makes progress
-// when that advances. A wait in a fiber (progress/fiber.h) has no phases: it leaves the thread.
+// While the PE has a network, or non-blocking collectives outstanding, a wait makes progress while it is awake. Nobody
+// else may make progress meanwhile: then waits for event counts, and one of those in the parking lot, sleep at the PE's
+// wake-up (sync/wakeup.h), and make progress when that advances. A wait in a fiber (progress/fiber.h) has no phases: it
+// leaves the thread.
 //
 // Threads: any. Cost: nothing while the condition already holds; otherwise it begins with a reading of the clock.
 #pragma once
@@ -53,7 +54,7 @@ struct WaitPolicy {
     // thread has sent must not gather meanwhile. May be null.
     void (*before_wait)() = nullptr;
     sync::EventCount* wakeup = nullptr;  // the PE's wake-up
-    ParkingLot parking_lot;              // of waits that plain stores and messages end
+    ParkingLot parking_lot;              // of waits for stores, messages and the ends of operations
     bool has_network = false;
     std::atomic<uint32_t> posted{0};   // non-blocking collectives outstanding
     std::atomic<bool> alone{false};    // there is no background thread, and none may start
@@ -73,16 +74,18 @@ struct WaitPolicy {
     bool polls() const { return has_network || posted.load(std::memory_order_relaxed) != 0; }
     // True when, beside that, nobody else would make progress while all waiting threads sleep.
     bool polls_asleep() const {
-        return posted.load(std::memory_order_relaxed) != 0 || (has_network && alone.load(std::memory_order_relaxed));
+        // seq_cst: see WaitSteps::count_as_poller.
+        return posted.load(std::memory_order_seq_cst) != 0 || (has_network && alone.load(std::memory_order_relaxed));
     }
 
     // True when, while one thread sleeps, another one may post an operation that only the sleeper would drive.
     bool has_several_threads() const { return multiple_asked || own_threads.load(std::memory_order_relaxed) > 1; }
 
+    // More threads of this PE have waited in the library than the PE has cores. Relaxed: as in oversubscribed.
+    bool is_crowded() const { return own_threads.load(std::memory_order_relaxed) > own_cores; }
     bool oversubscribed(uint64_t now_ns) const {
         // Relaxed: a count that is a moment old only makes a wait spin a little too long or too short.
-        return (node_threads && node_threads->load(std::memory_order_relaxed) > node_cores) ||
-               own_threads.load(std::memory_order_relaxed) > own_cores ||
+        return (node_threads && node_threads->load(std::memory_order_relaxed) > node_cores) || is_crowded() ||
                oversubscribed_until_ns.load(std::memory_order_relaxed) > now_ns;
     }
 };
@@ -171,19 +174,11 @@ class WaitSteps {
 
     // The latest end of the sleep that step has allowed.
     timespec next_look() const { return os::to_timespec(os::now_ns() + look_in_ns_); }
-    // Sleeps in a wait for a plain store, or for data from the network, in the parking lot: until ready() has held, or
-    // the next look. True when it has held. A thread that has to make progress takes one nap at the PE's wake-up.
+    // Sleeps in the parking lot: until ready() has held, until the next look, or until this thread has made progress,
+    // behind which the wait begins anew. True when ready() has held. for_store: a peer's plain store may end the wait.
     template <class Ready>
-    bool sleep_for_store(Ready& ready) {
-        if (!function_ || !policy_.wakeup || policy_.polls_asleep()) {
-            nap();
-            return false;
-        }
-        return policy_.parking_lot.park({.condition = [](void* it) { return (*static_cast<Ready*>(it))(); },
-                                         .argument = &ready,
-                                         .begin_ns = start_ns_,
-                                         .end_ns = os::now_ns() + look_in_ns_,
-                                         .between_naps = has_no_progress_to_make});
+    bool sleep_in_lot(Ready& ready, bool for_store) {
+        return park([](void* it) { return (*static_cast<Ready*>(it))(); }, &ready, for_store);
     }
     // Sleeps at the PE's wake-up. False, without sleeping, when only the event count concerns this wait: the caller
     // then sleeps on the event count.
@@ -204,8 +199,9 @@ class WaitSteps {
     static constexpr int kLooksPerClock = 32;  // pauses of about 10 ns each between two readings of the clock
 
     Phase first_phase(bool one_line) const;
-    void nap();
-    static bool has_no_progress_to_make();
+    bool park(ParkingLot::Condition condition, void* argument, bool for_store);
+    static ParkingLot::Duty duty(void* steps);
+    static bool make_progress(void* steps);
     bool polls() const { return function_ && policy_.polls(); }
     void rest_at_wakeup(uint32_t seen_wakeup);
     void count_as_poller(bool polls);
@@ -214,6 +210,7 @@ class WaitSteps {
     void advance();
     void fall_asleep();
     void wake_up();  // undoes what fall_asleep published
+    void begin_anew();
 
     WaitPolicy& policy_;
     const char* function_;
@@ -223,7 +220,6 @@ class WaitSteps {
     // How long to watch the line at once: as long as this wait has lasted, up to the phase's end.
     uint64_t watch_ns_ = 1000;
     uint64_t look_in_ns_ = kLookNs;
-    uint32_t seen_wakeup_ = 0;  // the count of the wake-up, as last read
     bool is_poller_ = false;
 };
 
@@ -314,7 +310,7 @@ void wait_for_store(const char* function, const void* line, Ready ready, bool on
         return fiber->wait(ready);
     WaitSteps steps(function, line, one_line);
     while (!ready()) {
-        if (steps.step(ready) && steps.sleep_for_store(ready))
+        if (steps.step(ready) && steps.sleep_in_lot(ready, true))
             return;
     }
 }

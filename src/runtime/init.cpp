@@ -358,7 +358,7 @@ bool stop(const base::Call& call, Leave how) {
     memory::symmetric->allocator = nullptr;
     this_pe.leave(Pe::Stage::kHasHeap);
     report_end();
-    // Release: pairs with launcher::state_of.
+    // Release: pairs with bootstrap::state_of.
     job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kFinalized), std::memory_order_release);
     return tells;
 }

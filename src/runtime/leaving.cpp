@@ -93,10 +93,6 @@ void for_each_here(Visit visit) {
             visit(pe, job.record(job.slot_of(pe)));
 }
 
-PeState state_of(const PeRecord& record) {
-    return static_cast<PeState>(record.state.load(std::memory_order_acquire));  // pairs with Leaving::Leaving
-}
-
 Leaving::Leaving(const base::Call& call, Leave how)
     : call_(call),
       how_(how),
@@ -106,7 +102,7 @@ Leaving::Leaving(const base::Call& call, Leave how)
     PeRecord& mine = job.own_record();
     // Relaxed: ordered by the barrier in runtime::leave.
     mine.left.store(word_of(begun_) | (how == Leave::kUntold ? kIsUntold : 0), std::memory_order_relaxed);
-    // Release: pairs with runtime::state_of and launcher::state_of.
+    // Release: pairs with bootstrap::state_of.
     mine.state.store(static_cast<uint32_t>(PeState::kLeaving), std::memory_order_release);
     leaving = this;
     job.page->leaving.fetch_add(1, std::memory_order_relaxed);  // a hint: a PE that misses it looks again

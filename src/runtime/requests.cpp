@@ -9,6 +9,7 @@
 #include "runtime/runtime.h"
 
 #include <heddle/request.h>
+#include <algorithm>
 
 namespace heddle::runtime {
 
@@ -47,7 +48,7 @@ void wait_for(const Call& call, Request* request, RequestWait::For what = Reques
     RequestWait wait(request, what);
     progress::engine->wait_for(
         call.function, [&](const progress::Owners& owners) { return is_part_of(owners.request, request); },
-        [&] { return wait.is_over(); });
+        [&] { return wait.is_over(); }, [&] { return wait.has_ended(); });
 }
 
 // For a complete *req: ends a PRIVATE request.
@@ -93,6 +94,13 @@ bool is_part_of_any(const Call& call, const void* owner, size_t count, const shm
     return false;
 }
 
+// True when end_complete would find one. Any thread, while their own one waits.
+bool some_may_be_complete(size_t count, const shmemx_request_t* requests) {
+    return std::any_of(requests, requests + count, [](shmemx_request_t handle) {
+        return handle == HEDDLE_REQUEST_COMPLETE || (handle != SHMEMX_REQUEST_NULL && context::is_quiet(handle));
+    });
+}
+
 // Waits until at least one of the requests is complete, and ends one or all that are.
 size_t wait_for_some(const Call& call, size_t count, shmemx_request_t* requests, size_t* indices, bool all) {
     require_requests(call, count, requests);
@@ -103,7 +111,8 @@ size_t wait_for_some(const Call& call, size_t count, shmemx_request_t* requests,
         [&] {
             found = end_complete(call, count, requests, indices, all, &living);
             return found > 0 || living == 0;
-        });
+        },
+        [&] { return some_may_be_complete(count, requests); });
     return found;
 }
 

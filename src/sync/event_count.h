@@ -33,14 +33,14 @@ struct alignas(8) EventCount {
     // increment of `sleepers`, and the single order must have them in that order. On x86-64 and aarch64 a seq_cst load
     // is the instruction of an acquire load.
     bool reached(uint32_t target) const {
-        // Pairs with EventCount::set, EventCount::advance_to and EventCount::advance.
+        // Pairs with EventCount::set, EventCount::advance_to and EventCount::advance_silently.
         return static_cast<int32_t>(value.load(std::memory_order_seq_cst) - target) >= 0;
     }
 
     // True while the count equals target. For counts that do not advance before all waiters have seen them: an old
     // count never equals target by mistake, while `reached` takes a count 2^31 steps old for a future one.
     bool holds(uint32_t target) const {
-        // Pairs with EventCount::set, EventCount::advance_to and EventCount::advance.
+        // Pairs with EventCount::set, EventCount::advance_to and EventCount::advance_silently.
         return value.load(std::memory_order_seq_cst) == target;
     }
 
@@ -66,16 +66,15 @@ struct alignas(8) EventCount {
 
     // Advances by one; several threads may call it at once. For event counts that mean "something has changed".
     void advance() {
-        advance([] { return true; });
-    }
-    // Wakes only where may_concern(), asked behind the step, says that a sleeper may wait for it.
-    template <class Condition>
-    void advance(Condition may_concern) {
-        // Pairs with EventCount::reached, EventCount::holds and EventCount::sleep_unless.
-        value.fetch_add(1, std::memory_order_seq_cst);
+        advance_silently();
         // Pairs with EventCount::sleep_unless and Watch::Watch.
-        if (const uint32_t some = sleepers.load(std::memory_order_seq_cst); some != 0 && may_concern())
+        if (const uint32_t some = sleepers.load(std::memory_order_seq_cst))
             wake_all_of(*this, some);
+    }
+    // Advances by one, and wakes nobody: for what threads that are awake, or about to sleep, must not miss.
+    void advance_silently() {
+        // Pairs with EventCount::reached, EventCount::holds, EventCount::sleep_unless and ParkingLot::sleep.
+        value.fetch_add(1, std::memory_order_seq_cst);
     }
 
     // Sleeps until woken or the deadline (null: none). Returns at once when the count has reached target, or, in
@@ -92,7 +91,7 @@ struct alignas(8) EventCount {
     void sleep_unless(const timespec* deadline, Passed passed) {
         // Pairs with EventCount::wake, EventCount::advance_to and EventCount::advance.
         sleepers.fetch_add(1, std::memory_order_seq_cst);
-        // Pairs with EventCount::advance_to and EventCount::advance.
+        // Pairs with EventCount::advance_to and EventCount::advance_silently.
         const uint32_t old = value.load(std::memory_order_seq_cst);
         if (!passed(old))
             os::futex_wait(&value, old, deadline);

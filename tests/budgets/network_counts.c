@@ -1,18 +1,28 @@
-/* What network_counts.py counts, of two PEs on two nodes. Usage: network_counts PATTERN TIMES THREADS
+/* What network_counts.py counts, of PEs on nodes of their own. Usage: network_counts PATTERN TIMES THREADS
  *
  *     p           pings and pongs of shmem_long_p
  *     put_signal  pings and pongs of a put with its signal
  *     stream      PE 0 puts TIMES words one by one, then waits for all
  *     waiters     pings and pongs while THREADS threads of PE 1 wait for a word that changes last of all
  *     quiet       THREADS threads of PE 0 do TIMES puts with a quiet each, all together
+ *     requests    pings and pongs while THREADS threads of PE 1 wait for a request each: puts to PE 2, which is stopped
+ *     collectives the same, with non-blocking barriers of THREADS teams, for which PE 0 comes last of all
+ *
+ * Of the threads that wait for requests, PE 1 writes how often they have slept, as the kernel counts.
  */
+#define _GNU_SOURCE
 #include <shmem.h>
+#include <shmemx.h>
 
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 enum { kMostThreads = 256, kBytes = 64, kFewest = 4 };
 
@@ -20,6 +30,9 @@ static uint64_t ping, pong, end, words[kMostThreads];
 static char data[kBytes];
 static const char source[kBytes];
 static long times;
+static long stopped_pe; /* the process of PE 2 */
+static shmem_team_t teams[kMostThreads];
+static atomic_long waits_slept;
 static pthread_barrier_t all_begin;
 
 static void send(uint64_t* to, uint64_t value, int with_data, int pe) {
@@ -46,6 +59,38 @@ static void* wait_for_end(void* none) {
     return none;
 }
 
+static long sleeps_of_thread(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+}
+
+static void wait_for_request(shmemx_request_t* request) {
+    const long before = sleeps_of_thread();
+    shmemx_request_wait(request);
+    atomic_fetch_add(&waits_slept, sleeps_of_thread() - before);
+}
+
+static void* wait_for_put(void* word) {
+    static const uint64_t one = 1;
+    shmemx_request_t request = SHMEMX_REQUEST_NULL;
+    shmem_uint64_p(word, one, 2); /* connects, while PE 2 answers */
+    shmem_quiet();
+    pthread_barrier_wait(&all_begin);
+    pthread_barrier_wait(&all_begin); /* PE 2 is stopped */
+    shmemx_uint64_put_nbe(word, &one, 1, 2, &request);
+    wait_for_request(&request);
+    return NULL;
+}
+
+static void* wait_for_barrier(void* word) {
+    shmemx_request_t request = SHMEMX_REQUEST_NULL;
+    shmemx_team_sync_nbe(teams[(uint64_t*)word - words], &request);
+    pthread_barrier_wait(&all_begin);
+    wait_for_request(&request);
+    return NULL;
+}
+
 static void* put_and_quiet(void* word) {
     pthread_barrier_wait(&all_begin);
     for (long i = 1; i <= times; ++i) {
@@ -70,6 +115,64 @@ static void ping_pong_and_end(int with_data) {
     shmem_uint64_p(&end, 1, 1); /* to itself: PE 1 runs this */
 }
 
+static int is_stopped(long process) {
+    char path[64], state = 0;
+    snprintf(path, sizeof path, "/proc/%ld/stat", process);
+    FILE* const file = fopen(path, "r");
+    if (file) {
+        if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+            state = 0;
+        fclose(file);
+    }
+    return state == 'T';
+}
+
+static void stop_and_ping_pong(int with_data) {
+    shmem_uint64_p(&end, 1, 2);
+    while (!is_stopped(stopped_pe)) usleep(1000);
+    pthread_barrier_wait(&all_begin);
+    shmem_uint64_p(&end, 1, 0);
+    ping_pong(with_data);
+    kill((pid_t)stopped_pe, SIGCONT);
+}
+
+static void ping_pong_and_let_come(int with_data) {
+    ping_pong(with_data);
+    shmem_uint64_p(&end, 1, 0);
+}
+
+static void report_sleeps(void) {
+    fprintf(stderr, "waits_slept %ld of the threads that wait for requests [0 %ld]\n", waits_slept, waits_slept);
+}
+
+static void requests(int me, int threads) {
+    if (me == 2) {
+        shmem_long_p(&stopped_pe, getpid(), 1);
+        shmem_uint64_wait_until(&end, SHMEM_CMP_EQ, 1);
+        raise(SIGSTOP);
+    } else if (me == 1) {
+        shmem_long_wait_until(&stopped_pe, SHMEM_CMP_NE, 0);
+        with_threads(threads, wait_for_put, stop_and_ping_pong);
+        report_sleeps();
+    } else {
+        shmem_uint64_wait_until(&end, SHMEM_CMP_EQ, 1);
+        ping_pong(0);
+    }
+}
+
+static void collectives(int me, int threads) {
+    for (int i = 0; i < threads; ++i) shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 2, NULL, 0, &teams[i]);
+    shmem_barrier_all();
+    if (me == 1) {
+        with_threads(threads, wait_for_barrier, ping_pong_and_let_come);
+        report_sleeps();
+        return;
+    }
+    ping_pong(0);
+    shmem_uint64_wait_until(&end, SHMEM_CMP_EQ, 1);
+    for (int i = 0; i < threads; ++i) shmem_team_sync(teams[i]);
+}
+
 int main(int argc, char** argv) {
     if (argc != kFewest)
         return 2;
@@ -85,6 +188,10 @@ int main(int argc, char** argv) {
         shmem_quiet();
     } else if (strcmp(pattern, "waiters") == 0 && me == 1) {
         with_threads(threads, wait_for_end, ping_pong_and_end);
+    } else if (strcmp(pattern, "requests") == 0) {
+        requests(me, threads);
+    } else if (strcmp(pattern, "collectives") == 0) {
+        collectives(me, threads);
     } else if (strcmp(pattern, "quiet") == 0) {
         if (me == 0)
             with_threads(threads, put_and_quiet, NULL);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Counts messages, fences of all threads, and wake-ups of two PEs on two nodes, and compares them with the formulas of
-[network_counts] in scale.toml. network_counts.c says what the patterns are.
+"""Counts messages, fences of all threads, and wake-ups of PEs on nodes of their own, and compares them with the
+formulas of [network_counts] in scale.toml. network_counts.c says what the patterns are.
 
     network_counts.py BUILD SOURCE [--threads 0,8,64]
 
@@ -18,15 +18,16 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-TIMES = {"quiet": 100, "waiters": 200}
+TIMES = {"quiet": 100, "waiters": 200, "requests": 200, "collectives": 200}
+PES = {"requests": 3}
 OTHER_TIMES = 1000
 
 
-def counts_of(build: Path, program: Path, *arguments: object) -> dict[str, int]:
-    """The counters of both PEs together."""
+def counts_of(build: Path, n_pes: int, program: Path, *arguments: object) -> dict[str, int]:
+    """The counters of all PEs together."""
     settings = {"HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp", "HEDDLE_STATS": "1",
                 "HEDDLE_NET_HEARTBEAT_TIMEOUT_S": "60"}
-    command = [build / "bin/oshrun", "-n", 2, program, *arguments]
+    command = [build / "bin/oshrun", "-n", n_pes, program, *arguments]
     result = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True,
                             check=False, timeout=300, env={**os.environ, **settings})
     if result.returncode != 0:
@@ -50,9 +51,10 @@ def main() -> int:
         subprocess.run([options.build / "bin/oshcc", "-O2", "-pthread", options.source, "-o", program], check=True)
         for pattern, formulas in table.items():
             times = TIMES.get(pattern, OTHER_TIMES)
-            counts = {"waiters": map(int, options.threads.split(",")), "quiet": [1, 16, 64]}
+            waiting = list(map(int, options.threads.split(",")))
+            counts = {"waiters": waiting, "quiet": [1, 16, 64], "requests": waiting[1:], "collectives": waiting[1:]}
             for threads in counts.get(pattern, [16]):
-                counted = counts_of(options.build, program, pattern, times, threads)
+                counted = counts_of(options.build, PES.get(pattern, 2), program, pattern, times, threads)
                 for counter, formula in formulas.items():
                     most = eval(formula, {"__builtins__": {}}, {"n": times, "t": threads})  # pylint: disable=eval-used
                     line = f"{pattern}, {times} times, {threads} threads: {counter} {counted[counter]} (most {most:g})"

@@ -34,9 +34,9 @@ MAY_INCLUDE = {
                 "collective"],
     "entry": ["operations", "collective", "runtime"],
 }
-# Programs beside the library share its basics and the job page, nothing else.
+# Programs beside the library share its basics, the job page, and the reader of launchers' variables, nothing else.
 BESIDE = ["base", "os", "sync"]
-BESIDE_FILES = ["bootstrap/job_page.h"]
+BESIDE_FILES = ["bootstrap/job_page.h", "bootstrap/launch_environment.h"]
 # Which public headers a folder of src/ reads; the rest see the ABI and the constants alone.
 PUBLIC = {
     "base": ["heddle/abi.h"],

@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "catalogue": ["targets"],
     "runner": ["targets", "catalogue"],
     "simulation": ["targets", "runner"],
+    "comparison": ["runner"],
     "studies": ["targets", "catalogue", "runner", "simulation"],
     "report": ["targets", "catalogue", "runner", "simulation", "studies"],
 }

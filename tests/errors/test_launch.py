@@ -21,6 +21,9 @@ SEVERAL = [
     ({"MPI_LOCALNRANKS": "2"}, "MPICH's or Intel MPI's mpiexec", "MPI_LOCALNRANKS=2", "oshrun"),
     ({"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "node1", "MASTER_PORT": "29500"},
      "torchrun, or a launcher like it,", "WORLD_SIZE=2", "HEDDLE_LAUNCH=env"),
+    ({"JSM_NAMESPACE_SIZE": "2", "JSM_NAMESPACE_RANK": "0"}, "jsrun", "JSM_NAMESPACE_SIZE=2", "oshrun"),
+    ({"ALPS_APP_PE": "3"}, "aprun", "ALPS_APP_PE=3", "oshrun"),
+    ({"MV2_COMM_WORLD_SIZE": "2"}, "MVAPICH's mpirun_rsh", "MV2_COMM_WORLD_SIZE=2", "oshrun"),
     ({"FLUX_JOB_SIZE": "256"}, "flux", "FLUX_JOB_SIZE=256", "flux run -o pmi=simple"),
 ]
 ONE = [
@@ -71,6 +74,78 @@ def test_processes_of_a_launcher_that_a_pe_starts_are_not_alone(variables, tmp_p
     script.chmod(0o755)
     result = execute([OSHRUN, "-n", 1, "bash", "-c", f'exec -a "{script}" "{INIT}" system'])
     assert result.status == 1 and "as one of several" in result.err, result
+
+
+@pytest.mark.parametrize("pes", [2, 3])
+@pytest.mark.parametrize("lost", [["env", "-i"], ["env", "-u", "HEDDLE_JOB_FD"]])
+def test_a_pe_that_has_lost_its_environment_is_not_alone(lost, pes):
+    result = execute([OSHRUN, "-n", pes, *lost, INIT, "inside"])
+    assert result.status == 1 and "PEs inside" not in result.out, result
+    assert f"oshrun has started this process as one of {pes}, and the variables by which" in result.err, result
+
+
+def test_a_pe_that_has_lost_its_descriptors_too_is_not_alone(tmp_path):
+    """As by sudo: the processes above it tell. Each waits for the other one, so that both are there."""
+    close = 'touch "$1/$HEDDLE_PE"; until [ -e "$1/0" -a -e "$1/1" ]; do sleep 0.01; done; ' \
+            'for fd in 3 4 5 6 7 8 9; do eval "exec $fd>&-"; done; '
+    result = execute([OSHRUN, "-n", 2, "sh", "-c", f'{close} env -i "{INIT}" inside', "sh", tmp_path])
+    assert result.status == 1 and "PEs inside" not in result.out, result
+    assert re.search(r"heddle shmem_init: oshrun \(process \d+\) has started this process as one of several, and the "
+                     r"variables by which it tells so were lost on the way here \(sudo, env -i\?\): right would be a "
+                     r"way that keeps them, or HEDDLE_LAUNCH=alone", result.err), result
+
+
+@pytest.mark.parametrize("words", [
+    [OSHRUN, "-n", 1, "env", "-i", INIT, "inside"],
+    [OSHRUN, "-n", 2, "env", "-i", "HEDDLE_LAUNCH=alone", INIT, "inside"],
+    [OSHRUN, "-n", 2, "bash", "-c", f"exec -a 'env -i {INIT} inside; true' {INIT} system"],  # started by a PE
+])
+def test_who_is_alone_without_an_environment(words):
+    result = execute(words)
+    assert (result.status, result.out) == (0, "1 PEs inside\n" * words[2]) and "variables" not in result.err, result
+
+
+def test_who_may_be_one_of_several_says_so():
+    """A single child of a launcher's process: others may follow, or are on other hosts."""
+    close = 'for fd in 3 4 5 6 7 8 9; do eval "exec $fd>&-"; done; env -i '
+    result = execute([OSHRUN, "-n", 1, "sh", "-c", f'{close} "{INIT}" inside'])
+    assert (result.status, result.out) == (0, "1 PEs inside\n"), result
+    line = r"heddle launcher: oshrun \(process \d+\) has started this process, perhaps as one of several, and the " \
+           r"variables .* it is a job of one PE \(HEDDLE_LAUNCH=alone silences this\)\n"
+    assert re.fullmatch(line, result.err), result
+    assert execute([OSHRUN, "-n", 1, "sh", "-c", f'{close} HEDDLE_LAUNCH=alone "{INIT}" inside']).err == ""
+
+
+@pytest.mark.parametrize("name", ["PMIX_RANK", "PMIX_NAMESPACE"])
+def test_half_of_pmix_is_not_alone(name):
+    missing = "PMIX_NAMESPACE" if name == "PMIX_RANK" else "PMIX_RANK"
+    for settings in ({name: "1"}, {"HEDDLE_LAUNCH": "pmix", name: "1"}):
+        result = execute([INIT, "inside"], **settings)
+        assert result.status == 1 and f"heddle shmem_init: {missing} is not set: right would be" in result.err, result
+    assert execute([INIT, "inside"], HEDDLE_LAUNCH="pmix").status == 1
+
+
+SAYS = "oshrun: {} has started this oshrun as one of several, and each starts a job of its own; right for one job " \
+       "would be oshrun alone (HEDDLE_LAUNCH=alone silences this)\n"
+
+
+@pytest.mark.parametrize("variables,launcher,variable,cure", SEVERAL)
+def test_oshrun_says_that_it_is_started_several_times(variables, launcher, variable, cure):
+    """Once, by the first; an ensemble of jobs is started in this way on purpose."""
+    ranks = ["SLURM_PROCID", "PMI_RANK", "PALS_RANKID", "RANK", "ALPS_APP_PE"]
+    first = {**variables, **{name: "0" for name in ranks if name in variables}}
+    result = execute([OSHRUN, "-n", 1, INIT, "inside"], **first)
+    if variable.split("=")[0] not in ranks:
+        assert (result.status, result.err) == (0, SAYS.format(f"{launcher} ({variable})")), result
+    for settings in ({**first, "HEDDLE_LAUNCH": "alone"}, {**first, "OMPI_COMM_WORLD_RANK": "1"}):
+        assert execute([OSHRUN, "-n", 1, INIT, "inside"], **settings).err == ""
+
+
+def test_oshrun_in_oshrun():
+    result = execute([OSHRUN, "-n", 2, OSHRUN, "-n", 1, INIT, "inside"])
+    assert (result.status, result.out) == (0, "1 PEs inside\n" * 2), result
+    assert result.err == SAYS.format("another oshrun (-n 2)"), result
+    assert "one of several" not in execute([OSHRUN, "-n", 1, OSHRUN, "-n", 2, INIT, "inside"]).err
 
 
 def test_setting_is_one_of_its_words():

@@ -190,7 +190,7 @@ class Program {
   private:
     std::atomic<uint32_t> n_active_{0};
     RingSlab slab_;
-    Producer producer_{.n_active = &n_active_, .quota = {}};
+    Producer producer_{.n_active = &n_active_, .quota = {}, .expected_wait = {}};
     StreamGroup group_{nullptr};
     Stream stream_;
     std::vector<std::vector<char>> gotten_;

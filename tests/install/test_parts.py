@@ -106,6 +106,20 @@ def test_whole(prefix):
     assert said(prefix / "bin/heddle-info", "--check").stdout.startswith("check: 2 PEs on 1 node\n")
 
 
+def test_an_installed_program_uses_them(prefix, tmp_path):
+    """Compiled and started from the installation: on pretended nodes by UCX, and by mpirun with PMIx."""
+    (tmp_path / "two.c").write_text("#include <shmem.h>\n#include <stdio.h>\nlong x;\nint main(void) {\nshmem_init();\n"
+                                    "shmem_long_p(&x, 7, 1 - shmem_my_pe());\nshmem_barrier_all();\n"
+                                    'printf("%ld, near %d\\n", x, shmem_ptr(&x, 1 - shmem_my_pe()) != NULL);\n'
+                                    "shmem_finalize();\n}\n")
+    said(prefix / "bin/oshcc", "-O2", tmp_path / "two.c", "-o", tmp_path / "two")
+    nodes = {"HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp", "HEDDLE_NET_HEARTBEAT_TIMEOUT_S": "60"}
+    assert said(prefix / "bin/oshrun", "-n", 2, tmp_path / "two", **nodes).stdout == "7, near 0\n" * 2
+    if shutil.which("mpirun"):
+        mpirun = ["mpirun", *(["--allow-run-as-root"] if os.geteuid() == 0 else []), "--oversubscribe", "-n", 2]
+        assert said(*mpirun, tmp_path / "two").stdout == "7, near 1\n" * 2
+
+
 def test_a_part_that_was_not_built(prefix):
     (prefix / "lib/libheddle_ucx.so").unlink()
     assert f"libheddle_ucx.so   none: {MISSING_UCX}\n" in said(prefix / "bin/heddle-info").stdout

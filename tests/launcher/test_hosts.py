@@ -4,6 +4,7 @@ the PEs is told. The launchers are scripts here that print their arguments; test
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 from conftest import alive, wait_until
@@ -94,14 +95,14 @@ def test_all_of_an_allocation_by_slurm_is_used(oshrun, path_with):
     result = oshrun.run("-v", "./program", "word", env=environment)
     lines = result.out.splitlines()
     assert result.messages[0].endswith("/srun starts the PEs"), result
-    assert {"--nodelist=n1*2,n2*2,n3*2,n7*1", "--cpus-per-task=4", "--cpu-bind=cores"} <= set(lines), result
+    assert {"--nodelist=n1,n1,n2,n2,n3,n3,n7", "--cpus-per-task=4", "--cpu-bind=cores"} <= set(lines), result
     assert words_behind(result, "-n") == ["7"] and lines[-3:-1] == ["./program", "word"], result
     result = oshrun.run("-n", "3", "./program", env=environment)
-    assert "--nodelist=n1*2,n2*1" in result.out.splitlines() and "--cpus-per-task" not in result.out, result
+    assert "--nodelist=n1,n1,n2" in result.out.splitlines() and "--cpus-per-task" not in result.out, result
     result = oshrun.run("-n", "8", "./program", env=environment)
     assert result.status == 2 and "the hosts of the allocation by Slurm have room for 7" in result.err, result
     result = oshrun.run("--ppn", "1", "./program", env=environment)
-    assert "--nodelist=n1*1,n2*1,n3*1,n7*1" in result.out.splitlines(), result
+    assert "--nodelist=n1,n2,n3,n7" in result.out.splitlines(), result
     result = oshrun.run("--hosts", "a:2", "-n", "2", "./program", env=environment)
     assert words_behind(result, "--host") == ["a:2"], result
 
@@ -157,7 +158,7 @@ def test_what_srun_is_told(oshrun, path_with):
     result = oshrun.run("--hosts", "a:3,b:2,c", "-n", "4", "--env", "A=b", "--tag-output", "./program", "word",
                         env=path_with("srun"))
     lines = result.out.splitlines()
-    told = {"--mpi=pmix", "--nodelist=a*3,b*1", "--distribution=arbitrary", "--cpu-bind=none", "--label"}
+    told = {"--mpi=pmix", "--nodelist=a,a,a,b", "--distribution=arbitrary", "--cpu-bind=none", "--label"}
     assert told <= set(lines), result
     assert lines[-3:] == ["./program", "word", "A=b"], result
 
@@ -230,7 +231,6 @@ def test_a_host_file_that_is_wrong(oshrun, path_with, tmp_path, text, message):
     (["--hosts", "-x", "-n", "1", "p"], "'-x' must be a host"),
     (["--hosts", "a:2,b", "-n", "4", "p"], "-n 4: the hosts named have room for 3"),
     (["--hosts", "a", "--hosts", "b", "-n", "1", "p"], "the hosts are given twice"),
-    (["--hosts", "a", "--grace", "3", "-n", "1", "p"], "--grace is for jobs on this machine"),
     (["--hosts", "a", "p"], "no number of PEs given"),
     (["--hosts", "a", "-n", "1"], "no program given"),
     (["--hostfile", "absent", "-n", "1", "p"], "--hostfile absent: No such file"),
@@ -254,7 +254,58 @@ def test_the_timeout_of_several_hosts(oshrun, path_with, tmp_path):
     environment = launcher_that(path_with, tmp_path, "trap 'echo ends; exit 9' TERM\nwhile :; do sleep 0.1; done")
     result = oshrun.run("--hosts", "a", "--timeout", "1.5", "-n", "1", "./program", env=environment)
     assert result.status == 124 and result.out == "ends\n" and result.seconds >= 1.5, result
-    assert result.messages == ["oshrun: the job has not ended within 1.5 s (--timeout); ending it"], result
+    assert result.messages == ["oshrun: the job has not ended within 1.5 s (--timeout); ending it. Its PEs:"], result
+
+
+def test_the_deadline_reaches_the_pes(oshrun, path_with, tmp_path):
+    """Its seconds, and the time at which oshrun's clock shows their end; also through a launcher that passes on the
+    variables alone that it is told."""
+    begin = time.time()
+    environment = launcher_that(path_with, tmp_path, 'echo "$HEDDLE_DEADLINE"\necho "$@"')
+    result = oshrun.run("--hosts", "a", "--timeout", "500", "-n", "1", "./program", env=environment)
+    timeout_ns, end_ns = map(int, result.out.splitlines()[0].split(":"))
+    assert timeout_ns == 500 * 10**9 and begin + 500 <= end_ns / 1e9 <= time.time() + 500, result
+    assert "-x HEDDLE_DEADLINE" in result.out and "-x HEDDLE_HANDED_OVER " in result.out, result
+    result = oshrun.run("--hosts", "a", "-n", "1", "./program", env=environment)
+    assert result.out.splitlines()[0] == "", result
+
+
+def test_the_grace_of_several_hosts(oshrun, path_with, tmp_path):
+    """Open MPI's own period, in whole seconds; where there is none, a line says what is not kept, or it is refused."""
+    environment = launcher_that(path_with, tmp_path, 'echo "$OMPI_MCA_odls_base_sigkill_timeout" '
+                                                     '"$PRTE_MCA_odls_base_sigkill_timeout"')
+    grace = ["--hosts", "a", "--grace", "2.5", "-n", "1", "./program"]
+    result = oshrun.run(*grace, env=environment)
+    assert (result.status, result.out, result.err) == (0, "3 3\n", ""), result
+    (tmp_path / "launchers/mpirun").unlink()
+    result = oshrun.run(*grace, env=path_with("mpiexec.hydra"))
+    assert result.status == 6, result
+    assert result.messages[0].endswith("/mpiexec.hydra ends the PEs by SIGKILL when one of them fails; --grace is for "
+                                       "other ends"), result
+    (tmp_path / "launchers/mpiexec.hydra").unlink()
+    for name in ["srun", "flux"]:
+        result = oshrun.run(*grace, env=path_with(name, FLUX_URI="local:///x"))
+        assert result.status == 2 and result.out == "" and len(result.messages) == 1, result
+        assert "--grace on several hosts needs prterun, mpirun or hydra's mpiexec; " in result.err, result
+        assert f"/{name} has none" in result.err, result
+        (tmp_path / "launchers" / name).unlink()
+
+
+@pytest.mark.parametrize("end", ["timeout", "signal"])
+def test_a_launcher_without_a_period_has_that_of_grace(oshrun, path_with, tmp_path, end):
+    """One that does not end by SIGTERM ends by SIGKILL, as a PE does on one host."""
+    text = "trap '' TERM\necho $$ >ready\nwhile :; do sleep 0.1; done"
+    environment = path_with("mpiexec.hydra")
+    (tmp_path / "launchers/mpiexec.hydra").write_text(
+        f'#!/bin/sh\nPATH={os.environ["PATH"]}\n[ "$1" = --version ] && echo "HYDRA" && exit\n{text}\n')
+    limit = ["--timeout", "0.5"] if end == "timeout" else []
+    process = oshrun.start("--hosts", "a", "--grace", "0.3", *limit, "-n", "1", "./program", env=environment,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert wait_until(lambda: (tmp_path / "ready").exists() and (tmp_path / "ready").read_text() != "")
+    if end == "signal":
+        process.send_signal(signal.SIGTERM)
+    assert oshrun.finish(process).status == (124 if end == "timeout" else 128 + signal.SIGTERM)
+    assert not alive(int((tmp_path / "ready").read_text()))
 
 
 def test_a_launcher_that_does_not_end_is_killed(oshrun, path_with, tmp_path):

@@ -2,11 +2,13 @@
 (programs/faulty.c)."""
 
 import os
+import pathlib
 import re
+import signal
 import subprocess
 
 import pytest
-from conftest import PROGRAMS, build
+from conftest import PROGRAMS, alive, build, wait_until
 
 LIMIT_S = 600
 NODES = {"HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp", "HEDDLE_NET_HEARTBEAT_TIMEOUT_S": "60"}
@@ -67,6 +69,33 @@ def test_settings_that_differ_are_named(faulty):
     done = info("--check", "-n", 3, *faulty, FAULT="setting", FAULT_PE="2")
     assert done.returncode == 1 and done.stderr.count("FAILED") == 1, done
     assert "FAILED: the settings differ: UCX_TCP_PREFER_DEFAULT=n on PE 2 " in done.stderr, done
+
+
+def test_a_launch_token_that_differs_is_not_told(faulty):
+    for options, pes in ({}, "PE 2"), ({"HEDDLE_LAUNCH_TOKEN": "hidden, too"}, "PE [02]"):
+        done = info("--check", "-n", 3, *faulty, FAULT="token", FAULT_PE="2", **options)
+        assert done.returncode == 1 and "hidden" not in done.stdout + done.stderr, done
+        found = rf"FAILED: the settings differ: HEDDLE_LAUNCH_TOKEN=\(not shown\) on {pes} "
+        assert len(re.findall(found, done.stderr)) == done.stderr.count("FAILED") == len(options) + 1, done
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_check_that_is_ended_ends_its_job(faulty, end):
+    """oshrun, and the PEs."""
+    process = subprocess.Popen([build() / "bin/heddle-info", "--check", "-n", "1", *faulty], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env={**os.environ, "FAULT": "stays", "FAULT_PE": "0"})
+    pe = int(process.stdout.readline().split()[1])
+    children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    process.send_signal(end)
+    try:
+        assert process.wait(LIMIT_S) == (-end if end == signal.SIGKILL else 128 + end)
+        assert len(children) == 1 and wait_until(lambda: not alive(int(children[0])) and not alive(pe))
+    finally:
+        for pid in [*map(int, children), pe]:
+            if alive(pid):
+                os.kill(pid, signal.SIGKILL)
+        process.communicate()
 
 
 def test_memory_that_is_not_shared_is_named(faulty):

@@ -377,10 +377,14 @@ def test_a_pe_that_stays_in_its_init(job):
 
 # --- ends ---
 
+@pytest.mark.parametrize("way", ["die", "child"])
 @pytest.mark.parametrize("dead", [0, 2])
-def test_a_pe_dies(job, dead):
+def test_a_pe_dies(job, dead, way):
+    """Also where a process that it has forked lives on."""
     for pe in range(4):
-        job.pe(pe, 4, "die", dead)
+        job.pe(pe, 4, way, dead)
+    for process in job.processes:
+        process.wait(LIMIT_S)
     results = job.finish()
     words = "which served the job" if dead == 0 else rf"PE {dead} \(process \d+ on host \S+\) has ended without"
     for pe, (status, out, err) in enumerate(results):

@@ -17,7 +17,7 @@ import slurm as slurm_of_tests  # noqa: E402
 from processes import alive  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
-LIMIT_S = 120
+LIMIT_S = 900  # of one that hangs: 256 PEs take minutes where others use the cores
 LAUNCHERS = {
     "hydra": ["mpiexec.hydra"],
     "hydra-port": ["mpiexec.hydra", "-pmi-port"],

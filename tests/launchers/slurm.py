@@ -1,5 +1,5 @@
-"""Slurm on this machine alone, for the tests: munged, slurmctld and slurmd with files and ports of their own, which end
-with the tests. Needs root."""
+"""Slurm of the tests' own, on this machine alone or on hosts made of namespaces: munged, slurmctld and a slurmd for
+each host, with files and ports of their own, which end with the tests. Needs root."""
 
 import contextlib
 import os
@@ -12,21 +12,23 @@ PROGRAMS = ["munged", "slurmctld", "slurmd", "srun", "salloc", "sinfo"]
 READY_S = 60.0
 CONF = """
 ClusterName=tests
-SlurmctldHost={host}(127.0.0.1)
+SlurmctldHost={names[0]}({addresses[0]})
 SlurmUser=root
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge/socket
 CredType=cred/munge
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/spool-%n
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
+TmpFS={folder}/tmp-%n
 SlurmctldPort={ports[0]}
 SlurmdPort={ports[1]}
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SwitchType=switch/none
 MpiDefault=none
+KillWait=2
 ReturnToService=2
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
@@ -35,8 +37,8 @@ JobAcctGatherType=jobacct_gather/none
 MailProg=/bin/true
 LaunchParameters=use_interactive_step
 SlurmdParameters=config_overrides
-NodeName={host} NodeAddr=127.0.0.1 CPUs=8 State=UNKNOWN
-PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
+{nodes}
+PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
 
@@ -59,36 +61,69 @@ def free_ports(count):
 
 
 class Slurm:
-    def __init__(self, folder):
-        self.folder, self.daemons = folder, []
-        for name in ["munge", "state", "spool"]:
+    def __init__(self, folder, hosts=()):
+        """hosts: namespaces (namespace_hosts); the first has slurmctld. None: this machine."""
+        self.folder, self.hosts, self.daemons, self.daemon_of = folder, hosts, [], {}
+        for name in ["munge", "state"]:
             (folder / name).mkdir(mode=0o700)
         (folder / "munge" / "key").write_bytes(os.urandom(1024))
         (folder / "munge" / "key").chmod(0o600)
-        host = socket.gethostname().split(".")[0]
-        (folder / "slurm.conf").write_text(CONF.format(host=host, folder=folder, ports=free_ports(2)))
+        self.names = [host.name for host in hosts] or [socket.gethostname().split(".")[0]]
+        for name in self.names:
+            (folder / f"tmp-{name}").mkdir()
+        addresses = [f"10.77.0.{number + 1}" for number in range(len(hosts))] or ["127.0.0.1"]
+        nodes = "\n".join(f"NodeName={name} NodeAddr={address} CPUs={128 if hosts else 8} State=UNKNOWN"
+                          for name, address in zip(self.names, addresses, strict=True))
+        (folder / "slurm.conf").write_text(CONF.format(names=self.names, addresses=addresses, nodes=nodes,
+                                                       folder=folder, ports=free_ports(2)))
+        # Nothing of it is used; slurmd would look for it in /sys, which a host has for itself.
+        (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
         self.environment = {"SLURM_CONF": str(folder / "slurm.conf"), "PATH": path_with_daemons()}
         try:
             munge = folder / "munge"
             self.start("munged", "--force", "--foreground", f"--key-file={munge}/key", f"--socket={munge}/socket",
                        f"--pid-file={munge}/pid", f"--log-file={munge}/log", f"--seed-file={munge}/seed")
             self.wait_until((munge / "socket").exists, "munged")
-            self.start("slurmctld", "-D")
-            self.start("slurmd", "-D", "-N", host)
+            self.start(*self.within(0, "slurmctld", "-D"))
+            for number in range(len(self.names)):
+                self.start_node(number)
             self.wait_until(self.is_idle, "slurmd")
         except BaseException:
             self.close()
             raise
 
+    def within(self, number, *command):
+        """The words of a command on a host."""
+        return self.hosts[number].within(*command) if self.hosts else list(map(str, command))
+
     def start(self, *command):
-        log = (self.folder / f"{command[0]}.log").open("w")
-        self.daemons.append(subprocess.Popen(command, env={**os.environ, **self.environment}, stdin=subprocess.DEVNULL,
-                                             stdout=log, stderr=subprocess.STDOUT))
+        log = (self.folder / f"{len(self.daemons)}.log").open("w")
+        daemon = subprocess.Popen(command, env={**os.environ, **self.environment}, stdin=subprocess.DEVNULL,
+                                  stdout=log, stderr=subprocess.STDOUT)
+        self.daemons.append(daemon)
+        return daemon
+
+    def start_node(self, number):
+        self.daemon_of[number] = self.start(*self.within(number, "slurmd", "-D", "-N", self.names[number]))
+
+    def kill_host(self, number):
+        """As when the host loses its power: its network first, so that nothing tells of the end."""
+        host = self.hosts[number]
+        host.do("ip", "link", "set", "eth0", "down")
+        host.kill_all()
+        daemon = self.daemon_of.pop(number)
+        daemon.wait(60)
+        self.daemons.remove(daemon)
+
+    def revive_host(self, number):
+        self.hosts[number].do("ip", "link", "set", "eth0", "up")
+        self.start_node(number)
+        self.wait_until(self.is_idle, "a slurmd that was killed")
 
     def is_idle(self):
-        said = subprocess.run(["sinfo", "--noheader", "--format=%t"], env={**os.environ, **self.environment},
-                              capture_output=True, text=True, timeout=60)
-        return said.stdout.strip() == "idle"
+        said = subprocess.run(self.within(0, "sinfo", "--noheader", "--Node", "--format=%t"), capture_output=True,
+                              env={**os.environ, **self.environment}, text=True, timeout=60)
+        return said.stdout.split() == ["idle"] * len(self.names)
 
     def wait_until(self, condition, name):
         end = time.monotonic() + READY_S

@@ -1,5 +1,6 @@
 """Programs under real launchers: they start right, are refused, or end, and never are several jobs without a word."""
 
+import os
 import subprocess
 
 import pytest
@@ -34,7 +35,8 @@ def test_pretended_nodes(here, launcher):
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_a_pe_ends_the_job(here, launcher, way):
     result = here.run(*LAUNCHERS[launcher], "-n", 3, here.program, way)
-    assert result.status != 0 and len(result.processes) == 3, result
+    told = [1, 2, 3] if launcher.startswith("hydra") else [3]  # hydra may lose the last words of what it ends
+    assert result.status != 0 and len(result.processes) in told, result
     result.leaves_nothing()
 
 
@@ -44,14 +46,29 @@ def test_a_program_that_a_pe_starts_is_a_job_of_one(here, launcher):
     assert result.status == 0 and result.lines.count("PE 0 of 1: 1, 1 near") == 2 and len(result.lines) == 4, result
 
 
-@pytest.mark.parametrize("launcher", SPEAK_PMI)
+@pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_a_pe_never_starts(here, launcher, tmp_path):
+    """The one that never starts is PE 1, which only waits for others, or PE 0, of which PE 1 wants the memory."""
     script = tmp_path / "some"
-    script.write_text('#!/bin/sh\n[ "${PMI_RANK:-$PMI_ID}" = 1 ] && exec sleep 1000\nexec "$@"\n')
+    script.write_text('#!/bin/sh\n[ "${PMIX_RANK:-${PMI_RANK:-$PMI_ID}}" = $1 ] && exec sleep 1000\nshift\nexec "$@"\n')
     script.chmod(0o755)
-    result = here.run(*LAUNCHERS[launcher], "-n", 2, script, here.program, HEDDLE_LAUNCH_TIMEOUT_S="2")
-    assert result.status != 0, result
-    assert "PE 0 of 2 and the process manager that started it (PMI-1): not all PEs have come within 2 s" in result.err
+    for absent, here_is, awaited in [(1, 0, "PMIx_Fence: {}the other PEs{}"),
+                                     (0, 1, "PMIx_Get: {}heddle.offer.0 of PE 0{}")]:
+        result = here.run(*LAUNCHERS[launcher], "-n", 2, script, absent, here.program, HEDDLE_LAUNCH_TIMEOUT_S="2")
+        assert result.status != 0, result
+        waits = f"PE {here_is} of 2 on host {os.uname().nodename} has waited for "
+        said = (f"PE {here_is} of 2 and the process manager that started it (PMI-1): not all PEs have come within 2 s"
+                if launcher in SPEAK_PMI else awaited.format(waits, " for 2 s (HEDDLE_LAUNCH_TIMEOUT_S)"))
+        assert said in result.err, result
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_pe_that_starts_late_is_waited_for(here, launcher, tmp_path):
+    """As on a busy host. PMIx's own servers give up after 2 s."""
+    script = tmp_path / "late"
+    script.write_text('#!/bin/sh\n[ "${PMIX_RANK:-${PMI_RANK:-$PMI_ID}}" = 0 ] && sleep 5\nexec "$@"\n')
+    script.chmod(0o755)
+    here.run(*LAUNCHERS[launcher], "-n", 3, script, here.program).is_well(3)
 
 
 @pytest.mark.parametrize("launcher", ["hydra", "hydra-port", "openmpi"])
@@ -65,6 +82,26 @@ def test_a_launcher_that_is_killed_takes_its_pes_along(here, launcher):
     result = Result(process.returncode, out, "")
     assert len(result.processes) == 2, result
     result.leaves_nothing()
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_lost_environment_is_told(here, launcher, tmp_path):
+    """As behind sudo. The processes above it tell, of which each stays until both have looked."""
+    wait = f"{tmp_path}/WORD.* 2>/dev/null | wc -l) = 2 ]; do sleep 0.01; done\n"
+    script = tmp_path / "lose"
+    script.write_text(f'#!/bin/sh\ntouch {tmp_path}/here.$$\nuntil [ $(ls {wait.replace("WORD", "here")}env -i "$@"\n'
+                      f'status=$?\ntouch {tmp_path}/done.$$\nuntil [ $(ls {wait.replace("WORD", "done")}exit $status\n')
+    script.chmod(0o755)
+    result = here.run(*LAUNCHERS[launcher], "-n", 2, script, here.program)
+    assert result.status != 0 and result.out == "", result
+    assert result.err.count("has started this process as one of several, and the variables by which it tells") == 2
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_oshrun_that_is_started_several_times_says_so_once(here, launcher):
+    result = here.run(*LAUNCHERS[launcher], "-n", 2, BUILD / "bin" / "oshrun", "-n", 2, here.program)
+    assert result.status == 0 and result.lines == ["PE 0 of 2: 3, 2 near"] * 2 + ["PE 1 of 2: 3, 2 near"] * 2, result
+    assert result.err.count("has started this oshrun as one of several, and each starts a job of its own") == 1, result
 
 
 def test_srun_without_pmi_is_refused(here):

@@ -9,7 +9,7 @@ import namespace_hosts
 import pytest
 from conftest import BUILD, LAUNCHERS, LIMIT_S, Result
 
-SETTINGS = {"HEDDLE_NET_TRANSPORTS": "tcp"}
+SETTINGS = {"HEDDLE_NET_TRANSPORTS": "tcp", "HEDDLE_NET_HEARTBEAT_TIMEOUT_S": "60"}
 SERVER = """
 HostKey {folder}/host_key
 AuthorizedKeysFile {folder}/key.pub
@@ -95,6 +95,11 @@ def ssh(here, tmp_path_factory):
 @pytest.mark.parametrize("on_each", [1, 2])
 def test_starts(here, ssh, way, on_each):
     here.run(*ssh.run(way, on_each)).is_well(2 * on_each, near=on_each)
+
+
+@pytest.mark.parametrize("way", ["mpirun", "oshrun"])
+def test_starts_256(here, ssh, way):
+    here.run(*ssh.run(way, 128, "hello", HEDDLE_NET_HEARTBEAT_TIMEOUT_S="600")).is_well(256, near=128)
 
 
 @pytest.mark.parametrize("way", ["mpirun", "oshrun"])

@@ -1,6 +1,7 @@
-/* How what a poll leaves at its bound is done all the same (Channel::poll_alone, Channel::arm, Network::on_left and
- * Network::sleep_until_event), in every interleaving of
- *   - two threads that queue a stream, poll, and go away to compute, twice;
+/* How what a poll leaves at its bound is done all the same, and what a thread leaves to others (Channel::poll_alone,
+ * Channel::arm, Network::on_left, Network::polls_soon and Network::sleep_until_event), in every interleaving of
+ *   - two threads that queue a stream, poll, and go away to compute, twice. Where the service thread does not sleep, a
+ *     thread may not poll: those that it leaves its record to have fallen asleep;
  *   - the service thread, which polls, and sleeps on the descriptors where it could arm the channel. The network brings
  *     nothing: what wakes it is a thread that leaves something. Its naps end by themselves.
  * All accesses here are seq_cst, so memory is one. A turn stands for all rounds of one: it takes the stack once.
@@ -14,6 +15,7 @@
  *   -DASLEEP_LATE     the service thread says that it sleeps only when it has armed the channel
  *   -DASLEEP_EARLY    a poll looks whether the service thread sleeps before its turns, not behind them
  *   -DARM_BLINDLY     who arms does not look at the stack again when it has given the lock back
+ *   -DLEFT_EARLY      a thread looks whether the service thread sleeps before it queues, not behind that
  * A variant that holds, and its mutant:
  *   -DMANUAL          no service thread: each thread ends with a call that polls until its own stream is done (quiet)
  *   -DMANUAL=2        and that call polls once */
@@ -78,13 +80,27 @@ inline poll() {
 }
 
 active [2] proctype thread() {
-    bool moved;
+    bool moved, left;
     byte turns, pushes;
 #ifdef ASLEEP_EARLY
     bool sleeps;
 #endif
     do
-    :: pushes < PUSHES -> stack[_pid] = true; poll(); pushes++
+    :: pushes < PUSHES ->
+#ifdef LEFT_EARLY
+       left = !asleep;
+       stack[_pid] = true;
+#else
+       stack[_pid] = true;
+       left = !asleep;
+#endif
+       if
+#ifndef MANUAL
+       :: left
+#endif
+       :: poll()
+       fi;
+       pushes++
     :: else -> break
     od;
 #ifdef MANUAL

@@ -17,12 +17,14 @@
  *   -DWATCH_LATE       an event count is watched only when it has been found closed for the last time
  *   -DSEEN_LATE        who sleeps at the wake-up remembers it as it is behind its drive
  *   -DNO_RING_AT_END   the end of an operation does not ring
- * A variant: what opens is a message (Engine::on_messages). It wakes who sleeps only where operations are outstanding, or
- * a thread is counted in wait_for; the last message concerns that thread alone. And its mutants:
+ * A variant: what opens is a message, which a thread of this PE applies (Engine::on_messages). The wake-up advances, and
+ * nobody at it is woken: that thread drives. It asks the sleeper's condition, and wakes it where that holds; the last
+ * message concerns the sleeper alone (duty.pml has who sleeps at the wake-up). And its mutants:
  *   -DMESSAGES=1
- *   -DMESSAGES=2       who applies a message looks at the counts before it applies it
- *   -DMESSAGES=3       the thread is counted only when it has looked at what it waits for
- *   -DMESSAGES=4       no thread is counted, only operations
+ *   -DMESSAGES=2       who applies a message does not drive
+ *   -DMESSAGES=3       the wake-up does not advance, either: who drives meanwhile does not see the message
+ *   -DMESSAGES=4       who applies a message does not ask the sleeper's condition
+ *   -DMESSAGES=5       who applies a message looks for sleepers before it applies it
  * A variant that holds:
  *   -DTWO_WAIT         two operations that both wait, in place of two that do not and one that does. Three that all
  *                      wait hold, too (22 million states). */
@@ -40,9 +42,10 @@
 
 #ifdef MESSAGES
 #define LAST_OPEN (OPERATIONS + 1)      /* the last for the thread that waits */
-byte outstanding = 0;     /* operations: WaitPolicy::posted */
-byte waiters = 0;         /* threads in wait_for */
+#define THREADS 4
+bool parked = false;      /* ParkingLot::sleepers_ */
 #else
+#define THREADS 3
 #define LAST_OPEN OPERATIONS
 #endif
 
@@ -62,18 +65,21 @@ byte ended = 0;
 #define POSTER 0
 #define POLLER 1
 #define WAITER 2
-bool rung[3];             /* the wake-up, since the thread read it: heard */
+#define APPLIER 3
+bool rung[THREADS];       /* the wake-up, since the thread read it: heard */
 bool rung_since_seen;     /* and the waiting thread, before it drove: seen */
-bool more[3];             /* posted, since the thread read it */
+bool more[THREADS];       /* posted, since the thread read it */
 #ifdef DRIVEN_RELEASE
-bool letting_go[3];       /* the thread's store of driven = false that memory has not seen yet */
+bool letting_go[THREADS]; /* the thread's store of driven = false that memory has not seen yet */
 #define drained(me) (!letting_go[me])
 #else
 #define drained(me) true
 #endif
 
+#define all_of(flags) flags[POSTER] = true; flags[POLLER] = true; flags[WAITER] = true; flags[THREADS - 1] = true
+
 inline ring() {
-    d_step { rung[POSTER] = true; rung[POLLER] = true; rung[WAITER] = true; rung_since_seen = true };
+    d_step { all_of(rung); rung_since_seen = true };
     if                                                   /* advance: the increment, and the load of sleepers */
     :: sleeper -> asleep = false
     :: else
@@ -105,9 +111,6 @@ inline carry_on() {
             fi
         :: fiber == goes ->                              /* resume, and it is over */
             d_step { watched = false; fiber = none; over++; done++ };  /* others read watched and done alone */
-#ifdef MESSAGES
-            outstanding--;
-#endif
 #ifndef NO_RING_AT_END
             ring()                                       /* count_done */
 #endif
@@ -160,11 +163,8 @@ inline drive(me) {
 active proctype poster() {
     do
     :: linked < OPERATIONS ->
-#ifdef MESSAGES
-        outstanding++;                                   /* count_posted */
-#endif
         linked++;
-        d_step { posted++; more[POSTER] = true; more[POLLER] = true; more[WAITER] = true };
+        d_step { posted++; all_of(more) };
         drive(POSTER)
     :: else -> break
     od;
@@ -178,8 +178,8 @@ active proctype poller() {
 
 /* Engine::wait_for */
 active proctype waiter() {
-#if defined(MESSAGES) && MESSAGES < 3
-    waiters++;                                           /* CountedWait */
+#ifdef MESSAGES
+    parked = true;
 #endif
     do
     :: true ->
@@ -205,9 +205,6 @@ active proctype waiter() {
             :: else
             fi
         };
-#if defined(MESSAGES) && MESSAGES == 3
-        waiters = 1;
-#endif
         !asleep;
         sleeper = false
     od;
@@ -217,24 +214,30 @@ active proctype waiter() {
 /* EventCount::advance_to, and wake_all_of */
 active proctype opener() {
 #ifdef MESSAGES
-    bool concerned;
+    bool asks;
 #endif
     do
     :: event_count < LAST_OPEN ->
-#if defined(MESSAGES) && MESSAGES == 2
-        concerned = outstanding != 0 || waiters != 0;
+#ifdef MESSAGES
+#if MESSAGES == 5
+        asks = parked;
 #endif
         event_count++;
-#ifdef MESSAGES
-        d_step { rung[POSTER] = true; rung[POLLER] = true; rung[WAITER] = true; rung_since_seen = true };
-#if MESSAGES != 2
-        concerned = outstanding != 0 || waiters != 0;
+#if MESSAGES != 3
+        d_step { all_of(rung); rung_since_seen = true };  /* silently */
+#endif
+#if MESSAGES != 5
+        asks = parked && MESSAGES != 4;
 #endif
         if
-        :: concerned && sleeper -> asleep = false
+        :: asks && done == OPERATIONS && event_count == LAST_OPEN -> ring()
         :: else
-        fi
+        fi;
+#if MESSAGES != 2
+        drive(APPLIER)                                   /* Channel::run_ready */
+#endif
 #else
+        event_count++;
         if
         :: watched -> ring()
         :: else

@@ -7,10 +7,17 @@
 #include <unistd.h>
 
 static long word;
+static volatile sig_atomic_t is_asked;
+
+static void ask(int signal) {
+    is_asked = signal;
+}
 
 int main(int argc, char** argv) {
-    shmem_init();
     const char* way = argc > 1 ? argv[1] : "well";
+    if (strcmp(way, "save") == 0)
+        signal(SIGTERM, ask);
+    shmem_init();
     const int me = shmem_my_pe(), n = shmem_n_pes(), last = me == n - 1;
     const int status = argc > 2 ? atoi(argv[2]) : 0;
     printf("pid %d\n", getpid());
@@ -37,6 +44,13 @@ int main(int argc, char** argv) {
         _exit(0);
     if (strcmp(way, "wait") == 0 && last)
         pause();
+    if (strcmp(way, "save") == 0) { /* takes longer than mpirun waits by itself */
+        while (!is_asked) usleep(10000);
+        sleep(3);
+        printf("PE %d has saved\n", me);
+        fflush(stdout);
+        _exit(0);
+    }
     if (strcmp(way, "well") != 0 && strcmp(way, "again") != 0 && strcmp(way, "status") != 0)
         shmem_barrier_all();
     shmem_finalize();

@@ -1,5 +1,5 @@
 /* The last PE is late in the first barrier of shmem_finalize between hosts, in the way that the first argument names. It
- * has PMIx_Fence in its own hands for that; the programs of this folder are linked so that plugins see their names. */
+ * has PMIx_Fence_nb in its own hands for that; the programs of this folder are linked so that plugins see their names. */
 #include <dlfcn.h>
 #include <shmem.h>
 #include <signal.h>
@@ -12,10 +12,12 @@ static const char* way = "well";
 static volatile int is_late;
 static long word;
 
-int PMIx_Fence(const void* pes, size_t n_pes, const void* info, size_t n_info) {
+typedef void (*Done)(int status, void* argument);
+
+int PMIx_Fence_nb(const void* pes, size_t n_pes, const void* info, size_t n_info, Done done, void* argument) {
     void* const library = dlopen("libpmix.so.2", RTLD_NOW);
-    int (*const fence)(const void*, size_t, const void*, size_t) =
-        (int (*)(const void*, size_t, const void*, size_t))dlsym(library, "PMIx_Fence");
+    int (*const fence)(const void*, size_t, const void*, size_t, Done, void*) =
+        (int (*)(const void*, size_t, const void*, size_t, Done, void*))dlsym(library, "PMIx_Fence_nb");
     if (is_late) {
         is_late = 0;
         printf("late\n");
@@ -27,7 +29,7 @@ int PMIx_Fence(const void* pes, size_t n_pes, const void* info, size_t n_info) {
         if (strcmp(way, "killed") == 0)
             raise(SIGKILL);
     }
-    return fence(pes, n_pes, info, n_info);
+    return fence(pes, n_pes, info, n_info, done, argument);
 }
 
 int main(int argc, char** argv) {

@@ -1,6 +1,7 @@
 """oshrun --hosts with the mpirun that is here."""
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -40,10 +41,43 @@ def test_a_launcher_without_pmix_is_noticed(programs):
 
 
 def test_the_timeout(oshrun):
-    """As on one host: status and message, and no PE is left."""
-    result = oshrun.run("2+1", "--timeout", "5", "./ends", "wait")
-    assert result.status == 124 and "the job has not ended within 5 s (--timeout); ending it" in result.err, result
-    assert len(result.pids()) == 3 and not any(map(alive, result.pids())), result
+    """As on one host: status and message, where each PE is, and no PE is left."""
+    result = oshrun.run("2+1", "--timeout", "10", "./ends", "wait")
+    assert result.status == 124, result
+    assert "oshrun: the job has not ended within 10 s (--timeout); ending it. Its PEs:" in result.err, result
+    pids = result.pids()
+    places = dict(re.findall(r"oshrun: (PE \d) \(pid \d+ on host [\w-]+\): (.*)", result.err))
+    assert places.keys() == {"PE 0", "PE 1", "PE 2"} and places["PE 2"] == "running, not waiting in Heddle", result
+    assert all(re.match(r"in shmem_barrier_all .*since \d", places[pe]) for pe in ["PE 0", "PE 1"]), result
+    assert {int(pid) for pid in re.findall(r"\(pid (\d+) on host", result.err)} == set(pids), result
+    assert len(pids) == 3 and not any(map(alive, pids)), result
+
+
+def test_the_grace(oshrun):
+    """The PEs of each host have the time that --grace gives them."""
+    result = oshrun.run("2+1", "--timeout", "8", "--grace", "8", "./ends", "save")
+    assert result.status == 124 and len(result.pids()) == 3, result
+    assert {f"PE {pe} has saved" for pe in range(3)} <= set(result.lines), result
+
+
+def test_a_pe_that_never_starts_is_waited_for_in_init(oshrun, programs):
+    """The others say so at the end of --timeout."""
+    script = programs / "some"
+    script.write_text('#!/bin/sh\n[ "$PMIX_RANK" = 1 ] && exec sleep 1000\nexec ./data\n')
+    script.chmod(0o755)
+    result = oshrun.run("1+1", "--timeout", "5", script)
+    assert result.status == 124, result
+    assert re.search(r"oshrun: PE 0 \(.*\): in shmem_init since \d.* s, waiting for other PEs", result.err), result
+    assert "oshrun: PE 1" not in result.err, result
+
+
+def test_a_pe_that_never_starts_ends_the_job(oshrun, programs):
+    script = programs / "some"
+    script.write_text('#!/bin/sh\n[ "$PMIX_RANK" = 1 ] && exec sleep 1000\nexec ./data\n')
+    script.chmod(0o755)
+    result = oshrun.run("1+1", script, settings={"HEDDLE_LAUNCH_TIMEOUT_S": "3"})
+    assert result.status == 1, result
+    assert re.search(r"PMIx_Fence: PE 0 of 2 on host [\w-]+ has waited for the other PEs for 3 s", result.err), result
 
 
 def test_input_goes_to_the_first_pe(oshrun, programs):

@@ -83,21 +83,13 @@ class Halo {
         return count;
     }
 
-    // `count` exchanges. Collective.
+    // `count` exchanges. Both ends of each face have values that only this pass brings, looked at ahead of the barrier
+    // that ends it. Collective.
     Report sample(long count) {
-        const long first = memory_.next;
-        memory_.next += count;
-        return run_together(
-            job_,
-            [&](int thread) {
-                job_.with_link(route_, thread, [&](const auto& link) {
-                    for (long i = first; i < first + count; ++i) exchange(link, thread, i, i > first);
-                });
-            },
-            [] {
-                shmem_barrier_all();
-                return true;
-            });
+        const long token = job_.next_token();
+        mark(token);
+        const bool idle = job_.options().fault == Fault::kIdleTimedPass;
+        return run(idle ? 0 : count, [this, token] { return marked(token); });
     }
 
     // Every round has other cells; afterwards each ghost cell of a face must be the cell that the whole grid has there,
@@ -110,7 +102,7 @@ class Halo {
             const long token = job_.next_token();
             fill(token);
             changed_.assign(static_cast<size_t>(job_.threads()), 0);
-            sample(1 + 2 * round_);
+            run(1 + 2 * round_, [] { return true; });
             check(checker, token);
             for (const long changed : changed_) checker.compare_word(changed, 0);
         }
@@ -121,6 +113,48 @@ class Halo {
   private:
     static constexpr uint64_t kPoison = 0xa5a5a5a5a5a5a5a5u;
 
+    template <class Look>
+    Report run(long count, Look&& look) {
+        const long first = memory_.next;
+        memory_.next += count;
+        return run_together(
+            job_,
+            [&](int thread) {
+                job_.with_link(route_, thread, [&](const auto& link) {
+                    for (long i = first; i < first + count; ++i) exchange(link, thread, i, i > first);
+                });
+            },
+            [&] {
+                const bool ok = look();
+                shmem_barrier_all();
+                return ok;
+            });
+    }
+
+    static uint64_t mark_of(int pe, long token) { return pattern_word(token, pe, 0); }
+
+    // f(cell) for both ends of a layer (for_layer).
+    template <class F>
+    void for_ends(int face, long depth, F&& f) const {
+        f(place_in(face, depth, 1, 1));
+        f(place_in(face, depth, edge_, edge_));
+    }
+
+    void mark(long token) {
+        for (int face = 0; face < kFaces; ++face) {
+            for_ends(face, face % 2 ? edge_ : 1, [&](size_t place) { cells_[place] = mark_of(job_.me(), token); });
+            for_ends(face, ghosts_of(face), [&](size_t place) { cells_[place] = kPoison; });
+        }
+    }
+
+    bool marked(long token) const {
+        bool ok = true;
+        for (int face = 0; face < kFaces; ++face)
+            for_ends(face, ghosts_of(face),
+                     [&](size_t place) { ok = ok && cells_[place] == mark_of(neighbour_at(face), token); });
+        return ok;
+    }
+
     int neighbour_at(int face) const { return neighbour(grid_, place_, face / 2, face % 2 ? 1 : -1); }
 
     size_t cell(long x, long y, long z) const {
@@ -128,14 +162,17 @@ class Halo {
         return static_cast<size_t>((z * row + y) * row + x);
     }
 
+    size_t place_in(int face, long depth, long u, long v) const {
+        const int axis = face / 2;
+        return axis == 0 ? cell(depth, u, v) : axis == 1 ? cell(u, depth, v) : cell(u, v, depth);
+    }
+
     // f(cell, number) for the cells of a layer: at `depth` along the axis of `face`, in rows along the lower axis.
     template <class F>
     void for_layer(int face, long depth, F&& f) const {
-        const int axis = face / 2;
         size_t number = 0;
         for (long v = 1; v <= edge_; ++v) {
-            for (long u = 1; u <= edge_; ++u)
-                f(axis == 0 ? cell(depth, u, v) : axis == 1 ? cell(u, depth, v) : cell(u, v, depth), number++);
+            for (long u = 1; u <= edge_; ++u) f(place_in(face, depth, u, v), number++);
         }
     }
 

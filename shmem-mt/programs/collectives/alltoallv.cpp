@@ -94,7 +94,9 @@ class Exchange {
             for (int to = 0; to < job_.n_pes(); ++to)
                 fill_slot(source_ + blocks_.source_offset(me, to), make_base(me, 0, token), to, blocks_.bytes(me, to));
             std::fill(dest_, dest_ + end + 8, static_cast<char>(0xa5));
+            validating_ = true;
             run(1 + round_, [] { return true; });
+            validating_ = false;
             for (int from = 0; from < job_.n_pes(); ++from) {
                 checker.compare_slot(dest_ + blocks_.dest_offset(from, me), make_base(from, 0, token), me,
                                      blocks_.bytes(from, me));
@@ -123,7 +125,8 @@ class Exchange {
     template <class Finish>
     Report run(long count, Finish&& finish) {
         const Fault fault = job_.options().fault;
-        const bool idle = fault == Fault::kSkippedOperation || (fault == Fault::kStaleResult && round_ > 0);
+        const bool idle = fault == Fault::kSkippedOperation || (fault == Fault::kStaleResult && round_ > 0) ||
+                          (fault == Fault::kIdleTimedPass && !validating_);
         return run_together(
             job_,
             [&](int thread) {
@@ -161,6 +164,7 @@ class Exchange {
     const Blocks blocks_;
     std::vector<Put> puts_;  // in the order of the exchange: the next PE first, itself last
     int round_ = 0;
+    bool validating_ = false;
 };
 
 // An operation, and the contexts of the threads.

@@ -2,7 +2,8 @@
 // list, and how those of one size are validated (common/collective_data.hpp) and timed beside a plain copy.
 //
 // A figure is seconds an operation: `count` operations back to back between two barriers, from the first PE's start
-// until all have finished. The second barrier is included: one for `count` operations. size_bytes is what one PE
+// until all have finished. The second barrier is included: one for `count` operations. Ahead of it each thread that
+// called compares three words of each block of its dest with what this sample alone can bring. size_bytes is what one PE
 // contributes; of the all-to-all exchanges, one block. The root of a broadcast is the first PE of the team. Every PE of
 // collect contributes equally much. Sums and scans are of doubles, maxima of longs.
 #pragma once
@@ -141,6 +142,7 @@ class Collectives {
         std::vector<CollectiveName> group;
         std::vector<std::optional<Agreed>> verdicts;
         std::vector<Body> bodies;
+        std::vector<double> bytes;
         for (const auto& name : table_) {
             if (!wanted(name, team, size) || !possible(name, team, size))
                 continue;
@@ -148,11 +150,12 @@ class Collectives {
             group.push_back(name);
             verdicts.push_back(name.sized() ? validate(call) : validate_barrier(call));
             bodies.push_back([this, call](long count) { return sample(call, count); });
+            bytes.push_back(static_cast<double>(shape_of(name.op, team.size).dest_blocks * size) / callers_);
         }
         if (group.empty())
             return;
         fill_for_timing(team, size);
-        const std::vector<Samples> samples = measure(session_, bodies);
+        const std::vector<Samples> samples = measure(session_, bodies, TimeOf::kSlowestPe, bytes);
         for (size_t i = 0; i < group.size(); ++i)
             print(group[i], team, size, samples[i], verdicts[i] ? &*verdicts[i] : nullptr);
     }
@@ -215,11 +218,21 @@ class Collectives {
 
     Report sample(const Call& call, long count) {
         std::vector<char> ok(static_cast<size_t>(session_.threads()), 1);
+        const long token = session_.next_token();
+        const bool checks = session_.options().validate && call.team.member();
+        if (checks)
+            mark_ends(call, token);
+        const bool idle = session_.options().fault == Fault::kIdleTimedPass;
         const Report report = run_together(
             session_,
             [&](int thread) {
-                if (call.team.member() && thread < callers_)
-                    ok[static_cast<size_t>(thread)] = run(call, count, thread);
+                if (!call.team.member() || thread >= callers_)
+                    return;
+                Checker checker(session_.options().fault);
+                const bool fine = idle || run(call, count, thread);
+                if (checks)
+                    check_ends(checker, call, token, library_.broadcast_fills_root());
+                ok[static_cast<size_t>(thread)] = fine && checker.ok();
             },
             [&] {
                 session_.barrier();

@@ -1,6 +1,8 @@
 // The messages by which a clock stops only when the target has seen the data. Behind the quiet of its PE's threads the
-// sender tells where the last message of each thread lies and what it must be; the target compares, and answers.
+// sender tells where the last message of each thread lies and what its ends must be; the target compares, and answers.
 #pragma once
+
+#include <cstring>
 
 #include "programs/common/job.hpp"
 
@@ -24,8 +26,9 @@ inline bool look_at_last(Job& job, const char* windows, long token) {
         const Control::LastWord last = control->last[t];
         if (last.offset < 0)
             continue;
-        const long* place = reinterpret_cast<const long*>(windows + last.offset);
-        ok = ok && __atomic_load_n(place, __ATOMIC_ACQUIRE) == last.value;
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);  // behind the flag
+        ok = ok && std::memcmp(windows + last.offset, &last.value, 8) == 0;
+        ok = ok && (last.first < 0 || std::memcmp(windows + last.first, &last.first_value, 8) == 0);
     }
     shmem_long_p(&control->ack, token, job.partner());
     shmem_quiet();

@@ -1,4 +1,5 @@
-// Barriers of all PEs, one behind the other: how they are timed, and that they are barriers.
+// Barriers of all PEs, one behind the other: how they are timed, and that they are barriers. A timed pass looks, too: ahead
+// of its last barrier each PE puts a number to its right neighbour and finds its left neighbour's behind that barrier.
 #pragma once
 
 #include <shmem.h>
@@ -9,38 +10,49 @@
 
 namespace shmem_mt {
 
+inline long barrier_number;  // symmetric; from the left neighbour
+
+// `count` barriers; none where a planted fault has them return at once.
+inline void pass_barriers(const Job& job, bool sync_only, long count) {
+    if (job.options().fault == Fault::kEarlyBarrier)
+        return;
+    if (sync_only) {
+        for (long i = 0; i < count; ++i) shmem_sync_all();
+    } else {
+        for (long i = 0; i < count; ++i) shmem_barrier_all();
+    }
+}
+
+// One barrier. True when the left neighbour's number, put before its barrier, is there behind this PE's. sync_all
+// promises nothing about puts, so there quiet comes first.
+inline bool pass_checked(const Job& job, bool sync_only, long token) {
+    shmem_long_p(&barrier_number, token, (job.me() + 1) % job.n_pes());
+    if (sync_only)
+        shmem_quiet();
+    pass_barriers(job, sync_only, 1);
+    return __atomic_load_n(&barrier_number, __ATOMIC_ACQUIRE) == token;
+}
+
 // `count` times shmem_barrier_all, or shmem_sync_all. Collective.
-inline Body barriers(bool sync_only) {
-    return [sync_only](long count) {
+inline Body barriers(Job& job, bool sync_only) {
+    return [&job, sync_only](long count) {
+        const long token = job.next_token();
         Report report;
         shmem_barrier_all();
         report.first_start = report.last_start = now_seconds();
-        if (sync_only) {
-            for (long i = 0; i < count; ++i) shmem_sync_all();
-        } else {
-            for (long i = 0; i < count; ++i) shmem_barrier_all();
+        if (job.options().fault != Fault::kIdleTimedPass) {
+            pass_barriers(job, sync_only, count - 1);
+            report.ok = pass_checked(job, sync_only, token);
         }
         report.seconds = now_seconds() - report.first_start;
         return report;
     };
 }
 
-// Every PE puts a number to its right neighbour before each barrier and must find its left neighbour's after
-// it. sync_all promises nothing about puts, so there quiet comes first.
 inline Agreed validate_barrier(Job& job, bool sync_only) {
-    static long from_left;  // symmetric
     Checker checker(job.options().fault);
-    const int right = (job.me() + 1) % job.n_pes();
     for (int i = 0; i < 8; ++i) {
-        const long token = job.next_token();
-        shmem_long_p(&from_left, token, right);
-        if (sync_only) {
-            shmem_quiet();
-            shmem_sync_all();
-        } else {
-            shmem_barrier_all();
-        }
-        checker.compare_word(__atomic_load_n(&from_left, __ATOMIC_ACQUIRE), token);
+        checker.compare_word(pass_checked(job, sync_only, job.next_token()), 1);
         shmem_barrier_all();
     }
     return agree_verdict(job, checker);

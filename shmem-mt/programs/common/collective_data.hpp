@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -140,6 +141,39 @@ inline void fill_source(const Call& call, long token) {
     auto* source = static_cast<uint64_t*>(call.source);
     for (long i = 0; i < shape.source_blocks * nelems; ++i)
         source[i * shape.stride] = source_word(call.op, call.team.me, token, i / nelems, i % nelems);
+}
+
+// The words of a block that a timed pass looks at: the first, the last, and one between them that the token chooses.
+inline std::array<long, 3> marked_words(const Call& call, long token) {
+    const long nelems = static_cast<long>(call.nelems);
+    const long between = static_cast<long>(pattern_word(token, 0, 0) % static_cast<uint64_t>(std::max(1L, nelems)));
+    return {0, between, std::max(0L, nelems - 1)};
+}
+
+// Gives those words of the source values that only this token has, and wipes them out in dest. Of members of the team.
+inline void mark_ends(const Call& call, long token) {
+    const Shape shape = shape_of(call.op, call.team.size);
+    const long block_words = static_cast<long>(call.nelems) * shape.stride;
+    for (const long word : marked_words(call, token)) {
+        for (long block = 0; block < shape.source_blocks; ++block)
+            static_cast<uint64_t*>(call.source)[block * block_words + word * shape.stride] =
+                source_word(call.op, call.team.me, token, block, word);
+        for (long block = 0; block < shape.dest_blocks; ++block)
+            static_cast<uint64_t*>(call.dest)[block * block_words + word * shape.stride] = kPoison;
+    }
+}
+
+// Whether the marked words of dest are what the marked words of all sources make.
+inline void check_ends(Checker& checker, const Call& call, long token, bool fills_root) {
+    const Shape shape = shape_of(call.op, call.team.size);
+    const long block_words = static_cast<long>(call.nelems) * shape.stride;
+    for (const long word : marked_words(call, token)) {
+        for (long block = 0; block < shape.dest_blocks; ++block) {
+            const uint64_t right = expected_word(call, token, block, word, fills_root);
+            checker.compare(static_cast<const uint64_t*>(call.dest) + block * block_words + word * shape.stride, &right,
+                            8);
+        }
+    }
 }
 
 // And the word behind the end.

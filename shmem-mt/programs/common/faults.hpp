@@ -21,6 +21,9 @@ enum class Fault {
     kRuleIgnored,         // rule-ignored: fence, quiet or the ordered context of the rule is left out
     kWindowIgnored,       // window-ignored: more messages are outstanding than the point says
     kLateMessage,         // late-message: the network delivers a message behind the next one
+    kIdleTimedPass,       // idle-timed-pass: the loop that is timed does nothing; the validating pass is right
+    kEarlyBarrier,        // early-barrier: barrier_all and sync_all return at once
+    kLateSender,          // late-sender: PE 1 starts each sample 20 ms behind the others, and its clock with it
 };
 
 // The fault called `name`; false when there is none of that name.
@@ -42,6 +45,9 @@ inline bool fault_from_name(const std::string& name, Fault* fault) {
         {"rule-ignored", Fault::kRuleIgnored},
         {"window-ignored", Fault::kWindowIgnored},
         {"late-message", Fault::kLateMessage},
+        {"idle-timed-pass", Fault::kIdleTimedPass},
+        {"early-barrier", Fault::kEarlyBarrier},
+        {"late-sender", Fault::kLateSender},
     };
     for (const auto& entry : kNames) {
         if (name == entry.name) {

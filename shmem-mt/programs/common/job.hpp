@@ -27,6 +27,8 @@ struct Control {
     struct LastWord {
         long offset;  // bytes into the window; -1: nothing to look at
         long value;
+        long first = -1;  // of the first word of the same message; -1: it is the last
+        long first_value = 0;
     };
     alignas(64) LastWord last[kMaxThreads];
 };

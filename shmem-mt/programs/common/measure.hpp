@@ -17,17 +17,31 @@ namespace shmem_mt {
 // starts.
 using Body = std::function<Report(long count)>;
 
+// No sample has more operations: the pattern of validation.hpp has 28 bits for the number of a message.
+constexpr long kMostOperations = 1L << 27;
+// A sample whose threads started farther apart than this share of it is staggered: some ran alone.
+constexpr double kMostSpread = 0.05;
+
 struct Samples {
     long count = 1;               // operations a sample (each thread of each sender)
     std::vector<double> seconds;  // one a sample
     std::vector<double> spreads;  // start spread of each sample, seconds
-    bool ok = true;
+    bool ok = true;               // what the timed pass itself saw, and no sample was faster than the machine's limit
 };
 
-enum class TimeOf { kSlowestPe, kMeanOfPes };
+// kCommonWindow: from the first start to the last end, for rates of several senders (Session::end_together).
+enum class TimeOf { kSlowestPe, kMeanOfPes, kCommonWindow };
 
 inline double agreed_seconds(const Agreed& agreed, TimeOf time_of) {
+    if (time_of == TimeOf::kCommonWindow)
+        return agreed.window_seconds;
     return time_of == TimeOf::kSlowestPe ? agreed.max_seconds : agreed.mean_seconds;
+}
+
+// `count` times `growth`, at most 16 times and at most kMostOperations.
+inline long grown(long count, double growth) {
+    const double wanted = static_cast<double>(count) * std::min(16.0, growth);
+    return static_cast<long>(std::min(wanted, static_cast<double>(kMostOperations)));
 }
 
 inline double timed(Session& session, const Body& body, long count, TimeOf time_of) {
@@ -39,16 +53,15 @@ inline double timed(Session& session, const Body& body, long count, TimeOf time_
 // waits for its turn on a core would pass for a slow operation.
 inline long calibrate(Session& session, const Body& body, TimeOf time_of, double* seconds) {
     const double goal = session.options().sample_s;
-    constexpr long kLargest = 1L << 27;
     long count = 1;
     *seconds = timed(session, body, count, time_of);
     for (;;) {
-        while (*seconds < 0.5 * goal && count < kLargest) {
+        while (*seconds < 0.5 * goal && count < kMostOperations) {
             const double growth = *seconds > 0 ? 0.9 * goal / *seconds : 16;
-            count = static_cast<long>(static_cast<double>(count) * std::min(16.0, std::max(2.0, growth)));
+            count = grown(count, std::max(2.0, growth));
             *seconds = timed(session, body, count, time_of);
         }
-        if (count >= kLargest || *seconds > 10 * goal || *seconds > session.options().point_s / 8)
+        if (4 * count > kMostOperations || *seconds > 10 * goal || *seconds > session.options().point_s / 8)
             return count;
         const double longer = timed(session, body, 4 * count, time_of);
         if (longer > 2 * *seconds)
@@ -64,9 +77,9 @@ inline long warm_up(Session& session, const Body& body, TimeOf time_of) {
     double seconds = 0;
     long count = calibrate(session, body, time_of, &seconds);
     for (int i = 0; i < 8 && seconds < session.options().point_s / 4; ++i) {
-        const double growth = std::max(1.0, std::min(16.0, 1.1 * session.options().sample_s / seconds));
-        const double before = seconds * growth;
-        count = static_cast<long>(static_cast<double>(count) * growth);
+        const long next = grown(count, std::max(1.0, 1.1 * session.options().sample_s / seconds));
+        const double before = seconds * static_cast<double>(next) / static_cast<double>(count);
+        count = next;
         seconds = timed(session, body, count, time_of);
         if (std::abs(seconds - before) < 0.03 * before)
             break;
@@ -74,8 +87,9 @@ inline long warm_up(Session& session, const Body& body, TimeOf time_of) {
     return count;
 }
 
+// `bytes`: what a thread moves in one operation of each body, for the machine's limit; empty: nothing.
 inline std::vector<Samples> measure(Session& session, const std::vector<Body>& bodies,
-                                    TimeOf time_of = TimeOf::kSlowestPe) {
+                                    TimeOf time_of = TimeOf::kSlowestPe, const std::vector<double>& bytes = {}) {
     std::vector<Samples> all(bodies.size());
     for (size_t b = 0; b < bodies.size(); ++b) all[b].count = warm_up(session, bodies[b], time_of);
     double spent = 0;
@@ -87,7 +101,9 @@ inline std::vector<Samples> measure(Session& session, const std::vector<Body>& b
             const double seconds = agreed_seconds(agreed, time_of);
             all[b].seconds.push_back(seconds);
             all[b].spreads.push_back(agreed.start_spread_s);
-            all[b].ok = all[b].ok && agreed.ok;
+            all[b].ok =
+                all[b].ok && agreed.ok &&
+                seconds >= static_cast<double>(all[b].count) * session.limit().least_s(bytes.empty() ? 0 : bytes[b]);
             spent += seconds;
         }
     }
@@ -106,6 +122,11 @@ inline Agreed agree_verdict(Session& session, const Checker& checker) {
     return verdict;
 }
 
+inline double median_of(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
+
 // Prints one measured point. `values` are the samples in `unit`; `verdict` is null when validation was
 // switched off.
 inline void print_point(Session& session, const char* benchmark, const Json& params, const char* metric,
@@ -119,11 +140,12 @@ inline void print_point(Session& session, const char* benchmark, const Json& par
     } else {
         point.raw("valid", "null");
     }
-    std::vector<double> spreads = samples.spreads;
-    std::sort(spreads.begin(), spreads.end());
-    point.integer("operations_per_sample", samples.count);
-    if (!spreads.empty())
-        point.number("start_spread_s", spreads[spreads.size() / 2]);
+    point.integer("operations_per_sample", samples.count).text("binding", session.binding());
+    if (!samples.spreads.empty()) {
+        const double spread = median_of(samples.spreads);
+        point.number("start_spread_s", spread);
+        point.boolean("staggered", spread > kMostSpread * median_of(samples.seconds));
+    }
     session.print_point(point);
 }
 

@@ -19,17 +19,19 @@ Report run_together(Session& session, Work&& work, Finish&& finish) {
     Report report;
     team.run([&](int thread) {
         session.meet(thread);
+        if (session.options().fault == Fault::kLateSender && session.me() == 1)
+            usleep(20000);
         starts[static_cast<size_t>(thread)] = now_seconds();
         work(thread);
         team.barrier();
         if (thread == 0) {
             report.ok = finish();
-            report.seconds = now_seconds();
+            report.end = now_seconds();
         }
     });
     report.first_start = *std::min_element(starts.begin(), starts.end());
     report.last_start = *std::max_element(starts.begin(), starts.end());
-    report.seconds -= report.first_start;
+    report.seconds = report.end - report.first_start;
     return report;
 }
 

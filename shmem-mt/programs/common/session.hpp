@@ -3,13 +3,17 @@
 // the same one. Job (OpenSHMEM) and MpiJob are the sessions.
 #pragma once
 
+#include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
 
+#include "programs/common/machine_limit.hpp"
 #include "programs/common/options.hpp"
 #include "programs/common/output.hpp"
 #include "programs/common/thread_team.hpp"
@@ -21,19 +25,25 @@ struct Report {
     double seconds = 0;
     double first_start = std::numeric_limits<double>::infinity();  // over its threads; infinity: it started none
     double last_start = -std::numeric_limits<double>::infinity();
+    double end = -std::numeric_limits<double>::infinity();  // by the clock of first_start; -infinity: not timed so
     long ok = 1;
     long checked_bytes = 0;
     long expected_bytes = 0;
+    long cpus = 0;  // that it may use; 0: not said
+    long cpu = -1;  // the first of them
 };
 
 // What all PEs know after an agreement.
 struct Agreed {
     double max_seconds = 0;
-    double mean_seconds = 0;  // over all PEs
+    double mean_seconds = 0;    // over all PEs
+    double window_seconds = 0;  // from the first start of a PE that times to the last end
     double start_spread_s = 0;
     long ok = 1;
     long checked_bytes = 0;
     long expected_bytes = 0;
+    long fewest_cpus = 0, most_cpus = 0;  // of a PE
+    long single_cpus = 0;                 // different ones to which PEs are bound alone
 };
 
 class Session {
@@ -53,6 +63,8 @@ class Session {
     ThreadTeam& team() { return *team_; }
     bool one_host() const { return one_host_; }
     bool arithmetic_ok() const { return arithmetic_ok_; }
+    const MachineLimit& limit() const { return limit_; }
+    const std::string& binding() const { return binding_; }
     bool thread_level_ok() const { return thread_level_ok_; }
 
     // Lower half sends to upper half: PE i to PE i + n/2. One PE alone sends to itself.
@@ -67,6 +79,13 @@ class Session {
         if (options_.fault == Fault::kPeerListIgnored)
             return (me_ + 1) % n_pes_;
         return pe;
+    }
+
+    // The end of a timed region of several senders. On one host the common window is that of their stamps. The clocks of
+    // several hosts are not comparable: there a barrier within the region makes each PE's end the last one's. Collective.
+    void end_together() {
+        if (!one_host_ && n_pes_ > 2)
+            barrier();
     }
 
     // Called by all threads of all PEs: none leaves before the last has come.
@@ -127,6 +146,8 @@ class Session {
     void prepare() {
         find_hosts();
         check_agreement();
+        find_binding();
+        limit_ = machine_limit();
     }
 
     // The agreement that the reports of all PEs make.
@@ -135,10 +156,16 @@ class Session {
         double first = std::numeric_limits<double>::infinity();
         double last = -first;
         double sum = 0;
+        double opened = first, closed = last;  // of the PEs that time
+        std::set<long> alone;                  // CPUs
         for (int pe = 0; pe < n_pes_; ++pe) {
             const Report& report = reports[pe];
             if (report.seconds > result.max_seconds)
                 result.max_seconds = report.seconds;
+            if (report.seconds > 0 && report.end > report.first_start) {
+                opened = std::min(opened, report.first_start);
+                closed = std::max(closed, report.end);
+            }
             if (options_.fault != Fault::kOnePeReduction || pe == 0)
                 sum += report.seconds;
             if (report.last_start >= report.first_start) {
@@ -151,12 +178,18 @@ class Session {
                     last = report.last_start;
             }
             result.ok = result.ok && report.ok;
+            result.fewest_cpus = pe == 0 ? report.cpus : std::min(result.fewest_cpus, report.cpus);
+            result.most_cpus = std::max(result.most_cpus, report.cpus);
+            if (report.cpus == 1)
+                alone.insert(report.cpu);
             result.checked_bytes += report.checked_bytes;
             result.expected_bytes += report.expected_bytes;
         }
         result.mean_seconds = sum / n_pes_;
+        result.single_cpus = static_cast<long>(alone.size());
         if (one_host_ && last >= first)
             result.start_spread_s = last - first;
+        result.window_seconds = one_host_ && closed > opened ? closed - opened : result.max_seconds;
         return result;
     }
 
@@ -181,6 +214,26 @@ class Session {
         one_host_ = agree(same).ok != 0;
     }
 
+    // Where the threads of a PE may run, as the kernel has it: `1 CPU a PE`, `1 CPU a PE, shared`, `2 CPUs a PE`.
+    void find_binding() {
+        Report mine;
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        if (sched_getaffinity(0, sizeof set, &set) == 0)
+            mine.cpus = CPU_COUNT(&set);
+        for (int cpu = CPU_SETSIZE - 1; cpu >= 0; --cpu) {
+            if (CPU_ISSET(cpu, &set))
+                mine.cpu = cpu;
+        }
+        const Agreed all = agree(mine);
+        const std::string most = std::to_string(all.most_cpus);
+        binding_ = all.fewest_cpus == 0              ? "unknown"
+                   : all.fewest_cpus < all.most_cpus ? std::to_string(all.fewest_cpus) + " to " + most + " CPUs a PE"
+                                                     : most + (all.most_cpus == 1 ? " CPU a PE" : " CPUs a PE");
+        if (one_host_ && all.most_cpus == 1 && all.single_cpus < n_pes_)
+            binding_ += ", shared";
+    }
+
     // The reduction itself is checked against known answers before anything is measured with it.
     void check_agreement() {
         Report mine;
@@ -195,6 +248,8 @@ class Session {
     std::unique_ptr<ThreadTeam> team_;
     bool one_host_ = false;
     bool arithmetic_ok_ = false;
+    MachineLimit limit_;
+    std::string binding_;
     long token_ = 0;
     long points_ = 0;
 };

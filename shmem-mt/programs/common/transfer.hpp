@@ -8,7 +8,8 @@
 //     target             waits for the flag, looks at those places itself, acknowledges
 //     leader             stops the clock when the acknowledgement is there
 // so neither an early stop nor a quiet that does not complete goes unseen. Operations that read stop when the
-// data has come back.
+// data has come back; the caller then compares, before any barrier, what it has read with what the target wrote for this
+// sample: all words of g and atomic_fetch and all results of fetch-add, both ends of the last message of get.
 #pragma once
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "programs/common/clock.hpp"
 #include "programs/common/job.hpp"
 #include "programs/common/measure.hpp"
+#include "programs/common/payload.hpp"
 #include "programs/common/requests.hpp"
 #include "programs/common/run_together.hpp"
 #include "programs/common/validation.hpp"
@@ -45,6 +47,7 @@ struct TransferSpec {
     Requests requests = Requests::kNone;  // of non-blocking operations; kEach wants quiet_every = 1
     bool on_heap = true;
     bool bidirectional = false;
+    bool cold = false;  // slots are so many that no cache holds them
     long size_bytes = 8;
     long slots = 1;        // a power of two
     long quiet_every = 0;  // messages; 0: only at the end
@@ -162,6 +165,12 @@ class TransferMemory {
     char* local_start_ = nullptr;
 };
 
+// Both ends of so many bytes have their pages when it returns, so that no timed pass waits for them.
+inline void touch_pages(TransferMemory& memory, long bytes, int pe) {
+    shmem_putmem(memory.window(true), memory.local(), static_cast<size_t>(bytes), pe);
+    shmem_quiet();
+}
+
 class Transfer {
   public:
     Transfer(Job& job, TransferMemory& memory, const TransferSpec& spec)
@@ -190,7 +199,14 @@ class Transfer {
     Report sample(long count) {
         if (op_is_atomic_update(spec_.op) && receives())
             clear_window(0);
-        return run(count, job_.next_token());
+        const long token = job_.next_token();
+        if (op_reads(spec_.op))
+            mark_windows(count, token);
+        if (spec_.op == Op::kFetchAddNbi)
+            std::memset(local(0), 0xee, static_cast<size_t>(region_ * job_.threads()));
+        Report report = run(count, token);
+        report.ok = report.ok && (!sends() || returned_right(count, token));
+        return report;
     }
 
     // The loop of a sample with bytes that are checked afterwards, at the target for writes, at the caller for reads.
@@ -210,9 +226,13 @@ class Transfer {
                 std::memset(local(0), 0xee, static_cast<size_t>(region_ * job_.threads()));
         }
         Checker checker(job_.options().fault);
+        validating_ = true;
         const Report report = run(count, token);
-        shmem_barrier_all();
+        validating_ = false;
+        if (!op_reads(spec_.op))
+            shmem_barrier_all();  // what was read is there as soon as the operation says so
         check(checker, count, token);
+        shmem_barrier_all();
         if (!report.ok)
             checker.compare_word(0, 1);
         return agree_verdict(job_, checker);
@@ -266,6 +286,7 @@ class Transfer {
             shmem_barrier_all();
             if (needs_ack())
                 report.ok = look_at_last(job_, window(0), token);
+            job_.end_together();
             return report;
         }
         std::vector<Cursor> cursors;
@@ -283,14 +304,17 @@ class Transfer {
             [&] {
                 if (shared_)
                     shared_->wait();
-                return !needs_ack() || settle(count, token);
+                const bool ok = !needs_ack() || settle(count, token);
+                job_.end_together();
+                return ok;
             });
     }
 
     // `count` messages of one thread. Returns the sum of what it fetched.
     unsigned long send(int thread, const Cursor& c, long messages) {
         const Fault fault = job_.options().fault;
-        const long count = fault == Fault::kSkippedOperation ? 0 : messages;
+        const bool idle = fault == Fault::kSkippedOperation || (fault == Fault::kIdleTimedPass && !validating_);
+        const long count = idle ? 0 : messages;
         const long chunk = spec_.quiet_every ? spec_.quiet_every : messages;
         unsigned long sum = 0;
         if (plain())
@@ -309,13 +333,54 @@ class Transfer {
 
     bool needs_ack() const { return !plain() && !op_reads(spec_.op); }
 
-    // Gives the last slot's last word a value that only this sample has.
+    // Gives both ends of the last message a value that only this sample has.
     void mark_last(const Cursor& c, long count, long token) const {
-        if (spec_.size_bytes % 8 != 0)
-            return;
-        const long value = ~make_base(job_.me(), 0, token);
         if (token != source_token_)
-            std::memcpy(c.local_slot(count - 1) + spec_.size_bytes - 8, &value, 8);
+            stamp(c.local_slot(count - 1), spec_.size_bytes, mark_of(job_.me(), token));
+    }
+
+    static uint64_t mark_of(int pe, long token) { return static_cast<uint64_t>(~make_base(pe, 0, token)); }
+
+    // Before a timed pass that reads: the target writes what only this pass can find, the caller wipes out what it has.
+    void mark_windows(long count, long token) {
+        const long last = (count - 1) & (spec_.slots - 1);
+        const bool words = spec_.op == Op::kG || spec_.op == Op::kFetch;
+        for (int t = 0; t < job_.threads(); ++t) {
+            if (spec_.route == Route::kPlainPrivate ? sends() : receives()) {
+                if (words)
+                    fill_slots(window(t), job_.me(), t, token);
+                else
+                    stamp(window(t) + last * stride_, spec_.size_bytes, mark_of(job_.me(), token));
+            }
+            if (sends())
+                stamp(local(t) + last * stride_, spec_.size_bytes, 0);
+        }
+    }
+
+    // Whether a timed pass brought the caller what it is to have. Plain stores and copies are seen through the mapping.
+    bool returned_right(long count, long token) {
+        Checker checker(job_.options().fault);
+        const int pe = spec_.route == Route::kPlainPrivate ? job_.me() : job_.partner();
+        const long last = (count - 1) & (spec_.slots - 1);
+        if (spec_.op == Op::kFetchAdd)
+            check_fetched(checker, count);
+        if (spec_.op == Op::kFetchAddNbi)
+            check_fetched_nbi(checker, count);
+        for (int t = 0; t < job_.threads(); ++t) {
+            if (spec_.op == Op::kG || spec_.op == Op::kFetch) {
+                const long sum = sum_of_words(make_base(pe, t, token), count);
+                checker.compare_word(static_cast<long>(sums_[static_cast<size_t>(t)]), sum);
+            } else if (op_reads(spec_.op)) {
+                checker.compare_word(has_stamp(local(t) + last * stride_, spec_.size_bytes, mark_of(pe, token)), 1);
+            } else if (plain() && spec_.op == Op::kP) {
+                const Cursor c = cursor(t, token);
+                checker.compare_word(__atomic_load_n(c.word(count - 1), __ATOMIC_RELAXED), c.base + count - 1);
+            } else if (plain() && op_sends_buffer(spec_.op)) {
+                const uint64_t mark = mark_of(job_.me(), token);
+                checker.compare_word(has_stamp(cursor(t, token).slot(count - 1), spec_.size_bytes, mark), 1);
+            }
+        }
+        return checker.ok();
     }
 
     // Where the last message of `thread` lies in the windows and what its last word must be.
@@ -326,9 +391,12 @@ class Transfer {
             last.value = make_base(job_.me(), thread, token) + count - 1;
         } else if (op_is_atomic_update(spec_.op)) {
             last.value = hits(count, slot);
-        } else if (spec_.size_bytes % 8 == 0) {
+        } else if (spec_.size_bytes >= 8) {
+            const char* const message = local(thread) + slot * stride_;
+            last.first = last.offset;
             last.offset += spec_.size_bytes - 8;
-            std::memcpy(&last.value, local(thread) + slot * stride_ + spec_.size_bytes - 8, 8);
+            std::memcpy(&last.value, message + spec_.size_bytes - 8, 8);
+            std::memcpy(&last.first_value, message, 8);
         } else {
             last.offset = -1;
         }
@@ -382,7 +450,7 @@ class Transfer {
     // Those in flight come in any order, so each place has one of the values that fetch-add returns there.
     void check_fetched_nbi(Checker& checker, long count) {
         for (int t = 0; t < job_.threads(); ++t) {
-            for (long slot = 0; slot < spec_.slots; ++slot) {
+            for (long slot = 0; slot < std::min(count, spec_.slots); ++slot) {
                 long fetched = 0;
                 std::memcpy(&fetched, local(t) + slot * stride_, 8);
                 checker.compare_word(std::clamp(fetched, 0L, hits(count, slot) - 1), fetched);
@@ -408,7 +476,8 @@ class Transfer {
 
     long sum_of_words(long base, long count) const {
         uint64_t sum = 0;
-        for (long i = 0; i < count; ++i) sum += pattern_word(base, i & (spec_.slots - 1), 0);
+        for (long slot = 0; slot < spec_.slots; ++slot)
+            sum += static_cast<uint64_t>(hits(count, slot)) * pattern_word(base, slot, 0);
         return static_cast<long>(sum);
     }
 
@@ -420,6 +489,7 @@ class Transfer {
     std::vector<unsigned long> sums_;  // by thread: what its loop fetched, so that the loop has a use
     std::unique_ptr<SharedRequest> shared_;
     long source_token_ = 0;
+    bool validating_ = false;
 };
 
 }  // namespace shmem_mt

@@ -46,6 +46,11 @@ inline Json transfer_params(Job& job, const NamedTransfer& named) {
     Json params = job.params(named.op);
     params.integer("size_bytes", named.spec.size_bytes).text("placement", named.spec.on_heap ? "heap" : "static");
     params.text("context", context_name(named.spec.route)).text("sync", named.sync);
+    if (!op_reads(named.spec.op) && !op_is_atomic_update(named.spec.op))
+        params.text("touch", "write-only");
+    params.text("cache", named.spec.cold ? "cold" : "hot");
+    if (named.spec.slots == 1 && (op_reads(named.spec.op) || op_is_atomic_update(named.spec.op)))
+        params.text("owner", "warm");
     if (named.spec.route == Route::kPlainPeer)
         params.text("target", "peer mapping");
     if (named.spec.route == Route::kPlainPrivate)
@@ -76,14 +81,17 @@ inline void run_transfers(Job& job, TransferMemory& memory, const char* benchmar
     std::vector<std::unique_ptr<Transfer>> transfers;
     std::vector<Agreed> verdicts;
     std::vector<Body> bodies;
+    std::vector<double> bytes;
     for (const auto& named : group) {
         transfers.push_back(std::make_unique<Transfer>(job, memory, named.spec));
         Transfer* transfer = transfers.back().get();
         if (job.options().validate)
             verdicts.push_back(transfer->validate());
         bodies.push_back([transfer](long count) { return transfer->sample(count); });
+        bytes.push_back(static_cast<double>(named.spec.size_bytes));
     }
-    const std::vector<Samples> samples = measure(job, bodies);
+    const TimeOf time_of = metric == Metric::kLatency ? TimeOf::kSlowestPe : TimeOf::kCommonWindow;
+    const std::vector<Samples> samples = measure(job, bodies, time_of, bytes);
     static const char* const kNames[] = {"rate", "bandwidth", "latency"};
     static const char* const kUnits[] = {"messages/s", "bytes/s", "s"};
     for (size_t i = 0; i < group.size(); ++i) {

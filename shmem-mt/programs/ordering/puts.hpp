@@ -34,15 +34,19 @@ class OrderedPuts final : public Stream {
         if (!job_.is_sender()) {
             shmem_barrier_all();
             report.ok = look_at_last(job_, window(0), token);
+            job_.end_together();
             return report;
         }
         mark_last(token);
+        const long messages = faulty(Fault::kIdleTimedPass) ? 0 : windows * outstanding_;
         return run_together(
             job_,
-            [&](int thread) {
-                with_link(thread, [&](const auto& link) { send(link, cursor(thread), windows * outstanding_); });
-            },
-            [&] { return settle(token); });
+            [&](int thread) { with_link(thread, [&](const auto& link) { send(link, cursor(thread), messages); }); },
+            [&] {
+                const bool ok = settle(token);
+                job_.end_together();
+                return ok;
+            });
     }
 
     // Two windows and one message more. When the flag behind the first window is there, the target has seen all slots.

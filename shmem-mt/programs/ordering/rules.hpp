@@ -133,6 +133,7 @@ class Ordering {
 
   private:
     void run_group(long size, long outstanding, const std::vector<RuleStream>& group) {
+        const double bytes = static_cast<double>(size * outstanding);
         std::vector<Agreed> verdicts;
         std::vector<Body> bodies;
         for (const auto& one : group) {
@@ -140,7 +141,8 @@ class Ordering {
             verdicts.push_back(session_.options().validate ? stream->validate() : Agreed{});
             bodies.push_back([stream](long windows) { return stream->sample(windows); });
         }
-        std::vector<Samples> samples = measure(session_, bodies);
+        std::vector<Samples> samples =
+            measure(session_, bodies, TimeOf::kCommonWindow, std::vector<double>(bodies.size(), bytes));
         for (size_t i = 0; i < group.size(); ++i) {
             samples[i].count *= outstanding;
             print(group[i], size, outstanding, samples[i], session_.options().validate ? &verdicts[i] : nullptr);

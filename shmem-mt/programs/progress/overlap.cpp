@@ -8,8 +8,8 @@
 //   inside          how long the computation took, in total
 //   overlap         100 * max(0, 1 - (total - compute) / communication) percent
 //   slowdown        inside over compute
-// The first three are measured in turns, by one loop between the same barriers; behind the last barrier a PE that gets
-// data looks at the end of the data. A look at the clock in the middle takes time, so `post` and `inside` come from
+// The first three are measured in turns, by one loop between the same barriers; a PE that gets data looks at the end of
+// the data, ahead of the last barrier of a get or a collective, and behind that of a put. A look at the clock in the middle takes time, so `post` and `inside` come from
 // samples of their own. Times are those of the PE that took longest.
 //
 // Each is measured under each of --policies, in turns: what makes progress while the PE computes
@@ -43,6 +43,8 @@ struct Variant {
     bool reads = false;
     Collective collective = Collective::kCopy;  // none
 
+    // What a get or a collective brings is there as soon as it is complete, and is looked at before any barrier.
+    bool ends_here() const { return reads || !one_sided(); }
     bool one_sided() const { return collective == Collective::kCopy; }
     bool with_request() const { return std::string("quiet") != sync; }
     const char* why_not() const {
@@ -89,8 +91,11 @@ class Overlap {
             if (communication_->active())
                 checker.compare_word(static_cast<long>(checked_round(round, seed)),
                                      static_cast<long>(computed(seed, units_)));
+            if (variant_.ends_here())
+                communication_->check(checker, token);
             shmem_barrier_all();
-            communication_->check(checker, token);
+            if (!variant_.ends_here())
+                communication_->check(checker, token);
         }
         return agree_verdict(job_, checker);
     }
@@ -126,8 +131,9 @@ class Overlap {
                     loop(parts, count);
             },
             [&] {
+                const bool early = variant_.ends_here() && seen(parts, token);
                 shmem_barrier_all();
-                return !(parts & kCommunicates) || communication_->marked(token);
+                return early || (!variant_.ends_here() && seen(parts, token));
             });
         if (!communication_->active())
             report.seconds = 0;
@@ -150,6 +156,8 @@ class Overlap {
     }
 
   private:
+    bool seen(unsigned parts, long token) const { return !(parts & kCommunicates) || communication_->marked(token); }
+
     Body body(unsigned parts) {
         return [this, parts](long count) { return sample(parts, count); };
     }
@@ -218,7 +226,7 @@ class Overlap {
             for (long i = 0; i < count; ++i) result_ = compute(result_, units_);
             return;
         }
-        for (long i = 0; i < count; ++i) {
+        for (long i = 0; i < count && job_.options().fault != Fault::kIdleTimedPass; ++i) {
             communication_->post(size_);
             if (parts & kComputes)
                 result_ = compute_beside(result_);

@@ -1,43 +1,91 @@
-// SHMEM-MT bandwidth and bibandwidth: blocking put and get by size, a window of messages, then quiet; a sample ends
-// with the target's acknowledgement. memcpy of the same sizes through the same windows is measured with them,
-// interleaved.
+// SHMEM-MT bandwidth and bibandwidth: blocking put and get by size. Puts that the target reads go through a ring
+// (read_stream.hpp). Blind puts, and gets, are a window of messages, then quiet; a sample of puts ends with the target's
+// acknowledgement. memcpy of the same sizes through the same windows is measured with blind puts, interleaved. Windows
+// are 4 MiB and less, which caches hold, or (cold) more than twice the last cache.
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "programs/common/transfer_points.hpp"
+#include "programs/pt2pt/read_stream.hpp"
 
 namespace shmem_mt {
 namespace {
 
+constexpr long kMostColdBytes = 256L << 20;  // of a window
+
 // Slots of a window: 64 messages, fewer when they would not fit 4 MiB, but at least 4.
-long window_slots(long size_bytes) {
+long window_slots(long size_bytes, bool cold, int threads) {
+    if (cold)
+        return std::max(4L, cold_slots(std::max(8L, size_bytes) * threads));
     long slots = 64;
     while (slots > 4 && slots * size_bytes > (4L << 20)) slots /= 2;
     return slots;
+}
+
+void run_stream(Job& job, TransferMemory& memory, ReadStream::Post* posts, const TransferSpec& spec) {
+    if (!job.options().wants_sync("fence_flag"))
+        return;
+    ReadStream stream(job, memory, posts, spec);
+    Agreed verdict;
+    if (job.options().validate)
+        verdict = stream.validate();
+    const Samples samples = measure(job, {[&](long count) { return stream.sample(count); }}, TimeOf::kCommonWindow,
+                                    {static_cast<double>(spec.size_bytes)})[0];
+    Json params = job.params("put");
+    params.integer("size_bytes", spec.size_bytes).text("placement", "heap").text("context", context_name(spec.route));
+    params.text("sync", "fence_flag").text("touch", "read").text("cache", spec.cold ? "cold" : "hot");
+    print_point(job, "bandwidth", params, "bandwidth", "bytes/s", metric_values(job, spec, Metric::kBandwidth, samples),
+                samples, job.options().validate ? &verdict : nullptr);
 }
 
 void run_point(Job& job, TransferMemory& memory, const std::string& op, const TransferSpec& spec) {
     const std::string sync = op == "get" ? "blocking" : "quiet";
     if (!job.options().wants_sync(sync))
         return;
-    const bool with_reference = spec.route == Route::kDefaultContext && !spec.bidirectional && op == "put";
+    const bool with_reference =
+        spec.route == Route::kDefaultContext && !spec.bidirectional && op == "put" && !spec.cold;
     std::vector<NamedTransfer> group = {{spec.bidirectional ? "put" : op, sync, spec}};
     if (with_reference)
         group.push_back({"memcpy", "none", plain_twin(job, memory, spec)});
     run_transfers(job, memory, spec.bidirectional ? "bibandwidth" : "bandwidth", Metric::kBandwidth, group);
 }
 
+// One operation, size and place, by touch and cache.
+void run_axes(Job& job, TransferMemory& memory, ReadStream::Post* posts, const std::string& op, TransferSpec spec) {
+    const Options& options = job.options();
+    for (const auto& cache : options.caches) {
+        spec.cold = cache == "cold";
+        spec.slots = window_slots(spec.size_bytes, spec.cold, job.threads());
+        spec.quiet_every = spec.slots;
+        if (spec.cold && Transfer::region_bytes(spec) * job.threads() > kMostColdBytes) {
+            job.skip("bandwidth", "cache=cold", "a window of twice the last cache would need more than 256 MiB");
+            continue;
+        }
+        for (const auto& touch : op == "put" ? options.touches : std::vector<std::string>{"write-only"}) {
+            if (touch == "read" && spec.on_heap)
+                run_stream(job, memory, posts, spec);
+            else if (touch == "write-only" && Transfer::fits(job, spec))
+                run_point(job, memory, op, spec);
+        }
+    }
+}
+
 void run_all(Job& job) {
     const Options& options = job.options();
-    long largest = 0;
-    for (const long size : options.sizes) {
-        TransferSpec spec;
-        spec.size_bytes = size;
-        spec.slots = window_slots(size);
-        largest = std::max(largest, Transfer::region_bytes(spec));
+    long largest = 4096;
+    for (const auto& cache : options.caches) {
+        for (const long size : options.sizes) {
+            TransferSpec spec;
+            spec.size_bytes = size;
+            spec.slots = window_slots(size, cache == "cold", job.threads());
+            if (cache == "hot" || Transfer::region_bytes(spec) * job.threads() <= kMostColdBytes)
+                largest = std::max(largest, Transfer::region_bytes(spec));
+        }
     }
     TransferMemory memory(job, largest);
+    auto* posts =
+        static_cast<ReadStream::Post*>(symmetric_alloc(sizeof(ReadStream::Post) * static_cast<size_t>(job.threads())));
     const auto routes = wanted_routes(job, "bandwidth");
     for (const auto& placement : options.placements) {
         for (const Route route : routes) {
@@ -49,10 +97,7 @@ void run_all(Job& job) {
                     spec.on_heap = placement == "heap";
                     spec.bidirectional = op == "put_both_ways";
                     spec.size_bytes = size;
-                    spec.slots = window_slots(size);
-                    spec.quiet_every = spec.slots;
-                    if (Transfer::fits(job, spec))
-                        run_point(job, memory, op, spec);
+                    run_axes(job, memory, posts, op, spec);
                 }
             }
         }
@@ -68,6 +113,8 @@ int main(int argc, char** argv) {
     defaults.sizes = {64, 1024, 16384, 262144, 1048576, 4194304};
     defaults.placements = {"heap"};
     defaults.contexts = {"default", "private"};
+    defaults.touches = {"read", "write-only"};
+    defaults.caches = {"hot"};
     Job job("bandwidth", parse_options(argc, argv, defaults, {"put", "get", "put_both_ways"}));
     if (threads_available(job, "bandwidth"))
         run_all(job);

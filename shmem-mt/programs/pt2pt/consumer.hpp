@@ -53,7 +53,10 @@ class Consumer {
                 }
                 next_[index] = first + count;
             },
-            [] { return true; });
+            [&] {
+                job_.end_together();
+                return true;
+            });
         if (!job_.is_sender())
             report = Report{};
         report.ok = std::count(wrong_.begin(), wrong_.end(), 0) == static_cast<long>(wrong_.size());
@@ -81,6 +84,7 @@ class Consumer {
     template <class Link>
     void send(const Link& link, Channel& channel, long first, long end) {
         const int pe = job_.partner();
+        const int data_pe = batch_ > 1 ? job_.message_pe() : pe;  // a message that is its own flag must come
         const long batch = batch_;
         long credit = first - 1;  // the target has read up to here
         for (long seq = first; seq < end;) {
@@ -91,7 +95,7 @@ class Consumer {
             const long room = std::min(end, credit + kSlots + 1);
             while (seq < room) {
                 const long stop = batch == 1 ? room : std::min(room, seq + batch);
-                for (; seq < stop; ++seq) link.p(&channel.ring[seq & (kSlots - 1)], seq, pe);
+                for (; seq < stop; ++seq) link.p(&channel.ring[seq & (kSlots - 1)], seq, data_pe);
                 if (batch == 1)
                     continue;
                 link.fence();

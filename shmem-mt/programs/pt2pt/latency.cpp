@@ -1,21 +1,25 @@
 // SHMEM-MT latency: seconds for one operation that the next one has to wait for.
 //   put_round_trip, put_signal_round_trip   there and back (round_trip.hpp)
-//   put_quiet, p_quiet, get, g, atomic_*    one-sided: one slot, quiet after each (common/transfer.hpp)
+//   put_quiet, p_quiet, get, g, atomic_*    one-sided: one slot, quiet after each (common/transfer.hpp); reads and atomics
+//                                           also of lines that the target has just written, or keeps writing (owner.hpp)
 //   barrier_all, sync_all                   over all PEs, mean of the PEs' times
 //   wait_burn                               CPU seconds that PE n/2 burns while it waits for a PE that sleeps, and the
 //                                           time from the put to its wake-up
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "programs/common/barriers.hpp"
 #include "programs/common/transfer_points.hpp"
+#include "programs/pt2pt/owner.hpp"
 #include "programs/pt2pt/round_trip.hpp"
 
 namespace shmem_mt {
 namespace {
 
 constexpr const char* kName = "latency";
+constexpr long kMostColdBytes = 256L << 20;  // of a window
 
 constexpr OpName kOps[] = {
     {"p_quiet", Op::kP, "quiet_each", false},
@@ -27,9 +31,11 @@ constexpr OpName kOps[] = {
     {"atomic_fetch", Op::kFetch, "blocking", false},
 };
 
-void run_one_sided(Job& job, TransferMemory& memory, const OpName& op, Route route) {
-    if (!job.options().wants_sync(op.sync))
-        return;
+bool wants(const std::vector<std::string>& list, const char* name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+}
+
+void run_warm(Job& job, TransferMemory& memory, const OpName& op, Route route) {
     for (const auto& placement : job.options().placements) {
         for (const long size : op.sized ? job.options().sizes : std::vector<long>{8}) {
             TransferSpec spec;
@@ -44,19 +50,57 @@ void run_one_sided(Job& job, TransferMemory& memory, const OpName& op, Route rou
     }
 }
 
-void run_round_trip(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes, Ping ping, Route route, long size) {
+// Validates and measures a body whose points name who had the line.
+template <class Body>
+void run_owned(Job& job, Body& body, const OpName& op, Route route, long size, const char* owner) {
+    Agreed verdict;
+    if (job.options().validate)
+        verdict = body.validate();
+    const std::vector<Samples> samples =
+        measure(job, {[&](long count) { return body.sample(count); }}, TimeOf::kSlowestPe, {static_cast<double>(size)});
+    Json params = job.params(op.name);
+    params.integer("size_bytes", size).text("placement", "heap").text("context", context_name(route));
+    params.text("sync", op.sync).text("cache", "hot").text("owner", owner);
+    print_point(job, kName, params, "latency", "s", metric_values(job, TransferSpec{}, Metric::kLatency, samples[0]),
+                samples[0], job.options().validate ? &verdict : nullptr);
+}
+
+void run_one_sided(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes, const OpName& op, Route route) {
+    if (!job.options().wants_sync(op.sync))
+        return;
+    const std::vector<std::string>& owners = job.options().owners;
+    if (wants(owners, "warm"))
+        run_warm(job, memory, op, route);
+    if (!op_reads(op.op) && !op_is_atomic_update(op.op))
+        return;
+    for (const long size : op.sized ? job.options().sizes : std::vector<long>{8}) {
+        if (!wants(owners, "handed-over") || size % 8 != 0)
+            continue;
+        HandedOver handed(job, memory, boxes, op.op, route, size);
+        run_owned(job, handed, op, route, size, "handed-over");
+    }
+    if (wants(owners, "contended")) {
+        Contended contended(job, memory, boxes, op.op, route);
+        run_owned(job, contended, op, route, 8, "contended");
+    }
+}
+
+void run_round_trip(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes, const TripSpec& spec) {
     static const char* const kSyncs[] = {"last_word", "fence_flag", "put_signal"};
-    const char* sync = kSyncs[static_cast<int>(ping)];
+    const char* sync = kSyncs[static_cast<int>(spec.ping)];
     if (!job.options().wants_sync(sync))
         return;
-    RoundTrip round_trip(job, memory, boxes, ping, route, size);
+    RoundTrip round_trip(job, memory, boxes, spec);
     Agreed verdict;
     if (job.options().validate)
         verdict = round_trip.validate();
-    const Samples samples = measure(job, {[&](long count) { return round_trip.sample(count); }})[0];
-    Json params = job.params(ping == Ping::kPutSignal ? "put_signal_round_trip" : "put_round_trip");
-    params.integer("size_bytes", size).text("placement", "heap").text("context", context_name(route));
-    params.text("sync", sync);
+    const Samples samples = measure(job, {[&](long count) { return round_trip.sample(count); }}, TimeOf::kSlowestPe,
+                                    {2 * static_cast<double>(spec.size_bytes)})[0];
+    Json params = job.params(spec.ping == Ping::kPutSignal ? "put_signal_round_trip" : "put_round_trip");
+    params.integer("size_bytes", spec.size_bytes).text("placement", "heap").text("context", context_name(spec.route));
+    params.text("sync", sync)
+        .text("touch", spec.read ? "read" : "write-only")
+        .text("cache", spec.cold ? "cold" : "hot");
     print_point(job, kName, params, "latency", "s", metric_values(job, TransferSpec{}, Metric::kLatency, samples),
                 samples, job.options().validate ? &verdict : nullptr);
 }
@@ -67,10 +111,21 @@ void run_round_trips(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes
             job.skip(kName, "put_signal_round_trip", "the library has no shmem_putmem_signal (OpenSHMEM 1.5)");
         return;
     }
-    if (!with_signal)
-        run_round_trip(job, memory, boxes, Ping::kLastWord, route, 8);
-    for (const long size : job.options().sizes)
-        run_round_trip(job, memory, boxes, with_signal ? Ping::kPutSignal : Ping::kFenceFlag, route, size);
+    const Options& options = job.options();
+    if (!with_signal && wants(options.touches, "read") && wants(options.caches, "hot"))
+        run_round_trip(job, memory, boxes, {Ping::kLastWord, route});
+    for (const auto& cache : options.caches) {
+        for (const auto& touch : options.touches) {
+            for (const long size : options.sizes) {
+                const Ping ping = with_signal ? Ping::kPutSignal : Ping::kFenceFlag;
+                const TripSpec spec = {ping, route, size, touch == "read", cache == "cold"};
+                if (spec.region_bytes(job.threads()) * job.threads() <= kMostColdBytes)
+                    run_round_trip(job, memory, boxes, spec);
+                else
+                    job.skip(kName, "cache=cold", "a window of twice the last cache would need more than 256 MiB");
+            }
+        }
+    }
 }
 
 void run_barrier(Job& job, bool sync_only) {
@@ -80,7 +135,7 @@ void run_barrier(Job& job, bool sync_only) {
     Agreed verdict;
     if (job.options().validate)
         verdict = validate_barrier(job, sync_only);
-    const Samples samples = measure(job, {barriers(sync_only)}, TimeOf::kMeanOfPes)[0];
+    const Samples samples = measure(job, {barriers(job, sync_only)}, TimeOf::kMeanOfPes)[0];
     Json params = job.params(name);
     params.integer("size_bytes", 0).text("placement", "heap").text("context", "default").text("sync", name);
     print_point(job, kName, params, "latency", "s", metric_values(job, TransferSpec{}, Metric::kLatency, samples),
@@ -135,7 +190,14 @@ void run_wait_burn(Job& job) {
 void run_all(Job& job) {
     const Options& options = job.options();
     long largest = 4096;
-    for (const long size : options.sizes) largest = std::max(largest, (size + 4095) / 4096 * 4096);
+    for (const long size : options.sizes) {
+        largest = std::max({largest, (size + 4095) / 4096 * 4096, HandedOver::region_bytes(size)});
+        for (const auto& cache : options.caches) {
+            const TripSpec spec = {Ping::kFenceFlag, Route::kDefaultContext, size, true, cache == "cold"};
+            const long bytes = spec.region_bytes(job.threads());
+            largest = bytes * job.threads() <= kMostColdBytes ? std::max(largest, bytes) : largest;
+        }
+    }
     TransferMemory memory(job, largest);
     auto* boxes = static_cast<RoundTrip::Mailbox*>(
         symmetric_alloc(sizeof(RoundTrip::Mailbox) * static_cast<size_t>(job.threads())));
@@ -149,7 +211,7 @@ void run_all(Job& job) {
             const auto op = std::find_if(std::begin(kOps), std::end(kOps), [&](auto& o) { return name == o.name; });
             for (const Route route : routes) {
                 if (op != std::end(kOps)) {
-                    run_one_sided(job, memory, *op, route);
+                    run_one_sided(job, memory, boxes, *op, route);
                 } else {
                     run_round_trips(job, memory, boxes, name == "put_signal_round_trip", route);
                 }
@@ -167,6 +229,9 @@ int main(int argc, char** argv) {
     defaults.sizes = {8, 64, 1024, 16384, 262144};
     defaults.placements = {"heap"};
     defaults.contexts = {"default", "private"};
+    defaults.touches = {"read", "write-only"};
+    defaults.caches = {"hot"};
+    defaults.owners = {"handed-over", "warm", "contended"};
     std::vector<std::string> known = {"put_round_trip", "put_signal_round_trip"};
     for (const auto& op : kOps) known.push_back(op.name);
     for (const char* name : {"barrier_all", "sync_all", "wait_burn"}) known.push_back(name);

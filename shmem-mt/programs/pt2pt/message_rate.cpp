@@ -136,10 +136,11 @@ void run_consumed(Job& job, Consumer::Channel* channels, Route route, long batch
     Agreed verdict;
     if (job.options().validate)
         verdict = consumer.validate();
-    const Samples samples = measure(job, {[&](long count) { return consumer.sample(count); }})[0];
+    const Samples samples =
+        measure(job, {[&](long count) { return consumer.sample(count); }}, TimeOf::kCommonWindow, {8})[0];
     Json params = job.params("p");
     params.integer("size_bytes", 8).text("placement", "heap").text("context", context_name(route)).text("sync", sync);
-    params.integer("batch", batch);
+    params.text("touch", "read").text("cache", "hot").integer("batch", batch);
     TransferSpec spec;
     print_point(job, kName, params, "consumed_rate", "messages/s", metric_values(job, spec, Metric::kRate, samples),
                 samples, job.options().validate ? &verdict : nullptr);

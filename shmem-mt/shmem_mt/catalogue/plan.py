@@ -1,5 +1,5 @@
-"""Which program starts a run consists of. One start measures many points; a round repeats all starts, and samples of
-different rounds are independent."""
+"""Which program starts a run consists of. One start measures many points; a round repeats starts, and gives each of
+their points one more value."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -19,6 +19,9 @@ _COLLECTIVES_WITH_SIZE = {
     "sum_inscan",
     "copy",
 }
+# Operations whose points have an axis touch (by program), and of latency an axis owner.
+_TOUCHED = {"latency": ("put_round_trip", "put_signal_round_trip"), "bandwidth": ("put",)}
+_OWNED = ("g", "get", "atomic_add_quiet", "atomic_fetch_add", "atomic_fetch")
 START_S = 1.5  # init and finalize of one program; measured with Open MPI 4.1.4 on a 2-core virtual machine
 
 
@@ -137,10 +140,12 @@ def _group_starts(profile, benchmarks, choices, cores, group):
 
 
 def _program_starts(profile, benchmarks, choices, cores, program, pes, threads):
-    benchmarks = [benchmark for benchmark in benchmarks if benchmark.name not in {g.benchmark for g in profile.groups}]
+    grouped = {group.benchmark for group in profile.groups if not group.beside}
+    benchmarks = [benchmark for benchmark in benchmarks if benchmark.name not in grouped]
     ops = [op for op in _wanted(profile, _ops(benchmarks, program)) if op not in ("barrier_all", "sync_all")]
     if not profile.thorough:
-        ops = [op for op in ops if op not in ("put_quiet", "put_nbe", "get_nbe")]  # see the benchmark requests
+        # See the benchmarks requests and wait.
+        ops = [op for op in ops if op not in ("put_quiet", "put_nbe", "get_nbe", "wait_burn")]
     if threads > 1:
         ops = [op for op in ops if op not in _single_thread_ops(profile)]
     if not ops:
@@ -149,7 +154,8 @@ def _program_starts(profile, benchmarks, choices, cores, program, pes, threads):
     placements = profile.placements if both else ("heap",)
     contexts: tuple[str, ...] = ("default",)
     if threads > 1 or profile.thorough:
-        contexts = ("default", "shared", "private") if program == "message_rate" else ("default", "private")
+        three = program == "message_rate" and profile.thorough
+        contexts = ("default", "shared", "private") if three else ("default", "private")
     sizes = choices.sizes or (profile.sizes if threads == 1 else profile.threaded_sizes)[program]
     return [_start(profile, choices, cores, program, pes, threads, ops, sizes, placements, contexts)]
 
@@ -211,8 +217,17 @@ def _start(profile, choices, cores, program, pes, threads, ops, sizes, placement
     sample_ms = profile.oversubscribed_sample_ms if pes * threads > cores else profile.sample_ms
     more = ["--placements", ",".join(placements), "--contexts", ",".join(contexts)]
     more += ["--sleep-ms", str(profile.sleep_ms)]
-    arguments = _arguments(profile, choices, ops, sizes, threads, sample_ms, more)
     points = _count_points(ops, len(sizes), len(placements), len(contexts))
+    if program != "message_rate":
+        all_axes = threads == 1 or profile.thorough
+        touches = profile.touches if all_axes else profile.touches[-1:]
+        owners = profile.owners if all_axes else ("warm",)
+        more += ["--touches", ",".join(touches), "--owners", ",".join(owners)]
+        touched = [op for op in ops if op in _TOUCHED[program]]
+        owned = [op for op in ops if op in _OWNED] if program == "latency" else []
+        points += (len(touches) - 1) * _count_points(touched, len(sizes), 1, len(contexts))
+        points += (len(owners) - 1) * _count_points(owned, len(sizes), 1, len(contexts))
+    arguments = _arguments(profile, choices, ops, sizes, threads, sample_ms, more)
     seconds = _estimate(profile, points, sample_ms)
     if "wait_burn" in ops:
         seconds += 1e-3 * profile.sleep_ms

@@ -4,7 +4,7 @@ network. plan.py makes program starts of them."""
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shmem_mt.catalogue.catalogue import MPI_RULES, POLICIES, PUT_RULES
+from shmem_mt.catalogue.catalogue import MPI_RULES, OWNERS, POLICIES, PUT_RULES, TOUCHES
 from shmem_mt.targets.libraries import ORDERS, SETTINGS
 
 
@@ -26,6 +26,7 @@ class Group:
     sample_ms: float = 0  # where there are cores for all; 0: the profile's
     apart: bool = False  # a start for each operation
     seconds: float = 0  # of a start, beside what its points take
+    beside: bool = False  # the benchmark has starts of its own, too
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,16 @@ class Profile:
     sleep_ms: int
     timeout_s: int  # of one program start
     budget_s: float  # no round begins that would end later, except the first two
+    most_rounds: int  # where time is left: of starts that have points without an interval, or with a wide one
     thorough: bool  # all placements and contexts at every thread count
     groups: tuple = ()
     network: bool = False
     placements: tuple = ("heap", "static")
     more: tuple = ()  # further arguments of every program
+    # Several threads have the last touch and `warm` alone, unless thorough: threads that wait for each other measure
+    # the scheduler where cores are few.
+    touches: tuple = TOUCHES
+    owners: tuple = OWNERS
 
 
 _TWO_CONTEXTS = ("default", "private")
@@ -65,6 +71,16 @@ _SHORT = ("--point-ms", "50")  # 3 samples are enough where one takes so long
 _ORDERING_SIZES = {1: (8, 512, 8192, 65536, 1048576), 2: (8,)}  # by threads, as a group's
 _MORE_ORDERING_SIZES = dict.fromkeys((1, 2, 4), (8, 64, 512, 4096, 16384, 32768, 65536, 262144, 1048576))
 _APPS = ("cg", "hpccg", "minife", "minimd", "is", "mandelbrot", "gups")  # halo has groups of its own
+
+
+def _cold(rounds):
+    """Buffers that no cache holds, read, beside the same in caches. 0.5 s: twice 64 MiB are checked."""
+    cold: dict[str, Any] = dict(pes=(2,), more=("--touches", "read", "--caches", "cold", *_SHORT), one_thread=True)
+    cold |= dict(rounds=rounds, seconds=0.5, beside=True)
+    return (
+        Group("latency", sizes={1: (262144,)}, ops=("put_round_trip",), **cold),
+        Group("bandwidth", sizes={1: (1048576,)}, ops=("put", "get"), **cold),
+    )
 
 
 def _overlap(pes, sizes, policies, rounds, apart=True, more=()):
@@ -109,35 +125,37 @@ def _ordering(pes, sizes, outstanding, rounds, network=False):
 
 PROFILES = {
     "quick": Profile(
-        rounds=3,
-        samples=8,
+        rounds=6,
+        samples=3,
         sample_ms=2.5,
         oversubscribed_sample_ms=8,
         pes=(2,),
-        barrier_pes=(2, 8),
+        barrier_pes=(),  # collectives has them
         collective_pes=(2, 8),
-        collective_rounds=2,
+        collective_rounds=6,
         collective_sample_ms=5,
         threads=(1, 2),
         sizes={
-            "latency": (8, 64, 1024, 16384, 262144),
-            "message_rate": (8, 64, 512, 4096),
-            "bandwidth": (64, 1024, 16384, 262144, 1048576, 4194304),
-            "collectives": (8, 1024, 16384, 262144, 8388608),
+            "latency": (8, 1024, 262144),
+            "message_rate": (8, 512),
+            "bandwidth": (1024, 65536, 1048576, 4194304),
+            "collectives": (8, 65536),
         },
-        threaded_sizes={"latency": (8,), "message_rate": (8,), "bandwidth": (16384, 1048576)},
-        strided_sizes=(8, 16384),
+        threaded_sizes={"latency": (8,), "message_rate": (8,), "bandwidth": (1048576,)},
+        strided_sizes=(),
         buffer_bytes=32 << 20,
         sleep_ms=1000,
         timeout_s=60,
-        budget_s=400,
+        budget_s=390,
+        most_rounds=20,
         thorough=False,
         groups=(
-            Group("requests", (2,), {1: (8, 4096), 2: (8,)}, points=5, more=(*_HEAP, *_SHORT)),
-            Group("collectives-mt", (2,), {2: (1024, 262144)}, more=(*_WORLD, *_SHORT)),
-            Group("halo", (2,), {2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, more=("--size", "tiny", *_SHORT)),
-            Group("alltoallv", (2,), {2: (65536,)}, {2: _TWO_CONTEXTS}, more=_SHORT),
-            _overlap((2,), (1048576,), ("manual", "auto"), 2, False, _SHORT),
+            Group("requests", (2,), {1: (8, 4096), 2: (8,)}, points=5, more=(*_HEAP, *_SHORT), rounds=1),
+            *_cold(1),
+            Group("collectives-mt", (2,), {2: (1024, 262144)}, more=(*_WORLD, *_SHORT), rounds=1),
+            Group("halo", (2,), {2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, more=("--size", "tiny", *_SHORT), rounds=1),
+            Group("alltoallv", (2,), {2: (65536,)}, {2: _TWO_CONTEXTS}, more=_SHORT, rounds=1),
+            _overlap((2,), (1048576,), ("manual", "auto"), 1, False, _SHORT),
             _wait((2,), (1, 1000), ("default",), rounds=1),
             _wait((16,), (10,), ("default",), rounds=1),
             _idle_waiters((0, 256), 3, rounds=1),
@@ -154,7 +172,7 @@ PROFILES = {
         pes=(2, 4),
         barrier_pes=(2, 4, 8, 16),
         collective_pes=(2, 4, 8),
-        collective_rounds=5,
+        collective_rounds=6,
         collective_sample_ms=10,
         threads=(1, 2, 4),
         sizes={
@@ -173,6 +191,7 @@ PROFILES = {
         sleep_ms=1000,
         timeout_s=300,
         budget_s=1e9,
+        most_rounds=20,
         thorough=True,
         groups=(
             Group(
@@ -184,12 +203,13 @@ PROFILES = {
                 more=_HEAP,
                 rounds=10,
             ),
+            *_cold(10),
             Group(
                 "collectives-mt",
                 (2, 4, 8),
                 dict.fromkeys((1, 2, 4), tuple(8 << i for i in range(0, 20, 3))),
                 more=_WORLD,
-                rounds=5,
+                rounds=6,
             ),
             Group(
                 "halo",
@@ -208,23 +228,30 @@ PROFILES = {
                 rounds=10,
             ),
             _overlap((1, 2), _OVERLAP_SIZES, _POLICIES, 10),
-            _wait((2, 4, 16), (1, 10, 100, 1000), tuple(SETTINGS), rounds=5),
+            _wait((2, 4, 16), (1, 10, 100, 1000), tuple(SETTINGS), rounds=6),
             _idle_waiters((0, 1, 8, 64, 256, 1024), 6, rounds=10),
-            *_apps((1, 2, 4), (1, 2), "small", 3),
-            *_apps((2, 4), (1, 2), "medium", 3, ("cg",)),
-            Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
-            *_ordering((2, 4), _MORE_ORDERING_SIZES, (1, 4, 16, 64, 256, 1024), 5),
+            *_apps((1, 2, 4), (1, 2), "small", 6),
+            *_apps((2, 4), (1, 2), "medium", 6, ("cg",)),
+            Group(pes=tuple(2 << i for i in range(8)), rounds=6, **_START),
+            *_ordering((2, 4), _MORE_ORDERING_SIZES, (1, 4, 16, 64, 256, 1024), 6),
         ),
     ),
 }
 
+# The quick profile plans the starts that an interval needs for what its summary shows, and one of the rest. What time
+# is left, with one library most of it, goes to those that have fewer than an interval needs, then to wide intervals.
+#
 # Over a network: an operation that waits takes 20 to 100 us instead of 0.1, and what a sample costs once (the target's
 # acknowledgement) ten times that. So samples are longer, and sizes, PEs and points fewer.
 _NETWORK: dict[str, Any] = dict(network=True, placements=("heap",), more=("--point-ms", "200"), strided_sizes=())
+_NETWORK |= dict(owners=("warm",))  # a line from another core costs a hundredth of a message
 NETWORK_PROFILES = {
     "quick": replace(
         PROFILES["quick"],
+        rounds=2,
+        collective_rounds=2,
         sample_ms=10,
+        touches=("read",),
         oversubscribed_sample_ms=20,
         barrier_pes=(2,),
         collective_pes=(2,),
@@ -253,7 +280,7 @@ NETWORK_PROFILES = {
     ),
     "full": replace(
         PROFILES["full"],
-        rounds=5,
+        rounds=6,
         samples=10,
         sample_ms=10,
         barrier_pes=(2, 4),
@@ -273,8 +300,8 @@ NETWORK_PROFILES = {
         },
         timeout_s=600,
         groups=(
-            Group("requests", (2, 4), {1: (8, 128, 4096, 65536), 2: (8, 4096)}, {2: _TWO_CONTEXTS}, 5, _HEAP, rounds=5),
-            Group("collectives-mt", (2, 4), {2: (8, 1024, 65536, 1048576)}, more=_WORLD, rounds=3),
+            Group("requests", (2, 4), {1: (8, 128, 4096, 65536), 2: (8, 4096)}, {2: _TWO_CONTEXTS}, 5, _HEAP, rounds=6),
+            Group("collectives-mt", (2, 4), {2: (8, 1024, 65536, 1048576)}, more=_WORLD, rounds=6),
             Group(
                 "halo",
                 (2, 4),
@@ -282,17 +309,17 @@ NETWORK_PROFILES = {
                 {2: _TWO_CONTEXTS},
                 points=2,
                 more=("--size", "small"),
-                rounds=5,
+                rounds=6,
             ),
-            Group("alltoallv", (2, 4), {1: (64, 1024, 16384, 262144), 2: (16384,)}, {2: _TWO_CONTEXTS}, rounds=5),
-            _overlap((2,), _OVERLAP_SIZES, _POLICIES, 5),
-            _wait((2, 4), (1, 10, 100, 1000), tuple(SETTINGS), rounds=3),
-            _idle_waiters((0, 1, 8, 64, 256, 1024), 6, rounds=5),
-            *_apps((2,), (1, 2), "small", 2, [app for app in _APPS if app != "gups"]),
-            *_apps((2,), (1, 2), "16384", 2, ("gups",)),  # one by one, its operations take a round trip each
-            *_apps((2,), (1,), "medium", 3, ("cg",)),
-            Group(pes=tuple(2 << i for i in range(8)), rounds=5, **_START),
-            *_ordering((2, 4), _MORE_ORDERING_SIZES, (1, 4, 16, 64, 256, 1024), 5, True),
+            Group("alltoallv", (2, 4), {1: (64, 1024, 16384, 262144), 2: (16384,)}, {2: _TWO_CONTEXTS}, rounds=6),
+            _overlap((2,), _OVERLAP_SIZES, _POLICIES, 6),
+            _wait((2, 4), (1, 10, 100, 1000), tuple(SETTINGS), rounds=6),
+            _idle_waiters((0, 1, 8, 64, 256, 1024), 6, rounds=6),
+            *_apps((2,), (1, 2), "small", 6, [app for app in _APPS if app != "gups"]),
+            *_apps((2,), (1, 2), "16384", 6, ("gups",)),  # one by one, its operations take a round trip each
+            *_apps((2,), (1,), "medium", 6, ("cg",)),
+            Group(pes=tuple(2 << i for i in range(8)), rounds=6, **_START),
+            *_ordering((2, 4), _MORE_ORDERING_SIZES, (1, 4, 16, 64, 256, 1024), 6, True),
         ),
         **_NETWORK,
     ),

@@ -7,9 +7,9 @@ import time
 from shmem_mt import __version__
 from shmem_mt.report import summary
 from shmem_mt.report.charts import apps, collectives
-from shmem_mt.runner.points import describe
+from shmem_mt.runner.points import describe, how_sure
 from shmem_mt.studies import ordering_chapter
-from shmem_mt.targets import fabrics
+from shmem_mt.targets import fabrics, machine
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -24,7 +24,7 @@ def build(points, charts, machines, fragments, library, drawn=""):
         "TITLE": _escape(_title(points)),
         "BYLINE": _byline(machines),
         "FACTS": _facts(machines),
-        "WARNINGS": _warnings(points),
+        "WARNINGS": _machine_warnings(machines) + _warnings(points),
         "KEYS": _keys(_one_sided(points.over(points.fabrics()[0]))),
         "TABLES": "".join(_tables(points.over(fabric), fabric) for fabric in points.fabrics()),
         "CONTENTS": "".join(f'<a href="#{c.slug}">{_escape(c.title)}</a>' for c in charts),
@@ -53,12 +53,12 @@ def _title(points):
 
 
 def _byline(machines):
-    machine = machines[0][1].get("machine", {})
+    facts = machines[0][1].get("machine", {})
     words = [
-        machine.get("cpu"),
-        f"{machine['cores']} cores" if machine.get("cores") else None,
-        "virtual machine" if machine.get("virtual") else None,
-        machine.get("os"),
+        facts.get("cpu"),
+        f"{facts['cores']} cores" if facts.get("cores") else None,
+        "virtual machine" if facts.get("virtual") else None,
+        facts.get("os"),
     ]
     return _escape(" · ".join(w for w in words if w) + time.strftime(" · %d %B %Y"))
 
@@ -76,9 +76,9 @@ def _facts(machines):
     return "".join(blocks)
 
 
-def _machine_rows(machine):
-    smt = {True: "on", False: "off"}.get(machine.get("smt"))
-    memory = machine.get("memory_bytes")
+def _machine_rows(facts):
+    smt = {True: "on", False: "off"}.get(facts.get("smt"))
+    memory = facts.get("memory_bytes")
     return [
         (
             "CPU",
@@ -86,22 +86,23 @@ def _machine_rows(machine):
                 filter(
                     None,
                     [
-                        machine.get("cpu"),
-                        machine.get("cpu_family_model") and f"({machine['cpu_family_model']})",
+                        facts.get("cpu"),
+                        facts.get("cpu_family_model") and f"({facts['cpu_family_model']})",
                     ],
                 )
             ),
         ),
         (
             "Cores",
-            f"{machine.get('cores', '?')}, SMT {smt or 'unknown'}"
-            + (", virtual machine" if machine.get("virtual") else ""),
+            f"{facts.get('cores', '?')}, SMT {smt or 'unknown'}"
+            + (", virtual machine" if facts.get("virtual") else ""),
         ),
-        ("Caches", ", ".join(f"{k} {v}" for k, v in (machine.get("caches") or {}).items())),
+        ("Caches", ", ".join(f"{k} {v}" for k, v in (facts.get("caches") or {}).items())),
         ("Memory", f"{memory / 2**30:.1f} GiB" if memory else None),
-        ("Kernel", f"{machine.get('kernel', '?')}, {machine.get('os', '?')}"),
-        ("Frequency governor", machine.get("governor")),
-        ("Environment", ", ".join(f"{k}={v}" for k, v in (machine.get("environment") or {}).items())),
+        ("Kernel", f"{facts.get('kernel', '?')}, {facts.get('os', '?')}"),
+        ("Frequency governor", facts.get("governor")),
+        ("Load at the start", facts.get("load_at_start")),
+        ("Environment", ", ".join(f"{k}={v}" for k, v in (facts.get("environment") or {}).items())),
     ]
 
 
@@ -119,6 +120,15 @@ def _library_rows(contents):
     if settings:
         rows.append(("Settings", ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in settings.items())))
     return rows
+
+
+def _machine_warnings(machines):
+    told = [
+        f"{_escape(os.path.basename(os.path.abspath(directory)))}: {_escape(text)}"
+        for directory, contents in machines
+        for text in machine.warnings(contents.get("machine", {}))
+    ]
+    return f'<div class="warning">{"<br>".join(told)}</div>' if told else ""
 
 
 def _warnings(points):
@@ -141,15 +151,36 @@ def _warnings(points):
             f'<div class="warning">{over} of {len(points.points)} points ran more PEs × threads than the machine '
             "has cores. They carry the word <b>oversubscribed</b>: they measure the scheduler, too.</div>"
         )
+    staggered = sum(bool(p.get("staggered")) for p in points.points)
+    if staggered:
+        parts.append(
+            f'<div class="warning">{staggered} points are <b>staggered</b>: their threads started more than 5 % of a '
+            "sample apart, so that some ran alone for a while. Rates are those of the common window.</div>"
+        )
+    bindings = {p["binding"] for p in points.points if p.get("binding") and not p["params"].get("oversubscribed")}
+    if len(bindings) > 1:
+        parts.append(
+            f'<div class="warning">Where there are cores enough, PEs ran bound in {len(bindings)} ways: '
+            f"{_escape('; '.join(sorted(bindings)))}.</div>"
+        )
     return "".join(parts)
 
 
+CARDS = (
+    "8-byte p, read by the target",
+    "8-byte put_nbi",
+    "8-byte puts, one request",
+    "8-byte put round trip",
+    "8-byte get, handed over",
+    "1 MiB put, read",
+)
+
+
 def _keys(points):
-    """The largest figures of the page: the first headline of each kind."""
-    rows = {row.what: row for row in summary.headline_rows(points) + summary.share_rows(points)}
+    """The largest figures of the page: of each kind the one that a program feels, which reads what it is sent."""
+    rows = {row.what: row for row in summary.headline_rows(points)}
     cards = []
-    wanted = ("8-byte p, heap", "8-byte put_nbi", "8-byte puts, one request", "8-byte put round trip", "1 MiB put")
-    for what in (*wanted, "8-byte p, share of a plain store"):
+    for what in CARDS:
         row = rows.get(what)
         if row is None or row.cells[0] is None:
             continue
@@ -190,8 +221,9 @@ def _tables(points, fabric):
     text = _table(
         "summary" + suffix,
         f"Summary, {_escape(fabric)}",
-        over + "Medians; below each, its 95&nbsp;% interval (bootstrap over rounds and samples). A ratio above 1 means "
-        "that the first is better, whatever the unit.",
+        over + "Medians of program starts, each of which counts as one value; below each, its 95&nbsp;% interval and "
+        "how many starts there were, or the range of fewer than 6. A ratio above 1 means that the first is better, "
+        "whatever the unit.",
         own.labels,
         points.colours,
         [(None, summary.headline_rows(own)), *beside],
@@ -252,7 +284,7 @@ def _cell(cell):
         return '<td class="number none">not measured</td>'
     text, interval, point = cell
     bad = ' <span class="tag bad">invalid</span>' if point["valid"] is False else ""
-    below = "".join(f"<small>{_escape(line)}</small>" for line in interval.splitlines())
+    below = "".join(f"<small>{_escape(line)}</small>" for line in [*interval.splitlines(), how_sure(point)])
     return f'<td class="number"><b>{_escape(text)}</b>{bad}{below}</td>'
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from shmem_mt import units
 from shmem_mt.report.charts.model import Points
-from shmem_mt.runner.results import rounds_of
-from shmem_mt.statistics import ratio_interval
+from shmem_mt.runner.results import ratio_of_results
+from shmem_mt.statistics import FEWEST_STARTS
 from shmem_mt.targets import fabrics
 
 
@@ -15,7 +15,7 @@ class Ratio:
 
     text: str
     interval: str
-    says: str  # better, worse or same, with a margin of 2 %
+    says: str  # better, worse or same, with a margin of 2 %; same where there are too few starts to tell
 
 
 @dataclass
@@ -52,8 +52,51 @@ _CG = tuple(
 )
 
 # (text, benchmark, metric, params); the smallest number of PEs that was measured counts, where none is named.
+# What a program feels comes first: what is read, and lines that another core had. Points of older folders name neither
+# touch nor owner: nobody read, and the line was the caller's.
+_BLIND = ("write-only", None)
+_ONE = dict(context="default", threads=1)
+_PLACED = dict(placement="heap", **_ONE)
+_HANDED = dict(owner="handed-over", **_PLACED)
 HEADLINES = (
-    ("8-byte p, heap", "message-rate", "rate", dict(op="p", placement="heap", context="default", threads=1)),
+    ("8-byte p, read by the target", "message-rate", "consumed_rate", dict(batch=1, **_ONE)),
+    ("8-byte p, read, a flag per 512", "message-rate", "consumed_rate", dict(batch=512, **_ONE)),
+    ("8-byte put round trip", "latency", "latency", dict(op="put_round_trip", sync="last_word", **_ONE)),
+    (
+        "1 KiB put round trip, read",
+        "latency",
+        "latency",
+        dict(op="put_round_trip", sync="fence_flag", touch="read", cache="hot", size_bytes=1024, **_ONE),
+    ),
+    (
+        "256 KiB put round trip, read",
+        "latency",
+        "latency",
+        dict(op="put_round_trip", sync="fence_flag", touch="read", cache="hot", size_bytes=1 << 18, **_ONE),
+    ),
+    ("8-byte get, handed over", "latency", "latency", dict(op="get", size_bytes=8, **_HANDED)),
+    ("atomic fetch-add, handed over", "latency", "latency", dict(op="atomic_fetch_add", **_HANDED)),
+    (
+        "atomic fetch-add, contended",
+        "latency",
+        "latency",
+        dict(op="atomic_fetch_add", owner="contended", **_PLACED),
+    ),
+    (
+        "1 MiB put, read",
+        "bandwidth",
+        "bandwidth",
+        dict(op="put", touch="read", cache="hot", size_bytes=1 << 20, **_PLACED),
+    ),
+    (
+        "1 MiB put, read, cold",
+        "bandwidth",
+        "bandwidth",
+        dict(op="put", touch="read", cache="cold", size_bytes=1 << 20, **_PLACED),
+    ),
+    ("barrier, 2 PEs", "latency", "latency", dict(op="barrier_all", pes=2)),
+    ("barrier, 8 PEs", "latency", "latency", dict(op="barrier_all", pes=8)),
+    ("8-byte p, nobody reads", "message-rate", "rate", dict(op="p", placement="heap", context="default", threads=1)),
     (
         "8-byte p, static data",
         "message-rate",
@@ -71,18 +114,6 @@ HEADLINES = (
         "message-rate",
         "rate",
         dict(op="p", placement="heap", context="private", threads=2),
-    ),
-    (
-        "8-byte p, read by the target",
-        "message-rate",
-        "consumed_rate",
-        dict(context="default", threads=1, batch=1),
-    ),
-    (
-        "8-byte p, read, a flag per 512",
-        "message-rate",
-        "consumed_rate",
-        dict(context="default", threads=1, batch=512),
     ),
     (
         "8-byte put",
@@ -104,30 +135,16 @@ HEADLINES = (
         dict(op="atomic_fetch_add", placement="heap", context="default", threads=1),
     ),
     (
-        "8-byte put round trip",
+        "8-byte get, nobody else has the line",
         "latency",
         "latency",
-        dict(op="put_round_trip", sync="last_word", context="default", threads=1),
+        dict(op="get", owner=("warm", None), size_bytes=8, **_PLACED),
     ),
     (
-        "1 KiB put round trip, fence and flag",
-        "latency",
-        "latency",
-        dict(op="put_round_trip", sync="fence_flag", context="default", threads=1, size_bytes=1024),
-    ),
-    (
-        "8-byte get",
-        "latency",
-        "latency",
-        dict(op="get", context="default", threads=1, size_bytes=8, placement="heap"),
-    ),
-    ("barrier, 2 PEs", "latency", "latency", dict(op="barrier_all", pes=2)),
-    ("barrier, 8 PEs", "latency", "latency", dict(op="barrier_all", pes=8)),
-    (
-        "1 MiB put",
+        "1 MiB put, nobody reads",
         "bandwidth",
         "bandwidth",
-        dict(op="put", context="default", threads=1, size_bytes=1 << 20, placement="heap"),
+        dict(op="put", touch=_BLIND, cache=("hot", None), size_bytes=1 << 20, **_PLACED),
     ),
     ("CPU burned by a 1 s wait", "latency", "cpu_time", dict(op="wait_burn")),
     ("wake-up after a 1 s wait", "latency", "wake_latency", dict(op="wait_burn")),
@@ -163,9 +180,9 @@ NETWORK_HEADLINES = (
         dict(op="put_round_trip", sync="last_word", context="default", threads=1),
     ),
     ("8-byte p + quiet", "latency", "latency", dict(op="p_quiet", **_SMALL)),
-    ("8-byte get, waited for", "latency", "latency", dict(op="get", **_SMALL)),
+    ("8-byte get, waited for", "latency", "latency", dict(op="get", owner=("warm", None), **_SMALL)),
     ("barrier, 2 PEs", "latency", "latency", dict(op="barrier_all", pes=2)),
-    ("1 MiB put", "bandwidth", "bandwidth", dict(op="put", size_bytes=1 << 20, **_HEAP)),
+    ("1 MiB put, read", "bandwidth", "bandwidth", dict(op="put", touch="read", size_bytes=1 << 20, **_HEAP)),
     ("1 MiB get", "bandwidth", "bandwidth", dict(op="get", size_bytes=1 << 20, **_HEAP)),
     (
         "halo, faces of 8 KiB",
@@ -187,8 +204,8 @@ NETWORK_HEADLINES = (
 
 # (text, headline whose point is divided, op of the reference).
 SHARES = (
-    ("8-byte p, share of a plain store", HEADLINES[0], "plain_store"),
-    ("1 MiB put, share of memcpy", HEADLINES[15], "memcpy"),
+    ("8-byte p, share of a plain store", "8-byte p, nobody reads", "plain_store"),
+    ("1 MiB put, share of memcpy", "1 MiB put, nobody reads", "memcpy"),
 )
 
 
@@ -204,9 +221,9 @@ def headline_rows(points):
 
 def share_rows(points):
     """How near each implementation comes to plain memory operations, interleaved in the same program; on-node."""
-    rows = []
-    for text, headline, reference in SHARES if points.fabrics() == [fabrics.ON_NODE.name] else ():
-        cells = [_share_cell(points, headline, reference, label) for label in points.labels]
+    rows, named = [], {headline[0]: headline for headline in HEADLINES}
+    for text, what, reference in SHARES if points.fabrics() == [fabrics.ON_NODE.name] else ():
+        cells = [_share_cell(points, named[what], reference, label) for label in points.labels]
         if any(cells):
             rows.append(Row(text, cells, [None] * (len(points.labels) - 1)))
     return rows
@@ -228,7 +245,7 @@ def _row(points: Points, headline):
 
 
 def interval_text(point):
-    low, high = point["ci95"]
+    low, high = point["interval"]
     return f"{units.quantity(low, point['unit'])} to {units.quantity(high, point['unit'])}"
 
 
@@ -239,9 +256,11 @@ def ratio_of(first, other):
     if min(first["samples"]) <= 0 or min(other["samples"]) <= 0:
         return None
     above, below = (other, first) if first["metric"] in units.LOWER_IS_BETTER else (first, other)
-    ratio, low, high = ratio_interval(rounds_of(above), rounds_of(below), paired=first.get("run") == other.get("run"))
+    ratio, low, high = ratio_of_results(above, below, paired=first.get("run") == other.get("run"))
     says = "better" if low > 1.02 else "worse" if high < 0.98 else "same"
-    return Ratio(f"{_times(ratio)}×", f"{_times(low)} to {_times(high)}", says)
+    enough = min(first["starts"], other["starts"]) >= FEWEST_STARTS
+    text = f"{_times(low)} to {_times(high)}" + " (range)" * (not enough)
+    return Ratio(f"{_times(ratio)}×", text, says if enough else "same")
 
 
 def _times(ratio):
@@ -256,7 +275,7 @@ def _share_cell(points, headline, reference, label):
     found = points.find(headline[1], headline[2], label, op=reference, **names)
     if not found:
         return None
-    ratio, low, high = ratio_interval(rounds_of(point), rounds_of(found[0]), paired=True)
+    ratio, low, high = ratio_of_results(point, found[0], paired=True)
     return (
         f"{units.significant(100 * ratio)} %",
         f"{units.significant(100 * low)} to {units.significant(100 * high)} %",

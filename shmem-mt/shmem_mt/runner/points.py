@@ -1,6 +1,7 @@
 """What a point is called: in one line, and, of a mini-app, what run it belongs to."""
 
 from shmem_mt import units
+from shmem_mt.statistics import FEWEST_STARTS
 
 NAMED_BY_SYNC = {"requests", "overlap", "halo"}  # the operation alone does not tell their points apart
 COMMUNICATION = "communication"  # the metric that points of mini-apps alone have
@@ -21,6 +22,9 @@ def describe(benchmark, params):
         parts.append("static")
     if params.get("team") == "strided":
         parts.append("every second PE")
+    parts += [params[axis] for axis in ("touch", "owner") if axis in params]
+    if params.get("cache") == "cold":
+        parts.append("cold")
     if params.get("context") in ("private", "shared"):
         parts.append(f"{params['context']} ctx")
     if benchmark in NAMED_BY_SYNC:
@@ -56,6 +60,14 @@ def describe(benchmark, params):
     if params.get("oversubscribed"):
         parts.append("oversubscribed")
     return ", ".join(parts)
+
+
+def how_sure(result):
+    """What its interval is, and of how many program starts: such as ``95 %, 8 starts`` and ``range of 3 starts``."""
+    starts = result["starts"]
+    if starts >= FEWEST_STARTS:
+        return f"95 %, {starts} starts"
+    return f"range of {starts} starts" if starts > 1 else "1 start, no interval"
 
 
 def pes_and_threads(params):

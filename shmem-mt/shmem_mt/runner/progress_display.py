@@ -27,7 +27,7 @@ class Display:
             expand=True,
         )
         self._task = self._progress.add_task("starting", total=max(total_s, 1e-9), left=units.duration(total_s))
-        self._live = Live(self._view(), console=self._console, refresh_per_second=4, transient=True)
+        self._live = Live(self._view(), console=self._console, refresh_per_second=1, transient=True)
 
     def __enter__(self):
         if self._console.is_terminal:

@@ -1,6 +1,6 @@
 """A run folder: what the programs printed, and what is made of it.
 
-    DIR/results.jsonl   one object a point: benchmark, params, metric, unit, samples, median, ci95, valid, label, ...
+    DIR/results.jsonl   one object a point: benchmark, params, metric, unit, samples, median, interval, valid, ...
     DIR/raw.jsonl       one object a point and round, as it came; appended at once, so nothing done is lost
     DIR/jobs.jsonl      one object a finished program start; what a resumed run skips
     DIR/machine.json    the machine, the implementations and the settings
@@ -10,6 +10,9 @@
 A point is known by its label, benchmark, metric and params. When a round was measured twice (a job was cut off and
 started again), the later one counts. params.fabric says over what it was measured; points of older folders, which have
 none, are on-node.
+
+Of a point's samples `round_sizes` belong to each of `rounds`, which are its `starts`. `median` and `interval` are those
+of the starts' values; `confidence` is 0.95, or null where so few starts have no more than a range (statistics.py).
 """
 
 import json
@@ -17,10 +20,10 @@ import math
 import os
 
 from shmem_mt.errors import UserError
-from shmem_mt.statistics import median_interval, percentiles
+from shmem_mt.statistics import CONFIDENCE, FEWEST_STARTS, median_interval, percentiles, ratio_interval
 from shmem_mt.targets import fabrics
 
-REQUIRED = ("benchmark", "params", "metric", "unit", "samples", "median", "ci95", "valid", "label")
+REQUIRED = ("benchmark", "params", "metric", "unit", "samples", "median", "valid", "label")
 
 
 def point_key(point):
@@ -74,7 +77,12 @@ def load_results(directory):
             raise UserError(f"{path}, result {number}: {problem}")
     if not points:
         raise UserError(f"{path}: no results yet")
-    return list(map(_with_fabric, points))
+    return [_with_interval(_with_fabric(point)) for point in points]
+
+
+def _with_interval(point):
+    """The point as `merge_rounds` makes it today; older folders have intervals of another kind."""
+    return point if "starts" in point else {**point, **_summary(rounds_of(point))}
 
 
 def load_machine(directory):
@@ -101,6 +109,27 @@ def rounds_of(point):
     return rounds
 
 
+def numbered_rounds(point):
+    """The samples of a result by the number of their round."""
+    rounds = rounds_of(point)
+    return dict(zip(point.get("rounds") or range(len(rounds)), rounds))
+
+
+def ratio_of_results(above, below, paired):
+    """statistics.ratio_interval of two results. `paired`: they were interleaved, so that the rounds count that both
+    have, by their number."""
+    rounds_above, rounds_below = numbered_rounds(above), numbered_rounds(below)
+    common = [number for number in rounds_above if number in rounds_below] if paired else []
+    if common:
+        return ratio_interval([rounds_above[n] for n in common], [rounds_below[n] for n in common], True)
+    return ratio_interval(list(rounds_above.values()), list(rounds_below.values()), False)
+
+
+def starts_of(point):
+    """How many program starts the point was measured in."""
+    return point.get("starts") or len(rounds_of(point))
+
+
 def _is_number(value):
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
@@ -116,19 +145,24 @@ def _problem(point):
     samples = point["samples"]
     if not isinstance(samples, list) or not samples or not all(map(_is_number, samples)):
         return "samples is not a list of numbers"
-    ci95 = point["ci95"]
+    interval = point.get("interval", [0, 0])
     if (
         not _is_number(point["median"])
-        or not isinstance(ci95, list)
-        or len(ci95) != 2
-        or not all(map(_is_number, ci95))
+        or not isinstance(interval, list)
+        or len(interval) != 2
+        or not all(map(_is_number, interval))
     ):
-        return "median and ci95 are not numbers"
+        return "median and interval are not numbers"
+    if point["valid"] is not None and not isinstance(point["valid"], bool):
+        return f"valid is {point['valid']!r}, not true, false or null"
     sizes = point.get("round_sizes")
     if sizes is not None and (
         not isinstance(sizes, list) or not all(map(_is_number, sizes)) or sum(sizes) != len(samples)
     ):
         return "round_sizes does not add up to the samples"
+    rounds = point.get("rounds")
+    if rounds is not None and (not isinstance(rounds, list) or len(rounds) != len(sizes or [0])):
+        return "rounds and round_sizes are not of one length"
     return None
 
 
@@ -167,15 +201,25 @@ class RunFolder:
         """True when that program start has been completed with success."""
         return self._done.get(key, {}).get("status") == "ok"
 
-    def seconds_of(self, key):
-        """How long that job took, None when it has not run."""
-        return self._done.get(key, {}).get("seconds")
+    def keep_point(self, point):
+        """Appends one raw point (it carries its label and round); returns the key of its result. Merges nothing, for
+        the program may still be measuring."""
+        self._append("raw.jsonl", point)
+        return self._remember("raw.jsonl", point)
+
+    def is_settled(self, key, half_width):
+        """True when the point has an interval, and half of it is at most that share of the median."""
+        point = self._merged(key)
+        low, high = point["interval"]
+        return bool(point["confidence"]) and high - low <= 2 * half_width * abs(point["median"])
+
+    def result(self, key):
+        """The merged result of that key."""
+        return self._merged(key)
 
     def add_point(self, point):
-        """Appends one raw point (it carries its label and round) and returns the merged result."""
-        self._append("raw.jsonl", point)
-        key = self._remember("raw.jsonl", point)
-        return self._merged(key)
+        """Appends one raw point and returns the merged result."""
+        return self._merged(self.keep_point(point))
 
     def add_job(self, job):
         """Notes a finished program start: {key, status, seconds, ...}."""
@@ -224,18 +268,26 @@ class RunFolder:
 def merge_rounds(points):
     """One result of the raw points of all rounds. Valid only when every round was; null when none was checked."""
     rounds = [point["samples"] for point in points]
+    numbers = [point.get("round", place) for place, point in enumerate(points)]
     samples = [sample for samples in rounds for sample in samples]
-    median, low, high = median_interval(rounds)
     checks = [point["valid"] for point in points]
     valid = None if all(check is None for check in checks) else all(checks)
     first = points[0]
     result = {name: first[name] for name in ("benchmark", "params", "metric", "unit")}
-    result.update(samples=samples, median=median, ci95=[low, high], valid=valid, label=first["label"])
-    result.update(percentiles(samples), round_sizes=[len(r) for r in rounds])
+    result.update(samples=samples, **_summary(rounds), valid=valid, label=first["label"])
+    result.update(percentiles(samples), round_sizes=[len(r) for r in rounds], rounds=numbers)
     spreads = [p["start_spread_s"] for p in points if isinstance(p.get("start_spread_s"), (int, float))]
     if spreads:
         result["start_spread_s"] = sorted(spreads)[len(spreads) // 2]
+    result["staggered"] = any(point.get("staggered") for point in points)
+    result["binding"] = " or ".join(dict.fromkeys(point["binding"] for point in points if point.get("binding")))
     return result
+
+
+def _summary(rounds):
+    median, low, high = median_interval(rounds)
+    confidence = CONFIDENCE if len(rounds) >= FEWEST_STARTS else None
+    return {"median": median, "interval": [low, high], "confidence": confidence, "starts": len(rounds)}
 
 
 def _rewrite(path, objects):

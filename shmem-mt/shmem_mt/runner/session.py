@@ -2,12 +2,13 @@
 
 import contextlib
 import os
+import random
 import shlex
 import subprocess
 import sys
 import time
 
-from shmem_mt import __version__
+from shmem_mt import __version__, sources
 from shmem_mt.catalogue import catalogue, plan
 from shmem_mt.errors import UserError
 from shmem_mt.runner import images, verdicts
@@ -18,6 +19,7 @@ from shmem_mt.runner.results import RunFolder
 from shmem_mt.targets import build, fabrics, hosts, machine, mpi, openshmem
 
 MOST_FAILURES = 2  # a program start that failed this often is not tried again
+HALF_WIDTH = 0.05  # of an interval, as a share of the median: what is narrower gets no further starts
 
 
 def run(options):
@@ -54,7 +56,8 @@ def run(options):
             reference, missing = mpi.find(options.mpicc, options.mpirun)
         folder = RunFolder.open(options.out or time.strftime("shmem-mt-%Y%m%d-%H%M%S"))
         found += [reference] * bool(reference)
-        session = Session(folder, found, options.profile, starts, facts, hosts_of)
+        seed = options.seed or random.randrange(1, 10**9)
+        session = Session(folder, found, options.profile, starts, facts, hosts_of, seed, options.rounds is None)
         session.write_command(options)
         session.skip(*skips, *_unable(found, hosts_of), *([f"the MPI reference skipped: {missing}"] if missing else []))
         return session.measure()
@@ -95,7 +98,7 @@ def _tuple(values):
 class Session:
     """One invocation of `run` on one folder."""
 
-    def __init__(self, folder, found, profile_name, starts, facts, hosts_of):
+    def __init__(self, folder, found, profile_name, starts, facts, hosts_of, seed, goes_on):
         self.folder = folder
         self.implementations = found
         self.profile_name = profile_name
@@ -103,6 +106,10 @@ class Session:
         self.starts = starts
         self.hosts_of = hosts_of  # fabric -> hosts
         self.rounds = max(start.rounds for start in starts)
+        self.seed = seed  # of the order of starts in each round
+        self.goes_on = goes_on  # behind the planned rounds, while the profile's time lasts
+        self.keys: dict[plan.Start, dict[str, None]] = {}  # start -> its points
+        self.counters = machine.counters()
         self.facts = facts
         self.problems = []  # texts
         self.failed = {}  # (label, start) -> how often
@@ -123,6 +130,7 @@ class Session:
                 " ".join(filter(None, (f.name, f.link_rate, f.rails and f"rails {f.rails}"))) for f in self.hosts_of
             ),
             "rounds": self.rounds,
+            "seed": self.seed,
             "samples_per_round": self.profile.samples,
             "sample_ms": self.profile.sample_ms,
             "oversubscribed_sample_ms": self.profile.oversubscribed_sample_ms,
@@ -135,7 +143,10 @@ class Session:
             self.display = display
             try:
                 self._build()
-                self._run_jobs([job for job in self._jobs() if job[1].binaries.get(job[2].program)])
+                began = time.monotonic()
+                self._run_jobs([job for job in self._jobs() if job[1].binaries.get(job[2].program)], began)
+                if self.goes_on:
+                    self._go_on(began)
             except KeyboardInterrupt:
                 self.problems.append("interrupted; run the same command with the same --out to go on")
             finally:
@@ -145,18 +156,44 @@ class Session:
 
     def _jobs(self):
         """(round, implementation, start) still to be run. Neighbours are implementations, in turning order."""
-        jobs = []
+        jobs: list[tuple] = []
         for number in range(self.rounds):
-            for start in self.starts:
-                if number >= start.rounds:
-                    continue
-                order = [i for i in self.implementations if i.measures(start)]
-                jobs += [
-                    (number, i, start)
-                    for i in (order if number % 2 == 0 else order[::-1])
-                    if not self.folder.has_job(start.key(i.label, number))
-                ]
+            for start in self._shuffled(number):
+                jobs += self._turn(number, start) if number < start.rounds else []
         return jobs
+
+    def _turn(self, number, start):
+        """(round, implementation, start) of each implementation that has not done it."""
+        order = [i for i in self.implementations if i.measures(start)]
+        turned = order if number % 2 == 0 else order[::-1]
+        return [(number, i, start) for i in turned if not self.folder.has_job(start.key(i.label, number))]
+
+    def _shuffled(self, number):
+        """The starts in the order of that round: none always runs behind the same other."""
+        order = list(self.starts)
+        random.Random(f"{self.seed} {number}").shuffle(order)
+        return order
+
+    def _go_on(self, began):
+        """Further rounds of the starts that have a point without an interval or with a wide one, while time is left."""
+        budget_s = self.profile.budget_s * len(self.hosts_of)
+        for number in range(self.profile.most_rounds):
+            for start in self._shuffled(number):
+                jobs = [job for job in self._turn(number, start) if job[1].binaries.get(start.program)]
+                left_s = began + budget_s - time.monotonic() - sum(self._expected(job[1].label, start) for job in jobs)
+                if left_s > 0 and not self._is_settled(start):
+                    for _, implementation, _ in jobs:
+                        self._try(number, implementation, start, left_s)
+
+    def _is_settled(self, start):
+        keys = self.keys.get(start, {})
+        return bool(keys) and all(self.folder.is_settled(key, HALF_WIDTH) for key in keys)
+
+    def _try(self, number, implementation, start, left_s):
+        if self.failed.get((implementation.label, start), 0) < MOST_FAILURES:
+            what = f"{implementation.label}, {start.title(implementation)}"
+            self.display.start(f"round {number + 1}: {what}", left_s)
+            self._run_one(number, implementation, start)
 
     def _build(self):
         needed = sorted({start.program for start in self.starts})
@@ -167,18 +204,14 @@ class Session:
                 self._problem(f"{implementation.label}: {program} does not compile", problem.splitlines()[-5:])
         self._write_machine()
 
-    def _run_jobs(self, jobs):
+    def _run_jobs(self, jobs, began):
         done = 0.0
-        began = time.monotonic()
         for index, (number, implementation, start) in enumerate(jobs):
             if (index == 0 or jobs[index - 1][0] != number) and self._out_of_time(jobs, number, began):
                 break
             left = sum(self._expected(i.label, s) for _, i, s in jobs[index:])
             done += start.estimate_s
-            if self.failed.get((implementation.label, start), 0) < MOST_FAILURES:
-                what = f"{implementation.label}, {start.title(implementation)}"
-                self.display.start(f"round {number + 1}/{self.rounds}: {what}", left)
-                self._run_one(number, implementation, start)
+            self._try(number, implementation, start, left)
             self.display.finish(done, left - self._expected(implementation.label, start))
 
     def _out_of_time(self, jobs, number, began):
@@ -203,14 +236,19 @@ class Session:
         command = implementation.launch_command(start.program, start.pes, start.threads, arguments, *place)
         labels = start.params(implementation)
 
+        found: dict[str, None] = {}  # merged and shown when the program has ended, for it has all cores
+
         def on_point(event):
             event = {k: v for k, v in event.items() if k != "event"}
             event.update(label=implementation.label, round=number, params={**event["params"], **labels})
-            self.display.point(self.folder.add_point(event))
+            found[self.folder.keep_point(event)] = None
 
         timeout_s = plan.profile_of(self.profile_name, start.fabric).timeout_s
         outcome = run_program(command, log, timeout_s, on_point, implementation.exit_status_counts)
         self.took[implementation.label, start] = outcome.seconds
+        self.keys.setdefault(start, {}).update(found)
+        for key in found:
+            self.display.point(self.folder.result(key))
         if outcome.start:
             self.libraries[implementation.label] = {k: outcome.start.get(k) for k in ("library", "specification")}
         for skip in outcome.skips:
@@ -242,7 +280,8 @@ class Session:
         self.folder.write_json(
             "machine.json",
             {
-                "machine": self.facts,
+                "machine": {**self.facts, **machine.since(self.counters)},
+                "programs": sources.digest("programs", "apps"),
                 "implementations": described,
                 "settings": self.settings,
                 "shmem_mt": __version__,
@@ -253,6 +292,8 @@ class Session:
         results = self.folder.results()
         ours = {i.label for i in self.implementations}
         invalid = [r for r in results if r["valid"] is False and r["label"] in ours]
+        for warning in machine.warnings({**self.facts, **machine.since(self.counters)}):
+            print(f"shmem-mt: {warning}", file=sys.stderr)
         for skip in self.skips:
             print(f"shmem-mt: {skip}", file=sys.stderr)
         for result in invalid:

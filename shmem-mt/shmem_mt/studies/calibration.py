@@ -79,7 +79,7 @@ class Point:
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"a point of {STUDY} cannot be simulated: {error!r} in {params}") from error
         self.outstanding = window
-        self.rate, self.interval = result["median"], result["ci95"]
+        self.rate, self.interval = result["median"], result["interval"]
         self.label = result["label"]
         self.mechanism = params.get("mechanism", "batch")
         self.batched = self.mechanism != "eager" and params.get("coalescing") != "off"
@@ -364,7 +364,7 @@ def validate(held, predicted):
                 "measured": point.rate,
                 "predicted": rate,
                 "error": error,
-                "measured_ci95": point.interval,
+                "measured_interval": point.interval,
             }
         )
     errors = [row["error"] for row in rows]
@@ -381,7 +381,7 @@ def validate(held, predicted):
 
 def _is_unsure(row):
     """Whether the measurement's own 95 % interval reaches farther than the bound."""
-    low, high = row["measured_ci95"]
+    low, high = row["measured_interval"]
     return max(high - row["measured"], row["measured"] - low) > BOUND * row["measured"]
 
 

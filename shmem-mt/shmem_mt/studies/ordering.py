@@ -1,15 +1,16 @@
 """What the points of the study of order say: how much faster messages go without order than under each rule that keeps
 one, how much concurrency each rule needs, and from which size on which mechanism carries them best.
 
-A rule's rate at a size is its peak: that of the number of outstanding messages with which it is fastest. Every ratio
+A rule's rate at a size is its peak: that of the number of outstanding messages with which it is fastest. Every second
+start chooses that number, and the other starts are reported: the best of several is best by luck, too. Every ratio
 names its baseline, for each flatters differently (BASELINES)."""
 
+import statistics
 from collections import namedtuple
 from dataclasses import dataclass
 
 from shmem_mt.catalogue.catalogue import MPI_RULES
-from shmem_mt.runner.results import rounds_of
-from shmem_mt.statistics import ratio_interval
+from shmem_mt.runner.results import merge_rounds, numbered_rounds, ratio_of_results, rounds_of
 
 BENCHMARK = "ordering"
 FREE = "relaxed"
@@ -39,6 +40,7 @@ class Reach:
     at: int
     result: dict
     rising: bool  # only the last of several reached it, so that more may bring more
+    whole: dict  # the peak with all its starts, to choose by
 
 
 @dataclass
@@ -71,15 +73,35 @@ def active_cores(params):
     return params["pes"] // 2 * params["threads"]
 
 
+def chooses(result):
+    """The median of every second start from the first on: what is best is chosen by these."""
+    return statistics.median(map(statistics.median, rounds_of(result)[::2]))
+
+
+def reported(result):
+    """The result of the other starts. What was chosen because of its luck in some starts has no more of it in others;
+    a result of one start has no others."""
+    rounds = list(numbered_rounds(result).items())[1::2]
+    if not rounds:
+        return result
+    return {**result, **merge_rounds([{**result, "samples": samples, "round": number} for number, samples in rounds])}
+
+
+def best_of(results):
+    """Of several results the one that is chosen, as it is reported."""
+    return reported(max(results, key=chooses))
+
+
 def reach(by_amount):
     """The Reach of {amount: result}, None without any."""
     if not by_amount:
         return None
     amounts = sorted(by_amount)
-    peak_at = max(amounts, key=lambda amount: by_amount[amount]["median"])
-    enough = PEAK_SHARE * by_amount[peak_at]["median"]
-    at = next(amount for amount in amounts if by_amount[amount]["median"] >= enough)
-    return Reach(peak_at, by_amount[peak_at], at, by_amount[at], len(amounts) > 1 and at == amounts[-1])
+    chosen = {amount: chooses(by_amount[amount]) for amount in amounts}
+    peak_at = max(amounts, key=chosen.__getitem__)
+    at = next(amount for amount in amounts if chosen[amount] >= PEAK_SHARE * chosen[peak_at])
+    peak, first = reported(by_amount[peak_at]), reported(by_amount[at])
+    return Reach(peak_at, peak, at, first, len(amounts) > 1 and at == amounts[-1], by_amount[peak_at])
 
 
 def cut_over(earlier, later):
@@ -88,8 +110,8 @@ def cut_over(earlier, later):
     if not sizes:
         return None
     at = _stays(sizes, lambda size: later[size]["median"] > earlier[size]["median"])
-    high = _stays(sizes, lambda size: later[size]["ci95"][0] > earlier[size]["ci95"][1])
-    before = [s for s in sizes if earlier[s]["ci95"][0] > later[s]["ci95"][1] and (at is None or s < at)]
+    high = _stays(sizes, lambda size: later[size]["interval"][0] > earlier[size]["interval"][1])
+    before = [s for s in sizes if earlier[s]["interval"][0] > later[s]["interval"][1] and (at is None or s < at)]
     return CutOver(at, before[-1] if before else None, high, sizes)
 
 
@@ -110,13 +132,13 @@ def ratio(above, below):
     if min(above["samples"]) <= 0 or min(below["samples"]) <= 0:
         return None
     paired = above.get("run") == below.get("run")
-    value, low, high = ratio_interval(rounds_of(above), rounds_of(below), paired)
-    return {**above, "unit": "x", "median": value, "ci95": [low, high]}
+    value, low, high = ratio_of_results(above, below, paired)
+    return {**above, "unit": "x", "median": value, "interval": [low, high]}
 
 
 def verdict(result):
     """What a ratio of relaxed to a baseline says, as words."""
-    low, high = result["ci95"]
+    low, high = result["interval"]
     return "faster" if low > 1.02 else "slower" if high < 0.98 else "no clear difference"
 
 
@@ -159,8 +181,8 @@ class Study:
             for size, found in sizes.items():
                 rates = by_cores.setdefault((label, rule, size), {})
                 cores = active_cores(found.peak["params"])
-                if cores not in rates or found.peak["median"] > rates[cores]["median"]:
-                    rates[cores] = found.peak
+                if cores not in rates or chooses(found.whole) > chooses(rates[cores]):
+                    rates[cores] = found.whole
         return {key: reach(rates) for key, rates in by_cores.items() if len(rates) > 1}
 
     def ratios(self):
@@ -177,17 +199,14 @@ class Study:
 
     def mechanisms(self):
         """{(library, place): {mechanism: {size: bandwidth result}}} of messages without order, at their peaks."""
-        found: dict[tuple, dict[str, dict[int, dict]]] = {}
+        tried: dict[tuple, dict[str, dict[int, list]]] = {}
         for point in self.points:
             params = point["params"]
             if point["metric"] != "bandwidth" or params["rule"] != FREE:
                 continue
-            sizes = found.setdefault((point.get("library", point["label"]), place_of(params)), {})
-            by_size = sizes.setdefault(params["mechanism"], {})
-            size = params["size_bytes"]
-            if size not in by_size or point["median"] > by_size[size]["median"]:
-                by_size[size] = point
-        return found
+            sizes = tried.setdefault((point.get("library", point["label"]), place_of(params)), {})
+            sizes.setdefault(params["mechanism"], {}).setdefault(params["size_bytes"], []).append(point)
+        return {key: {name: _peaks(sizes) for name, sizes in found.items()} for key, found in tried.items()}
 
     def cut_overs(self):
         """[(library, place, earlier, later, CutOver)] of each two mechanisms that share sizes."""
@@ -204,12 +223,16 @@ class Study:
     def rails(self):
         """{(library, pes, threads, rule): {(link rate, rails): {size: bandwidth result}}}, at the peaks, where there
         are points of several rails."""
-        found: dict[tuple, dict[tuple, dict[int, dict]]] = {}
+        tried: dict[tuple, dict[tuple, dict[int, list]]] = {}
         for point in self.whole("bandwidth"):
             params, place = point["params"], place_of(point["params"])
             key = (point.get("library", point["label"]), place.pes, place.threads, params["rule"])
-            by_size = found.setdefault(key, {}).setdefault((place.link_rate, place.rails), {})
-            size = params["size_bytes"]
-            if size not in by_size or point["median"] > by_size[size]["median"]:
-                by_size[size] = point
-        return {key: links for key, links in found.items() if len({rails for _, rails in links}) > 1}
+            by_size = tried.setdefault(key, {}).setdefault((place.link_rate, place.rails), {})
+            by_size.setdefault(params["size_bytes"], []).append(point)
+        several = {key: links for key, links in tried.items() if len({rails for _, rails in links}) > 1}
+        return {key: {link: _peaks(sizes) for link, sizes in links.items()} for key, links in several.items()}
+
+
+def _peaks(by_size):
+    """{size: the best of its results}"""
+    return {size: best_of(results) for size, results in by_size.items()}

@@ -50,7 +50,7 @@ def seen(study):
 
 def times(result):
     """Such as ``4.1 × (3.9 to 4.3)``."""
-    low, high = result["ci95"]
+    low, high = result["interval"]
     return f"{_figure(result['median'])} × ({_figure(low)} to {_figure(high)})"
 
 

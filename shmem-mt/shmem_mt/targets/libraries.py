@@ -51,8 +51,9 @@ class Implementation:
         return "SHMEM-MT knows only how to tell Heddle and Open MPI what to use" if fabric.is_network else ""
 
     def placement_flags(self, pes, threads, hosts):
-        """How the launcher is told to bind. All of them bind alike: a PE of one thread to a core while there is one for
-        each, nothing otherwise, nor on hosts that share the machine's cores."""
+        """How the launcher is told to bind. All of them bind alike (binds): each PE to as many cores as it has
+        threads, or nothing. A library that can be told to yield cores while it waits is told so only where they are
+        too few."""
         return []
 
     def fabric_flags(self, fabric, coalescing, pes, hosts):
@@ -119,8 +120,9 @@ class Heddle(Implementation):
         return ""
 
     def placement_flags(self, pes, threads, hosts):
-        more_than_cores = pes > len(os.sched_getaffinity(0))
-        return [] if threads > 1 or more_than_cores or hosts or "--bind" in self.oshrun else ["--bind", "core"]
+        if not binds(pes, threads, hosts) or {"--bind", "-c"} & set(self.oshrun):
+            return []
+        return ["--bind", "core"] if threads == 1 else ["-c", str(threads)]
 
     def fabric_flags(self, fabric, coalescing, pes, hosts):
         settings = {"HEDDLE_NET_TRANSPORTS": fabric.transports}
@@ -151,15 +153,18 @@ class OpenMpi(Implementation):
         return super().unable(fabric) if fabric.rails > 1 else ""
 
     def placement_flags(self, pes, threads, hosts):
-        """The launcher binds a PE to a core by itself. It refuses root, and more PEs than cores, unless told. PEs would
-        spin on cores that others wait for, where the launcher does not know that cores are shared."""
+        """The launcher refuses root, and more PEs than cores, unless told. By itself it binds up to two PEs to cores,
+        and more to sockets."""
         flags = []
         if os.geteuid() == 0 and "--allow-run-as-root" not in self.oshrun:
             flags.append("--allow-run-as-root")
-        if pes > (os.cpu_count() or 1) and "--oversubscribe" not in self.oshrun:
+        if pes > usable_cores() and "--oversubscribe" not in self.oshrun:
             flags.append("--oversubscribe")
-        if (pes * threads > (os.cpu_count() or 1) or threads > 1 or hosts) and "--bind-to" not in self.oshrun:
-            flags += ["--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+        if not {"--bind-to", "--map-by"} & set(self.oshrun):
+            place = ["--map-by", f"slot:PE={threads}", "--bind-to", "core"]
+            flags += place if binds(pes, threads, hosts) else ["--bind-to", "none"]
+        if pes * threads > usable_cores():
+            flags += ["--mca", "mpi_yield_when_idle", "1"]
         return flags
 
     def fabric_flags(self, fabric, coalescing, pes, hosts):
@@ -181,11 +186,22 @@ class Hydra(Implementation):
         return "HYDRA" in version.upper()
 
     def placement_flags(self, pes, threads, hosts):
-        more_than_cores = pes > (os.cpu_count() or 1)
-        return [] if threads > 1 or more_than_cores or "-bind-to" in self.oshrun else ["-bind-to", "core"]
+        if not binds(pes, threads, hosts) or "-bind-to" in self.oshrun:
+            return []
+        return ["-bind-to", "core" if threads == 1 else f"core:{threads}"]
 
 
 KNOWN = (Heddle, OpenMpi, Hydra)
+
+
+def usable_cores():
+    """Those of this process' affinity mask."""
+    return len(os.sched_getaffinity(0))
+
+
+def binds(pes, threads, hosts):
+    """Whether PEs are bound: where each thread has a core, and not on hosts that share the machine's cores."""
+    return pes * threads <= usable_cores() and not hosts
 
 
 def class_of(version):

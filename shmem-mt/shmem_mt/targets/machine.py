@@ -7,6 +7,8 @@ import platform
 import re
 import subprocess
 
+BUSY = 0.25  # load a core at the start from which on others' work shows
+STOLEN = 0.005  # share of the CPUs' time that a host takes away, from which on it shows
 SETTING_PREFIXES = ("SHMEM_", "SMA_", "HEDDLE_", "OMPI_", "UCX_", "PMIX_", "OMP_", "MALLOC_")
 
 
@@ -35,13 +37,77 @@ def facts():
         "smt": None if threads_per_core is None else threads_per_core > 1,
         "virtual": "hypervisor" in (_field(cpuinfo, "flags") or "").split(),
         "caches": _caches(),
-        "governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "microcode": _field(cpuinfo, "microcode"),
+        "numa_nodes": len(glob.glob("/sys/devices/system/node/node[0-9]*")) or None,
+        "governor": _governors(),
+        "boost": _read("/sys/devices/system/cpu/cpufreq/boost"),
+        "huge_pages": _chosen(_read("/sys/kernel/mm/transparent_hugepage/enabled")),
+        "mitigations": _mitigations(),
+        "cpu_quota": _quota(),
         "memory_bytes": int(memory.group(1)) * 1024 if memory else None,
         "kernel": platform.release(),
         "os": os_name.group(1) if os_name else platform.system(),
         "load_at_start": os.getloadavg()[0],
         "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith(SETTING_PREFIXES)},
     }
+
+
+def counters():
+    """What `since` takes the difference to: ticks of all CPUs, and of those the ticks that the host took away."""
+    fields = (_read("/proc/stat") or "").partition("\n")[0].split()[1:9]
+    ticks = [int(field) for field in fields]
+    return (sum(ticks), ticks[7]) if len(ticks) == 8 else None
+
+
+def since(before):
+    """{"steal_share": ...} of the time since `counters`; None where it cannot be known."""
+    now = counters()
+    if not before or not now or now[0] <= before[0]:
+        return {"steal_share": None}
+    return {"steal_share": (now[1] - before[1]) / (now[0] - before[0])}
+
+
+def warnings(facts):
+    """What makes the figures of this machine doubtful, as texts."""
+    told = []
+    load, cores = facts.get("load_at_start"), facts.get("cores") or 1
+    if load and load > BUSY * cores:
+        told.append(f"the machine was busy at the start: a load of {load:.2g} on {cores} cores")
+    if facts.get("governor") not in (None, "performance"):
+        told.append(f"the frequency governor is {facts['governor']}, not performance")
+    if (facts.get("steal_share") or 0) > STOLEN:
+        told.append(f"the host took {100 * facts['steal_share']:.1f} % of the CPUs' time away")
+    if facts.get("cpu_quota"):
+        told.append(f"a control group limits the CPU time to {facts['cpu_quota']:g} cores")
+    return told
+
+
+def _governors():
+    """Of all CPUs, such as ``performance, powersave``."""
+    found = {_read(path) for path in glob.glob("/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor")}
+    return ", ".join(sorted(filter(None, found))) or None
+
+
+def _chosen(text):
+    """The word in brackets, as in ``always [madvise] never``."""
+    match = re.search(r"\[(\w+)\]", text or "")
+    return match.group(1) if match else None
+
+
+def _mitigations():
+    """How many of the known weaknesses of the CPU the kernel works around; each costs system calls."""
+    found = [_read(path) or "" for path in glob.glob("/sys/devices/system/cpu/vulnerabilities/*")]
+    return sum(text.startswith("Mitigation") for text in found) if found else None
+
+
+def _quota():
+    """The cores that a control group (version 2) of this process allows, None for all. Every level may limit them."""
+    own = re.search(r"^0::(/.*)$", _read("/proc/self/cgroup") or "", re.MULTILINE)
+    folders, limits = (own.group(1).strip("/").split("/") if own else []), []
+    for depth in range(len(folders) + 1):
+        words = (_read(os.path.join("/sys/fs/cgroup", *folders[:depth], "cpu.max")) or "max").split()
+        limits += [int(words[0]) / int(words[1])] if len(words) == 2 and words[0] != "max" else []
+    return min(limits, default=None)
 
 
 def _read(path):

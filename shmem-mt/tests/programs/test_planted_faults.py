@@ -1,4 +1,4 @@
-"""The five faults of known public benchmark code, planted one by one: each must be reported as invalid.
+"""Faults planted one by one, among them the five of known public benchmark code: each must be reported as invalid.
 
 A fault is planted with the hidden option ``--plant-fault NAME`` of the programs (and of ``shmem-mt run``):
     rank-as-size        the rank is used where the number of PEs belongs
@@ -6,6 +6,10 @@ A fault is planted with the hidden option ``--plant-fault NAME`` of the programs
     one-pe-reduction    a value of one PE is divided by the number of PEs
     check-never-runs    the comparison returns "equal" without looking
     get-named-put       the operation reported as put gets
+    idle-timed-pass     the loop that is timed does nothing; the validating pass is right
+    early-barrier       barrier_all and sync_all return at once
+    late-sender         PE 1 starts each sample 20 ms behind the others, and its clock with it: the rate must be that of
+                        the common window, and the point says that it is staggered
 
 test_collectives.py has those that only collectives can have.
 """
@@ -23,9 +27,18 @@ EVERY_PROGRAM = {
 
 
 def measure(implementation, tmp_path, program, fault, pes=2, threads=1):
+    points = run_faulty(implementation, tmp_path, program, fault, EVERY_PROGRAM[program], pes, threads)
+    return {
+        (p["benchmark"], "consumed" if p["metric"] == "consumed_rate" else p["params"]["op"]): p["valid"]
+        for p in points
+    }
+
+
+def run_faulty(implementation, tmp_path, program, fault, options, pes=2, threads=1):
+    """The points of a short start with that fault."""
     points = []
     arguments = [
-        *EVERY_PROGRAM[program],
+        *options,
         "--contexts",
         "default",
         "--samples",
@@ -41,10 +54,7 @@ def measure(implementation, tmp_path, program, fault, pes=2, threads=1):
     outcome = run_program(command, str(tmp_path / "log.txt"), 60, points.append, implementation.exit_status_counts)
     assert outcome.ok, outcome.problem
     assert points
-    return {
-        (p["benchmark"], "consumed" if p["metric"] == "consumed_rate" else p["params"]["op"]): p["valid"]
-        for p in points
-    }
+    return points
 
 
 @pytest.mark.parametrize("program", EVERY_PROGRAM)
@@ -93,6 +103,87 @@ def test_wrong_peer_in_the_other_programs(implementation, tmp_path, program):
 )
 def test_get_named_put(implementation, tmp_path, program, benchmark, op):
     assert measure(implementation, tmp_path, program, "get-named-put")[benchmark, op] is False
+
+
+# Every loop that is timed, by program.
+TIMED = {
+    "message_rate": ["--ops", "p,g,put,get,put_nbi,get_nbi,atomic_add,atomic_fetch_add", "--sizes", "8,100"],
+    "bandwidth": ["--ops", "put,get,put_both_ways", "--sizes", "100,1024", "--caches", "hot,cold"],
+    "latency": [
+        *("--ops", "put_round_trip,put_signal_round_trip,put_quiet,g,get,atomic_add_quiet,atomic_fetch_add"),
+        *("--sizes", "64", "--caches", "hot,cold"),
+    ],
+    "collectives": ["--sizes", "64,1000", "--teams", "world"],
+    "collectives_mt": ["--sizes", "64,1000", "--teams", "world"],
+    "alltoallv": ["--sizes", "512"],
+    "halo": ["--form", "exchange", "--sizes", "512"],
+    "overlap": ["--sizes", "4096", "--policies", "manual", "--ops", "put,get,sum_reduce"],
+    "ordering": ["--sizes", "64", "--outstanding", "8"],
+}
+
+
+def told(points):
+    names = ("op", "sync", "touch", "cache", "owner", "size_bytes")
+    return [{name: p["params"][name] for name in names if name in p["params"]} | {"valid": p["valid"]} for p in points]
+
+
+@pytest.mark.parametrize("program", TIMED)
+def test_a_timed_loop_that_does_nothing(implementation, tmp_path, program):
+    points = run_faulty(implementation, tmp_path, program, "idle-timed-pass", TIMED[program])
+    assert [point for point in told(points) if point["valid"] is not False] == []
+    outstanding = 8 if program == "ordering" else 1  # of which a sample is a multiple
+    assert all(point["operations_per_sample"] <= outstanding << 27 for point in points)
+
+
+@pytest.mark.parametrize("program", TIMED)
+def test_timed_loops_are_valid(implementation, tmp_path, program):
+    points = run_faulty(implementation, tmp_path, program, "none", TIMED[program])
+    assert [point for point in told(points) if point["valid"] is not True] == []
+    assert all("CPU" in point["binding"] for point in points)
+
+
+def test_a_barrier_that_returns_at_once(implementation, tmp_path):
+    options = ["--ops", "barrier_all,sync_all", "--sizes", "8"]
+    points = run_faulty(implementation, tmp_path, "latency", "early-barrier", options)
+    assert [point["valid"] for point in points] == [False, False]
+
+
+def test_who_had_the_line_and_who_reads_are_axes(implementation, tmp_path):
+    points = run_faulty(implementation, tmp_path, "latency", "none", TIMED["latency"])
+    owners = {(p["params"]["op"], p["params"]["owner"]) for p in points if "owner" in p["params"]}
+    every = ("warm", "handed-over", "contended")
+    assert owners == {(op, owner) for op in ("g", "get", "atomic_add_quiet", "atomic_fetch_add") for owner in every}
+    read = {(p["params"]["touch"], p["params"]["cache"]) for p in points if p["params"]["sync"] == "fence_flag"}
+    assert read == {(touch, cache) for touch in ("read", "write-only") for cache in ("hot", "cold")}
+
+
+@pytest.mark.parametrize("fault", ["get-named-put", "rank-as-size"])
+@pytest.mark.parametrize("program", ["latency", "bandwidth"])
+def test_payload_that_does_not_come_with_its_flag(implementation, tmp_path, program, fault):
+    names = {"latency": "put_round_trip,put_signal_round_trip", "bandwidth": "put"}
+    options = ["--ops", names[program], "--sizes", "64", "--touches", "read"]
+    points = run_faulty(implementation, tmp_path, program, fault, options)
+    flagged = [p for p in points if p["params"]["sync"] in ("fence_flag", "put_signal")]
+    assert flagged and {p["valid"] for p in flagged} == {False}
+
+
+def test_consumed_messages_that_go_elsewhere(implementation, tmp_path):
+    options = ["--ops", "consumed", "--batches", "8,512"]
+    points = run_faulty(implementation, tmp_path, "message_rate", "rank-as-size", options)
+    assert [point["valid"] for point in points] == [False, False]
+
+
+@pytest.mark.parametrize(
+    "program,options", [("message_rate", ["--ops", "put,consumed"]), ("bandwidth", ["--ops", "put"])]
+)
+def test_rates_are_those_of_the_common_window(implementation, tmp_path, program, options):
+    options = [*options, "--sizes", "64", "--placements", "heap"]
+    for point in run_faulty(implementation, tmp_path, program, "late-sender", options, pes=4):
+        if point["params"]["op"] in ("plain_store", "memcpy"):
+            continue
+        moved = 2 * point["operations_per_sample"] * (64 if point["metric"] == "bandwidth" else 1)
+        assert all(moved / rate >= 0.02 for rate in point["samples"]), told([point])
+        assert point["staggered"] is True
 
 
 @pytest.mark.long

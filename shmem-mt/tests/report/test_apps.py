@@ -24,7 +24,7 @@ def results(*groups):
             k: v for k, v in point["params"].items() if k not in ("size_bytes", "placement", "context", "sync")
         }
         point["median"] = sorted(point["samples"])[4]
-        point["ci95"] = [min(point["samples"]), max(point["samples"])]
+        point.update(interval=[min(point["samples"]), max(point["samples"])], starts=8, round_sizes=[1] * 8)
     return points
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from conftest import make_point, read_results
-from shmem_mt.runner.results import RunFolder, load_results
+from shmem_mt.runner.results import RunFolder, load_results, ratio_of_results
 
 
 def test_a_round_measured_twice_counts_once(tmp_path):
@@ -41,13 +41,16 @@ def test_a_line_cut_off_by_a_kill_is_dropped_on_resume(tmp_path):
         ("[1]", "not a JSON object"),
         ("{}", "has no benchmark"),
         (
-            json.dumps({**make_point(), "median": 1, "ci95": [1, 2], "samples": []}),
+            json.dumps({**make_point(), "median": 1, "interval": [1, 2], "samples": []}),
             "samples is not a list of numbers",
         ),
-        (json.dumps({**make_point(), "median": 1, "ci95": [1]}), "median and ci95"),
-        (json.dumps({**make_point(), "median": 1, "ci95": [1, 2], "params": {}}), "params"),
-        (json.dumps({**make_point(), "median": 1, "ci95": [1, 2], "round_sizes": [3]}), "round_sizes"),
-        (json.dumps({**make_point(fabric="wire"), "median": 1, "ci95": [1, 2]}), "no fabric"),
+        (json.dumps({**make_point(), "median": 1, "interval": [1]}), "median and interval"),
+        (json.dumps({**make_point(), "median": 1, "interval": [1, 2], "params": {}}), "params"),
+        (json.dumps({**make_point(), "median": 1, "interval": [1, 2], "round_sizes": [3]}), "round_sizes"),
+        (json.dumps({**make_point(fabric="wire"), "median": 1, "interval": [1, 2]}), "no fabric"),
+        (json.dumps({**make_point(valid="yes"), "median": 1, "interval": [1, 2]}), "valid is 'yes'"),
+        (json.dumps({**make_point(), "median": float("nan"), "interval": [1, 2]}), "median and interval"),
+        (json.dumps({**make_point(scale=float("nan")), "median": 1, "interval": [1, 2]}), "samples is not a list"),
         ("", "no results yet"),
     ],
 )
@@ -66,30 +69,6 @@ def test_folders_that_are_none(shmem_mt, tmp_path):
     assert status == 2 and "not a run folder" in stderr
 
 
-def test_compare_says_what_changed(shmem_mt, run_folder):
-    first, second = run_folder("first", {"A": 1.0}), run_folder("second", {"A": 2.0})
-    status, stdout, _ = shmem_mt("compare", first, second)
-    assert status == 0
-    assert "better" in stdout and "worse" not in stdout
-    status, stdout, _ = shmem_mt("compare", second, first)
-    assert status == 1 and "worse" in stdout
-
-
-def test_compare_the_same_run(shmem_mt, run_folder):
-    folder = run_folder("same", {"A": 1.0, "B": 3.0})
-    status, stdout, _ = shmem_mt("compare", folder, folder)
-    assert status == 0 and "worse" not in stdout and "better" not in stdout
-
-
-def test_compare_two_libraries_of_different_name(shmem_mt, run_folder):
-    assert shmem_mt("compare", run_folder("first", {"A": 1.0}), run_folder("second", {"B": 2.0}))[0] == 0
-
-
-def test_compare_runs_with_nothing_in_common(shmem_mt, run_folder):
-    status, _, stderr = shmem_mt("compare", run_folder("first", {"A": 1.0, "C": 1.0}), run_folder("second", {"B": 2.0}))
-    assert status == 2 and "no implementation in common" in stderr
-
-
 def test_list_names_everything(shmem_mt):
     status, stdout, _ = shmem_mt("list")
     assert status == 0
@@ -99,4 +78,24 @@ def test_list_names_everything(shmem_mt):
 
 def test_results_load(run_folder):
     points = load_results(run_folder("run", {"A": 1.0}))
-    assert all(len(point["samples"]) == 24 for point in points)
+    assert all(len(point["samples"]) == 48 and point["starts"] == 6 for point in points)
+
+
+def test_a_point_of_an_older_folder_gets_the_interval_of_its_starts(tmp_path):
+    """Whatever interval an earlier version gave it."""
+    samples = {"samples": [1.0, 9.0, 1.0, 2.0, 2.0, 2.0], "round_sizes": [3, 3]}
+    old = {**make_point(), **samples, "median": 2, "ci95": [2, 2]}
+    (tmp_path / "results.jsonl").write_text(json.dumps(old) + "\n")
+    (point,) = load_results(tmp_path)
+    assert (point["median"], point["interval"], point["starts"], point["confidence"]) == (1.5, [1.0, 2.0], 2, None)
+
+
+def test_rounds_pair_by_their_number(tmp_path):
+    """A start that failed must not shift the others: the ratio is that of the rounds that both have."""
+    folder = RunFolder.open(str(tmp_path))
+    for label, rounds in (("A", (0, 2)), ("B", (0, 1, 2))):
+        for number in rounds:
+            scale = 10.0**number * (2 if label == "A" else 1)
+            folder.add_point({**make_point(label, scale=scale), "round": number})
+    ratio, low, high = ratio_of_results(*folder.results(), paired=True)
+    assert low == pytest.approx(2) and high == pytest.approx(2) and ratio == pytest.approx(2)

@@ -48,12 +48,12 @@ def test_results_have_all_keys_and_resume_measures_nothing_again(run, tmp_path):
     assert run()[0] == 0
     results = read_results(tmp_path / "run")
     for result in results:
-        for key in ("benchmark", "params", "metric", "unit", "samples", "median", "ci95", "valid", "label"):
+        for key in ("benchmark", "params", "metric", "unit", "samples", "median", "interval", "valid", "label"):
             assert key in result
         for key in ("pes", "threads", "size_bytes", "sync", "context", "op", "placement", "oversubscribed"):
             assert key in result["params"]
         assert result["valid"] is True
-        assert result["ci95"][0] <= result["median"] <= result["ci95"][1]
+        assert result["interval"][0] <= result["median"] <= result["interval"][1]
     assert {(r["params"]["op"], r["params"]["size_bytes"]) for r in results} == {
         (op, size) for op in ("put", "get", "memcpy") for size in (64, 1024)
     }

@@ -76,7 +76,7 @@ def study(engine, folder, link_rate="100mbit"):
                                 "unit": "messages/s",
                                 "samples": [rate],
                                 "median": rate,
-                                "ci95": [rate, rate],
+                                "interval": [rate, rate],
                                 "valid": True,
                                 "label": "Heddle",
                             }
@@ -160,7 +160,7 @@ def test_calibration_needs_some_points(shmem_mt, engine, tmp_path):
 def test_a_fence_is_what_it_costs():
     def point(rule, rate):
         params = {"op": "put", "rule": rule, "size_bytes": 8, "outstanding": 64, "threads": 1, "pes": 2, "rails": 2}
-        return calibration.Point({"params": params, "median": rate, "ci95": [rate, rate], "label": "A"})
+        return calibration.Point({"params": params, "median": rate, "interval": [rate, rate], "label": "A"})
 
     for rate, endpoint in ((1.2e4, "acknowledged"), (5e5, "ordered"), (9e5, "reorder-buffer")):
         found = [point("relaxed", 1e6), point("ordered", 4e5), point("quiet", 1e4), point("fence", rate)]

@@ -1,5 +1,6 @@
 """The study of order: what its figures are made of, that each rule is what it says, and that rails are as asked."""
 
+import random
 import re
 import subprocess
 
@@ -20,8 +21,8 @@ RULES = ("relaxed", "ordered", "fence", "quiet")
 
 
 def result(scale, valid=True, wobble=0.01):
-    samples = [scale * (1 + wobble * step) for step in (-1, 0, 1)]
-    merged = merge_rounds([{**make_point(valid=valid), "samples": samples}])
+    starts = [scale * (1 + wobble * step) for step in (-1, 0, 1)]
+    merged = merge_rounds([{**make_point(valid=valid), "samples": [value]} for value in starts])
     return {**merged, "run": "run"}
 
 
@@ -66,6 +67,21 @@ def test_how_much_it_takes_to_reach_90_percent(rates, peak_at, at, rising):
     assert found.result["median"] >= 0.9 * found.peak["median"]
 
 
+def test_what_is_best_by_luck_is_reported_without_it():
+    """Four windows of the same speed, noise of 20 %: the best of them is no better than the one without a choice."""
+    draw = random.Random(1)
+
+    def noisy():
+        rounds = [[1000 * draw.gauss(1, 0.2)] for _ in range(6)]
+        return merge_rounds([{**make_point(), "samples": one, "round": n} for n, one in enumerate(rounds)])
+
+    peaks = [ordering.reach({amount: noisy() for amount in (1, 8, 64, 512)}).peak for _ in range(60)]
+    mean = sum(peak["median"] for peak in peaks) / len(peaks)
+    assert 970 < mean < 1030
+    assert {tuple(peak["round_sizes"]) for peak in peaks} == {(1, 1, 1)}
+    assert ordering.reported(result(5))["median"] == result(5)["median"]  # one start has no others
+
+
 def test_nothing_reaches_nothing():
     assert ordering.reach({}) is None
 
@@ -94,9 +110,9 @@ def test_no_cut_over_without_a_common_size():
 
 
 def test_ratios():
-    found = ordering.ratio(result(41), result(10))
+    found = ordering.ratio({**result(41), "run": "another run"}, result(10))
     assert found["median"] == pytest.approx(4.1) and found["unit"] == "x"
-    assert found["ci95"][0] < 4.1 < found["ci95"][1]
+    assert found["interval"][0] < 4.1 < found["interval"][1]
     assert ordering.verdict(found) == "faster"
     assert ordering.verdict(ordering.ratio(result(10), result(41))) == "slower"
     assert ordering.verdict(ordering.ratio(result(10), result(10))) == "no clear difference"

@@ -35,18 +35,34 @@ def placement(library, pes, threads, hosts=None, oshrun=("oshrun",)):
     return library("A", "oshcc", list(oshrun), "1", "cc").placement_flags(pes, threads, hosts)
 
 
-@pytest.mark.parametrize("library,option", [(Heddle, "--bind"), (Hydra, "-bind-to")])
-def test_a_pe_of_one_thread_is_bound_where_each_has_a_core(library, option):
-    assert placement(library, 1, 1) == [option, "core"]
-    assert placement(library, 1, 2) == placement(library, 1 + (os.cpu_count() or 1), 1) == []
-    assert placement(library, 1, 1, oshrun=("oshrun", option, "none")) == []  # the user has said so
+ROOT = ["--allow-run-as-root"] * (os.geteuid() == 0)
+BOUND = {  # by library: PEs of one thread, and of two
+    Heddle: (["--bind", "core"], ["-c", "2"]),
+    Hydra: (["-bind-to", "core"], ["-bind-to", "core:2"]),
+    OpenMpi: tuple([*ROOT, "--map-by", f"slot:PE={threads}", "--bind-to", "core"] for threads in (1, 2)),
+}
+UNBOUND = {Heddle: [], Hydra: [], OpenMpi: [*ROOT, "--bind-to", "none"]}
+YIELDS = ["--mca", "mpi_yield_when_idle", "1"]
 
 
-def test_open_mpi_binds_by_itself_and_yields_shared_cores():
-    root = ["--allow-run-as-root"] * (os.geteuid() == 0)
-    assert placement(OpenMpi, 1, 1) == root
-    assert placement(OpenMpi, 1, 2) == [*root, "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
-    assert "--oversubscribe" in placement(OpenMpi, 1 + (os.cpu_count() or 1), 1)
+@pytest.mark.parametrize("library", BOUND)
+def test_all_libraries_bind_where_each_thread_has_a_core(library, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)  # of the host, in a container of 8
+    for pes, threads in ((1, 1), (4, 1), (8, 1), (2, 2), (4, 2)):
+        assert placement(library, pes, threads) == BOUND[library][threads - 1]
+    assert placement(library, 2, 1, hosts=["a", "b"]) == UNBOUND[library]  # which share the cores
+    yields = YIELDS * (library is OpenMpi)
+    assert placement(library, 5, 2) == [*UNBOUND[library], *yields]
+    more = placement(library, 9, 1)
+    assert more == ([*ROOT, "--oversubscribe", "--bind-to", "none", *yields] if library is OpenMpi else [])
+
+
+@pytest.mark.parametrize(
+    "library,option", [(Heddle, "--bind"), (Heddle, "-c"), (Hydra, "-bind-to"), (OpenMpi, "--map-by")]
+)
+def test_what_the_user_says_of_binding_holds(library, option):
+    assert placement(library, 1, 1, oshrun=("oshrun", option, "x")) == ROOT * (library is OpenMpi)
 
 
 def test_of_other_libraries_nothing_is_known():

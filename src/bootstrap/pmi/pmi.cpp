@@ -321,7 +321,7 @@ struct Failure {
     }
 };
 
-bool init(LauncherJob* job, void (*lost)(), char* error, size_t error_bytes) {
+bool init(LauncherJob* job, uint64_t, void (*lost)(), char* error, size_t error_bytes) {
     Failure failure(error, error_bytes);
     const Reason reason = failure.reason();
     client.on_lost = lost;

@@ -3,10 +3,14 @@
 #include "bootstrap/launcher_api.h"
 
 #include <pmix.h>
+#include <pthread.h>
 #include <unistd.h>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <string>
 #include <vector>
 
 namespace {
@@ -16,7 +20,9 @@ using heddle::bootstrap::LauncherJob;
 using heddle::bootstrap::Reach;
 
 pmix_proc_t me;
+int n_pes = 0;
 std::vector<int> peers;
+uint64_t longest_wait_s = 0;
 void (*on_lost)() = nullptr;
 
 pmix_proc_t process(pmix_rank_t rank) {
@@ -30,6 +36,98 @@ bool holds(pmix_status_t status, const char* what, char* error, size_t error_byt
     if (status == PMIX_SUCCESS)
         return true;
     snprintf(error, error_bytes, "%s: %s", what, PMIx_Error_string(status));
+    return false;
+}
+
+// What PMIx is asked, and its answer, which a thread of PMIx gives, or none when another PE does not come. The later of
+// both sides to leave it deletes it.
+struct Request {
+    pmix_proc_t of = {};
+    std::string key;
+    pmix_info_t info = {};
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // of what follows
+    pthread_cond_t answered;
+    bool is_answered = false, is_left = false;
+    pmix_status_t status = PMIX_SUCCESS;
+    std::string value;
+
+    Request() {
+        pthread_condattr_t by_monotonic;
+        pthread_condattr_init(&by_monotonic);
+        pthread_condattr_setclock(&by_monotonic, CLOCK_MONOTONIC);
+        pthread_cond_init(&answered, &by_monotonic);
+    }
+};
+
+void answer(pmix_status_t status, const pmix_value_t* value, void* request) {
+    auto* const it = static_cast<Request*>(request);
+    pthread_mutex_lock(&it->lock);
+    it->status = status;
+    it->is_answered = true;
+    if (status == PMIX_SUCCESS && value && value->type == PMIX_BYTE_OBJECT)
+        it->value.assign(value->data.bo.bytes, value->data.bo.size);
+    const bool is_last = it->is_left;
+    pthread_cond_signal(&it->answered);
+    pthread_mutex_unlock(&it->lock);
+    if (is_last)
+        delete it;
+}
+
+void answer_fence(pmix_status_t status, void* request) {
+    answer(status, nullptr, request);
+}
+
+void answer_get(pmix_status_t status, pmix_value_t* value, void* request) {
+    answer(status, value, request);
+}
+
+// The end of a wait for other PEs that begins now.
+timespec end_of_wait() {
+    timespec end = {};
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += static_cast<time_t>(longest_wait_s);
+    return end;
+}
+
+bool is_past(const timespec& end) {
+    timespec now = {};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec > end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec >= end.tv_nsec);
+}
+
+// Waits for the answer until `end`, or for ever, and leaves the request. asked: what PMIx has returned to it. Returns
+// PMIX_ERR_TIMEOUT when none has come.
+pmix_status_t wait_for_answer(Request* it, pmix_status_t asked, const timespec* end, std::string* value) {
+    if (asked != PMIX_SUCCESS) {  // no answer follows
+        delete it;
+        return asked == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : asked;
+    }
+    int late = 0;
+    pthread_mutex_lock(&it->lock);
+    while (!it->is_answered && late != ETIMEDOUT)
+        late =
+            end ? pthread_cond_timedwait(&it->answered, &it->lock, end) : pthread_cond_wait(&it->answered, &it->lock);
+    const bool is_answered = it->is_answered;
+    const pmix_status_t status = is_answered ? it->status : PMIX_ERR_TIMEOUT;
+    if (value)
+        value->swap(it->value);
+    it->is_left = true;
+    pthread_mutex_unlock(&it->lock);
+    if (is_answered)
+        delete it;
+    return status;
+}
+
+// As holds. awaited: the PEs that do not come, for the message.
+bool holds_in_time(pmix_status_t status, const char* what, const char* awaited, char* error, size_t error_bytes) {
+    if (status != PMIX_ERR_TIMEOUT)
+        return holds(status, what, error, error_bytes);
+    char host[64] = "?";
+    gethostname(host, sizeof host - 1);
+    snprintf(error, error_bytes,
+             "%s: PE %u of %d on host %s has waited for %s for %llu s (HEDDLE_LAUNCH_TIMEOUT_S): has each process of "
+             "the job called shmem_init?",
+             what, me.rank, n_pes, host, awaited, static_cast<unsigned long long>(longest_wait_s));
     return false;
 }
 
@@ -62,7 +160,8 @@ void connection_lost(size_t, pmix_status_t, const pmix_proc_t*, pmix_info_t*, si
         done(PMIX_EVENT_ACTION_COMPLETE, nullptr, 0, nullptr, nullptr, argument);
 }
 
-bool init(LauncherJob* job, void (*lost)(), char* error, size_t error_bytes) {
+bool init(LauncherJob* job, uint64_t timeout_s, void (*lost)(), char* error, size_t error_bytes) {
+    longest_wait_s = timeout_s;
     if (!holds(PMIx_Init(&me, nullptr, 0), "PMIx_Init", error, error_bytes))
         return false;
     pmix_value_t* const size = of_job(PMIX_JOB_SIZE);
@@ -71,7 +170,7 @@ bool init(LauncherJob* job, void (*lost)(), char* error, size_t error_bytes) {
         return false;
     }
     job->pe = static_cast<int>(me.rank);
-    job->n_pes = static_cast<int>(size->data.uint32);
+    job->n_pes = n_pes = static_cast<int>(size->data.uint32);
     release(size);
     peers = {job->pe};
     if (pmix_value_t* const local = of_job(PMIX_LOCAL_PEERS)) {
@@ -99,30 +198,38 @@ bool publish(const char* key, const void* bytes, size_t size, Reach reach, char*
 }
 
 bool fence(bool collect, char* error, size_t error_bytes) {
-    const pmix_proc_t all = process(PMIX_RANK_WILDCARD);
-    pmix_info_t info;
-    PMIX_INFO_CONSTRUCT(&info);
-    PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
-    const pmix_status_t status = PMIx_Fence(&all, 1, &info, 1);
-    PMIX_INFO_DESTRUCT(&info);
-    return holds(status, "PMIx_Fence", error, error_bytes);
+    const timespec end = end_of_wait();
+    const bool collects = collect || heddle::bootstrap::is_pmix_of_slurm();  // whose other fences (22.05) let PEs pass
+    auto* const it = new Request;
+    it->of = process(PMIX_RANK_WILDCARD);
+    PMIX_INFO_CONSTRUCT(&it->info);
+    PMIX_INFO_LOAD(&it->info, PMIX_COLLECT_DATA, &collects, PMIX_BOOL);
+    const pmix_status_t asked = PMIx_Fence_nb(&it->of, 1, &it->info, 1, answer_fence, it);
+    const pmix_status_t status = wait_for_answer(it, asked, collect ? &end : nullptr, nullptr);
+    return holds_in_time(status, "PMIx_Fence", "the other PEs", error, error_bytes);
 }
 
 size_t get(int pe, const char* key, void* bytes, size_t max_bytes, char* error, size_t error_bytes) {
-    const pmix_proc_t it = process(static_cast<pmix_rank_t>(pe));
-    pmix_value_t* value = nullptr;
-    if (!holds(PMIx_Get(&it, key, nullptr, 0, &value), "PMIx_Get", error, error_bytes))
+    const timespec end = end_of_wait();
+    pmix_status_t status = PMIX_SUCCESS;
+    std::string value;
+    do {  // the server gives up after a time of its own, of 2 s by default, which a busy host may need
+        auto* const it = new Request;
+        it->of = process(static_cast<pmix_rank_t>(pe));
+        it->key = key;
+        const pmix_status_t asked = PMIx_Get_nb(&it->of, it->key.c_str(), nullptr, 0, answer_get, it);
+        status = wait_for_answer(it, asked, &end, &value);
+    } while (status == PMIX_ERR_TIMEOUT && !is_past(end));
+    const std::string awaited = std::string(key) + " of PE " + std::to_string(pe);
+    if (!holds_in_time(status, "PMIx_Get", awaited.c_str(), error, error_bytes))
         return 0;
-    size_t size = value->type == PMIX_BYTE_OBJECT ? value->data.bo.size : 0;
-    if (size == 0 || size > max_bytes) {
-        snprintf(error, error_bytes, "PMIx_Get: %s of PE %d has %zu bytes: right would be 1 to %zu", key, pe, size,
-                 max_bytes);
-        size = 0;
-    } else {
-        memcpy(bytes, value->data.bo.bytes, size);
+    if (value.empty() || value.size() > max_bytes) {
+        snprintf(error, error_bytes, "PMIx_Get: %s has %zu bytes: right would be 1 to %zu", awaited.c_str(),
+                 value.size(), max_bytes);
+        return 0;
     }
-    release(value);
-    return size;
+    memcpy(bytes, value.data(), value.size());
+    return value.size();
 }
 
 void abort_job(int status, const char* message) {
@@ -135,5 +242,5 @@ void finalize() {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const LauncherApi heddle_launcher_3;
-const LauncherApi heddle_launcher_3 = {"pmix", init, publish, fence, get, abort_job, finalize, true};
+extern "C" __attribute__((visibility("default"))) const LauncherApi heddle_launcher_4;
+const LauncherApi heddle_launcher_4 = {"pmix", init, publish, fence, get, abort_job, finalize, true};

@@ -39,7 +39,7 @@ struct Client {
     Target target;
 
     Connection connection;
-    int stop = -1;  // an event that ends the receiver
+    os::OwnDescriptor stop;  // an event that ends the receiver
     pthread_t receiver = {};
     bool has_receiver = false;
     Server* own_server = nullptr;  // of this job, in this process
@@ -205,7 +205,7 @@ void* receive_all(void*) {
 
 bool start_receiver(const Reason& reason) {
     Client& it = client();
-    it.stop = eventfd(0, EFD_CLOEXEC);
+    it.stop.take(eventfd(0, EFD_CLOEXEC));
     const int status = it.stop < 0 ? errno : os::start_own_thread(&it.receiver, receive_all, nullptr);
     it.has_receiver = status == 0;
     return status == 0 || reason.fail("no thread for the rendezvous: %s", strerror(status));
@@ -220,9 +220,7 @@ void clean_up() {
         pthread_join(it.receiver, nullptr);
     }
     it.has_receiver = false;
-    if (it.stop >= 0)
-        close(it.stop);
-    it.stop = -1;
+    it.stop.close();
     it.connection.close();
     if (it.own_server)
         it.own_server->stop();
@@ -271,7 +269,7 @@ bool prepare(const Reason& reason) {
     return is_well && (environment.pe != 0 || serve_environment(environment, reason));
 }
 
-bool init(LauncherJob* job, void (*)(), char* error, size_t error_bytes) {
+bool init(LauncherJob* job, uint64_t, void (*)(), char* error, size_t error_bytes) {
     Client& it = client();
     Failure failure(error, error_bytes);
     const Reason reason = failure.reason();

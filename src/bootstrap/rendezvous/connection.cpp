@@ -42,16 +42,14 @@ bool is_to_itself(int fd) {
 }  // namespace
 
 void Connection::close() {
-    if (fd_ >= 0)
-        ::close(fd_);
-    fd_ = -1;
+    fd_.close();
     inbox_ = {};
     where_.clear();
 }
 
 bool Connection::connect(const Endpoint& endpoint, uint64_t deadline_ns, const Reason& reason) {
     const int fd = socket(endpoint.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    fd_ = fd;
+    fd_.take(fd);
     if (fd < 0)
         return reason.fail("%s", strerror(errno));
     int error = 0;

@@ -5,6 +5,7 @@
 #include "bootstrap/reason.h"
 #include "bootstrap/rendezvous/message.h"
 #include "bootstrap/rendezvous/unique_id.h"
+#include "os/own_descriptor.h"
 
 #include <cstdint>
 #include <string>
@@ -46,7 +47,7 @@ class Connection {
              const Reason& reason);
     bool receive(uint64_t deadline_ns, Message* message, const Reason& reason);
 
-    int fd_ = -1;
+    os::OwnDescriptor fd_;
     Inbox inbox_;
     std::string where_;
 };

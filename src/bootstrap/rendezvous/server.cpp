@@ -41,9 +41,6 @@ Server* Server::start(int listener, uint64_t token, int n_pes, uint64_t timeout_
     fcntl(listener, F_SETFL, O_NONBLOCK);
     const int status = stop < 0 ? errno : os::start_own_thread(&server->thread_, serve, server);
     if (status != 0) {
-        close(listener);
-        if (stop >= 0)
-            close(stop);
         delete server;
         reason.fail("no thread for the rendezvous: %s", strerror(status));
         return nullptr;
@@ -80,7 +77,7 @@ void Server::stop() {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t told = write(stop_, &one, sizeof one);
     pthread_join(thread_, nullptr);
-    close(stop_);
+    stop_.close();
 }
 
 void* Server::serve(void* server) {
@@ -98,20 +95,15 @@ void Server::for_each_pe(Visit visit) {
 void Server::run() {
     while (phase_ != Phase::kOver) poll_once();
     flush_and_part();
-    for (const auto& peer : peers_)
-        if (peer->fd >= 0)
-            close(peer->fd);
     peers_.clear();
-    if (listener_ >= 0)
-        close(listener_);
-    listener_ = -1;
+    listener_.close();
     entries_.clear();
     is_over_.store(true, std::memory_order_relaxed);  // relaxed: pairs with Server::count, which only counts
     const os::Locked lock(servers_lock);
     if (std::exchange(is_joined_, true))
         return;
     pthread_detach(thread_);
-    close(stop_);
+    stop_.close();
 }
 
 void Server::poll_once() {
@@ -124,7 +116,7 @@ void Server::poll_once() {
     if (poll(its.data(), its.size(), has_deadline ? kLookMs : -1) < 0 && errno != EINTR)
         return end_job(1, std::string("poll: ") + strerror(errno), nullptr);
     if (its[0].revents != 0) {
-        for_each_pe([](Peer& peer) { append_message(&peer.out, Kind::kParted); });
+        for_each_pe([](Peer& peer) { peer.out.add(Kind::kParted); });
         phase_ = Phase::kOver;
         return;
     }
@@ -161,7 +153,7 @@ void Server::accept_one() {
     watch_connection(fd);
     peers_.push_back(std::make_unique<Peer>());
     Peer& peer = *peers_.back();
-    peer.fd = fd;
+    peer.fd.take(fd);
     peer.address = from.text();
     peer.end_by_ns = os::now_ns() + kStrangerNs;
 }
@@ -180,10 +172,8 @@ void Server::read_from(Peer& peer) {
 }
 
 void Server::write_to(Peer& peer) {
-    const ssize_t sent = send(peer.fd, peer.out.data(), peer.out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && errno != EAGAIN && errno != EINTR)
+    if (!peer.out.send_to(peer.fd))
         return lose(peer);
-    peer.out.erase(0, static_cast<size_t>(std::max<ssize_t>(sent, 0)));
     if (peer.out.empty() && peer.is_refused)
         shutdown(peer.fd, SHUT_WR);
 }
@@ -231,7 +221,7 @@ void Server::join(Peer& peer, const JoinRequest& who) {
     peer.has_joined = true;
     peer.who = who;
     ++joined_;
-    append_message(&peer.out, Kind::kWaiting);
+    peer.out.add(Kind::kWaiting);
     if (due_ns_ == 0)
         due_ns_ = os::now_ns() + timeout_s_ * kSecondNs;
     if (n_pes_ == 0 && who.pe == 0) {
@@ -275,18 +265,18 @@ void Server::refuse(Peer& peer, const std::string& why) {
         forget_join(peer);
     peer.is_refused = true;
     peer.end_by_ns = os::now_ns() + kRefusedNs;
-    append_message(&peer.out, Kind::kRefused, std::string_view(why).substr(0, kMaxTextBytes));
+    peer.out.add(Kind::kRefused, std::string_view(why).substr(0, kMaxTextBytes));
 }
 
 void Server::start_job() {
-    close(listener_);
-    listener_ = -1;
+    listener_.close();
     phase_ = Phase::kStarted;
     due_ns_ = 0;
     std::vector<uint64_t> hosts(static_cast<size_t>(n_pes_));
     for_each_pe([&](Peer& peer) { hosts[static_cast<size_t>(peer.who.pe)] = peer.who.host; });
     const std::string_view payload(reinterpret_cast<const char*>(hosts.data()), hosts.size() * sizeof hosts[0]);
-    for_each_pe([&](Peer& peer) { append_message(&peer.out, Kind::kStart, payload); });
+    const SharedMessage message = share_message(Kind::kStart, payload);
+    for_each_pe([&](Peer& peer) { peer.out.add(message); });
 }
 
 bool Server::handle(Peer& peer, const Message& message) {
@@ -334,7 +324,7 @@ bool Server::publish(Peer& peer, std::string_view payload) {
             return;
         std::string answer;
         append_entry(&answer, entry);
-        append_message(&other.out, Kind::kValue, answer);
+        other.out.add(Kind::kValue, answer);
         other.wanted_pe = -1;
         other.wanted.clear();
     });
@@ -354,7 +344,7 @@ bool Server::look_up(Peer& peer, std::string_view payload) {
     entry.value = found->second;
     std::string answer;
     append_entry(&answer, entry);
-    append_message(&peer.out, Kind::kValue, answer);
+    peer.out.add(Kind::kValue, answer);
     return true;
 }
 
@@ -380,9 +370,10 @@ void Server::end_fence() {
     in_fence_ = 0;
     fence_collects_ = false;
     due_ns_ = 0;
+    const SharedMessage message = share_message(Kind::kFenceDone, payload);
     for_each_pe([&](Peer& peer) {
         peer.is_in_fence = false;
-        append_message(&peer.out, Kind::kFenceDone, payload);
+        peer.out.add(message);
     });
     for_each_pe([&](Peer& peer) {  // the PE of this process may end it behind the last fence: the others are told first
         if (phase_ == Phase::kStarted && peer.who.process != process_word())
@@ -392,8 +383,7 @@ void Server::end_fence() {
 
 // The connection has ended.
 void Server::lose(Peer& peer) {
-    close(peer.fd);
-    peer.fd = -1;
+    peer.fd.close();
     if (!peer.has_joined)
         return;
     if (phase_ != Phase::kStarted)
@@ -459,7 +449,7 @@ void Server::end_job(int status, const std::string& text, const Peer* cause) {
     for (const bool last : {false, true}) {
         for_each_pe([&](Peer& peer) {
             if (comes_last(peer) == last && !peer.has_left)
-                append_message(&peer.out, Kind::kEnd, payload);
+                peer.out.add(Kind::kEnd, payload);
         });
         if (!last)
             flush_and_part();
@@ -485,9 +475,8 @@ void Server::flush_and_part() {
             Peer& peer = *waiting[i];
             const ssize_t got = its[i].revents & ~POLLOUT ? recv(peer.fd, unread, sizeof unread, MSG_DONTWAIT) : 1;
             const bool has_ended = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
-            const ssize_t sent = send(peer.fd, peer.out.data(), peer.out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-            peer.out.erase(0, static_cast<size_t>(std::max<ssize_t>(sent, 0)));
-            if (sent > 0 && peer.out.empty())
+            const bool had_some = !peer.out.empty();
+            if (peer.out.send_to(peer.fd) && had_some && peer.out.empty())
                 shutdown(peer.fd, SHUT_WR);
             if (has_ended)
                 waiting[i] = nullptr;

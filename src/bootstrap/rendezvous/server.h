@@ -12,6 +12,8 @@
 
 #include "bootstrap/reason.h"
 #include "bootstrap/rendezvous/message.h"
+#include "bootstrap/rendezvous/outbox.h"
+#include "os/own_descriptor.h"
 
 #include <netinet/in.h>
 #include <pthread.h>
@@ -44,10 +46,10 @@ class Server {
   private:
     // A process that has connected: a PE once it has joined.
     struct Peer {
-        int fd = -1;  // -1: closed
+        os::OwnDescriptor fd;  // -1: closed
         std::string address;
         Inbox inbox;
-        std::string out;          // to be sent
+        Outbox out;
         uint64_t end_by_ns = 0;   // of what is no PE: closed then
         bool is_refused = false;  // its bytes are not read any more
         bool has_joined = false;
@@ -93,8 +95,8 @@ class Server {
     const uint64_t timeout_s_;
     const int given_n_pes_;  // 0: what PE 0 says is right
     int n_pes_;              // 0: not known yet
-    int listener_;
-    const int stop_;  // an event that ends the server
+    os::OwnDescriptor listener_;
+    os::OwnDescriptor stop_;  // an event that ends the server
     pthread_t thread_ = {};
     bool is_joined_ = false;  // by stop, or detached; under the lock of all servers
     std::atomic<bool> is_over_{false};

@@ -68,6 +68,8 @@ struct NetworkCallbacks {
     size_t (*own_address_blob)(void* owner, char* address_blob) = nullptr;
     // A poll has ended at its bound, with something left to do. May be null: the next poll does it.
     void (*on_left)(void* owner) = nullptr;
+    // Behind the caller's queue: many threads of this PE wait and poll, one of them soon. May be null: no.
+    bool (*polls_soon)(void* owner) = nullptr;
     // A kHeartbeat has come.
     void (*on_heartbeat)(void* owner, const Header& header, const char* body, size_t bytes) = nullptr;
 };
@@ -119,6 +121,11 @@ class Channel {
     }
     // The stream has something to send with the next poll.
     void queue(Stream* stream);
+    // Behind queue: another thread polls soon, and the caller need not.
+    bool is_polled_soon() const {
+        return config_.network.polls_soon && config_.network.polls_soon(config_.network.owner);
+    }
+    bool is_crowded() const { return config_.policy && config_.policy->is_crowded(); }
     // Does what there is to do, unless another thread does. True when anything was moved.
     bool poll();
     // Polls until ready() holds. line: what ready() looks at; function: for the message that shows where a PE waits.

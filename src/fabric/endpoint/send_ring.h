@@ -38,6 +38,7 @@
 #pragma once
 
 #include "base/invariant.h"
+#include "fabric/endpoint/expected_wait.h"
 #include "fabric/endpoint/ring_quota.h"
 #include "fabric/protocol/record.h"
 
@@ -60,6 +61,7 @@ struct Producer {
     RingQuota quota;                            // of the stream set's rings
     // Its streams whose records gather: the producer does not call the sender for them. A hint for StreamSet::flush.
     std::atomic<uint32_t> n_gathering{0};
+    ExpectedWait expected_wait;
 };
 // A value that no other thread of the process has while this one lives, and one that no thread has.
 const void* this_thread();

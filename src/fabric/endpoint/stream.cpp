@@ -4,6 +4,7 @@
 #include "fabric/endpoint/channel.h"
 #include "fabric/multirail/rail_scheduler.h"
 #include "fabric/protocol/message.h"
+#include "os/clock.h"
 #include "progress/wait_policy.h"
 
 namespace heddle::fabric {
@@ -48,7 +49,12 @@ bool Stream::give_back() {
 void Stream::send_published() {
     const bool full = ring_.end_message();
     mark_active();
-    channel_.send(this);
+    channel_.queue(this);
+    const bool is_left = !full && producer_.expected_wait.is_expected() && channel_.is_polled_soon();
+    if (!is_left)
+        channel_.poll();
+    if (channel_.is_crowded())
+        producer_.expected_wait.posted(os::now_ns(), is_left);
     if (full && rails)
         rails->on_message_full();
 }

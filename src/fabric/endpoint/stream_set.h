@@ -9,9 +9,11 @@
 
 #include "fabric/endpoint/stream.h"
 #include "fabric/multirail/rail_scheduler.h"
+#include "os/clock.h"
 #include "sync/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <atomic>
 
 namespace heddle::fabric {
@@ -81,6 +83,12 @@ struct alignas(128) StreamSet {
                     stream.flush();
                 return true;
             });
+    }
+    // The producer is about to wait. Where it has left a record to the next poll, others run ahead of that.
+    void begin_wait() {
+        flush();
+        if (producer.expected_wait.has_posted() && producer.expected_wait.begin(os::now_ns()))
+            sched_yield();
     }
     Stream& add_stream(int rail, int pe);
     // The thread, which is this one, ends: if the stream set is its own, another thread may take it over.

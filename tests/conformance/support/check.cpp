@@ -32,8 +32,9 @@ const char* (*last_called)() = nullptr;  // of the recorder (coverage.py), when 
 // Whether a variable of the environment, as NAME=VALUE, changes what a run does; the launcher sets the others itself.
 bool matters(const char* variable) {
     constexpr const char* kPrefixes[] = {"HEDDLE_", "SHMEM_", "SMA_", "OMP_", "LD_PRELOAD="};
-    constexpr const char* kOthers[] = {"HEDDLE_PE=",    "HEDDLE_JOB",   "HEDDLE_LIFELINE_FD=", "HEDDLE_HANDED_OVER=",
-                                       "HEDDLE_JOINED", "HEDDLE_BUILD", "HEDDLE_TEST_SEED=",   "HEDDLE_WAS_PE="};
+    constexpr const char* kOthers[] = {
+        "HEDDLE_PE=",   "HEDDLE_JOB",        "HEDDLE_LIFELINE_FD=", "HEDDLE_HANDED_OVER=", "HEDDLE_JOINED",
+        "HEDDLE_BUILD", "HEDDLE_TEST_SEED=", "HEDDLE_WAS_PE=",      "HEDDLE_DEADLINE="};
     const auto begins = [&](const char* prefix) { return strncmp(variable, prefix, strlen(prefix)) == 0; };
     return std::any_of(std::begin(kPrefixes), std::end(kPrefixes), begins) &&
            std::none_of(std::begin(kOthers), std::end(kOthers), begins);

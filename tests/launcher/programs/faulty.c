@@ -3,6 +3,7 @@
 #define HEDDLE_NO_INLINE
 #include <shmem.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,6 +17,13 @@ __attribute__((constructor)) static void differ(void) {
     const char* pe = getenv("HEDDLE_PE");
     if (pe && is_fault("setting", atoi(pe)))
         setenv("UCX_TCP_PREFER_DEFAULT", "n", 1);
+    if (pe && is_fault("token", atoi(pe)))
+        setenv("HEDDLE_LAUNCH_TOKEN", "hidden", 1);
+    if (pe && is_fault("stays", atoi(pe))) {
+        char line[32];
+        const int bytes = snprintf(line, sizeof line, "pid %d\n", (int)getpid());
+        while (write(1, line, (size_t)bytes) == bytes) pause();
+    }
 }
 
 void shmem_uint64_put(uint64_t* dest, const uint64_t* source, size_t nelems, int pe) {

@@ -1,7 +1,7 @@
 /* unique_id FILE PE PES [WAY [VALUE]]: a PE of a job that finds itself by the unique id in the file, which PE 0 writes.
  * WAY, beside well and what pmi.c knows: serve: no PE, but the process that makes the id, and lives until its standard
  * input ends; twice: init and finalize two times; threads: by shmemx_init_thread_uniqueid; other: then once more as
- * another PE, which fails; die: PE VALUE is killed after init; fatal: PE VALUE ends by a message; after: PE 0 ends at
+ * another PE, which fails; die: PE VALUE is killed after init, and so child, with a child of each PE that stays; fatal: PE VALUE ends by a message; after: PE 0 ends at
  * once, the others a second later. */
 #include <shmemx.h>
 #include <signal.h>
@@ -69,13 +69,22 @@ int main(int argc, char** argv) {
     if (me != pe || shmem_n_pes() != pes || (strcmp(way, "threads") == 0 && provided != SHMEM_THREAD_MULTIPLE))
         return 4;
     work(me, pes);
-    if (strcmp(way, "die") == 0 && me == value)
+    if (strcmp(way, "child") == 0) { /* ends with the standard input, which is the test's */
+        char byte;
+        if (fork() == 0) {
+            close(1);
+            close(2);
+            _exit((int)read(0, &byte, 1));
+        }
+        shmem_barrier_all();
+    }
+    if ((strcmp(way, "die") == 0 || strcmp(way, "child") == 0) && me == value)
         raise(SIGKILL);
     if (strcmp(way, "fatal") == 0 && me == value)
         shmem_long_p(&sum, 1, pes);
     if (strcmp(way, "global") == 0 && me == value)
         shmem_global_exit(5);
-    if (strcmp(way, "die") == 0 || strcmp(way, "fatal") == 0 || strcmp(way, "global") == 0)
+    if (strcmp(way, "die") == 0 || strcmp(way, "child") == 0 || strcmp(way, "fatal") == 0 || strcmp(way, "global") == 0)
         shmem_long_wait_until(&sum, SHMEM_CMP_LT, 0);
     if (strcmp(way, "other") == 0)
         printf("again %d, another %d\n", shmemx_init_uniqueid(&id, pe, pes),

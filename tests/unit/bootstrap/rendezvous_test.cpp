@@ -1,10 +1,17 @@
 // Messages of a rendezvous, unique ids, and names of PEs. What whole PEs and the server do with any bytes is the subject
 // of tests/launcher/test_rendezvous.py.
 #include "bootstrap/rendezvous/message.h"
+#include "bootstrap/rendezvous/outbox.h"
 #include "bootstrap/rendezvous/server.h"
 #include "bootstrap/rendezvous/unique_id.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <map>
 #include <random>
 #include <string>
 
@@ -117,6 +124,145 @@ TEST(UniqueId, APortIsTakenOnce) {
     EXPECT_EQ(listen_on(port, true, {why, sizeof why}), -1);
     EXPECT_EQ(std::string(why), "cannot listen on port " + std::to_string(port) + ": Address already in use");
     close(first);
+}
+
+TEST(Outbox, SharesWhatManyGet) {
+    const SharedMessage message = share_message(Kind::kFenceDone, std::string(1 << 20, 'x'));
+    std::vector<Outbox> all(100);
+    for (Outbox& outbox : all) outbox.add(message);
+    EXPECT_EQ(message.use_count(), 101);
+    int ends[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    all[0].add(Kind::kParted);
+    Inbox inbox;
+    Message got;
+    std::vector<size_t> sizes;
+    while (sizes.size() < 2) {  // by parts, as the socket takes them
+        ASSERT_TRUE(all[0].send_to(ends[0]));
+        char bytes[65536];
+        inbox.append(bytes, static_cast<size_t>(recv(ends[1], bytes, sizeof bytes, 0)));
+        while (inbox.next(kMaxAnswerBytes, &got) == Inbox::State::kWhole) sizes.push_back(got.payload.size());
+    }
+    EXPECT_EQ(sizes, (std::vector<size_t>{1 << 20, 0}));
+    EXPECT_TRUE(all[0].empty());
+    EXPECT_EQ(message.use_count(), 100);
+    close(ends[1]);
+    EXPECT_FALSE(all[1].send_to(ends[0]));
+    close(ends[0]);
+}
+
+// A server, and sockets that talk to it as PEs do.
+class ServedJob : public testing::Test {
+  protected:
+    static constexpr int kPes = 32;
+
+    void SetUp() override {
+        const int listener = listen_on(0, true, {why_, sizeof why_});
+        ASSERT_GE(listener, 0) << why_;
+        at_ = own_endpoint(listener);
+        server_ = Server::start(listener, 17, kPes, 600, {why_, sizeof why_});
+        ASSERT_NE(server_, nullptr) << why_;
+    }
+    void TearDown() override {
+        for (const int fd : pes_) close(fd);
+        server_->stop();
+    }
+    void join_all() {
+        for (int pe = 0; pe < kPes; ++pe) {
+            pes_.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+            const int small = 4096;  // what is not read stays with the server
+            setsockopt(pes_.back(), SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+            ASSERT_EQ(connect(pes_.back(), reinterpret_cast<const sockaddr*>(&at_.address), at_.bytes), 0);
+            JoinRequest mine = {};
+            mine.token = 17;
+            mine.pe = pe;
+            mine.n_pes = kPes;
+            say(pe, Kind::kJoin, bytes_of(mine));
+        }
+        for (int pe = 0; pe < kPes; ++pe) hear(pe, Kind::kStart);
+    }
+    void say(int pe, Kind kind, std::string_view payload) const {
+        std::string bytes;
+        append_message(&bytes, kind, payload);
+        ASSERT_EQ(send(pes_[static_cast<size_t>(pe)], bytes.data(), bytes.size(), MSG_NOSIGNAL),
+                  static_cast<ssize_t>(bytes.size()));
+    }
+    // Reads up to a message of the kind; its size.
+    size_t hear(int pe, Kind kind) {
+        Message message;
+        char bytes[65536];
+        while (true) {
+            while (inboxes_[pe].next(kMaxAnswerBytes, &message) == Inbox::State::kWhole)
+                if (message.kind == kind)
+                    return message.payload.size();
+            const ssize_t got = recv(pes_[static_cast<size_t>(pe)], bytes, sizeof bytes, 0);
+            if (got <= 0)
+                break;
+            inboxes_[pe].append(bytes, static_cast<size_t>(got));
+        }
+        ADD_FAILURE() << "PE " << pe << " has lost its connection";
+        return 0;
+    }
+
+    char why_[256] = "";
+    Endpoint at_;
+    Server* server_ = nullptr;
+    std::vector<int> pes_;
+    std::map<int, Inbox> inboxes_;
+};
+
+TEST_F(ServedJob, AFenceTakesTheMemoryOfOneAnswer) {
+    join_all();
+    const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+    for (int pe = 0; pe < kPes; ++pe) {
+        std::string payload;
+        append_entry(&payload, {pe, "key", std::string(kMaxValueBytes, 'x')});
+        say(pe, Kind::kPublish, payload);
+        say(pe, Kind::kFence, bytes_of(uint32_t{1}));
+    }
+    const size_t answer = hear(0, Kind::kFenceDone);
+    EXPECT_GE(answer, kPes * kMaxValueBytes);
+    EXPECT_LE(mallinfo2().uordblks + mallinfo2().hblkhd,
+              before + 12 * answer);  // a copy for each PE would be 32
+}
+
+TEST_F(ServedJob, AChildHasNoneOfItsDescriptors) {
+    join_all();
+    const auto count_sockets = [] {
+        int sockets = 0;
+        for (int fd = 0; fd < 1024; ++fd) {
+            struct stat file;
+            sockets += fstat(fd, &file) == 0 && S_ISSOCK(file.st_mode);
+        }
+        return sockets;
+    };
+    const int all = count_sockets();  // both ends of each connection, and those that the test was started with
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(all - count_sockets() == kPes ? 0 : 1);  // the server's ends; its port is closed when all have joined
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    say(0, Kind::kGet, {});  // the parent's are there: the answer to what breaks the protocol
+    hear(0, Kind::kEnd);
+}
+
+TEST_F(ServedJob, AChildDoesNotHoldThePort) {
+    int is_there[2], block[2];
+    ASSERT_TRUE(pipe(is_there) == 0 && pipe(block) == 0);
+    const pid_t child = fork();
+    char byte = 'x';
+    if (child == 0) {
+        close(block[1]);
+        _exit(write(is_there[1], &byte, 1) == 1 && read(block[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    ASSERT_EQ(read(is_there[0], &byte, 1), 1);
+    server_->stop();
+    const int late = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_NE(connect(late, reinterpret_cast<const sockaddr*>(&at_.address), at_.bytes), 0);
+    close(late);
+    for (const int fd : {is_there[0], is_there[1], block[0], block[1]}) close(fd);
+    waitpid(child, nullptr, 0);
 }
 
 TEST(Server, NamesPes) {

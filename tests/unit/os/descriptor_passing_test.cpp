@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -91,6 +92,21 @@ TEST_F(DescriptorPassing, StrangersWhoSayNothingKeepNobodyOut) {
     for (int i = 0; i < 4 * DescriptorServer::kMostGuests; ++i) strangers.push_back(connect_to(offer_));
     check_it_arrives();
     for (const int stranger : strangers) close(stranger);
+    check_it_arrives();
+}
+
+TEST_F(DescriptorPassing, AProcessAtItsLimitIsToldAtOnce) {
+    const pid_t child = fork();  // the limit is not the server's
+    if (child == 0) {
+        const int next = dup(fd_);
+        close(next);
+        const rlimit limit = {static_cast<rlim_t>(next) + 1, static_cast<rlim_t>(next) + 1};  // for the connection
+        const bool is_set = setrlimit(RLIMIT_NOFILE, &limit) == 0;
+        _exit(is_set && fetch_descriptor(offer_, 2000 * kMillisecondNs) == -EMFILE ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
     check_it_arrives();
 }
 

@@ -1,6 +1,8 @@
 // Dying with the launcher.
 #include "os/process.h"
 
+#include "os/clock.h"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
@@ -91,6 +93,20 @@ TEST(HasEnded, OfNumbersOfThisNamespaceAlone) {
         waitpid(child, nullptr, WNOHANG);
     }
     EXPECT_FALSE(has_ended(getpid(), here));
+}
+
+TEST(Age, IsThatOfTheProcess) {
+    const uint64_t before_ns = now_ns(), age_ns = heddle::os::age_ns();
+    EXPECT_GT(age_ns, 0U);
+    sleep_ns(50 * kMillisecondNs);
+    const uint64_t older_ns = heddle::os::age_ns();
+    EXPECT_GE(older_ns, age_ns + 49 * kMillisecondNs);  // both by clocks that may differ by parts of a millisecond
+    const pid_t child = fork();
+    if (child == 0)  // a process of its own, which is younger
+        _exit(heddle::os::age_ns() <= now_ns() - before_ns + 10 * kMillisecondNs ? 0 : 1);
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
 }
 
 TEST(DieWithByThread, EndsWhenTheLastWriteEndCloses) {

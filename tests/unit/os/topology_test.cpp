@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 #include <cstdlib>
 #include <filesystem>
@@ -146,6 +147,22 @@ class Groups {
         write(folder + "/cpu.cfs_period_us", std::to_string(period_us) + "\n");
     }
     int cores() const { return quota_cores((path_ + "/own").c_str(), path_.c_str()); }
+    // How many files directly in a folder cores() opens.
+    int count_opens(const std::string& folder) const {
+        const int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+        EXPECT_GE(inotify_add_watch(watch, (path_ + "/" + folder).c_str(), IN_OPEN), 0);
+        cores();
+        alignas(inotify_event) char events[4096];
+        int opens = 0;
+        const ssize_t bytes = read(watch, events, sizeof events);
+        for (ssize_t at = 0; at < bytes;) {
+            const auto* const event = reinterpret_cast<const inotify_event*>(events + at);
+            opens += (event->mask & (IN_OPEN | IN_ISDIR)) == IN_OPEN;
+            at += static_cast<ssize_t>(sizeof *event + event->len);
+        }
+        close(watch);
+        return opens;
+    }
 
   private:
     std::string path_;
@@ -191,6 +208,17 @@ TEST(QuotaCores, OfVersion1AreSeenInAContainer) {
     const Groups groups(kVersion1);  // the host's path, which is not there
     groups.write_version_1("cpu,cpuacct", 200000, 100000);
     EXPECT_EQ(groups.cores(), 2);
+}
+
+// Each process of a job reads them at its start.
+TEST(QuotaCores, AFileIsReadOnce) {
+    for (const char* own : {"4:cpu:/\n", "4:cpu:/a\n", "4:cpu,cpuacct:/a\n"}) {
+        const Groups groups(own);
+        groups.write_version_1("cpu", 200000, 100000);
+        groups.write_version_1("cpu/a", 300000, 100000);
+        EXPECT_EQ(groups.count_opens("cpu"), 2) << own;  // quota and period
+        EXPECT_EQ(groups.cores(), 2) << own;
+    }
 }
 
 TEST(QuotaCores, OfOtherControllersAreNone) {

@@ -1,4 +1,5 @@
 #include "progress/engine.h"
+#include "base/counters.h"
 #include "unit/progress/each_instruction.h"
 #include "unit/progress/lone_pe.h"
 
@@ -98,6 +99,67 @@ TEST_F(EngineTest, SaysNoWhenItIsFull) {
     engine.wait_for("test", anybody, [&] { return ends == Engine::kTasks; });
     engine.stop("test");
     EXPECT_EQ(slices, Engine::kTasks);
+}
+
+// Each waits for operations of its own: what messages have applied for others wakes none of them, whether collectives
+// are under way or not.
+TEST(EngineWaits, AMessageWakesWhomItConcerns) {
+    for (const bool posted : {false, true}) {
+        LonePe pe;
+        pe.policy.spin_ns = pe.policy.yield_ns = 0;
+        sync::EventCount never = {};
+        pe.run([&] {
+            constexpr size_t kWaiters = 16;
+            constexpr int kMessages = 500;
+            if (posted)
+                pe.make_sequence().post([&] { wait_for_event_count("test", never, 1); });
+            std::atomic<bool> done[kWaiters] = {};
+            std::vector<std::thread> waiters;
+            for (std::atomic<bool>& mine : done)
+                waiters.push_back(pe.thread(
+                    [&] { pe.engine.wait_until("test", [&] { return mine.load(std::memory_order_acquire); }); }));
+            EXPECT_TRUE(becomes([&] { return pe.sleepers == kWaiters; }));
+            os::sleep_ns(50 * kMs);  // all have come to rest
+            const uint64_t wake_ups = base::counters->wake_ups.read(), vain = base::counters->vain_wake_ups.read();
+            for (int i = 0; i < kMessages; ++i) pe.engine.on_messages();
+            EXPECT_EQ(base::counters->wake_ups.read(), wake_ups);
+            for (size_t i = 0; i < kWaiters; ++i) {
+                done[i].store(true, std::memory_order_release);
+                pe.engine.on_messages();
+                waiters[i].join();
+            }
+            EXPECT_LE(base::counters->wake_ups.read(), wake_ups + 2 * kWaiters);
+            EXPECT_LE(base::counters->vain_wake_ups.read(), vain + kWaiters) << "each may take over once";
+            never.advance_to(1);
+        });
+    }
+}
+
+// While one thread sleeps, another posts what only the sleeper carries on.
+TEST(EngineWaits, ASleeperCarriesOnWhatIsPostedMeanwhile) {
+    LonePe pe;
+    pe.policy.spin_ns = pe.policy.yield_ns = 0;
+    sync::EventCount event_count = {};
+    pe.run([&] {
+        ASSERT_EQ(pe.engine.set_progress(Progress::kManual), nullptr);
+        Sequence& sequence = pe.make_sequence();
+        std::atomic<uint32_t> done{0};
+        constexpr uint32_t kRounds = 200;
+        std::thread waiter = pe.thread(
+            [&] { pe.engine.wait_until("test", [&] { return done.load(std::memory_order_acquire) == kRounds; }); });
+        for (uint32_t round = 1; round <= kRounds; ++round) {
+            if (round % 4 == 1) {
+                EXPECT_TRUE(becomes([&] { return pe.sleepers == 1u; }));
+            }
+            ASSERT_TRUE(sequence.post([&, round] {
+                wait_for_event_count("test", event_count, round);
+                done.store(round, std::memory_order_release);
+            }));
+            event_count.advance_to(round);
+            EXPECT_TRUE(becomes([&] { return done.load(std::memory_order_acquire) == round; }));
+        }
+        waiter.join();
+    });
 }
 
 #if HEDDLE_STOPS_AT_INSTRUCTIONS

@@ -5,8 +5,7 @@ copied, at the bandwidth of `copy` in the same program with the same PEs and siz
 from shmem_mt import units
 from shmem_mt.report.charts.model import REFERENCE_COLOUR, Panel, Series, make_chart, plain_series
 from shmem_mt.report.summary import Row, interval_text, ratio_of
-from shmem_mt.runner.results import rounds_of
-from shmem_mt.statistics import ratio_interval
+from shmem_mt.runner.results import ratio_of_results
 
 BENCHMARK = "collectives"
 BARRIERS = ("barrier_all", "sync_all")
@@ -61,12 +60,12 @@ def _copy_of(points, point):
 
 def _floor(copy, copied_bytes):
     """The time of copying so many bytes, as a result."""
-    low, high = copy["ci95"]
+    low, high = copy["interval"]
     return {
         **copy,
         "unit": "s",
         "median": copied_bytes / copy["median"],
-        "ci95": [copied_bytes / high, copied_bytes / low],
+        "interval": [copied_bytes / high, copied_bytes / low],
     }
 
 
@@ -138,8 +137,8 @@ def _cell(points, point):
     copy = _copy_of(points, point)
     text = interval_text(point)
     if copy:
-        floors = [[point["params"]["copied_bytes"] / value for value in values] for values in rounds_of(copy)]
-        ratio, low, high = ratio_interval(rounds_of(point), floors, paired=True)
+        floor = {**copy, "samples": [point["params"]["copied_bytes"] / value for value in copy["samples"]]}
+        ratio, low, high = ratio_of_results(point, floor, paired=True)
         text += f"\n{_times(ratio)} × floor ({_times(low)} to {_times(high)})"
     return units.quantity(point["median"], point["unit"]), text, point
 

@@ -4,6 +4,7 @@ the page, render_matplotlib.py for PNG and SVG."""
 from dataclasses import dataclass, field
 
 from shmem_mt import units
+from shmem_mt.runner.points import how_sure
 
 # Okabe and Ito's palette, which stays distinct for colour-blind readers; the reference lines are grey.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
@@ -25,9 +26,9 @@ class Series:
     def add(self, x, result, note=""):
         self.x.append(x)
         self.y.append(result["median"])
-        self.low.append(result["ci95"][0])
-        self.high.append(result["ci95"][1])
-        words = [f"{quantity_interval(result)}", f"{len(result['samples'])} samples"]
+        self.low.append(result["interval"][0])
+        self.high.append(result["interval"][1])
+        words = [quantity_interval(result), how_sure(result)]
         words += [note] if note else []
         words += [f"coalescing {result['params']['coalescing']}"] if "coalescing" in result["params"] else []
         words += ["oversubscribed"] if result["params"].get("oversubscribed") else []
@@ -58,7 +59,7 @@ class Chart:
 
 
 def quantity_interval(result):
-    low, high = result["ci95"]
+    low, high = result["interval"]
     text = units.quantity(result["median"], result["unit"])
     return f"{text} [{units.quantity(low, result['unit'])}, {units.quantity(high, result['unit'])}]"
 

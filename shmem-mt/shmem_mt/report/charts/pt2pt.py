@@ -1,5 +1,7 @@
 """The charts of latency, bandwidth and message rate between two PEs, and of barriers and waits beside them."""
 
+from typing import Any
+
 from shmem_mt.report.charts.model import REFERENCE_COLOUR, Panel, Series, make_chart, plain_series
 
 
@@ -134,37 +136,38 @@ def _has_single(found, context):
     return any(p["params"]["threads"] == 1 and p["params"]["context"] == context for p in found)
 
 
-LATENCY_OPS = (
-    ("put_round_trip", "last_word", "put round trip (message is flag)"),
-    ("put_round_trip", "fence_flag", "put round trip (fence, flag)"),
-    ("put_signal_round_trip", "put_signal", "put_signal round trip"),
-    ("p_quiet", "quiet_each", "p + quiet"),
-    ("put_quiet", "quiet_each", "put + quiet"),
-    ("g", "blocking", "g"),
-    ("get", "blocking", "get"),
-    ("atomic_fetch", "blocking", "atomic_fetch"),
-    ("atomic_add_quiet", "quiet_each", "atomic_add + quiet"),
-    ("atomic_fetch_add", "blocking", "atomic_fetch_add"),
+# Points of older folders name neither touch, cache nor owner: nobody read, in caches, and the line was the caller's.
+_BLIND, _WARM, _HOT = ("write-only", None), ("warm", None), ("hot", None)
+_READ, _HANDED, _CONTENDED = "read", "handed-over", "contended"
+# (text, params)
+ROUND_TRIPS = (
+    ("put round trip (message is flag)", dict(op="put_round_trip", sync="last_word")),
+    ("put round trip (fence, flag), read", dict(op="put_round_trip", sync="fence_flag", touch=_READ)),
+    ("put_signal round trip, read", dict(op="put_signal_round_trip", touch=_READ)),
+    ("put round trip (fence, flag), nobody reads", dict(op="put_round_trip", sync="fence_flag", touch=_BLIND)),
+    ("put_signal round trip, nobody reads", dict(op="put_signal_round_trip", touch=_BLIND)),
+)
+OWNED_OPS = ("g", "get", "atomic_fetch", "atomic_add_quiet", "atomic_fetch_add")
+OWNED = tuple(
+    (f"{op.replace('_quiet', ' + quiet')}, {text}", dict(op=op, owner=owner))
+    for owner, text in ((_HANDED, "handed over"), (_CONTENDED, "contended"), (_WARM, "warm"))
+    for op in OWNED_OPS
+)
+LATENCY_OPS: tuple[tuple[str, dict[str, Any]], ...] = (
+    *ROUND_TRIPS,
+    *OWNED,
+    ("p + quiet", dict(op="p_quiet")),
+    ("put + quiet", dict(op="put_quiet")),
 )
 
 
 def _latency_small(points):
     pes, series = _first_pes(points, "latency"), []
+    common = dict(pes=pes, threads=1, size_bytes=8, placement="heap", context="default", cache=_HOT)
     for label in points.labels:
         one = plain_series(points, label)
-        for op, sync, text in LATENCY_OPS:
-            for point in points.find(
-                "latency",
-                "latency",
-                label,
-                op=op,
-                sync=sync,
-                pes=pes,
-                threads=1,
-                size_bytes=8,
-                placement="heap",
-                context="default",
-            ):
+        for text, params in LATENCY_OPS:
+            for point in points.find("latency", "latency", label, **params, **common):
                 one.add(text, point)
         series.append(one)
     return make_chart(
@@ -172,7 +175,8 @@ def _latency_small(points):
         slug="latency-8-bytes",
         title="Latency of 8 bytes, by operation",
         kind="dots",
-        about="One thread. Round trips are there and back.",
+        about="One thread. Round trips are there and back. Handed over: the target has written the line just before. "
+        "Contended: it goes on writing it. Warm: nobody else touches it.",
         value_title="s",
         lower_is_better=True,
     )
@@ -180,24 +184,16 @@ def _latency_small(points):
 
 def _latency_by_size(points):
     pes, panels = _first_pes(points, "latency"), []
-    for op, sync, text in LATENCY_OPS[1:]:
+    for text, params in LATENCY_OPS[1:]:
         series = []
         for label in points.labels:
-            one = plain_series(points, label)
-            found = points.find(
-                "latency",
-                "latency",
-                label,
-                op=op,
-                sync=sync,
-                pes=pes,
-                threads=1,
-                placement="heap",
-                context="default",
-            )
-            for point in sorted(found, key=lambda p: p["params"]["size_bytes"]):
-                one.add(point["params"]["size_bytes"], point)
-            series.append(one)
+            for cache, dashed in ((_HOT, False), ("cold", True)):
+                one = plain_series(points, label, f"{label}, cold" if dashed else None, dashed=dashed)
+                common = dict(pes=pes, threads=1, placement="heap", context="default", cache=cache)
+                found = points.find("latency", "latency", label, **params, **common)
+                for point in sorted(found, key=lambda p: p["params"]["size_bytes"]):
+                    one.add(point["params"]["size_bytes"], point)
+                series.append(one)
         if any(len(one.x) > 1 for one in series):
             panels.append(Panel(text, series))
     return make_chart(
@@ -206,7 +202,8 @@ def _latency_by_size(points):
         title="Latency by size",
         x_title="message size",
         x_is_size=True,
-        about="One thread, symmetric heap. Round trips are there and back.",
+        about="One thread, symmetric heap. Round trips are there and back; read: the receiver loads every cache line "
+        "before it answers. Dashed: messages rotate through more than twice the last cache.",
         value_title="s",
         lower_is_better=True,
     )
@@ -262,22 +259,24 @@ def _waiting(points):
 
 def _bandwidth(points):
     pes, panels = _first_pes(points, "bandwidth"), []
-    for benchmark, op, title in (
-        ("bandwidth", "put", "put"),
-        ("bandwidth", "get", "get"),
-        ("bibandwidth", "put", "put, both ways at once"),
+    for benchmark, params, title in (
+        ("bandwidth", dict(op="put", touch=_READ), "put, read by the target"),
+        ("bandwidth", dict(op="put", touch=_BLIND), "put, nobody reads"),
+        ("bandwidth", dict(op="get"), "get"),
+        ("bibandwidth", dict(op="put"), "put, both ways at once"),
     ):
         series = []
         common = dict(pes=pes, threads=1, placement="heap")
         for label in points.labels:
-            one = plain_series(points, label)
-            found = points.find(benchmark, "bandwidth", label, op=op, context="default", **common)
-            for point in sorted(found, key=lambda p: p["params"]["size_bytes"]):
-                one.add(point["params"]["size_bytes"], point)
-            series.append(one)
+            for cache, dashed in ((_HOT, False), ("cold", True)):
+                one = plain_series(points, label, f"{label}, cold" if dashed else None, dashed=dashed)
+                found = points.find(benchmark, "bandwidth", label, context="default", cache=cache, **params, **common)
+                for point in sorted(found, key=lambda p: p["params"]["size_bytes"]):
+                    one.add(point["params"]["size_bytes"], point)
+                series.append(one)
         copies = points.find("bandwidth", "bandwidth", points.labels[0], op="memcpy", **common)
         reference = Series(f"memcpy ({points.labels[0]} run)", REFERENCE_COLOUR, reference=True, dashed=True)
-        for point in sorted(copies, key=lambda p: p["params"]["size_bytes"]) if benchmark == "bandwidth" else ():
+        for point in sorted(copies, key=lambda p: p["params"]["size_bytes"]) if params.get("touch") == _BLIND else ():
             reference.add(point["params"]["size_bytes"], point, f"memcpy into {point['params'].get('target')}")
         panels.append(Panel(title, [*series, reference]))
     return make_chart(
@@ -286,7 +285,8 @@ def _bandwidth(points):
         title="Bandwidth by size",
         x_title="message size",
         x_is_size=True,
-        about="One thread, windows of 4 to 64 messages, then quiet; the target acknowledges. Grey: memcpy of the "
-        "same sizes through the same windows, interleaved.",
+        about="One thread, windows of 4 to 64 messages, which caches hold. Read: the target loads every cache line of "
+        "each message. Otherwise quiet behind a window, and the target acknowledges. Dashed: windows of more than "
+        "twice the last cache. Grey: memcpy of the same sizes through the same windows, interleaved.",
         value_title="bytes/s",
     )

@@ -50,7 +50,7 @@ def _rules(found):
 def _ratio(above, below):
     """A made-up result, for a chart: how many times the rate of the one is that of the other."""
     value = above["median"] / below["median"]
-    return {**above, "median": value, "ci95": [value, value], "unit": "x", "samples": [value]}
+    return {**above, "median": value, "interval": [value, value], "starts": 1, "unit": "x", "samples": [value]}
 
 
 def _few(values):
@@ -160,8 +160,8 @@ def _by_nodes(points):
 
 
 def _scaled(point, factor):
-    low, high = point["ci95"]
-    return {**point, "median": point["median"] * factor, "ci95": [low * factor, high * factor]}
+    low, high = point["interval"]
+    return {**point, "median": point["median"] * factor, "interval": [low * factor, high * factor]}
 
 
 def _reordering(points):

@@ -26,6 +26,17 @@ class GatherTest : public testing::Test {
     size_t sent(int pe) { return pair[pe].cable().sent.size() - before[pe]; }
     Header last_sent(int pe) { return pair[pe].cable().sent.back(); }
     void poll(int pe) { pair[pe].channel().poll(); }
+    // Every thread has waited at once behind its last put, and is expected to do so behind the next.
+    void expect_waits() {
+        for (uint32_t i = 0; i < kStreamSets; ++i) {
+            StreamSet& stream_set = pair[0].stream_set(i);
+            while (!stream_set.producer.expected_wait.is_expected()) {  // a test that was interrupted tries again
+                put_word(stream(i), 8 * i, 1);
+                stream_set.begin_wait();
+                pair.settle();
+            }
+        }
+    }
     void expect_all_done() {
         pair.settle();
         for (uint32_t i = 0; i < kStreamSets; ++i) EXPECT_TRUE(stream(i).is_quiet()) << i;
@@ -73,6 +84,43 @@ TEST_F(GatherTest, EightOperationsUnderWayTakeTwoMessagesAtMost) {
     }
     EXPECT_LE(sent(0) + sent(1), kRounds * kStreamSets / 8 * 2);
     EXPECT_EQ(base::counters->heavy_fences.read(), fences);
+}
+
+// Threads that put, and wait at once, on fewer cores than there are threads: in turns, with a scheduler that runs each
+// up to its wait.
+TEST_F(GatherTest, PutsOfThreadsThatWaitAreLeftToOnePoll) {
+    pair[0].policy.own_threads = pair[0].policy.own_cores + 1;
+    expect_waits();
+    pair[0].polls_soon = true;
+    const size_t puts = sent(0), acks = sent(1);
+    for (uint32_t i = 0; i < kStreamSets; ++i) put_word(stream(i), 8 * i, 2);
+    EXPECT_EQ(sent(0), puts);
+    pair.settle();
+    EXPECT_EQ(sent(0), puts + 1) << "64 puts in one message";
+    EXPECT_EQ(sent(1), acks + 1) << "and their acknowledgements";
+    for (uint32_t i = 0; i < kStreamSets; ++i) EXPECT_EQ(pair[1].word(i), 2u) << i;
+    expect_all_done();
+}
+
+TEST_F(GatherTest, APutIsLeftWhereAllSpeaksForIt) {
+    const auto leaves = [&] {
+        pair.settle();
+        const size_t count = sent(0);
+        put_word(stream(0), 0, 2);
+        return sent(0) != count;
+    };
+    pair[0].polls_soon = true;
+    EXPECT_TRUE(leaves()) << "there are cores for all threads";
+    pair[0].policy.own_threads = pair[0].policy.own_cores + 1;
+    EXPECT_TRUE(leaves()) << "no wait came behind the last one";
+    EXPECT_TRUE(leaves()) << "and none behind this one";
+    expect_waits();
+    EXPECT_FALSE(leaves());
+    EXPECT_TRUE(leaves()) << "none came behind that which was left";
+    expect_waits();
+    pair[0].polls_soon = false;
+    EXPECT_TRUE(leaves()) << "nobody else polls soon";
+    expect_all_done();
 }
 
 TEST_F(GatherTest, AnyAckLetsWhatWaitsLeave) {

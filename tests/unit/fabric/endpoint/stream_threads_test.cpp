@@ -96,10 +96,14 @@ TEST(StreamThreads, ARecordArrivesWhileOthersHurryItsStream) {
 }
 
 // Each thread waits for its record, while a thread polls for all: records wait for acks of other threads' records.
-TEST(StreamThreads, PutAndQuietOfManyThreads) {
+// are_left: with fewer cores than threads, records are left to that thread.
+void put_and_quiet(bool are_left) {
     constexpr uint64_t kRounds = 1000;
     constexpr uint32_t kThreads = 6;
     Pair pair({.seed = 7, .lazy = 1});
+    if (are_left)
+        pair[0].policy.own_threads = pair[0].policy.own_cores + 1;
+    pair[0].polls_soon = are_left;
     const Poller poller(pair);
     std::atomic<uint32_t> lost{0};
     std::vector<std::thread> threads;
@@ -109,8 +113,11 @@ TEST(StreamThreads, PutAndQuietOfManyThreads) {
             pair[0].producer(number).thread.store(this_thread(), std::memory_order_relaxed);
             for (uint64_t i = 1; i <= kRounds; ++i) {
                 for (uint64_t word = 0; word <= i % 4; ++word) put_word(stream, 64 * number + 8 * word, i);
-                stream.flush();
-                pair[0].channel().poll();
+                pair[0].stream_set(number).begin_wait();
+                if (!are_left) {
+                    stream.flush();
+                    pair[0].channel().poll();
+                }
                 if (!becomes([&] { return stream.is_quiet(); }) || load(pair[1].word(8 * number)) != i)
                     lost.fetch_add(1, std::memory_order_relaxed);
             }
@@ -118,6 +125,14 @@ TEST(StreamThreads, PutAndQuietOfManyThreads) {
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(lost.load(std::memory_order_relaxed), 0u);
     EXPECT_TRUE(becomes([&] { return !pair[0].is_active(); }));
+}
+
+TEST(StreamThreads, PutAndQuietOfManyThreads) {
+    put_and_quiet(false);
+}
+
+TEST(StreamThreads, PutAndQuietOfManyThreadsOnFewCores) {
+    put_and_quiet(true);
 }
 
 void produce_on_two_stream_sets(bool native) {

@@ -1,0 +1,156 @@
+"""The sides of a comparison: which points both have, and whether machine, compiler and settings are the same."""
+
+import json
+import math
+from dataclasses import dataclass, field
+
+from shmem_mt import units
+from shmem_mt.comparison.changes import Pair
+from shmem_mt.errors import UserError
+from shmem_mt.runner.results import load_machine, load_results, numbered_rounds
+from shmem_mt.statistics import start_values
+
+# Facts of machine.json that must be equal; one that either side does not know is not compared.
+MACHINE = (
+    *("cpu", "cpu_family_model", "cores", "threads_per_core", "virtual", "caches", "numa_nodes", "microcode"),
+    *("governor", "boost", "huge_pages", "mitigations", "cpu_quota", "kernel", "environment"),
+)
+SETTINGS = ("profile", "samples_per_round", "sample_ms", "oversubscribed_sample_ms")
+
+
+@dataclass
+class Run:
+    """One run folder."""
+
+    directory: str
+    points: dict  # key -> point; the key has no label where labels were renamed
+    machine: dict  # what machine.json says
+
+    def labels(self):
+        return {point["label"] for point in self.points.values()}
+
+
+@dataclass
+class Row:
+    """A point of a comparison: in both sides (with a Pair), or in one of them."""
+
+    point: dict  # of the second side where it has one
+    verdict: str = ""  # what is said without a test; empty: what the pair says
+    pair: Pair | None = None
+    medians: list = field(default_factory=list)  # of both sides
+
+    def says(self):
+        return self.verdict or (self.pair.verdict if self.pair else "cannot tell")
+
+
+def load(directories):
+    """The runs of a side."""
+    return [_loaded(directory) for directory in directories]
+
+
+def _loaded(directory):
+    points = load_results(directory)
+    return Run(directory, {_key(point, point["label"]): point for point in points}, load_machine(directory))
+
+
+def _key(point, label):
+    return json.dumps([label, point["benchmark"], point["metric"], point["params"]], sort_keys=True)
+
+
+def rename(first, second):
+    """Where the sides have no label in common and one implementation each, those are compared. Returns the names
+    {of second: of first}."""
+    labels = [set().union(*(run.labels() for run in side)) for side in (first, second)]
+    if labels[0] & labels[1]:
+        return {}
+    if len(labels[0]) != 1 or len(labels[1]) != 1:
+        told = " and ".join(", ".join(sorted(of_side)) for of_side in labels)
+        raise UserError(f"the runs have no implementation in common ({told})")
+    names = {labels[1].pop(): labels[0].pop()}
+    for run in second:
+        run.points = {_key(point, names[point["label"]]): point for point in run.points.values()}
+    return names
+
+
+def rows(first, second, only):
+    """A Row for each point of either side, in the order of the runs."""
+    keys = dict.fromkeys(key for run in (*first, *second) for key in run.points)
+    found = [_row([run.points[key] for run in first if key in run.points],
+                  [run.points[key] for run in second if key in run.points]) for key in keys]  # fmt: skip
+    found = [row for row in found if not only or row.point["benchmark"] in only]
+    if not any(row.medians for row in found):
+        raise UserError("the runs have no point in common")
+    return found
+
+
+def _row(first, second):
+    point = (second or first)[0]
+    if not first or not second:
+        return Row(point, "new" if second else "missing")
+    good = [one for one in first if one["valid"] is not False]
+    row = Row(point, medians=[_median(good or first), _median(second)])
+    if any(one["valid"] is False for one in second):
+        row.verdict = "invalid"
+    elif not good:
+        row.verdict = "invalid before"
+    elif any(one["valid"] is None for one in second) and all(one["valid"] is True for one in good):
+        row.verdict = "unchecked"
+    else:
+        row.pair = _pair(point, good, second)
+    return row
+
+
+def _median(points):
+    values = sorted(point["median"] for point in points)
+    return values[len(values) // 2]
+
+
+def _pair(point, first, second):
+    sign = -1 if point["metric"] in units.LOWER_IS_BETTER else 1
+    before, after = ([_values(one, sign) for one in side] for side in (first, second))
+    if None in before or None in after:
+        return None
+    return Pair(point, point["benchmark"], before, after)
+
+
+def _values(point, sign):
+    """{round: value} as changes.py wants them; None where a value has no logarithm."""
+    rounds = numbered_rounds(point)
+    values = start_values(rounds.values())
+    if min(values) <= 0:
+        return None
+    return {number: sign * math.log(value) for number, value in zip(rounds, values)}
+
+
+def differences(first, second, names):
+    """Why the sides cannot be compared, as texts."""
+    told, runs = [], [*first, *second]
+    for run in runs:
+        if not run.machine.get("machine"):
+            told.append(f"{run.directory} does not say on which machine it was measured")
+    one = runs[0].machine
+    for run in runs[1:]:
+        other = run.machine
+        told += _unlike("machine", MACHINE, one.get("machine", {}), other.get("machine", {}))
+        told += _unlike("settings", SETTINGS, one.get("settings", {}), other.get("settings", {}))
+        told += _unlike("suite", ("shmem_mt", "programs"), one, other)
+        compilers = _compilers(one, {})
+        theirs = _compilers(other, names if run in second else {})
+        told += _unlike("compiler", sorted(set(compilers) & set(theirs)), compilers, theirs)
+    return list(dict.fromkeys(told))
+
+
+def _compilers(machine, names):
+    found = machine.get("implementations", [])
+    return {names.get(one.get("label"), one.get("label")): one.get("compiler") for one in found}
+
+
+def _unlike(what, keys, one, other):
+    for key in keys:
+        if one.get(key) is not None and other.get(key) is not None and one[key] != other[key]:
+            yield f"{what}, {key.replace('_', ' ')}: {_short(one[key])} and {_short(other[key])}"
+
+
+def _short(value):
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,166 @@
+"""`shmem-mt compare`: its exit statuses, what it refuses, what it writes."""
+
+import json
+from xml.etree import ElementTree
+
+import numpy
+import pytest
+from conftest import make_point
+from shmem_mt.runner.results import RunFolder
+
+MACHINE = {"cpu": "CPU", "cores": 2, "governor": "performance"}
+SIZES = (8, 64, 512, 4096)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Makes a run folder whose points vary by `noise` between starts: folder("name", scale=...)."""
+
+    def make(name, starts=8, scale=1.0, noise=0.003, seed=None, machine=(), valid=True, sizes=SIZES, **fields):
+        made = RunFolder.open(str(tmp_path / name))
+        random = numpy.random.default_rng(seed if seed is not None else sum(name.encode()))
+        for number in range(starts):
+            for size in sizes:
+                point = make_point(scale=scale * numpy.exp(random.normal(0, noise)), valid=valid, size_bytes=size)
+                made.add_point({**point, **fields, "round": number})
+        made.write_results()
+        implementations = [{"label": "A", "compiler": dict(machine).pop("compiler", "gcc 12")}]
+        settings = {"profile": dict(machine).pop("profile", "quick")}
+        facts = {**MACHINE, **{k: v for k, v in dict(machine).items() if k not in ("compiler", "profile")}}
+        made.write_json("machine.json", {"machine": facts, "implementations": implementations, "settings": settings})
+        return made.directory
+
+    return make
+
+
+def test_a_run_and_itself_are_no_different(shmem_mt, folder):
+    one = folder("one")
+    status, stdout, _ = shmem_mt("compare", one, one)
+    assert status == 0 and "4 no different" in stdout and "worse" not in stdout
+
+
+@pytest.mark.parametrize("scale,status,word", [(1.1, 0, "better"), (0.9, 1, "worse")])
+def test_a_change_is_called(shmem_mt, folder, scale, status, word):
+    found, stdout, _ = shmem_mt("compare", folder("one"), folder("two", scale=scale))
+    assert found == status and f"4 {word}" in stdout
+
+
+def test_of_times_the_smaller_is_better(shmem_mt, folder):
+    time = dict(metric="latency", unit="s")
+    assert shmem_mt("compare", folder("one", **time), folder("two", scale=1.1, **time))[0] == 1
+
+
+@pytest.mark.parametrize("sides", [("one", "two"), ("two", "one")])
+def test_points_that_are_gone_or_new_are_status_3(shmem_mt, folder, sides):
+    runs = {"one": folder("one"), "two": folder("two", sizes=SIZES[:2])}
+    status, stdout, _ = shmem_mt("compare", *(runs[name] for name in sides))
+    assert status == 3 and ("2 missing" if sides[0] == "one" else "2 new") in stdout
+
+
+@pytest.mark.parametrize(
+    "difference",
+    [{"cpu": "other"}, {"cores": 4}, {"governor": "powersave"}, {"compiler": "clang"}, {"profile": "full"}],
+)
+def test_another_machine_is_status_4_whatever_the_figures_say(shmem_mt, folder, difference):
+    status, stdout, _ = shmem_mt("compare", folder("one"), folder("two", scale=0.5, machine=difference))
+    assert status == 4 and "not comparable" in stdout and str(*difference.values()) in stdout
+
+
+def test_a_folder_that_knows_no_machine_is_status_4(shmem_mt, folder, tmp_path):
+    one, two = folder("one"), folder("two")
+    (tmp_path / "two" / "machine.json").unlink()
+    status, stdout, _ = shmem_mt("compare", one, two)
+    assert status == 4 and "does not say on which machine" in stdout
+
+
+def test_noise_is_status_5_and_says_what_would_be_needed(shmem_mt, folder):
+    status, stdout, _ = shmem_mt("compare", folder("one", noise=0.3), folder("two", noise=0.3))
+    assert status == 5 and "cannot tell" in stdout and "half of the points could have shown a change of" in stdout
+
+
+def test_few_starts_are_status_5(shmem_mt, folder):
+    status, stdout, _ = shmem_mt("compare", folder("one", starts=5), folder("two", starts=5, scale=0.5))
+    assert status == 5 and "4 too few starts" in stdout
+
+
+def test_what_became_invalid_fails_and_what_was_invalid_does_not(shmem_mt, folder):
+    good, bad = folder("good"), folder("bad", valid=False)
+    status, stdout, _ = shmem_mt("compare", good, bad)
+    assert status == 1 and "4 invalid" in stdout
+    status, stdout, _ = shmem_mt("compare", bad, good)
+    assert status == 5 and "4 invalid before" in stdout
+
+
+def test_a_check_that_is_gone_is_status_3(shmem_mt, folder):
+    status, stdout, _ = shmem_mt("compare", folder("one"), folder("two", valid=None))
+    assert status == 3 and "4 unchecked" in stdout
+    assert shmem_mt("compare", folder("three", valid=None), folder("four", valid=None))[0] == 0
+
+
+def test_several_baselines_bring_in_how_far_runs_differ(shmem_mt, folder):
+    """Each run is quiet by itself, and all of it lies elsewhere than the next."""
+    scales = (1.0, 1.12, 0.93)
+    runs = [folder(f"base{index}", scale=scale) for index, scale in enumerate(scales)]
+    second = folder("second", scale=0.9)
+    assert shmem_mt("compare", runs[0], second)[0] == 1
+    status, stdout, _ = shmem_mt("compare", "--baseline", ",".join(runs), second)
+    assert status == 5 and "4 cannot tell" in stdout
+    assert shmem_mt("compare", ",".join(runs), second)[0] == 5
+
+
+def test_a_slowdown_far_beyond_how_runs_differ_is_found(shmem_mt, folder):
+    runs = [folder(f"base{index}", scale=scale) for index, scale in enumerate((1.0, 1.01, 0.99, 1.005))]
+    assert shmem_mt("compare", "--baseline", ",".join(runs), folder("second", scale=0.7))[0] == 1
+
+
+def test_fail_on_and_only(shmem_mt, folder):
+    one, two = folder("one"), folder("two", scale=0.9, sizes=SIZES[:3])
+    assert shmem_mt("compare", one, two)[0] == 1
+    assert shmem_mt("compare", one, two, "--fail-on", "points")[0] == 3
+    assert shmem_mt("compare", one, two, "--fail-on", "machine,unclear")[0] == 0
+    status, _, stderr = shmem_mt("compare", one, two, "--only", "latency")
+    assert status == 2 and "no point in common" in stderr
+
+
+def test_outputs_say_the_same(shmem_mt, folder, tmp_path):
+    one, two = folder("one"), folder("two", scale=0.9, sizes=SIZES[:3])
+    files = [str(tmp_path / name) for name in ("a.json", "a.md", "a.xml")]
+    shmem_mt("compare", one, two, "--json", files[0], "--markdown", files[1], "--junit", files[2])
+    found = json.loads((tmp_path / "a.json").read_text())
+    assert found["status"] == 1 and found["troubles"] == ["worse", "points"]
+    assert found["counts"] == {"worse": 3, "missing": 1}
+    told = next(point for point in found["points"] if point["verdict"] == "worse")
+    assert told["starts"] == [8, 8] and told["interval"][0] < told["better_by"] < told["interval"][1] < 1
+    assert found["geometric_means"][0]["verdict"] == "worse"
+    assert (tmp_path / "a.md").read_text().count("| worse |") == 4
+    suite = ElementTree.parse(files[2]).getroot()
+    assert suite.get("tests") == "5" and suite.get("failures") == "5"
+
+
+def test_two_libraries_of_different_name(shmem_mt, folder):
+    status, stdout, _ = shmem_mt("compare", folder("one"), folder("two", label="B", scale=1.1))
+    assert status == 0 and "4 better" in stdout
+
+
+@pytest.mark.parametrize(
+    "arguments,words",
+    [
+        (["one"], "two sides"),
+        (["one", "two", "three"], "two sides"),
+        (["--baseline", "one", "two", "three"], "two sides"),
+        (["one,one", "two"], "several different ones"),
+        (["one", "two", "--fail-on", "nothing"], "names none of"),
+        (["one", "nowhere"], "no such run folder"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(shmem_mt, folder, monkeypatch, tmp_path, arguments, words):
+    for name in ("one", "two", "three"):
+        folder(name)
+    monkeypatch.chdir(tmp_path)
+    status, _, stderr = shmem_mt("compare", *arguments)
+    assert status == 2 and words in stderr and stderr.count("\n") == 1
+
+
+def test_runs_with_nothing_in_common(shmem_mt, run_folder):
+    status, _, stderr = shmem_mt("compare", run_folder("first", {"A": 1.0, "C": 1.0}), run_folder("second", {"B": 2.0}))
+    assert status == 2 and "no implementation in common" in stderr

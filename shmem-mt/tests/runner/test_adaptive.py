@@ -1,0 +1,96 @@
+"""How many starts a session gives to what it measures, and in which order, with programs that only pretend to run."""
+
+import numpy
+import pytest
+from conftest import make_point, read_results
+from shmem_mt.catalogue import plan
+from shmem_mt.runner import results, session
+from shmem_mt.runner.process import Outcome
+from shmem_mt.targets import fabrics, machine
+
+
+class Pretended:
+    """An implementation whose program of that name varies so much from start to start."""
+
+    exit_status_counts, coalesces = True, False
+
+    def __init__(self, label, noise):
+        self.label, self.noise, self.binaries = label, noise, dict.fromkeys(noise, "program")
+        self.random = numpy.random.default_rng(1)
+
+    def measures(self, _start):
+        return True
+
+    def describe(self):
+        return {"label": self.label}
+
+    def launch_command(self, program, *_rest):
+        return [self.label, program]
+
+    def point(self, program):
+        scale = float(numpy.exp(self.random.normal(0, self.noise[program])))
+        return {"event": "point", **make_point(self.label, program, scale=scale)}
+
+
+@pytest.fixture
+def measured(tmp_path, monkeypatch):
+    """Runs a session: measured({program: (planned rounds, noise)}) returns (the order of starts, {program: starts})."""
+
+    def run(programs, goes_on=True, seed=5, labels=("A",), seconds=0.0, name="run"):
+        order = []
+        found = {label: Pretended(label, {p: noise for p, (_, noise) in programs.items()}) for label in labels}
+
+        def run_program(command, _log, _timeout_s, on_point, _counts):
+            label, program = command
+            order.append((label, program))
+            with monkeypatch.context() as during:
+                during.setattr(results, "merge_rounds", None)  # a program that measures has the cores to itself
+                on_point(found[label].point(program))
+            return Outcome(ok=True, seconds=seconds)
+
+        monkeypatch.setattr(session, "run_program", run_program)
+        monkeypatch.setattr(session.build, "build", lambda *_: {})
+        starts = [plan.Start(p, 2, 1, (), rounds, 1, seconds) for p, (rounds, _) in programs.items()]
+        folder = results.RunFolder.open(str(tmp_path / name))
+        made = session.Session(
+            folder, list(found.values()), "quick", starts, machine.facts(), {fabrics.ON_NODE: None}, seed, goes_on
+        )
+        made.settings = {}
+        assert made.measure() == 0
+        return order, {r["benchmark"]: r["starts"] for r in read_results(tmp_path / name)}
+
+    return run
+
+
+def test_starts_go_to_what_is_wide(measured):
+    """A quiet point gets what an interval needs, however few were planned; a noisy one all that the profile allows."""
+    _, starts = measured({"quiet": (1, 1e-3), "noisy": (6, 0.5)})
+    assert starts == {"quiet": 6, "noisy": plan.PROFILES["quick"].most_rounds}
+
+
+def test_asked_for_so_many_rounds_there_are_no_others(measured):
+    assert measured({"quiet": (2, 1e-3), "noisy": (3, 0.5)}, goes_on=False)[1] == {"quiet": 2, "noisy": 3}
+
+
+def test_the_budget_ends_it(measured):
+    """Each start is expected to take half of the budget."""
+    _, starts = measured({"noisy": (1, 0.5)}, seconds=plan.PROFILES["quick"].budget_s * 2)
+    assert starts == {"noisy": 1}
+
+
+def test_the_order_of_starts_is_drawn_from_the_seed(measured):
+    programs = dict.fromkeys("abcdefgh", (6, 0.001))
+    first, _ = measured(programs, name="first")
+    again, _ = measured(programs, name="again")
+    other, _ = measured(programs, seed=6, name="other")
+    assert first == again != other
+    rounds = [tuple(first[begin : begin + 8]) for begin in range(0, 48, 8)]
+    assert len(set(rounds)) == 6  # no round has the order of another
+    assert all(len(set(one)) == 8 for one in rounds)
+
+
+def test_implementations_stay_neighbours_and_take_turns(measured):
+    order, _ = measured(dict.fromkeys("abcd", (6, 0.001)), labels=("A", "B"))
+    neighbours = list(zip(order[::2], order[1::2]))
+    assert all(one[1] == other[1] and one[0] != other[0] for one, other in neighbours)
+    assert {one[0] for one, _ in neighbours} == {"A", "B"}

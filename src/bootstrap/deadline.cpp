@@ -1,0 +1,83 @@
+#include "bootstrap/deadline.h"
+
+#include "bootstrap/job_page.h"
+#include "os/clock.h"
+#include "os/own_thread.h"
+#include "os/process.h"
+
+#include <unistd.h>
+#include <algorithm>
+#include <atomic>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <string>
+
+namespace heddle::bootstrap {
+
+namespace {
+
+constexpr uint64_t kBehindNs = 100 * os::kMillisecondNs;  // so that oshrun's own line comes first
+
+struct Watch {
+    int pe = -1;
+    uint64_t begin_ns = 0, end_ns = 0;
+    std::atomic<const PeRecord*> record{nullptr};  // null: the PE has not joined
+};
+Watch watched;
+
+void* tell_at_deadline(void*) {
+    for (uint64_t now = os::now_ns(); now < watched.end_ns; now = os::now_ns()) os::sleep_ns(watched.end_ns - now);
+    const uint64_t now_ns = os::now_ns();
+    // Pairs with bootstrap::tell_place_of.
+    const PeRecord* const record = watched.record.load(std::memory_order_acquire);
+    char host[64] = "?", since[64];
+    gethostname(host, sizeof host - 1);
+    snprintf(since, sizeof since, "in shmem_init since %.1f s, waiting for other PEs",
+             static_cast<double>(now_ns - watched.begin_ns) * 1e-9);
+    const std::string text = "oshrun: PE " + std::to_string(watched.pe) + " (pid " + std::to_string(getpid()) +
+                             " on host " + host + "): " + (record ? describe_place(*record, now_ns) : since) + "\n";
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+    return nullptr;
+}
+
+uint64_t unix_now_ns() {
+    timespec now = {};
+    clock_gettime(CLOCK_REALTIME, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1000000000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+}  // namespace
+
+Deadline read_deadline(const char* text) {
+    Deadline deadline;
+    if (!text || sscanf(text, "%" SCNu64 ":%" SCNu64, &deadline.timeout_ns, &deadline.unix_ns) != 2)
+        return {};
+    return deadline;
+}
+
+uint64_t time_left(const Deadline& deadline, uint64_t unix_now_ns, uint64_t age_ns) {
+    const uint64_t most = deadline.timeout_ns - std::min(deadline.timeout_ns, age_ns);
+    const uint64_t least = most - std::min(most, kMostStartNs);
+    return std::clamp(deadline.unix_ns - std::min(deadline.unix_ns, unix_now_ns), least, most);
+}
+
+void watch_deadline(int pe) {
+    const Deadline deadline = read_deadline(getenv(kEnvDeadline));
+    unsetenv(kEnvDeadline);
+    if (deadline.timeout_ns == 0)
+        return;
+    watched.pe = pe;
+    watched.begin_ns = os::now_ns();
+    watched.end_ns = watched.begin_ns + time_left(deadline, unix_now_ns(), os::age_ns()) + kBehindNs;
+    pthread_t thread;
+    if (os::start_own_thread(&thread, tell_at_deadline, nullptr) == 0)  // without it the job ends without a word
+        pthread_detach(thread);
+}
+
+void tell_place_of(const PeRecord& record) {
+    watched.record.store(&record, std::memory_order_release);  // pairs with bootstrap::tell_at_deadline
+}
+
+}  // namespace heddle::bootstrap

@@ -1,0 +1,25 @@
+// Process table: other processes as /proc tells of them. Without /proc, and where it is that of another process
+// namespace, there are none. Threads: any.
+#pragma once
+
+namespace heddle::os {
+
+struct ProcessEntry {
+    int parent = 0;  // 0: none in this process namespace
+    char state = 0;  // as ps shows it; Z and X: ended
+    char name[16] = "";
+};
+
+// False when there is no such process.
+bool read_process(int pid, ProcessEntry* entry);
+
+// The parent of this process; 0 when it is none of /proc's.
+int visible_parent();
+
+// Children of the process, with those that it has not reaped. Cost: reads all processes of the machine.
+int count_children(int pid);
+
+// True when the process has mapped a file whose path has the words in it; false where its mappings may not be read.
+bool maps_file(int pid, const char* words);
+
+}  // namespace heddle::os

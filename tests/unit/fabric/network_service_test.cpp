@@ -1,0 +1,244 @@
+// The service thread of a network: when it serves, and when it keeps away.
+#include "unit/fabric/networks.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <cstdarg>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <thread>
+
+namespace {
+
+thread_local long woken = 0;  // sleepers that this thread has woken
+
+}  // namespace
+
+// In place of libc's: what futex_wake_all says.
+extern "C" long syscall(long number, ...) noexcept {
+    va_list list;
+    va_start(list, number);
+    long given[6];
+    for (long& one : given) one = va_arg(list, long);
+    va_end(list);
+    long (*const next)(long, ...) = reinterpret_cast<long (*)(long, ...)>(dlsym(RTLD_NEXT, "syscall"));
+    const long result = next(number, given[0], given[1], given[2], given[3], given[4], given[5]);
+    if (number == SYS_futex && given[1] == FUTEX_WAKE && result > 0)
+        woken += result;
+    return result;
+}
+
+namespace heddle::fabric {
+namespace {
+
+// A poll that ends at its bound leaves the rest to a service thread that sleeps: nothing of it is in the network, where
+// it would wake that thread.
+TEST_F(NetworkTest, TheServiceThreadDoesWhatAPollHasLeft) {
+    Stream& stream = networks[0]->make_stream_set(list, this_thread())->to(1);
+    Channel& channel = stream.channel();
+    Transport::Channel& cable = *channel.config().transport->channels[static_cast<size_t>(channel.number())];
+    const std::thread::id caller = std::this_thread::get_id();
+    bool others_queue = false;  // the caller's
+    uint64_t rounds = 0;
+    cable.on_progress = [&] {
+        if (std::this_thread::get_id() != caller || !others_queue)
+            return;
+        put(stream, 8, ++rounds);
+        channel.queue(&stream);
+    };
+    ASSERT_TRUE(networks[0]->start() && networks[1]->start());
+    for (int i = 0; i < 10; ++i) {
+        os::sleep_ns(5 * kMs);  // it sleeps on its descriptors
+        cable.holds = others_queue = true;
+        channel.poll();
+        others_queue = false;
+        cable.holds = false;
+        ASSERT_TRUE(becomes(heaps[1][1], rounds));
+        ASSERT_TRUE(becomes([&] { return stream.is_quiet(); }));
+    }
+    EXPECT_GT(rounds, 0u);
+    for (const auto& network : networks) network->stop();
+    cable.on_progress = nullptr;
+}
+
+// A record that is left to threads that poll, and do not any more: the service thread comes, whatever it did meanwhile.
+TEST_F(NetworkTest, TheServiceThreadDoesWhatIsLeftToThreadsThatFallAsleep) {
+    StreamSet& stream_set = *networks[0]->make_stream_set(list, this_thread());
+    const auto own_threads = policies[0].own_threads.load();
+    ASSERT_TRUE(networks[0]->start() && networks[1]->start());
+    policies[0].own_threads = policies[0].own_cores + 1;
+    policies[0].pollers = 1;
+    uint64_t left = 0;
+    for (uint64_t i = 1; left < 100; ++i) {
+        if (i % 2 == 0)
+            networks[0]->poll();  // the service thread keeps away
+        put(stream_set.to(1), 0, i);
+        left += stream_set.producer.expected_wait.begin(os::now_ns());
+        ASSERT_TRUE(becomes(heaps[1][0], i));
+        ASSERT_TRUE(becomes([&] { return stream_set.to(1).is_quiet(); }));
+    }
+    policies[0].own_threads = own_threads;
+    policies[0].pollers = 0;
+    for (const auto& network : networks) network->stop();
+}
+
+// --- What the service thread does, as the policy has it
+
+class ServiceTest : public NetworkTest {
+  protected:
+    void SetUp() override {
+        NetworkTest::SetUp();
+        start();
+    }
+    void start() {
+        ASSERT_TRUE(networks[0]->start());
+        const std::set<long> before = threads();
+        ASSERT_TRUE(networks[1]->start());
+        for (const long thread : threads())
+            if (!before.contains(thread))
+                service = thread;
+        stream = &networks[0]->make_stream_set(list, nullptr)->to(1);
+    }
+    void TearDown() override {
+        NetworkTest::TearDown();
+        for (progress::WaitPolicy& policy : policies) policy.posted = policy.pollers = 0;
+        may_be_lost = false;
+        lost_pe = kNobody;
+    }
+    static std::set<long> threads() {
+        std::set<long> numbers;
+        for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+            numbers.insert(std::stol(entry.path().filename()));
+        return numbers;
+    }
+    // How often PE 1's service thread has slept so far, as the kernel counts.
+    long sleeps() const {
+        std::ifstream status("/proc/self/task/" + std::to_string(service) + "/status");
+        const std::string name = "voluntary_ctxt_switches:";
+        for (std::string line; std::getline(status, line);)
+            if (line.rfind(name, 0) == 0)
+                return std::stol(line.substr(name.size()));
+        return -1;
+    }
+    // PE 0 puts, and PE 1's service thread, nobody else, sees to it.
+    bool is_served() {
+        put(*stream, 0, ++last);
+        return becomes(heaps[1][0], last);
+    }
+    // From some put on nothing arrives, as far as one can see in a while.
+    bool becomes_unserved() {
+        return becomes([&] {
+            put(*stream, 0, ++last);
+            os::sleep_ns(50 * kMs);
+            return load(heaps[1][0]) != last;
+        });
+    }
+
+    Stream* stream = nullptr;
+    long service = 0;
+    uint64_t last = 0;
+};
+
+TEST_F(ServiceTest, NoneLeavesTheChannelsToTheProgramUntilItServesAgain) {
+    EXPECT_TRUE(is_served());
+    networks[1]->set_service(Service::kNone);
+    EXPECT_TRUE(becomes_unserved());
+    EXPECT_TRUE(becomes([&] {
+        networks[1]->poll();
+        return load(heaps[1][0]) == last;
+    })) << "the program serves itself";
+    put(*stream, 0, ++last);
+    os::sleep_ns(50 * kMs);
+    EXPECT_NE(load(heaps[1][0]), last);
+    networks[1]->set_service(Service::kSleeps);
+    EXPECT_TRUE(becomes(heaps[1][0], last)) << "what has come meanwhile, too";
+    EXPECT_TRUE(is_served());
+}
+
+// PE 0 falls silent, and PE 1 hears that; nobody who waits for data is bothered.
+TEST_F(ServiceTest, HeartbeatsAreServedInAnyCase) {
+    for (Service kind : {Service::kNone, Service::kSpins}) {
+        TearDown();
+        may_be_lost = true;
+        landings = 0;
+        open(Protocol::kAm, true);
+        networks[1]->set_service(kind);
+        start();
+        os::sleep_ns(1200 * kMs);  // two heartbeats
+        networks[0]->stop();
+        EXPECT_EQ(lost_pe, kNobody);
+        EXPECT_TRUE(becomes([] { return lost_pe == 0; })) << "kind " << static_cast<int>(kind);
+        EXPECT_EQ(landings, 0);
+    }
+}
+
+// PE 1 may come out of the last barrier much later than PE 0.
+TEST_F(ServiceTest, WhoHasLeftIsNotMissed) {
+    TearDown();
+    open(Protocol::kAm, true);
+    start();
+    os::sleep_ns(1200 * kMs);  // two heartbeats
+    networks[0]->begin_leaving();
+    networks[0]->stop();
+    os::sleep_ns(kSilenceNs + 1000 * kMs);
+    EXPECT_EQ(lost_pe, kNobody);
+}
+
+TEST_F(ServiceTest, NoneDoesNotWakeUpBecauseTheProgramPolls) {
+    networks[1]->set_service(Service::kNone);
+    EXPECT_TRUE(becomes_unserved());
+    const long before = sleeps();
+    ASSERT_GE(before, 0);
+    for (int i = 0; i < 1000; ++i) {
+        networks[1]->poll();
+        os::sleep_ns(kMs / 2);
+    }
+    EXPECT_LT(sleeps() - before, 50) << "a few for heartbeats";
+}
+
+TEST_F(ServiceTest, KeepsAwayFromThreadsThatWaitUntilItIsToTakeOver) {
+    policies[1].posted = 1;
+    EXPECT_TRUE(is_served()) << "nobody waits";
+    policies[1].pollers = 1;
+    EXPECT_TRUE(becomes_unserved());
+    policies[1].pollers = 0;
+    networks[1]->take_over();
+    EXPECT_TRUE(becomes(heaps[1][0], last));
+    EXPECT_TRUE(is_served());
+}
+
+TEST_F(ServiceTest, SpinningItServesAlthoughOthersWait) {
+    policies[1].posted = policies[1].pollers = 1;
+    networks[1]->set_service(Service::kSpins);
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(is_served());
+    networks[1]->set_service(Service::kSleeps);
+    EXPECT_TRUE(becomes_unserved());
+}
+
+TEST_F(ServiceTest, TakingOverEndsANap) {
+    policies[1].posted = policies[1].pollers = 1;  // naps, one behind the other
+    EXPECT_TRUE(becomes([&] {
+        networks[1]->set_service(Service::kSleeps);  // it may sleep on its descriptors, having had to tell something
+        os::sleep_ns(kMs / 4);
+        woken = 0;
+        networks[1]->take_over();
+        return woken == 1;
+    }));
+}
+
+TEST_F(ServiceTest, StopsWhateverItDoes) {
+    for (Service kind : {Service::kNone, Service::kSpins, Service::kSleeps}) {
+        networks[1]->set_service(kind);
+        os::sleep_ns(kMs);
+        networks[1]->stop();
+        networks[0]->stop();
+        start();
+    }
+    EXPECT_TRUE(is_served());
+}
+
+}  // namespace
+}  // namespace heddle::fabric
