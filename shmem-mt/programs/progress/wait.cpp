@@ -221,7 +221,7 @@ void run_barrier_cost(Job& job, ContextSwitch& context_switch) {
     if (job.options().validate)
         verdict = validate_barrier(job, false);
     const Agreed* const shown = job.options().validate ? &verdict : nullptr;
-    const Body body = barriers(false);
+    const Body body = barriers(job, false);
     Samples samples;
     samples.count = warm_up(job, body, TimeOf::kSlowestPe);
     std::vector<double> barrier_times, switch_times, ratios;

@@ -88,8 +88,11 @@ def test_what_does_not_fit_is_skipped_by_name(implementation, tmp_path):
 def test_plan():
     profile = plan.PROFILES["quick"]
     starts = plan.starts(profile, catalogue.select(["collectives"]), plan.Choices(), cores=2)
-    teams = [(start.pes, start.arguments[start.arguments.index("--teams") + 1]) for start in starts]
-    assert teams == [(2, "world"), (8, "world"), (8, "strided")]
+    def teams(of):
+        return [(start.pes, start.arguments[start.arguments.index("--teams") + 1]) for start in of]
+    assert teams(starts) == [(2, "world"), (8, "world")]
+    every = plan.starts(plan.PROFILES["full"], catalogue.select(["collectives"]), plan.Choices(), cores=2)
+    assert (8, "strided") in teams(every)
     assert {start.rounds for start in starts} == {profile.collective_rounds}
     chosen = plan.Choices(pes=(4,), sizes=(64, 128), rounds=7)
     for start in plan.starts(profile, catalogue.select(["collectives"]), chosen, cores=2):

@@ -102,5 +102,6 @@ def test_plan():
     rates = plan.starts(profile, catalogue.select(["message-rate"]), plan.Choices(), cores=2)
     assert all("requests" not in start.arguments[1] and "nbe" not in start.arguments[1] for start in rates)
     assert all("fetch_add_nbi" not in start.arguments[1] for start in rates)  # only over a network
-    threaded = next(start for start in rates if start.threads == 2)
-    assert "default,shared,private" in threaded.arguments
+    every = plan.starts(plan.PROFILES["full"], catalogue.select(["message-rate"]), plan.Choices(), cores=2)
+    for starts, contexts in ((rates, "default,private"), (every, "default,shared,private")):
+        assert contexts in next(start for start in starts if start.threads == 2).arguments
