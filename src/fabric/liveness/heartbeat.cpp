@@ -23,18 +23,24 @@ void Heartbeat::tick(uint64_t now_ns) {
         sent_ns_ = now_ns;
         notify_neighbour({});
     }
-    channel_.poll();  // comes to heard
-    if (was_away && heard_ns_ != 0)
-        heard_ns_ = now_ns;
+    channel_.poll();  // comes to on_heartbeat
+    if (since_ns_ == 0)
+        since_ns_ = now_ns + kConnectNs;
+    if (was_away)
+        since_ns_ = std::max(since_ns_, now_ns);
 }
 
 bool Heartbeat::is_silent() const {
-    return heard_ns_ != 0 && timeout_ns_ != 0 && now_ns_ - heard_ns_ >= std::max(timeout_ns_, allowed_ns_);
+    return !has_left_ && timeout_ns_ != 0 && silence_ns() >= std::max(timeout_ns_, allowed_ns_);
 }
 
 void Heartbeat::describe_silence(char (&reason)[kMaxReason]) const {
-    snprintf(reason, sizeof reason, "its host %s has been silent for %.1f s", name_,
-             static_cast<double>(now_ns_ - heard_ns_) * 1e-9);
+    if (is_known_)
+        snprintf(reason, sizeof reason, "its host %s has been silent for %.1f s", name_,
+                 static_cast<double>(silence_ns()) * 1e-9);
+    else
+        snprintf(reason, sizeof reason, "nothing has been heard of it since shmem_init, for %.1f s",
+                 static_cast<double>(silence_ns() + kConnectNs) * 1e-9);
 }
 
 void Heartbeat::lose_neighbour() {
@@ -62,7 +68,9 @@ void Heartbeat::on_heartbeat(const Header& header, const char* body, size_t byte
     learn(header.pe, heartbeat.lost_rails);
     if (header.pe != channel_.config().ring.behind)
         return;
-    heard_ns_ = heartbeat.has_left ? 0 : now_ns_;
+    since_ns_ = now_ns_;
+    has_left_ = heartbeat.has_left;
+    is_known_ = !has_left_;
     allowed_ns_ = heartbeat.timeout_ms * os::kMillisecondNs;
     memcpy(name_, body, bytes);
     name_[bytes] = 0;

@@ -1,4 +1,4 @@
-// Heartbeat: who has been heard and then falls silent is lost, and the ring is told; nobody else is.
+// Heartbeat: who falls silent, or is never heard, is lost, and the ring is told; nobody else is.
 #include "fabric/liveness/heartbeat.h"
 #include "unit/fabric/pair.h"
 
@@ -82,8 +82,19 @@ TEST_F(HeartbeatTest, ALossIsPassedOnAndBelieved) {
     EXPECT_EQ(last_sent().lost_pe, 1);
 }
 
-TEST_F(HeartbeatTest, WhoWasNeverHeardIsNotLost) {
-    for (int i = 0; i < 100; ++i) transmit(true, false);
+// Its host died before the first heartbeat.
+TEST_F(HeartbeatTest, WhoIsNeverHeardIsLostWhenThereWasTimeToConnect) {
+    constexpr uint64_t kTicks = (Heartbeat::kConnectNs + kSilenceNs) / (kSecondNs / 4);
+    for (uint64_t i = 0; i < kTicks; ++i) transmit(true, false);
+    EXPECT_TRUE(losses.empty());
+    transmit(true, false);
+    ASSERT_FALSE(losses.empty());
+    EXPECT_EQ(losses[0], "PE 1: nothing has been heard of it since shmem_init, for 13.0 s");
+}
+
+TEST_F(HeartbeatTest, WhoIsHeardLateIsNotLost) {
+    for (uint64_t i = 0; i < 4 * Heartbeat::kConnectNs / kSecondNs; ++i) transmit(true, false);
+    for (int i = 0; i < 40; ++i) transmit(true, true);
     EXPECT_TRUE(losses.empty());
 }
 
