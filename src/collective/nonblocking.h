@@ -41,8 +41,10 @@ int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t by
         work(call);
         request->complete(side);
     };
-    if (!sequence.post(to_its_end, call.caller))
+    if (!sequence.post(to_its_end, call.caller)) {
         to_its_end();  // no memory for an operation: work waits for the operations posted before
+        progress::engine->wake_waiters();
+    }
     if (!sequence.is_empty())
         leave_to_background(team, bytes);
     return 0;

@@ -72,10 +72,10 @@ const char* Engine::set_progress(Progress progress) {
         rest = Rest::kSpin;
     else if (progress == Progress::kMonitor || (beside && progress != Progress::kBlock && progress != Progress::kSpin))
         rest = Rest::kMonitor;
-    // Relaxed, both: a thread that reads the old value for a moment only rests in the old way.
+    // Relaxed: a thread that reads the old value for a moment only rests in the old way.
     only_free_cores_.store(progress == Progress::kAuto, std::memory_order_relaxed);
-    policy_.alone.store(rest == Rest::kNever, std::memory_order_relaxed);
-    rest_.store(rest, std::memory_order_seq_cst);  // pairs with Engine::request_background
+    policy_.alone.store(rest == Rest::kNever, std::memory_order_seq_cst);  // pairs with WaitPolicy::polls_asleep
+    rest_.store(rest, std::memory_order_seq_cst);                          // pairs with Engine::request_background
     wake_waiters();
     policy_.parking_lot.call();
     // Pairs with Engine::count_posted; if not seen, its poster requests again.
@@ -186,7 +186,9 @@ void Engine::add(Sequence& sequence) {
 }
 
 bool Engine::drive() {
-    if (policy_.posted.load(std::memory_order_relaxed) == 0 || Fiber::current())
+    // seq_cst: pairs with Engine::count_posted. The thread that has applied a message drives what the message is for,
+    // or the poster sees the message.
+    if (policy_.posted.load(std::memory_order_seq_cst) == 0 || Fiber::current())
         return false;
     bool moved = false;
     uint32_t seen_wakeup;
@@ -208,7 +210,7 @@ uint64_t Engine::step_of_posted() const {
 
 void Engine::count_posted() {
     base::counters->posted_collectives.add();
-    // Pairs with Engine::open, Engine::set_progress, Engine::run and WaitSteps::count_as_poller.
+    // Pairs with Engine::open, Engine::drive, Engine::set_progress, Engine::run and WaitSteps::count_as_poller.
     if (policy_.posted.fetch_add(1, std::memory_order_seq_cst) == 0)
         policy_.parking_lot.call();
 }

@@ -86,11 +86,8 @@ WaitSteps::Phase WaitSteps::first_phase(bool one_line) const {
 WaitSteps::~WaitSteps() {
     if (phase_ == Phase::kSleep)
         wake_up();
-    if (is_poller_) {
+    if (is_poller_)
         count_as_poller(false);
-        if (policy_.polls_asleep())
-            policy_.parking_lot.call();  // a sleeper takes over
-    }
     HEDDLE_INVARIANT(!function_ || waits > 0);
     waits -= function_ != nullptr;
 }
@@ -101,8 +98,12 @@ void WaitSteps::count_as_poller(bool polls) {
     // see what is posted, the poster's call does not find this thread counted.
     const uint32_t pollers = policy_.pollers.fetch_add(polls ? 1 : UINT32_MAX, std::memory_order_seq_cst);
     HEDDLE_INVARIANT(polls || pollers != 0);
-    if (pollers == 1 && !polls && policy_.hand_over && policy_.posted.load(std::memory_order_seq_cst) != 0)
+    if (polls || pollers != 1)
+        return;
+    if (policy_.hand_over && policy_.posted.load(std::memory_order_seq_cst) != 0)
         policy_.hand_over();
+    if (policy_.polls_asleep())
+        policy_.parking_lot.call();  // a sleeper takes over: this thread may rest elsewhere, or leave
 }
 
 void WaitSteps::wake_up() {
@@ -159,7 +160,7 @@ ParkingLot::Duty WaitSteps::duty(void* steps) {
     // seq_cst: pairs with WaitSteps::count_as_poller.
     if (!policy.polls_asleep() || policy.pollers.load(std::memory_order_seq_cst) != 0)
         return ParkingLot::Duty::kNone;
-    return policy.has_network && policy.alone.load(std::memory_order_relaxed) ? ParkingLot::Duty::kPoll
+    return policy.has_network && policy.alone.load(std::memory_order_seq_cst) ? ParkingLot::Duty::kPoll
                                                                               : ParkingLot::Duty::kDrive;
 }
 
@@ -185,7 +186,7 @@ bool WaitSteps::park(ParkingLot::Condition condition, void* argument, bool for_s
                                                               .make_progress = make_progress,
                                                               .waiter = this,
                                                               .wakeup = policy_.wakeup});
-    if (leave == ParkingLot::Leave::kMoved)
+    if (is_poller_)  // has moved something, whether or not its condition has held: it is awake, and counted so
         begin_anew();
     return leave == ParkingLot::Leave::kHeld;
 }

@@ -74,8 +74,8 @@ struct WaitPolicy {
     bool polls() const { return has_network || posted.load(std::memory_order_relaxed) != 0; }
     // True when, beside that, nobody else would make progress while all waiting threads sleep.
     bool polls_asleep() const {
-        // seq_cst: see WaitSteps::count_as_poller.
-        return posted.load(std::memory_order_seq_cst) != 0 || (has_network && alone.load(std::memory_order_relaxed));
+        // seq_cst: see WaitSteps::count_as_poller. alone: pairs with Engine::set_progress.
+        return posted.load(std::memory_order_seq_cst) != 0 || (has_network && alone.load(std::memory_order_seq_cst));
     }
 
     // True when, while one thread sleeps, another one may post an operation that only the sleeper would drive.

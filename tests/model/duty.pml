@@ -12,7 +12,8 @@
  *
  * Mutants, which must fail:
  *   -DNO_CALL_AT_POST     who posts calls no sleeper
- *   -DNO_CALL_AT_END      nor does the last thread that polled
+ *   -DNO_CALL_AT_END      nor does the last thread that polled, at the end of its wait or where it falls asleep: it may
+ *                         rest elsewhere than in the lot, or leave ahead of it
  *   -DLOOK_EARLY          which looks for what is posted while it is still counted
  *   -DNO_TAKE_OVER        a sleeper that leaves calls no other
  *   -DSEEN_LATE           the first sleeper reads the wake-up behind its progress
@@ -120,9 +121,28 @@ inline unlink() {
 #endif
 }
 
+/* WaitSteps::count_as_poller. */
+inline stop_polling() {
+#ifdef LOOK_EARLY
+    sees = posted;
+    pollers--;
+#else
+    pollers--;
+    sees = posted;
+#endif
+#ifndef NO_CALL_AT_END
+    if
+    :: sees && pollers == 0 -> call()
+    :: else
+    fi
+#else
+    skip
+#endif
+}
+
 active [SLEEPERS] proctype sleeper() {
     byte me = _pid, i;
-    bool held, moved, polls, was_first;
+    bool held, moved, polls, was_first, sees;
     do
     :: true ->
        lock();
@@ -179,15 +199,15 @@ active [SLEEPERS] proctype sleeper() {
        fi;
        if
        :: made[me] -> break
-       :: else -> pollers--; polls = false  /* fall_asleep */
+       :: else -> stop_polling(); polls = false  /* fall_asleep */
+       fi;
+       if
+       :: made[me] -> break                     /* its condition holds ahead of the lot */
+       :: true
        fi
     od;
     if
-    :: polls -> pollers--;                  /* the wait has ended */
-       if
-       :: posted -> call()
-       :: else
-       fi
+    :: polls -> stop_polling()                  /* the wait has ended */
     :: else
     fi;
     ended++
@@ -225,19 +245,7 @@ active proctype poller() {
     byte i;
     bool moved, sees;
     make_progress();
-#ifdef LOOK_EARLY
-    sees = posted;
-    pollers--;
-#else
-    pollers--;
-    sees = posted;
-#endif
-#ifndef NO_CALL_AT_END
-    if
-    :: sees -> call()
-    :: else
-    fi;
-#endif
+    stop_polling();
     ended++
 }
 
