@@ -105,11 +105,13 @@ bool ends_until(pid_t pid, const sigset_t& signals, uint64_t end_ns, int* status
         const uint64_t left_ns = end_ns - now_ns;
         const timespec left = {static_cast<time_t>(left_ns / 1'000'000'000),
                                static_cast<long>(left_ns % 1'000'000'000)};
-        const int signal = sigtimedwait(&signals, nullptr, &left);
+        siginfo_t info;
+        const int signal = sigtimedwait(&signals, &info, &left);
         if (signal <= 0 || signal == SIGCHLD)
             continue;
         *ended_by = signal;
-        kill(pid, signal);
+        if (info.si_code != SI_KERNEL)  // the terminal has sent it to the process, too
+            kill(pid, signal);
         return false;
     }
 }

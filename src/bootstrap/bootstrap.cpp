@@ -68,11 +68,14 @@ Candidate look_at(int fd, const Launcher& launcher) {
     struct stat status;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || static_cast<size_t>(status.st_size) < sizeof(JobPage))
         return it;
+    it.is_memory = true;
+    uint64_t magic = 0;  // read, not mapped: the file may be any of the program's
+    if (pread(fd, &magic, sizeof magic, offsetof(JobPage, magic)) != sizeof magic || magic != kJobPageMagic)
+        return it;
     auto* const head = static_cast<JobPage*>(os::map_shared(fd, 0, os::page_bytes()));
     if (!head)
         return it;
-    it.is_memory = true;
-    it.is_ours = head->magic == kJobPageMagic && (launcher.pid == 0 || head->token == launcher.token);
+    it.is_ours = launcher.pid == 0 || head->token == launcher.token;
     const int n_pes = static_cast<int>(head->n_pes);
     os::unmap(head, os::page_bytes());
     if (it.is_ours)
@@ -237,7 +240,7 @@ bool is_one_of_several(char* error, size_t error_bytes) {
 bool join_alone(char* error, size_t error_bytes) {
     if (was_pe(error, error_bytes))
         return false;
-    if (const char* launcher = getenv(kEnvHandedOver)) {
+    if (const char* launcher = getenv(kEnvHandedOver); launcher && base::settings.launch != base::Launch::kAlone) {
         snprintf(error, error_bytes,
                  "%s did not tell this PE who it is (PMIX_RANK is unset): oshrun --hosts needs one that speaks PMIx",
                  launcher);

@@ -60,7 +60,8 @@ Deadline read_deadline(const char* text) {
 uint64_t time_left(const Deadline& deadline, uint64_t unix_now_ns, uint64_t age_ns) {
     const uint64_t most = deadline.timeout_ns - std::min(deadline.timeout_ns, age_ns);
     const uint64_t least = most - std::min(most, kMostStartNs);
-    return std::clamp(deadline.unix_ns - std::min(deadline.unix_ns, unix_now_ns), least, most);
+    const uint64_t left = deadline.unix_ns - std::min(deadline.unix_ns, unix_now_ns);
+    return left == 0 ? least : std::min(left, most);  // 0: the clock here is ahead
 }
 
 void watch_deadline(int pe) {

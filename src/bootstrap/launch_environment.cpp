@@ -190,14 +190,16 @@ bool claims_several_pes(char* error, size_t error_bytes) {
     if (pid == 0)
         return false;
     constexpr const char* kLost = "the variables by which it tells so were lost on the way here (sudo, env -i?)";
-    if (os::count_children(pid) > 1) {
+    const bool is_told_alone = has_variables_of_launch();  // which may be those of a launch around the lost one
+    const bool is_one_of_several = os::count_children(pid) > 1;
+    if (is_one_of_several && !is_told_alone) {
         snprintf(error, error_bytes,
                  "%s (process %d) has started this process as one of several, and %s: right would be a way that keeps "
                  "them, or %s",
                  starter.name, pid, kLost, kAlone);
         return true;
     }
-    if (!has_variables_of_launch())
+    if (is_one_of_several || !is_told_alone)
         base::report("launcher",
                      "%s (process %d) has started this process, perhaps as one of several, and %s: it is a job of one "
                      "PE (HEDDLE_LAUNCH=alone silences this)",

@@ -19,6 +19,7 @@ TEST(Deadline, IsThatOfTheClock) {
     EXPECT_EQ(time_left({60 * kS, kNow + 59 * kS}, kNow, kS / 2), 59 * kS);
     EXPECT_EQ(time_left({60 * kS, kNow + 30 * kS}, kNow, 29 * kS), 30 * kS) << "a PE that calls init late";
     EXPECT_EQ(time_left({kS, kNow}, kNow, 2 * kS), 0U);
+    EXPECT_EQ(time_left({100 * kS, kNow + 40 * kS}, kNow, 0), 40 * kS) << "a process that a script begins late";
 }
 
 TEST(Deadline, IsNearThatOfTheProcessWhereAClockIsWrong) {
