@@ -23,7 +23,7 @@ enum class Fault {
     kLateMessage,         // late-message: the network delivers a message behind the next one
     kIdleTimedPass,       // idle-timed-pass: the loop that is timed does nothing; the validating pass is right
     kEarlyBarrier,        // early-barrier: barrier_all and sync_all return at once
-    kLateSender,          // late-sender: PE 1 starts each sample 20 ms behind the others, and its clock with it
+    kLateSender,          // late-sender: PE 1 stamps the start and the end of each sample 100 s later than they are
 };
 
 // The fault called `name`; false when there is none of that name.

@@ -14,9 +14,9 @@ struct MachineLimit {
     double word_s = 0;  // a store or a load of 8 bytes, the faster of the two
     double byte_s = 0;  // of a copy
 
-    // An operation of that many bytes takes no less. The halves are room for a core that was slow while the limit was
-    // measured: an operation that did nothing is faster by orders of magnitude.
-    double least_s(double bytes) const { return 0.5 * std::max(word_s, bytes * byte_s); }
+    // An operation of that many bytes takes no less. The tenth is room for a core that was slow while the limit was
+    // measured, by its clock or by what shares the core: an operation that did nothing is faster by orders of magnitude.
+    double least_s(double bytes) const { return 0.1 * std::max(word_s, bytes * byte_s); }
 };
 
 // The best of kTries, about 10 us each, so that a time slice of others touches few of them.

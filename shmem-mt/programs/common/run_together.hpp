@@ -15,18 +15,17 @@ namespace shmem_mt {
 template <class Work, class Finish>
 Report run_together(Session& session, Work&& work, Finish&& finish) {
     ThreadTeam& team = session.team();
+    const double late_s = session.options().fault == Fault::kLateSender && session.me() == 1 ? 100 : 0;
     std::vector<double> starts(static_cast<size_t>(team.size()));
     Report report;
     team.run([&](int thread) {
         session.meet(thread);
-        if (session.options().fault == Fault::kLateSender && session.me() == 1)
-            usleep(20000);
-        starts[static_cast<size_t>(thread)] = now_seconds();
+        starts[static_cast<size_t>(thread)] = now_seconds() + late_s;
         work(thread);
         team.barrier();
         if (thread == 0) {
             report.ok = finish();
-            report.end = now_seconds();
+            report.end = now_seconds() + late_s;
         }
     });
     report.first_start = *std::min_element(starts.begin(), starts.end());

@@ -195,8 +195,12 @@ class Transfer {
     }
 
     // Runs `count` messages a thread. Collective. The report's time runs from the first thread's start to the
-    // acknowledgement (writes) or to the last thread's end (reads).
+    // acknowledgement (writes) or to the last thread's end (reads). Every sample begins at the first slot, so cold ones
+    // are preceded by a pass over both buffers, behind which no cache has their first slots.
     Report sample(long count) {
+        if (spec_.cold) {
+            for (const char* buffer : {window(0), local(0)}) read_lines(buffer, region_ * job_.threads());
+        }
         if (op_is_atomic_update(spec_.op) && receives())
             clear_window(0);
         const long token = job_.next_token();

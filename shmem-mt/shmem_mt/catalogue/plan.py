@@ -221,7 +221,8 @@ def _start(profile, choices, cores, program, pes, threads, ops, sizes, placement
     if program != "message_rate":
         all_axes = threads == 1 or profile.thorough
         touches = profile.touches if all_axes else profile.touches[-1:]
-        owners = profile.owners if all_axes else ("warm",)
+        # A hand-over is two hand-shakes a batch, and without a core for each thread those are context switches.
+        owners = profile.owners if all_axes and pes * threads <= cores else ("warm",)
         more += ["--touches", ",".join(touches), "--owners", ",".join(owners)]
         touched = [op for op in ops if op in _TOUCHED[program]]
         owned = [op for op in ops if op in _OWNED] if program == "latency" else []

@@ -35,8 +35,8 @@ class Pair:
 
     name: object
     group: str  # the benchmark
-    first: list  # of invocations: {round: value}, values as the module says
-    second: list
+    first: dict  # the number of an invocation -> {round: value}, values as the module says
+    second: dict
     change: float = 0.0  # of the logarithms' means
     low: float = 0.0
     high: float = 0.0
@@ -46,10 +46,11 @@ class Pair:
     parts: list = field(default_factory=list)  # (variance of the change, its degrees of freedom)
 
     def starts(self):
-        return tuple(sum(map(len, side)) for side in (self.first, self.second))
+        return tuple(sum(map(len, side.values())) for side in (self.first, self.second))
 
     def is_enough(self):
-        return min(self.starts()) >= FEWEST_STARTS and min(map(len, self.first + self.second)) > 1
+        runs = [*self.first.values(), *self.second.values()]
+        return min(self.starts()) >= FEWEST_STARTS and min(map(len, runs)) > 1
 
     def is_seen_with(self, change, tests, margin):
         """How many times as many starts would call that change with a probability of POWER; None: no number would."""
@@ -95,7 +96,7 @@ def _drifts(pairs):
 
 
 def _run_variances(pairs, usual):
-    several = [side for side in ("first", "second") if _invocations(pairs, side) > 1]
+    several = [side for side in ("first", "second") if len(_full(pairs, side)[1]) > 1]
     return _between(pairs, several) if several else _within(pairs, usual)
 
 
@@ -106,8 +107,8 @@ def _usual_of(pairs):
 
 def _spread(side):
     """(variance of a point's starts about the means of their invocations, its degrees of freedom)"""
-    freedom = sum(len(run) - 1 for run in side)
-    return sum(_variance(run) * (len(run) - 1) for run in side) / freedom, freedom
+    freedom = sum(len(run) - 1 for run in side.values())
+    return sum(_variance(run) * (len(run) - 1) for run in side.values()) / freedom, freedom
 
 
 def _usual(spreads):
@@ -131,25 +132,31 @@ def _variance(run):
 
 def _mean(side):
     """Of a side: the mean of its invocations' means."""
-    return float(numpy.mean([numpy.mean(list(run.values())) for run in side]))
+    return float(numpy.mean([numpy.mean(list(run.values())) for run in side.values()]))
 
 
-def _invocations(pairs, side):
-    return min((len(getattr(pair, side)) for pair in pairs), default=0)
+def _full(pairs, side):
+    """(pairs, the numbers of invocations that all of them have), so chosen that they say most of what varies from run
+    to run: a point that few invocations have is left out."""
+    found = []
+    for numbers in dict.fromkeys(tuple(sorted(getattr(pair, side))) for pair in pairs):
+        having = [pair for pair in pairs if getattr(pair, side).keys() >= set(numbers)]
+        found.append((having, numbers))
+    return max(found, key=lambda one: ((len(one[1]) - 1) * len(one[0]), len(one[0])))
 
 
 def _within(pairs, usual):
     """Of one invocation each: what moves all points from round to round, and what is left of the changes."""
     sums, freedom = 0.0, 0
     for side in ("first", "second"):
-        moves: dict[int, list] = {}
-        for pair in pairs:
-            run = getattr(pair, side)[0]
+        moves: dict[tuple, list] = {}  # by invocation and round
+        runs = [(index, run) for pair in pairs for index, run in getattr(pair, side).items()]
+        for index, run in runs:
             centre = numpy.mean(list(run.values()))
             for number, value in run.items():
-                moves.setdefault(number, []).append(value - centre)
+                moves.setdefault((index, number), []).append(value - centre)
         effects = [numpy.median(values) for values in moves.values()]
-        noise = MEDIAN_VARIANCE * numpy.mean([_variance(getattr(pair, side)[0]) for pair in pairs]) / len(pairs)
+        noise = MEDIAN_VARIANCE * numpy.mean([_variance(run) for _, run in runs]) / len(pairs)
         sums += max(0.0, float(numpy.var(effects, ddof=1)) - noise) * (len(effects) - 1)
         freedom += len(effects) - 1
     return (sums / freedom, freedom), (_left(pairs, usual) / 2, max(1.0, MEDIAN_EFFICIENCY * (len(pairs) - 1)))
@@ -170,15 +177,16 @@ def _left(pairs, usual):
 
 def _between(pairs, sides):
     """Of several invocations of a side: how far their means lie apart, together and point by point."""
-    every, each, freedom, points = 0.0, 0.0, 0, len(pairs)
+    every, each, freedom, points = 0.0, 0.0, 0, 0
     for side in sides:
-        count = _invocations(pairs, side)
-        runs = [getattr(pair, side)[:count] for pair in pairs]
+        having, numbers = _full(pairs, side)
+        count, points = len(numbers), max(points, len(having))
+        runs = [[getattr(pair, side)[number] for number in numbers] for pair in having]
         means = numpy.array([[numpy.mean(list(run.values())) for run in side_runs] for side_runs in runs])
         means -= means.mean(axis=1, keepdims=True)
         noise = numpy.mean([_variance(run) / len(run) for side_runs in runs for run in side_runs])
         every += float(numpy.var(means.mean(axis=0), ddof=1)) * (count - 1)
-        rest = ((means - means.mean(axis=0)) ** 2).sum() / max(1, points - 1)
+        rest = ((means - means.mean(axis=0)) ** 2).sum() / max(1, len(having) - 1)
         each += max(0.0, float(rest) - float(noise) * (count - 1))
         freedom += count - 1
     return (every / freedom, freedom), (each / freedom, max(1, freedom * (points - 1)))
@@ -190,7 +198,7 @@ def _own(pair, usual):
     for side, (prior, worth) in zip((pair.first, pair.second), usual):
         variance, freedom = _spread(side)
         drawn = (variance * freedom + prior * worth) / (freedom + worth)
-        parts.append((drawn * sum(1 / len(run) for run in side) / len(side) ** 2, freedom + worth))
+        parts.append((drawn * sum(1 / len(run) for run in side.values()) / len(side) ** 2, freedom + worth))
     return parts
 
 
@@ -200,18 +208,16 @@ def _run_to_run(pair, drift, points):
 
 
 def _mean_of(group, pairs, drift):
-    """The geometric mean of a benchmark, by the rounds that all its points have."""
-    sides: list[list] = []
-    for side in ("first", "second"):
-        count = _invocations(pairs, side)
-        runs = [[getattr(pair, side)[index] for pair in pairs] for index in range(count)]
-        common = [sorted(set.intersection(*map(set, of_points))) for of_points in runs]
-        sides.append(
-            [
-                {number: float(numpy.mean([run[number] for run in of_points])) for number in numbers}
-                for of_points, numbers in zip(runs, common)
-            ]
-        )
+    """The geometric mean of a benchmark, of the points that its invocations share (_full), by their common rounds."""
+    sides: list[dict] = []
+    pairs, first = _full(pairs, "first")
+    pairs, second = _full(pairs, "second")
+    for side, numbers in (("first", first), ("second", second)):
+        sides.append({})
+        for index in numbers:
+            runs = [getattr(pair, side)[index] for pair in pairs]
+            common = sorted(set.intersection(*map(set, runs)))
+            sides[-1][index] = {number: float(numpy.mean([run[number] for run in runs])) for number in common}
     mean = Pair(None, group, sides[0], sides[1])
     if mean.is_enough():
         mean.parts = _own(mean, [(0.0, 0.0)] * 2) + _run_to_run(mean, drift, len(pairs))

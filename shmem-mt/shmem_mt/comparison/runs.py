@@ -75,25 +75,29 @@ def rename(first, second):
 def rows(first, second, only):
     """A Row for each point of either side, in the order of the runs."""
     keys = dict.fromkeys(key for run in (*first, *second) for key in run.points)
-    found = [_row([run.points[key] for run in first if key in run.points],
-                  [run.points[key] for run in second if key in run.points]) for key in keys]  # fmt: skip
+    found = [_row(_having(first, key), _having(second, key)) for key in keys]
     found = [row for row in found if not only or row.point["benchmark"] in only]
     if not any(row.medians for row in found):
         raise UserError("the runs have no point in common")
     return found
 
 
+def _having(runs, key):
+    """The number of a run of that side -> its point."""
+    return {number: run.points[key] for number, run in enumerate(runs) if key in run.points}
+
+
 def _row(first, second):
-    point = (second or first)[0]
+    point = next(iter((second or first).values()))
     if not first or not second:
         return Row(point, "new" if second else "missing")
-    good = [one for one in first if one["valid"] is not False]
-    row = Row(point, medians=[_median(good or first), _median(second)])
-    if any(one["valid"] is False for one in second):
+    good = {number: one for number, one in first.items() if one["valid"] is not False}
+    row = Row(point, medians=[_median((good or first).values()), _median(second.values())])
+    if any(one["valid"] is False for one in second.values()):
         row.verdict = "invalid"
     elif not good:
         row.verdict = "invalid before"
-    elif any(one["valid"] is None for one in second) and all(one["valid"] is True for one in good):
+    elif any(one["valid"] is None for one in second.values()) and all(one["valid"] for one in good.values()):
         row.verdict = "unchecked"
     else:
         row.pair = _pair(point, good, second)
@@ -107,8 +111,10 @@ def _median(points):
 
 def _pair(point, first, second):
     sign = -1 if point["metric"] in units.LOWER_IS_BETTER else 1
-    before, after = ([_values(one, sign) for one in side] for side in (first, second))
-    if None in before or None in after:
+    before, after = (
+        {number: _values(one, sign) for number, one in side.items()} for side in (first, second)
+    )
+    if None in before.values() or None in after.values():
         return None
     return Pair(point, point["benchmark"], before, after)
 

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from shmem_mt.targets import fabrics
+from shmem_mt.targets import fabrics, machine
 
 # How PEs wait (params.setting of the benchmark wait): what the environment tells Heddle. Others wait as they do.
 SETTINGS = {
@@ -163,7 +163,7 @@ class OpenMpi(Implementation):
         if not {"--bind-to", "--map-by"} & set(self.oshrun):
             place = ["--map-by", f"slot:PE={threads}", "--bind-to", "core"]
             flags += place if binds(pes, threads, hosts) else ["--bind-to", "none"]
-        if pes * threads > usable_cores():
+        if pes * threads > usable_cpus():
             flags += ["--mca", "mpi_yield_when_idle", "1"]
         return flags
 
@@ -194,9 +194,14 @@ class Hydra(Implementation):
 KNOWN = (Heddle, OpenMpi, Hydra)
 
 
-def usable_cores():
-    """Those of this process' affinity mask."""
+def usable_cpus():
+    """Hardware threads of this process' affinity mask."""
     return len(os.sched_getaffinity(0))
+
+
+def usable_cores():
+    """What launchers bind to and have slots for; a core has one hardware thread where the kernel does not say."""
+    return max(1, usable_cpus() // (machine.threads_per_core() or 1))
 
 
 def binds(pes, threads, hosts):

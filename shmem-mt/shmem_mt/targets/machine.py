@@ -25,16 +25,14 @@ def first_line(arguments, timeout_s=20):
 def facts():
     """A dict of strings and numbers; `cores` is always there."""
     cpuinfo = _read("/proc/cpuinfo") or ""
-    siblings = _read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
-    threads_per_core = len(_expand(siblings)) if siblings else None
     memory = re.search(r"MemTotal:\s+(\d+) kB", _read("/proc/meminfo") or "")
     os_name = re.search(r'PRETTY_NAME="([^"]*)"', _read("/etc/os-release") or "")
     return {
         "cpu": _field(cpuinfo, "model name") or platform.processor() or platform.machine(),
         "cpu_family_model": _family(cpuinfo),
         "cores": os.cpu_count() or 1,
-        "threads_per_core": threads_per_core,
-        "smt": None if threads_per_core is None else threads_per_core > 1,
+        "threads_per_core": threads_per_core(),
+        "smt": None if threads_per_core() is None else threads_per_core() > 1,
         "virtual": "hypervisor" in (_field(cpuinfo, "flags") or "").split(),
         "caches": _caches(),
         "microcode": _field(cpuinfo, "microcode"),
@@ -50,6 +48,11 @@ def facts():
         "load_at_start": os.getloadavg()[0],
         "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith(SETTING_PREFIXES)},
     }
+
+
+def threads_per_core():
+    siblings = _read("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
+    return len(_expand(siblings)) if siblings else None
 
 
 def counters():

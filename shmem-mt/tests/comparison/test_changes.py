@@ -38,10 +38,14 @@ def compared(random, starts, noise=(), runs=(1, 1), between=0.15, slower=0.0, ch
     first = [run_of(random, means, deviations, starts, noise) for _ in range(runs[0])]
     second = [run_of(random, shifted, deviations, starts, noise) for _ in range(runs[1])]
     pairs = [
-        Pair(point, f"benchmark {point % BENCHMARKS}", [run[point] for run in first], [run[point] for run in second])
+        Pair(point, f"benchmark {point % BENCHMARKS}", *(_of_point(point, side) for side in (first, second)))
         for point in range(POINTS)
     ]
     return pairs, judge(pairs, margin=0.02)
+
+
+def _of_point(point, runs):
+    return {number: run[point] for number, run in enumerate(runs)}
 
 
 def worse(found):
@@ -67,6 +71,19 @@ def test_the_same_code_is_seldom_called_worse(starts, noise, runs):
     """Fewer than 5 % of the comparisons of a code with itself call anything worse."""
     random = numpy.random.default_rng(7)
     called = sum(any(map(worse, compared(random, starts, noise, runs))) for _ in range(COMPARISONS))
+    assert called < 0.05 * COMPARISONS
+
+
+@pytest.mark.parametrize("kept", [range(1), range(1, 4)])
+def test_a_point_that_few_runs_have_hides_nothing_of_the_others(kept):
+    """One point of each benchmark is missing from some of four baselines, which lie apart as a whole."""
+    random = numpy.random.default_rng(23)
+    called = 0
+    for _ in range(COMPARISONS):
+        pairs, _ = compared(random, 6, ("shift",), (4, 1), between=0.01)
+        for pair in pairs[:BENCHMARKS]:
+            pair.first = {number: pair.first[number] for number in kept}
+        called += any(map(worse, (judge(pairs, margin=0.02), pairs)))
     assert called < 0.05 * COMPARISONS
 
 
@@ -99,7 +116,8 @@ def test_equivalence_is_proved_and_not_taken_for_granted():
     random = numpy.random.default_rng(17)
     noisy, _ = compared(random, 6, between=0.15)
     assert not any(pair.verdict == "no different" for pair in noisy)
-    quiet = [Pair(0, "b", [dict(enumerate(random.normal(0, 1e-3, 8)))], [dict(enumerate(random.normal(0, 1e-3, 8)))])]
+    first, second = ({0: dict(enumerate(random.normal(0, 1e-3, 8)))} for _ in range(2))
+    quiet = [Pair(0, "b", first, second)]
     judge(quiet, margin=0.02)
     assert quiet[0].verdict == "no different"
 
@@ -110,7 +128,7 @@ def test_one_benchmark_slower_as_a_whole_shows_in_its_mean():
     pairs, _ = compared(random, 8, between=0.06)
     for pair in pairs:
         if pair.group == "benchmark 1":
-            pair.second = [{number: value - 0.12 for number, value in run.items()} for run in pair.second]
+            pair.second = {0: {number: value - 0.12 for number, value in pair.second[0].items()}}
     means = {mean.group: mean for mean in judge(pairs, margin=0.02)}
     assert means["benchmark 1"].verdict == "worse"
     assert all(mean.verdict != "worse" for group, mean in means.items() if group != "benchmark 1")

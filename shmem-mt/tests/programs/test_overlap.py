@@ -230,4 +230,4 @@ def test_the_driver_measures_with_one_pe(shmem_mt, wrappers, tmp_path):
     assert {(r["params"]["pes"], r["params"]["compute_ratio"], r["params"]["policy"]) for r in results} == {
         (1, 2, "auto")
     }
-    assert shmem_mt("compare", tmp_path / "run", tmp_path / "run")[0] in (0, 1)
+    assert shmem_mt("compare", tmp_path / "run", tmp_path / "run")[0] == 5  # one start tells nothing

@@ -8,8 +8,8 @@ A fault is planted with the hidden option ``--plant-fault NAME`` of the programs
     get-named-put       the operation reported as put gets
     idle-timed-pass     the loop that is timed does nothing; the validating pass is right
     early-barrier       barrier_all and sync_all return at once
-    late-sender         PE 1 starts each sample 20 ms behind the others, and its clock with it: the rate must be that of
-                        the common window, and the point says that it is staggered
+    late-sender         PE 1 stamps the start and the end of each sample 100 s later than they are: the rate must be
+                        that of the common window, and the point says that it is staggered
 
 test_collectives.py has those that only collectives can have.
 """
@@ -36,6 +36,11 @@ def measure(implementation, tmp_path, program, fault, pes=2, threads=1):
 
 def run_faulty(implementation, tmp_path, program, fault, options, pes=2, threads=1):
     """The points of a short start with that fault."""
+    return start_faulty(implementation, tmp_path, program, fault, options, pes, threads)[0]
+
+
+def start_faulty(implementation, tmp_path, program, fault, options, pes=2, threads=1):
+    """(the points of a short start with that fault, what it skipped)"""
     points = []
     arguments = [
         *options,
@@ -54,7 +59,7 @@ def run_faulty(implementation, tmp_path, program, fault, options, pes=2, threads
     outcome = run_program(command, str(tmp_path / "log.txt"), 60, points.append, implementation.exit_status_counts)
     assert outcome.ok, outcome.problem
     assert points
-    return points
+    return points, {skip["what"] for skip in outcome.skips}
 
 
 @pytest.mark.parametrize("program", EVERY_PROGRAM)
@@ -149,12 +154,13 @@ def test_a_barrier_that_returns_at_once(implementation, tmp_path):
 
 
 def test_who_had_the_line_and_who_reads_are_axes(implementation, tmp_path):
-    points = run_faulty(implementation, tmp_path, "latency", "none", TIMED["latency"])
+    points, skipped = start_faulty(implementation, tmp_path, "latency", "none", TIMED["latency"])
     owners = {(p["params"]["op"], p["params"]["owner"]) for p in points if "owner" in p["params"]}
     every = ("warm", "handed-over", "contended")
     assert owners == {(op, owner) for op in ("g", "get", "atomic_add_quiet", "atomic_fetch_add") for owner in every}
     read = {(p["params"]["touch"], p["params"]["cache"]) for p in points if p["params"]["sync"] == "fence_flag"}
-    assert read == {(touch, cache) for touch in ("read", "write-only") for cache in ("hot", "cold")}
+    caches = ("hot",) if "cache=cold" in skipped else ("hot", "cold")  # a last cache of 128 MiB is too large
+    assert read == {(touch, cache) for touch in ("read", "write-only") for cache in caches}
 
 
 @pytest.mark.parametrize("fault", ["get-named-put", "rank-as-size"])
@@ -182,7 +188,7 @@ def test_rates_are_those_of_the_common_window(implementation, tmp_path, program,
         if point["params"]["op"] in ("plain_store", "memcpy"):
             continue
         moved = 2 * point["operations_per_sample"] * (64 if point["metric"] == "bandwidth" else 1)
-        assert all(moved / rate >= 0.02 for rate in point["samples"]), told([point])
+        assert all(moved / rate >= 90 for rate in point["samples"]), told([point])
         assert point["staggered"] is True
 
 

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from shmem_mt.targets import libraries, openshmem
+from shmem_mt.targets import libraries, machine, openshmem
 from shmem_mt.targets.libraries import Heddle, Hydra, Implementation, OpenMpi
 
 VERSIONS = {
@@ -49,6 +49,7 @@ YIELDS = ["--mca", "mpi_yield_when_idle", "1"]
 def test_all_libraries_bind_where_each_thread_has_a_core(library, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     monkeypatch.setattr(os, "cpu_count", lambda: 64)  # of the host, in a container of 8
+    monkeypatch.setattr(machine, "threads_per_core", lambda: 1)
     for pes, threads in ((1, 1), (4, 1), (8, 1), (2, 2), (4, 2)):
         assert placement(library, pes, threads) == BOUND[library][threads - 1]
     assert placement(library, 2, 1, hosts=["a", "b"]) == UNBOUND[library]  # which share the cores
@@ -56,6 +57,15 @@ def test_all_libraries_bind_where_each_thread_has_a_core(library, monkeypatch):
     assert placement(library, 5, 2) == [*UNBOUND[library], *yields]
     more = placement(library, 9, 1)
     assert more == ([*ROOT, "--oversubscribe", "--bind-to", "none", *yields] if library is OpenMpi else [])
+
+
+@pytest.mark.parametrize("library", BOUND)
+def test_binding_counts_cores_and_not_hardware_threads(library, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr(machine, "threads_per_core", lambda: 2)
+    assert placement(library, 4, 1) == BOUND[library][0]
+    more = [*ROOT, "--oversubscribe", "--bind-to", "none"] if library is OpenMpi else []
+    assert placement(library, 5, 1) == more  # and the launcher's slots are cores
 
 
 @pytest.mark.parametrize(
