@@ -11,6 +11,7 @@
 #include <string>
 
 #include "programs/collectives/collectives.hpp"
+#include "programs/common/barriers.hpp"
 #include "programs/common/job.hpp"
 
 namespace shmem_mt {
@@ -33,6 +34,9 @@ class ShmemCollectives final : public CollectiveLibrary {
     }
 
     bool broadcast_fills_root() const override { return false; }
+
+    void tell_right(Collective op, long token) override { shmem_mt::tell_right(op == Collective::kSyncAll, token); }
+    bool is_told(long token) const override { return shmem_mt::is_told(token); }
 
     bool run(const Call& call, long count, int) override {
         const int log_stride = call.team.name == "world" ? 0 : 1;

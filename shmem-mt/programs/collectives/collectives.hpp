@@ -3,9 +3,10 @@
 //
 // A figure is seconds an operation: `count` operations back to back between two barriers, from the first PE's start
 // until all have finished. The second barrier is included: one for `count` operations. Ahead of it each thread that
-// called compares three words of each block of its dest with what this sample alone can bring. size_bytes is what one PE
-// contributes; of the all-to-all exchanges, one block. The root of a broadcast is the first PE of the team. Every PE of
-// collect contributes equally much. Sums and scans are of doubles, maxima of longs.
+// called compares three words of each block of its dest with what this sample alone can bring. Barriers of OpenSHMEM are
+// checked by a number that each PE puts to its right neighbour ahead of the last one, as in common/barriers.hpp.
+// size_bytes is what one PE contributes; of the all-to-all exchanges, one block. The root of a broadcast is the first PE
+// of the team. Every PE of collect contributes equally much. Sums and scans are of doubles, maxima of longs.
 #pragma once
 
 #include <algorithm>
@@ -76,6 +77,12 @@ class CollectiveLibrary {
 
     // Whether a broadcast also writes the root's dest.
     virtual bool broadcast_fills_root() const = 0;
+
+    // Ahead of barrier `op`: puts `token` to the right neighbour. A library without puts leaves it out.
+    virtual void tell_right(Collective, long /*token*/) {}
+
+    // Behind that barrier: whether the left neighbour's token is there.
+    virtual bool is_told(long /*token*/) const { return true; }
 };
 
 // Calls operation(0), operation(1), ...; false when one returns something else than 0.
@@ -216,6 +223,14 @@ class Collectives {
         return std::count(ok.begin(), ok.end(), 0) == 0;
     }
 
+    // `count` barriers; ahead of the last one thread 0 tells its neighbour.
+    bool run_told(const Call& call, long count, int thread, long token) {
+        const bool ok = count == 1 || run(call, count - 1, thread);
+        if (thread == 0)
+            library_.tell_right(call.op, token);
+        return run(call, 1, thread) && ok;
+    }
+
     Report sample(const Call& call, long count) {
         std::vector<char> ok(static_cast<size_t>(session_.threads()), 1);
         const long token = session_.next_token();
@@ -229,7 +244,10 @@ class Collectives {
                 if (!call.team.member() || thread >= callers_)
                     return;
                 Checker checker(session_.options().fault);
-                const bool fine = idle || run(call, count, thread);
+                const bool is_barrier = call.op < Collective::kBroadcast;
+                bool fine = idle || (is_barrier ? run_told(call, count, thread, token) : run(call, count, thread));
+                if (is_barrier && thread == 0)
+                    fine = library_.is_told(token) && fine;
                 if (checks)
                     check_ends(checker, call, token, library_.broadcast_fills_root());
                 ok[static_cast<size_t>(thread)] = fine && checker.ok();

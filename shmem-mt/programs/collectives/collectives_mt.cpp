@@ -3,6 +3,7 @@
 #include <string>
 
 #include "programs/collectives/collectives.hpp"
+#include "programs/common/barriers.hpp"
 #include "programs/common/job.hpp"
 #include "programs/common/shmemx.hpp"
 
@@ -22,6 +23,9 @@ class ThreadedCollectives final : public CollectiveLibrary {
     std::string why_not(Collective) const override { return ""; }
 
     bool broadcast_fills_root() const override { return true; }
+
+    void tell_right(Collective op, long token) override { shmem_mt::tell_right(op == Collective::kTeamSync, token); }
+    bool is_told(long token) const override { return shmem_mt::is_told(token); }
 
     bool run(const Call& call, long count, int thread) override {
         const shmem_team_t team = teams_.named(call.team.name);

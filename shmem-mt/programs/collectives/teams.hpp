@@ -7,6 +7,7 @@
 
 #include "programs/collectives/collectives.hpp"
 #include "programs/collectives/strided_team.hpp"
+#include "programs/common/barriers.hpp"
 
 #ifndef SHMEM_MT_HAVE_INSCAN
 #if SHMEM_MAJOR_VERSION > 1 || (SHMEM_MAJOR_VERSION == 1 && SHMEM_MINOR_VERSION >= 6)
@@ -30,6 +31,9 @@ class ShmemCollectives final : public CollectiveLibrary {
     }
 
     bool broadcast_fills_root() const override { return true; }
+
+    void tell_right(Collective op, long token) override { shmem_mt::tell_right(op == Collective::kSyncAll, token); }
+    bool is_told(long token) const override { return shmem_mt::is_told(token); }
 
     bool run(const Call& call, long count, int) override {
         const shmem_team_t team = teams_.named(call.team.name);

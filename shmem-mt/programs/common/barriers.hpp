@@ -23,14 +23,22 @@ inline void pass_barriers(const Job& job, bool sync_only, long count) {
     }
 }
 
-// One barrier. True when the left neighbour's number, put before its barrier, is there behind this PE's. sync_all
-// promises nothing about puts, so there quiet comes first.
-inline bool pass_checked(const Job& job, bool sync_only, long token) {
-    shmem_long_p(&barrier_number, token, (job.me() + 1) % job.n_pes());
+// Puts the number to the right neighbour. A sync promises nothing about puts, so there quiet comes first.
+inline void tell_right(bool sync_only, long token) {
+    shmem_long_p(&barrier_number, token, (shmem_my_pe() + 1) % shmem_n_pes());
     if (sync_only)
         shmem_quiet();
-    pass_barriers(job, sync_only, 1);
+}
+
+inline bool is_told(long token) {
     return __atomic_load_n(&barrier_number, __ATOMIC_ACQUIRE) == token;
+}
+
+// One barrier. True when the left neighbour's number, put before its barrier, is there behind this PE's.
+inline bool pass_checked(const Job& job, bool sync_only, long token) {
+    tell_right(sync_only, token);
+    pass_barriers(job, sync_only, 1);
+    return is_told(token);
 }
 
 // `count` times shmem_barrier_all, or shmem_sync_all. Collective.

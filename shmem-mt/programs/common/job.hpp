@@ -178,4 +178,15 @@ class Job final : public Session {
     Control* control_ = nullptr;
 };
 
+// Whether the symmetric heaps have room for so many bytes of a thread. Collective.
+inline bool fits_heap(Job& job, long bytes) {
+    void* const memory = shmem_align(4096, static_cast<size_t>(bytes * job.threads()));
+    Report mine;
+    mine.ok = memory != nullptr;
+    const bool fits = job.agree(mine).ok;
+    if (fits)
+        shmem_free(memory);
+    return fits;
+}
+
 }  // namespace shmem_mt

@@ -198,9 +198,7 @@ class Transfer {
     // acknowledgement (writes) or to the last thread's end (reads). Every sample begins at the first slot, so cold ones
     // are preceded by a pass over both buffers, behind which no cache has their first slots.
     Report sample(long count) {
-        if (spec_.cold) {
-            for (const char* buffer : {window(0), local(0)}) read_lines(buffer, region_ * job_.threads());
-        }
+        for (const char* buffer : {window(0), local(0)}) read_lines(buffer, spec_.cold ? region_ * job_.threads() : 0);
         if (op_is_atomic_update(spec_.op) && receives())
             clear_window(0);
         const long token = job_.next_token();

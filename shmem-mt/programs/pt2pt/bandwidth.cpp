@@ -52,7 +52,8 @@ void run_point(Job& job, TransferMemory& memory, const std::string& op, const Tr
 }
 
 // One operation, size and place, by touch and cache.
-void run_axes(Job& job, TransferMemory& memory, ReadStream::Post* posts, const std::string& op, TransferSpec spec) {
+void run_axes(Job& job, TransferMemory& memory, ReadStream::Post* posts, const std::string& op, TransferSpec spec,
+              bool cold_fits) {
     const Options& options = job.options();
     for (const auto& cache : options.caches) {
         spec.cold = cache == "cold";
@@ -60,6 +61,10 @@ void run_axes(Job& job, TransferMemory& memory, ReadStream::Post* posts, const s
         spec.quiet_every = spec.slots;
         if (spec.cold && Transfer::region_bytes(spec) * job.threads() > kMostColdBytes) {
             job.skip("bandwidth", "cache=cold", "a window of twice the last cache would need more than 256 MiB");
+            continue;
+        }
+        if (spec.cold && !cold_fits) {
+            job.skip("bandwidth", "cache=cold", "the symmetric heap cannot hold a window of twice the last cache");
             continue;
         }
         for (const auto& touch : op == "put" ? options.touches : std::vector<std::string>{"write-only"}) {
@@ -73,17 +78,21 @@ void run_axes(Job& job, TransferMemory& memory, ReadStream::Post* posts, const s
 
 void run_all(Job& job) {
     const Options& options = job.options();
-    long largest = 4096;
+    long largest = 4096, largest_cold = 0;
     for (const auto& cache : options.caches) {
         for (const long size : options.sizes) {
             TransferSpec spec;
             spec.size_bytes = size;
             spec.slots = window_slots(size, cache == "cold", job.threads());
-            if (cache == "hot" || Transfer::region_bytes(spec) * job.threads() <= kMostColdBytes)
-                largest = std::max(largest, Transfer::region_bytes(spec));
+            const long bytes = Transfer::region_bytes(spec);
+            if (cache == "hot")
+                largest = std::max(largest, bytes);
+            else if (bytes * job.threads() <= kMostColdBytes)
+                largest_cold = std::max(largest_cold, bytes);
         }
     }
-    TransferMemory memory(job, largest);
+    const bool cold_fits = largest_cold <= largest || fits_heap(job, largest_cold);
+    TransferMemory memory(job, cold_fits ? std::max(largest, largest_cold) : largest);
     auto* posts =
         static_cast<ReadStream::Post*>(symmetric_alloc(sizeof(ReadStream::Post) * static_cast<size_t>(job.threads())));
     const auto routes = wanted_routes(job, "bandwidth");
@@ -97,7 +106,7 @@ void run_all(Job& job) {
                     spec.on_heap = placement == "heap";
                     spec.bidirectional = op == "put_both_ways";
                     spec.size_bytes = size;
-                    run_axes(job, memory, posts, op, spec);
+                    run_axes(job, memory, posts, op, spec, cold_fits);
                 }
             }
         }

@@ -105,7 +105,8 @@ void run_round_trip(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes,
                 samples, job.options().validate ? &verdict : nullptr);
 }
 
-void run_round_trips(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes, bool with_signal, Route route) {
+void run_round_trips(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes, bool with_signal, Route route,
+                     bool cold_fits) {
     if (with_signal && !SHMEM_MT_HAVE_PUT_SIGNAL) {
         if (route == Route::kDefaultContext)
             job.skip(kName, "put_signal_round_trip", "the library has no shmem_putmem_signal (OpenSHMEM 1.5)");
@@ -119,10 +120,12 @@ void run_round_trips(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes
             for (const long size : options.sizes) {
                 const Ping ping = with_signal ? Ping::kPutSignal : Ping::kFenceFlag;
                 const TripSpec spec = {ping, route, size, touch == "read", cache == "cold"};
-                if (spec.region_bytes(job.threads()) * job.threads() <= kMostColdBytes)
-                    run_round_trip(job, memory, boxes, spec);
-                else
+                if (spec.region_bytes(job.threads()) * job.threads() > kMostColdBytes)
                     job.skip(kName, "cache=cold", "a window of twice the last cache would need more than 256 MiB");
+                else if (spec.cold && !cold_fits)
+                    job.skip(kName, "cache=cold", "the symmetric heap cannot hold a window of twice the last cache");
+                else
+                    run_round_trip(job, memory, boxes, spec);
             }
         }
     }
@@ -189,16 +192,18 @@ void run_wait_burn(Job& job) {
 
 void run_all(Job& job) {
     const Options& options = job.options();
-    long largest = 4096;
+    long largest = 4096, largest_cold = 0;
     for (const long size : options.sizes) {
         largest = std::max({largest, (size + 4095) / 4096 * 4096, HandedOver::region_bytes(size)});
         for (const auto& cache : options.caches) {
             const TripSpec spec = {Ping::kFenceFlag, Route::kDefaultContext, size, true, cache == "cold"};
             const long bytes = spec.region_bytes(job.threads());
-            largest = bytes * job.threads() <= kMostColdBytes ? std::max(largest, bytes) : largest;
+            long& most = spec.cold ? largest_cold : largest;
+            most = bytes * job.threads() <= kMostColdBytes ? std::max(most, bytes) : most;
         }
     }
-    TransferMemory memory(job, largest);
+    const bool cold_fits = largest_cold <= largest || fits_heap(job, largest_cold);
+    TransferMemory memory(job, cold_fits ? std::max(largest, largest_cold) : largest);
     auto* boxes = static_cast<RoundTrip::Mailbox*>(
         symmetric_alloc(sizeof(RoundTrip::Mailbox) * static_cast<size_t>(job.threads())));
     const auto routes = wanted_routes(job, kName);
@@ -213,7 +218,7 @@ void run_all(Job& job) {
                 if (op != std::end(kOps)) {
                     run_one_sided(job, memory, boxes, *op, route);
                 } else {
-                    run_round_trips(job, memory, boxes, name == "put_signal_round_trip", route);
+                    run_round_trips(job, memory, boxes, name == "put_signal_round_trip", route, cold_fits);
                 }
             }
         }

@@ -201,6 +201,11 @@ class RunFolder:
         """True when that program start has been completed with success."""
         return self._done.get(key, {}).get("status") == "ok"
 
+    def results_of(self, key):
+        """The keys of the results that this program start gave values to, as its job says; the jobs of older folders
+        do not."""
+        return [result for result in self._done.get(key, {}).get("results", ()) if result in self._rounds]
+
     def keep_point(self, point):
         """Appends one raw point (it carries its label and round); returns the key of its result. Merges nothing, for
         the program may still be measuring."""
@@ -222,7 +227,7 @@ class RunFolder:
         return self._merged(self.keep_point(point))
 
     def add_job(self, job):
-        """Notes a finished program start: {key, status, seconds, ...}."""
+        """Notes a finished program start: {key, status, seconds, results, ...}."""
         self._append("jobs.jsonl", job)
         self._remember("jobs.jsonl", job)
 

@@ -108,7 +108,7 @@ class Session:
         self.rounds = max(start.rounds for start in starts)
         self.seed = seed  # of the order of starts in each round
         self.goes_on = goes_on  # behind the planned rounds, while the profile's time lasts
-        self.keys: dict[plan.Start, dict[str, None]] = {}  # start -> its points
+        self.keys = {start: self._known(start) for start in starts}  # start -> its points
         self.counters = machine.counters()
         self.facts = facts
         self.problems = []  # texts
@@ -185,8 +185,14 @@ class Session:
                     for _, implementation, _ in jobs:
                         self._try(number, implementation, start, left_s)
 
+    def _known(self, start):
+        """The points that earlier invocations on this folder measured in that start, as the keys of a dict."""
+        rounds = range(max(self.rounds, self.profile.most_rounds))
+        jobs = [start.key(i.label, number) for i in self.implementations for number in rounds]
+        return dict.fromkeys(key for job in jobs for key in self.folder.results_of(job))
+
     def _is_settled(self, start):
-        keys = self.keys.get(start, {})
+        keys = self.keys[start]
         return bool(keys) and all(self.folder.is_settled(key, HALF_WIDTH) for key in keys)
 
     def _try(self, number, implementation, start, left_s):
@@ -246,7 +252,7 @@ class Session:
         timeout_s = plan.profile_of(self.profile_name, start.fabric).timeout_s
         outcome = run_program(command, log, timeout_s, on_point, implementation.exit_status_counts)
         self.took[implementation.label, start] = outcome.seconds
-        self.keys.setdefault(start, {}).update(found)
+        self.keys[start].update(found)
         for key in found:
             self.display.point(self.folder.result(key))
         if outcome.start:
@@ -259,6 +265,7 @@ class Session:
                 "status": "ok" if outcome.ok else "failed",
                 "seconds": round(outcome.seconds, 3),
                 "points": outcome.points,
+                "results": list(found),
                 "problem": outcome.problem,
             }
         )

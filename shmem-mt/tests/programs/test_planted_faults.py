@@ -163,6 +163,15 @@ def test_who_had_the_line_and_who_reads_are_axes(implementation, tmp_path):
     assert read == {(touch, cache) for touch in ("read", "write-only") for cache in caches}
 
 
+@pytest.mark.parametrize("program,op", [("latency", "put_round_trip"), ("bandwidth", "put")])
+def test_cold_points_that_the_heap_has_no_room_for_are_skipped(implementation, tmp_path, monkeypatch, program, op):
+    monkeypatch.setenv("SHMEM_SYMMETRIC_SIZE", "16M")
+    options = ["--ops", op, "--sizes", "64", "--caches", "hot,cold", "--touches", "read"]
+    points, skipped = start_faulty(implementation, tmp_path, program, "none", options)
+    assert {(point["params"]["cache"], point["valid"]) for point in points} == {("hot", True)}
+    assert skipped == {"cache=cold"}
+
+
 @pytest.mark.parametrize("fault", ["get-named-put", "rank-as-size"])
 @pytest.mark.parametrize("program", ["latency", "bandwidth"])
 def test_payload_that_does_not_come_with_its_flag(implementation, tmp_path, program, fault):

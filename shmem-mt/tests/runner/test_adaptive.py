@@ -68,6 +68,13 @@ def test_starts_go_to_what_is_wide(measured):
     assert starts == {"quiet": 6, "noisy": plan.PROFILES["quick"].most_rounds}
 
 
+def test_a_finished_run_given_again_starts_nothing(measured):
+    programs = {"quiet": (1, 1e-3), "quiet too": (2, 1e-3)}
+    _, starts = measured(programs)
+    order, again = measured(programs)
+    assert order == [] and again == starts == {"quiet": 6, "quiet too": 6}
+
+
 def test_asked_for_so_many_rounds_there_are_no_others(measured):
     assert measured({"quiet": (2, 1e-3), "noisy": (3, 0.5)}, goes_on=False)[1] == {"quiet": 2, "noisy": 3}
 
