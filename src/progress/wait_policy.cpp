@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 #include <algorithm>
+#include <utility>
 
 namespace heddle::progress {
 
@@ -88,6 +89,7 @@ WaitSteps::~WaitSteps() {
         wake_up();
     if (is_poller_)
         count_as_poller(false);
+    hand_over_duty();
     HEDDLE_INVARIANT(!function_ || waits > 0);
     waits -= function_ != nullptr;
 }
@@ -98,12 +100,14 @@ void WaitSteps::count_as_poller(bool polls) {
     // see what is posted, the poster's call does not find this thread counted.
     const uint32_t pollers = policy_.pollers.fetch_add(polls ? 1 : UINT32_MAX, std::memory_order_seq_cst);
     HEDDLE_INVARIANT(polls || pollers != 0);
-    if (polls || pollers != 1)
-        return;
-    if (policy_.hand_over && policy_.posted.load(std::memory_order_seq_cst) != 0)
+    was_last_poller_ = !polls && pollers == 1;
+    if (was_last_poller_ && policy_.hand_over && policy_.posted.load(std::memory_order_seq_cst) != 0)
         policy_.hand_over();
-    if (policy_.polls_asleep())
-        policy_.parking_lot.call();  // a sleeper takes over: this thread may rest elsewhere, or leave
+}
+
+void WaitSteps::hand_over_duty() {
+    if (std::exchange(was_last_poller_, false) && policy_.polls_asleep())
+        policy_.parking_lot.call();
 }
 
 void WaitSteps::wake_up() {
@@ -177,6 +181,7 @@ bool WaitSteps::park(ParkingLot::Condition condition, void* argument, bool for_s
         os::sleep_ns(ParkingLot::length_of_nap(os::now_ns() - start_ns_));
         return false;
     }
+    was_last_poller_ = false;  // the lot knows who has the duty
     const ParkingLot::Leave leave = policy_.parking_lot.park({.condition = condition,
                                                               .argument = argument,
                                                               .for_store = for_store,
@@ -195,6 +200,11 @@ void WaitSteps::begin_anew() {
     wake_up();
     start_ns_ = os::now_ns();
     phase_ = first_phase(false);
+}
+
+timespec WaitSteps::next_look() {
+    hand_over_duty();
+    return os::to_timespec(os::now_ns() + look_in_ns_);
 }
 
 // With a network that only this wait polls, nothing advances the wake-up when data arrives: then the sleep is a nap.

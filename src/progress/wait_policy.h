@@ -172,8 +172,8 @@ class WaitSteps {
         return false;
     }
 
-    // The latest end of the sleep that step has allowed.
-    timespec next_look() const { return os::to_timespec(os::now_ns() + look_in_ns_); }
+    // The latest end of the sleep that step has allowed, of a thread that makes no progress meanwhile.
+    timespec next_look();
     // Sleeps in the parking lot: until ready() has held, until the next look, or until this thread has made progress,
     // behind which the wait begins anew. True when ready() has held. for_store: a peer's plain store may end the wait.
     template <class Ready>
@@ -205,6 +205,8 @@ class WaitSteps {
     bool polls() const { return function_ && policy_.polls(); }
     void rest_at_wakeup(uint32_t seen_wakeup);
     void count_as_poller(bool polls);
+    // Where this thread was the last that polled, and sleeps elsewhere than in the lot or leaves: a sleeper takes over.
+    void hand_over_duty();
     // Makes progress; if something was moved, the wait starts again with its time at 0.
     bool poll_and_begin_anew();
     void advance();
@@ -221,6 +223,7 @@ class WaitSteps {
     uint64_t watch_ns_ = 1000;
     uint64_t look_in_ns_ = kLookNs;
     bool is_poller_ = false;
+    bool was_last_poller_ = false;  // and nobody has been called since
 };
 
 // Returns when ready(), which reads only this event count, is true. sleep(until) sleeps on the event count, at most

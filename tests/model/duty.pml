@@ -125,24 +125,27 @@ inline unlink() {
 inline stop_polling() {
 #ifdef LOOK_EARLY
     sees = posted;
-    pollers--;
-#else
-    pollers--;
+#endif
+    d_step { pollers--; was_last = pollers == 0 }
+}
+
+/* WaitSteps::hand_over_duty. */
+inline hand_over() {
+#ifndef LOOK_EARLY
     sees = posted;
 #endif
 #ifndef NO_CALL_AT_END
     if
-    :: sees && pollers == 0 -> call()
+    :: was_last && sees -> call()
     :: else
-    fi
-#else
-    skip
+    fi;
 #endif
+    was_last = false
 }
 
 active [SLEEPERS] proctype sleeper() {
     byte me = _pid, i;
-    bool held, moved, polls, was_first, sees;
+    bool held, moved, polls, was_first, sees, was_last;
     do
     :: true ->
        lock();
@@ -202,12 +205,12 @@ active [SLEEPERS] proctype sleeper() {
        :: else -> stop_polling(); polls = false  /* fall_asleep */
        fi;
        if
-       :: made[me] -> break                     /* its condition holds ahead of the lot */
+       :: made[me] -> hand_over(); break        /* its condition holds ahead of the lot */
        :: true
        fi
     od;
     if
-    :: polls -> stop_polling()                  /* the wait has ended */
+    :: polls -> stop_polling(); hand_over()     /* the wait has ended */
     :: else
     fi;
     ended++
@@ -243,9 +246,10 @@ active proctype service() {
 
 active proctype poller() {
     byte i;
-    bool moved, sees;
+    bool moved, sees, was_last;
     make_progress();
     stop_polling();
+    hand_over();
     ended++
 }
 
