@@ -9,12 +9,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <utility>
 
 #include "bootstrap/job_page.h"
 #include "engine_process.h"
 #include "environment.h"
+#include "os/clock.h"
 #include "os/command.h"
 #include "os/plugin.h"
 #include "start.h"
@@ -297,12 +297,9 @@ Words words_for(const Engine& engine, const Options& options) {
 
 // Tells the PEs the deadline of --timeout.
 void export_deadline(double timeout_s) {
-    timespec now = {};
-    clock_gettime(CLOCK_REALTIME, &now);
     const auto timeout_ns = static_cast<uint64_t>(timeout_s * 1e9);
-    const auto now_ns = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-    setenv(bootstrap::kEnvDeadline, (std::to_string(timeout_ns) + ":" + std::to_string(now_ns + timeout_ns)).c_str(),
-           1);
+    const uint64_t end_ns = os::clock_ns(CLOCK_REALTIME) + timeout_ns;
+    setenv(bootstrap::kEnvDeadline, (std::to_string(timeout_ns) + ":" + std::to_string(end_ns)).c_str(), 1);
 }
 
 // What --grace is for the launcher: Open MPI and PRRTE wait so long, in whole seconds, before each of SIGTERM and

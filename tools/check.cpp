@@ -11,7 +11,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <string>
 #include <vector>
 
@@ -102,9 +101,7 @@ bool ends_until(pid_t pid, const sigset_t& signals, uint64_t end_ns, int* status
         const uint64_t now_ns = os::now_ns();
         if (now_ns >= end_ns)
             return false;
-        const uint64_t left_ns = end_ns - now_ns;
-        const timespec left = {static_cast<time_t>(left_ns / 1'000'000'000),
-                               static_cast<long>(left_ns % 1'000'000'000)};
+        const timespec left = os::to_timespec(end_ns - now_ns);
         siginfo_t info;
         const int signal = sigtimedwait(&signals, &info, &left);
         if (signal <= 0 || signal == SIGCHLD)

@@ -11,7 +11,6 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <string>
 
 namespace heddle::bootstrap {
@@ -42,12 +41,6 @@ void* tell_at_deadline(void*) {
     return nullptr;
 }
 
-uint64_t unix_now_ns() {
-    timespec now = {};
-    clock_gettime(CLOCK_REALTIME, &now);
-    return static_cast<uint64_t>(now.tv_sec) * 1000000000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
 }  // namespace
 
 Deadline read_deadline(const char* text) {
@@ -71,7 +64,7 @@ void watch_deadline(int pe) {
         return;
     watched.pe = pe;
     watched.begin_ns = os::now_ns();
-    watched.end_ns = watched.begin_ns + time_left(deadline, unix_now_ns(), os::age_ns()) + kBehindNs;
+    watched.end_ns = watched.begin_ns + time_left(deadline, os::clock_ns(CLOCK_REALTIME), os::age_ns()) + kBehindNs;
     pthread_t thread;
     if (os::start_own_thread(&thread, tell_at_deadline, nullptr) == 0)  // without it the job ends without a word
         pthread_detach(thread);

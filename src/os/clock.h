@@ -8,11 +8,15 @@ namespace heddle::os {
 
 constexpr uint64_t kMillisecondNs = 1000000;
 
+inline uint64_t clock_ns(clockid_t clock) {
+    timespec time;
+    clock_gettime(clock, &time);
+    return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
+}
+
 // CLOCK_MONOTONIC in nanoseconds; about 20 ns through the vDSO.
 inline uint64_t now_ns() {
-    timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return static_cast<uint64_t>(time.tv_sec) * 1000000000u + static_cast<uint64_t>(time.tv_nsec);
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 inline timespec to_timespec(uint64_t ns) {

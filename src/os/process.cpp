@@ -1,5 +1,6 @@
 #include "os/process.h"
 
+#include "os/clock.h"
 #include "os/own_thread.h"
 #include "os/process_table.h"
 
@@ -17,7 +18,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 
 namespace heddle::os {
 
@@ -125,21 +125,12 @@ uint32_t count_threads() {
 }
 
 uint64_t age_ns() {
-    char text[512];
-    const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-    const ssize_t bytes = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-    if (fd >= 0)
-        close(fd);
-    text[std::max<ssize_t>(bytes, 0)] = '\0';
-    const char* const name_end = strrchr(text, ')');  // the name itself may hold any character
-    unsigned long long start = 0;  // the 22nd field, in ticks of the clock that counts from the kernel's start
-    timespec now = {};
-    if (!name_end || clock_gettime(CLOCK_BOOTTIME, &now) != 0 ||
-        sscanf(name_end + 1, "%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%llu", &start) != 1)
+    ProcessEntry entry;
+    if (!read_process(kThisProcess, &entry))
         return 0;
     const uint64_t tick_ns = 1000000000 / static_cast<uint64_t>(sysconf(_SC_CLK_TCK));
-    const uint64_t now_ns = static_cast<uint64_t>(now.tv_sec) * 1000000000 + static_cast<uint64_t>(now.tv_nsec);
-    return now_ns - std::min<uint64_t>(now_ns, start * tick_ns);
+    const uint64_t now = clock_ns(CLOCK_BOOTTIME);
+    return now - std::min(now, entry.start_ticks * tick_ns);
 }
 
 uint64_t random_word() {

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -12,14 +13,19 @@ namespace heddle::os {
 bool read_process(int pid, ProcessEntry* entry) {
     char path[32], text[512] = "";
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(pid == kThisProcess ? "/proc/self/stat" : path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
     const ssize_t bytes = read(fd, text, sizeof text - 1);
     close(fd);
     const char* const name = bytes > 0 ? strchr(text, '(') : nullptr;
     char* const name_end = name ? strrchr(text, ')') : nullptr;  // the name itself may hold any character
-    if (!name_end || sscanf(name_end, ") %c %d", &entry->state, &entry->parent) != 2)
+    // The fields 3, 4 and 22.
+    if (!name_end || sscanf(name_end,
+                            ") %c %d"
+                            "%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s"
+                            "%" SCNu64,
+                            &entry->state, &entry->parent, &entry->start_ticks) != 3)
         return false;
     *name_end = '\0';
     snprintf(entry->name, sizeof entry->name, "%s", name + 1);

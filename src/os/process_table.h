@@ -2,12 +2,17 @@
 // namespace, there are none. Threads: any.
 #pragma once
 
+#include <cstdint>
+
 namespace heddle::os {
+
+constexpr int kThisProcess = 0;  // for read_process, also where /proc is that of another process namespace
 
 struct ProcessEntry {
     int parent = 0;  // 0: none in this process namespace
     char state = 0;  // as ps shows it; Z and X: ended
     char name[16] = "";
+    uint64_t start_ticks = 0;  // from the kernel's start to its own, of which there are sysconf(_SC_CLK_TCK) a second
 };
 
 // False when there is no such process.

@@ -1,15 +1,16 @@
 // Plugin for launchers that speak PMIx (mpirun, prterun, srun): a client of the launcher's PMIx server. Contract and
 // threads: bootstrap/launcher_api.h; PMIx itself may be called by any thread.
 #include "bootstrap/launcher_api.h"
+#include "os/clock.h"
 
 #include <pmix.h>
 #include <pthread.h>
 #include <unistd.h>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ namespace {
 using heddle::bootstrap::LauncherApi;
 using heddle::bootstrap::LauncherJob;
 using heddle::bootstrap::Reach;
+namespace os = heddle::os;
 
 pmix_proc_t me;
 int n_pes = 0;
@@ -38,6 +40,8 @@ bool holds(pmix_status_t status, const char* what, char* error, size_t error_byt
     snprintf(error, error_bytes, "%s: %s", what, PMIx_Error_string(status));
     return false;
 }
+
+constexpr uint64_t kForEver = UINT64_MAX;
 
 // What PMIx is asked, and its answer, which a thread of PMIx gives, or none when another PE does not come. The later of
 // both sides to leave it deletes it.
@@ -82,31 +86,24 @@ void answer_get(pmix_status_t status, pmix_value_t* value, void* request) {
 }
 
 // The end of a wait for other PEs that begins now.
-timespec end_of_wait() {
-    timespec end = {};
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += static_cast<time_t>(longest_wait_s);
-    return end;
+uint64_t end_of_wait() {
+    constexpr uint64_t kMostS = 1000000000;  // 30 years, so that the sum fits
+    return os::now_ns() + std::min(longest_wait_s, kMostS) * 1000 * os::kMillisecondNs;
 }
 
-bool is_past(const timespec& end) {
-    timespec now = {};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec > end.tv_sec || (now.tv_sec == end.tv_sec && now.tv_nsec >= end.tv_nsec);
-}
-
-// Waits for the answer until `end`, or for ever, and leaves the request. asked: what PMIx has returned to it. Returns
+// Waits for the answer until end_ns, and leaves the request. asked: what PMIx has returned to it. Returns
 // PMIX_ERR_TIMEOUT when none has come.
-pmix_status_t wait_for_answer(Request* it, pmix_status_t asked, const timespec* end, std::string* value) {
+pmix_status_t wait_for_answer(Request* it, pmix_status_t asked, uint64_t end_ns, std::string* value) {
     if (asked != PMIX_SUCCESS) {  // no answer follows
         delete it;
         return asked == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : asked;
     }
+    const timespec end = os::to_timespec(end_ns);
     int late = 0;
     pthread_mutex_lock(&it->lock);
     while (!it->is_answered && late != ETIMEDOUT)
-        late =
-            end ? pthread_cond_timedwait(&it->answered, &it->lock, end) : pthread_cond_wait(&it->answered, &it->lock);
+        late = end_ns == kForEver ? pthread_cond_wait(&it->answered, &it->lock)
+                                  : pthread_cond_timedwait(&it->answered, &it->lock, &end);
     const bool is_answered = it->is_answered;
     const pmix_status_t status = is_answered ? it->status : PMIX_ERR_TIMEOUT;
     if (value)
@@ -198,19 +195,19 @@ bool publish(const char* key, const void* bytes, size_t size, Reach reach, char*
 }
 
 bool fence(bool collect, char* error, size_t error_bytes) {
-    const timespec end = end_of_wait();
+    const uint64_t end_ns = collect ? end_of_wait() : kForEver;
     const bool collects = collect || heddle::bootstrap::is_pmix_of_slurm();  // whose other fences (22.05) let PEs pass
     auto* const it = new Request;
     it->of = process(PMIX_RANK_WILDCARD);
     PMIX_INFO_CONSTRUCT(&it->info);
     PMIX_INFO_LOAD(&it->info, PMIX_COLLECT_DATA, &collects, PMIX_BOOL);
     const pmix_status_t asked = PMIx_Fence_nb(&it->of, 1, &it->info, 1, answer_fence, it);
-    const pmix_status_t status = wait_for_answer(it, asked, collect ? &end : nullptr, nullptr);
+    const pmix_status_t status = wait_for_answer(it, asked, end_ns, nullptr);
     return holds_in_time(status, "PMIx_Fence", "the other PEs", error, error_bytes);
 }
 
 size_t get(int pe, const char* key, void* bytes, size_t max_bytes, char* error, size_t error_bytes) {
-    const timespec end = end_of_wait();
+    const uint64_t end_ns = end_of_wait();
     pmix_status_t status = PMIX_SUCCESS;
     std::string value;
     do {  // the server gives up after a time of its own, of 2 s by default, which a busy host may need
@@ -218,8 +215,8 @@ size_t get(int pe, const char* key, void* bytes, size_t max_bytes, char* error, 
         it->of = process(static_cast<pmix_rank_t>(pe));
         it->key = key;
         const pmix_status_t asked = PMIx_Get_nb(&it->of, it->key.c_str(), nullptr, 0, answer_get, it);
-        status = wait_for_answer(it, asked, &end, &value);
-    } while (status == PMIX_ERR_TIMEOUT && !is_past(end));
+        status = wait_for_answer(it, asked, end_ns, &value);
+    } while (status == PMIX_ERR_TIMEOUT && os::now_ns() < end_ns);
     const std::string awaited = std::string(key) + " of PE " + std::to_string(pe);
     if (!holds_in_time(status, "PMIx_Get", awaited.c_str(), error, error_bytes))
         return 0;
