@@ -256,11 +256,12 @@ void Engine::run() {
         become_thread_of(pe_);
     count(true);
     for (;;) {
-        avoid_cpu(caller_cpu_.load(std::memory_order_relaxed));
-        lower_priority();
         const uint32_t seen = work_.value.load(std::memory_order_acquire);  // pairs with Engine::open
         // Acquire: sees what preceded the wake-up's advance.
         const uint32_t seen_wakeup = wakeup_->value.load(std::memory_order_acquire);
+        // Behind the counts: what is set after this look advances one of them, and the thread looks again.
+        avoid_cpu(caller_cpu_.load(std::memory_order_relaxed));
+        lower_priority();
         if (help([](const Owners&) { return true; }) || drive())
             continue;
         if (stopping_.load(std::memory_order_acquire)) {  // pairs with Engine::stop
