@@ -3,6 +3,7 @@
 
 #include "fabric/network.h"
 #include "os/clock.h"
+#include "unit/becomes.h"
 #include "unit/fabric/fake_transport.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,6 @@ namespace heddle::fabric {
 constexpr int kChannels = 3;
 constexpr uint64_t kSilenceNs = 2000000000;
 constexpr uint64_t kMs = 1000000;
-constexpr uint64_t kLostNs = 300000 * kMs;
 
 constexpr int kMaxPes = 3;
 inline std::string address_blobs[kMaxPes];
@@ -41,25 +41,6 @@ inline void lost(int pe, Loss, const char*) {
     if (!may_be_lost)
         abort();
     lost_pe = pe;
-}
-
-template <class Condition>
-bool becomes(Condition condition) {
-    const uint64_t begin = os::now_ns();
-    while (!condition()) {
-        if (os::now_ns() - begin > kLostNs)
-            return false;
-        std::this_thread::yield();
-    }
-    return true;
-}
-
-inline uint64_t load(const uint64_t& word) {
-    return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
-}
-
-inline bool becomes(const uint64_t& word, uint64_t value) {
-    return becomes([&] { return load(word) == value; });
 }
 
 inline std::unique_ptr<Network> open_network(int pe, std::vector<uint64_t>& heap, std::string* error,

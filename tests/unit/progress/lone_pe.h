@@ -5,6 +5,7 @@
 #include "os/clock.h"
 #include "os/topology.h"
 #include "progress/engine.h"
+#include "unit/becomes.h"
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -19,19 +20,6 @@
 namespace heddle::progress {
 
 constexpr uint64_t kMs = 1000000;
-constexpr uint64_t kLostNs = 300000 * kMs;  // what takes so long will not happen any more
-
-// True when condition() holds in time, which this thread does nothing for.
-template <class Condition>
-bool becomes(Condition condition) {
-    const uint64_t begin = os::now_ns();
-    while (!condition()) {
-        if (os::now_ns() - begin > kLostNs)
-            return false;
-        os::sleep_ns(kMs / 4);
-    }
-    return true;
-}
 
 class LonePe {
   public:

@@ -2,6 +2,8 @@
 // nanosleep, which this executable replaces.
 #include "progress/wait_policy.h"
 
+#include "unit/becomes.h"
+
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -54,7 +56,6 @@ namespace heddle::progress {
 namespace {
 
 constexpr uint64_t kUs = 1000, kMs = 1000000;
-constexpr uint64_t kLostNs = 300000000000;  // what takes so long will not happen any more
 
 const os::Monitor kRecording = {"recording", [](const void*) { record('a'); },
                                 [](uint64_t limit_ns) { record('w', limit_ns); }};

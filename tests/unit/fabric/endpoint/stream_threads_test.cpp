@@ -1,6 +1,6 @@
 // Streams with a thread that publishes and another that polls: nothing is left behind, and nothing is seen half done.
 // What every interleaving does is the subject of tests/model/idle.pml; this runs the real thing.
-#include "os/clock.h"
+#include "unit/becomes.h"
 #include "unit/fabric/pair.h"
 
 #include <gtest/gtest.h>
@@ -13,12 +13,6 @@
 
 namespace heddle::fabric {
 namespace {
-
-constexpr uint64_t kLostNs = 300ull * 1000000000;  // what takes so long was left behind
-
-uint64_t load(const uint64_t& word) {
-    return __atomic_load_n(&word, __ATOMIC_ACQUIRE);
-}
 
 // Polls both PEs' channels until the object goes.
 class Poller {
@@ -38,21 +32,6 @@ class Poller {
     std::atomic<bool> stopping_{false};
     std::thread thread_;
 };
-
-template <class Condition>
-bool becomes(Condition condition) {
-    const uint64_t begin = os::now_ns();
-    while (!condition()) {
-        if (os::now_ns() - begin > kLostNs)
-            return false;
-        std::this_thread::yield();
-    }
-    return true;
-}
-
-bool becomes(const uint64_t& word, uint64_t value) {
-    return becomes([&] { return load(word) == value; });
-}
 
 // The producer does nothing for its record but publish it, as a program that computes does.
 TEST(StreamThreads, ARecordThatNobodyWaitsForArrives) {
