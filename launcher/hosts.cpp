@@ -157,6 +157,8 @@ Words for_flux(const Options& options) {
                    std::string("--setopt=cpu-affinity=") + (options.is_bound() ? "per-task" : "off")};
     if (options.cores_per_pe > 0)
         words.push_back("--cores-per-task=" + std::to_string(options.cores_per_pe));
+    if (options.reader != Options::kAllRead)  // the default of flux
+        words.push_back("--input=" + (options.reader == Options::kNoneReads ? "/dev/null" : reader_of(options)));
     if (options.tag_output)
         words.push_back("--label-io");
     return words;
@@ -255,8 +257,9 @@ Words words_for(const Engine& engine, const Options& options) {
                 engine.path.c_str());
         return {};
     }
-    if (options.reader != 0 && (engine.family == Family::kHydra || engine.family == Family::kFlux)) {
-        fprintf(stderr, "oshrun: --stdin on several hosts needs prterun, mpirun or srun; %s gives input to PE 0\n",
+    if (options.reader != 0 && engine.family == Family::kHydra) {
+        fprintf(stderr,
+                "oshrun: --stdin on several hosts needs prterun, mpirun, srun or flux; %s gives input to PE 0\n",
                 engine.path.c_str());
         return {};
     }

@@ -139,6 +139,14 @@ def test_all_of_an_instance_of_flux_is_used(oshrun, path_with):
     assert words_behind(result, "-n") == ["4"], result
 
 
+@pytest.mark.parametrize("reads,told", [([], ["--input=0"]), (["--stdin", 1], ["--input=1"]), (["--stdin", "all"], []),
+                                        (["--stdin", "none"], ["--input=/dev/null"])])
+def test_input_reaches_flux(oshrun, path_with, reads, told):
+    """Which gives it to all where it is told nothing."""
+    result = oshrun.run(*reads, "./program", env=path_with("flux", FLUX_URI="local:///x"))
+    assert [line for line in result.out.splitlines() if line.startswith("--input")] == told, result
+
+
 @pytest.mark.parametrize("launcher,tag", [("mpirun", "--tag-output"), ("prterun", "tag")])
 def test_what_mpirun_is_told(oshrun, path_with, launcher, tag):
     env = path_with(launcher, SHMEM_SYMMETRIC_SIZE="1m", HEDDLE_CHECK="1", OTHER="x")
