@@ -127,7 +127,10 @@ Words for_mpirun(const Options& options, const char* tag) {
 
 // Arguments for srun, which passes all variables to the PEs by itself. protocol: pmix or pmi2.
 Words for_srun(const Options& options, const std::string& protocol) {
-    Words words = {"--mpi=" + protocol, "--input=" + reader_of(options), "--distribution=arbitrary",
+    Words words = {"--mpi=" + protocol,
+                   "--input=" + reader_of(options),
+                   "--distribution=arbitrary",
+                   "--kill-on-bad-exit",  // otherwise srun waits for the PEs that have not called shmem_init
                    "--nodelist=" + list_for_srun(options.hosts, options.pes),
                    std::string(options.report_bindings ? "--cpu-bind=verbose," : "--cpu-bind=") +
                        binding_of(options, "cores", "ldoms")};

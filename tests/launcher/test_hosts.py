@@ -166,7 +166,8 @@ def test_what_srun_is_told(oshrun, path_with):
     result = oshrun.run("--hosts", "a:3,b:2,c", "-n", "4", "--env", "A=b", "--tag-output", "./program", "word",
                         env=path_with("srun"))
     lines = result.out.splitlines()
-    told = {"--mpi=pmix", "--nodelist=a,a,a,b", "--distribution=arbitrary", "--cpu-bind=none", "--label"}
+    told = {"--mpi=pmix", "--nodelist=a,a,a,b", "--distribution=arbitrary", "--cpu-bind=none", "--label",
+            "--kill-on-bad-exit"}
     assert told <= set(lines), result
     assert lines[-3:] == ["./program", "word", "A=b"], result
 
