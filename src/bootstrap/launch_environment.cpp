@@ -207,9 +207,15 @@ bool claims_several_pes(char* error, size_t error_bytes) {
     return false;
 }
 
-bool is_first_of_several(char* launch, size_t launch_bytes) {
+bool tells_for_several(char* launch, size_t launch_bytes) {
+    if (is_started_by_pe())
+        return false;
     long value;
-    const Claim* const claim = is_started_by_pe() ? nullptr : find_claim(&value);
+    const Claim* const claim = find_claim(&value);
+    if (!claim && getenv("PMIX_NAMESPACE") && env_number("PMIX_RANK") == 1) {  // prterun tells no number of processes
+        snprintf(launch, launch_bytes, "a launcher that speaks PMIx (PMIX_RANK=1)");
+        return true;
+    }
     if (!claim ||
         std::any_of(std::begin(kRanks), std::end(kRanks), [](const char* name) { return env_number(name) > 0; }))
         return false;

@@ -26,9 +26,9 @@ void mark_environment();
 // on stderr tells. False for what an interactive shell of the job has started.
 bool claims_several_pes(char* error, size_t error_bytes);
 
-// True when a launcher's variables say that this process is the first of several. launch: launcher and variable. For
-// oshrun, which starts a job of its own in each of them.
-bool is_first_of_several(char* launch, size_t launch_bytes);
+// True in one of several processes whose variables say that they are several: in the first, or in the second where the
+// first cannot know. launch: launcher and variable. For oshrun, which starts a job of its own in each.
+bool tells_for_several(char* launch, size_t launch_bytes);
 
 // The socket that the environment variable PMI_FD names, as a process manager hands it to what it starts; -1: none, or
 // not open in this process.

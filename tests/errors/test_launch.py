@@ -141,6 +141,13 @@ def test_oshrun_says_that_it_is_started_several_times(variables, launcher, varia
         assert execute([OSHRUN, "-n", 1, INIT, "inside"], **settings).err == ""
 
 
+@pytest.mark.parametrize("rank,said", [(0, ""), (1, SAYS.format("a launcher that speaks PMIx (PMIX_RANK=1)")), (2, "")])
+def test_oshrun_says_so_under_prterun(rank, said):
+    """Which tells its processes their ranks, and not how many they are."""
+    result = execute([OSHRUN, "-n", 1, INIT, "inside"], PMIX_NAMESPACE="prterun-1@1", PMIX_RANK=str(rank))
+    assert (result.status, result.err) == (0, said), result
+
+
 def test_oshrun_in_oshrun():
     result = execute([OSHRUN, "-n", 2, OSHRUN, "-n", 1, INIT, "inside"])
     assert (result.status, result.out) == (0, "1 PEs inside\n" * 2), result
