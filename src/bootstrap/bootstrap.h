@@ -95,6 +95,10 @@ void part_from_launcher();
 // Makes a launcher other than oshrun end all PEs, including this one. Any thread.
 void end_launched_job(int status);
 
+// Ends the job that this PE could not join, behind the message that says why. PMI alone needs it: hydra waits for the
+// processes on other hosts that have not called shmem_init.
+void end_unjoined_job();
+
 // Publishes where this PE waits; see PeRecord.
 void show_wait(const char* function, const void* address);
 

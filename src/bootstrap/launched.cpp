@@ -26,6 +26,8 @@ namespace {
 
 constexpr const char* kPlugin = "libheddle_pmix.so";
 
+bool has_failed_by_pmi = false;  // the newest join
+
 void launcher_lost() {
     base::report("launcher", "the launcher has died");
     _exit(1);
@@ -98,6 +100,7 @@ void take_places(const LauncherJob& started, const std::vector<Place>& places) {
 
 // Gives back what a failed join has taken. Init may be called again.
 void give_up(const char* why) {
+    has_failed_by_pmi = job.launcher == &pmi::launcher;
     if (job.launcher->abandon)
         job.launcher->abandon(why);
     if (job.page)
@@ -142,6 +145,7 @@ bool join_launched(char* error, size_t error_bytes) {
     LauncherJob started;
     if (!job.launcher ||
         !job.launcher->init(&started, base::settings.launch_timeout_s, launcher_lost, error, error_bytes)) {
+        has_failed_by_pmi = job.launcher == &pmi::launcher;
         job.launcher = nullptr;
         return false;
     }
@@ -167,6 +171,11 @@ bool join_launched(char* error, size_t error_bytes) {
     job.has_launcher = true;
     tell_place_of(job.own_record());
     return true;
+}
+
+void end_unjoined_job() {
+    if (has_failed_by_pmi)
+        pmi::launcher.abort(1, "");
 }
 
 }  // namespace heddle::bootstrap

@@ -119,6 +119,7 @@ bool join(const char*, char* error) {
         bootstrap::let_first_pe_tell();
         return false;
     }
+    base::on_fatal = bootstrap::end_unjoined_job;
     if (!bootstrap::join(error, kErrorBytes))
         return false;
     base::message_pe = job.pe;

@@ -351,7 +351,26 @@ size_t get(int pe, const char* key, void* value, size_t max_bytes, char* error, 
     return bytes;
 }
 
+// hydra's proxy loses what it has not read of a PE's output when the job is aborted. It reads all that is there once
+// between two answers.
+void let_output_be_read() {
+    constexpr uint64_t kTimeoutS = 5;  // the process manager may be what the join has failed by
+    client.connection.set_timeout(kTimeoutS);
+    const Command command = in_version({"get_maxes", "maxes"}, {"job-getid", "job-getid-response"});
+    for (int answers = 0; answers < 2; ++answers) {
+        Request request(version(), command.request);
+        Answer answer;
+        char why[256];
+        if (!client.connection.exchange(request, command.answer, &answer, {why, sizeof why}))
+            return;
+    }
+}
+
 void abort_job(int status, const char*) {
+    if (client.part_bytes == 0)  // they have not agreed on the protocol
+        return;
+    if (client.stop < 0)  // the join has failed: no other thread uses the connection
+        let_output_be_read();
     Request request(version(), "abort");
     if (version() == Version::k1)
         request.add("exitcode", static_cast<long>(status));
