@@ -1,9 +1,12 @@
 """Programs under real launchers: they start right, are refused, or end, and never are several jobs without a word."""
 
 import os
+import signal
+import time
 
 import pytest
-from conftest import BUILD, LAUNCHERS, OVER_TCP, SPEAK_PMI, write_script
+from conftest import BUILD, LAUNCHERS, OVER_TCP, SPEAK_PMI, Result, wait_until, write_script
+from processes import alive, stat
 
 
 @pytest.mark.parametrize("pes", [1, 2, 4])
@@ -61,6 +64,26 @@ def test_a_pe_never_starts(here, launcher, delayed):
 def test_a_pe_that_starts_late_is_waited_for(here, launcher, delayed):
     """As on a busy host. PMIx's own servers give up after 2 s."""
     here.run(*LAUNCHERS[launcher], "-n", 3, delayed, 0, "sleep 5", here.program).is_well(3)
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_pe_ends_when_what_started_it_knows(here, launcher):
+    """On a busy host PMIx's own clients end 2 s after they have told it, and mpirun saw them end without a word."""
+    job = here.start(*LAUNCHERS[launcher], "-n", 4, here.program, "stop")
+    job.hear(4)
+    pes = Result(None, job.heard, "").processes
+    wait_until(lambda: [stat(pe)[0] for pe in pes] == ["T"] * 4)
+    starters = {stat(pe)[1] for pe in pes}
+    for starter in starters:
+        os.kill(starter, signal.SIGSTOP)
+    for pe in pes:
+        os.kill(pe, signal.SIGCONT)
+    time.sleep(4)
+    ended = [pe for pe in pes if not alive(pe)]
+    for starter in starters:
+        os.kill(starter, signal.SIGCONT)
+    job.end().is_well(4)
+    assert not ended
 
 
 @pytest.mark.parametrize("launcher", ["hydra", "hydra-port", "openmpi"])

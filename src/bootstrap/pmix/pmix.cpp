@@ -233,8 +233,18 @@ void abort_job(int status, const char* message) {
     PMIx_Abort(status, message, nullptr, 0);
 }
 
+// PMIx_Finalize waits for the server's answer for 2 s (4.2), and returns without it. mpirun takes a process for failed
+// whose exit it sees before its own thread has the message. A client that connects again can ask again.
 void finalize() {
-    PMIx_Finalize(nullptr, 0);
+    constexpr uint64_t kAnsweredNs = 1000 * os::kMillisecondNs;  // certainly less than PMIx waits
+    const uint64_t end_ns = end_of_wait();
+    for (uint64_t asked_ns = os::now_ns();; asked_ns = os::now_ns()) {
+        PMIx_Finalize(nullptr, 0);
+        const uint64_t now_ns = os::now_ns();
+        if (now_ns - asked_ns < kAnsweredNs || now_ns > end_ns || PMIx_Initialized() ||
+            PMIx_Init(&me, nullptr, 0) != PMIX_SUCCESS)
+            return;
+    }
 }
 
 }  // namespace
