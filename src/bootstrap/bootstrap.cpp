@@ -366,7 +366,7 @@ bool publish_address_blob(const void* address_blob, size_t bytes, char* error, s
     }
     if (job.launcher)  // the barrier that follows is not the launcher's where all PEs share a page
         return job.launcher->publish(kAddressBlobKey, address_blob, bytes, Reach::kJob, error, error_bytes) &&
-               (job.launcher->get_waits || job.launcher->fence(true, error, error_bytes));
+               (job.get_waits || job.launcher->fence(true, error, error_bytes));
     HEDDLE_INVARIANT(bytes > 0 && job.slot < static_cast<int>(job.page->n_pes));
     PeAddress& mine = job.page->address_blobs()[job.slot];
     memcpy(mine.data, address_blob, bytes);

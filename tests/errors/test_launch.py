@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import socket
 import subprocess
 
 import pytest
@@ -123,6 +124,19 @@ def test_half_of_pmix_is_not_alone(name):
         result = execute([INIT, "inside"], **settings)
         assert result.status == 1 and f"heddle shmem_init: {missing} is not set: right would be" in result.err, result
     assert execute([INIT, "inside"], HEDDLE_LAUNCH="pmix").status == 1
+
+
+def test_a_pmix_server_that_never_answers_is_waited_for_no_longer():
+    """It listens, and takes no connection, as where the launcher is stopped."""
+    if not (BUILD / "lib/libheddle_pmix.so").exists():
+        pytest.skip("a build without PMIx")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        uri = f"server.0;tcp4://127.0.0.1:{listener.getsockname()[1]}"
+        result = execute([INIT, "inside"], HEDDLE_LAUNCH_TIMEOUT_S="1", PMIX_NAMESPACE="job", PMIX_RANK="1",
+                         PMIX_SERVER_URI41=uri)
+    line = r"heddle launcher: the launcher's PMIx server has not answered PE 1 on host .* within 1 s " \
+           r"\(HEDDLE_LAUNCH_TIMEOUT_S\): has the launcher stopped\?\n"
+    assert result.status == 1 and re.fullmatch(line, result.err), result
 
 
 SAYS = "oshrun: {} has started this oshrun as one of several, and each starts a job of its own; right for one job " \

@@ -269,7 +269,7 @@ bool prepare(const Reason& reason) {
     return is_well && (environment.pe != 0 || serve_environment(environment, reason));
 }
 
-bool init(LauncherJob* job, uint64_t, void (*)(), char* error, size_t error_bytes) {
+bool init(LauncherJob* job, uint64_t, void (*)(const char*), char* error, size_t error_bytes) {
     Client& it = client();
     Failure failure(error, error_bytes);
     const Reason reason = failure.reason();
@@ -295,7 +295,7 @@ bool init(LauncherJob* job, uint64_t, void (*)(), char* error, size_t error_byte
     for (int pe = 0; pe < it.target.n_pes; ++pe)
         if (hosts[static_cast<size_t>(pe)] == hosts[static_cast<size_t>(it.target.pe)])
             it.peers.push_back(pe);
-    *job = {it.target.pe, it.target.n_pes, it.peers.data(), static_cast<int>(it.peers.size())};
+    *job = {it.target.pe, it.target.n_pes, it.peers.data(), static_cast<int>(it.peers.size()), true};
     return true;
 }
 
@@ -469,6 +469,6 @@ void drop_request() {
         is_asked = false;
 }
 
-constexpr LauncherApi launcher = {"rendezvous", init, publish, fence, get, abort_job, finalize, true, watch, abandon};
+constexpr LauncherApi launcher = {"rendezvous", init, publish, fence, get, abort_job, finalize, watch, abandon};
 
 }  // namespace heddle::bootstrap::rendezvous
