@@ -85,15 +85,30 @@ def test_a_pe_that_has_lost_its_environment_is_not_alone(lost, pes):
     assert f"oshrun has started this process as one of {pes}, and the variables by which" in result.err, result
 
 
+# Waits in the folder $1 until both PEs are there, and loses the descriptors.
+CLOSE = 'touch "$1/$HEDDLE_PE"; until [ -e "$1/0" -a -e "$1/1" ]; do sleep 0.01; done; ' \
+        'for fd in 3 4 5 6 7 8 9; do eval "exec $fd>&-"; done; '
+
+
 def test_a_pe_that_has_lost_its_descriptors_too_is_not_alone(tmp_path):
-    """As by sudo: the processes above it tell. Each waits for the other one, so that both are there."""
-    close = 'touch "$1/$HEDDLE_PE"; until [ -e "$1/0" -a -e "$1/1" ]; do sleep 0.01; done; ' \
-            'for fd in 3 4 5 6 7 8 9; do eval "exec $fd>&-"; done; '
-    result = execute([OSHRUN, "-n", 2, "sh", "-c", f'{close} env -i "{INIT}" inside', "sh", tmp_path])
+    """As by sudo: the processes above it tell."""
+    result = execute([OSHRUN, "-n", 2, "sh", "-c", f'{CLOSE} env -i "{INIT}" inside', "sh", tmp_path])
     assert result.status == 1 and "PEs inside" not in result.out, result
     assert re.search(r"heddle shmem_init: oshrun \(process \d+\) has started this process as one of several, and the "
                      r"variables by which it tells so were lost on the way here \(sudo, env -i\?\): right would be a "
                      r"way that keeps them, or HEDDLE_LAUNCH=alone", result.err), result
+
+
+def test_a_process_between_whose_mappings_may_not_be_read_is_named(tmp_path):
+    """From a user namespace: it may be a PE, of whose programs each is a job of one."""
+    tried = subprocess.run(["unshare", "-Ur", "true"], capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        pytest.skip(f"user namespaces: {tried.stderr.strip()}")
+    result = execute([OSHRUN, "-n", 2, "sh", "-c", f'{CLOSE} unshare -Ur env -i "{INIT}" inside; exit $?', "sh",
+                      tmp_path])
+    assert result.status == 1 and "PEs inside" not in result.out, result
+    assert re.search(r"were lost on the way here \(sudo, env -i\?\), unless a PE is between the two: the mappings of "
+                     r"sh \(process \d+\) may not be read: right would be a way that keeps them", result.err), result
 
 
 @pytest.mark.parametrize("words", [
