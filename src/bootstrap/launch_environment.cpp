@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <iterator>
 
 namespace heddle::bootstrap {
@@ -160,6 +161,21 @@ bool read_env_number(const char* name, long low, long high, long* value, const R
     const char* const text = getenv(name);
     return reason.fail("%s%s%s: right would be a number from %ld to %ld", name, text ? "=" : " is not set",
                        text ? text : "", low, high);
+}
+
+const char* slurm_hosts() {
+    const auto find = [](std::initializer_list<const char*> names) {
+        const char* value = nullptr;
+        for (const char* const name : names)
+            if (!value || !*value)
+                value = getenv(name);
+        return value && *value ? value : nullptr;
+    };
+    return find({"SLURM_JOB_ID", "SLURM_JOBID"}) ? find({"SLURM_JOB_NODELIST", "SLURM_NODELIST"}) : nullptr;
+}
+
+bool has_flux() {
+    return getenv("FLUX_URI");
 }
 
 int inherited_pmi_socket() {

@@ -20,6 +20,11 @@ bool is_started_by_pe();
 // Marks the environment of this PE for the programs that it starts.
 void mark_environment();
 
+// The hosts of the allocation by Slurm in which this process is, as Slurm writes them; null: it is in none.
+const char* slurm_hosts();
+// True in an instance of Flux.
+bool has_flux();
+
 // True when a launcher says that it has started more than one process, and this one is among them. So it is, too, where
 // the environment has nothing and a launcher's process is above this one, with several children. error: a line that
 // names launcher, variable and cure. With one child, which may be one of several in a moment or on another host, a line
