@@ -131,6 +131,7 @@ Words for_srun(const Options& options, const std::string& protocol) {
     Words words = {"--mpi=" + protocol,
                    "--input=" + reader_of(options),
                    "--distribution=arbitrary",
+                   "--quit-on-interrupt",  // otherwise the first Ctrl-C only shows where the PEs are
                    "--nodelist=" + list_for_srun(options.hosts, options.pes),
                    std::string(options.report_bindings ? "--cpu-bind=verbose," : "--cpu-bind=") +
                        binding_of(options, "cores", "ldoms")};

@@ -1,6 +1,8 @@
 """Slurm on two hosts, which are namespaces of this machine with a slurmd each: srun by PMI-2 and by PMIx, and oshrun in
 an allocation of both."""
 
+import os
+import pty
 import subprocess
 import time
 
@@ -92,6 +94,32 @@ def test_oshrun_in_an_allocation(here, on_hosts):
     command = on_hosts.slurm.within(0, "salloc", "--quiet", "-N", 2, "-n", 4, "--ntasks-per-node", 2,
                                     BUILD / "bin/oshrun", here.program)
     on_hosts.run(*command).is_well(4, near=2)
+
+
+@pytest.mark.parametrize("pes", ["stay", "deaf"])
+def test_control_c_ends_a_job_of_oshrun_at_once(here, on_hosts, tmp_path, pes):
+    """As on one host: srun alone would show its PEs, and want another one. deaf: PEs that ignore SIGINT, too."""
+    for name in ["prterun", "mpirun"]:
+        (tmp_path / name).write_text("#!/bin/sh\nexit 1\n")
+        (tmp_path / name).chmod(0o755)
+    settings = {**SETTINGS, **on_hosts.slurm.environment}
+    settings["PATH"] = f"{tmp_path}:{settings['PATH']}"
+    places = ",".join(f"{name}:2" for name in on_hosts.slurm.names)
+    command = on_hosts.slurm.within(0, BUILD / "bin/oshrun", "-v", "--hosts", places, "-n", 4, here.program, pes)
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(["setsid", "--ctty", *command], env={**here.environment, **settings}, stdin=theirs,
+                               text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    os.close(theirs)
+    out = "".join(process.stdout.readline() for _ in range(4))
+    os.write(ours, b"\x03")
+    try:
+        rest, err = process.communicate(timeout=LIMIT_S)
+    finally:
+        os.close(ours)  # SIGHUP ends a job that is still there
+    result = Result(process.returncode, out + rest, err)
+    assert result.status == 130 and "/srun starts the PEs" in result.err and len(result.processes) == 4, result
+    assert "srun: interrupt (one more within" not in result.err, result  # which only its end by SIGKILL would follow
+    result.leaves_nothing()
 
 
 @pytest.mark.parametrize("way", WAYS)
