@@ -120,6 +120,14 @@ Ancestor starter_above(Ancestor* unknown) {
     return {};
 }
 
+// The parent that /proc hides (hidepid), as it does another user's process; 0: it shows the parent.
+int hidden_parent() {
+    os::ProcessEntry entry;
+    const int parent = os::visible_parent();
+    const bool is_hidden = parent > 1 && !os::read_process(parent, &entry) && os::visible_parent() == parent;
+    return is_hidden && !is_of_interactive_shell() ? parent : 0;
+}
+
 bool has_variables_of_launch() {
     return std::any_of(std::begin(kOfLaunch), std::end(kOfLaunch), [](const char* name) { return getenv(name); });
 }
@@ -214,8 +222,14 @@ bool claims_several_pes(char* error, size_t error_bytes) {
     }
     Ancestor unknown;
     const Ancestor starter = starter_above(&unknown);
-    if (starter.pid == 0)
+    if (starter.pid == 0) {
+        if (const int parent = hidden_parent(); parent != 0 && !has_variables_of_launch())
+            base::report("launcher",
+                         "/proc hides the process that has started this one (%d), and a launcher above it: this is a "
+                         "job of one PE (HEDDLE_LAUNCH=alone silences this)",
+                         parent);
         return false;
+    }
     constexpr const char* kLost = "the variables by which it tells so were lost on the way here (sudo, env -i?)";
     char unless[128] = "";
     if (unknown.pid != 0)

@@ -29,7 +29,8 @@ bool has_flux();
 // the environment has nothing and a launcher's process is above this one, with several children. error: a line that
 // names launcher, variable and cure. With one child, which may be one of several in a moment or on another host, a line
 // on stderr tells. False for what an interactive shell of the job has started, and for what a PE has, as the mappings
-// of the processes between tell. The lines name the first of them whose mappings may not be read.
+// of the processes between tell. The lines name the first of them whose mappings may not be read, or the parent that
+// /proc hides.
 bool claims_several_pes(char* error, size_t error_bytes);
 
 // True when a launcher's variables say that this process is the first of several. launch: launcher and variable. For

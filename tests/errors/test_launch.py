@@ -111,6 +111,22 @@ def test_a_process_between_whose_mappings_may_not_be_read_is_named(tmp_path):
                      r"sh \(process \d+\) may not be read: right would be a way that keeps them", result.err), result
 
 
+def test_a_parent_that_proc_hides_is_told():
+    """As behind `sudo -u` where /proc shows a user's own processes alone."""
+    as_nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups"
+    parent = "sh -c '\"$@\"; exit $?' sh \"$@\"; exit $?"
+    words = ["unshare", "-mpf", "sh", "-c", f"mount -t proc -o hidepid=2 proc /proc && {parent}", "sh",
+             *as_nobody.split()]
+    tried = subprocess.run([*words, "test", "-x", INIT], capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        pytest.skip(f"another user in a namespace: {tried.stderr.strip()}")
+    result = execute([*words, "env", "-i", INIT, "inside"])
+    line = r"heddle launcher: /proc hides the process that has started this one \(\d+\), and a launcher above it: " \
+           r"this is a job of one PE \(HEDDLE_LAUNCH=alone silences this\)\n"
+    assert (result.status, result.out) == (0, "1 PEs inside\n") and re.fullmatch(line, result.err), result
+    assert execute([*words, "env", "-i", "HEDDLE_LAUNCH=alone", INIT, "inside"]).err == ""
+
+
 @pytest.mark.parametrize("words", [
     [OSHRUN, "-n", 1, "env", "-i", INIT, "inside"],
     [OSHRUN, "-n", 2, "env", "-i", "HEDDLE_LAUNCH=alone", INIT, "inside"],
