@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "bootstrap/job_page.h"
+#include "bootstrap/launch_environment.h"
 #include "engine_process.h"
 #include "environment.h"
 #include "os/clock.h"
@@ -130,7 +131,8 @@ Words for_srun(const Options& options, const std::string& protocol) {
     Words words = {"--mpi=" + protocol,
                    "--input=" + reader_of(options),
                    "--distribution=arbitrary",
-                   "--kill-on-bad-exit",  // otherwise srun waits for the PEs that have not called shmem_init
+                   "--kill-on-bad-exit",   // otherwise srun waits for the PEs that have not called shmem_init
+                   "--quit-on-interrupt",  // otherwise the first Ctrl-C only shows where the PEs are
                    "--nodelist=" + list_for_srun(options.hosts, options.pes),
                    std::string(options.report_bindings ? "--cpu-bind=verbose," : "--cpu-bind=") +
                        binding_of(options, "cores", "ldoms")};
@@ -205,7 +207,7 @@ bool ask(const std::string& name, Engine* engine, std::string* reason) {
     std::string text;
     const bool is_srun = name == "srun", is_flux = name == "flux";
     const Words question = {engine->path, is_srun ? "--mpi=list" : is_flux ? "version" : "--version"};
-    if (const int status = os::run_command(question, &text); status != 0 || (is_flux && !getenv("FLUX_URI"))) {
+    if (const int status = os::run_command(question, &text); status != 0 || (is_flux && !bootstrap::has_flux())) {
         *reason = is_flux && status == 0 ? "there is no instance of Flux here (FLUX_URI)"
                                          : question[1] + (status < 0 ? " does not answer" : " fails");
         return false;

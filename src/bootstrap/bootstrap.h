@@ -31,6 +31,7 @@ struct Job {
     uint32_t cores = 1;            // that the page's PEs may use
     bool has_launcher = false;
     const LauncherApi* launcher = nullptr;  // set when the launcher is not oshrun
+    bool get_waits = false;                 // LauncherJob's
     uint32_t launcher_threads = 0;          // threads of this process for the launcher: its library's, or a lifeline's
     int node = 0;                           // of n_nodes; a node's PEs reach each other's memory by load and store
     int n_nodes = 1;

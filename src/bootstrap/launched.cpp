@@ -28,8 +28,8 @@ constexpr const char* kPlugin = "libheddle_pmix.so";
 
 bool has_failed_by_pmi = false;  // the newest join
 
-void launcher_lost() {
-    base::report("launcher", "the launcher has died");
+void launcher_lost(const char* how) {
+    base::report("launcher", "%s", how);
     _exit(1);
 }
 
@@ -45,7 +45,7 @@ bool is_pmi_wanted() {
 
 const LauncherApi* load_plugin(char* error, size_t error_bytes) {
     void* const library = os::load_plugin(kPlugin);
-    const void* const api = library ? dlsym(library, "heddle_launcher_4") : nullptr;
+    const void* const api = library ? dlsym(library, "heddle_launcher_5") : nullptr;
     if (!api)
         snprintf(error, error_bytes,
                  "this PE was started by a launcher that speaks PMIx (PMIX_RANK=%s), which cannot be asked: %s; right "
@@ -68,14 +68,6 @@ const LauncherApi* choose_launcher(char* error, size_t error_bytes) {
         return nullptr;
     }
     return load_plugin(error, error_bytes);
-}
-
-// Slurm's server (22.05) has what a fence has collected. It fetches other values from another host in 5 s, or fails.
-const LauncherApi* without_waiting_gets(const LauncherApi& plugin) {
-    static LauncherApi of_slurm;
-    of_slurm = plugin;
-    of_slurm.get_waits = false;
-    return &of_slurm;
 }
 
 // Fills the job's tables.
@@ -151,8 +143,7 @@ bool join_launched(char* error, size_t error_bytes) {
     }
     watch_deadline(started.pe);
     job.launcher_threads = os::count_threads() - threads;
-    if (job.launcher->get_waits && is_pmix_of_slurm() && started.n_peers < started.n_pes)
-        job.launcher = without_waiting_gets(*job.launcher);
+    job.get_waits = started.get_waits;
     std::vector<Place> places;
     if (!share_memory(started, &places, error, error_bytes)) {
         give_up(error);

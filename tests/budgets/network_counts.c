@@ -3,6 +3,7 @@
  *     p           pings and pongs of shmem_long_p
  *     put_signal  pings and pongs of a put with its signal
  *     stream      PE 0 puts TIMES words one by one, then waits for all
+ *     turns       PE 0 puts TIMES words one by one, and gets as many, through THREADS contexts in turns
  *     waiters     pings and pongs while THREADS threads of PE 1 wait for a word that changes last of all
  *     quiet       THREADS threads of PE 0 do TIMES puts with a quiet each, all together
  *     requests    pings and pongs while THREADS threads of PE 1 wait for a request each: puts to PE 2, which is stopped
@@ -173,6 +174,17 @@ static void collectives(int me, int threads) {
     for (int i = 0; i < threads; ++i) shmem_team_sync(teams[i]);
 }
 
+static void turns(int contexts) {
+    static uint64_t got[kMostThreads];
+    shmem_ctx_t all[kMostThreads];
+    for (int i = 0; i < contexts; ++i) shmem_ctx_create(SHMEM_CTX_PRIVATE, &all[i]);
+    for (long i = 0; i < times; ++i) shmem_ctx_uint64_p(all[i % contexts], &words[i % contexts], (uint64_t)i, 1);
+    for (int i = 0; i < contexts; ++i) shmem_ctx_quiet(all[i]);
+    for (long i = 0; i < times; ++i)
+        shmem_ctx_uint64_get_nbi(all[i % contexts], &got[i % contexts], &words[i % contexts], 1, 1);
+    for (int i = 0; i < contexts; ++i) shmem_ctx_destroy(all[i]);
+}
+
 int main(int argc, char** argv) {
     if (argc != kFewest)
         return 2;
@@ -186,6 +198,9 @@ int main(int argc, char** argv) {
     if (strcmp(pattern, "stream") == 0) {
         for (long i = 0; me == 0 && i < times; ++i) shmem_uint64_p(&words[0], (uint64_t)i, 1);
         shmem_quiet();
+    } else if (strcmp(pattern, "turns") == 0) {
+        if (me == 0)
+            turns(threads);
     } else if (strcmp(pattern, "waiters") == 0 && me == 1) {
         with_threads(threads, wait_for_end, ping_pong_and_end);
     } else if (strcmp(pattern, "requests") == 0) {

@@ -18,7 +18,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-TIMES = {"quiet": 100, "waiters": 200, "requests": 200, "collectives": 200}
+TIMES = {"turns": 20000, "quiet": 100, "waiters": 200, "requests": 200, "collectives": 200}
 PES = {"requests": 3}
 OTHER_TIMES = 1000
 
@@ -52,7 +52,7 @@ def main() -> int:
         for pattern, formulas in table.items():
             times = TIMES.get(pattern, OTHER_TIMES)
             waiting = list(map(int, options.threads.split(",")))
-            counts = {"waiters": waiting, "quiet": [1, 16, 64], "requests": waiting[1:], "collectives": waiting[1:]}
+            counts = {"waiters": waiting, "turns": [1, 2, 8], "quiet": [1, 16, 64], "requests": waiting[1:], "collectives": waiting[1:]}
             for threads in counts.get(pattern, [16]):
                 counted = counts_of(options.build, PES.get(pattern, 2), program, pattern, times, threads)
                 for counter, formula in formulas.items():

@@ -167,7 +167,7 @@ def test_what_srun_is_told(oshrun, path_with):
                         env=path_with("srun"))
     lines = result.out.splitlines()
     told = {"--mpi=pmix", "--nodelist=a,a,a,b", "--distribution=arbitrary", "--cpu-bind=none", "--label",
-            "--kill-on-bad-exit"}
+            "--kill-on-bad-exit", "--quit-on-interrupt"}
     assert told <= set(lines), result
     assert lines[-3:] == ["./program", "word", "A=b"], result
 
@@ -315,6 +315,20 @@ def test_a_launcher_without_a_period_has_that_of_grace(oshrun, path_with, tmp_pa
         process.send_signal(signal.SIGTERM)
     assert oshrun.finish(process).status == (124 if end == "timeout" else 128 + signal.SIGTERM)
     assert not alive(int((tmp_path / "ready").read_text()))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
+def test_a_launcher_whose_pes_ignore_a_signal_gets_sigterm(oshrun, path_with, tmp_path, number):
+    """Which ends its PEs in any case; SIGKILL would leave them (srun)."""
+    environment = path_with("mpiexec.hydra")
+    (tmp_path / "launchers/mpiexec.hydra").write_text(
+        f'#!/bin/sh\nPATH={os.environ["PATH"]}\n[ "$1" = --version ] && echo "HYDRA" && exit\n'
+        "trap '' INT HUP QUIT\ntrap 'echo ends its PEs; exit' TERM\necho $$ >ready\nwhile :; do sleep 0.1; done\n")
+    process = oshrun.start("--hosts", "a", "--grace", "0.3", "-n", "1", "./program", env=environment)
+    assert wait_until(lambda: (tmp_path / "ready").exists() and (tmp_path / "ready").read_text() != "")
+    process.send_signal(number)
+    result = oshrun.finish(process)
+    assert (result.status, result.out) == (128 + number, "ends its PEs\n"), result
 
 
 def test_a_launcher_that_does_not_end_is_killed(oshrun, path_with, tmp_path):

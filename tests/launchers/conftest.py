@@ -66,10 +66,10 @@ class Result:
 class Job:
     """A command that runs. What it says is heard by lines, then to its end."""
 
-    def __init__(self, command, environment, text):
+    def __init__(self, command, environment, text, stdin):
         self.text, self.heard = text, ""
         self.process = subprocess.Popen(list(map(str, command)), env=environment, text=True,
-                                        stdin=subprocess.PIPE if text else subprocess.DEVNULL,
+                                        stdin=stdin or (subprocess.PIPE if text else subprocess.DEVNULL),
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def hear(self, lines):
@@ -95,8 +95,8 @@ class Here:
                      if not name.startswith(("PMI", "SLURM_", "HEDDLE_", "OMPI_"))}
         self.environment = {**inherited, **slurm.environment}
 
-    def start(self, *command, text=None, **settings):
-        return Job(command, {**self.environment, **settings}, text)
+    def start(self, *command, text=None, stdin=None, **settings):
+        return Job(command, {**self.environment, **settings}, text, stdin)
 
     def run(self, *command, text=None, **settings):
         return self.start(*command, text=text, **settings).end()

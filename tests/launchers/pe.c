@@ -1,6 +1,6 @@
 /* pe WAY: a PE of a real launcher. How the last PE ends: well; kill, by SIGKILL; exit, by _exit(7); global, by
- * shmem_global_exit(5). stay: all wait for ever. child: each PE starts this program. stop: each stops
- * itself before it ends.
+ * shmem_global_exit(5). stay: all wait for ever. deaf: so, and they ignore SIGINT. child: each PE starts this program.
+ * stop: each stops itself before it ends.
  * hello: only PE 0 adds to the sums, which for hundreds of PEs would otherwise take most of the time. */
 #include <shmem.h>
 #include <signal.h>
@@ -13,6 +13,8 @@ static long sum;
 
 int main(int argc, char** argv) {
     const char* way = argc > 1 ? argv[1] : "well";
+    if (strcmp(way, "deaf") == 0)
+        signal(SIGINT, SIG_IGN);
     shmem_init();
     const int me = shmem_my_pe(), pes = shmem_n_pes();
     if (strcmp(way, "hello") != 0)

@@ -1,10 +1,12 @@
 """Launchers on two hosts: the PEs find their nodes, and the job ends as a whole. hydra, Open MPI's mpirun over real
 ssh, oshrun that takes either, and Slurm by PMI-2 and by PMIx."""
 
+import os
+import pty
 import re
 
 import pytest
-from conftest import BUILD, HERE, compile_program
+from conftest import BUILD, HERE, compile_program, write_script
 from two_hosts import WAYS, OpenMpi, Slurm
 
 
@@ -84,6 +86,27 @@ def test_oshrun_in_an_allocation(here, launcher):
     """Uses all of it."""
     launcher.do("salloc", "--quiet", "-N", 2, "-n", 4, "--ntasks-per-node", 2, BUILD / "bin/oshrun",
                 here.program).end().is_well(4, near=2)
+
+
+@only("oshrun-srun")
+@pytest.mark.parametrize("pes", ["stay", "deaf"])
+def test_control_c_ends_a_job_of_oshrun_at_once(here, launcher, tmp_path, pes):
+    """As on one host: srun alone would show its PEs, and want another one. deaf: PEs that ignore SIGINT, too."""
+    for name in ["prterun", "mpirun"]:
+        write_script(tmp_path / name, "exit 1")
+    ours, theirs = pty.openpty()
+    job = launcher.do("setsid", "--ctty", *launcher.oshrun(2), "-v", "-n", 4, here.program, pes, stdin=theirs,
+                      PATH=f"{tmp_path}:{launcher.environment['PATH']}")
+    os.close(theirs)
+    job.hear(4)
+    os.write(ours, b"\x03")
+    try:
+        result = job.end()
+    finally:
+        os.close(ours)  # SIGHUP ends a job that is still there
+    assert result.status == 130 and "/srun starts the PEs" in result.err and len(result.processes) == 4, result
+    assert "srun: interrupt (one more within" not in result.err, result  # which only its end by SIGKILL would follow
+    result.leaves_nothing()
 
 
 @only("oshrun-mpirun")

@@ -44,12 +44,12 @@ void Channel::queue(Stream* stream) {
     } while (!to_send_.compare_exchange_weak(top, stream, std::memory_order_seq_cst, std::memory_order_relaxed));
 }
 
-bool Channel::poll_alone() {
+bool Channel::poll_alone(int sends_to) {
     bool moved = false;
     for (int turn = 0; turn < kTurns; ++turn) {
         if (!try_lock())
             return moved;
-        moved |= work();
+        moved |= work(sends_to);
         unlock();
         if (!is_due())
             return moved;
@@ -78,12 +78,12 @@ bool Channel::poll_woken_once() {
     for (int rail = 0; rail < config_.n_rails; ++rail)
         // Pairs with Channel::wake.
         if (rails_[rail]->woken_.load(std::memory_order_seq_cst))
-            moved |= rails_[rail]->poll_alone();
+            moved |= rails_[rail]->poll_alone(kLook);
     return moved;
 }
 
-bool Channel::poll() {
-    const bool moved = poll_alone();
+bool Channel::poll(int sends_to) {
+    const bool moved = poll_alone(sends_to);
     if (moved && rails_)
         poll_woken();
     run_ready(moved);
@@ -95,8 +95,8 @@ void Channel::run_ready(bool moved) const {
         config_.job.run_ready(config_.job.waiting);
 }
 
-// What there is to do, under the lock.
-bool Channel::work() {
+// What there is to do, under the lock. sends_to: see poll.
+bool Channel::work(int sends_to) {
     bool moved = false;
     for (int round = 0; round < kRounds; ++round) {
         bool moves = send_queued();
@@ -104,6 +104,8 @@ bool Channel::work() {
         if (round == 0)
             moves |= take_delayed_acks();
         send_short();
+        if (sends_to >= 0 && peers_[sends_to].n_busy > 1)
+            break;
         moves |= config_.api->progress(config_.transport, number_);
         moves |= progress_queued();
         moves |= send_short();
@@ -163,7 +165,7 @@ bool Channel::progress_queued() {
 bool Channel::arm() {
     if (!try_lock())
         return false;
-    const bool moved = work();
+    const bool moved = work(kLook);
     const bool idle = !moved && to_send_.load(std::memory_order_acquire) == nullptr &&
                       !woken_.load(std::memory_order_relaxed) && config_.api->arm(config_.transport, number_);
     unlock();

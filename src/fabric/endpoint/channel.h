@@ -100,6 +100,7 @@ class Channel {
   public:
     // What a poll does for other threads has a bound: so many turns under the lock, each of so many rounds.
     static constexpr int kTurns = 4, kRounds = 8;
+    static constexpr int kLook = -1;  // no PE: a poll that looks at the network
 
     Channel(const ChannelConfig& config, int number);
     ~Channel();
@@ -126,8 +127,11 @@ class Channel {
         return config_.network.polls_soon && config_.network.polls_soon(config_.network.owner);
     }
     bool is_crowded() const { return config_.policy && config_.policy->is_crowded(); }
-    // Does what there is to do, unless another thread does. True when anything was moved.
-    bool poll();
+    // Does what there is to do, unless another thread does. True when anything was moved. sends_to: of a producer that
+    // calls for a record to that PE. Where several streams to the PE then have messages in flight, the call only sends.
+    // Otherwise a producer of several streams, used in turns, would find the ack of one in the call for the next: each
+    // stream would stay idle, and each record leave by itself.
+    bool poll(int sends_to = kLook);
     // Polls until ready() holds. line: what ready() looks at; function: for the message that shows where a PE waits.
     template <class Ready>
     void wait(const char* function, const void* line, Ready ready) {
@@ -233,12 +237,12 @@ class Channel {
     bool is_due() const {
         return to_send_.load(std::memory_order_seq_cst) != nullptr || woken_.load(std::memory_order_seq_cst);
     }
-    bool poll_alone();
+    bool poll_alone(int sends_to);
     void poll_woken();
     bool poll_woken_once();
     void leave_rest() const;
     void run_ready(bool moved) const;
-    bool work();
+    bool work(int sends_to);
     bool progress_woken();
     void dispatch(const Header& header, const char* body, size_t bytes);
     bool send_queued();

@@ -52,7 +52,7 @@ void Stream::send_published() {
     channel_.queue(this);
     const bool is_left = !full && producer_.expected_wait.is_expected() && channel_.is_polled_soon();
     if (!is_left)
-        channel_.poll();
+        channel_.poll(full ? Channel::kLook : pe_);
     if (channel_.is_crowded())
         producer_.expected_wait.posted(os::now_ns(), is_left);
     if (full && rails)

@@ -33,8 +33,9 @@ TEST(Channel, APollIsBoundedWhileOthersQueue) {
     pair.settle();
     uint64_t last = 0;
     {
-        const NeverQuiet others(pair[0], theirs);
         put_word(mine, 16, 2);
+        const NeverQuiet others(pair[0], theirs);
+        pair[0].channel().poll();
         EXPECT_LE(others.rounds, Channel::kTurns * Channel::kRounds);
         EXPECT_EQ(pair[0].left, 1) << "somebody is told that something is left";
         EXPECT_EQ(pair[0].sent(MessageKind::kRecords), 4u) << "the caller's record, and two of the others, have left";

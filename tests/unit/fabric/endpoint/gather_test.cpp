@@ -158,6 +158,7 @@ TEST_F(GatherTest, AcksThatOthersWaitForAreNotDelayed) {
                 [&](char* at) { return record::control(at, {.team = 7, .round = i}, "message.", 8); });
     put_word(stream(kMaxBusy), 8 * kMaxBusy, 2);
     EXPECT_EQ(sent(0), kMaxBusy);
+    poll(0);
     poll(1);
     EXPECT_EQ(sent(1), 1u) << "the target may not poll again for long";
     poll(0);
@@ -179,6 +180,25 @@ TEST_F(GatherTest, AProducerThatGoesOnMeanwhileDoesNotCallForEveryRecord) {
     for (uint32_t j = kMaxBusy; j < kStreamSets; ++j) EXPECT_EQ(pair[1].word(j), kWords + 2) << j;
     EXPECT_EQ(sent(0), kMaxBusy + 2) << "some 90 KiB";
     EXPECT_EQ(base::counters->heavy_fences.read(), fences + 1);
+}
+
+// Every ack is there ahead of the next call for a record: the calls must not look for it one by one.
+TEST_F(GatherTest, StreamsUsedInTurnsGatherAsOneDoes) {
+    constexpr uint64_t kWords = 100;
+    uint64_t value = 2;
+    for (const uint32_t streams : {2u, 3u, 8u, 64u}) {
+        const size_t earlier = sent(0);
+        for (uint64_t i = 0; i < kWords; ++i) {
+            ++value;
+            for (uint32_t j = 0; j < streams; ++j) {
+                put_word(stream(j), 8 * j, value);
+                poll(1);
+            }
+        }
+        expect_all_done();
+        for (uint32_t j = 0; j < streams; ++j) EXPECT_EQ(pair[1].word(j), value) << j;
+        EXPECT_LE(sent(0) - earlier, 3 * streams) << "messages for " << streams * kWords << " words";
+    }
 }
 
 TEST_F(GatherTest, AcksTravelWithRecordsOfSeveralStreams) {

@@ -143,6 +143,7 @@ TEST_F(StreamTest, StreamsThatGoIdleInOneTurnShareAFence) {
     const uint64_t before = base::counters->heavy_fences.read();
     for (uint32_t stream_set = 0; stream_set < 2; ++stream_set)
         for (uint64_t i = 0; i < 3; ++i) put_word(pair[0].to_other(stream_set), 8 * i, i + 1);  // the third one gathers
+    pair[0].channel().poll();
     for (int turn = 0; turn < 2; ++turn) {
         EXPECT_EQ(base::counters->heavy_fences.read(), before) << turn;
         pair[1].channel().poll();
