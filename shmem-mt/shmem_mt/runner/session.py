@@ -138,7 +138,8 @@ class Session:
         self._write_machine()
 
     def measure(self):
-        jobs = self._jobs()
+        """The exit status. KeyboardInterrupt is passed on when all that is done has been kept and told."""
+        jobs, ended = self._jobs(), None
         with Display([i.label for i in self.implementations], sum(s.estimate_s for _, _, s in jobs)) as display:
             self.display = display
             try:
@@ -147,12 +148,16 @@ class Session:
                 self._run_jobs([job for job in self._jobs() if job[1].binaries.get(job[2].program)], began)
                 if self.goes_on:
                     self._go_on(began)
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as interrupt:
+                ended = interrupt
                 self.problems.append("interrupted; run the same command with the same --out to go on")
             finally:
                 self.folder.write_results()
                 self._write_machine()
-        return self._conclude()
+        status = self._conclude()
+        if ended:
+            raise ended
+        return status
 
     def _jobs(self):
         """(round, implementation, start) still to be run. Neighbours are implementations, in turning order."""

@@ -6,7 +6,7 @@ import os
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-from shmem_mt import sources
+from shmem_mt import sources, supervisor
 
 COMPILE_TIMEOUT_S = 180
 
@@ -36,7 +36,11 @@ def build(implementation, directory, programs, note):
 
     wanted = list(filter(implementation.offers, programs))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        problems = dict(zip(wanted, pool.map(compile_one, wanted)))
+        try:
+            problems = dict(zip(wanted, pool.map(compile_one, wanted)))
+        except KeyboardInterrupt:
+            supervisor.end_running()  # the pool's threads wait for them
+            raise
     failures = {program: problem for program, problem in problems.items() if problem}
     implementation.binaries.update((p, os.path.join(directory, p)) for p in wanted if p not in failures)
     with open(os.path.join(directory, "stamp"), "w", encoding="utf-8") as file:
@@ -68,9 +72,12 @@ def _probe(implementation, answer_path, name, fresh):
 
 
 def compile_program(implementation, source, binary):
-    """None when it worked, else what the compiler said."""
+    """None when it worked, else what the compiler said. Never leaves half a binary."""
     defines = [f"-D{macro}={int(works)}" for macro, works in implementation.features.items()]
-    return run_compiler(implementation, [*defines, "-I", sources.root()], source, binary)
+    problem = run_compiler(implementation, [*defines, "-I", sources.root()], source, binary + ".new")
+    if problem is None:
+        os.replace(binary + ".new", binary)
+    return problem
 
 
 def run_compiler(implementation, flags, source, binary):
@@ -90,7 +97,7 @@ def run_compiler(implementation, flags, source, binary):
         "-lm",
     ]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, errors="replace")
+        done = supervisor.run(command, COMPILE_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     return None if done.returncode == 0 else (done.stderr.strip() or f"exit status {done.returncode}")
