@@ -154,7 +154,7 @@ inline void print_form(Job& job, const char* benchmark, const MiniApp& app, cons
     Json line;
     line.text("event", "verdict").text("benchmark", benchmark).text("form", app.op());
     app.describe(line);
-    line.text("verdict", !known ? "not checked" : verdict.ok && samples.ok ? "pass" : "fail");
+    line.text("verdict", !known ? "not checked" : verdict.ok && samples.ok() ? "pass" : "fail");
     app.explain(line);
     Json seconds;
     seconds.number("total", middle_of(found.totals)).number("compute", middle_of(found.compute));

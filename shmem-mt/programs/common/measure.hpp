@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "programs/common/session.hpp"
@@ -26,7 +27,10 @@ struct Samples {
     long count = 1;               // operations a sample (each thread of each sender)
     std::vector<double> seconds;  // one a sample
     std::vector<double> spreads;  // start spread of each sample, seconds
-    bool ok = true;               // what the timed pass itself saw, and no sample was faster than the machine's limit
+    bool wrong = false;           // the timed pass itself has seen wrong values
+    bool too_fast = false;        // a sample was faster than the machine's limit
+
+    bool ok() const { return !wrong && !too_fast; }
 };
 
 // kCommonWindow: from the first start to the last end, for rates of several senders (Session::end_together).
@@ -101,9 +105,9 @@ inline std::vector<Samples> measure(Session& session, const std::vector<Body>& b
             const double seconds = agreed_seconds(agreed, time_of);
             all[b].seconds.push_back(seconds);
             all[b].spreads.push_back(agreed.start_spread_s);
-            all[b].ok =
-                all[b].ok && agreed.ok &&
-                seconds >= static_cast<double>(all[b].count) * session.limit().least_s(bytes.empty() ? 0 : bytes[b]);
+            const double least_s = session.limit().least_s(bytes.empty() ? 0 : bytes[b]);
+            all[b].wrong = all[b].wrong || !agreed.ok;
+            all[b].too_fast = all[b].too_fast || seconds < static_cast<double>(all[b].count) * least_s;
             spent += seconds;
         }
     }
@@ -122,6 +126,22 @@ inline Agreed agree_verdict(Session& session, const Checker& checker) {
     return verdict;
 }
 
+// What makes a point invalid, as words.
+inline std::string why_invalid(const Session& session, const Agreed& verdict, const Samples& samples) {
+    std::string why;
+    const auto add = [&why](bool holds, const std::string& words) {
+        why += holds ? (why.empty() ? "" : ", ") + words : "";
+    };
+    const bool compared = verdict.checked_bytes > 0 && verdict.checked_bytes == verdict.expected_bytes;
+    add(!session.arithmetic_ok(), "a mean over the PEs was wrong");
+    add(!compared, "the check compared " + std::to_string(verdict.checked_bytes) + " of " +
+                       std::to_string(verdict.expected_bytes) + " bytes");
+    add(!verdict.ok && compared && session.arithmetic_ok(), "the validating pass found wrong values");
+    add(samples.wrong, "the timed pass moved wrong values");
+    add(samples.too_fast, "a sample was faster than the machine's limit");
+    return why;
+}
+
 inline double median_of(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     return values[values.size() / 2];
@@ -136,7 +156,10 @@ inline void print_point(Session& session, const char* benchmark, const Json& par
     point.text("event", "point").text("benchmark", benchmark).object("params", params).text("metric", metric);
     point.text("unit", unit).numbers("samples", values);
     if (verdict) {
-        point.boolean("valid", verdict->ok && samples.ok).integer("checked_bytes", verdict->checked_bytes);
+        const bool valid = verdict->ok && samples.ok();
+        point.boolean("valid", valid).integer("checked_bytes", verdict->checked_bytes);
+        if (!valid)
+            point.text("why", why_invalid(session, *verdict, samples));
     } else {
         point.raw("valid", "null");
     }

@@ -115,6 +115,11 @@ def numbered_rounds(point):
     return dict(zip(point.get("rounds") or range(len(rounds)), rounds))
 
 
+def why_invalid(point):
+    """What makes the point invalid; older folders do not say what of it."""
+    return point.get("why") or "the bytes are wrong, or the check failed"
+
+
 def ratio_of_results(above, below, paired):
     """statistics.ratio_interval of two results. `paired`: they were interleaved, so that the rounds count that both
     have, by their number."""
@@ -284,6 +289,9 @@ def merge_rounds(points):
     spreads = [p["start_spread_s"] for p in points if isinstance(p.get("start_spread_s"), (int, float))]
     if spreads:
         result["start_spread_s"] = sorted(spreads)[len(spreads) // 2]
+    why = dict.fromkeys(point["why"] for point in points if point.get("why"))
+    if why:
+        result["why"] = "; ".join(why)
     result["staggered"] = any(point.get("staggered") for point in points)
     result["binding"] = " or ".join(dict.fromkeys(point["binding"] for point in points if point.get("binding")))
     return result

@@ -15,7 +15,7 @@ from shmem_mt.runner import images, verdicts
 from shmem_mt.runner.points import describe
 from shmem_mt.runner.process import last_lines, run_program
 from shmem_mt.runner.progress_display import Display
-from shmem_mt.runner.results import RunFolder
+from shmem_mt.runner.results import RunFolder, why_invalid
 from shmem_mt.targets import build, fabrics, hosts, machine, mpi, openshmem
 
 MOST_FAILURES = 2  # a program start that failed this often is not tried again
@@ -309,10 +309,8 @@ class Session:
         for skip in self.skips:
             print(f"shmem-mt: {skip}", file=sys.stderr)
         for result in invalid:
-            print(
-                f"shmem-mt: {result['label']}: {describe(result['benchmark'], result['params'])}: the bytes are wrong",
-                file=sys.stderr,
-            )
+            what = f"{result['label']}: {describe(result['benchmark'], result['params'])}"
+            print(f"shmem-mt: {what}: invalid: {why_invalid(result)}", file=sys.stderr)
         for problem in dict.fromkeys(self.problems):
             times = self.problems.count(problem)
             print(f"shmem-mt: {problem}" + (f" ({times} times)" if times > 1 else ""), file=sys.stderr)

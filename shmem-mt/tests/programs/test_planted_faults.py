@@ -201,6 +201,22 @@ def test_rates_are_those_of_the_common_window(implementation, tmp_path, program,
         assert point["staggered"] is True
 
 
+@pytest.mark.parametrize(
+    "fault,words",
+    [
+        ("one-pe-reduction", "a mean over the PEs was wrong"),
+        ("check-never-runs", "the check compared 0 of "),
+        ("get-named-put", "the validating pass found wrong values"),
+        ("idle-timed-pass", "a sample was faster than the machine's limit"),
+    ],
+)
+def test_an_invalid_point_says_why(implementation, tmp_path, fault, words):
+    points = run_faulty(implementation, tmp_path, "bandwidth", fault, EVERY_PROGRAM["bandwidth"])
+    told = {p["params"]["op"]: p["why"] for p in points if not p["valid"]}
+    assert words in told["put"]
+    assert "faster" not in told["put"] or fault == "idle-timed-pass"
+
+
 @pytest.mark.long
 def test_the_driver_reports_it_and_fails(shmem_mt, wrappers, tmp_path):
     out = tmp_path / "run"
@@ -224,5 +240,5 @@ def test_the_driver_reports_it_and_fails(shmem_mt, wrappers, tmp_path):
         "get-named-put",
     )
     assert status == 1
-    assert "the bytes are wrong" in stderr
+    assert "invalid: the validating pass found wrong values" in stderr
     assert any(r["valid"] is False and r["params"]["op"] == "put" for r in read_results(out))
