@@ -85,7 +85,8 @@ def _cut_over_words(library, place, earlier, later, crossing):
 def _table(title, columns, rows):
     if not rows:
         return ""
-    head = "".join(f'<th class="number">{html.escape(column)}</th>' for column in columns)
+    title = html.escape(title)
+    head = "".join(f'<th class="number" scope="col">{html.escape(column)}</th>' for column in columns)
     body = "".join(
         f'<tr><th scope="row">{html.escape(what)}</th>'
         + "".join(f'<td class="number">{html.escape(cell) or "–"}</td>' for cell in cells)
@@ -93,8 +94,9 @@ def _table(title, columns, rows):
         for what, cells in rows
     )
     return (
-        f'<h3>{html.escape(title)}</h3><div class="scroll"><table><thead><tr><th>What</th>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
+        f'<h3>{title}</h3><div class="scroll" tabindex="0" role="group" aria-label="Table: {title}"><table>'
+        f'<caption>{title}</caption><thead><tr><th scope="col">What</th>{head}</tr></thead><tbody>{body}</tbody>'
+        "</table></div>"
     )
 
 

@@ -75,12 +75,12 @@ def _by_size(points, pes):
         series = []
         for team, words in (("world", ""), ("strided", ", every second PE")):
             for label in points.labels:
-                one = plain_series(points, label, label + words, dashed=team == "strided")
+                one = plain_series(points, label, label + words, dash=int(team == "strided"))
                 for point in _find(points, op, pes, team, label=label):
                     one.add(point["params"]["size_bytes"], point)
                 series.append(one)
         first = points.labels[0]
-        floor = Series(f"floor: copying the bytes ({first} run)", REFERENCE_COLOUR, reference=True, dashed=True)
+        floor = Series(f"floor: copying the bytes ({first} run)", REFERENCE_COLOUR, reference=True, dash=1)
         for point in _find(points, op, pes, "world", label=first):
             copy = _copy_of(points, point)
             if copy:
