@@ -115,11 +115,22 @@ def numbered_rounds(point):
     return dict(zip(point.get("rounds") or range(len(rounds)), rounds))
 
 
+def _common_rounds(above, below, paired):
+    """The numbers of the rounds that both have, which alone count where they were interleaved (`paired`)."""
+    theirs = numbered_rounds(below)
+    return [number for number in numbered_rounds(above) if number in theirs] if paired else []
+
+
+def starts_of_ratio(above, below, paired):
+    """How many values their ratio is made of: the pairs, or the starts of the one that has fewer."""
+    return len(_common_rounds(above, below, paired)) or min(starts_of(above), starts_of(below))
+
+
 def ratio_of_results(above, below, paired):
     """statistics.ratio_interval of two results. `paired`: they were interleaved, so that the rounds count that both
     have, by their number."""
     rounds_above, rounds_below = numbered_rounds(above), numbered_rounds(below)
-    common = [number for number in rounds_above if number in rounds_below] if paired else []
+    common = _common_rounds(above, below, paired)
     if common:
         return ratio_interval([rounds_above[n] for n in common], [rounds_below[n] for n in common], True)
     return ratio_interval(list(rounds_above.values()), list(rounds_below.values()), False)
