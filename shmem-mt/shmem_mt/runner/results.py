@@ -23,6 +23,11 @@ from shmem_mt.errors import UserError
 from shmem_mt.statistics import CONFIDENCE, FEWEST_STARTS, median_interval, percentiles, ratio_interval
 from shmem_mt.targets import fabrics
 
+# Facts of machine.json without which figures are those of another machine; one that is not known is not compared.
+MACHINE = (
+    *("cpu", "cpu_family_model", "cores", "threads_per_core", "virtual", "caches", "numa_nodes", "microcode"),
+    *("governor", "boost", "huge_pages", "mitigations", "cpu_quota", "kernel", "environment"),
+)
 REQUIRED = ("benchmark", "params", "metric", "unit", "samples", "median", "valid", "label")
 
 
@@ -98,6 +103,18 @@ def load_machine(directory):
     if not isinstance(machine, dict):
         raise UserError(f"{path}: not a JSON object")
     return machine
+
+
+def unlike(what, keys, one, other):
+    """In which of these keys two dicts differ, as texts; what either does not have is not compared."""
+    for key in keys:
+        if one.get(key) is not None and other.get(key) is not None and one[key] != other[key]:
+            yield f"{what}, {key.replace('_', ' ')}: {_short(one[key])} and {_short(other[key])}"
+
+
+def _short(value):
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def rounds_of(point):

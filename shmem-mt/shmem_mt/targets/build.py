@@ -3,12 +3,14 @@ sources and the wrapper."""
 
 import hashlib
 import os
+import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 from shmem_mt import sources
 
 COMPILE_TIMEOUT_S = 180
+_SYSTEM = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
 
 # Feature probes, sources in programs/probes: SHMEM_MT_HAVE_<NAME> is 1 where one compiles and links.
 PROBES = ("ctx", "put_signal", "fetch_nbi", "team_collectives", "shmemx", "progress", "inscan")
@@ -20,6 +22,7 @@ def build(implementation, directory, programs, note):
     What is there and fits the sources and the wrapper is used again. `note(text)` hears what is being done.
     """
     os.makedirs(directory, exist_ok=True)
+    implementation.digest = implementation.digest or library_digest(implementation, os.path.join(directory, "library"))
     stamp = _stamp(implementation)
     fresh = _read(os.path.join(directory, "stamp")) == stamp
     for name in PROBES if implementation.sources is None else ():
@@ -46,7 +49,31 @@ def build(implementation, directory, programs, note):
 
 def _stamp(implementation):
     wrapper = f"{implementation.oshcc} {os.stat(implementation.oshcc).st_mtime_ns}"
-    return hashlib.sha256((wrapper + sources.digest("programs", "apps")).encode()).hexdigest()
+    return hashlib.sha256((wrapper + implementation.digest + sources.digest("programs", "apps")).encode()).hexdigest()
+
+
+def library_digest(implementation, binary):
+    """A digest of the headers that the wrapper finds, whose functions may be inlined, and of the libraries that it
+    links, but for those in the system's folders. Of a wrapper that does not work it is that of nothing."""
+    made = hashlib.sha256()
+    source = sources.probe("library" if implementation.sources is None else "mpi_name")
+    run_compiler(implementation, ["-E", "-dD"], source, binary + ".ii")
+    run_compiler(implementation, [], source, binary)
+    files = [binary + ".ii", *re.findall(r"=> (/\S+)", _output(["ldd", binary]))]
+    for path in files:
+        if not path.startswith(_SYSTEM) and os.path.exists(path):
+            with open(path, "rb") as file:
+                made.update(file.read())
+    return made.hexdigest()
+
+
+def _output(command):
+    """What it prints; nothing where it cannot be run."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, errors="replace")
+        return done.stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
 
 
 def _read(path):
