@@ -134,7 +134,35 @@ def test_outputs_say_the_same(shmem_mt, folder, tmp_path):
     assert found["geometric_means"][0]["verdict"] == "worse"
     assert (tmp_path / "a.md").read_text().count("| worse |") == 4
     suite = ElementTree.parse(files[2]).getroot()
-    assert suite.get("tests") == "5" and suite.get("failures") == "5"
+    assert suite.get("tests") == "7" and suite.get("failures") == "5"
+
+
+@pytest.mark.parametrize(
+    "starts,machine,status,failed",
+    [
+        (8, {}, 0, []),
+        (5, {}, 5, ["enough points can be told"]),
+        (8, {"cores": 4}, 4, ["machine, compiler and settings are the same"]),
+    ],
+)
+def test_junit_fails_where_the_exit_status_does(shmem_mt, folder, tmp_path, starts, machine, status, failed):
+    """Also where no single point does."""
+    one, two, file = folder("one", starts=starts), folder("two", starts=starts, machine=machine), tmp_path / "a.xml"
+    assert shmem_mt("compare", one, two, "--junit", file)[0] == status
+    suite = ElementTree.parse(file).getroot()
+    assert [case.get("name") for case in suite if case.find("failure") is not None] == failed
+    assert suite.get("failures") == str(len(failed)) and suite.get("tests") == str(len(suite))
+    assert shmem_mt("compare", one, two, "--junit", file, "--fail-on", "worse")[0] == 0
+    assert ElementTree.parse(file).getroot().get("failures") == "0"
+
+
+def test_points_whose_pes_were_bound_otherwise_are_not_comparable(shmem_mt, folder):
+    bound, free = folder("bound", binding="1 CPU a PE"), folder("free", binding="2 CPUs a PE")
+    status, stdout, _ = shmem_mt("compare", bound, free)
+    assert status == 4 and "not comparable: binding of 4 points: 1 CPU a PE and 2 CPUs a PE" in stdout
+    assert shmem_mt("compare", bound, bound)[0] == 0
+    assert shmem_mt("compare", bound, folder("silent"))[0] == 0
+    assert "binding" not in shmem_mt("compare", bound, free, "--only", "latency")[1]
 
 
 def test_two_libraries_of_different_name(shmem_mt, folder):
