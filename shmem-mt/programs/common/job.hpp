@@ -12,6 +12,7 @@
 
 #include "programs/common/clock.hpp"
 #include "programs/common/link.hpp"
+#include "programs/common/payload.hpp"
 #include "programs/common/session.hpp"
 
 namespace shmem_mt {
@@ -178,10 +179,15 @@ class Job final : public Session {
     Control* control_ = nullptr;
 };
 
-// Whether the symmetric heaps have room for so many bytes of a thread. Collective.
-inline bool fits_heap(Job& job, long bytes) {
-    void* const memory = shmem_align(4096, static_cast<size_t>(bytes * job.threads()));
+// Whether the symmetric heaps have room for a window of so many bytes of a thread, and the machine for that and a private
+// buffer of each PE besides, in half of its memory. Collective.
+inline bool fits_memory(Job& job, long bytes) {
+    const long window = bytes * job.threads();
     Report mine;
+    mine.ok = 2 * window * (job.one_host() ? job.n_pes() : 1) <= available_bytes() / 2;
+    if (!job.agree(mine).ok)
+        return false;
+    void* const memory = shmem_align(4096, static_cast<size_t>(window));
     mine.ok = memory != nullptr;
     const bool fits = job.agree(mine).ok;
     if (fits)

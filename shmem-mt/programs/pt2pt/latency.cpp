@@ -19,7 +19,6 @@ namespace shmem_mt {
 namespace {
 
 constexpr const char* kName = "latency";
-constexpr long kMostColdBytes = 256L << 20;  // of a window
 
 constexpr OpName kOps[] = {
     {"p_quiet", Op::kP, "quiet_each", false},
@@ -121,9 +120,10 @@ void run_round_trips(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes
                 const Ping ping = with_signal ? Ping::kPutSignal : Ping::kFenceFlag;
                 const TripSpec spec = {ping, route, size, touch == "read", cache == "cold"};
                 if (spec.region_bytes(job.threads()) * job.threads() > kMostColdBytes)
-                    job.skip(kName, "cache=cold", "a window of twice the last cache would need more than 256 MiB");
+                    job.skip(kName, "cache=cold", "a window of twice the last cache would need more than 2 GiB");
                 else if (spec.cold && !cold_fits)
-                    job.skip(kName, "cache=cold", "the symmetric heap cannot hold a window of twice the last cache");
+                    job.skip(kName, "cache=cold",
+                             "no room for a window of twice the last cache, in the symmetric heap or in memory");
                 else
                     run_round_trip(job, memory, boxes, spec);
             }
@@ -202,7 +202,7 @@ void run_all(Job& job) {
             most = bytes * job.threads() <= kMostColdBytes ? std::max(most, bytes) : most;
         }
     }
-    const bool cold_fits = largest_cold <= largest || fits_heap(job, largest_cold);
+    const bool cold_fits = largest_cold <= largest || fits_memory(job, largest_cold);
     TransferMemory memory(job, cold_fits ? std::max(largest, largest_cold) : largest);
     auto* boxes = static_cast<RoundTrip::Mailbox*>(
         symmetric_alloc(sizeof(RoundTrip::Mailbox) * static_cast<size_t>(job.threads())));
