@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "studies": ["targets", "catalogue", "runner", "simulation"],
     "report": ["targets", "catalogue", "runner", "simulation", "studies"],
 }
-BASICS = ["errors", "units", "statistics", "sources"]  # modules beside the packages; they import only each other
+BASICS = ["errors", "units", "statistics", "distributions", "sources"]  # beside the packages; import only each other
 COMMANDS = ["cli", "__main__"]  # modules that may import everything, and that nothing but each other imports
 SUITE = "shmem_mt"
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <vector>
 
+#include "programs/common/histogram.hpp"
 #include "programs/common/session.hpp"
 #include "programs/common/validation.hpp"
 
@@ -21,15 +22,20 @@ using Body = std::function<Report(long count)>;
 constexpr long kMostOperations = 1L << 27;
 // A sample whose threads started farther apart than this share of it is staggered: some ran alone.
 constexpr double kMostSpread = 0.05;
+// Single operations are stamped where they last longer: two looks at the clock, 25 ns each, are a small part of that.
+constexpr double kLeastStamped = 200e-9;
 
 struct Samples {
     long count = 1;               // operations a sample (each thread of each sender)
     std::vector<double> seconds;  // one a sample
     std::vector<double> spreads;  // start spread of each sample, seconds
     bool ok = true;               // what the timed pass itself saw, and no sample was faster than the machine's limit
+    double clock_error_s = 0;     // several hosts: how far their clocks may be apart in a sample, at the worst
+    Histogram durations;          // at PE 0: of single operations; empty where none were stamped
+    long windows = 0, late = 0;   // at PE 0, of the window scheme: those that count, and those that a PE reached late
 };
 
-// kCommonWindow: from the first start to the last end, for rates of several senders (Session::end_together).
+// kCommonWindow: from the first start to the last end, for rates of several senders.
 enum class TimeOf { kSlowestPe, kMeanOfPes, kCommonWindow };
 
 inline double agreed_seconds(const Agreed& agreed, TimeOf time_of) {
@@ -44,8 +50,16 @@ inline long grown(long count, double growth) {
     return static_cast<long>(std::min(wanted, static_cast<double>(kMostOperations)));
 }
 
+// One sample, its stamps on the clock of all PEs. Collective.
+inline Agreed agree_sample(Session& session, const Body& body, long count) {
+    session.synchronize();
+    Report mine = body(count);
+    mine.clock_error_s = session.clock_error_s();
+    return session.agree(mine);
+}
+
 inline double timed(Session& session, const Body& body, long count, TimeOf time_of) {
-    return agreed_seconds(session.agree(body(count)), time_of);
+    return agreed_seconds(agree_sample(session, body, count), time_of);
 }
 
 // A count whose run lasts about half of the goal (seconds) or more because of the operations, not because of
@@ -97,10 +111,11 @@ inline std::vector<Samples> measure(Session& session, const std::vector<Body>& b
         if (sample >= 3 && spent > session.options().point_s * static_cast<double>(bodies.size()))
             break;
         for (size_t b = 0; b < bodies.size(); ++b) {
-            const Agreed agreed = session.agree(bodies[b](all[b].count));
+            const Agreed agreed = agree_sample(session, bodies[b], all[b].count);
             const double seconds = agreed_seconds(agreed, time_of);
             all[b].seconds.push_back(seconds);
             all[b].spreads.push_back(agreed.start_spread_s);
+            all[b].clock_error_s = std::max(all[b].clock_error_s, agreed.clock_error_s);
             all[b].ok =
                 all[b].ok && agreed.ok &&
                 seconds >= static_cast<double>(all[b].count) * session.limit().least_s(bytes.empty() ? 0 : bytes[b]);
@@ -122,9 +137,48 @@ inline Agreed agree_verdict(Session& session, const Checker& checker) {
     return verdict;
 }
 
+// The verdict of run(checkers), a validating pass whose threads have a checker each. Collective.
+template <class Run>
+Agreed validate_threads(Session& session, Run&& run) {
+    Checker checker(session.options().fault);
+    std::vector<Checker> checkers(static_cast<size_t>(session.threads()), checker);
+    const Report report = run(checkers);
+    for (const Checker& one : checkers) checker.add(one);
+    if (!report.ok)
+        checker.compare_word(0, 1);
+    return agree_verdict(session, checker);
+}
+
 inline double median_of(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     return values[values.size() / 2];
+}
+
+// At PE 0 the sum of all PEs' histograms. Collective.
+inline Histogram gathered(Session& session, const Histogram& mine) {
+    static_assert(sizeof mine <= Session::kMostGathered);
+    std::vector<Histogram> all(session.me() == 0 ? static_cast<size_t>(session.n_pes()) : 0);
+    session.gather(&mine, sizeof mine, all.data());
+    Histogram sum;
+    for (const Histogram& one : all) sum.add(one);
+    return sum;
+}
+
+// A further pass behind the samples, in which each thread that times stamps every operation into its histogram:
+// body(count, histograms). Where operations are shorter than kLeastStamped there is none. Collective.
+template <class StampedBody>
+void stamp_operations(Session& session, Samples& samples, StampedBody&& body) {
+    constexpr double kSamples = 2, kFewest = 8, kMost = 20000;
+    const double each_s = median_of(samples.seconds) / static_cast<double>(samples.count);
+    if (each_s < kLeastStamped)
+        return;
+    const double wanted = kSamples * session.options().sample_s / each_s;
+    std::vector<Histogram> by_thread(static_cast<size_t>(session.threads()));
+    const Report report = body(static_cast<long>(std::clamp(wanted, kFewest, kMost)), by_thread);
+    Histogram mine;
+    for (const Histogram& one : by_thread) mine.add(one);
+    samples.ok = session.agree(report).ok && samples.ok;
+    samples.durations = gathered(session, mine);
 }
 
 // Prints one measured point. `values` are the samples in `unit`; `verdict` is null when validation was
@@ -141,6 +195,12 @@ inline void print_point(Session& session, const char* benchmark, const Json& par
         point.raw("valid", "null");
     }
     point.integer("operations_per_sample", samples.count).text("binding", session.binding());
+    if (samples.clock_error_s > 0)
+        point.number("clock_error_s", samples.clock_error_s);
+    if (samples.windows > 0)
+        point.integer("windows", samples.windows).integer("late_windows", samples.late);
+    if (samples.durations.total > 0)
+        point.raw("durations_ns", samples.durations.pairs()).number("longest_s", samples.durations.longest_s);
     if (!samples.spreads.empty()) {
         const double spread = median_of(samples.spreads);
         point.number("start_spread_s", spread);

@@ -25,6 +25,7 @@
 #include "programs/common/payload.hpp"
 #include "programs/common/requests.hpp"
 #include "programs/common/run_together.hpp"
+#include "programs/common/transfer_memory.hpp"
 #include "programs/common/validation.hpp"
 
 namespace shmem_mt {
@@ -52,10 +53,6 @@ struct TransferSpec {
     long slots = 1;        // a power of two
     long quiet_every = 0;  // messages; 0: only at the end
 };
-
-// Static symmetric memory for the windows of placement "static".
-constexpr long kStaticBytes = 1L << 20;
-alignas(4096) inline char static_window[kStaticBytes];
 
 // All that the inner loop reads; copied, so that it lives in registers.
 struct Cursor {
@@ -97,41 +94,46 @@ inline unsigned long issue_one(const Link& link, const Cursor& c, long i) {
         return static_cast<unsigned long>(link.fetch(c.word(i), c.pe));
 }
 
-// The timed loop: `count` messages, quiet after each `chunk`. Returns the sum of what was fetched.
-template <Op op, class Link>
-unsigned long issue(const Link link, const Cursor c, long count, long chunk) {
+struct NoMark {
+    void operator()() const {}
+};
+
+// The timed loop: `count` messages, quiet after each `chunk`, then mark(). Returns the sum of what was fetched.
+template <Op op, class Link, class Mark = NoMark>
+unsigned long issue(const Link link, const Cursor c, long count, long chunk, Mark mark = {}) {
     unsigned long sum = 0;
     for (long i = 0; i < count;) {
         const long end = std::min(count, i + chunk);
         for (; i < end; ++i) sum += issue_one<op>(link, c, i);
         link.quiet();
+        mark();
     }
     return sum;
 }
 
-template <class Link>
-unsigned long issue_op(Op op, const Link& link, const Cursor& c, long count, long chunk) {
+template <class Link, class Mark = NoMark>
+unsigned long issue_op(Op op, const Link& link, const Cursor& c, long count, long chunk, Mark mark = {}) {
     switch (op) {
         case Op::kP:
-            return issue<Op::kP>(link, c, count, chunk);
+            return issue<Op::kP>(link, c, count, chunk, mark);
         case Op::kG:
-            return issue<Op::kG>(link, c, count, chunk);
+            return issue<Op::kG>(link, c, count, chunk, mark);
         case Op::kPut:
-            return issue<Op::kPut>(link, c, count, chunk);
+            return issue<Op::kPut>(link, c, count, chunk, mark);
         case Op::kGet:
-            return issue<Op::kGet>(link, c, count, chunk);
+            return issue<Op::kGet>(link, c, count, chunk, mark);
         case Op::kPutNbi:
-            return issue<Op::kPutNbi>(link, c, count, chunk);
+            return issue<Op::kPutNbi>(link, c, count, chunk, mark);
         case Op::kGetNbi:
-            return issue<Op::kGetNbi>(link, c, count, chunk);
+            return issue<Op::kGetNbi>(link, c, count, chunk, mark);
         case Op::kAdd:
-            return issue<Op::kAdd>(link, c, count, chunk);
+            return issue<Op::kAdd>(link, c, count, chunk, mark);
         case Op::kFetchAdd:
-            return issue<Op::kFetchAdd>(link, c, count, chunk);
+            return issue<Op::kFetchAdd>(link, c, count, chunk, mark);
         case Op::kFetchAddNbi:
-            return issue<Op::kFetchAddNbi>(link, c, count, chunk);
+            return issue<Op::kFetchAddNbi>(link, c, count, chunk, mark);
         case Op::kFetch:
-            return issue<Op::kFetch>(link, c, count, chunk);
+            return issue<Op::kFetch>(link, c, count, chunk, mark);
     }
     return 0;
 }
@@ -142,33 +144,6 @@ unsigned long issue_non_blocking(Op op, const Link& link, const Cursor& c, long 
     if (op == Op::kFetchAddNbi)
         return issue<Op::kFetchAddNbi>(link, c, count, chunk);
     return op == Op::kPutNbi ? issue<Op::kPutNbi>(link, c, count, chunk) : issue<Op::kGetNbi>(link, c, count, chunk);
-}
-
-// Windows and private buffers for all points of a program, allocated once for the largest. A point divides
-// them into regions of its own size, one a thread.
-class TransferMemory {
-  public:
-    // `bytes`: the largest region of any point. Collective.
-    TransferMemory(const Job& job, long bytes)
-        : heap_(static_cast<char*>(symmetric_alloc(static_cast<size_t>(bytes * job.threads())))),
-          local_(static_cast<size_t>(bytes * job.threads() + 4096)) {
-        const size_t misaligned = reinterpret_cast<size_t>(local_.data()) % 4096;
-        local_start_ = local_.data() + (misaligned ? 4096 - misaligned : 0);
-    }
-
-    char* window(bool on_heap) { return on_heap ? heap_ : static_window; }
-    char* local() { return local_start_; }
-
-  private:
-    char* heap_;
-    std::vector<char> local_;
-    char* local_start_ = nullptr;
-};
-
-// Both ends of so many bytes have their pages when it returns, so that no timed pass waits for them.
-inline void touch_pages(TransferMemory& memory, long bytes, int pe) {
-    shmem_putmem(memory.window(true), memory.local(), static_cast<size_t>(bytes), pe);
-    shmem_quiet();
 }
 
 class Transfer {
@@ -196,8 +171,9 @@ class Transfer {
 
     // Runs `count` messages a thread. Collective. The report's time runs from the first thread's start to the
     // acknowledgement (writes) or to the last thread's end (reads). Every sample begins at the first slot, so cold ones
-    // are preceded by a pass over both buffers, behind which no cache has their first slots.
-    Report sample(long count) {
+    // are preceded by a pass over both buffers, behind which no cache has their first slots. With histograms, which wants
+    // quiet_every = 1 and no requests, each operation is stamped into its thread's.
+    Report sample(long count, std::vector<Histogram>* histograms = nullptr) {
         for (const char* buffer : {window(0), local(0)}) read_lines(buffer, spec_.cold ? region_ * job_.threads() : 0);
         if (op_is_atomic_update(spec_.op) && receives())
             clear_window(0);
@@ -206,7 +182,7 @@ class Transfer {
             mark_windows(count, token);
         if (spec_.op == Op::kFetchAddNbi)
             std::memset(local(0), 0xee, static_cast<size_t>(region_ * job_.threads()));
-        Report report = run(count, token);
+        Report report = run(count, token, histograms);
         report.ok = report.ok && (!sends() || returned_right(count, token));
         return report;
     }
@@ -282,13 +258,12 @@ class Transfer {
         return c;
     }
 
-    Report run(long count, long token) {
+    Report run(long count, long token, std::vector<Histogram>* histograms = nullptr) {
         Report report;
         if (!sends()) {
             shmem_barrier_all();
             if (needs_ack())
                 report.ok = look_at_last(job_, window(0), token);
-            job_.end_together();
             return report;
         }
         std::vector<Cursor> cursors;
@@ -301,19 +276,17 @@ class Transfer {
             job_,
             [&](int thread) {
                 const size_t index = static_cast<size_t>(thread);
-                sums_[index] = send(thread, cursors[index], count);
+                sums_[index] = send(thread, cursors[index], count, histograms);
             },
             [&] {
                 if (shared_)
                     shared_->wait();
-                const bool ok = !needs_ack() || settle(count, token);
-                job_.end_together();
-                return ok;
+                return !needs_ack() || settle(count, token);
             });
     }
 
     // `count` messages of one thread. Returns the sum of what it fetched.
-    unsigned long send(int thread, const Cursor& c, long messages) {
+    unsigned long send(int thread, const Cursor& c, long messages, std::vector<Histogram>* histograms) {
         const Fault fault = job_.options().fault;
         const bool idle = fault == Fault::kSkippedOperation || (fault == Fault::kIdleTimedPass && !validating_);
         const long count = idle ? 0 : messages;
@@ -322,7 +295,10 @@ class Transfer {
         if (plain())
             return issue_op(real_op(), PlainLink{}, c, count, chunk);
         job_.with_link(spec_.route, thread, [&](const auto& link) {
-            if (spec_.requests == Requests::kNone) {
+            if (histograms != nullptr) {
+                Marks marks(histograms, thread);
+                sum = issue_op(real_op(), link, c, count, 1, [&] { marks.mark(); });
+            } else if (spec_.requests == Requests::kNone) {
                 sum = issue_op(real_op(), link, c, count, chunk);
             } else {
                 with_requests(link, spec_.requests, shared_.get(), [&](const auto& requesting) {

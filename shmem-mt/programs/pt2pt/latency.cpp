@@ -55,8 +55,10 @@ void run_owned(Job& job, Body& body, const OpName& op, Route route, long size, c
     Agreed verdict;
     if (job.options().validate)
         verdict = body.validate();
-    const std::vector<Samples> samples =
+    std::vector<Samples> samples =
         measure(job, {[&](long count) { return body.sample(count); }}, TimeOf::kSlowestPe, {static_cast<double>(size)});
+    stamp_operations(job, samples[0],
+                     [&](long count, std::vector<Histogram>& histograms) { return body.sample(count, &histograms); });
     Json params = job.params(op.name);
     params.integer("size_bytes", size).text("placement", "heap").text("context", context_name(route));
     params.text("sync", op.sync).text("cache", "hot").text("owner", owner);
@@ -93,8 +95,11 @@ void run_round_trip(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes,
     Agreed verdict;
     if (job.options().validate)
         verdict = round_trip.validate();
-    const Samples samples = measure(job, {[&](long count) { return round_trip.sample(count); }}, TimeOf::kSlowestPe,
-                                    {2 * static_cast<double>(spec.size_bytes)})[0];
+    Samples samples = measure(job, {[&](long count) { return round_trip.sample(count); }}, TimeOf::kSlowestPe,
+                              {2 * static_cast<double>(spec.size_bytes)})[0];
+    stamp_operations(job, samples, [&](long count, std::vector<Histogram>& histograms) {
+        return round_trip.sample(count, &histograms);
+    });
     Json params = job.params(spec.ping == Ping::kPutSignal ? "put_signal_round_trip" : "put_round_trip");
     params.integer("size_bytes", spec.size_bytes).text("placement", "heap").text("context", context_name(spec.route));
     params.text("sync", sync)
@@ -138,7 +143,10 @@ void run_barrier(Job& job, bool sync_only) {
     Agreed verdict;
     if (job.options().validate)
         verdict = validate_barrier(job, sync_only);
-    const Samples samples = measure(job, {barriers(job, sync_only)}, TimeOf::kMeanOfPes)[0];
+    Samples samples = measure(job, {barriers(job, sync_only)}, TimeOf::kMeanOfPes)[0];
+    stamp_operations(job, samples, [&](long count, std::vector<Histogram>& histograms) {
+        return time_barriers(job, sync_only, count, &histograms);
+    });
     Json params = job.params(name);
     params.integer("size_bytes", 0).text("placement", "heap").text("context", "default").text("sync", name);
     print_point(job, kName, params, "latency", "s", metric_values(job, TransferSpec{}, Metric::kLatency, samples),

@@ -63,11 +63,23 @@ def describe(benchmark, params):
 
 
 def how_sure(result):
-    """What its interval is, and of how many program starts: such as ``95 %, 8 starts`` and ``range of 3 starts``."""
-    starts = result["starts"]
+    """What its interval is, and of how many program starts: such as ``95 %, 8 starts`` and ``range of 3 starts``; and
+    its modes, where it has several: ``two modes: 164 ns (40 %), 671 ns (60 %)``."""
+    starts, modes = result["starts"], result.get("modes", ())
+    text = f"range of {starts} starts" if starts > 1 else "1 start, no interval"
     if starts >= FEWEST_STARTS:
-        return f"95 %, {starts} starts"
-    return f"range of {starts} starts" if starts > 1 else "1 start, no interval"
+        text = f"95 %, {starts} starts"
+    if len(modes) < 2:
+        return text
+    where = ", ".join(f"{units.quantity(at, result['unit'])} ({100 * share:.0f} %)" for at, share in modes)
+    return f"{text}; {'two' if len(modes) == 2 else len(modes)} modes: {where}"
+
+
+def tail(result):
+    """Such as ``p99 1.20 µs, p99.9 4.00 µs, max 31.0 µs``; empty where no single operations were stamped."""
+    durations = result.get("durations", {})
+    names = {"p99": "p99", "p999": "p99.9", "max": "max"}
+    return ", ".join(f"{names[k]} {units.quantity(durations[k], 's')}" for k in names if durations.get(k) is not None)
 
 
 def pes_and_threads(params):

@@ -13,14 +13,18 @@ none, are on-node.
 
 Of a point's samples `round_sizes` belong to each of `rounds`, which are its `starts`. `median` and `interval` are those
 of the starts' values; `confidence` is 0.95, or null where so few starts have no more than a range (statistics.py).
+`durations` are p50, p99, p999 and max of single operations, of all PEs that time and all starts, where they were
+stamped. `modes` is there where operations or starts fall into more than one (distributions.py). `clock_error_s`, of
+several hosts, is how far their clocks may have been apart.
 """
 
 import json
 import math
 import os
 
+from shmem_mt import distributions
 from shmem_mt.errors import UserError
-from shmem_mt.statistics import CONFIDENCE, FEWEST_STARTS, median_interval, percentiles, ratio_interval
+from shmem_mt.statistics import CONFIDENCE, FEWEST_STARTS, median_interval, percentiles, ratio_interval, start_values
 from shmem_mt.targets import fabrics
 
 # Facts of machine.json without which figures are those of another machine; one that is not known is not compared.
@@ -312,9 +316,30 @@ def merge_rounds(points):
     spreads = [p["start_spread_s"] for p in points if isinstance(p.get("start_spread_s"), (int, float))]
     if spreads:
         result["start_spread_s"] = sorted(spreads)[len(spreads) // 2]
+    errors = [point["clock_error_s"] for point in points if "clock_error_s" in point]
+    if errors:
+        result["clock_error_s"] = max(errors)
+    result.update(_distribution(points, rounds))
     result["staggered"] = any(point.get("staggered") for point in points)
     result["binding"] = " or ".join(dict.fromkeys(point["binding"] for point in points if point.get("binding")))
     return result
+
+
+def _distribution(points, rounds):
+    """`durations`, the tails of the single operations of all starts, where some were stamped; `modes`, where operations
+    or starts have more than one: [[value, share], ...]."""
+    stamped = [tuple(map(tuple, point["durations_ns"])) for point in points if point.get("durations_ns")]
+    found: dict = {}
+    if stamped:
+        longest = max(point["longest_s"] for point in points if point.get("durations_ns"))
+        found["durations"] = distributions.tails(distributions.merged(stamped), longest)
+    several = [modes for modes in map(distributions.modes_of_operations, stamped) if len(modes) > 1]
+    modes = distributions.modes_of_starts([float(value) for value in start_values(rounds)])
+    if 2 * len(several) > len(stamped):
+        modes = several[len(several) // 2]
+    if modes:
+        found["modes"] = [list(mode) for mode in modes]
+    return found
 
 
 def _summary(rounds):

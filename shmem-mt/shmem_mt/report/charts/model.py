@@ -4,7 +4,7 @@ the page, render_matplotlib.py for PNG and SVG."""
 from dataclasses import dataclass, field
 
 from shmem_mt import units
-from shmem_mt.runner.points import how_sure
+from shmem_mt.runner.points import how_sure, tail
 
 # Okabe and Ito's palette, which stays distinct for colour-blind readers; the reference lines are grey.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
@@ -29,7 +29,9 @@ class Series:
         self.low.append(result["interval"][0])
         self.high.append(result["interval"][1])
         words = [quantity_interval(result), how_sure(result)]
-        words += [note] if note else []
+        words += [text for text in (tail(result), note) if text]
+        error = result.get("clock_error_s")
+        words += [f"clocks known to {units.quantity(error, 's')}"] if error else []
         words += [f"coalescing {result['params']['coalescing']}"] if "coalescing" in result["params"] else []
         words += ["oversubscribed"] if result["params"].get("oversubscribed") else []
         words += ["INVALID: the bytes are wrong"] if result["valid"] is False else []
@@ -85,6 +87,10 @@ class Points:
     def among(self, wanted):
         """Those for which wanted(benchmark) holds, with the labels that have some, in the same colours."""
         return Points([p for p in self.points if wanted(p["benchmark"])], self.colours)
+
+    def of(self, labels):
+        """Those of these labels, in the same colours."""
+        return Points([p for p in self.points if p["label"] in labels], self.colours)
 
     def fabrics(self):
         """The fabrics that there are points of, as results name them."""
