@@ -35,6 +35,8 @@ def describe(benchmark, params):
         parts.append(f"{params['pe']} PE")
     if "part" in params:
         parts.append(params["part"])
+    if params.get("scheme") == "window":
+        parts.append("from a common start")
     if "rule" in params:
         parts += [f"{params['outstanding']} outstanding", params["mechanism"]]
     if "grid" in params:
