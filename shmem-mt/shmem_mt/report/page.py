@@ -208,7 +208,8 @@ def _other(label, cell, ratio):
 
 
 def _one_sided(points):
-    return points.among(lambda benchmark: benchmark != collectives.BENCHMARK)
+    """The points of the labels that have others than collectives."""
+    return points.of(points.among(lambda benchmark: benchmark != collectives.BENCHMARK).labels)
 
 
 def _tables(points, fabric):
