@@ -6,6 +6,9 @@ from xml.etree import ElementTree
 import numpy
 import pytest
 from conftest import make_point
+from shmem_mt.comparison.changes import Pair
+from shmem_mt.comparison.compare import Comparison
+from shmem_mt.comparison.runs import Row
 from shmem_mt.runner.results import RunFolder
 
 MACHINE = {"cpu": "CPU", "cores": 2, "governor": "performance"}
@@ -111,6 +114,53 @@ def test_several_baselines_bring_in_how_far_runs_differ(shmem_mt, folder):
 def test_a_slowdown_far_beyond_how_runs_differ_is_found(shmem_mt, folder):
     runs = [folder(f"base{index}", scale=scale) for index, scale in enumerate((1.0, 1.01, 0.99, 1.005))]
     assert shmem_mt("compare", "--baseline", ",".join(runs), folder("second", scale=0.7))[0] == 1
+
+
+@pytest.mark.parametrize(
+    "says,troubles",
+    [
+        (["worse"], ["worse"]),
+        (["invalid"], ["worse"]),
+        (["missing"], ["points"]),
+        (["new"], ["points"]),
+        (["unchecked"], ["points"]),
+        (["better", "no different"], []),
+        (["cannot tell"] * 2 + ["better"] * 2, []),
+        (["cannot tell", "too few starts", "invalid before", "better"], ["unclear"]),
+        (["worse", "cannot tell", "cannot tell", "missing"], ["worse", "points"]),
+    ],
+)
+def test_what_one_point_makes_of_a_comparison(says, troubles):
+    rows = [Row(make_point(), word) for word in says]
+    assert Comparison(rows, [], [], 0.02, 0.5).troubles() == troubles
+    worse = Pair(None, "latency", {}, {}, verdict="worse")
+    assert Comparison(rows, [worse], [], 0.02, 0.5).troubles() == ["worse", *(t for t in troubles if t != "worse")]
+    assert Comparison(rows, [], ["other"], 0.02, 0.5).troubles() == ["machine", *troubles]
+
+
+@pytest.mark.parametrize(
+    "seen,factor,words",
+    [
+        (0.05, 9.0, "half of the points could have shown a change of 5 %, with 8 starts a side"),
+        (0.3, 2.4, "a change of 30 %, with 8 starts a side; 10 % needs 20 starts a side"),
+        (0.3, None, "more starts would not show 10 %, for runs differ by more: give several (--baseline A1,A2)"),
+        (12.0, 2.4, "a change of more than 1000 %, with 8 starts"),
+    ],
+)
+def test_what_could_have_been_seen(monkeypatch, seen, factor, words):
+    """Of points with 8 and 9 starts; the geometric means that were tested count as tests."""
+    asked = []
+    monkeypatch.setattr(Pair, "is_seen_with", lambda _, change, tests, margin: asked.append((change, tests)) or factor)
+    sides = [{0: dict.fromkeys(range(starts), 1.0)} for starts in (8, 9)]
+    rows = [Row(make_point(), pair=Pair(None, "latency", *sides, seen=seen)) for _ in range(3)]
+    means = [Pair(None, "latency", *sides, seen=seen), Pair(None, "wait", *sides)]
+    text = Comparison(rows, means, [], 0.02, 0.5).power()
+    assert text.endswith(words) if factor != 2.4 or seen < 1 else words in text
+    assert set(asked) == ({(0.1, 4)} if seen > 0.1 else set())
+
+
+def test_without_a_test_there_is_no_power():
+    assert "no point has the 6 starts" in Comparison([Row(make_point(), "missing")], [], [], 0.02, 0.5).power()
 
 
 def test_fail_on_and_only(shmem_mt, folder):
