@@ -100,6 +100,20 @@ def test_a_check_that_is_gone_is_status_3(shmem_mt, folder):
     assert shmem_mt("compare", folder("three", valid=None), folder("four", valid=None))[0] == 0
 
 
+def test_a_point_with_a_start_of_zero_cannot_be_told(shmem_mt, folder, tmp_path):
+    """It has no logarithm; the others are told all the same."""
+    one, two = folder("one"), folder("two")
+    other = RunFolder.open(two)
+    for number in range(8):
+        zero = {**make_point(op="zero"), "samples": [0.0 if number == 3 else 1.0], "round": number}
+        other.add_point(zero)
+        RunFolder.open(one).add_point({**zero, "samples": [1.0]})
+    other.write_results()
+    RunFolder.open(one)
+    status, stdout, _ = shmem_mt("compare", one, two)
+    assert status == 0 and "1 cannot tell, 4 no different" in stdout
+
+
 def test_several_baselines_bring_in_how_far_runs_differ(shmem_mt, folder):
     """Each run is quiet by itself, and all of it lies elsewhere than the next."""
     scales = (1.0, 1.12, 0.93)
