@@ -27,7 +27,8 @@ def folder(tmp_path):
                 point = make_point(scale=scale * numpy.exp(random.normal(0, noise)), valid=valid, size_bytes=size)
                 made.add_point({**point, **fields, "round": number})
         made.write_results()
-        implementations = [{"label": "A", "compiler": dict(machine).pop("compiler", "gcc 12")}]
+        compiler = dict(machine).pop("compiler", "gcc 12")
+        implementations = [{"label": fields.get("label", "A"), "compiler": compiler}]
         settings = {"profile": dict(machine).pop("profile", "quick")}
         facts = {**MACHINE, **{k: v for k, v in dict(machine).items() if k not in ("compiler", "profile")}}
         made.write_json("machine.json", {"machine": facts, "implementations": implementations, "settings": settings})
@@ -92,6 +93,19 @@ def test_what_became_invalid_fails_and_what_was_invalid_does_not(shmem_mt, folde
     assert status == 1 and "4 invalid" in stdout
     status, stdout, _ = shmem_mt("compare", bad, good)
     assert status == 5 and "4 invalid before" in stdout
+
+
+def test_one_invalid_run_of_several_is_invalid(shmem_mt, folder):
+    one, good, bad = folder("one"), folder("good"), folder("bad", valid=False)
+    status, stdout, _ = shmem_mt("compare", one, f"{good},{bad}")
+    assert status == 1 and "4 invalid" in stdout
+
+
+def test_what_was_not_always_checked_may_stay_so(shmem_mt, folder):
+    """A check is gone only where every run of the first side had it."""
+    one, unchecked, two = folder("one"), folder("unchecked", valid=None), folder("two", valid=None)
+    status, stdout, _ = shmem_mt("compare", "--baseline", f"{one},{unchecked}", two)
+    assert status in (0, 5) and "unchecked" not in stdout
 
 
 def test_a_check_that_is_gone_is_status_3(shmem_mt, folder):
@@ -194,6 +208,7 @@ def test_outputs_say_the_same(shmem_mt, folder, tmp_path):
     assert found["status"] == 1 and found["troubles"] == ["worse", "points"]
     assert found["counts"] == {"worse": 3, "missing": 1}
     told = next(point for point in found["points"] if point["verdict"] == "worse")
+    assert told["better_by"] == pytest.approx(0.9, rel=0.02)
     assert told["starts"] == [8, 8] and told["interval"][0] < told["better_by"] < told["interval"][1] < 1
     assert found["geometric_means"][0]["verdict"] == "worse"
     assert (tmp_path / "a.md").read_text().count("| worse |") == 4
@@ -220,18 +235,36 @@ def test_junit_fails_where_the_exit_status_does(shmem_mt, folder, tmp_path, star
     assert ElementTree.parse(file).getroot().get("failures") == "0"
 
 
-def test_points_whose_pes_were_bound_otherwise_are_not_comparable(shmem_mt, folder):
+def test_points_whose_pes_were_bound_otherwise_are_not_comparable(shmem_mt, folder, tmp_path):
     bound, free = folder("bound", binding="1 CPU a PE"), folder("free", binding="2 CPUs a PE")
     status, stdout, _ = shmem_mt("compare", bound, free)
     assert status == 4 and "not comparable: binding of 4 points: 1 CPU a PE and 2 CPUs a PE" in stdout
     assert shmem_mt("compare", bound, bound)[0] == 0
     assert shmem_mt("compare", bound, folder("silent"))[0] == 0
-    assert "binding" not in shmem_mt("compare", bound, free, "--only", "latency")[1]
+    assert shmem_mt("compare", bound, free, "--only", "message-rate")[0] == 4
+    for name in ("bound", "free"):
+        again = RunFolder.open(str(tmp_path / name))
+        for number in range(8):
+            again.add_point({**make_point(benchmark="requests"), "round": number, "binding": "1 CPU a PE"})
+        again.write_results()
+    assert shmem_mt("compare", bound, free)[0] == 4
+    assert shmem_mt("compare", bound, free, "--only", "requests")[0] == 0
 
 
 def test_two_libraries_of_different_name(shmem_mt, folder):
     status, stdout, _ = shmem_mt("compare", folder("one"), folder("two", label="B", scale=1.1))
     assert status == 0 and "4 better" in stdout
+    status, stdout, _ = shmem_mt("compare", folder("one"), folder("three", label="C", machine={"compiler": "clang"}))
+    assert status == 4 and "compiler, A: gcc 12 and clang" in stdout
+
+
+def test_the_order_of_params_says_nothing(shmem_mt, folder, tmp_path):
+    one, two = folder("one"), folder("two")
+    path = tmp_path / "two" / "results.jsonl"
+    points = [json.loads(line) for line in path.read_text().splitlines()]
+    turned = [{**point, "params": dict(reversed(point["params"].items()))} for point in points]
+    path.write_text("".join(json.dumps(point) + "\n" for point in turned))
+    assert "4 no different" in shmem_mt("compare", one, two)[1]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 import pytest
 from conftest import make_point, read_results
 from shmem_mt.runner.points import how_sure, tail
-from shmem_mt.runner.results import RunFolder, load_results, ratio_of_results
+from shmem_mt.runner.results import RunFolder, load_results, ratio_of_results, starts_of_ratio
 
 
 def test_a_round_measured_twice_counts_once(tmp_path):
@@ -46,6 +46,7 @@ def test_a_line_cut_off_by_a_kill_is_dropped_on_resume(tmp_path):
             json.dumps({**make_point(), "median": 1, "interval": [1, 2], "samples": []}),
             "samples is not a list of numbers",
         ),
+        (json.dumps({**make_point(), "median": 1, "interval": [1, 2], "samples": [1, "2"]}), "samples is not a list"),
         (json.dumps({**make_point(), "median": 1, "interval": [1]}), "median and interval"),
         (json.dumps({**make_point(), "median": 1, "interval": [1, 2], "params": {}}), "params"),
         (json.dumps({**make_point(), "median": 1, "interval": [1, 2], "round_sizes": [3]}), "round_sizes"),
@@ -116,6 +117,7 @@ def test_two_modes_of_most_starts_are_told(tmp_path, bimodal, told):
     for number in range(3):
         folder.add_point(stamped(number, *((1e-6, 3e-6) if number < bimodal else (1e-6, 1.02e-6))))
     words = how_sure(folder.results()[0])
+    assert ("modes" in folder.results()[0]) == told
     assert words.startswith("range of 3 starts")
     assert bool(re.search(r"; two modes: 1\.0\d µs \(50 %\), 3\.0\d µs \(50 %\)$", words)) == told
 
@@ -143,3 +145,6 @@ def test_rounds_pair_by_their_number(tmp_path):
             folder.add_point({**make_point(label, scale=scale), "round": number})
     ratio, low, high = ratio_of_results(*folder.results(), paired=True)
     assert low == pytest.approx(2) and high == pytest.approx(2) and ratio == pytest.approx(2)
+    assert starts_of_ratio(*folder.results(), paired=True) == 2
+    low, high = ratio_of_results(*folder.results(), paired=False)[1:]
+    assert (low, high) == (pytest.approx(0.02), pytest.approx(200))  # of runs apart, whatever their numbers
