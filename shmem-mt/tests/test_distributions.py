@@ -78,6 +78,22 @@ def test_two_modes_of_operations_are_two(low, high, share):
         assert [part for _, part in found] == [pytest.approx(share, abs=0.05), pytest.approx(1 - share, abs=0.05)]
 
 
+def test_outliers_hide_no_modes():
+    """One in thirty operations waits for a time slice: what is usual says how fine the density is to be."""
+    random = numpy.random.default_rng(17)
+    for _ in range(20):
+        seconds = draw(random, (1e-6, 1.3e-6, 0.5)) + (random.random(OPERATIONS) < 0.03) * 1e-4
+        assert len(modes_of_operations(histogram(seconds))) == 2
+
+
+def test_a_shoulder_is_no_mode():
+    """The valley ahead of it is deep beside the peak, and shallow beside the shoulder."""
+    random = numpy.random.default_rng(19)
+    for _ in range(20):
+        low, high = (at * numpy.exp(random.normal(0, 0.1, size)) for at, size in ((1e-6, 17000), (1.42e-6, 3000)))
+        assert len(modes_of_operations(histogram(numpy.concatenate([low, high])))) == 1
+
+
 def test_three_modes_are_three_and_few_operations_say_nothing():
     random = numpy.random.default_rng(7)
     parts = [draw(random, (at, at, 1), 2000) for at in (3e-7, 6e-7, 1.2e-6)]
