@@ -136,7 +136,8 @@ class Session:
         for one in now["implementations"]:
             told += unlike(one["label"], LIBRARY, earlier.get(one["label"], {}), one)
         if told:
-            raise UserError(f"{self.folder.directory} was measured with something else ({told[0]}); use another --out")
+            what = f"{self.folder.directory} was measured with something else ({told[0]})"
+            raise UserError(f"{what}; remove it, or use another --out")
 
     def write_command(self, options):
         with open(self.folder.path("command.txt"), "a", encoding="utf-8") as file:
