@@ -5,6 +5,8 @@ Tests that need one are skipped, with the reason, where there is none.
 """
 
 import dataclasses
+import fcntl
+import hashlib
 import json
 import os
 import shlex
@@ -45,24 +47,44 @@ def wrappers():
 
 
 class _CompiledOnDemand(dict):
-    """The programs of an implementation; each is compiled when it is first asked for."""
+    """The programs of an implementation; each is compiled when it is first asked for, once for all sessions of tests
+    that share the directory."""
 
     def __init__(self, implementation, directory):
         super().__init__()
         self._implementation, self._directory = implementation, directory
-        build.build(implementation, directory, [], print)
+        os.makedirs(directory, exist_ok=True)
+        self._build([])
 
     def __missing__(self, program):
-        failures = build.build(self._implementation, self._directory, [program], print)
+        failures = self._build([program])
         assert not failures, failures
         return self[program]
+
+    def _build(self, programs):
+        with open(os.path.join(self._directory, "lock"), "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return build.build(self._implementation, self._directory, programs, print)
+
+
+def _directory_of_programs(oshcc, tmp_path_factory):
+    """Of the folder SHMEM_MT_TEST_PROGRAMS, what belongs to the headers that the wrapper compiles with."""
+    shared = os.environ.get("SHMEM_MT_TEST_PROGRAMS")
+    if not shared:
+        return str(tmp_path_factory.mktemp("build"))
+    digest = hashlib.sha256()
+    for folder, _, names in sorted(os.walk(os.path.join(os.path.dirname(oshcc), "..", "include"))):
+        for name in sorted(names):
+            with open(os.path.join(folder, name), "rb") as file:
+                digest.update(file.read())
+    return os.path.join(shared, digest.hexdigest()[:16])
 
 
 @pytest.fixture(scope="session")
 def implementation(wrappers, tmp_path_factory):
     """The implementation under test, its programs compiled once a session."""
     found = openshmem.resolve([wrappers[0]], [wrappers[1]], ["test"])[0]
-    found.binaries = _CompiledOnDemand(found, str(tmp_path_factory.mktemp("build")))
+    found.binaries = _CompiledOnDemand(found, _directory_of_programs(wrappers[0], tmp_path_factory))
     return found
 
 
