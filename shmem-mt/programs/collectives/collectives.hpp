@@ -135,7 +135,10 @@ class Collectives {
     }
 
   private:
-    static constexpr int kRounds = 3;  // of a validating pass
+    // Rounds of a validating pass. The first three have one operation, two, and three without a pause; the further
+    // ones, of short collectives, have one each, so that of so many each one that does nothing is seen.
+    static constexpr int kRounds = 3, kShortRounds = 8;
+    static constexpr long kShortBytes = 64L << 10;
 
     static Team team_of(const Session& session, const std::string& name) {
         const int n = session.n_pes(), me = session.me();
@@ -268,7 +271,8 @@ class Collectives {
         const Checker nothing(session_.options().fault);
         std::vector<Checker> checkers(static_cast<size_t>(callers_), nothing);
         poison_dest(call);
-        for (int round = 0; round < kRounds; ++round) {
+        const bool is_short = buffer_bytes(call.op, call.team.size, 8 * static_cast<long>(call.nelems)) <= kShortBytes;
+        for (int round = 0; round < (is_short ? kShortRounds : kRounds); ++round) {
             const long token = session_.next_token();
             fill_source(call, token);
             session_.barrier();  // all dests are ready
@@ -286,14 +290,13 @@ class Collectives {
         return agree_verdict(session_, all);
     }
 
-    // One operation in the first round, more without a pause in the later ones.
     bool run_checked(Call call, int round, int thread) {
         const Fault fault = session_.options().fault;
         if (fault == Fault::kSkippedOperation || (fault == Fault::kStaleResult && round > 0))
             return true;
         if (fault == Fault::kLastElementMissing && call.nelems > 0)
             --call.nelems;
-        return run(call, round + 1, thread);
+        return run(call, round < kRounds ? round + 1 : 1, thread);
     }
 
     // The last thread of one PE after the other comes late; no thread may leave before it has come. Needs one clock for
@@ -302,14 +305,15 @@ class Collectives {
         if (!session_.options().validate || !session_.one_host())
             return {};
         Checker checker(session_.options().fault);
-        for (int late = 0; late < std::min(session_.n_pes(), 8); ++late) {
+        for (int round = 0; round < kShortRounds; ++round) {
+            const int late = round % session_.n_pes();
             std::vector<double> came(static_cast<size_t>(callers_)), left(came);
             session_.barrier();
             const bool ok = on_callers([&](int thread) {
                 if (session_.me() == late && thread == callers_ - 1)
                     usleep(2000);
                 came[static_cast<size_t>(thread)] = now_seconds();
-                const bool fine = run_checked(call, late, thread);
+                const bool fine = run_checked(call, round, thread);
                 left[static_cast<size_t>(thread)] = now_seconds();
                 return fine;
             });
