@@ -1,7 +1,8 @@
 // SHMEM-MT latency: seconds for one operation that the next one has to wait for.
 //   put_round_trip, put_signal_round_trip   there and back (round_trip.hpp)
-//   put_quiet, p_quiet, get, g, atomic_*    one-sided: one slot, quiet after each (common/transfer.hpp); reads and atomics
-//                                           also of lines that the target has just written, or keeps writing (owner.hpp)
+//   put_quiet, p_quiet, atomic_add_quiet    one slot, quiet after each (common/transfer.hpp)
+//   get, g, atomic_fetch, atomic_fetch_add  one slot, each behind the result of the one before. Reads and atomics also
+//                                           of lines that the target has just written, or keeps writing (owner.hpp)
 //   barrier_all, sync_all                   over all PEs, mean of the PEs' times
 //   wait_burn                               CPU seconds that PE n/2 burns while it waits for a PE that sleeps, and the
 //                                           time from the put to its wake-up
@@ -43,7 +44,8 @@ void run_warm(Job& job, TransferMemory& memory, const OpName& op, Route route) {
             spec.route = route;
             spec.on_heap = placement == "heap";
             spec.size_bytes = size;
-            spec.quiet_every = 1;
+            spec.chained = std::string(op.sync) == "blocking";
+            spec.quiet_every = spec.chained ? 0 : 1;
             if (Transfer::fits(job, spec))
                 run_transfers(job, memory, kName, Metric::kLatency, {{op.name, op.sync, spec}});
         }
