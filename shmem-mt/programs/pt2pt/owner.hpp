@@ -216,11 +216,12 @@ class Contended {
         for (int t = 0; t < job.threads(); ++t) boxes[t] = RoundTrip::Mailbox{};
         added_.assign(static_cast<size_t>(job.threads()), 0);
         wrong_.assign(added_.size(), 0);
+        seconds_.assign(added_.size(), 0);
         *word_ = 0;
         shmem_barrier_all();
     }
 
-    // `count` operations a thread. Collective.
+    // `count` operations a thread; the time is that of the slowest, from when the target has begun. Collective.
     Report sample(long count) {
         const long turn = ++turn_;
         Report report = run_together(
@@ -239,8 +240,7 @@ class Contended {
         else
             check_total(count);
         report.ok = std::count(wrong_.begin(), wrong_.end(), 0) == static_cast<long>(wrong_.size());
-        if (!job_.is_sender())
-            report.seconds = 0;
+        report.seconds = job_.is_sender() ? *std::max_element(seconds_.begin(), seconds_.end()) : 0;
         return report;
     }
 
@@ -261,6 +261,7 @@ class Contended {
         const long todo = job_.options().fault == Fault::kIdleTimedPass ? 0 : count;
         const int pe = job_.message_pe();
         long seen = 0, wrong = 0;
+        const double start = now_seconds();
         for (long i = 0; i < todo; ++i) {
             const long before = seen;
             if (op_ == Op::kAdd) {
@@ -276,6 +277,7 @@ class Contended {
                                            : link.fetch_add(word_, 1, pe);
             wrong += seen < before;
         }
+        seconds_[index] = now_seconds() - start;
         wrong_[index] += wrong + (op_ != Op::kAdd && seen == 0);
         link.quiet();
         link.p(&boxes_[thread].flag, turn, job_.partner());
@@ -311,9 +313,10 @@ class Contended {
     const Op op_;
     const Route route_;
     long turn_ = 0;
-    long asked_ = 0;           // additions of the caller so far
-    std::vector<long> added_;  // by thread of the target
-    std::vector<long> wrong_;  // by thread
+    long asked_ = 0;               // additions of the caller so far
+    std::vector<long> added_;      // by thread of the target
+    std::vector<long> wrong_;      // by thread
+    std::vector<double> seconds_;  // by thread of the caller, of the last sample
 };
 
 }  // namespace shmem_mt
