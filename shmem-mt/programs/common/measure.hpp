@@ -71,13 +71,39 @@ inline long calibrate(Session& session, const Body& body, TimeOf time_of, double
     }
 }
 
-// The count that makes a sample last about options.sample_s, after as many runs as it takes for two
-// neighbours to differ by less than 3 % (at most 8: a noisy machine never gets steady).
+// What a run costs once, whatever its count, in seconds: the start, the acknowledgement, the last barrier. From the
+// least times of one operation and of two.
+inline double cost_once(Session& session, const Body& body, TimeOf time_of) {
+    constexpr int kTries = 3;
+    double least[] = {0, 0};
+    for (int attempt = 0; attempt < kTries; ++attempt) {
+        for (long count = 1; count <= 2; ++count) {
+            const double seconds = timed(session, body, count, time_of);
+            least[count - 1] = attempt == 0 ? seconds : std::min(least[count - 1], seconds);
+        }
+    }
+    return std::max(0.0, 2 * least[0] - least[1]);
+}
+
+// How long a sample is to be, in seconds: options.sample_s, or a hundred times what it costs once, within bounds. Where
+// cores are too few that is the scheduler's time, for which no sample is longer. `each`: an operation's time.
+inline double sample_goal(Session& session, const Body& body, TimeOf time_of, double each) {
+    constexpr double kLeastShare = 100, kMostGrowth = 8;
+    const Options& options = session.options();
+    const double most = std::min(kMostGrowth * options.sample_s, options.point_s / 8);
+    if (session.oversubscribed() || each > most / 8)
+        return options.sample_s;
+    return std::max(options.sample_s, std::min(most, kLeastShare * cost_once(session, body, time_of)));
+}
+
+// The count that makes a sample last about sample_goal, after as many runs as it takes for two neighbours to differ by
+// less than 3 % (at most 8: a noisy machine never gets steady).
 inline long warm_up(Session& session, const Body& body, TimeOf time_of) {
     double seconds = 0;
     long count = calibrate(session, body, time_of, &seconds);
+    const double goal = sample_goal(session, body, time_of, seconds / static_cast<double>(count));
     for (int i = 0; i < 8 && seconds < session.options().point_s / 4; ++i) {
-        const long next = grown(count, std::max(1.0, 1.1 * session.options().sample_s / seconds));
+        const long next = grown(count, std::max(1.0, 1.1 * goal / seconds));
         const double before = seconds * static_cast<double>(next) / static_cast<double>(count);
         count = next;
         seconds = timed(session, body, count, time_of);

@@ -103,9 +103,13 @@ class Session {
     Json params(const std::string& op) const {
         Json json;
         json.integer("pes", n_pes_).integer("threads", options_.threads).text("op", op);
-        const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-        json.boolean("oversubscribed", one_host_ && static_cast<long>(n_pes_) * options_.threads > cores);
+        json.boolean("oversubscribed", oversubscribed());
         return json;
+    }
+
+    // Threads of all PEs are more than the cores.
+    bool oversubscribed() const {
+        return one_host_ && static_cast<long>(n_pes_) * options_.threads > sysconf(_SC_NPROCESSORS_ONLN);
     }
 
     void print_point(const Json& point) {
