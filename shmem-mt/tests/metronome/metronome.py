@@ -21,6 +21,8 @@ COSTS = {
     "quiet": (170, 0),
     "fence": (90, 0),
     "test": (50, 0),
+    "request": (270, 0),
+    "post": (410, 0),
     "wait": (230, 0),
     "barrier": (6100, 0),
     "sync": (4700, 0),
@@ -30,7 +32,7 @@ COSTS = {
     "look": (20, 0),
     "awake": (50e3, 0),
     "skew": (0, 0),
-    "late": (50e6, 0),
+    "late": (5e6, 0),
     "compute": (0.5, 0),
     "pipe": (1900, 0),
 }
@@ -64,7 +66,7 @@ def built(name):
     return path
 
 
-def start(tmp_path, program, times, *arguments, pes=2, threads=1, sample_ms=1.0, **environment):
+def start(tmp_path, program, times, *arguments, pes=2, threads=1, sample_ms=0.3, **environment):
     """(outcome, points) of a program start. Variables of the environment besides METRONOME: METRONOME_FAULT="..."."""
     points = []
     told = [f"{name}={value}" for name, value in {"METRONOME": times.told(), **environment}.items()]

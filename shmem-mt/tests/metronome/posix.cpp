@@ -40,23 +40,13 @@ bool is_pe() {
     return is;
 }
 
-// Tasks of this PE that are blocked like that; f(task) says whether to go on.
-template <class F>
-void for_blocked(State state, const void* on, F&& f) {
-    for (int i = 0; i < world->n_tasks; ++i) {
-        Task& task = world->tasks[i];
-        if (task.state == state && task.pe == me && task.on == on && !f(task))
-            return;
-    }
-}
-
 void* run_thread(void* argument) {
     auto* const thread = static_cast<Thread*>(argument);
     take_turn(thread->task);
     void* const result = thread->run(thread->argument);
     thread->has_ended = true;
     thread->end = self->clock;
-    for_blocked(State::kJoins, thread, [](Task& task) { return wake(task, self->clock), true; });
+    wake_blocked(State::kJoins, thread);
     end_task();
     return result;
 }
@@ -67,6 +57,28 @@ int sleep_for(const timespec* time) {
 }
 
 }  // namespace
+
+// A thread that runs what is to be done. Its CPU time is nobody's.
+struct metronome::Helper {
+    pthread_t id;
+    std::function<void()> todo;
+};
+
+metronome::Helper* metronome::start_helper(std::function<void()> todo) {
+    auto* const helper = new Helper{0, std::move(todo)};
+    const auto run = [](void* argument) -> void* {
+        static_cast<Helper*>(argument)->todo();
+        self->busy = 0;
+        return nullptr;
+    };
+    pthread_create(&helper->id, nullptr, run, helper);
+    return helper;
+}
+
+void metronome::join_helper(Helper* helper) {
+    pthread_join(helper->id, nullptr);
+    delete helper;
+}
 
 extern "C" {
 
@@ -151,7 +163,7 @@ int pthread_cond_signal(pthread_cond_t* condition) noexcept {
     static const auto others = real(&pthread_cond_signal, "pthread_cond_signal");
     if (self == nullptr)
         return others(condition);
-    for_blocked(State::kAwaitsNotice, condition, [](Task& task) { return wake(task, self->clock), false; });
+    wake_blocked(State::kAwaitsNotice, condition, false);
     return 0;
 }
 
@@ -159,7 +171,7 @@ int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
     static const auto others = real(&pthread_cond_broadcast, "pthread_cond_broadcast");
     if (self == nullptr)
         return others(condition);
-    for_blocked(State::kAwaitsNotice, condition, [](Task& task) { return wake(task, self->clock), true; });
+    wake_blocked(State::kAwaitsNotice, condition);
     return 0;
 }
 

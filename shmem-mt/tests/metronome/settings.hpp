@@ -47,7 +47,9 @@ struct Settings {
     Cost signal{"signal"};  // of a put with signal, beside the put
     Cost flight{"flight"};
     Cost quiet{"quiet"}, fence{"fence"}, test{"test"};
-    Cost wait{"wait"};                                                // from the arrival of the word, or the call
+    Cost request{"request"};  // the wait for a request, from its completion, or the call
+    Cost post{"post"};        // of a non-blocking collective
+    Cost wait{"wait"};        // from the arrival of the word, or the call
     Cost barrier{"barrier"}, sync{"sync"}, collective{"collective"};  // from the arrival of the last PE
     Cost init{"init"}, finalize{"finalize"};
     Cost look{"look"};        // at a clock
@@ -75,9 +77,9 @@ struct Settings {
 
   private:
     void read_costs(const std::string& text) {
-        Cost* const all[] = {&put,      &put_nbi, &get,   &get_nbi, &atomic,  &fetch,   &signal,     &flight,
-                             &quiet,    &fence,   &test,  &wait,    &barrier, &sync,    &collective, &init,
-                             &finalize, &look,    &awake, &skew,    &late,    &compute, &pipe};
+        Cost* const all[] = {&put,      &put_nbi, &get,     &get_nbi, &atomic, &fetch,   &signal, &flight,     &quiet,
+                             &fence,    &test,    &request, &post,    &wait,   &barrier, &sync,   &collective, &init,
+                             &finalize, &look,    &compute, &pipe,    &awake,  &skew,    &late};
         for (size_t at = 0; at < text.size();) {
             const size_t end = std::min(text.find(',', at), text.size());
             const std::string item = text.substr(at, end - at);

@@ -12,8 +12,9 @@ SIZE = 1000  # bytes
 PUTS_AND_GETS = {
     "latency": ["--ops", "put_round_trip,put_signal_round_trip,put_quiet,get", "--owners", "warm,handed-over"],
     "bandwidth": ["--ops", "put,get,put_both_ways"],
-    "message_rate": ["--ops", "put,get,put_nbi,get_nbi"],
-    "ordering": ["--ops", "relaxed,fence", "--outstanding", "16"],
+    "message_rate": ["--ops", "put,get,put_nbi,get_nbi,requests_put,requests_get"],
+    "ordering": ["--ops", "relaxed,ordered,fence", "--outstanding", "16"],
+    "overlap": ["--ops", "put,get", "--policies", "auto"],
 }
 EVERY = (1, 3, 7)
 
@@ -53,11 +54,20 @@ def test_uneven_blocks(tmp_path, kind, every):
 
 @pytest.mark.parametrize("every", EVERY)
 @pytest.mark.parametrize("kind", ["drop", "tear", "late"])
-@pytest.mark.parametrize("ops,blocks", [("broadcast,sum_reduce,max_reduce", 1), ("collect,fcollect,alltoall", 2)])
-def test_collectives(tmp_path, ops, blocks, kind, every):
-    fault = f"{kind}:{every}:{blocks * SIZE}"
-    found = verdicts(tmp_path, "collectives", fault, "--ops", ops, "--sizes", str(SIZE))
-    assert len(found) == 3
+@pytest.mark.parametrize(
+    "program,ops,blocks",
+    [
+        ("collectives", "broadcast,sum_reduce,max_reduce", 1),
+        ("collectives", "collect,fcollect,alltoall", 2),
+        ("collectives_mt", "broadcast,sum_reduce,max_reduce", 1),
+        ("overlap", "broadcast,sum_reduce", 1),
+        ("overlap", "fcollect,alltoall", 2),
+    ],
+)
+def test_collectives(tmp_path, program, ops, blocks, kind, every):
+    asked = ["--ops", ops, "--sizes", str(SIZE), "--policies", "auto"]
+    found = verdicts(tmp_path, program, f"{kind}:{every}:{blocks * SIZE}", *asked)
+    assert found
     assert [point for point, valid in found.items() if valid is not False] == []
 
 
@@ -75,7 +85,7 @@ def test_words(tmp_path, op, kind, every):
 @pytest.mark.parametrize("kind", ["drop", "tear", "late"])
 @pytest.mark.parametrize("program,ops", [("latency", "put_round_trip,put_signal_round_trip"), ("bandwidth", "put")])
 def test_what_is_read_is_checked_in_the_timed_pass(tmp_path, program, ops, kind, every):
-    asked = ["--ops", ops, "--sizes", str(SIZE), "--touches", "read"]
+    asked = ["--ops", ops, "--sizes", str(SIZE), "--touches", "read", "--sample-ms", "1"]
     found = verdicts(tmp_path, program, f"{kind}:{every}:{SIZE}", *asked, late=(20e3, 0))
     assert found
     assert set(found.values()) == {False}

@@ -6,6 +6,7 @@ from metronome import Times, assert_true, block_bytes, built, measure
 
 SIZES = (64, 4096)
 ASKED = ["--sizes", ",".join(map(str, SIZES))]
+SAMPLE_MS = {1: 0.3, 100: 10}  # by how slow the library is; samples are at most eight times as long
 PRIVATE = ["--contexts", "private"]  # without the plain copies beside the default context, which take no virtual time
 
 
@@ -41,7 +42,7 @@ LATENCIES = ("put_round_trip", "put_signal_round_trip", "p_quiet", "put_quiet", 
 def test_latency(tmp_path, pes, threads, scale):
     t = Times(scale)
     asked = ["--ops", ",".join(LATENCIES), *ASKED, *PRIVATE]
-    points = measure(tmp_path, "latency", t, *asked, pes=pes, threads=threads, sample_ms=scale**0.5)
+    points = measure(tmp_path, "latency", t, *asked, pes=pes, threads=threads, sample_ms=SAMPLE_MS[scale])
     assert {point["params"]["op"] for point in points} == set(LATENCIES)
     assert_true(points, lambda point: latency_of(t, point["params"]))
 
@@ -61,7 +62,7 @@ def window_rate(t, params, slots):
 def test_bandwidth(tmp_path, pes, threads, scale):
     t = Times(scale)
     asked = ["--ops", "put,get,put_both_ways", *ASKED, *PRIVATE]
-    points = measure(tmp_path, "bandwidth", t, *asked, pes=pes, threads=threads, sample_ms=scale**0.5)
+    points = measure(tmp_path, "bandwidth", t, *asked, pes=pes, threads=threads, sample_ms=SAMPLE_MS[scale])
     assert len(points) == 8
 
     def truth(point):
@@ -101,8 +102,26 @@ RATES = ("p", "g", "put", "get", "put_nbi", "get_nbi", "atomic_add", "atomic_fet
 def test_message_rate(tmp_path, pes, threads, scale):
     t = Times(scale)
     asked = ["--ops", ",".join(RATES), *ASKED, *PRIVATE, "--placements", "heap"]
-    points = measure(tmp_path, "message_rate", t, *asked, pes=pes, threads=threads, sample_ms=scale**0.5)
+    points = measure(tmp_path, "message_rate", t, *asked, pes=pes, threads=threads, sample_ms=SAMPLE_MS[scale])
     assert_true(points, lambda point: pes // 2 * threads * rate_of(t, point["params"]))
+
+
+def request_rate_of(t, params):
+    """Operations a second of one thread of one sender: what completes them is the wait for each, or one for all."""
+    op, sync, size = params["op"], params["sync"], params["size_bytes"]
+    if sync in ("quiet_each", "blocking"):
+        return 1 / {"put": t.put(size) + t.flight() + t.quiet(), "get": t.get(size), "fetch_add": t.fetch()}[op]
+    posted = t.put_nbi(size) if op == "put" else t.get_nbi(size)
+    return 1 / (posted + (t.flight() + t.request() if sync == "request_each" else 0))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_requests(tmp_path, threads):
+    t = Times()
+    asked = ["--ops", "requests_put,requests_get,requests_fetch_add", *ASKED, *PRIVATE, "--placements", "heap"]
+    points = measure(tmp_path, "message_rate", t, *asked, threads=threads)
+    assert len(points) == 5 * (2 + 2 + 1)
+    assert_true(points, lambda point: threads * request_rate_of(t, point["params"]))
 
 
 COLLECTIVES = ("broadcast", "collect", "fcollect", "alltoall", "alltoalls", "sum_reduce", "max_reduce")
@@ -113,7 +132,7 @@ COLLECTIVES = ("broadcast", "collect", "fcollect", "alltoall", "alltoalls", "sum
 def test_collectives(tmp_path, pes, scale):
     t = Times(scale)
     asked = ["--ops", ",".join(("barrier_all", "sync_all", *COLLECTIVES)), *ASKED]
-    points = measure(tmp_path, "collectives", t, *asked, pes=pes, sample_ms=scale**0.5)
+    points = measure(tmp_path, "collectives", t, *asked, pes=pes, sample_ms=SAMPLE_MS[scale])
     assert len(points) == 2 + 2 * len(COLLECTIVES) * (1 + (pes > 2))
 
     def truth(point):
@@ -123,22 +142,39 @@ def test_collectives(tmp_path, pes, scale):
     assert_true(points, truth)
 
 
+@pytest.mark.parametrize("pes,threads", [(2, 1), (3, 2), (2, 3)])
+def test_collectives_of_all_threads(tmp_path, pes, threads):
+    t = Times()
+    ops = ("team_sync", "team_barrier", "broadcast", "collect", "fcollect", "alltoall", "sum_reduce", "max_reduce")
+    asked = ["--ops", ",".join(ops), *ASKED, "--teams", "world"]
+    points = measure(tmp_path, "collectives_mt", t, *asked, pes=pes, threads=threads)
+    assert len(points) == 2 + 2 * (len(ops) - 2)
+
+    def truth(point):
+        barriers = {"team_barrier": t.barrier(), "team_sync": t.sync()}
+        return barriers.get(point["params"]["op"], t.collective(point["params"]["size_bytes"]))
+
+    assert_true(points, truth)
+
+
 def halo_time(t, params):
-    """Seconds of an exchange of six faces, by a single thread, on its context."""
-    size = params["size_bytes"]
+    """Seconds of an exchange of six faces, of which each thread has equally many, the one behind the other."""
+    size, each = params["size_bytes"], 6 // params["threads"]
     if params["sync"] == "quiet_barrier":
-        return 6 * t.put(size) + t.flight() + t.quiet() + t.barrier()
-    now, sent = 0.0, [(face + 1) * (t.put(size) + t.signal()) for face in range(6)]
+        return each * t.put(size) + t.flight() + t.quiet() + t.barrier()
+    sent = [(turn + 1) * (t.put(size) + t.signal()) for turn in range(each)]
     now = sent[-1]
-    for face in range(6):
-        now = max(now, sent[face ^ 1] + t.flight()) + t.wait()
+    for turn in range(each):  # the neighbour's opposite face has its turn beside this one, or before or behind it
+        other = turn if params["threads"] % 2 == 0 else turn ^ 1
+        now = max(now, sent[other] + t.flight()) + t.wait()
     return now
 
 
-@pytest.mark.parametrize("pes", [1, 2, 4])
-def test_halo(tmp_path, pes):
+@pytest.mark.parametrize("pes,threads", [(1, 1), (2, 1), (4, 1), (2, 2), (2, 6)])
+def test_halo(tmp_path, pes, threads):
     t = Times()
-    points = measure(tmp_path, "halo", t, "--form", "exchange", "--sizes", "512,8192", *PRIVATE, pes=pes)
+    asked = ["--form", "exchange", "--sizes", "512,8192", *PRIVATE]
+    points = measure(tmp_path, "halo", t, *asked, pes=pes, threads=threads)
     seconds = [point for point in points if point["metric"] == "time"]
     assert len(seconds) == 4
     assert_true(seconds, lambda point: halo_time(t, point["params"]))
@@ -164,9 +200,8 @@ def test_alltoallv(tmp_path, pes):
 @pytest.mark.parametrize("pes", [2, 3])
 def test_wait(tmp_path, pes):
     t = Times()
-    asked = ["--ops", "wait_until,barrier_all,team_sync,barrier_cost", "--waits-ms", "1,20"]
-    points = measure(tmp_path, "wait", t, *asked, pes=pes)
-    assert len(points) == 3 * 2 * 3 + 3
+    points = measure(tmp_path, "wait", t, "--waits-ms", "1,20", pes=pes)
+    assert len(points) == 4 * 2 * 3 + 3
 
     def truth(point):
         params = point["params"]
@@ -178,8 +213,9 @@ def test_wait(tmp_path, pes):
             "wait_until": (pes - 1) * t.put(8) + t.flight() + t.wait(),
             "barrier_all": t.barrier(),
             "team_sync": t.sync(),
+            "request_wait": t.post() + t.collective(8) + t.request(),
         }[op]
-        burned = t.awake() + t.look()
+        burned = t.awake() + t.look() + (t.post() + t.request() if op == "request_wait" else 0)
         return {"wake_latency": late, "cpu_time": burned, "cpu_share": 100 * burned / (wait + late)}[point["metric"]]
 
     assert_true(points, truth)
@@ -188,9 +224,9 @@ def test_wait(tmp_path, pes):
 @pytest.mark.parametrize("pes,threads", [(2, 1), (2, 2)])
 def test_ordering(tmp_path, pes, threads):
     t = Times()
-    asked = ["--ops", "relaxed,fence,quiet", *ASKED, "--outstanding", "1,8"]
+    asked = ["--ops", "relaxed,ordered,fence,quiet", *ASKED, "--outstanding", "1,8"]
     points = [p for p in measure(tmp_path, "ordering", t, *asked, pes=pes, threads=threads) if p["metric"] == "rate"]
-    assert len(points) == 10
+    assert len(points) == 2 * (3 * 2 + 1)
 
     def truth(point):
         rule, size, window = (point["params"][name] for name in ("rule", "size_bytes", "outstanding"))
@@ -202,16 +238,28 @@ def test_ordering(tmp_path, pes, threads):
 
 
 @pytest.mark.parametrize("ratio", [0.5, 1, 2])
-@pytest.mark.parametrize("op,sync", [("put", "put_nbi"), ("get", "get_nbi")])
+@pytest.mark.parametrize(
+    "op,sync",
+    [
+        ("put", "quiet"),
+        ("get", "quiet"),
+        ("put", "request_each"),
+        ("get", "request_each"),
+        *((op, "request_wait") for op in ("broadcast", "fcollect", "alltoall", "sum_reduce")),
+    ],
+)
 def test_overlap(tmp_path, op, sync, ratio):
     """Behind a computation disappears what is in flight, as far as that lasts."""
-    t = Times(flight=(20e3, 0))
-    asked = ["--ops", op, "--sizes", "65536", "--policies", "auto", "--compute-ratio", str(ratio)]
+    t, size = Times(flight=(20e3, 0), collective=(20e3, 0.1)), 65536
+    asked = ["--ops", op, "--sizes", str(size), "--policies", "auto", "--compute-ratio", str(ratio), "--syncs", sync]
     points = measure(tmp_path, "overlap", t, *asked)
-    post = getattr(t, sync)(65536)
-    alone = post + t.flight() + t.quiet()
+    post, behind = {"put": (t.put_nbi(size), t.flight()), "get": (t.get_nbi(size), t.flight())}.get(
+        op, (t.post(), t.collective(size))
+    )
+    end = t.quiet() if sync == "quiet" else t.request()
+    alone = post + behind + end
     computing = ratio * alone
-    total = post + max(t.flight(), computing) + t.quiet()
+    total = post + max(behind, computing) + end
     times = {"communication": alone, "compute": computing, "total": total, "post": post, "inside": computing}
 
     def truth(point):
@@ -220,6 +268,13 @@ def test_overlap(tmp_path, op, sync, ratio):
 
     assert {point["params"]["part"] for point in points} == {*times, "overlap"}
     assert_true(points, truth)
+
+
+def test_wait_burn(tmp_path):
+    t = Times()
+    points = measure(tmp_path, "latency", t, "--ops", "wait_burn", "--sleep-ms", "30")
+    late = t.put(8) + t.flight() + t.wait() + t.look()
+    assert_true(points, lambda p: late if p["metric"] == "wake_latency" else t.awake() + 2 * t.look())
 
 
 def test_startup(tmp_path):
@@ -239,7 +294,7 @@ def test_two_modes(tmp_path):
     """Every fourth operation takes nine times as long: the figure is the mean."""
     t, slow = Times(), (3 + 9) / 4
     asked = ["--ops", "put,get", "--sizes", "64", *PRIVATE, "--placements", "heap"]
-    points = measure(tmp_path, "message_rate", t, *asked, METRONOME_MODES="4:9")
+    points = measure(tmp_path, "message_rate", t, *asked, sample_ms=2, METRONOME_MODES="4:9")
     assert_true(points, lambda point: rate_of(t, point["params"]) / slow)
 
 

@@ -1,11 +1,8 @@
-// The turn, virtual time, messages and meetings.
+// The turn, virtual time, messages and meetings (world.hpp).
 #include "world.hpp"
 
-#include <elf.h>
 #include <limits.h>
-#include <link.h>
 #include <linux/futex.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,18 +11,12 @@
 
 namespace metronome {
 
-World* world;
-int me;
 const Settings settings;
 thread_local Task* self;
 
 namespace {
 
 constexpr uint64_t kMostFruitless = 1 << 20;
-
-Picoseconds outside_clock;  // of this process before init and after finalize
-char* static_begin;
-char* static_end;
 
 struct Later {
     Picoseconds time;
@@ -165,11 +156,6 @@ Task* choose() {
     }
 }
 
-void give_turn(Task* task) {
-    task->turn.store(1, std::memory_order_release);  // pairs with take_turn
-    futex_wake(task->turn);
-}
-
 void do_laters() {
     for (size_t i = 0; i < laters.size();) {
         if (laters[i].time > self->clock) {
@@ -193,77 +179,13 @@ void pass_turn() {
         do_laters();
 }
 
-// ---- the program's data ----
-
-int find_statics(dl_phdr_info* info, size_t, void*) {
-    const auto page = [](char* address, size_t up) {
-        return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(address) + up) & ~uintptr_t{4095});
-    };
-    for (int i = 0; i < info->dlpi_phnum; ++i) {
-        const auto& part = info->dlpi_phdr[i];
-        char* const begin = reinterpret_cast<char*>(info->dlpi_addr + part.p_vaddr);
-        if (part.p_type == PT_LOAD && (part.p_flags & PF_W)) {
-            static_begin = std::max(static_begin, page(begin, 0));
-            static_end = page(begin + part.p_memsz, 4095);
-        }
-        if (part.p_type == PT_GNU_RELRO)
-            static_begin = std::max(static_begin, page(begin + part.p_memsz, 0));
-    }
-    return 1;  // the program itself is the first
-}
-
-// Data and bss of the program move into the memory that all PEs map.
-void share_statics(int fd) {
-    dl_iterate_phdr(find_statics, nullptr);
-    const size_t bytes = static_cast<size_t>(static_end - static_begin);
-    if (bytes > kStaticBytes)
-        fatal("the program has more static data than it has room for");
-    std::memcpy(memory_of(me), static_begin, bytes);
-    const off_t place = memory_of(me) - reinterpret_cast<char*>(world);
-    if (mmap(static_begin, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, place) == MAP_FAILED)
-        fatal("the program's static data cannot be shared");
-}
-
 }  // namespace
 
-// ---- entering and leaving ----
+// ---- tasks ----
 
-void enter() {
-    const char* const fd_text = std::getenv("METRONOME_WORLD");
-    const char* const pe_text = std::getenv("METRONOME_PE");
-    const char* const pes_text = std::getenv("METRONOME_PES");
-    if (!fd_text || !pe_text || !pes_text)
-        fatal("start programs with its oshrun");
-    const int fd = std::atoi(fd_text), n_pes = std::atoi(pes_text);
-    me = std::atoi(pe_text);
-    void* const memory = mmap(nullptr, world_bytes(n_pes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (memory == MAP_FAILED)
-        fatal("the memory of the job cannot be mapped");
-    world = static_cast<World*>(memory);
-    share_statics(fd);
-    Task& task = world->tasks[me];
-    task.pe = me;
-    task.clock = outside_clock;
-    task.state = State::kReady;
-    // Pairs with itself in the other PEs: whoever sees all started sees their tasks.
-    const auto all = static_cast<uint32_t>(n_pes);
-    if (world->started.fetch_add(1, std::memory_order_acq_rel) + 1 == all) {
-        world->n_pes = n_pes;
-        world->n_tasks = n_pes;
-        world->n_teams = 1;
-        world->teams[0] = {0, 1, n_pes, {}};
-        for (Member& member : world->teams[0].members) member.task = -1;
-        give_turn(&world->tasks[0]);
-    }
-    take_turn(&task);
-    meet(world->teams[0], settings.init.of(), -1);
-}
-
-void leave() {
-    meet(world->teams[0], settings.finalize.of(), -1);
-    world->pes[me].left.store(1, std::memory_order_release);  // pairs with the launcher's load
-    outside_clock = self->clock;
-    end_task();
+void give_turn(Task* task) {
+    task->turn.store(1, std::memory_order_release);  // pairs with take_turn
+    futex_wake(task->turn);
 }
 
 Task* make_task() {
@@ -353,6 +275,16 @@ void wake(Task& task, Picoseconds time) {
     task.busy += std::min(task.clock - task.blocked, settings.awake.of());
     task.state = State::kReady;
     world->fruitless = 0;
+}
+
+void wake_blocked(State state, const void* on, bool all) {
+    bool more = true;
+    for_tasks([&](Task& task) {
+        if (!more || task.state != state || task.pe != me || task.on != on)
+            return;
+        wake(task, self->clock);
+        more = all;
+    });
 }
 
 bool compares(uint64_t word, int comparison, bool is_signed, uint64_t value) {
@@ -474,26 +406,6 @@ void meet(Team& team, Picoseconds cost, int kind, const void* source, void* dest
         return reach(leaves(me));
     mine.task = static_cast<int>(self - world->tasks);
     block(State::kMeets, nullptr);
-}
-
-char* memory_of(int pe) {
-    return reinterpret_cast<char*>(world + 1) + kPeBytes * static_cast<size_t>(pe);
-}
-
-size_t place_of(const void* symmetric) {
-    const char* const address = static_cast<const char*>(symmetric);
-    if (address >= static_begin && address < static_end)
-        return static_cast<size_t>(address - static_begin);
-    const char* const own = memory_of(me);
-    if (address < own || address >= own + kPeBytes)
-        fatal("an address is not symmetric");
-    return static_cast<size_t>(address - own);
-}
-
-char* at(const void* symmetric, int pe) {
-    if (pe < 0 || pe >= world->n_pes)
-        fatal("there is no PE " + std::to_string(pe));
-    return memory_of(pe) + place_of(symmetric);
 }
 
 }  // namespace metronome

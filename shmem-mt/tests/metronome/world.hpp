@@ -18,6 +18,9 @@
 
 namespace metronome {
 
+// Of non-blocking collectives of all PEs; team 0 is that of the others.
+constexpr int kNonBlockingTeam = 1;
+
 constexpr int kMostPes = 16, kMostTasks = 1024, kMostTeams = 16;
 constexpr size_t kMostMessages = 1 << 16;  // under way
 constexpr size_t kStaticBytes = 4u << 20;  // data and bss of the program, at most
@@ -97,7 +100,8 @@ inline size_t world_bytes(int n_pes) {
 extern World* world;  // null: this process is no PE, or not yet
 extern int me;        // this PE
 extern const Settings settings;
-extern thread_local Task* self;  // null: outside of the job, before init, after finalize
+extern Picoseconds outside_clock;  // of this process before init and after finalize
+extern thread_local Task* self;    // null: outside of the job, before init, after finalize
 
 // This process becomes a task of the job. Collective.
 void enter();
@@ -121,11 +125,19 @@ void yield();
 // Blocked until another task wakes it up, or (await) the word compares as is said.
 void block(State state, const void* on);
 void wake(Task& task, Picoseconds time);
+// Wakes the tasks of this PE that are blocked like that, or the first of them.
+void wake_blocked(State state, const void* on, bool all = true);
 void await(const void* word, int comparison, bool is_signed, uint64_t value);
 bool compares(uint64_t word, int comparison, bool is_signed, uint64_t value);
 
+// A task of this PE runs what is to be done, and has then gone. Returns what to join it with.
+struct Helper;
+Helper* start_helper(std::function<void()> todo);
+void join_helper(Helper* helper);
+
 // What a thread of this PE is: a task that is ready when its creator's clock is what it is now.
 Task* make_task();
+void give_turn(Task* task);
 void take_turn(Task* task);
 void end_task();
 
