@@ -72,6 +72,7 @@ struct DefaultLink {
         return shmem_long_atomic_compare_swap(dest, cond, value, pe);
     }
     void exclusive_or(uint64_t* dest, uint64_t value, int pe) const { shmem_uint64_atomic_xor(dest, value, pe); }
+    void set(long* dest, long value, int pe) const { shmem_long_atomic_set(dest, value, pe); }
     void fence() const { shmem_fence(); }
     void quiet() const { shmem_quiet(); }
 #if SHMEM_MT_HAVE_PUT_SIGNAL
@@ -120,6 +121,7 @@ struct ContextLink {
     void exclusive_or(uint64_t* dest, uint64_t value, int pe) const {
         shmem_ctx_uint64_atomic_xor(ctx, dest, value, pe);
     }
+    void set(long* dest, long value, int pe) const { shmem_ctx_long_atomic_set(ctx, dest, value, pe); }
     void fence() const { shmem_ctx_fence(ctx); }
     void quiet() const { shmem_ctx_quiet(ctx); }
 #if SHMEM_MT_HAVE_PUT_SIGNAL

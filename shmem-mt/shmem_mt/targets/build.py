@@ -67,10 +67,10 @@ def _probe(implementation, answer_path, name, fresh):
     return works
 
 
-def compile_program(implementation, source, binary):
-    """None when it worked, else what the compiler said."""
+def compile_program(implementation, source, binary, more=()):
+    """`more`: further flags. None when it worked, else what the compiler said."""
     defines = [f"-D{macro}={int(works)}" for macro, works in implementation.features.items()]
-    return run_compiler(implementation, [*defines, "-I", sources.root()], source, binary)
+    return run_compiler(implementation, [*defines, "-I", sources.root(), *more], source, binary)
 
 
 def run_compiler(implementation, flags, source, binary):
