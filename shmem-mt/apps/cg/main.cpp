@@ -95,7 +95,7 @@ void run_all(Job& job, const CgClass& problem) {
     const SparseMatrix matrix = CgGenerator(problem).rows(job.me() * rows, rows);
     std::map<Style, std::shared_ptr<CgSolver>> solvers;
     std::vector<std::unique_ptr<MiniApp>> forms;
-    for (const Form& form : possible_forms(job, kName)) {
+    for (const Form& form : possible_forms(job, kName, Ghosts::kNone)) {
         std::shared_ptr<CgSolver>& solver = solvers[form.style];
         if (solver == nullptr)
             solver = make_solver(job, problem, matrix, form.style);
@@ -109,7 +109,7 @@ void run_all(Job& job, const CgClass& problem) {
 
 int main(int argc, char** argv) {
     using namespace shmem_mt;
-    const Options options = parse_options(argc, argv, Options(), form_names());
+    const Options options = parse_options(argc, argv, Options(), form_names(Ghosts::kNone));
     const CgClass& problem = class_of(argv[0], options, kCgClasses);
     return run_program(kName, options, [&](Job& job) { run_all(job, problem); });
 }

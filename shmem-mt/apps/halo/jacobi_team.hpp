@@ -61,15 +61,15 @@ class JacobiTeam {
     }
 
     // By all threads of all PEs: Jacobi's method until no cell moves beyond the limit, as a look every kCheckEvery
-    // iterations finds.
+    // iterations finds. `overlapped`, with 7 points: the cells that need no ghosts are computed while faces travel.
     template <class Link>
-    JacobiResult synchronous(const Link& link, int thread) {
+    JacobiResult synchronous(const Link& link, int thread, bool overlapped) {
         Worker* const worker = threads_[static_cast<size_t>(thread)].worker.get();
         for (long iteration = 1;; ++iteration) {
             const bool look = iteration % kCheckEvery == 0;
             long moving = 0;
             if (worker != nullptr) {
-                moving = iterate(link, *worker, look);
+                moving = overlapped ? iterate_overlapped(link, *worker, look) : iterate(link, *worker, look);
             }
             if (look && (total(thread, moving) == 0 || iteration >= most_iterations_))
                 return {iteration, 0};
@@ -143,6 +143,16 @@ class JacobiTeam {
     long iterate(const Link& link, Worker& worker, bool look) {
         worker.exchange.exchange(link, stencil_);
         return sweep(worker, look, 1);
+    }
+
+    template <class Link>
+    long iterate_overlapped(const Link& link, Worker& worker, bool look) {
+        const auto is_awaited = [&](int face) { return worker.exchange.has_neighbour(face); };
+        const bool left_out = job_.options().fault == Fault::kSkippedComputation;
+        worker.exchange.send_faces(link);
+        const long moving = left_out ? 0 : worker.box.sweep_inner(look, is_awaited);
+        worker.exchange.receive_faces();
+        return left_out ? 0 : moving + worker.box.sweep_outer(look, is_awaited);
     }
 
     // Sweeps until PE 0 says that all are calm; how many.

@@ -53,6 +53,7 @@ class Hpccg final : public MiniApp {
             .number("tolerance", kTolerance)
             .number("drift", drift_)
             .number("error", error_);
+        verdict.number("product_imbalance", solver_.imbalance());
     }
 
     double work() const override { return kIterations; }
@@ -128,7 +129,7 @@ void run_all(Job& job, const HpccgProblem& problem) {
     KrylovHalo halo(job, system);
     KrylovSolvers solvers(job, system, halo);
     std::vector<std::unique_ptr<MiniApp>> forms;
-    for (const Form& form : possible_forms(job, kName))
+    for (const Form& form : possible_forms(job, kName, Ghosts::kExchanged))
         forms.push_back(std::make_unique<Hpccg>(job, problem, form, solvers.of(form.style), right_side, norms));
     run_forms(job, kName, forms);
 }
@@ -146,7 +147,7 @@ long edge_of(const char* program, const Options& options) {
 
 int main(int argc, char** argv) {
     using namespace shmem_mt;
-    const Options options = parse_options(argc, argv, Options(), form_names());
+    const Options options = parse_options(argc, argv, Options(), form_names(Ghosts::kExchanged));
     const HpccgProblem problem{edge_of(argv[0], options)};
     return run_program(kName, options, [&](Job& job) { run_all(job, problem); });
 }

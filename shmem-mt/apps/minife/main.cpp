@@ -61,6 +61,7 @@ class MiniFe final : public MiniApp {
         verdict.integer("nodes", nodes_).number("residual", solver_.norms().back() / solver_.norms().front());
         verdict.number("error", error_).number("error_over_h2", error_ / square).number("most_over_h2", FeHeat::kError);
         verdict.number("deviation", deviation_).number("tolerance", kTolerance).number("drift", drift_);
+        verdict.number("product_imbalance", solver_.imbalance());
     }
 
     double work() const override { return static_cast<double>(iterations()); }
@@ -142,7 +143,7 @@ void run_all(Job& job, long edge) {
     job.barrier();
     KrylovSolvers solvers(job, system.equations(), system.halo());
     std::vector<std::unique_ptr<MiniApp>> forms;
-    for (const Form& form : possible_forms(job, kName))
+    for (const Form& form : possible_forms(job, kName, Ghosts::kExchanged))
         forms.push_back(std::make_unique<MiniFe>(job, cube, mesh, system, form, solvers.of(form.style)));
     run_forms(job, kName, forms);
 }
@@ -160,7 +161,7 @@ long edge_of(const char* program, const Options& options) {
 
 int main(int argc, char** argv) {
     using namespace shmem_mt;
-    const Options options = parse_options(argc, argv, Options(), form_names());
+    const Options options = parse_options(argc, argv, Options(), form_names(Ghosts::kExchanged));
     const long edge = edge_of(argv[0], options);
     return run_program(kName, options, [&](Job& job) { run_all(job, edge); });
 }

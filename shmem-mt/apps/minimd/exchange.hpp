@@ -1,6 +1,7 @@
 // What PEs send each other: atoms that have moved into another PE's part, the ghosts that partners see (both when lists
 // are built anew), and the new positions of these ghosts in every other step. All go by put with signal; a partner gets
-// a signal in every exchange, also without data.
+// a signal in every exchange, also without data. No call waits for the network but the quiet before a buffer is packed
+// anew.
 //
 // Threads share the atoms and the messages. Positions for a partner are cut into pieces when there are fewer partners
 // than threads; they arrive where the forces read them. A PE puts positions of step k + 2 into the set of step k after
@@ -53,6 +54,7 @@ class MdExchange {
     // that has moved out of everybody's reach is lost. All threads, behind a barrier; ends with one.
     template <class Link>
     void migrate(const Link& link, int thread, long step, uint64_t number) {
+        link.quiet();  // no message is read any more where the next ones are packed, behind the barrier
         Scratch& mine = scratch_[static_cast<size_t>(thread)];
         sort_out(thread, step, mine);
         job_.team().barrier();
@@ -120,15 +122,16 @@ class MdExchange {
     template <class Link>
     void send_positions(const Link& link, int thread, long step, uint64_t number) {
         const double* const positions = atoms_.positions(step);
+        link.quiet();  // the thread's pieces of the step before have left packed_
         for_own_pieces(thread, number, [&](size_t k, int piece, Signal* signal) {
             const Range all = to_send(k).share(piece, pieces_);
             const Range told{all.begin, all.begin + this->told(all.length())};
             double* const outbox = packed_.data() + 3 * all.begin;
             if (job_.options().fault != Fault::kStaleResult || step % kListSteps == 1)
                 pack(positions, told, outbox);
-            put_and_signal(link, atoms_.positions(step) + 3 * (layout_.own_capacity() + all.begin), outbox,
-                           3 * sizeof(double) * static_cast<size_t>(told.length()), signal, number,
-                           layout_.partners()[k].to);
+            put_and_signal_nbi(link, atoms_.positions(step) + 3 * (layout_.own_capacity() + all.begin), outbox,
+                               3 * sizeof(double) * static_cast<size_t>(told.length()), signal, number,
+                               layout_.partners()[k].to);
         });
         if (remote() == sends_.size())
             return;
@@ -299,8 +302,8 @@ class MdExchange {
     template <class Link, class T>
     void send(const Link& link, T* inbox, const std::vector<T>& outbox, Signal* signals, size_t k, uint64_t number,
               long count) {
-        put_and_signal(link, inbox + slot(k), outbox.data() + slot(k), sizeof(T) * static_cast<size_t>(count),
-                       signals + k, number << kCountBits | static_cast<uint64_t>(count), layout_.partners()[k].to);
+        put_and_signal_nbi(link, inbox + slot(k), outbox.data() + slot(k), sizeof(T) * static_cast<size_t>(count),
+                           signals + k, number << kCountBits | static_cast<uint64_t>(count), layout_.partners()[k].to);
     }
 
     // What came with the signal of that number.

@@ -9,14 +9,15 @@ from shmem_mt.catalogue import catalogue
 from shmem_mt.targets.libraries import Heddle
 
 FORMS = catalogue.select(["gups"])[0].ops
-UPDATES, HASHES = {"atomic", "private", "batched"}, {"hash", "hash_batched"}
+UPDATES, HASHES = {"atomic", "private", "windowed", "batched"}, {"hash", "hash_nbi", "hash_batched"}
 SHORT = ["--size", "1000", "--samples", "1", "--sample-ms", "0.1", "--point-ms", "1"]
 
 
 def possible(implementation):
     """The forms that must be there."""
     found = {"atomic", "hash"}
-    found |= {"private"} if implementation.features["SHMEM_MT_HAVE_CTX"] else set()
+    found |= {"hash_nbi"} if implementation.features["SHMEM_MT_HAVE_FETCH_NBI"] else set()
+    found |= {"private", "windowed"} if implementation.features["SHMEM_MT_HAVE_CTX"] else set()
     batched = {"batched", "hash_batched"} if implementation.features["SHMEM_MT_HAVE_CTX"] else {"hash_batched"}
     return found | (batched if implementation.features["SHMEM_MT_HAVE_SHMEMX"] else set())
 
@@ -99,7 +100,11 @@ def test_faults_are_caught(implementation, fault, forms):
 
 @pytest.mark.parametrize(
     "feature,missing",
-    [("SHMEM_MT_HAVE_SHMEMX", {"batched", "hash_batched"}), ("SHMEM_MT_HAVE_CTX", {"private", "batched"})],
+    [
+        ("SHMEM_MT_HAVE_SHMEMX", {"batched", "hash_batched"}),
+        ("SHMEM_MT_HAVE_CTX", {"private", "windowed", "batched"}),
+        ("SHMEM_MT_HAVE_FETCH_NBI", {"hash_nbi"}),
+    ],
 )
 def test_forms_missing_are_skipped_by_name(implementation, tmp_path, feature, missing):
     without = compiled_without(implementation, tmp_path, "gups", feature)

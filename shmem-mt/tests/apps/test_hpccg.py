@@ -10,12 +10,13 @@ from shmem_mt.catalogue import catalogue
 from shmem_mt.runner.points import describe
 
 FORMS = catalogue.select(["hpccg"])[0].ops
+STANDARD = ("blocking", "overlapped")  # without extensions
 SHORT = ("--poll-rows", "100")
 
 
 def possible(implementation):
     """The forms that must be there. Not every machine can monitor a cache line."""
-    every = FORMS if implementation.features["SHMEM_MT_HAVE_PROGRESS"] else ("blocking",)
+    every = FORMS if implementation.features["SHMEM_MT_HAVE_PROGRESS"] else STANDARD
     return set(every) - {"thread:monitor"}
 
 
@@ -89,6 +90,14 @@ def test_points_add_up(implementation, tmp_path):
             assert percent == pytest.approx(100 * (exchange + sums) / total, rel=1e-6)
 
 
+@pytest.mark.parametrize("threads", [1, 4])
+def test_threads_share_products_evenly(implementation, threads):
+    """Rows with ghosts too, which all belong to the PE's first and last planes: here a sixth of them."""
+    more = ("--form", "overlapped", "--size", "12")
+    for verdict in app_verdicts(implementation, "hpccg", 2, threads, *more).values():
+        assert verdict["verdict"] == "pass" and 1 <= verdict["product_imbalance"] < 1.01
+
+
 def test_polls_are_placed_by_trying(implementation):
     if "manual" not in possible(implementation):
         pytest.skip("the library has no non-blocking collectives")
@@ -100,8 +109,8 @@ def test_polls_are_placed_by_trying(implementation):
 def test_forms_missing_are_skipped_by_name(implementation, tmp_path):
     without = compiled_without(implementation, tmp_path, "hpccg", "SHMEM_MT_HAVE_PROGRESS")
     points, skipped = run_points(without, tmp_path, "hpccg", 2, 1, "--point-ms", "1")
-    assert {p["params"]["op"] for p in points} == {"blocking"}
-    assert skipped == set(FORMS) - {"blocking"}
+    assert {p["params"]["op"] for p in points} == set(STANDARD)
+    assert skipped == set(FORMS) - set(STANDARD)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +118,7 @@ def test_forms_missing_are_skipped_by_name(implementation, tmp_path):
     [
         (["--size", "801"], "--size 801: the edge of the chimney is at most 800 points"),
         (["--size", "huge"], "--size: 'huge' is not a number between 1 and"),
-        (["--form", "odd"], "unknown operation odd; there are blocking, manual,"),
+        (["--form", "odd"], "unknown operation odd; there are blocking, overlapped,"),
         (["--poll-rows", "-3"], "--poll-rows: '-3' is not a number between"),
     ],
 )
