@@ -2,7 +2,8 @@
 // the PEs, and a PE's rows among its threads. One solve is the whole benchmark; a solve is right when its zeta is the
 // published one to 1e-10. The rate counts all iterations of conjugate gradients; the time has one matrix product more
 // in each step. The phase `wait` is thread 0 in blocking collectives and in waits for requests. Posting, polling, and
-// waiting for the PE's other threads are `compute`.
+// waiting for the PE's other threads are `compute`. Thread 0 alone communicates. The figure of merit is NPB's "Mop/s
+// total", over the whole solve.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -46,6 +47,14 @@ class Cg final : public MiniApp {
 
     double work() const override { return static_cast<double>(kCgIterations) * problem_.steps; }
     const char* unit() const override { return "iterations"; }
+
+    // NPB's count of operations, by its own parameters.
+    std::vector<Figure> figures() const override {
+        const double row = static_cast<double>(problem_.nonzer * (problem_.nonzer + 1));
+        const double operations =
+            2.0 * problem_.steps * static_cast<double>(problem_.n) * (3 + row + kCgIterations * (5 + row) + 3);
+        return {{"total", "Mop/s", "the whole solve", 1e-6 * operations, {}}};
+    }
 
     void prepare() override {
         make_progress_as(form_);

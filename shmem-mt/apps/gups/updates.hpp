@@ -72,6 +72,12 @@ class GupsUpdates final : public MiniApp {
     double work() const override { return static_cast<double>(updates()); }
     const char* unit() const override { return "updates"; }
 
+    // RandomAccess bounds what is in flight.
+    std::vector<Figure> figures() const override {
+        const char* const name = in_flight_ == InFlight::kSingly ? "atomic updates" : "atomic RandomAccess";
+        return {{name, "GUP/s", "all updates, and the barrier behind them", 1e-9 * work(), {}}};
+    }
+
     void prepare() override {
         for (long word = 0; word < table_.words(); ++word) table_.bits()[word] = first_word(job_, table_, word);
         ++runs_;

@@ -30,6 +30,12 @@ struct HpccgProblem {
     long planes() const { return kHeight * edge; }
     long rows() const { return plane() * planes(); }
 
+    // Of the whole matrix.
+    double entries() const {
+        const auto along = [](long points) { return static_cast<double>(3 * points - 2); };
+        return along(edge) * along(edge) * along(planes());
+    }
+
     // The first row of each PE, and the end.
     std::vector<long> firsts(int pes) const {
         std::vector<long> rows;

@@ -26,6 +26,8 @@ namespace shmem_mt {
 struct KrylovSeconds {
     double exchange = 0;  // packing and sending ghosts, and waiting for them
     double sum = 0;       // posting sums over all PEs and waiting for them
+    double product = 0;   // polls included
+    double vectors = 0;   // inner products and updates of the own rows
 };
 
 class KrylovSolver {
@@ -110,11 +112,13 @@ class KrylovSolver {
 
     // f(slice, first row, number of rows) for the thread's share of the slices that have rows.
     template <class F>
-    void for_slices(int thread, F&& f) const {
-        for_share({0, slices_}, thread, job_.threads(), [&](long slice) {
-            const Range rows = rows_of(slice);
-            if (rows.length() > 0)
-                f(static_cast<size_t>(slice), static_cast<size_t>(rows.begin), rows.length());
+    void for_slices(int thread, F&& f) {
+        booked(thread, &seconds_.vectors, [&] {
+            for_share({0, slices_}, thread, job_.threads(), [&](long slice) {
+                const Range rows = rows_of(slice);
+                if (rows.length() > 0)
+                    f(static_cast<size_t>(slice), static_cast<size_t>(rows.begin), rows.length());
+            });
         });
     }
 
@@ -189,8 +193,10 @@ class KrylovSolver {
     }
 
     void multiply(int thread, const std::vector<Range>& runs, const double* v, double* q) {
-        for (const Range& run : runs)
-            product_.multiply(thread, run, system_.matrix().columns.data(), v, q, [&] { poll(); });
+        booked(thread, &seconds_.product, [&] {
+            for (const Range& run : runs)
+                product_.multiply(thread, run, system_.matrix().columns.data(), v, q, [&] { poll(); });
+        });
     }
 
     KrylovHalo& halo_;

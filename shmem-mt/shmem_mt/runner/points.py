@@ -5,7 +5,9 @@ from shmem_mt.statistics import FEWEST_STARTS
 
 NAMED_BY_SYNC = {"requests", "overlap", "halo"}  # the operation alone does not tell their points apart
 COMMUNICATION = "communication"  # the metric that points of mini-apps alone have
-_OF_RUNS = {"pes", "threads", "op", "context", "part", "oversubscribed"}  # params that say who ran a problem, and how
+FIGURE = "figure_of_merit"  # what the original of a mini-app prints of itself; the first one is its headline
+_OF_POINTS = {"part", "timed"}  # params that differ within a run
+_OF_RUNS = {"pes", "threads", "op", "context", *_OF_POINTS, "oversubscribed"}  # that say who ran a problem, and how
 _OF_RUNS |= {"fabric", "coalescing", "link_rate", "rails", "setting"}
 
 
@@ -83,13 +85,18 @@ def pes_threads_and_load(params):
 
 def run_of_app(params):
     """What tells runs of a mini-app apart, whatever is reported of them."""
-    return tuple(sorted((name, str(value)) for name, value in params.items() if name != "part"))
+    return tuple(sorted((name, str(value)) for name, value in params.items() if name not in _OF_POINTS))
 
 
 def problem_of_app(params):
     """Such as ``class S, rows 1400``."""
     told = [f"{name.replace('_', ' ')} {value}" for name, value in params.items() if name not in _OF_RUNS]
     return ", ".join(told)
+
+
+def headline_of_app(figures):
+    """Such as ``Total 6,500 MFLOPS``, of the points of a run's figures of merit; empty where there are none."""
+    return next((f"{f['params']['part']} {units.quantity(f['median'], f['unit'])}" for f in figures), "")
 
 
 def form_of_app(params):

@@ -76,6 +76,11 @@ def test_points_add_up(implementation, tmp_path):
         for r, seconds, *split in zip(*(p["samples"] for p in (rate, total, *parts))):
             assert min(split[:-1]) > 0 and sum(split) == pytest.approx(seconds, rel=1e-6)
             assert r == pytest.approx(work / seconds, rel=1e-6)
+        if form in UPDATES:
+            bounded = form in ("windowed", "batched")  # as RandomAccess wants it
+            name = "atomic RandomAccess" if bounded else "atomic updates"
+            merit = by_name[form, "figure_of_merit", name, "GUP/s"]["samples"]
+            assert merit == pytest.approx([1e-9 * r for r in rate["samples"]], rel=1e-6)
 
 
 @pytest.mark.parametrize(

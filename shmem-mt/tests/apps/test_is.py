@@ -87,6 +87,8 @@ def test_points_add_up(implementation, tmp_path):
             assert min(split[:-1]) > 0 and sum(split) == pytest.approx(seconds, rel=1e-6)
             assert r == pytest.approx(10 * 65536 / seconds, rel=1e-6)
             assert percent == pytest.approx(100 * (split[1] + split[3]) / seconds, rel=1e-6)
+        merit = by_name[form, "figure_of_merit", "total", "Mop/s"]["samples"]
+        assert merit == pytest.approx([1e-6 * r for r in rate["samples"]], rel=1e-6)
 
 
 @pytest.mark.parametrize(
