@@ -16,6 +16,7 @@
 #include "apps/common/slices.hpp"
 #include "apps/common/vector_kernels.hpp"
 #include "apps/krylov/halo.hpp"
+#include "apps/krylov/settled.hpp"
 #include "apps/krylov/system.hpp"
 #include "programs/common/clock.hpp"
 #include "programs/common/job.hpp"
@@ -80,10 +81,6 @@ class KrylovSolver {
         for (size_t row = 0; row < own(); ++row) keep_worse(&most, std::abs(b[row] - q[row] - r_[row]));
         return largest_of(job_, most);
     }
-
-    // Whether |r| has fallen by a factor of 1e12: what rounding has left must not be divided by. The remaining
-    // iterations compute as much, but do not move x. False when rho is no number.
-    static bool settled(double rho, double first_rho) { return rho <= 1e-24 * first_rho; }
 
     // How much longer a product that hides the exchange takes than one that all threads share evenly: 1 is even.
     double imbalance() const {
