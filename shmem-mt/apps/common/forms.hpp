@@ -1,7 +1,7 @@
 // The forms of a mini-app: blocking collectives; the same with the exchange of ghosts hidden, where there is one, which
-// is the best that standard OpenSHMEM can do; non-blocking collectives under each way to make progress while the program
-// computes; and a pipelined algorithm, which leaves the collectives more time. Forms that a library cannot run are
-// skipped by name.
+// is the best that standard OpenSHMEM can do; non-blocking collectives under each way to make progress while the
+// program computes; and a pipelined algorithm, which leaves the collectives more time. Forms that a library cannot run
+// are skipped by name.
 #pragma once
 
 #include <algorithm>

@@ -1,13 +1,13 @@
-// SHMEM-MT hpccg: conjugate gradients on a 27-point grid, after the mini-application HPCCG (problem.hpp). --size
-// counts the edge of the whole chimney: N x N points on each of 4 N planes, which are spread over the PEs. A solve is
-// 50 iterations; it is right when |r| has gone the way that it goes in a serial run, r is what the solution leaves of
-// the right side, and the solution is as near to 1 as the last |r| says. Of thread 0's time `exchange` is packing,
-// sending and waiting for the planes of neighbours, `sum` the sums over all PEs, `product` the products with the matrix,
+// SHMEM-MT hpccg: conjugate gradients on a 27-point grid, after the mini-application HPCCG (problem.hpp). --size counts
+// the edge of the whole chimney: N x N points on each of 4 N planes, which are spread over the PEs. A solve is 50
+// iterations; it is right when |r| has gone the way that it goes in a serial run, r is what the solution leaves of the
+// right side, and the solution is as near to 1 as the last |r| says. Of thread 0's time `exchange` is packing, sending
+// and waiting for the planes of neighbours, `sum` the sums over all PEs, `product` the products with the matrix,
 // `vectors` inner products and updates; `compute` is the rest: waiting for the PE's other threads.
 //
 // The figures of merit are those of HPCCG's "MFLOPS Summary" and its "SPARSEMV MFLOPS W OVERHEAD", counted as there: of
-// an iteration 2 for each entry of the matrix, 4 a row for inner products, 6 a row for updates, whatever a form computes
-// beyond. Inner products and updates are one figure, as most of them are one loop here.
+// an iteration 2 for each entry of the matrix, 4 a row for inner products, 6 a row for updates, whatever a form
+// computes beyond. Inner products and updates are one figure, as most of them are one loop here.
 #include <cmath>
 #include <memory>
 #include <string>

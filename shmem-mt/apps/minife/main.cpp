@@ -9,8 +9,8 @@
 // waiting for entries of vectors, `sum` the sums over all PEs, `product` the products with the matrix, `vectors` inner
 // products and updates; `compute` is the rest: waiting for the PE's other threads.
 //
-// The figures of merit are those of MiniFE's report, with its counts of operations, which take the elements for the rows
-// of vectors. Its "MATVEC" has the exchange. "FE assembly" it prints as a time alone, "DOF" not at all.
+// The figures of merit are those of MiniFE's report, with its counts of operations, which take the elements for the
+// rows of vectors. Its "MATVEC" has the exchange. "FE assembly" it prints as a time alone, "DOF" not at all.
 #include <cmath>
 #include <memory>
 #include <string>

@@ -5,9 +5,9 @@
 //
 // Threads share the atoms and the messages. Positions for a partner are cut into pieces when there are fewer partners
 // than threads; they arrive where the forces read them. A PE puts positions of step k + 2 into the set of step k after
-// it has received those of step k + 1, which a partner sends when it is done with the forces of step k. So two steps may
-// be under way: their positions have two sets, and their signals two words. A migration, or a description of ghosts,
-// comes after the partner's positions that followed the one before: one word is enough.
+// it has received those of step k + 1, which a partner sends when it is done with the forces of step k. So two steps
+// may be under way: their positions have two sets, and their signals two words. A migration, or a description of
+// ghosts, comes after the partner's positions that followed the one before: one word is enough.
 #pragma once
 
 #include <atomic>

@@ -5,8 +5,8 @@
 // others 1000. A run begins at the lattice. The phases are those of thread 0; waiting for the PE's other threads is
 // `compute`.
 //
-// The figure of merit is MiniMD's "performance", whose clock starts behind the first forces: the lists of the first step
-// and its forces are left out, and with them the motion into the second step, which is one pass with them here.
+// The figure of merit is MiniMD's "performance", whose clock starts behind the first forces: the lists of the first
+// step and its forces are left out, and with them the motion into the second step, which is one pass with them here.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
