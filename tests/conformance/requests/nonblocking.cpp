@@ -315,8 +315,10 @@ void teams_that_go() {
         const int stride = static_cast<int>(1 + round % 2), size = (n_pes + stride - 1) / stride;
         CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, stride, size, nullptr, 0, &team), 0);
         const Group group = {team, 0, stride, size, team == SHMEM_TEAM_INVALID ? -1 : pe / stride};
-        const std::vector<Post> posts = take_posts(group, 6, shared);
+        const std::vector<Post> posts = take_posts(group, 6, shared), of_world = take_posts(groups[0], 8, shared);
         shmem_sync_all();
+        Requests going_on(1, false);
+        for (const Post& post : of_world) post.fill(), post.post(going_on.of(0));
         if (group.member()) {
             Requests requests(2, false);
             for (size_t i = 0; i < posts.size(); ++i) posts[i].fill(), posts[i].post(requests.of(i));
@@ -324,6 +326,8 @@ void teams_that_go() {
             shmem_team_destroy(team);
             check_all(posts);
         }
+        going_on.complete(own);
+        check_all(of_world);
         end_round();
     }
 }
