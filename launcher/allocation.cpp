@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "bootstrap/job_page.h"
+#include "bootstrap/launch_environment.h"
 #include "environment.h"
 #include "os/command.h"
 #include "start.h"
@@ -73,17 +74,10 @@ bool is_this_host(const std::string& name) {
     return short_name(name) == short_name(own) || (slurm && name == slurm);
 }
 
-const char* variable(std::initializer_list<const char*> names) {
-    for (const char* name : names)
-        if (const char* value = getenv(name); value && value[0] != '\0')
-            return value;
-    return nullptr;
-}
-
 // Flux's command, where there is an instance of Flux. False after a line on stderr.
 bool ask_flux(Allocation* allocation) {
     std::string path, output;
-    if (!getenv("FLUX_URI") || find_program("flux", getenv("PATH"), &path) != 0)
+    if (!bootstrap::has_flux() || find_program("flux", getenv("PATH"), &path) != 0)
         return true;
     if (os::run_command({path, "resource", "list", "-s", "up", "-no", "{ncores} {nodelist}"}, &output) == 0 &&
         read_flux(output, allocation))
@@ -141,8 +135,8 @@ bool expand_counts(const char* text, std::vector<int>* counts) {
 }
 
 bool read_slurm(Allocation* allocation, std::string* error) {
-    const char* const list = variable({"SLURM_JOB_NODELIST", "SLURM_NODELIST"});
-    if (!list || !variable({"SLURM_JOB_ID", "SLURM_JOBID"}))
+    const char* const list = bootstrap::slurm_hosts();
+    if (!list)
         return true;
     std::vector<std::string> names;
     std::vector<int> counts;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "bootstrap/job_page.h"
+#include "bootstrap/launch_environment.h"
 #include "engine_process.h"
 #include "environment.h"
 #include "os/clock.h"
@@ -127,7 +128,11 @@ Words for_mpirun(const Options& options, const char* tag) {
 
 // Arguments for srun, which passes all variables to the PEs by itself. protocol: pmix or pmi2.
 Words for_srun(const Options& options, const std::string& protocol) {
-    Words words = {"--mpi=" + protocol, "--input=" + reader_of(options), "--distribution=arbitrary",
+    Words words = {"--mpi=" + protocol,
+                   "--input=" + reader_of(options),
+                   "--distribution=arbitrary",
+                   "--kill-on-bad-exit",   // otherwise srun waits for the PEs that have not called shmem_init
+                   "--quit-on-interrupt",  // otherwise the first Ctrl-C only shows where the PEs are
                    "--nodelist=" + list_for_srun(options.hosts, options.pes),
                    std::string(options.report_bindings ? "--cpu-bind=verbose," : "--cpu-bind=") +
                        binding_of(options, "cores", "ldoms")};
@@ -157,6 +162,8 @@ Words for_flux(const Options& options) {
                    std::string("--setopt=cpu-affinity=") + (options.is_bound() ? "per-task" : "off")};
     if (options.cores_per_pe > 0)
         words.push_back("--cores-per-task=" + std::to_string(options.cores_per_pe));
+    if (options.reader != Options::kAllRead)  // the default of flux
+        words.push_back("--input=" + (options.reader == Options::kNoneReads ? "/dev/null" : reader_of(options)));
     if (options.tag_output)
         words.push_back("--label-io");
     return words;
@@ -200,7 +207,7 @@ bool ask(const std::string& name, Engine* engine, std::string* reason) {
     std::string text;
     const bool is_srun = name == "srun", is_flux = name == "flux";
     const Words question = {engine->path, is_srun ? "--mpi=list" : is_flux ? "version" : "--version"};
-    if (const int status = os::run_command(question, &text); status != 0 || (is_flux && !getenv("FLUX_URI"))) {
+    if (const int status = os::run_command(question, &text); status != 0 || (is_flux && !bootstrap::has_flux())) {
         *reason = is_flux && status == 0 ? "there is no instance of Flux here (FLUX_URI)"
                                          : question[1] + (status < 0 ? " does not answer" : " fails");
         return false;
@@ -255,8 +262,9 @@ Words words_for(const Engine& engine, const Options& options) {
                 engine.path.c_str());
         return {};
     }
-    if (options.reader != 0 && (engine.family == Family::kHydra || engine.family == Family::kFlux)) {
-        fprintf(stderr, "oshrun: --stdin on several hosts needs prterun, mpirun or srun; %s gives input to PE 0\n",
+    if (options.reader != 0 && engine.family == Family::kHydra) {
+        fprintf(stderr,
+                "oshrun: --stdin on several hosts needs prterun, mpirun, srun or flux; %s gives input to PE 0\n",
                 engine.path.c_str());
         return {};
     }

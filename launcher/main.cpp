@@ -78,7 +78,7 @@ int pes_of_job_around() {
     return pes;
 }
 
-// A launcher that starts several oshruns makes several jobs, where the user may have meant one: the first tells.
+// A launcher that starts several oshruns makes several jobs, where the user may have meant one: one of them tells.
 void say_when_started_several_times() {
     namespace bootstrap = heddle::bootstrap;
     char launch[128];
@@ -87,7 +87,7 @@ void say_when_started_several_times() {
         return;
     if (const int pes = pes_of_job_around(); pes > 1 && bootstrap::env_number(bootstrap::kEnvPe) == 0)
         snprintf(launch, sizeof launch, "another oshrun (-n %d)", pes);
-    else if (pes > 0 || !bootstrap::is_first_of_several(launch, sizeof launch))
+    else if (pes > 0 || !bootstrap::tells_for_several(launch, sizeof launch))
         return;
     fprintf(stderr,
             "oshrun: %s has started this oshrun as one of several, and each starts a job of its own; right for one job "

@@ -1,19 +1,17 @@
 #include "check.h"
 
-#include <fcntl.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <climits>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "bootstrap/launch_environment.h"
+#include "os/child_process.h"
 #include "os/clock.h"
 #include "os/plugin.h"
 
@@ -32,11 +30,6 @@ bool begins_with_one_of(const char* word, std::initializer_list<const char*> nam
     return false;
 }
 
-// A job scheduler's, whose hosts oshrun uses without being told (launcher/allocation.h).
-bool is_in_allocation() {
-    return getenv("SLURM_JOB_ID") || getenv("FLUX_URI");
-}
-
 // oshrun's words: its options, a number of PEs if these do not tell it, and the program.
 std::vector<std::string> words_for(char** options, const std::string& folder, double step_s) {
     std::vector<std::string> words = {folder + "/../bin/oshrun"};
@@ -47,7 +40,7 @@ std::vector<std::string> words_for(char** options, const std::string& folder, do
     }
     if (!has_number && has_hosts)
         words.insert(words.end(), {"--ppn", "1"});
-    else if (!has_number && !is_in_allocation())
+    else if (!has_number && !bootstrap::slurm_hosts() && !bootstrap::has_flux())  // oshrun uses all of an allocation
         words.insert(words.end(), {"-n", "2"});
     for (char** word = options; *word; ++word) words.emplace_back(*word);
     char seconds[32];
@@ -56,61 +49,22 @@ std::vector<std::string> words_for(char** options, const std::string& folder, do
     return words;
 }
 
-constexpr int kEnding[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-
-// Blocks SIGCHLD and the signals that end this program, but those that are ignored (nohup). *inherited: the mask before.
-sigset_t take_signals(sigset_t* inherited) {
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGCHLD);
-    for (const int signal : kEnding) {
-        struct sigaction action;
-        sigaction(signal, nullptr, &action);
-        if (action.sa_handler != SIG_IGN)
-            sigaddset(&signals, signal);
-    }
-    signal(SIGCHLD, SIG_DFL);  // an ignored one would lose the status
-    sigprocmask(SIG_BLOCK, &signals, inherited);
-    return signals;
-}
-
-// Runs oshrun as a child that gets SIGTERM when this program is killed. -1 after a line on stderr.
-pid_t start(char* const* arguments, const sigset_t& mask) {
-    const pid_t parent = getpid(), child = fork();
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
-        sigprocmask(SIG_SETMASK, &mask, nullptr);
-        const int nothing = open("/dev/null", O_RDONLY);
-        if (nothing >= 0 && dup2(nothing, STDIN_FILENO) == STDIN_FILENO && getppid() == parent)
-            execv(arguments[0], arguments);
-    }
-    if (child <= 0)
-        fprintf(stderr, "heddle-info: cannot run %s: %s\n", arguments[0], strerror(errno));
-    if (child == 0)
-        _exit(1);
-    return child;
-}
-
 // Waits for the process until then. False: it still runs. *ended_by: a signal that ends this program, and has gone on
 // to the process; it returns at once then.
-bool ends_until(pid_t pid, const sigset_t& signals, uint64_t end_ns, int* status, int* ended_by) {
-    while (true) {
-        const pid_t ended = waitpid(pid, status, WNOHANG);
-        if (ended == pid || (ended < 0 && errno != EINTR))
-            return true;
-        const uint64_t now_ns = os::now_ns();
-        if (now_ns >= end_ns)
+bool ends_until(os::ChildProcess& process, uint64_t end_ns, int* status, int* ended_by) {
+    while (!process.has_ended(status)) {
+        bool from_terminal;
+        const int signal = process.next_signal(end_ns, &from_terminal);
+        if (signal == 0 && os::now_ns() >= end_ns)
             return false;
-        const timespec left = os::to_timespec(end_ns - now_ns);
-        siginfo_t info;
-        const int signal = sigtimedwait(&signals, &info, &left);
-        if (signal <= 0 || signal == SIGCHLD)
+        if (signal == 0 || signal == SIGCHLD)
             continue;
         *ended_by = signal;
-        if (info.si_code != SI_KERNEL)  // the terminal has sent it to the process, too
-            kill(pid, signal);
+        if (!from_terminal)
+            process.send(signal);
         return false;
     }
+    return true;
 }
 
 }  // namespace
@@ -126,21 +80,20 @@ int check(char** options, double limit_s) {
     arguments.reserve(words.size() + 1);
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
-    sigset_t inherited;
-    const sigset_t signals = take_signals(&inherited);
-    const pid_t pid = start(arguments.data(), inherited);
-    if (pid < 0)
+    os::ChildProcess oshrun({SIGHUP, SIGINT, SIGQUIT, SIGTERM});
+    if (!oshrun.start({"heddle-info", arguments[0], arguments.data(), environ, false}))
         return 1;
     int status = 0, ended_by = 0;
     const uint64_t end_ns = os::now_ns() + static_cast<uint64_t>(limit_s * 1e9);
-    if (!ends_until(pid, signals, end_ns, &status, &ended_by)) {
+    if (!ends_until(oshrun, end_ns, &status, &ended_by)) {
         if (ended_by == 0) {
             fprintf(stderr, "heddle-info: FAILED: the job has not ended within %.9g s (--limit)\n", limit_s);
-            kill(pid, SIGTERM);
+            oshrun.send(SIGTERM);
         }
-        if (!ends_until(pid, signals, os::now_ns() + kGraceNs, &status, &ended_by)) {
-            kill(pid, SIGKILL);
-            waitpid(pid, &status, 0);
+        if (!ends_until(oshrun, os::now_ns() + kGraceNs, &status, &ended_by)) {
+            oshrun.send(SIGKILL);
+            while (!ends_until(oshrun, UINT64_MAX, &status, &ended_by)) {
+            }
         }
         status = -1;
     }

@@ -2,15 +2,17 @@
 
 import argparse
 import re
+import signal
 import sys
 
 from shmem_mt import __version__
 from shmem_mt.catalogue import catalogue
-from shmem_mt.errors import UserError
+from shmem_mt.errors import Ended, UserError
 from shmem_mt.targets import fabrics
 
 MAX_PES = 4096
 MAX_RAILS = 8
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 _TROUBLES = ("machine", "worse", "points", "unclear")  # names of comparison.compare.STATUSES
 
 
@@ -22,13 +24,23 @@ class Parser(argparse.ArgumentParser):
 
 
 def entry():
-    """The console script."""
+    """The console script. SIGTERM and SIGHUP end it as ^C does."""
+    for number in _ENDING:
+        if signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
+            signal.signal(number, _end)
     sys.exit(main(sys.argv[1:]))
 
 
+def _end(number, _frame):
+    """Once: what is tidied up then is not disturbed. timeout(1) sends its signal twice."""
+    for other in _ENDING:
+        signal.signal(other, lambda *_: None)
+    raise Ended(number)
+
+
 def main(arguments):
-    """Runs one command line. Returns the exit status: 0 good, 1 something failed or got worse, 2 bad input; `compare`
-    has some of its own."""
+    """Runs one command line. Returns the exit status: 0 good, 1 something failed or got worse, 2 bad input, 128 and the
+    number of the signal that ended it; `compare` has some of its own."""
     try:
         options = build_parser().parse_args(arguments)
         options.arguments = arguments
@@ -36,8 +48,8 @@ def main(arguments):
     except UserError as error:
         print(f"shmem-mt: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        return 130
+    except KeyboardInterrupt as ended:
+        return ended.status if isinstance(ended, Ended) else 128 + signal.SIGINT
     except BrokenPipeError:
         return 1
 

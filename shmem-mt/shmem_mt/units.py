@@ -3,6 +3,7 @@
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 _UNITS = {"messages/s": "/s", "iterations/s": "/s", "bytes/s": "B/s", "bytes": "B", "s": "s"}
 _PLAIN = {"%": "%", "x": "×"}  # no prefixes
+_PLAIN |= {unit: unit for unit in ("MFLOPS", "Mflops", "Mop/s", "GUP/s")}  # as the originals print them
 
 
 def quantity(value, unit):

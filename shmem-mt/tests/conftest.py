@@ -148,12 +148,13 @@ def app_verdicts(implementation, program, pes, threads, *arguments, **over):
     return {event["form"]: event for event in found if event["event"] == "verdict"}
 
 
-def compiled_without(implementation, tmp_path, program, *features):
-    """The implementation with that program alone, compiled as the probe would have it for a library without them."""
+def compiled_without(implementation, tmp_path, program, *features, flags=()):
+    """The implementation with that program alone, compiled as the probe would have it for a library without them, and
+    with these flags of the compiler."""
     left = {**implementation.features, **dict.fromkeys(features, False)}
     without = dataclasses.replace(implementation, features=left, binaries={})
     without.binaries[program] = str(tmp_path / program)
-    problem = build.compile_program(without, sources.source_of(program), without.binaries[program])
+    problem = build.compile_program(without, sources.source_of(program), without.binaries[program], flags)
     assert problem is None, problem
     return without
 
@@ -301,7 +302,7 @@ def run_folder(tmp_path):
         for number in range(6):
             for label, faster in speeds.items():
                 for point in sample_points(label, faster):
-                    folder.add_point({**point, "round": number})
+                    folder.keep_point({**point, "round": number})
         folder.write_results()
         folder.write_json(
             "machine.json",

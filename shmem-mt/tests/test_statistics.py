@@ -66,6 +66,30 @@ def test_coverage_of_a_ratio(paired):
     assert hits >= 0.93 * 400
 
 
+def test_coverage_of_a_ratio_of_unlike_sides():
+    """Few noisy starts over many quiet ones: what the quiet side varies says nothing of the other."""
+    random = numpy.random.default_rng(5)
+    hits = 0
+    for _ in range(400):
+        a, b = ([[float(numpy.exp(random.normal(0, noise)))] for _ in range(n)] for n, noise in ((6, 0.3), (30, 0.02)))
+        _, low, high = ratio_interval(a, b, paired=False)
+        hits += low <= 1 <= high
+    assert hits >= 0.93 * 400
+
+
+@pytest.mark.parametrize("starts", [2, FEWEST_STARTS - 1, FEWEST_STARTS])
+def test_ratio_of_sides_that_are_no_pairs(starts):
+    """Where one side has few starts it is the range of all quotients, else an interval, which is narrower."""
+    a = [[20.0 * (1 + 0.005 * (number % 2))] for number in range(starts)]
+    b = [[10.0 * (1 + 0.005 * (number % 2))] for number in range(starts + 1)]
+    ratio, least, most = ratio_interval(a, b, paired=False)
+    assert ratio == pytest.approx(2.0, rel=0.003)
+    if starts < FEWEST_STARTS:
+        assert (least, most) == pytest.approx((2 / 1.005, 2 * 1.005))
+    else:
+        assert 2 / 1.005 < 0.999 * least < least < ratio < most < 1.001 * most < 2 * 1.005
+
+
 def test_ratio_of_known_scales():
     a, b = [[20.0, 20.2, 19.8]] * 3, [[10.0, 10.1, 9.9]] * 3
     ratio, low, high = ratio_interval(a, b, paired=True)

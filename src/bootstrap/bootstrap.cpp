@@ -342,7 +342,8 @@ void barrier_of_world(const char* function) {
 }
 
 void exchange(const char* function, const Post& mine) {
-    barrier(function);  // all have read the last exchange
+    if (job.barriers > 0)
+        barrier(function);  // all have read the last exchange
     for (size_t i = 0; i < mine.size(); ++i)
         job.own_record().post[i].store(mine[i], std::memory_order_relaxed);  // ordered by the barrier
     barrier(function);
@@ -366,7 +367,7 @@ bool publish_address_blob(const void* address_blob, size_t bytes, char* error, s
     }
     if (job.launcher)  // the barrier that follows is not the launcher's where all PEs share a page
         return job.launcher->publish(kAddressBlobKey, address_blob, bytes, Reach::kJob, error, error_bytes) &&
-               (job.launcher->get_waits || job.launcher->fence(true, error, error_bytes));
+               (job.get_waits || job.launcher->fence(true, error, error_bytes));
     HEDDLE_INVARIANT(bytes > 0 && job.slot < static_cast<int>(job.page->n_pes));
     PeAddress& mine = job.page->address_blobs()[job.slot];
     memcpy(mine.data, address_blob, bytes);

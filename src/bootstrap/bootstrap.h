@@ -31,6 +31,7 @@ struct Job {
     uint32_t cores = 1;            // that the page's PEs may use
     bool has_launcher = false;
     const LauncherApi* launcher = nullptr;  // set when the launcher is not oshrun
+    bool get_waits = false;                 // LauncherJob's
     uint32_t launcher_threads = 0;          // threads of this process for the launcher: its library's, or a lifeline's
     int node = 0;                           // of n_nodes; a node's PEs reach each other's memory by load and store
     int n_nodes = 1;
@@ -94,6 +95,10 @@ bool is_ending();
 void part_from_launcher();
 // Makes a launcher other than oshrun end all PEs, including this one. Any thread.
 void end_launched_job(int status);
+
+// Ends the job that this PE could not join, behind the message that says why. PMI alone needs it: hydra waits for the
+// processes on other hosts that have not called shmem_init.
+void end_unjoined_job();
 
 // Publishes where this PE waits; see PeRecord.
 void show_wait(const char* function, const void* address);

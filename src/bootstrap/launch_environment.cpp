@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <iterator>
 
 namespace heddle::bootstrap {
@@ -94,18 +95,37 @@ const Claim* find_claim(long* value) {
 constexpr const char* kStarters[] = {"oshrun",  "mpirun", "mpiexec",         "orterun",    "orted",
                                      "prterun", "prted",  "hydra_pmi_proxy", "slurmstepd", "flux-shell"};
 
-// The nearest such process above this one; 0: none, or a PE stands between them.
-int starter_above(os::ProcessEntry* starter) {
+// A process above this one; 0: none.
+struct Ancestor {
+    int pid = 0;
+    os::ProcessEntry entry;
+};
+
+// The nearest such process above this one; none where a PE stands between them. *unknown: the nearest process
+// between them that may be a PE or not.
+Ancestor starter_above(Ancestor* unknown) {
+    Ancestor it;
     if (is_of_interactive_shell())
-        return 0;
-    for (int pid = os::visible_parent(); pid > 1 && os::read_process(pid, starter); pid = starter->parent) {
+        return {};
+    for (it.pid = os::visible_parent(); it.pid > 1 && os::read_process(it.pid, &it.entry); it.pid = it.entry.parent) {
         for (const char* const name : kStarters)
-            if (strcmp(starter->name, name) == 0)
-                return pid;
-        if (os::maps_file(pid, "/libheddle.so"))
-            return 0;
+            if (strcmp(it.entry.name, name) == 0)
+                return it;
+        const os::Answer is_pe = os::maps_file(it.pid, "/libheddle.so");
+        if (is_pe == os::Answer::kYes)
+            return {};
+        if (is_pe == os::Answer::kUntold && unknown->pid == 0)
+            *unknown = it;
     }
-    return 0;
+    return {};
+}
+
+// The parent that /proc hides (hidepid), as it does another user's process; 0: it shows the parent.
+int hidden_parent() {
+    os::ProcessEntry entry;
+    const int parent = os::visible_parent();
+    const bool is_hidden = parent > 1 && !os::read_process(parent, &entry) && os::visible_parent() == parent;
+    return is_hidden && !is_of_interactive_shell() ? parent : 0;
 }
 
 bool has_variables_of_launch() {
@@ -151,6 +171,21 @@ bool read_env_number(const char* name, long low, long high, long* value, const R
                        text ? text : "", low, high);
 }
 
+const char* slurm_hosts() {
+    const auto find = [](std::initializer_list<const char*> names) {
+        const char* value = nullptr;
+        for (const char* const name : names)
+            if (!value || !*value)
+                value = getenv(name);
+        return value && *value ? value : nullptr;
+    };
+    return find({"SLURM_JOB_ID", "SLURM_JOBID"}) ? find({"SLURM_JOB_NODELIST", "SLURM_NODELIST"}) : nullptr;
+}
+
+bool has_flux() {
+    return getenv("FLUX_URI");
+}
+
 int inherited_pmi_socket() {
     const long fd = env_number("PMI_FD");
     struct stat file;
@@ -185,31 +220,50 @@ bool claims_several_pes(char* error, size_t error_bytes) {
                  claim->launcher, claim->variable, value, claim->cure, kAlone);
         return true;
     }
-    os::ProcessEntry starter;
-    const int pid = starter_above(&starter);
-    if (pid == 0)
+    Ancestor unknown;
+    const Ancestor starter = starter_above(&unknown);
+    if (starter.pid == 0) {
+        if (const int parent = hidden_parent(); parent != 0 && !has_variables_of_launch())
+            base::report("launcher",
+                         "/proc hides the process that has started this one (%d), and a launcher above it: this is a "
+                         "job of one PE (HEDDLE_LAUNCH=alone silences this)",
+                         parent);
         return false;
+    }
     constexpr const char* kLost = "the variables by which it tells so were lost on the way here (sudo, env -i?)";
+    char unless[128] = "";
+    if (unknown.pid != 0)
+        snprintf(unless, sizeof unless,
+                 ", unless a PE is between the two: the mappings of %s (process %d) may not be read",
+                 unknown.entry.name, unknown.pid);
     const bool is_told_alone = has_variables_of_launch();  // which may be those of a launch around the lost one
-    const bool is_one_of_several = os::count_children(pid) > 1;
+    const bool is_one_of_several = os::count_children(starter.pid) > 1;
     if (is_one_of_several && !is_told_alone) {
-        snprintf(error, error_bytes,
-                 "%s (process %d) has started this process as one of several, and %s: right would be a way that keeps "
-                 "them, or %s",
-                 starter.name, pid, kLost, kAlone);
+        snprintf(
+            error, error_bytes,
+            "%s (process %d) has started this process as one of several, and %s%s: right would be a way that keeps "
+            "them, or %s",
+            starter.entry.name, starter.pid, kLost, unless, kAlone);
         return true;
     }
     if (is_one_of_several || !is_told_alone)
-        base::report("launcher",
-                     "%s (process %d) has started this process, perhaps as one of several, and %s: it is a job of one "
-                     "PE (HEDDLE_LAUNCH=alone silences this)",
-                     starter.name, pid, kLost);
+        base::report(
+            "launcher",
+            "%s (process %d) has started this process, perhaps as one of several, and %s%s: it is a job of one "
+            "PE (HEDDLE_LAUNCH=alone silences this)",
+            starter.entry.name, starter.pid, kLost, unless);
     return false;
 }
 
-bool is_first_of_several(char* launch, size_t launch_bytes) {
+bool tells_for_several(char* launch, size_t launch_bytes) {
+    if (is_started_by_pe())
+        return false;
     long value;
-    const Claim* const claim = is_started_by_pe() ? nullptr : find_claim(&value);
+    const Claim* const claim = find_claim(&value);
+    if (!claim && getenv("PMIX_NAMESPACE") && env_number("PMIX_RANK") == 1) {  // prterun tells no number of processes
+        snprintf(launch, launch_bytes, "a launcher that speaks PMIx (PMIX_RANK=1)");
+        return true;
+    }
     if (!claim ||
         std::any_of(std::begin(kRanks), std::end(kRanks), [](const char* name) { return env_number(name) > 0; }))
         return false;

@@ -20,15 +20,22 @@ bool is_started_by_pe();
 // Marks the environment of this PE for the programs that it starts.
 void mark_environment();
 
+// The hosts of the allocation by Slurm in which this process is, as Slurm writes them; null: it is in none.
+const char* slurm_hosts();
+// True in an instance of Flux.
+bool has_flux();
+
 // True when a launcher says that it has started more than one process, and this one is among them. So it is, too, where
 // the environment has nothing and a launcher's process is above this one, with several children. error: a line that
 // names launcher, variable and cure. With one child, which may be one of several in a moment or on another host, a line
-// on stderr tells. False for what an interactive shell of the job has started.
+// on stderr tells. False for what an interactive shell of the job has started, and for what a PE has, as the mappings
+// of the processes between tell. The lines name the first of them whose mappings may not be read, or the parent that
+// /proc hides.
 bool claims_several_pes(char* error, size_t error_bytes);
 
-// True when a launcher's variables say that this process is the first of several. launch: launcher and variable. For
-// oshrun, which starts a job of its own in each of them.
-bool is_first_of_several(char* launch, size_t launch_bytes);
+// True in one of several processes whose variables say that they are several: in the first, or in the second where the
+// first cannot know. launch: launcher and variable. For oshrun, which starts a job of its own in each.
+bool tells_for_several(char* launch, size_t launch_bytes);
 
 // The socket that the environment variable PMI_FD names, as a process manager hands it to what it starts; -1: none, or
 // not open in this process.

@@ -26,8 +26,10 @@ namespace {
 
 constexpr const char* kPlugin = "libheddle_pmix.so";
 
-void launcher_lost() {
-    base::report("launcher", "the launcher has died");
+bool has_failed_by_pmi = false;  // the newest join
+
+void launcher_lost(const char* how) {
+    base::report("launcher", "%s", how);
     _exit(1);
 }
 
@@ -43,7 +45,7 @@ bool is_pmi_wanted() {
 
 const LauncherApi* load_plugin(char* error, size_t error_bytes) {
     void* const library = os::load_plugin(kPlugin);
-    const void* const api = library ? dlsym(library, "heddle_launcher_4") : nullptr;
+    const void* const api = library ? dlsym(library, "heddle_launcher_5") : nullptr;
     if (!api)
         snprintf(error, error_bytes,
                  "this PE was started by a launcher that speaks PMIx (PMIX_RANK=%s), which cannot be asked: %s; right "
@@ -68,14 +70,6 @@ const LauncherApi* choose_launcher(char* error, size_t error_bytes) {
     return load_plugin(error, error_bytes);
 }
 
-// Slurm's server (22.05) has what a fence has collected. It fetches other values from another host in 5 s, or fails.
-const LauncherApi* without_waiting_gets(const LauncherApi& plugin) {
-    static LauncherApi of_slurm;
-    of_slurm = plugin;
-    of_slurm.get_waits = false;
-    return &of_slurm;
-}
-
 // Fills the job's tables.
 void take_places(const LauncherJob& started, const std::vector<Place>& places) {
     const int leader = places[static_cast<size_t>(started.pe)].leader;
@@ -98,6 +92,7 @@ void take_places(const LauncherJob& started, const std::vector<Place>& places) {
 
 // Gives back what a failed join has taken. Init may be called again.
 void give_up(const char* why) {
+    has_failed_by_pmi = job.launcher == &pmi::launcher;
     if (job.launcher->abandon)
         job.launcher->abandon(why);
     if (job.page)
@@ -142,13 +137,13 @@ bool join_launched(char* error, size_t error_bytes) {
     LauncherJob started;
     if (!job.launcher ||
         !job.launcher->init(&started, base::settings.launch_timeout_s, launcher_lost, error, error_bytes)) {
+        has_failed_by_pmi = job.launcher == &pmi::launcher;
         job.launcher = nullptr;
         return false;
     }
     watch_deadline(started.pe);
     job.launcher_threads = os::count_threads() - threads;
-    if (job.launcher->get_waits && is_pmix_of_slurm() && started.n_peers < started.n_pes)
-        job.launcher = without_waiting_gets(*job.launcher);
+    job.get_waits = started.get_waits;
     std::vector<Place> places;
     if (!share_memory(started, &places, error, error_bytes)) {
         give_up(error);
@@ -167,6 +162,11 @@ bool join_launched(char* error, size_t error_bytes) {
     job.has_launcher = true;
     tell_place_of(job.own_record());
     return true;
+}
+
+void end_unjoined_job() {
+    if (has_failed_by_pmi)
+        pmi::launcher.abort(1, "");
 }
 
 }  // namespace heddle::bootstrap

@@ -1,19 +1,17 @@
 // Launcher API: what a launcher other than oshrun must provide: a PE's number, key-value exchange, a fence, the end of
 // the job. A plugin implements it over the launcher's own library, which is not visible outside the plugin's folder.
 //
-//   key     a name for bytes that a PE publishes once. get waits until they are there if get_waits; otherwise a fence
-//           must lie between.
+//   key     a name for bytes that a PE publishes once. get waits until they are there if LauncherJob::get_waits;
+//           otherwise a fence that collects must lie between.
 //   fence   returns when all PEs of the job have called. What each has published before is then available. With
 //           `collect` it is already here, and get costs no message. Otherwise get fetches it when called.
 //
 // pmi/ implements it without a library, inside this one. A plugin exports `const heddle::bootstrap::LauncherApi
-// heddle_launcher_4`. Threads: any may call get and abort; the one that calls init and finalize calls the rest.
+// heddle_launcher_5`. Threads: any may call get and abort; the one that calls init and finalize calls the rest.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 
 namespace heddle::bootstrap {
 
@@ -25,22 +23,18 @@ struct LauncherJob {
     int n_pes;
     const int* peers;  // owned by the plugin
     int n_peers;
+    bool get_waits;
 };
-
-// True where PMIx's server is Slurm's, as the name of the job tells.
-inline bool is_pmix_of_slurm() {
-    const char* const name = getenv("PMIX_NAMESPACE");
-    return name && strncmp(name, "slurm.", 6) == 0;
-}
 
 enum class Reach : int { kHost, kJob };  // which PEs may get a key: the peers, or all
 
 struct LauncherApi {
     const char* name;
-    // init, publish and fence return false with the reason in error. The plugin calls lost(), on a thread of its own,
-    // when the launcher has died. timeout_s (HEDDLE_LAUNCH_TIMEOUT_S): the longest wait for another PE in a get, and in
-    // a fence that collects. A second init, after finalize, is an error.
-    bool (*init)(LauncherJob* job, uint64_t timeout_s, void (*lost)(), char* error, size_t error_bytes);
+    // init, publish and fence return false with the reason in error. The plugin calls lost(how), which ends this PE, on
+    // a thread of its own when the launcher has died, or does not answer in init. timeout_s (HEDDLE_LAUNCH_TIMEOUT_S):
+    // the longest wait for the launcher in init, and for another PE in a get and in a fence that collects. A second
+    // init, after finalize, is an error.
+    bool (*init)(LauncherJob* job, uint64_t timeout_s, void (*lost)(const char* how), char* error, size_t error_bytes);
     bool (*publish)(const char* key, const void* value, size_t bytes, Reach reach, char* error, size_t error_bytes);
     bool (*fence)(bool collect, char* error, size_t error_bytes);
     // The bytes that pe published, at most max_bytes of them; 0 with the reason in error.
@@ -49,7 +43,6 @@ struct LauncherApi {
     void (*abort)(int status, const char* message);
     // Tells the launcher that this PE's exit is no failure from now on. Waits for no other PE.
     void (*finalize)();
-    bool get_waits;
     // Null: not needed. This PE has joined, and its record has its state: from now on the end of another PE ends it.
     // Called by each init. False with the reason in error when the job is over.
     bool (*watch)(const PeRecord* record, char* error, size_t error_bytes) = nullptr;

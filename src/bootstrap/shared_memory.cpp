@@ -216,7 +216,7 @@ bool Exchange::pass(int round) {
     os::DescriptorServer server;  // stops when all places are read, so that no PE still asks for the memory
     if ((is_alone && !make(1)) || (offers && !offer(offer_key, static_cast<int>(without.size()), &server)))
         return false;
-    if (!launcher_.get_waits && !launcher_.fence(true, error_, error_bytes_))
+    if (!started_.get_waits && !launcher_.fence(true, error_, error_bytes_))
         return false;
     if (takes_part && !is_alone && !offers && !try_to_share(offer_key, without[0]))
         return false;

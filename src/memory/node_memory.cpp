@@ -26,7 +26,7 @@ constexpr size_t kLargestMapping = size_t{1} << 46;  // half of the 47 bits of u
 
 // Address space of `bytes` at a multiple of kHugePageBytes; null when refused.
 char* reserve(size_t bytes) {
-    char* room = static_cast<char*>(os::reserve_zeroes(bytes + kHugePageBytes));
+    char* room = static_cast<char*>(os::reserve(bytes + kHugePageBytes));
     if (!room)
         return nullptr;
     char* base = room + (kHugePageBytes - reinterpret_cast<size_t>(room) % kHugePageBytes) % kHugePageBytes;
@@ -154,7 +154,9 @@ void hand_out_heap(int slot, size_t bytes) {
     node.handed_out = end;
 }
 
-void discard_heap(int slot) {
+void discard_heap(int slot, bool first_touch) {
+    if (node_memory.handed_out == 0 && !first_touch)
+        return;
     char* const heap = node_memory.heap(slot);
     os::set_dumped(heap, node_memory.layout.heap_bytes, false);
     os::unlock_memory(heap, node_memory.layout.heap_bytes);  // locked pages cannot be given back

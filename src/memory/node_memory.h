@@ -63,8 +63,9 @@ void prepare_heap(int slot, bool huge_pages, bool first_touch);
 // called mlockall(MCL_FUTURE) before init. One system call for every further 2 MiB. One thread at a time.
 void hand_out_heap(int slot, size_t bytes);
 
-// Frees the pages of this PE's heap, which then reads as zero.
-void discard_heap(int slot);
+// Frees the pages of this PE's heap, which then reads as zero. first_touch: prepare_heap's. A heap that has handed out
+// nothing is left alone otherwise: the kernel looks for pages in the mappings of all PEs.
+void discard_heap(int slot, bool first_touch);
 
 // Tells Valgrind that this PE does not touch the node's memory until prepare_heap.
 void leave_node();

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "base/tsan.h"
+#include "bootstrap/bootstrap.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
 #include "operations/order.h"
@@ -29,8 +30,9 @@ static_assert(sizeof(long) == 2 * sizeof(Word));
 // A node: the next PE in the queue (plus one; 0: none yet) and these bits.
 constexpr uint32_t kInUse = 1u << 31;     // a thread of this PE holds the lock or waits for it
 constexpr uint32_t kWaiting = 1u << 30;   // the predecessor has not released the lock
-constexpr uint32_t kSleeping = 1u << 29;  // in the kernel: the PE that clears kWaiting wakes the sleeper
-constexpr uint32_t kNext = kSleeping - 1;
+constexpr uint32_t kSleeping = 1u << 29;  // on this word, in the kernel: the PE that clears kWaiting wakes the sleeper
+constexpr uint32_t kAtWakeup = 1u << 28;  // at its PE's wake-up: the PE that clears kWaiting advances that
+constexpr uint32_t kNext = kAtWakeup - 1;
 
 // One of the two words of a lock, on any PE. All operations on it are atomic, and acquire and release: locks order what
 // is done under them.
@@ -44,6 +46,7 @@ class AnyWord {
 
     // The word in this PE's address space; null on another node.
     Word* here() const { return here_; }
+    int pe() const { return pe_; }
 
     uint32_t exchange(uint32_t value) const {
         return here_ ? here_->exchange(value, std::memory_order_acq_rel) : ask(HEDDLE_AMO_SWAP, value, 0);
@@ -126,8 +129,14 @@ __attribute__((noinline)) void await_turn(Call call, Word& node, int ahead) {
     while (!my_turn()) {
         if (!steps.step(my_turn))
             continue;
-        // One word holds both bits: either hand_on sees kSleeping, or the kernel sees that kWaiting is clear.
-        const uint32_t seen = node.fetch_or(kSleeping, std::memory_order_relaxed) | kSleeping;
+        // One word holds all bits: either hand_on sees where this thread sleeps, or this thread, or the kernel, sees
+        // that kWaiting is clear.
+        const uint32_t place = steps.sleeps_at_wakeup() ? kAtWakeup : kSleeping;
+        const uint32_t seen = node.fetch_or(place, std::memory_order_relaxed) | place;
+        if (place == kAtWakeup) {
+            steps.sleep_at_wakeup(my_turn);
+            continue;
+        }
         const timespec until = steps.next_look();
         if (seen & kWaiting)
             os::futex_wait(&node, seen, &until);
@@ -135,9 +144,11 @@ __attribute__((noinline)) void await_turn(Call call, Word& node, int ahead) {
 }
 
 void hand_on(const AnyWord& next) {
-    const uint32_t old = next.fetch_and(~(kWaiting | kSleeping));  // pairs with operations::await_turn
+    const uint32_t old = next.fetch_and(~(kWaiting | kSleeping | kAtWakeup));  // pairs with operations::await_turn
     if (old & kSleeping)
         os::futex_wake_all(next.here());
+    if (old & kAtWakeup)
+        sync::wakeups.of[bootstrap::job.slot_of(next.pe())].event_count.advance();
 }
 
 // In a checked run: the locks that threads of this PE hold, and where each was taken.

@@ -1,6 +1,7 @@
 #include "os/memfd.h"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <cerrno>
@@ -47,8 +48,14 @@ void* map(void* address, size_t bytes, int protection, int flags, int fd, size_t
 
 // Maps without committing or locking pages. After mlockall(MCL_FUTURE) the mapping begins without access, because an
 // accessible one would be populated at once. Otherwise not: memcheck needs a quarter of the bytes for a change of
-// access.
+// access. What has no access is not populated, and only unlocked.
 void* map_unlocked(void* address, size_t bytes, int protection, int flags, int fd, size_t offset) {
+    if (protection == PROT_NONE) {
+        void* const mapped = map(address, bytes, PROT_NONE, flags, fd, offset);
+        if (mapped)
+            munlock(mapped, bytes);
+        return mapped;
+    }
     if (locking_of_new_memory() == Locking::kNone)
         return map(address, bytes, protection, flags, fd, offset);
     void* const mapped = map(address, bytes, PROT_NONE, flags, fd, offset);
@@ -105,6 +112,9 @@ int create_memory(const char* label, size_t bytes) {
 }
 
 int set_memory_size(int fd, size_t bytes) {
+    struct stat file;
+    if (fstat(fd, &file) == 0 && static_cast<size_t>(file.st_size) == bytes)  // needs no lock of the file, as ftruncate
+        return 0;
     const WithoutFileSizeSignal without_signal;
     return ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : -errno;
 }

@@ -26,16 +26,10 @@ void OwnDescriptor::close_in_child() {
     pthread_mutex_unlock(&lock);
 }
 
-void OwnDescriptor::take(int fd) {
-    close();
-    if (fd < 0)
-        return;
-    pthread_once(&is_prepared, [] {
-        pthread_atfork([] { pthread_mutex_lock(&lock); }, [] { pthread_mutex_unlock(&lock); }, close_in_child);
-    });
-    const Locked locked(lock);
+// With the lock held, as leave.
+void OwnDescriptor::enter(int fd, FileId file) {
     fd_ = fd;
-    file_ = identify(fd);
+    file_ = file;
     next_ = first;
     before_ = nullptr;
     if (first)
@@ -43,15 +37,40 @@ void OwnDescriptor::take(int fd) {
     first = this;
 }
 
+void OwnDescriptor::leave() {
+    (before_ ? before_->next_ : first) = next_;
+    if (next_)
+        next_->before_ = before_;
+    fd_ = -1;
+}
+
+void OwnDescriptor::take_result(int (*open)(const void*), const void* argument) {
+    close();
+    pthread_once(&is_prepared, [] {
+        pthread_atfork([] { pthread_mutex_lock(&lock); }, [] { pthread_mutex_unlock(&lock); }, close_in_child);
+    });
+    const Locked locked(lock);
+    if (const int fd = open(argument); fd >= 0)
+        enter(fd, identify(fd));
+}
+
+void OwnDescriptor::take(OwnDescriptor& other) {
+    close();
+    const Locked locked(lock);
+    if (other.fd_ < 0)
+        return;
+    const int fd = other.fd_;
+    other.leave();
+    enter(fd, other.file_);
+}
+
 void OwnDescriptor::close() {
     const Locked locked(lock);
     if (fd_ < 0)
         return;
-    (before_ ? before_->next_ : first) = next_;
-    if (next_)
-        next_->before_ = before_;
-    ::close(fd_);
-    fd_ = -1;
+    const int fd = fd_;
+    leave();
+    ::close(fd);
 }
 
 }  // namespace heddle::os

@@ -10,17 +10,25 @@ namespace heddle::os {
 class OwnDescriptor {
   public:
     OwnDescriptor() = default;
-    explicit OwnDescriptor(int fd) { take(fd); }
     ~OwnDescriptor() { close(); }
     OwnDescriptor(const OwnDescriptor&) = delete;
     OwnDescriptor& operator=(const OwnDescriptor&) = delete;
 
-    // From now on fd is closed by this object. Closes the one before.
-    void take(int fd);
+    // Closes the descriptor before, and takes the one that open returns, or -1. A fork waits for open, so that no child
+    // has a descriptor that is not listed yet. open must neither block nor use an OwnDescriptor.
+    template <class Open>
+    void take(const Open& open) {
+        take_result([](const void* it) { return (*static_cast<const Open*>(it))(); }, &open);
+    }
+    // Takes the other's descriptor over.
+    void take(OwnDescriptor& other);
     void close();
     operator int() const { return fd_; }  // -1: none, which is also the value in a forked child
 
   private:
+    void take_result(int (*open)(const void*), const void* argument);
+    void enter(int fd, FileId file);
+    void leave();
     static void close_in_child();
 
     int fd_ = -1;

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -50,15 +51,17 @@ int count_children(int pid) {
     return children;
 }
 
-bool maps_file(int pid, const char* words) {
+Answer maps_file(int pid, const char* words) {
     char path[32], line[4352];  // a path of 4,096 bytes, and what stands before it
     snprintf(path, sizeof path, "/proc/%d/maps", pid);
     FILE* const maps = fopen(path, "re");
+    if (!maps)
+        return errno == ENOENT ? Answer::kNo : Answer::kUntold;
     bool is_mapped = false;
-    while (maps && !is_mapped && fgets(line, sizeof line, maps)) is_mapped = strstr(line, words);
-    if (maps)
-        fclose(maps);
-    return is_mapped;
+    while (!is_mapped && fgets(line, sizeof line, maps)) is_mapped = strstr(line, words);
+    const bool is_told = !ferror(maps);
+    fclose(maps);
+    return is_mapped ? Answer::kYes : is_told ? Answer::kNo : Answer::kUntold;
 }
 
 }  // namespace heddle::os

@@ -24,7 +24,9 @@ int visible_parent();
 // Children of the process, with those that it has not reaped. Cost: reads all processes of the machine.
 int count_children(int pid);
 
-// True when the process has mapped a file whose path has the words in it; false where its mappings may not be read.
-bool maps_file(int pid, const char* words);
+// Whether the process has mapped a file whose path has the words in it. kUntold: its mappings may not be read, as
+// those of another user's process, or of one outside this user namespace.
+enum class Answer { kNo, kYes, kUntold };
+Answer maps_file(int pid, const char* words);
 
 }  // namespace heddle::os

@@ -180,16 +180,25 @@ class WaitSteps {
     bool sleep_in_lot(Ready& ready, bool for_store) {
         return park([](void* it) { return (*static_cast<Ready*>(it))(); }, &ready, for_store);
     }
+    // True when this thread may have to make progress while it sleeps, and therefore sleeps at the PE's wake-up.
+    bool sleeps_at_wakeup() const {
+        return function_ && sync::wakeups.own && (policy_.polls_asleep() || policy_.has_several_threads());
+    }
+    // Sleeps at the PE's wake-up, which advances when ready() has become true. Makes progress before.
+    template <class Ready>
+    void sleep_at_wakeup(Ready& ready) {
+        const uint32_t seen_wakeup = policy_.wakeup->value.load(std::memory_order_seq_cst);  // see sync/wakeup.h
+        if (!ready() && !(policy_.polls() && policy_.poll()))
+            rest_at_wakeup(seen_wakeup);
+    }
     // Sleeps at the PE's wake-up. False, without sleeping, when only the event count concerns this wait: the caller
     // then sleeps on the event count.
     template <class Ready>
     bool sleep_at_wakeup(sync::EventCount& event_count, Ready& ready) {
-        if (!function_ || !sync::wakeups.own || !(policy_.polls_asleep() || policy_.has_several_threads()))
+        if (!sleeps_at_wakeup())
             return false;
         const sync::Watch watch(event_count);
-        const uint32_t seen_wakeup = policy_.wakeup->value.load(std::memory_order_seq_cst);  // see sync/wakeup.h
-        if (!ready() && !(policy_.polls() && policy_.poll()))
-            rest_at_wakeup(seen_wakeup);
+        sleep_at_wakeup(ready);
         return true;
     }
 

@@ -119,6 +119,7 @@ bool join(const char*, char* error) {
         bootstrap::let_first_pe_tell();
         return false;
     }
+    base::on_fatal = bootstrap::end_unjoined_job;
     if (!bootstrap::join(error, kErrorBytes))
         return false;
     base::message_pe = job.pe;
@@ -352,7 +353,7 @@ bool stop(const base::Call& call, Leave how) {
     // No PE accesses the heap of another any more. Static data stays shared, because the program goes on using it.
     // Memory that the network has pinned stays, because peers have its keys.
     if (!fabric::network || !fabric::network->is_native())
-        memory::discard_heap(job.slot);
+        memory::discard_heap(job.slot, base::settings.first_touch);
     memory::leave_node();
     delete memory::symmetric->allocator;
     memory::symmetric->allocator = nullptr;

@@ -94,6 +94,10 @@ bool is_part_of_any(const Call& call, const void* owner, size_t count, const shm
     return false;
 }
 
+// A sleeper's handles that others look at, with every message. Of more handles its own thread looks, and is woken with
+// every message: that costs a wake-up, and a look at so many handles costs as much.
+constexpr size_t kMostAsked = 64;
+
 // True when end_complete would find one. Any thread, while their own one waits.
 bool some_may_be_complete(size_t count, const shmemx_request_t* requests) {
     return std::any_of(requests, requests + count, [](shmemx_request_t handle) {
@@ -105,14 +109,19 @@ bool some_may_be_complete(size_t count, const shmemx_request_t* requests) {
 size_t wait_for_some(const Call& call, size_t count, shmemx_request_t* requests, size_t* indices, bool all) {
     require_requests(call, count, requests);
     size_t found = 0, living = 0;
+    sync::EventCount& wakeup = progress::engine->wakeup();
+    uint32_t seen_wakeup = 0;
     progress::engine->wait_for(
         call.function,
         [&](const progress::Owners& owners) { return is_part_of_any(call, owners.request, count, requests); },
         [&] {
+            // Acquire: what preceded the advance is seen below. What follows advances again (Engine::wake_waiters,
+            // Engine::on_messages).
+            seen_wakeup = wakeup.value.load(std::memory_order_acquire);
             found = end_complete(call, count, requests, indices, all, &living);
             return found > 0 || living == 0;
         },
-        [&] { return some_may_be_complete(count, requests); });
+        [&] { return count <= kMostAsked ? some_may_be_complete(count, requests) : wakeup.reached(seen_wakeup + 1); });
     return found;
 }
 

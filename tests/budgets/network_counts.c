@@ -8,6 +8,8 @@
  *     quiet       THREADS threads of PE 0 do TIMES puts with a quiet each, all together
  *     requests    pings and pongs while THREADS threads of PE 1 wait for a request each: puts to PE 2, which is stopped
  *     collectives the same, with non-blocking barriers of THREADS teams, for which PE 0 comes last of all
+ *     flood       PE 2 does TIMES fetching atomics on PE 1, which THREADS threads of PE 0 flood with puts and signals
+ *                 until PE 2 has done them
  *
  * Of the threads that wait for requests, PE 1 writes how often they have slept, as the kernel counts.
  */
@@ -185,6 +187,31 @@ static void turns(int contexts) {
     for (int i = 0; i < contexts; ++i) shmem_ctx_destroy(all[i]);
 }
 
+static void* put_until_end(void* word) {
+    uint64_t* const mine = word;
+    pthread_barrier_wait(&all_begin);
+    for (uint64_t i = 1; __atomic_load_n(&end, __ATOMIC_ACQUIRE) == 0; ++i)
+        if (i % 4 == 0)
+            shmem_putmem_signal_nbi(data, source, kBytes, mine, i, SHMEM_SIGNAL_SET, 1);
+        else
+            shmem_uint64_p(mine, i, 1);
+    return NULL;
+}
+
+static void flood(int me, int threads) {
+    if (me == 0)
+        with_threads(threads, put_until_end, NULL);
+    if (me == 1)
+        shmem_uint64_wait_until(&end, SHMEM_CMP_EQ, 1);
+    if (me < 2)
+        return;
+    while (shmem_uint64_g(&words[0], 1) == 0) usleep(1000); /* it has begun */
+    for (uint64_t i = 0; i < (uint64_t)times; ++i)
+        if (shmem_uint64_atomic_fetch_inc(&ping, 1) != i)
+            shmem_global_exit(3);
+    for (int pe = 0; pe < 2; ++pe) shmem_uint64_p(&end, 1, pe);
+}
+
 int main(int argc, char** argv) {
     if (argc != kFewest)
         return 2;
@@ -207,6 +234,8 @@ int main(int argc, char** argv) {
         requests(me, threads);
     } else if (strcmp(pattern, "collectives") == 0) {
         collectives(me, threads);
+    } else if (strcmp(pattern, "flood") == 0) {
+        flood(me, threads);
     } else if (strcmp(pattern, "quiet") == 0) {
         if (me == 0)
             with_threads(threads, put_and_quiet, NULL);

@@ -18,21 +18,27 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-TIMES = {"turns": 20000, "quiet": 100, "waiters": 200, "requests": 200, "collectives": 200}
-PES = {"requests": 3}
+TIMES = {"turns": 20000, "quiet": 100, "waiters": 200, "requests": 200, "collectives": 200, "flood": 200,
+         "flood_manual": 200}
+PES = {"requests": 3, "flood": 3, "flood_manual": 3}
+COUNTED = {"flood": 2, "flood_manual": 2}  # that PE alone
 OTHER_TIMES = 1000
 
 
-def counts_of(build: Path, n_pes: int, program: Path, *arguments: object) -> dict[str, int]:
-    """The counters of all PEs together."""
-    settings = {"HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp", "HEDDLE_STATS": "1",
+def counts_of(build: Path, program: Path, pattern: str, *arguments: object) -> dict[str, int]:
+    """The counters of all PEs together, or of the one that counts."""
+    program_pattern = pattern.removesuffix("_manual")
+    settings = {"HEDDLE_PROGRESS": "auto" if pattern == program_pattern else "manual",
+                "HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp", "HEDDLE_STATS": "1",
                 "HEDDLE_NET_HEARTBEAT_TIMEOUT_S": "60"}
-    command = [build / "bin/oshrun", "-n", n_pes, program, *arguments]
+    command = [build / "bin/oshrun", "-n", PES.get(pattern, 2), program, program_pattern, *arguments]
     result = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True,
                             check=False, timeout=300, env={**os.environ, **settings})
     if result.returncode != 0:
-        sys.exit(f"{arguments}: status {result.returncode}\n{result.stderr[-3000:]}")
-    return {name: int(total) for name, total in re.findall(r"^ *(\w+) +(\d+) .*\[[\d ]+\]$", result.stderr, re.M)}
+        sys.exit(f"{pattern} {arguments}: status {result.returncode}\n{result.stderr[-3000:]}")
+    rows = re.findall(r"^ *(\w+) +(\d+) .*\[([\d ]+)\]$", result.stderr, re.M)
+    return {name: int(of_pes.split()[COUNTED[pattern]] if pattern in COUNTED else total)
+            for name, total, of_pes in rows}
 
 
 def main() -> int:
@@ -55,7 +61,7 @@ def main() -> int:
             counts = {"waiters": waiting, "turns": [1, 2, 8], "quiet": [1, 16, 64], "requests": waiting[1:],
                       "collectives": waiting[1:]}
             for threads in counts.get(pattern, [16]):
-                counted = counts_of(options.build, PES.get(pattern, 2), program, pattern, times, threads)
+                counted = counts_of(options.build, program, pattern, times, threads)
                 for counter, formula in formulas.items():
                     most = eval(formula, {"__builtins__": {}}, {"n": times, "t": threads})  # pylint: disable=eval-used
                     line = f"{pattern}, {times} times, {threads} threads: {counter} {counted[counter]} (most {most:g})"

@@ -27,7 +27,8 @@ MAY_IMPORT = {
     "studies": ["targets", "catalogue", "runner", "simulation"],
     "report": ["targets", "catalogue", "runner", "simulation", "studies"],
 }
-BASICS = ["errors", "units", "statistics", "sources"]  # modules beside the packages; they import only each other
+# Modules beside the packages; they import only each other.
+BASICS = ["errors", "units", "statistics", "distributions", "sources", "supervisor"]
 COMMANDS = ["cli", "__main__"]  # modules that may import everything, and that nothing but each other imports
 SUITE = "shmem_mt"
 

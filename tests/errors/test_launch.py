@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import socket
 import subprocess
 
 import pytest
@@ -84,15 +85,46 @@ def test_a_pe_that_has_lost_its_environment_is_not_alone(lost, pes):
     assert f"oshrun has started this process as one of {pes}, and the variables by which" in result.err, result
 
 
+# Waits in the folder $1 until both PEs are there, and loses the descriptors.
+CLOSE = 'touch "$1/$HEDDLE_PE"; until [ -e "$1/0" -a -e "$1/1" ]; do sleep 0.01; done; ' \
+        'for fd in 3 4 5 6 7 8 9; do eval "exec $fd>&-"; done; '
+
+
 def test_a_pe_that_has_lost_its_descriptors_too_is_not_alone(tmp_path):
-    """As by sudo: the processes above it tell. Each waits for the other one, so that both are there."""
-    close = 'touch "$1/$HEDDLE_PE"; until [ -e "$1/0" -a -e "$1/1" ]; do sleep 0.01; done; ' \
-            'for fd in 3 4 5 6 7 8 9; do eval "exec $fd>&-"; done; '
-    result = execute([OSHRUN, "-n", 2, "sh", "-c", f'{close} env -i "{INIT}" inside', "sh", tmp_path])
+    """As by sudo: the processes above it tell."""
+    result = execute([OSHRUN, "-n", 2, "sh", "-c", f'{CLOSE} env -i "{INIT}" inside', "sh", tmp_path])
     assert result.status == 1 and "PEs inside" not in result.out, result
     assert re.search(r"heddle shmem_init: oshrun \(process \d+\) has started this process as one of several, and the "
                      r"variables by which it tells so were lost on the way here \(sudo, env -i\?\): right would be a "
                      r"way that keeps them, or HEDDLE_LAUNCH=alone", result.err), result
+
+
+def test_a_process_between_whose_mappings_may_not_be_read_is_named(tmp_path):
+    """From a user namespace: it may be a PE, of whose programs each is a job of one."""
+    tried = subprocess.run(["unshare", "-Ur", "true"], capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        pytest.skip(f"user namespaces: {tried.stderr.strip()}")
+    result = execute([OSHRUN, "-n", 2, "sh", "-c", f'{CLOSE} unshare -Ur env -i "{INIT}" inside; exit $?', "sh",
+                      tmp_path])
+    assert result.status == 1 and "PEs inside" not in result.out, result
+    assert re.search(r"were lost on the way here \(sudo, env -i\?\), unless a PE is between the two: the mappings of "
+                     r"sh \(process \d+\) may not be read: right would be a way that keeps them", result.err), result
+
+
+def test_a_parent_that_proc_hides_is_told():
+    """As behind `sudo -u` where /proc shows a user's own processes alone."""
+    as_nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups"
+    parent = "sh -c '\"$@\"; exit $?' sh \"$@\"; exit $?"
+    words = ["unshare", "-mpf", "sh", "-c", f"mount -t proc -o hidepid=2 proc /proc && {parent}", "sh",
+             *as_nobody.split()]
+    tried = subprocess.run([*words, "test", "-x", INIT], capture_output=True, text=True, check=False)
+    if tried.returncode != 0:
+        pytest.skip(f"another user in a namespace: {tried.stderr.strip()}")
+    result = execute([*words, "env", "-i", INIT, "inside"])
+    line = r"heddle launcher: /proc hides the process that has started this one \(\d+\), and a launcher above it: " \
+           r"this is a job of one PE \(HEDDLE_LAUNCH=alone silences this\)\n"
+    assert (result.status, result.out) == (0, "1 PEs inside\n") and re.fullmatch(line, result.err), result
+    assert execute([*words, "env", "-i", "HEDDLE_LAUNCH=alone", INIT, "inside"]).err == ""
 
 
 @pytest.mark.parametrize("words", [
@@ -125,6 +157,19 @@ def test_half_of_pmix_is_not_alone(name):
     assert execute([INIT, "inside"], HEDDLE_LAUNCH="pmix").status == 1
 
 
+def test_a_pmix_server_that_never_answers_is_waited_for_no_longer():
+    """It listens, and takes no connection, as where the launcher is stopped."""
+    if not (BUILD / "lib/libheddle_pmix.so").exists():
+        pytest.skip("a build without PMIx")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        uri = f"server.0;tcp4://127.0.0.1:{listener.getsockname()[1]}"
+        result = execute([INIT, "inside"], HEDDLE_LAUNCH_TIMEOUT_S="1", PMIX_NAMESPACE="job", PMIX_RANK="1",
+                         PMIX_SERVER_URI41=uri)
+    line = r"heddle launcher: the launcher's PMIx server has not answered PE 1 on host .* within 1 s " \
+           r"\(HEDDLE_LAUNCH_TIMEOUT_S\): has the launcher stopped\?\n"
+    assert result.status == 1 and re.fullmatch(line, result.err), result
+
+
 SAYS = "oshrun: {} has started this oshrun as one of several, and each starts a job of its own; right for one job " \
        "would be oshrun alone (HEDDLE_LAUNCH=alone silences this)\n"
 
@@ -139,6 +184,13 @@ def test_oshrun_says_that_it_is_started_several_times(variables, launcher, varia
         assert (result.status, result.err) == (0, SAYS.format(f"{launcher} ({variable})")), result
     for settings in ({**first, "HEDDLE_LAUNCH": "alone"}, {**first, "OMPI_COMM_WORLD_RANK": "1"}):
         assert execute([OSHRUN, "-n", 1, INIT, "inside"], **settings).err == ""
+
+
+@pytest.mark.parametrize("rank,said", [(0, ""), (1, SAYS.format("a launcher that speaks PMIx (PMIX_RANK=1)")), (2, "")])
+def test_oshrun_says_so_under_prterun(rank, said):
+    """Which tells its processes their ranks, and not how many they are."""
+    result = execute([OSHRUN, "-n", 1, INIT, "inside"], PMIX_NAMESPACE="prterun-1@1", PMIX_RANK=str(rank))
+    assert (result.status, result.err) == (0, said), result
 
 
 def test_oshrun_in_oshrun():

@@ -8,6 +8,7 @@ import subprocess
 import threading
 
 MAX_MESSAGE = 4096  # of the client under test
+NAME = "ƒ3ETxsR9H"  # of the job's keys in PMI-1, as Flux makes it: with bytes that are no ASCII
 
 
 class Manager:
@@ -106,7 +107,7 @@ class Manager:
         if command == "get_maxes":
             more |= dict(field.split("=") for field in self.maxes.split())
         elif command == "get_my_kvsname":
-            more["kvsname"] = "job"
+            more["kvsname"] = NAME
         elif command == "job-getid":
             more["jobid"] = "job"
         elif command == "fullinit":

@@ -1,6 +1,8 @@
 """The processes of a job that finds itself by a rendezvous, and the bytes by which a stranger talks to its server."""
 
+import contextlib
 import os
+import pathlib
 import struct
 import subprocess
 
@@ -56,6 +58,14 @@ class Job:
             if process.poll() is None:
                 process.kill()
             process.communicate()
+
+
+def descriptors(process):
+    """What the process has open: its numbers, each with what it leads to."""
+    folder = pathlib.Path("/proc", str(process.pid), "fd")
+    with contextlib.suppress(FileNotFoundError):
+        return {int(each.name): os.readlink(each) for each in folder.iterdir()}
+    return {}
 
 
 def joins(token, pe, pes, host=1):

@@ -139,6 +139,14 @@ def test_all_of_an_instance_of_flux_is_used(oshrun, path_with):
     assert words_behind(result, "-n") == ["4"], result
 
 
+@pytest.mark.parametrize("reads,told", [([], ["--input=0"]), (["--stdin", 1], ["--input=1"]), (["--stdin", "all"], []),
+                                        (["--stdin", "none"], ["--input=/dev/null"])])
+def test_input_reaches_flux(oshrun, path_with, reads, told):
+    """Which gives it to all where it is told nothing."""
+    result = oshrun.run(*reads, "./program", env=path_with("flux", FLUX_URI="local:///x"))
+    assert [line for line in result.out.splitlines() if line.startswith("--input")] == told, result
+
+
 @pytest.mark.parametrize("launcher,tag", [("mpirun", "--tag-output"), ("prterun", "tag")])
 def test_what_mpirun_is_told(oshrun, path_with, launcher, tag):
     env = path_with(launcher, SHMEM_SYMMETRIC_SIZE="1m", HEDDLE_CHECK="1", OTHER="x")
@@ -158,7 +166,8 @@ def test_what_srun_is_told(oshrun, path_with):
     result = oshrun.run("--hosts", "a:3,b:2,c", "-n", "4", "--env", "A=b", "--tag-output", "./program", "word",
                         env=path_with("srun"))
     lines = result.out.splitlines()
-    told = {"--mpi=pmix", "--nodelist=a,a,a,b", "--distribution=arbitrary", "--cpu-bind=none", "--label"}
+    told = {"--mpi=pmix", "--nodelist=a,a,a,b", "--distribution=arbitrary", "--cpu-bind=none", "--label",
+            "--kill-on-bad-exit", "--quit-on-interrupt"}
     assert told <= set(lines), result
     assert lines[-3:] == ["./program", "word", "A=b"], result
 
@@ -306,6 +315,20 @@ def test_a_launcher_without_a_period_has_that_of_grace(oshrun, path_with, tmp_pa
         process.send_signal(signal.SIGTERM)
     assert oshrun.finish(process).status == (124 if end == "timeout" else 128 + signal.SIGTERM)
     assert not alive(int((tmp_path / "ready").read_text()))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
+def test_a_launcher_whose_pes_ignore_a_signal_gets_sigterm(oshrun, path_with, tmp_path, number):
+    """Which ends its PEs in any case; SIGKILL would leave them (srun)."""
+    environment = path_with("mpiexec.hydra")
+    (tmp_path / "launchers/mpiexec.hydra").write_text(
+        f'#!/bin/sh\nPATH={os.environ["PATH"]}\n[ "$1" = --version ] && echo "HYDRA" && exit\n'
+        "trap '' INT HUP QUIT\ntrap 'echo ends its PEs; exit' TERM\necho $$ >ready\nwhile :; do sleep 0.1; done\n")
+    process = oshrun.start("--hosts", "a", "--grace", "0.3", "-n", "1", "./program", env=environment)
+    assert wait_until(lambda: (tmp_path / "ready").exists() and (tmp_path / "ready").read_text() != "")
+    process.send_signal(number)
+    result = oshrun.finish(process)
+    assert (result.status, result.out) == (128 + number, "ends its PEs\n"), result
 
 
 def test_a_launcher_that_does_not_end_is_killed(oshrun, path_with, tmp_path):

@@ -31,7 +31,7 @@ def faulty(tmp_path_factory):
     return ["-x", f"LD_PRELOAD={library}"]
 
 
-@pytest.mark.parametrize("options,pes", [([], 2), (["-n", 1], 1), (["--ppn", 3], 3)])
+@pytest.mark.parametrize("options,pes", [([], 2), (["-x", "WORD=1"], 2), (["-n", 1], 1), (["--ppn", 3], 3)])
 def test_a_check_of_one_host(options, pes):
     done = info("--check", *options)
     assert done.returncode == 0 and done.stdout.endswith(WELL) and done.stderr == "", done

@@ -15,7 +15,7 @@ import time
 
 import pytest
 from conftest import PROGRAMS, build, wait_until
-from rendezvous_job import JOIN, LIMIT_S, MAGIC, REFUSED, START, WAITING, Job, answers, joins
+from rendezvous_job import JOIN, LIMIT_S, MAGIC, REFUSED, START, WAITING, Job, answers, descriptors, joins
 
 NET = {"HEDDLE_NET_TRANSPORTS": "tcp", "HEDDLE_NET_HEARTBEAT_TIMEOUT_S": "60"}
 
@@ -431,6 +431,31 @@ def test_nothing_is_left(job):
     assert socket.socket().connect_ex(("127.0.0.1", port)) != 0
     left = set(os.listdir("/dev/shm")) | set(os.listdir(os.environ.get("TMPDIR", "/tmp")))
     assert not [name for name in left - before if "heddle" in name]
+
+
+def test_nothing_of_the_job_stands_for_standard_descriptors(job):
+    """A daemon has closed them: what the program writes there must not go to a socket of the library."""
+    port = free_port()
+    for rank in range(2):
+        job.worker(rank, 2, port, "signal", within=("sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"))
+    for process in job.processes:
+        assert wait_until(lambda it=process: any("socket" in to for to in descriptors(it).values()))
+        assert {descriptors(process).get(number) for number in range(3)} == {"/dev/null"}, descriptors(process)
+        process.send_signal(signal.SIGUSR1)
+    assert [status for status, _, _ in job.finish()] == [0, 0]
+
+
+def test_a_driver_keeps_nothing_of_a_job_that_is_over(job):
+    driver = job.pe(0, 2, "serve")
+    job.place()
+    assert len(descriptors(driver)) > 3
+    job.processes.remove(driver)
+    for pe in range(2):
+        job.pe(pe, 2)
+    check_is_well(job.finish())
+    assert wait_until(lambda: set(descriptors(driver)) == {0, 1, 2}), descriptors(driver)
+    assert wait_until(lambda: len(os.listdir(f"/proc/{driver.pid}/task")) == 1)
+    driver.communicate(timeout=LIMIT_S)
 
 
 # --- hosts made of namespaces ---

@@ -13,11 +13,13 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support"))
+import namespace_hosts  # noqa: E402
 import slurm as slurm_of_tests  # noqa: E402
 from processes import alive  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["HEDDLE_BUILD"])
 LIMIT_S = 900  # of one that hangs: 256 PEs take minutes where others use the cores
+OVER_TCP = {"HEDDLE_NET_TRANSPORTS": "tcp", "HEDDLE_NET_HEARTBEAT_TIMEOUT_S": "60"}
 LAUNCHERS = {
     "hydra": ["mpiexec.hydra"],
     "hydra-port": ["mpiexec.hydra", "-pmi-port"],
@@ -30,11 +32,17 @@ SPEAK_PMI = ["hydra", "hydra-port", "slurm-pmi2"]
 
 def pytest_sessionstart(session):
     lacking = [name for name in ["mpiexec.hydra", "mpirun", "ssh-keygen", "/usr/sbin/sshd"] if not shutil.which(name)]
-    if missing := slurm_of_tests.missing():
-        lacking.append(missing)
+    lacking += filter(None, [slurm_of_tests.missing(), namespace_hosts.missing()])
     lacking += [name for name in ["libheddle_pmix.so", "libheddle_ucx.so"] if not (BUILD / "lib" / name).exists()]
     if lacking:
         pytest.exit(f"skipped: the launchers of the tests need {', '.join(lacking)}", returncode=77)
+
+
+def wait_until(holds, why=""):
+    end = time.monotonic() + LIMIT_S
+    while not holds():
+        assert time.monotonic() < end, why
+        time.sleep(0.05)
 
 
 class Result:
@@ -52,10 +60,32 @@ class Result:
         assert self.lines == sorted(f"PE {pe} {behind}" for pe in range(pes)), self
 
     def leaves_nothing(self):
-        end = time.monotonic() + LIMIT_S
-        while any(map(alive, self.processes)) and time.monotonic() < end:
-            time.sleep(0.05)
-        assert not [process for process in self.processes if alive(process)], self
+        wait_until(lambda: not any(map(alive, self.processes)), self)
+
+
+class Job:
+    """A command that runs. What it says is heard by lines, then to its end."""
+
+    def __init__(self, command, environment, text, stdin):
+        self.text, self.heard = text, ""
+        self.process = subprocess.Popen(list(map(str, command)), env=environment, text=True,
+                                        stdin=stdin or (subprocess.PIPE if text else subprocess.DEVNULL),
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def hear(self, lines):
+        self.heard += "".join(self.process.stdout.readline() for _ in range(lines))
+
+    def end(self):
+        hangs = False
+        try:
+            out, err = self.process.communicate(self.text, timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            hangs = True
+            self.process.terminate()
+            out, err = self.process.communicate(timeout=LIMIT_S)
+        result = Result(self.process.returncode, self.heard + out, err)
+        assert not hangs, f"hangs\n{result}"
+        return result
 
 
 class Here:
@@ -65,23 +95,35 @@ class Here:
                      if not name.startswith(("PMI", "SLURM_", "HEDDLE_", "OMPI_"))}
         self.environment = {**inherited, **slurm.environment}
 
+    def start(self, *command, text=None, stdin=None, **settings):
+        return Job(command, {**self.environment, **settings}, text, stdin)
+
     def run(self, *command, text=None, **settings):
-        process = subprocess.Popen(list(map(str, command)), env={**self.environment, **settings}, text=True,
-                                   stdin=subprocess.PIPE if text else subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE)
-        try:
-            out, err = process.communicate(text, timeout=LIMIT_S)
-        except subprocess.TimeoutExpired:
-            process.terminate()
-            out, err = process.communicate()
-            pytest.fail(f"hangs\n{Result(process.returncode, out, err)}")
-        return Result(process.returncode, out, err)
+        return self.start(*command, text=text, **settings).end()
+
+
+def write_script(path, text):
+    """Writes the commands of the shell to a file that can be run, and returns its path."""
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def compile_program(source, program):
+    subprocess.run([BUILD / "bin" / "oshcc", "-O2", "-Wall", source, "-o", program], check=True, timeout=LIMIT_S)
+    return program
 
 
 @pytest.fixture(scope="session")
 def here(tmp_path_factory):
-    program = tmp_path_factory.mktemp("program") / "pe"
-    subprocess.run([BUILD / "bin" / "oshcc", "-O2", "-Wall", HERE / "pe.c", "-o", program], check=True, timeout=LIMIT_S)
+    program = compile_program(HERE / "pe.c", tmp_path_factory.mktemp("program") / "pe")
     slurm = slurm_of_tests.Slurm(tmp_path_factory.mktemp("slurm"))
     yield Here(slurm, program)
     slurm.close()
+
+
+@pytest.fixture
+def delayed(tmp_path):
+    """A script `delayed PE COMMAND WORD...`: that PE begins with the command, and each with the words."""
+    return write_script(tmp_path / "delayed", 'pe=$1 command=$2\nshift 2\n'
+                        '[ "${PMIX_RANK:-${PMI_RANK:-$PMI_ID}}" = $pe ] && $command\nexec "$@"')

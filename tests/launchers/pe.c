@@ -1,5 +1,6 @@
 /* pe WAY: a PE of a real launcher. How the last PE ends: well; kill, by SIGKILL; exit, by _exit(7); global, by
- * shmem_global_exit(5). stay: all wait for ever. child: each PE starts this program.
+ * shmem_global_exit(5). stay: all wait for ever. deaf: so, and they ignore SIGINT. child: each PE starts this program.
+ * stop: each stops itself before it ends.
  * hello: only PE 0 adds to the sums, which for hundreds of PEs would otherwise take most of the time. */
 #include <shmem.h>
 #include <signal.h>
@@ -12,6 +13,8 @@ static long sum;
 
 int main(int argc, char** argv) {
     const char* way = argc > 1 ? argv[1] : "well";
+    if (strcmp(way, "deaf") == 0)
+        signal(SIGINT, SIG_IGN);
     shmem_init();
     const int me = shmem_my_pe(), pes = shmem_n_pes();
     if (strcmp(way, "hello") != 0)
@@ -32,8 +35,10 @@ int main(int argc, char** argv) {
         _exit(7);
     if (me == pes - 1 && strcmp(way, "global") == 0)
         shmem_global_exit(5);
-    if (strcmp(way, "well") != 0 && strcmp(way, "child") != 0 && strcmp(way, "hello") != 0)
+    if (strstr("well child hello stop", way) == NULL)
         shmem_long_wait_until(&sum, SHMEM_CMP_LT, 0);
+    if (strcmp(way, "stop") == 0)
+        raise(SIGSTOP);
     const int status = strcmp(way, "child") == 0 ? system(argv[0]) : 0;
     shmem_finalize();
     return status != 0;

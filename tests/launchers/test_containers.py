@@ -3,10 +3,9 @@
 import containers
 import namespace_hosts
 import pytest
-from conftest import BUILD, LAUNCHERS
+from conftest import BUILD, LAUNCHERS, OVER_TCP, write_script
 
 STARTED_BY = ["hydra", "openmpi"]
-TCP = {"HEDDLE_NET_TRANSPORTS": "tcp", "HEDDLE_NET_HEARTBEAT_TIMEOUT_S": "60"}
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +39,7 @@ def says_that_they_are_apart(result, count, *words):
 @pytest.mark.parametrize("pes", [2, 4])
 @pytest.mark.parametrize("launcher", STARTED_BY)
 def test_memory_that_cannot_be_shared_is_told_once(here, words_of, launcher, pes):
-    result = here.run(*LAUNCHERS[launcher], "-n", pes, *words_of("apart"), here.program, **TCP)
+    result = here.run(*LAUNCHERS[launcher], "-n", pes, *words_of("apart"), here.program, **OVER_TCP)
     result.is_well(pes, near=1)
     says_that_they_are_apart(result, pes - 1, "PE 0 cannot ", "cannot be opened (Permission denied)")
 
@@ -48,16 +47,12 @@ def test_memory_that_cannot_be_shared_is_told_once(here, words_of, launcher, pes
 @pytest.mark.parametrize("pes", [2, 3])
 def test_network_namespaces(here, tmp_path, pes):
     """As pods on one host: each PE has a network of its own, and process numbers."""
-    if lacking := namespace_hosts.missing():
-        pytest.skip(f"hosts of namespaces need {lacking}")
     hosts = namespace_hosts.Hosts(tmp_path, pes, one_kernel=True)
     try:
-        script = tmp_path / "pod"
         cases = "".join(f"{pe}) pid={host.holder.pid} ;;\n" for pe, host in enumerate(hosts.all))
-        script.write_text(f'#!/bin/sh\ncase $PMI_RANK in\n{cases}esac\nexec nsenter --target=$pid --net '
-                          f'unshare -Urpf --mount-proc {here.program}\n')
-        script.chmod(0o755)
-        result = here.run(*LAUNCHERS["hydra"], "-n", pes, script, **TCP)
+        script = write_script(tmp_path / "pod", f'case $PMI_RANK in\n{cases}esac\nexec nsenter --target=$pid --net '
+                              f'unshare -Urpf --mount-proc {here.program}')
+        result = here.run(*LAUNCHERS["hydra"], "-n", pes, script, **OVER_TCP)
     finally:
         hosts.close()
     result.is_well(pes, near=1)

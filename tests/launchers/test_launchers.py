@@ -1,12 +1,12 @@
 """Programs under real launchers: they start right, are refused, or end, and never are several jobs without a word."""
 
 import os
-import subprocess
+import signal
+import time
 
 import pytest
-from conftest import BUILD, LAUNCHERS, LIMIT_S, SPEAK_PMI, Result
-
-NODES = {"HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp", "HEDDLE_NET_HEARTBEAT_TIMEOUT_S": "60"}
+from conftest import BUILD, LAUNCHERS, OVER_TCP, SPEAK_PMI, Result, wait_until, write_script
+from processes import alive, stat
 
 
 @pytest.mark.parametrize("pes", [1, 2, 4])
@@ -28,7 +28,7 @@ def test_starts_by_version_2(here, launcher, pes):
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_pretended_nodes(here, launcher):
-    here.run(*LAUNCHERS[launcher], "-n", 3, here.program, **NODES).is_well(3, near=1)
+    here.run(*LAUNCHERS[launcher], "-n", 3, here.program, HEDDLE_TEST_PES_PER_NODE="1", **OVER_TCP).is_well(3, near=1)
 
 
 @pytest.mark.parametrize("way", ["kill", "exit", "global"])
@@ -47,14 +47,12 @@ def test_a_program_that_a_pe_starts_is_a_job_of_one(here, launcher):
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_a_pe_never_starts(here, launcher, tmp_path):
+def test_a_pe_never_starts(here, launcher, delayed):
     """The one that never starts is PE 1, which only waits for others, or PE 0, of which PE 1 wants the memory."""
-    script = tmp_path / "some"
-    script.write_text('#!/bin/sh\n[ "${PMIX_RANK:-${PMI_RANK:-$PMI_ID}}" = $1 ] && exec sleep 1000\nshift\nexec "$@"\n')
-    script.chmod(0o755)
     for absent, here_is, awaited in [(1, 0, "PMIx_Fence: {}the other PEs{}"),
                                      (0, 1, "PMIx_Get: {}heddle.offer.0 of PE 0{}")]:
-        result = here.run(*LAUNCHERS[launcher], "-n", 2, script, absent, here.program, HEDDLE_LAUNCH_TIMEOUT_S="2")
+        result = here.run(*LAUNCHERS[launcher], "-n", 2, delayed, absent, "exec sleep 1000", here.program,
+                          HEDDLE_LAUNCH_TIMEOUT_S="2")
         assert result.status != 0, result
         waits = f"PE {here_is} of 2 on host {os.uname().nodename} has waited for "
         said = (f"PE {here_is} of 2 and the process manager that started it (PMI-1): not all PEs have come within 2 s"
@@ -63,23 +61,37 @@ def test_a_pe_never_starts(here, launcher, tmp_path):
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-def test_a_pe_that_starts_late_is_waited_for(here, launcher, tmp_path):
+def test_a_pe_that_starts_late_is_waited_for(here, launcher, delayed):
     """As on a busy host. PMIx's own servers give up after 2 s."""
-    script = tmp_path / "late"
-    script.write_text('#!/bin/sh\n[ "${PMIX_RANK:-${PMI_RANK:-$PMI_ID}}" = 0 ] && sleep 5\nexec "$@"\n')
-    script.chmod(0o755)
-    here.run(*LAUNCHERS[launcher], "-n", 3, script, here.program).is_well(3)
+    here.run(*LAUNCHERS[launcher], "-n", 3, delayed, 0, "sleep 5", here.program).is_well(3)
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_pe_ends_when_what_started_it_knows(here, launcher):
+    """On a busy host PMIx's own clients end 2 s after they have told it, and mpirun saw them end without a word."""
+    job = here.start(*LAUNCHERS[launcher], "-n", 4, here.program, "stop")
+    job.hear(4)
+    pes = Result(None, job.heard, "").processes
+    wait_until(lambda: [stat(pe)[0] for pe in pes] == ["T"] * 4)
+    starters = {stat(pe)[1] for pe in pes}
+    for starter in starters:
+        os.kill(starter, signal.SIGSTOP)
+    for pe in pes:
+        os.kill(pe, signal.SIGCONT)
+    time.sleep(4)
+    ended = [pe for pe in pes if not alive(pe)]
+    for starter in starters:
+        os.kill(starter, signal.SIGCONT)
+    job.end().is_well(4)
+    assert not ended
 
 
 @pytest.mark.parametrize("launcher", ["hydra", "hydra-port", "openmpi"])
 def test_a_launcher_that_is_killed_takes_its_pes_along(here, launcher):
-    process = subprocess.Popen([*LAUNCHERS[launcher], "-n", "2", here.program, "stay"], env=here.environment,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    out = "".join(process.stdout.readline() for _ in range(2))
-    process.kill()
-    process.wait(LIMIT_S)
-    process.stdout.close()
-    result = Result(process.returncode, out, "")
+    job = here.start(*LAUNCHERS[launcher], "-n", 2, here.program, "stay")
+    job.hear(2)
+    job.process.kill()
+    result = job.end()
     assert len(result.processes) == 2, result
     result.leaves_nothing()
 
@@ -88,10 +100,9 @@ def test_a_launcher_that_is_killed_takes_its_pes_along(here, launcher):
 def test_a_lost_environment_is_told(here, launcher, tmp_path):
     """As behind sudo. The processes above it tell, of which each stays until both have looked."""
     wait = f"{tmp_path}/WORD.* 2>/dev/null | wc -l) = 2 ]; do sleep 0.01; done\n"
-    script = tmp_path / "lose"
-    script.write_text(f'#!/bin/sh\ntouch {tmp_path}/here.$$\nuntil [ $(ls {wait.replace("WORD", "here")}env -i "$@"\n'
-                      f'status=$?\ntouch {tmp_path}/done.$$\nuntil [ $(ls {wait.replace("WORD", "done")}exit $status\n')
-    script.chmod(0o755)
+    script = write_script(tmp_path / "lose", f'touch {tmp_path}/here.$$\nuntil [ $(ls {wait.replace("WORD", "here")}'
+                          f'env -i "$@"\nstatus=$?\ntouch {tmp_path}/done.$$\n'
+                          f'until [ $(ls {wait.replace("WORD", "done")}exit $status')
     result = here.run(*LAUNCHERS[launcher], "-n", 2, script, here.program)
     assert result.status != 0 and result.out == "", result
     assert result.err.count("has started this process as one of several, and the variables by which it tells") == 2

@@ -10,7 +10,12 @@
  * Proven: no state in which all have stopped and a sleeper sleeps, or a piece of work is due; a sleeper leaves when its
  * condition holds, or behind progress of its own.
  *
+ * A variant that holds:
+ *   -DTWICE          the work comes in two pieces, and the message behind both. Who moves a piece tells the sleeper
+ *                    that waits for the message, which then looks for itself, and goes on to wait
+ *
  * Mutants, which must fail:
+ *   -DTWICE=2        a sleeper that has moved something, and is told so, sleeps again as one that polls
  *   -DNO_CALL_AT_POST     who posts calls no sleeper
  *   -DNO_CALL_AT_END      nor does the last thread that polled, at the end of its wait or where it falls asleep: it may
  *                         rest elsewhere than in the lot, or leave ahead of it
@@ -36,6 +41,14 @@ bool kernel[SLEEPERS];  /* asleep in the kernel's queue at the wake-up */
 
 #define has_duty (posted && pollers == 0)
 
+#ifdef TWICE
+byte pieces = 0;
+bool told[SLEEPERS];
+#define may_be_made(who) (made[who] || told[who])
+#else
+#define may_be_made(who) made[who]
+#endif
+
 inline lock() { atomic { !locked -> locked = true } }
 inline unlock() { locked = false }
 inline ring() { d_step { rung[0] = true; rung[1] = true; kernel[0] = false; kernel[1] = false } }
@@ -57,8 +70,8 @@ inline ask_all(but) {
     :: i != NONE ->
        assert(linked[i]);
        if
-       :: state[i] != READY && made[i] && i == but -> state[i] = READY
-       :: state[i] != READY && made[i] && i != but -> wake(i, READY)
+       :: state[i] != READY && may_be_made(i) && i == but -> state[i] = READY
+       :: state[i] != READY && may_be_made(i) && i != but -> wake(i, READY)
        :: else
        fi;
        i = next[i]
@@ -85,7 +98,12 @@ inline make_progress() {
     moved = false;
     atomic {
         if
-        :: posted && due -> due = false; made[0] = true; moved = true
+        :: posted && due -> due = false; moved = true;
+#ifdef TWICE
+            pieces++; made[0] = pieces == 2; told[1] = true
+#else
+            made[0] = true
+#endif
         :: else
         fi
     };
@@ -148,9 +166,9 @@ active [SLEEPERS] proctype sleeper() {
     bool held, moved, polls, was_first, sees, was_last;
     do
     :: true ->
-       lock();
+again: lock();
        link_and_count();
-       held = made[me];
+       held = may_be_made(me);
        moved = false;
        do
        :: !held && !moved ->
@@ -190,16 +208,30 @@ active [SLEEPERS] proctype sleeper() {
           held = state[me] == READY
        :: else -> break
        od;
-       assert(held || moved || made[me]);
+       assert(held || moved || may_be_made(me));
        unlink();
        rests[me] = false;
        state[me] = ASLEEP;
        unlock();
+#ifdef TWICE
+       told[me] = false;
+       if
+       :: made[me] -> break
+#if TWICE == 2
+       :: !made[me] && held -> goto again
+       :: !made[me] && !held -> make_progress()
+#else
+       :: !made[me] && !polls -> goto again
+       :: !made[me] && polls -> make_progress()  /* awake, for a while */
+#endif
+       fi;
+#else
        if
        :: held -> break
        :: !held && made[me] -> break
        :: else -> make_progress()  /* awake, for a while */
        fi;
+#endif
        if
        :: made[me] -> break
        :: else -> stop_polling(); polls = false  /* fall_asleep */
@@ -229,12 +261,20 @@ active proctype peer() {
     watched;
     due = true;
     ring();
+#ifdef TWICE
+    !due;
+    due = true;
+    ring();
+#endif
     ended++
 }
 
 /* Engine::on_messages */
 active proctype service() {
     byte i;
+#ifdef TWICE
+    made[0];  /* the message is sent behind the work */
+#endif
     made[1] = true;
     d_step { rung[0] = true; rung[1] = true };  /* advance_silently */
     if

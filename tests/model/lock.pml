@@ -10,8 +10,10 @@
  * which all have stopped and somebody waits or sleeps (Spin's check for invalid end states); test_lock ends without
  * anybody's help; at the end the lock is zero everywhere.
  *
- * A variant that holds:
+ * Variants that hold:
  *   -DTHREADS=2      two PEs of two threads each, instead of three of one
+ *   -DAT_WAKEUP      a thread sleeps on its node or at its PE's wake-up, as it likes each time. That count is modelled
+ *                    by whether it has advanced since the sleeper read it
  *
  * Mutants, which must fail:
  *   -DLINK_FIRST     a PE links itself to its predecessor before its own node says that it waits
@@ -19,7 +21,10 @@
  *   -DNO_BIT         the sleeper does not set its sleeping bit before it sleeps
  *   -DNO_COMPARISON  the kernel queues the sleeper without comparing the node with what was seen
  *   -DNO_RECHECK     who finds no successor and the tail moved does not wait for the link
- *   -DNO_CLAIM       threads of a PE share its node */
+ *   -DNO_CLAIM       threads of a PE share its node
+ *   -DAT_WAKEUP=2    who hands the lock on does not advance the wake-up
+ *   -DAT_WAKEUP=3    the sleeper reads the wake-up behind its look at the node
+ *   -DAT_WAKEUP=4    the sleeper reads the wake-up, and looks, ahead of its bit */
 
 #ifdef NO_CLAIM
 #define THREADS 2
@@ -35,16 +40,54 @@
 #endif
 
 typedef Node {
-    bool in_use, waiting, sleeping;
+    bool in_use, waiting, sleeping, at_wakeup;
     byte next;               /* plus one */
-    bool asleep              /* its owner is in the kernel; not part of the word */
+    /* Not part of the word: its owner is in the kernel; and there at the wake-up, which has advanced since it was read. */
+    bool asleep, rests, rung
 };
 Node node[PES];
 byte tail = 0;               /* the last in the queue, plus one */
 
 byte holders = 0, tickets = 0, served = 0, ended = 0;
 
-#define is_free(n) (!n.in_use && !n.waiting && !n.sleeping && n.next == 0)
+#define is_free(n) (!n.in_use && !n.waiting && !n.sleeping && !n.at_wakeup && n.next == 0)
+
+#ifdef AT_WAKEUP
+inline sleep_at_wakeup() {
+#if AT_WAKEUP == 4
+    node[me].rung = false;
+    if
+    :: !node[me].waiting
+    :: else ->
+        node[me].at_wakeup = true;
+        atomic {
+            if
+            :: !node[me].rung -> node[me].rests = true
+            :: else
+            fi
+        };
+        !node[me].rests
+    fi
+#else
+    node[me].at_wakeup = true;               /* fetch_or */
+    node[me].rung = false;                   /* reads the wake-up */
+    if
+    :: !node[me].waiting
+    :: else ->
+#if AT_WAKEUP == 3
+        node[me].rung = false;
+#endif
+        atomic {                             /* sleeps while the wake-up is what was read */
+            if
+            :: !node[me].rung -> node[me].rests = true
+            :: else
+            fi
+        };
+        atomic { !node[me].rests -> node[me].rung = false }  /* until woken */
+    fi
+#endif
+}
+#endif
 
 inline await_turn() {
     do
@@ -67,6 +110,9 @@ inline await_turn() {
             fi
         };
         atomic { !node[me].asleep -> seen_next = 0; seen_sleeping = false }  /* until woken */
+#ifdef AT_WAKEUP
+    :: node[me].waiting -> sleep_at_wakeup()
+#endif
     od
 }
 
@@ -74,7 +120,13 @@ inline wake(pe) {
     if
     :: woken -> node[pe].asleep = false
     :: else
+    fi;
+#if defined(AT_WAKEUP) && AT_WAKEUP != 2
+    if
+    :: advances -> d_step { node[pe].rung = true; node[pe].rests = false; advances = false }
+    :: else
     fi
+#endif
 }
 
 inline hand_on(pe) {
@@ -83,14 +135,17 @@ inline hand_on(pe) {
     wake(pe);
     atomic { node[pe].waiting = false; node[pe].sleeping = false }
 #else
-    atomic { woken = node[pe].sleeping; node[pe].waiting = false; node[pe].sleeping = false }  /* fetch_and */
+    atomic {                                 /* fetch_and */
+        woken = node[pe].sleeping; advances = node[pe].at_wakeup;
+        node[pe].waiting = false; node[pe].sleeping = false; node[pe].at_wakeup = false
+    }
     wake(pe)
 #endif
 }
 
 active [PES * THREADS] proctype thread() {
     byte me = _pid / THREADS, round = 0, before, ticket, successor, seen_next;
-    bool seen_sleeping, woken;
+    bool seen_sleeping, woken, advances;
     do
     :: round < ROUNDS ->
         if
@@ -149,7 +204,8 @@ holding:
         fi;
         atomic {                             /* exchange */
             successor = node[me].next;
-            node[me].in_use = false; node[me].waiting = false; node[me].sleeping = false; node[me].next = 0
+            node[me].in_use = false; node[me].waiting = false; node[me].sleeping = false;
+            node[me].at_wakeup = false; node[me].next = 0
         };
         if
         :: successor != 0 -> hand_on(successor - 1)
@@ -157,9 +213,12 @@ holding:
         fi;
         goto next_round;
 alone:
-        atomic { node[me].in_use = false; node[me].waiting = false; node[me].sleeping = false; node[me].next = 0 };
+        atomic {
+            node[me].in_use = false; node[me].waiting = false; node[me].sleeping = false;
+            node[me].at_wakeup = false; node[me].next = 0
+        };
 next_round:
-        atomic { successor = 0; woken = false }  /* what is not needed any more makes no states */
+        atomic { successor = 0; woken = false; advances = false }  /* what is not needed any more makes no states */
     :: else -> break
     od;
     ended++
@@ -170,6 +229,6 @@ active proctype accountant() {
     ended == PES * THREADS;
     assert(tail == 0 && served == tickets);
     for (i : 0 .. PES - 1) {
-        assert(is_free(node[i]) && !node[i].asleep)
+        assert(is_free(node[i]) && !node[i].asleep && !node[i].rests)
     }
 }

@@ -2,7 +2,8 @@
 // the PEs, and a PE's rows among its threads. One solve is the whole benchmark; a solve is right when its zeta is the
 // published one to 1e-10. The rate counts all iterations of conjugate gradients; the time has one matrix product more
 // in each step. The phase `wait` is thread 0 in blocking collectives and in waits for requests. Posting, polling, and
-// waiting for the PE's other threads are `compute`.
+// waiting for the PE's other threads are `compute`. Thread 0 alone communicates. The figure of merit is NPB's "Mop/s
+// total", over the whole solve.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -46,6 +47,14 @@ class Cg final : public MiniApp {
 
     double work() const override { return static_cast<double>(kCgIterations) * problem_.steps; }
     const char* unit() const override { return "iterations"; }
+
+    // NPB's count of operations, by its own parameters.
+    std::vector<Figure> figures() const override {
+        const double row = static_cast<double>(problem_.nonzer * (problem_.nonzer + 1));
+        const double operations =
+            2.0 * problem_.steps * static_cast<double>(problem_.n) * (3 + row + kCgIterations * (5 + row) + 3);
+        return {{"total", "Mop/s", "the whole solve", 1e-6 * operations, {}}};
+    }
 
     void prepare() override {
         make_progress_as(form_);
@@ -95,7 +104,7 @@ void run_all(Job& job, const CgClass& problem) {
     const SparseMatrix matrix = CgGenerator(problem).rows(job.me() * rows, rows);
     std::map<Style, std::shared_ptr<CgSolver>> solvers;
     std::vector<std::unique_ptr<MiniApp>> forms;
-    for (const Form& form : possible_forms(job, kName)) {
+    for (const Form& form : possible_forms(job, kName, Ghosts::kNone)) {
         std::shared_ptr<CgSolver>& solver = solvers[form.style];
         if (solver == nullptr)
             solver = make_solver(job, problem, matrix, form.style);
@@ -109,7 +118,7 @@ void run_all(Job& job, const CgClass& problem) {
 
 int main(int argc, char** argv) {
     using namespace shmem_mt;
-    const Options options = parse_options(argc, argv, Options(), form_names());
+    const Options options = parse_options(argc, argv, Options(), form_names(Ghosts::kNone));
     const CgClass& problem = class_of(argv[0], options, kCgClasses);
     return run_program(kName, options, [&](Job& job) { run_all(job, problem); });
 }

@@ -5,6 +5,7 @@
 //   time            seconds a run: `total`, of the slowest PE; and by phase, of thread 0, the mean of the PEs. Time
 //                   that is booked on no phase is `compute`
 //   communication   percent of the total that phases of communication take
+//   figure_of_merit what the original program prints of itself, in its unit; params.timed says what its time has
 #pragma once
 
 #include <algorithm>
@@ -22,6 +23,17 @@ namespace shmem_mt {
 struct Phase {
     const char* name;
     bool communicates;
+    bool is_span = false;  // of several phases: it is for figures alone
+};
+
+// A figure of merit, as the original program prints it.
+struct Figure {
+    const char* name;
+    const char* unit;
+    const char* timed;           // what its time has, in words
+    double work;                 // of a run, in units times seconds
+    std::vector<size_t> phases;  // whose time it is; none: the total's
+    bool left_out = false;       // the phases' time is left out of the total instead
 };
 
 class MiniApp {
@@ -47,6 +59,9 @@ class MiniApp {
     // Of a run, and what is counted.
     virtual double work() const = 0;
     virtual const char* unit() const = 0;
+
+    // Of the last run.
+    virtual std::vector<Figure> figures() const { return {}; }
 
     // Makes everything as it is to be before a run. Thread 0 of all PEs, not timed.
     virtual void prepare() {}
@@ -117,23 +132,36 @@ inline Agreed verify(Job& job, MiniApp& app) {
 // What a form has shown, by sample; seconds a run.
 struct Measured {
     std::vector<double> totals, rates, compute, shares;
-    std::vector<std::vector<double>> phases;
+    std::vector<std::vector<double>> phases, figures;
 };
 
-inline Measured measured(const MiniApp& app, const Samples& samples) {
+// 0 where its phases took no time.
+inline double value_of(const Figure& figure, double total, const std::vector<double>& phases) {
+    double seconds = 0;
+    for (const size_t phase : figure.phases) seconds += phases[phase];
+    if (figure.left_out || figure.phases.empty())
+        seconds = total - seconds;
+    return seconds > 0 ? figure.work / seconds : 0;
+}
+
+inline Measured measured(const MiniApp& app, const std::vector<Figure>& figures, const Samples& samples) {
     Measured found;
     found.phases.resize(app.phases().size());
+    found.figures.resize(figures.size());
     const size_t count = samples.seconds.size();
     for (size_t i = 0; i < count; ++i) {
         const double total = samples.seconds[i] / static_cast<double>(samples.count);
         double rest = total, communication = 0;
+        std::vector<double> spent;
         for (size_t phase = 0; phase < app.phases().size(); ++phase) {
             const std::vector<double>& all = app.means(phase);
             const double seconds = all[all.size() - count + i];
+            spent.push_back(seconds);
             found.phases[phase].push_back(seconds);
-            rest -= seconds;
+            rest -= app.phases()[phase].is_span ? 0 : seconds;
             communication += app.phases()[phase].communicates ? seconds : 0;
         }
+        for (size_t k = 0; k < figures.size(); ++k) found.figures[k].push_back(value_of(figures[k], total, spent));
         found.totals.push_back(total);
         found.rates.push_back(app.work() / total);
         found.compute.push_back(rest);
@@ -149,34 +177,47 @@ inline double middle_of(std::vector<double> values) {
 
 inline void print_form(Job& job, const char* benchmark, const MiniApp& app, const Samples& samples,
                        const Agreed& verdict) {
-    const Measured found = measured(app, samples);
+    const std::vector<Figure> figures = app.figures();
+    const Measured found = measured(app, figures, samples);
     const bool known = job.options().validate;
     Json line;
     line.text("event", "verdict").text("benchmark", benchmark).text("form", app.op());
     app.describe(line);
-    line.text("verdict", !known ? "not checked" : verdict.ok && samples.ok ? "pass" : "fail");
+    line.text("verdict", !known ? "not checked" : verdict.ok && samples.ok() ? "pass" : "fail");
     app.explain(line);
     Json seconds;
     seconds.number("total", middle_of(found.totals)).number("compute", middle_of(found.compute));
-    for (size_t phase = 0; phase < found.phases.size(); ++phase)
-        seconds.number(app.phases()[phase].name, middle_of(found.phases[phase]));
+    for (size_t phase = 0; phase < found.phases.size(); ++phase) {
+        if (!app.phases()[phase].is_span)
+            seconds.number(app.phases()[phase].name, middle_of(found.phases[phase]));
+    }
     line.object("seconds", seconds).number("communication_percent", middle_of(found.shares));
+    Json merits;
+    for (size_t k = 0; k < figures.size(); ++k) merits.number(figures[k].name, middle_of(found.figures[k]));
+    line.object("figures_of_merit", merits);
     if (job.me() == 0)
         line.print();
 
     const Agreed* const shown = known ? &verdict : nullptr;
-    const auto point = [&](const char* part, const char* metric, const char* unit, const std::vector<double>& values) {
+    const auto point = [&](const char* part, const char* metric, const char* unit, const std::vector<double>& values,
+                           const char* timed = nullptr) {
         Json params = job.params(app.op());
         app.describe(params);
         params.text("part", part);
+        if (timed != nullptr)
+            params.text("timed", timed);
         print_point(job, benchmark, params, metric, unit, values, samples, shown);
     };
     point("total", "rate", (std::string(app.unit()) + "/s").c_str(), found.rates);
     point("total", "time", "s", found.totals);
     point("compute", "time", "s", found.compute);
-    for (size_t phase = 0; phase < found.phases.size(); ++phase)
-        point(app.phases()[phase].name, "time", "s", found.phases[phase]);
+    for (size_t phase = 0; phase < found.phases.size(); ++phase) {
+        if (!app.phases()[phase].is_span)
+            point(app.phases()[phase].name, "time", "s", found.phases[phase]);
+    }
     point("communication", "communication", "%", found.shares);
+    for (size_t k = 0; k < figures.size(); ++k)
+        point(figures[k].name, "figure_of_merit", figures[k].unit, found.figures[k], figures[k].timed);
 }
 
 // All forms, verified, then measured in turns. Collective.

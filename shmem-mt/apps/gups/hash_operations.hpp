@@ -11,27 +11,26 @@
 #include "apps/common/range.hpp"
 #include "apps/common/sums.hpp"
 #include "apps/gups/hash_keys.hpp"
-#include "programs/common/requests.hpp"
+#include "apps/gups/in_flight.hpp"
 
 namespace shmem_mt {
 
 class HashOperations final : public MiniApp {
   public:
-    static constexpr size_t kBatch = 1024;    // operations that a thread has in flight in the batched form
     static constexpr long kLeastWords = 256;  // of a part, so that chance does not fill it
 
     // Collective.
-    HashOperations(Job& job, const std::string& op, Route route, bool batched, const GupsTable& table)
+    HashOperations(Job& job, const std::string& op, Route route, InFlight in_flight, const GupsTable& table)
         : MiniApp(job, op, {{"insert", true}, {"lookup", true}}),
           route_(route),
-          batched_(batched),
+          in_flight_(in_flight),
           table_(table),
           keys_(table, job.options().seed),
           sums_(1),
           threads_(static_cast<size_t>(job.threads())) {
         for (Thread& each : threads_) {
-            each.searches.resize(batched ? kBatch : 0);
-            each.seen.resize(batched ? kBatch : 0);
+            each.searches.resize(in_flight == InFlight::kSingly ? 0 : static_cast<size_t>(kLookAhead));
+            each.seen.resize(each.searches.size());
         }
     }
 
@@ -104,9 +103,13 @@ class HashOperations final : public MiniApp {
     // Looks for the entries make(i) of the range, and has them inserted where they are not; returns how many are there.
     template <class Link, class Make>
     long search(const Link& link, int thread, const Range& range, Aim aim, Make&& make) {
-        if (batched_)
-            return search_batched(link, threads_[static_cast<size_t>(thread)], range, aim, make);
         long found = 0;
+        if (in_flight_ != InFlight::kSingly) {
+            with_completion(link, in_flight_, [&](const auto& own_link) {
+                found = search_batched(own_link, threads_[static_cast<size_t>(thread)], range, aim, make);
+            });
+            return found;
+        }
         for (long i = range.begin; i < range.end; ++i) {
             Search one{make(i), 0};
             for (bool ended = false; !ended;) {
@@ -122,22 +125,20 @@ class HashOperations final : public MiniApp {
 
     // Searches that must go on stay in the batch, new ones take the places of the others.
     template <class Link, class Make>
-    long search_batched(const Link& link, Thread& mine, const Range& range, Aim aim, Make&& make) {
+    long search_batched(const Link& link, Thread& mine, const Range& range, Aim aim, Make&& make) const {
         long found = 0;
-#if SHMEM_MT_HAVE_SHMEMX
-        shmemx_request_t request = SHMEMX_REQUEST_NULL;
         size_t live = 0;
         for (long next = range.begin; next < range.end || live > 0;) {
-            for (; live < kBatch && next < range.end; ++next) mine.searches[live++] = {make(next), 0};
+            for (; live < mine.searches.size() && next < range.end; ++next) mine.searches[live++] = {make(next), 0};
             for (size_t i = 0; i < live; ++i) {
                 const HashKeys::Entry& entry = mine.searches[i].entry;
                 long* const dest = table_.longs() + entry.place.word;
                 if (aim == kInsert)
-                    compare_swap_nbe(link, &mine.seen[i], dest, kFree, entry.word, entry.place.pe, &request);
+                    link.compare_swap_nbi(&mine.seen[i], dest, kFree, entry.word, entry.place.pe);
                 else
-                    fetch_nbe(link, &mine.seen[i], dest, entry.place.pe, &request);
+                    link.fetch_nbi(&mine.seen[i], dest, entry.place.pe);
             }
-            shmemx_request_wait(&request);
+            link.quiet();
             size_t kept = 0;
             for (size_t i = 0; i < live; ++i) {
                 if (ends(mine.searches[i], mine.seen[i]))
@@ -147,9 +148,6 @@ class HashOperations final : public MiniApp {
             }
             live = kept;
         }
-#else
-        (void)link, (void)mine, (void)range, (void)aim, (void)make;  // never called: the form is skipped
-#endif
         return found;
     }
 
@@ -171,7 +169,7 @@ class HashOperations final : public MiniApp {
     }
 
     const Route route_;
-    const bool batched_;
+    const InFlight in_flight_;
     const GupsTable& table_;
     const HashKeys keys_;
     Sums<long> sums_;

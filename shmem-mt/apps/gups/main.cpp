@@ -24,14 +24,18 @@ constexpr Sizes kWords = {1L << 11, 1L << 21, 1L << 24, 1L << 26};
 struct GupsForm {
     const char* name;
     Route route;
-    bool batched;
+    InFlight in_flight;
     bool hashes;
 };
 
 constexpr GupsForm kGupsForms[] = {
-    {"atomic", Route::kDefaultContext, false, false},     {"private", Route::kPrivateContext, false, false},
-    {"batched", Route::kPrivateContext, true, false},     {"hash", Route::kPrivateContext, false, true},
-    {"hash_batched", Route::kPrivateContext, true, true},
+    {"atomic", Route::kDefaultContext, InFlight::kSingly, false},
+    {"private", Route::kPrivateContext, InFlight::kSingly, false},
+    {"windowed", Route::kPrivateContext, InFlight::kBatch, false},
+    {"batched", Route::kPrivateContext, InFlight::kRequest, false},
+    {"hash", Route::kPrivateContext, InFlight::kSingly, true},
+    {"hash_nbi", Route::kPrivateContext, InFlight::kBatch, true},
+    {"hash_batched", Route::kPrivateContext, InFlight::kRequest, true},
 };
 
 // The hash table does without contexts where there are none.
@@ -39,24 +43,34 @@ Route route_of(const Job& job, const GupsForm& form) {
     return form.hashes ? job.own_route() : form.route;
 }
 
-std::unique_ptr<MiniApp> make_form(Job& job, const GupsForm& form, const GupsTable& table) {
-    if (form.hashes)
-        return std::make_unique<HashOperations>(job, form.name, route_of(job, form), form.batched, table);
-    return std::make_unique<GupsUpdates>(job, form.name, form.route, form.batched, table);
+// Empty, or why the form is not there.
+std::string why_not(const Job& job, const GupsForm& form) {
+    if (form.in_flight == InFlight::kRequest && !SHMEM_MT_HAVE_SHMEMX)
+        return kNoRequests;
+    if (form.hashes && form.in_flight == InFlight::kBatch && !SHMEM_MT_HAVE_FETCH_NBI)
+        return "the library has no non-blocking atomic fetches (OpenSHMEM 1.5)";
+    return job.why_no_context(route_of(job, form));
 }
 
 void run_all(Job& job, long words) {
     const GupsTable table(job, words);
+    std::shared_ptr<GupsResult> result;
     std::vector<std::unique_ptr<MiniApp>> forms;
     for (const GupsForm& form : kGupsForms) {
         if (!job.options().wants_op(form.name))
             continue;
-        const bool lacks = form.batched && !SHMEM_MT_HAVE_SHMEMX;
-        const std::string reason = lacks ? kNoRequests : job.why_no_context(route_of(job, form));
-        if (reason.empty())
-            forms.push_back(make_form(job, form, table));
-        else
+        const std::string reason = why_not(job, form);
+        if (!reason.empty()) {
             job.skip(kName, form.name, reason);
+            continue;
+        }
+        const Route route = route_of(job, form);
+        if (!form.hashes && result == nullptr && job.options().validate)
+            result = std::make_shared<GupsResult>(job, table);
+        if (form.hashes)
+            forms.push_back(std::make_unique<HashOperations>(job, form.name, route, form.in_flight, table));
+        else
+            forms.push_back(std::make_unique<GupsUpdates>(job, form.name, route, form.in_flight, table, result));
     }
     run_forms(job, kName, forms);
 }

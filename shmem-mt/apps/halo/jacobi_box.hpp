@@ -51,8 +51,28 @@ class JacobiBox {
 
     // The number of cells that moved by more than `share` of the limit, when it is asked for.
     long sweep(bool checked, double share = 1) {
-        const long moving =
-            shmem_mt::sweep(stencil_, checked, {next_.data(), field_.data(), right_.data(), shape_, share * limit_});
+        const long moving = sweep_cells({Range{1, shape_.x + 1}, {1, shape_.y + 1}, {1, shape_.z + 1}}, checked, share);
+        field_.swap(next_);
+        return moving;
+    }
+
+    // A sweep in two parts, with 7 points: the cells that no awaited face touches, before these faces have come; and,
+    // behind them, the others. is_awaited(face).
+    template <class Awaited>
+    long sweep_inner(bool checked, Awaited&& is_awaited) {
+        return sweep_cells(inner(is_awaited), checked, 1);
+    }
+    template <class Awaited>
+    long sweep_outer(bool checked, Awaited&& is_awaited) {
+        const BoxCells within = inner(is_awaited);
+        BoxCells left{Range{1, shape_.x + 1}, {1, shape_.y + 1}, {1, shape_.z + 1}};
+        long moving = 0;
+        for (size_t axis = 3; axis-- > 0;) {  // layers below and above the inner cells, of what is left
+            BoxCells below = left, above = left;
+            below[axis].end = left[axis].begin = within[axis].begin;
+            above[axis].begin = left[axis].end = within[axis].end;
+            moving += sweep_cells(below, checked, 1) + sweep_cells(above, checked, 1);
+        }
         field_.swap(next_);
         return moving;
     }
@@ -81,6 +101,24 @@ class JacobiBox {
 
   private:
     static size_t at(long index) { return static_cast<size_t>(index); }
+
+    long sweep_cells(const BoxCells& cells, bool checked, double share) {
+        return shmem_mt::sweep(stencil_, checked,
+                               {next_.data(), field_.data(), right_.data(), shape_, cells, share * limit_});
+    }
+
+    // Empty along an axis where one layer of cells has awaited faces on both sides, or there are two such layers.
+    template <class Awaited>
+    BoxCells inner(Awaited&& is_awaited) const {
+        BoxCells cells{};
+        for (size_t axis = 0; axis < 3; ++axis) {
+            const int face = 2 * static_cast<int>(axis);
+            const long end = extent(face / 2) + 1;
+            cells[axis].begin = is_awaited(face) ? 2 : 1;
+            cells[axis].end = std::max(cells[axis].begin, is_awaited(face + 1) ? end - 1 : end);
+        }
+        return cells;
+    }
     long extent(int axis) const { return axis == 0 ? shape_.x : axis == 1 ? shape_.y : shape_.z; }
     long ghost_depth(int face) const { return face % 2 ? extent(face / 2) + 1 : 0; }
 

@@ -32,18 +32,29 @@ class JacobiExchange {
     void exchange(const Link& link, Stencil stencil) {
         const int step = stencil == Stencil::k27 ? 2 : kBoxFaces;
         for (int first = 0; first < kBoxFaces; first += step) {
-            for_sides(first, first + step, [&](int face, Side& side) { send(link, face, side); });
-            for_sides(first, first + step, [&](int face, Side& side) {
-                timed(&Seconds::exchange, [&] { await_signal(mailboxes_.arrived(thread_, face), side.received + 1); });
-                take_out(face, side);
-            });
+            send_faces(link, first, first + step);
+            receive_faces(first, first + step);
         }
     }
+
+    // Both halves of an exchange, of these faces at once.
+    template <class Link>
+    void send_faces(const Link& link, int first = 0, int end = kBoxFaces) {
+        for_sides(first, end, [&](int face, Side& side) { send(link, face, side); });
+    }
+    void receive_faces(int first = 0, int end = kBoxFaces) {
+        for_sides(first, end, [&](int face, Side& side) {
+            timed(&Seconds::exchange, [&] { await_face(face, side); });
+            take_out(face, side);
+        });
+    }
+
+    bool has_neighbour(int face) const { return sides_[face].neighbour.pe >= 0; }
 
     // Behind a barrier of all PEs that follows their last sending: nothing is under way, all boxes become empty.
     void drain() {
         for_sides(0, kBoxFaces, [&](int face, Side& side) {
-            while (has_signal(mailboxes_.arrived(thread_, face), side.received + 1)) take_out(face, side);
+            while (has_face(face, side)) take_out(face, side);
         });
     }
 
@@ -57,14 +68,14 @@ class JacobiExchange {
     bool receive_news(const Link& link) {
         bool news = false;
         for_sides(0, kBoxFaces, [&](int face, Side& side) {
-            while (has_signal(mailboxes_.arrived(thread_, face), side.received + 1)) {
+            while (has_face(face, side)) {
                 take_out(face, side);
                 news = true;
-                std::atomic_thread_fence(
-                    std::memory_order_release);  // with the neighbour's has_signal in send_if_empty
+                // Release: this thread has read the box; pairs with the neighbour's has_flag in send_if_empty.
+                std::atomic_thread_fence(std::memory_order_release);
                 timed(&Seconds::exchange, [&] {
-                    link.p(reinterpret_cast<long*>(&mailboxes_.taken(side.neighbour.thread, face ^ 1)->word),
-                           static_cast<long>(side.received), side.neighbour.pe);
+                    set_flag(link, mailboxes_.taken(side.neighbour.thread, face ^ 1, side.received),
+                             static_cast<long>(side.received), side.neighbour.pe);
                 });
             }
         });
@@ -76,7 +87,9 @@ class JacobiExchange {
     void send_if_empty(const Link& link) {
         for_sides(0, kBoxFaces, [&](int face, Side& side) {
             // The box of face `sent + 1` had face `sent - 1` before.
-            if (side.sent <= side.known_taken + 1 || has_signal(mailboxes_.taken(thread_, face), side.sent - 1))
+            const uint64_t before = side.sent - 1;
+            if (side.sent <= side.known_taken + 1 ||
+                has_flag(mailboxes_.taken(thread_, face, before), static_cast<long>(before)))
                 send(link, face, side);
         });
     }
@@ -113,9 +126,10 @@ class JacobiExchange {
         const long cells = side.cells - missing;
         ++side.sent;
         timed(&Seconds::exchange, [&] {
-            put_and_signal(link, mailboxes_.box(side.neighbour.thread, face ^ 1, static_cast<long>(side.sent)), outbox,
+            put_and_signal(link, mailboxes_.box(side.neighbour.thread, face ^ 1, side.sent), outbox,
                            sizeof(double) * static_cast<size_t>(cells),
-                           mailboxes_.arrived(side.neighbour.thread, face ^ 1), side.sent, side.neighbour.pe);
+                           mailboxes_.arrived(side.neighbour.thread, face ^ 1, side.sent), side.sent,
+                           side.neighbour.pe);
         });
     }
 
@@ -123,8 +137,15 @@ class JacobiExchange {
         ++side.received;
         if (fault_ == Fault::kSkippedOperation)
             return;
-        timed(&Seconds::pack,
-              [&] { box_.unpack(face, mailboxes_.box(thread_, face, static_cast<long>(side.received))); });
+        timed(&Seconds::pack, [&] { box_.unpack(face, mailboxes_.box(thread_, face, side.received)); });
+    }
+
+    // Of the next face.
+    void await_face(int face, const Side& side) const {
+        await_signal(mailboxes_.arrived(thread_, face, side.received + 1), side.received + 1);
+    }
+    bool has_face(int face, const Side& side) const {
+        return has_signal(mailboxes_.arrived(thread_, face, side.received + 1), side.received + 1);
     }
 
     // Thread 0 alone looks at the clock.

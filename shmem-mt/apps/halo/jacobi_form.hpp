@@ -1,5 +1,5 @@
-// One form of the halo mini-app's solvers: Jacobi's method with 7 or 27 points, in step or asynchronous, through the
-// default context or one a thread.
+// One form of the halo mini-app's solvers: Jacobi's method with 7 or 27 points, in step, in step with the faces hidden
+// behind the inner cells, or asynchronous; through the default context or one a thread.
 #pragma once
 
 #include <algorithm>
@@ -18,12 +18,12 @@ struct JacobiForm {
     const char* name;
     Stencil stencil;
     bool in_step;
+    bool overlapped = false;  // only with 7 points: with 27, faces follow one another axis by axis
 };
 
 constexpr JacobiForm kJacobiForms[] = {
-    {"jacobi7", Stencil::k7, true},
-    {"jacobi27", Stencil::k27, true},
-    {"async7", Stencil::k7, false},
+    {"jacobi7", Stencil::k7, true},   {"jacobi7-overlapped", Stencil::k7, true, true},
+    {"jacobi27", Stencil::k27, true}, {"async7", Stencil::k7, false},
     {"async27", Stencil::k27, false},
 };
 
@@ -86,7 +86,8 @@ class Jacobi final : public MiniApp {
     void run(int thread) override {
         JacobiResult result;
         job_.with_link(route_, thread, [&](const auto& link) {
-            result = form_.in_step ? team_->synchronous(link, thread) : team_->asynchronous(link, thread);
+            result =
+                form_.in_step ? team_->synchronous(link, thread, form_.overlapped) : team_->asynchronous(link, thread);
         });
         if (thread != 0)
             return;

@@ -1,18 +1,26 @@
-// A sweep of Jacobi's method over a box: each cell becomes (the sum of its neighbours + the right side) / the diagonal.
+// A sweep of Jacobi's method over cells of a box: each becomes (the sum of its neighbours + the right side) / the
+// diagonal.
 // The order of operations does not depend on the place of a cell in its box, so the fields of boxes have the bits of
 // one whole field. A sweep that checks also counts the cells that changed by more than `limit`, or to no number.
 #pragma once
 
+#include <array>
+
+#include "apps/common/range.hpp"
 #include "apps/common/vector_units.hpp"
 #include "apps/halo/jacobi_problem.hpp"
 
 namespace shmem_mt {
+
+// By axis, in the box with its ghost cells: a box's own cells begin at 1.
+using BoxCells = std::array<Range, 3>;
 
 struct SweepArrays {
     double* out;
     const double* in;
     const double* right;
     BoxShape shape;
+    BoxCells cells;
     double limit;
 };
 
@@ -28,12 +36,12 @@ template <bool kChecks>
 
 template <bool kChecks>
 [[gnu::always_inline]] inline long sweep_7_points(const SweepArrays& a) {
-    const long row = a.shape.row(), plane = a.shape.plane(), length = a.shape.x;
+    const long row = a.shape.row(), plane = a.shape.plane(), length = a.cells[0].length();
     const double limit = a.limit;
     long moving = 0;
-    for (long z = 1; z <= a.shape.z; ++z) {
-        for (long y = 1; y <= a.shape.y; ++y) {
-            const long first = z * plane + y * row + 1;
+    for (long z = a.cells[2].begin; z < a.cells[2].end; ++z) {
+        for (long y = a.cells[1].begin; y < a.cells[1].end; ++y) {
+            const long first = a.shape.index(a.cells[0].begin, y, z);
             double* __restrict__ const out = a.out + first;
             const double* __restrict__ const in = a.in + first;
             const double* __restrict__ const right = a.right + first;
@@ -49,13 +57,13 @@ template <bool kChecks>
 
 template <bool kChecks>
 [[gnu::always_inline]] inline long sweep_27_points(const SweepArrays& a) {
-    const long row = a.shape.row(), plane = a.shape.plane(), length = a.shape.x;
+    const long row = a.shape.row(), plane = a.shape.plane(), length = a.cells[0].length();
     const double limit = a.limit;
     double columns[kLargestJacobiEdge + 2];  // of the nine rows around a row: the sum at each x
     long moving = 0;
-    for (long z = 1; z <= a.shape.z; ++z) {
-        for (long y = 1; y <= a.shape.y; ++y) {
-            const long first = z * plane + y * row;
+    for (long z = a.cells[2].begin; z < a.cells[2].end; ++z) {
+        for (long y = a.cells[1].begin; y < a.cells[1].end; ++y) {
+            const long first = a.shape.index(a.cells[0].begin - 1, y, z);
             const double* __restrict__ const middle = a.in + first;
             const double* __restrict__ const below = middle - plane;
             const double* __restrict__ const above = middle + plane;

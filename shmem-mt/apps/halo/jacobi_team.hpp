@@ -31,7 +31,7 @@ class JacobiTeam {
           grid_(edge, job.n_pes(), job.threads()),
           mailboxes_(grid_, stencil == Stencil::k27),
           calm_(static_cast<long*>(symmetric_alloc(sizeof(long) * static_cast<size_t>(grid_.pes() * grid_.threads())))),
-          stop_(static_cast<Signal*>(symmetric_alloc(sizeof(Signal)))),
+          stop_(static_cast<Flag*>(symmetric_alloc(sizeof(Flag)))),
           threads_(static_cast<size_t>(job.threads())) {
         job.team().run([&](int thread) {  // the thread that works on a box touches it first
             if (grid_.works({job.me(), thread}))
@@ -61,16 +61,15 @@ class JacobiTeam {
     }
 
     // By all threads of all PEs: Jacobi's method until no cell moves beyond the limit, as a look every kCheckEvery
-    // iterations finds.
+    // iterations finds. `overlapped`, with 7 points: the cells that need no ghosts are computed while faces travel.
     template <class Link>
-    JacobiResult synchronous(const Link& link, int thread) {
+    JacobiResult synchronous(const Link& link, int thread, bool overlapped) {
         Worker* const worker = threads_[static_cast<size_t>(thread)].worker.get();
         for (long iteration = 1;; ++iteration) {
             const bool look = iteration % kCheckEvery == 0;
             long moving = 0;
             if (worker != nullptr) {
-                worker->exchange.exchange(link, stencil_);
-                moving = sweep(*worker, look, 1);
+                moving = overlapped ? iterate_overlapped(link, *worker, look) : iterate(link, *worker, look);
             }
             if (look && (total(thread, moving) == 0 || iteration >= most_iterations_))
                 return {iteration, 0};
@@ -92,7 +91,7 @@ class JacobiTeam {
             if (own.worker != nullptr)
                 sweeps += relax(link, thread, own);
             else
-                await_signal(stop_, static_cast<uint64_t>(own.round));
+                await_flag(stop_, own.round);
             // All seemed to be calm, each at its own time. Whether they are shows in one iteration of all together.
             link.quiet();
             job_.meet(thread);
@@ -101,8 +100,7 @@ class JacobiTeam {
             job_.meet(thread);
             long moving = 0;
             if (own.worker != nullptr) {
-                own.worker->exchange.exchange(link, stencil_);
-                moving = sweep(*own.worker, true, 1);
+                moving = iterate(link, *own.worker, true);
                 ++sweeps;
             }
             if (total(thread, moving) == 0 || own.round - first >= most_iterations_)
@@ -141,16 +139,32 @@ class JacobiTeam {
         return job_.options().fault == Fault::kSkippedComputation ? 0 : worker.box.sweep(look, share);
     }
 
+    template <class Link>
+    long iterate(const Link& link, Worker& worker, bool look) {
+        worker.exchange.exchange(link, stencil_);
+        return sweep(worker, look, 1);
+    }
+
+    template <class Link>
+    long iterate_overlapped(const Link& link, Worker& worker, bool look) {
+        const auto is_awaited = [&](int face) { return worker.exchange.has_neighbour(face); };
+        const bool left_out = job_.options().fault == Fault::kSkippedComputation;
+        worker.exchange.send_faces(link);
+        const long moving = left_out ? 0 : worker.box.sweep_inner(look, is_awaited);
+        worker.exchange.receive_faces();
+        return left_out ? 0 : moving + worker.box.sweep_outer(look, is_awaited);
+    }
+
     // Sweeps until PE 0 says that all are calm; how many.
     template <class Link>
     long relax(const Link& link, int thread, Thread& own) {
-        const bool watches = job_.me() == 0 && thread == 0;
+        bool watches = job_.me() == 0 && thread == 0;  // until it has told all to stop
         const long calm = 2 * own.round + 1, restless = 2 * own.round;
         long* const word = &calm_[job_.me() * grid_.threads() + thread];
         long told = 0, sweeps = 0;
         JacobiExchange& exchange = own.worker->exchange;
         exchange.all_is_taken();
-        for (int next = 0; !has_signal(stop_, static_cast<uint64_t>(own.round)); ++sweeps) {
+        for (int next = 0; !has_flag(stop_, own.round); ++sweeps) {
             if (!exchange.receive_news(link))
                 sched_yield();  // workers that have something to send may need the core
             const bool look = sweeps % kLookEvery == 0;
@@ -161,11 +175,12 @@ class JacobiTeam {
             const long now = moving == 0 ? calm : restless;
             if (now != told) {
                 link.fence();  // one word behind the other
-                link.p(word, now, 0);
+                link.set(word, now, 0);
                 told = now;
             }
             if (watches && all_are(calm, next)) {
-                for (int pe = 0; pe < job_.n_pes(); ++pe) link.p(reinterpret_cast<long*>(&stop_->word), own.round, pe);
+                watches = false;
+                for (int pe = 0; pe < job_.n_pes(); ++pe) set_flag(link, stop_, own.round, pe);
             }
         }
         return sweeps;
@@ -202,8 +217,8 @@ class JacobiTeam {
     const long edge_, most_iterations_;
     const JacobiGrid grid_;
     const JacobiMailboxes mailboxes_;
-    long* const calm_;    // of all workers, on PE 0: 2 * round, and 1 more when no cell of the worker moves
-    Signal* const stop_;  // the last round of which PE 0 has said that all are calm
+    long* const calm_;  // of all workers, on PE 0: 2 * round, and 1 more when no cell of the worker moves
+    Flag* const stop_;  // the last round of which PE 0 has said that all are calm
     BlockingCollectives sums_;
     std::vector<Thread> threads_;
     double total_ = 0, agreeing_seconds_ = 0;

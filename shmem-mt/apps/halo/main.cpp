@@ -4,6 +4,7 @@
 //                        --ops this is measured
 //   jacobi7, jacobi27    Jacobi's method for a Poisson problem (jacobi_problem.hpp) with 7 and with 27 points, each
 //                        thread with a box and a context of its own, faces by put with signal
+//   jacobi7-overlapped   jacobi7 with the inner cells computed while faces travel
 //   async7, async27      jacobi7 and jacobi27 without waiting for neighbours (jacobi_team.hpp)
 // --size is the edge of the problem's grid in cells. Phases of thread 0: `exchange`, puts, waits and sums; `pack`,
 // packing and unpacking faces.

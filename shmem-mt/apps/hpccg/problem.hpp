@@ -16,6 +16,7 @@
 #include "apps/common/range.hpp"
 #include "apps/common/sparse_matrix.hpp"
 #include "apps/common/vector_kernels.hpp"
+#include "apps/krylov/settled.hpp"
 
 namespace shmem_mt {
 
@@ -29,6 +30,12 @@ struct HpccgProblem {
     long plane() const { return edge * edge; }
     long planes() const { return kHeight * edge; }
     long rows() const { return plane() * planes(); }
+
+    // Of the whole matrix.
+    double entries() const {
+        const auto along = [](long points) { return static_cast<double>(3 * points - 2); };
+        return along(edge) * along(edge) * along(planes());
+    }
 
     // The first row of each PE, and the end.
     std::vector<long> firsts(int pes) const {
@@ -79,9 +86,14 @@ class HpccgReference {
     explicit HpccgReference(const HpccgProblem& problem)
         : width_(problem.edge + 2), height_(problem.planes() + 2), r_(size()), p_(size()), q_(size()) {}
 
-    // |r| before the first iteration and behind each. As settled() says.
-    template <class Settled>
-    std::vector<double> norms(int iterations, Settled&& settled) {
+    // Bytes, about: three vectors.
+    static double memory_need(const HpccgProblem& problem) {
+        return 3.0 * sizeof(double) * static_cast<double>((problem.edge + 2) * (problem.edge + 2)) *
+               static_cast<double>(problem.planes() + 2);
+    }
+
+    // |r| before the first iteration and behind each.
+    std::vector<double> norms(int iterations) {
         for_lines([&](size_t line) { std::fill_n(&p_[line], width_ - 2, 1.0); });
         multiply();
         p_ = r_ = q_;

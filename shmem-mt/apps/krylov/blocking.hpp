@@ -1,5 +1,5 @@
 // Conjugate gradients in the usual form: in each iteration the exchange of the direction p, the product, and two
-// blocking sums over all PEs.
+// blocking sums over all PEs. The rows that need no ghosts may hide the exchange.
 #pragma once
 
 #include "apps/common/blocking_collectives.hpp"
@@ -10,8 +10,8 @@ namespace shmem_mt {
 class KrylovBlocking final : public KrylovSolver {
   public:
     // Collective.
-    KrylovBlocking(Job& job, const KrylovSystem& system, KrylovHalo& halo)
-        : KrylovSolver(job, system, halo), p_(with_ghosts()), q_(own()) {}
+    KrylovBlocking(Job& job, const KrylovSystem& system, KrylovHalo& halo, bool hides_exchange)
+        : KrylovSolver(job, system, halo), hides_exchange_(hides_exchange), p_(with_ghosts()), q_(own()) {}
 
   private:
     void iterate(int thread, const double* b, int iterations) override {
@@ -28,9 +28,7 @@ class KrylovBlocking final : public KrylovSolver {
                 record(rho);
             if (iteration == iterations)
                 return;
-            exchange(thread);
-            multiply_interior(thread, p_.data(), q_.data());
-            multiply_boundary(thread, p_.data(), q_.data());
+            multiply_p(thread);
             for_slices(thread,
                        [&](size_t slice, size_t row, long n) { slice_sums_[slice] = dot(&p_[row], &q_[row], n); });
             const double p_dot_q = sum(thread);
@@ -46,11 +44,17 @@ class KrylovBlocking final : public KrylovSolver {
         }
     }
 
-    void exchange(int thread) {
+    // q = A p; the thread's slices of q are there.
+    void multiply_p(int thread) {
         job_.team().barrier();
+        if (hides_exchange_) {
+            multiply_hiding(thread, p_.data(), q_.data());
+            return job_.team().barrier();
+        }
         send(thread, p_.data());
         receive(thread, p_.data());
         job_.team().barrier();
+        multiply_own(thread, p_.data(), q_.data());
     }
 
     // Of slice_sums_ over all PEs; every thread gets it.
@@ -62,6 +66,7 @@ class KrylovBlocking final : public KrylovSolver {
         return sum_;
     }
 
+    const bool hides_exchange_;
     BlockingCollectives collectives_;
     std::vector<double> p_, q_;  // own rows; p_ with ghosts
     double sum_ = 0;

@@ -39,8 +39,7 @@ class KrylovSolvers {
         if (style == Style::kNonblocking)
             return std::make_unique<KrylovAsynchronous>(job_, system_, halo_);
 #endif
-        (void)style;
-        return std::make_unique<KrylovBlocking>(job_, system_, halo_);
+        return std::make_unique<KrylovBlocking>(job_, system_, halo_, style == Style::kOverlapped);
     }
 
     Job& job_;

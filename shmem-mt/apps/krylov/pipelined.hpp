@@ -58,6 +58,7 @@ class KrylovPipelined final : public KrylovSolver {
         });
         job_.team().barrier();
         multiply_hiding(thread, r_.data(), w_.data());
+        job_.team().barrier();
         for_slices(thread, [&](size_t slice, size_t row, long n) { other_sums_[slice] = dot(&w_[row], &r_[row], n); });
     }
 

@@ -1,9 +1,10 @@
 // Conjugate gradients for A x = b from x = 0, a fixed number of iterations, as all forms share them: each thread's
 // rows, products that poll, sums in a fixed order, and the phases of thread 0.
 //
-// All threads of a PE run through the same calls, and a thread has the same rows in all of them. So a barrier is needed
-// only where an exchange sends, or a product reads, what another thread has written. A PE's rows are cut into slices;
-// an inner product is the sum of the slices' sums in their order, whatever the number of threads.
+// All threads of a PE run through the same calls, and a thread has the same rows in all of them but products that hide
+// the exchange: there the threads share the rows without ghosts, then those with some, alike. So a barrier is needed
+// only where an exchange sends, or a thread reads, what another thread has written. A PE's rows are cut into slices; an
+// inner product is the sum of the slices' sums in their order, whatever the number of threads.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "apps/common/slices.hpp"
 #include "apps/common/vector_kernels.hpp"
 #include "apps/krylov/halo.hpp"
+#include "apps/krylov/settled.hpp"
 #include "apps/krylov/system.hpp"
 #include "programs/common/clock.hpp"
 #include "programs/common/job.hpp"
@@ -25,6 +27,8 @@ namespace shmem_mt {
 struct KrylovSeconds {
     double exchange = 0;  // packing and sending ghosts, and waiting for them
     double sum = 0;       // posting sums over all PEs and waiting for them
+    double product = 0;   // polls included
+    double vectors = 0;   // inner products and updates of the own rows
 };
 
 class KrylovSolver {
@@ -40,9 +44,9 @@ class KrylovSolver {
           halo_(halo) {
         for (int thread = 0; thread < job.threads(); ++thread) {
             const Range slices = Range{0, slices_}.share(thread, job.threads());
-            const Range mine{rows_of(slices.begin).begin, rows_of(slices.end).begin};
-            interior_.push_back(within(mine, system.interior()));
-            boundary_.push_back(within(mine, system.boundary()));
+            own_rows_.push_back(std::vector<Range>{Range{rows_of(slices.begin).begin, rows_of(slices.end).begin}});
+            interior_.push_back(share_of(system.interior(), thread, job.threads()));
+            boundary_.push_back(share_of(system.boundary(), thread, job.threads()));
         }
     }
 
@@ -78,9 +82,14 @@ class KrylovSolver {
         return largest_of(job_, most);
     }
 
-    // Whether |r| has fallen by a factor of 1e12: what rounding has left must not be divided by. The remaining
-    // iterations compute as much, but do not move x. False when rho is no number.
-    static bool settled(double rho, double first_rho) { return rho <= 1e-24 * first_rho; }
+    // How much longer a product that hides the exchange takes than one that all threads share evenly: 1 is even.
+    double imbalance() const {
+        long interior = 0, boundary = 0;
+        for (const std::vector<Range>& runs : interior_) interior = std::max(interior, length_of(runs));
+        for (const std::vector<Range>& runs : boundary_) boundary = std::max(boundary, length_of(runs));
+        const double even = static_cast<double>(system_.rows()) / job_.threads();
+        return even > 0 ? static_cast<double>(interior + boundary) / even : 1;
+    }
 
     // What has been spent since the last call.
     KrylovSeconds take_seconds() {
@@ -100,20 +109,19 @@ class KrylovSolver {
 
     // f(slice, first row, number of rows) for the thread's share of the slices that have rows.
     template <class F>
-    void for_slices(int thread, F&& f) const {
-        for_share({0, slices_}, thread, job_.threads(), [&](long slice) {
-            const Range rows = rows_of(slice);
-            if (rows.length() > 0)
-                f(static_cast<size_t>(slice), static_cast<size_t>(rows.begin), rows.length());
+    void for_slices(int thread, F&& f) {
+        booked(thread, &seconds_.vectors, [&] {
+            for_share({0, slices_}, thread, job_.threads(), [&](long slice) {
+                const Range rows = rows_of(slice);
+                if (rows.length() > 0)
+                    f(static_cast<size_t>(slice), static_cast<size_t>(rows.begin), rows.length());
+            });
         });
     }
 
-    // q = A v for the thread's rows: those that need no ghosts, and the others.
-    void multiply_interior(int thread, const double* v, double* q) {
-        multiply(thread, interior_[static_cast<size_t>(thread)], v, q);
-    }
-    void multiply_boundary(int thread, const double* v, double* q) {
-        multiply(thread, boundary_[static_cast<size_t>(thread)], v, q);
+    // q = A v for the rows that are the thread's in slices, too. The ghosts are there.
+    void multiply_own(int thread, const double* v, double* q) {
+        multiply(thread, own_rows_[static_cast<size_t>(thread)], v, q);
     }
 
     // f(), its time booked when it is thread 0's.
@@ -130,13 +138,14 @@ class KrylovSolver {
         booked(thread, &seconds_.exchange, [&] { halo_.receive(thread, v); });
     }
 
-    // q = A v, the exchange of v hidden behind the rows that need no ghosts. Begins behind a barrier.
+    // q = A v, the exchange of v hidden behind the rows that need no ghosts. Begins behind a barrier; a barrier must
+    // follow before a thread reads q, as the rows are dealt anew.
     void multiply_hiding(int thread, double* v, double* q) {
         send(thread, v);
-        multiply_interior(thread, v, q);
+        multiply(thread, interior_[static_cast<size_t>(thread)], v, q);
         receive(thread, v);
         job_.team().barrier();
-        multiply_boundary(thread, v, q);
+        multiply(thread, boundary_[static_cast<size_t>(thread)], v, q);
     }
 
     // Takes down |r|^2; thread 0.
@@ -159,23 +168,36 @@ class KrylovSolver {
         return Range{0, system_.rows()}.share(static_cast<int>(slice), static_cast<int>(slices_));
     }
 
-    static std::vector<Range> within(const Range& mine, const std::vector<Range>& runs) {
+    static long length_of(const std::vector<Range>& runs) {
+        long rows = 0;
+        for (const Range& run : runs) rows += run.length();
+        return rows;
+    }
+
+    // The part of one of `threads`, in the order of the rows; none has more than one row more than another.
+    static std::vector<Range> share_of(const std::vector<Range>& runs, int thread, int threads) {
+        const Range mine = Range{0, length_of(runs)}.share(thread, threads);
         std::vector<Range> found;
+        long before = 0;  // rows of earlier runs
         for (const Range& run : runs) {
-            const Range part{std::max(run.begin, mine.begin), std::min(run.end, mine.end)};
+            const Range part{std::max(run.begin, run.begin + mine.begin - before),
+                             std::min(run.end, run.begin + mine.end - before)};
             if (part.length() > 0)
                 found.push_back(part);
+            before += run.length();
         }
         return found;
     }
 
     void multiply(int thread, const std::vector<Range>& runs, const double* v, double* q) {
-        for (const Range& run : runs)
-            product_.multiply(thread, run, system_.matrix().columns.data(), v, q, [&] { poll(); });
+        booked(thread, &seconds_.product, [&] {
+            for (const Range& run : runs)
+                product_.multiply(thread, run, system_.matrix().columns.data(), v, q, [&] { poll(); });
+        });
     }
 
     KrylovHalo& halo_;
-    std::vector<std::vector<Range>> interior_, boundary_;  // by thread
+    std::vector<std::vector<Range>> own_rows_, interior_, boundary_;  // by thread
     std::vector<double> norms_;
 };
 

@@ -45,7 +45,7 @@ class FeContributions {
     const std::vector<Entry>& received() const { return received_; }
 
     // `values` of the entries that are sent, which all threads have written, before a barrier. Adds those that come:
-    // add(which of received(), value). All threads; what is added is there behind a barrier.
+    // add(which of received(), value). All threads; what is added is there, and `values` may change, behind a barrier.
     template <class Add>
     void gather(int thread, const double* values, Add&& add) {
         const uint64_t round = ++rounds_[static_cast<size_t>(thread)].count;
@@ -55,8 +55,8 @@ class FeContributions {
                 if (part.length() == 0 || job_.options().fault == Fault::kSkippedOperation)
                     continue;
                 double* const dest = inbox_ + places_[i].first + part.begin - sent_[i].entries.begin;
-                put_and_signal(link, dest, values + part.begin, sizeof(double) * static_cast<size_t>(part.length()),
-                               signal(places_[i].sender, thread), round, sent_[i].pe);
+                put_and_signal_nbi(link, dest, values + part.begin, sizeof(double) * static_cast<size_t>(part.length()),
+                                   signal(places_[i].sender, thread), round, sent_[i].pe);
             }
         });
         for (size_t i = 0; i < from_.size(); ++i) {
@@ -67,6 +67,7 @@ class FeContributions {
             }
             job_.team().barrier();  // another thread may add to the same entry from the next one
         }
+        job_.with_link(route_, thread, [](const auto& link) { link.quiet(); });  // `values` may change
     }
 
   private:

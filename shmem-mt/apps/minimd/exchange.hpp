@@ -1,11 +1,13 @@
 // What PEs send each other: atoms that have moved into another PE's part, the ghosts that partners see (both when lists
 // are built anew), and the new positions of these ghosts in every other step. All go by put with signal; a partner gets
-// a signal in every exchange, also without data.
+// a signal in every exchange, also without data. No call waits for the network but the quiet before a buffer is packed
+// anew.
 //
 // Threads share the atoms and the messages. Positions for a partner are cut into pieces when there are fewer partners
 // than threads; they arrive where the forces read them. A PE puts positions of step k + 2 into the set of step k after
-// it has received those of step k + 1, which a partner sends when it is done with the forces of step k. A migration, or
-// a description of ghosts, comes after the partner's positions that followed the one before.
+// it has received those of step k + 1, which a partner sends when it is done with the forces of step k. So two steps
+// may be under way: their positions have two sets, and their signals two words. A migration, or a description of
+// ghosts, comes after the partner's positions that followed the one before: one word is enough.
 #pragma once
 
 #include <atomic>
@@ -31,7 +33,7 @@ class MdExchange {
           descriptions_(remote_array<Ghost>()),
           migrant_signals_(signals(layout.remote())),
           description_signals_(signals(layout.remote())),
-          position_signals_(signals(layout.remote() * pieces_)),
+          position_signals_(signals(2 * layout.remote() * pieces_)),
           leaving_(static_cast<size_t>(layout.remote_capacity())),
           described_(leaving_.size()),
           packed_(3 * leaving_.size()),
@@ -52,6 +54,7 @@ class MdExchange {
     // that has moved out of everybody's reach is lost. All threads, behind a barrier; ends with one.
     template <class Link>
     void migrate(const Link& link, int thread, long step, uint64_t number) {
+        link.quiet();  // no message is read any more where the next ones are packed, behind the barrier
         Scratch& mine = scratch_[static_cast<size_t>(thread)];
         sort_out(thread, step, mine);
         job_.team().barrier();
@@ -119,15 +122,16 @@ class MdExchange {
     template <class Link>
     void send_positions(const Link& link, int thread, long step, uint64_t number) {
         const double* const positions = atoms_.positions(step);
-        for_own_pieces(thread, [&](size_t k, int piece, Signal* signal) {
+        link.quiet();  // the thread's pieces of the step before have left packed_
+        for_own_pieces(thread, number, [&](size_t k, int piece, Signal* signal) {
             const Range all = to_send(k).share(piece, pieces_);
             const Range told{all.begin, all.begin + this->told(all.length())};
             double* const outbox = packed_.data() + 3 * all.begin;
             if (job_.options().fault != Fault::kStaleResult || step % kListSteps == 1)
                 pack(positions, told, outbox);
-            put_and_signal(link, atoms_.positions(step) + 3 * (layout_.own_capacity() + all.begin), outbox,
-                           3 * sizeof(double) * static_cast<size_t>(told.length()), signal, number,
-                           layout_.partners()[k].to);
+            put_and_signal_nbi(link, atoms_.positions(step) + 3 * (layout_.own_capacity() + all.begin), outbox,
+                               3 * sizeof(double) * static_cast<size_t>(told.length()), signal, number,
+                               layout_.partners()[k].to);
         });
         if (remote() == sends_.size())
             return;
@@ -139,7 +143,7 @@ class MdExchange {
 
     // Until the thread's share of what partners send has come; all of it has when all threads are past a barrier.
     void await_positions(int thread, uint64_t number) {
-        for_own_pieces(thread, [&](size_t, int, Signal* signal) { await_signal(signal, number); });
+        for_own_pieces(thread, number, [&](size_t, int, Signal* signal) { await_signal(signal, number); });
     }
 
     // Own atoms; first those that are ghosts elsewhere. Only they have ghosts among their neighbours.
@@ -288,25 +292,23 @@ class MdExchange {
         for (size_t k = static_cast<size_t>(thread); k < remote(); k += static_cast<size_t>(job_.threads())) f(k);
     }
 
-    // f(k, piece, its signal) for the pieces of positions that fall to the thread.
+    // f(k, piece, its signal in that exchange) for the pieces of positions that fall to the thread.
     template <class F>
-    void for_own_pieces(int thread, F&& f) const {
+    void for_own_pieces(int thread, uint64_t number, F&& f) const {
         for (int i = thread; i < layout_.remote() * pieces_; i += job_.threads())
-            f(static_cast<size_t>(i / pieces_), i % pieces_, position_signals_ + i);
+            f(static_cast<size_t>(i / pieces_), i % pieces_, alternate(position_signals_, i, number));
     }
 
     template <class Link, class T>
     void send(const Link& link, T* inbox, const std::vector<T>& outbox, Signal* signals, size_t k, uint64_t number,
               long count) {
-        put_and_signal(link, inbox + slot(k), outbox.data() + slot(k), sizeof(T) * static_cast<size_t>(count),
-                       signals + k, number << kCountBits | static_cast<uint64_t>(count), layout_.partners()[k].to);
+        put_and_signal_nbi(link, inbox + slot(k), outbox.data() + slot(k), sizeof(T) * static_cast<size_t>(count),
+                           signals + k, number << kCountBits | static_cast<uint64_t>(count), layout_.partners()[k].to);
     }
 
     // What came with the signal of that number.
     static long await_count(Signal& signal, uint64_t number) {
-        await_signal(&signal, number << kCountBits);
-        // Relaxed: the wait has ordered what came before the signal; the word stays until this PE's next positions.
-        const uint64_t word = __atomic_load_n(&signal.word, __ATOMIC_RELAXED);
+        const uint64_t word = await_signal(&signal, number << kCountBits);
         return static_cast<long>(word & ((uint64_t{1} << kCountBits) - 1));
     }
 
@@ -328,7 +330,7 @@ class MdExchange {
     Atom* const migrants_;                                        // symmetric, by partner; written by partners
     Ghost* const descriptions_;                                   // the same
     Signal *const migrant_signals_, *const description_signals_;  // one a partner: number of the exchange, and how many
-    Signal* const position_signals_;                              // one a piece: number of the exchange
+    Signal* const position_signals_;                              // two a piece: number of the exchange
     std::vector<Atom> leaving_;                                   // by partner
     std::vector<Ghost> described_;                                // by partner
     std::vector<double> packed_;                                  // by partner

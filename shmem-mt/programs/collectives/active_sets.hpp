@@ -2,7 +2,8 @@
 //
 // A pSync array may be used again only when every PE has left the call that used it before. After most collectives one
 // other call proves that, since no PE returns from it before all have entered it. The root of a broadcast waits for no
-// PE, so broadcasts go through a ring of arrays, with a barrier after each turn.
+// PE, so broadcasts go through a ring of arrays, with a barrier after each turn. Calls of a team are counted from run to
+// run, for nothing stands between the calls of two windows.
 #pragma once
 
 #include <shmem.h>
@@ -43,6 +44,8 @@ class ShmemCollectives final : public CollectiveLibrary {
         const int size = call.team.size;
         const size_t n = call.nelems;
         const int n_int = static_cast<int>(n);
+        const long turn = turns_[log_stride];
+        turns_[log_stride] += count;
         void* const dest = call.dest;
         void* const source = call.source;
         switch (call.op) {
@@ -52,36 +55,37 @@ class ShmemCollectives final : public CollectiveLibrary {
                 return repeat(count, [](long) { return shmem_sync_all(), 0; });
             case Collective::kBroadcast:
                 return repeat(count, [=](long i) {
-                    if (i > 0 && i % kRing == 0)
+                    if (turn + i > 0 && (turn + i) % kRing == 0)
                         shmem_barrier(0, log_stride, size, sync(kRing));
-                    return shmem_broadcast64(dest, source, n, 0, 0, log_stride, size, sync(i % kRing)), 0;
+                    return shmem_broadcast64(dest, source, n, 0, 0, log_stride, size, sync((turn + i) % kRing)), 0;
                 });
             case Collective::kCollect:
                 return repeat(count, [=](long i) {
-                    return shmem_collect64(dest, source, n, 0, log_stride, size, sync(i % 2)), 0;
+                    return shmem_collect64(dest, source, n, 0, log_stride, size, sync((turn + i) % 2)), 0;
                 });
             case Collective::kFcollect:
                 return repeat(count, [=](long i) {
-                    return shmem_fcollect64(dest, source, n, 0, log_stride, size, sync(i % 2)), 0;
+                    return shmem_fcollect64(dest, source, n, 0, log_stride, size, sync((turn + i) % 2)), 0;
                 });
             case Collective::kAlltoall:
                 return repeat(count, [=](long i) {
-                    return shmem_alltoall64(dest, source, n, 0, log_stride, size, sync(i % 2)), 0;
+                    return shmem_alltoall64(dest, source, n, 0, log_stride, size, sync((turn + i) % 2)), 0;
                 });
             case Collective::kAlltoalls:
                 return repeat(count, [=](long i) {
-                    return shmem_alltoalls64(dest, source, 2, 2, n, 0, log_stride, size, sync(i % 2)), 0;
+                    return shmem_alltoalls64(dest, source, 2, 2, n, 0, log_stride, size, sync((turn + i) % 2)), 0;
                 });
             case Collective::kSumReduce:
                 return repeat(count, [=](long i) {
                     shmem_double_sum_to_all(static_cast<double*>(dest), static_cast<double*>(source), n_int, 0,
-                                            log_stride, size, static_cast<double*>(work_[i % 2]), sync(i % 2));
+                                            log_stride, size, static_cast<double*>(work_[(turn + i) % 2]),
+                                            sync((turn + i) % 2));
                     return 0;
                 });
             case Collective::kMaxReduce:
                 return repeat(count, [=](long i) {
                     shmem_long_max_to_all(static_cast<long*>(dest), static_cast<long*>(source), n_int, 0, log_stride,
-                                          size, static_cast<long*>(work_[i % 2]), sync(i % 2));
+                                          size, static_cast<long*>(work_[(turn + i) % 2]), sync((turn + i) % 2));
                     return 0;
                 });
             default:
@@ -101,6 +105,7 @@ class ShmemCollectives final : public CollectiveLibrary {
 
     long* syncs_ = nullptr;
     void* work_[2] = {};
+    long turns_[2] = {};  // of the world and of every second PE: calls so far
 };
 
 }  // namespace shmem_mt

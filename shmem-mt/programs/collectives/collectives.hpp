@@ -1,25 +1,30 @@
 // The collectives, as programs for OpenSHMEM (called by one thread of a PE, or by all) and for MPI share them: their
 // list, and how those of one size are validated (common/collective_data.hpp) and timed beside a plain copy.
 //
-// A figure is seconds an operation: `count` operations back to back between two barriers, from the first PE's start
-// until all have finished. The second barrier is included: one for `count` operations. Ahead of it each thread that
-// called compares three words of each block of its dest with what this sample alone can bring. Barriers of OpenSHMEM are
-// checked by a number that each PE puts to its right neighbour ahead of the last one, as in common/barriers.hpp.
+// A figure is seconds an operation, by scheme:
+//   back-to-back  `count` operations between two barriers, from the first PE's start until all have finished. The second
+//                 barrier is included: one for `count` operations
+//   window        each from a common start to the last PE's return (common/windows.hpp); a sample is the median of many
+// Ahead of the end each thread that called takes three words of each block of its dest; behind it they are compared with
+// what this sample alone can bring. Barriers of OpenSHMEM are checked by a number that each PE puts to its right neighbour
+// ahead of the last one, as in common/barriers.hpp.
 // size_bytes is what one PE contributes; of the all-to-all exchanges, one block. The root of a broadcast is the first PE
 // of the team. Every PE of collect contributes equally much. Sums and scans are of doubles, maxima of longs.
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "programs/common/clock.hpp"
+#include "programs/collectives/timed_check.hpp"
 #include "programs/common/collective_data.hpp"
 #include "programs/common/measure.hpp"
 #include "programs/common/run_together.hpp"
 #include "programs/common/session.hpp"
+#include "programs/common/windows.hpp"
 
 namespace shmem_mt {
 
@@ -135,7 +140,10 @@ class Collectives {
     }
 
   private:
-    static constexpr int kRounds = 3;  // of a validating pass
+    // Rounds of a validating pass. The first three have one operation, two, and three without a pause; the further
+    // ones, of short collectives, have one each, so that of so many each one that does nothing is seen.
+    static constexpr int kRounds = 3, kShortRounds = 8;
+    static constexpr long kShortBytes = 64L << 10;
 
     static Team team_of(const Session& session, const std::string& name) {
         const int n = session.n_pes(), me = session.me();
@@ -144,27 +152,112 @@ class Collectives {
         return {name, (n + 1) / 2, me % 2 == 0 ? me / 2 : -1};
     }
 
+    // An operation of one size.
+    struct Item {
+        CollectiveName name;
+        Call call;
+        long size;
+        double bytes;  // that a thread copies, at least
+        std::optional<Agreed> verdict;
+    };
+
+    bool wants_scheme(const char* scheme) const {
+        const std::vector<std::string>& schemes = session_.options().schemes;
+        return std::find(schemes.begin(), schemes.end(), scheme) != schemes.end();
+    }
+
     // The operations of one size, interleaved; size 0: those that have none.
     void run_group(const Team& team, long size) {
-        std::vector<CollectiveName> group;
-        std::vector<std::optional<Agreed>> verdicts;
+        std::vector<Item> group;
         std::vector<Body> bodies;
         std::vector<double> bytes;
         for (const auto& name : table_) {
             if (!wanted(name, team, size) || !possible(name, team, size))
                 continue;
             const Call call = {name.op, team, source_, dest_, static_cast<size_t>(size / 8)};
-            group.push_back(name);
-            verdicts.push_back(name.sized() ? validate(call) : validate_barrier(call));
-            bodies.push_back([this, call](long count) { return sample(call, count); });
             bytes.push_back(static_cast<double>(shape_of(name.op, team.size).dest_blocks * size) / callers_);
+            group.push_back({name, call, size, bytes.back(), name.sized() ? validate(call) : validate_barrier(call)});
+            bodies.push_back([this, call](long count) { return sample(call, count); });
         }
         if (group.empty())
             return;
         fill_for_timing(team, size);
         const std::vector<Samples> samples = measure(session_, bodies, TimeOf::kSlowestPe, bytes);
-        for (size_t i = 0; i < group.size(); ++i)
-            print(group[i], team, size, samples[i], verdicts[i] ? &*verdicts[i] : nullptr);
+        for (size_t i = 0; i < group.size() && wants_scheme("back-to-back"); ++i)
+            print(group[i], samples[i], "back-to-back");
+        if (!wants_scheme("window"))
+            return;
+        if (session_.oversubscribed())
+            return skip_once("scheme=window", "cores are fewer than threads, so that not all can begin at once");
+        run_windows_of(group, samples);
+    }
+
+    // The operations of a group in windows, interleaved, for as long as `before`, their samples back to back, were to take.
+    void run_windows_of(const std::vector<Item>& group, const std::vector<Samples>& before) {
+        std::vector<Samples> apart(group.size());
+        double spent = 0;
+        for (int sample = 0; sample < session_.options().samples; ++sample) {
+            if (sample >= 3 && spent > session_.options().point_s * static_cast<double>(group.size()))
+                break;
+            for (size_t i = 0; i < group.size(); ++i) {
+                if (group[i].name.op == Collective::kCopy)
+                    continue;
+                const double each_s = median_of(before[i].seconds) / static_cast<double>(before[i].count);
+                const Windows windows = windows_for(each_s);
+                spent += static_cast<double>(windows.count) * windows.length_s;
+                sample_windows(group[i], windows, apart[i]);
+            }
+        }
+        for (size_t i = 0; i < group.size(); ++i) {
+            if (group[i].name.op == Collective::kCopy)
+                continue;
+            if (session_.me() == 0 && apart[i].seconds.empty())
+                skip_once("scheme=window, " + std::string(group[i].name.name), "some PE began late in every window");
+            else
+                print(group[i], apart[i], "window");
+        }
+    }
+
+    // Operations that take `each_s` back to back take longer one by one.
+    Windows windows_for(double each_s) const {
+        constexpr double kFactor = 4, kPause = 10e-6, kLate = 0.05, kLeastLate = 100e-9;
+        Windows windows;
+        windows.length_s = kFactor * each_s + kPause;
+        windows.latest_s = std::max(kLate * each_s, kLeastLate);
+        const double wanted = session_.options().sample_s / windows.length_s;
+        windows.count = static_cast<long>(std::clamp(wanted, 3.0, static_cast<double>(kMostWindows)));
+        return windows;
+    }
+
+    // Adds a sample to `samples` at PE 0, unless all its windows were late. Collective.
+    void sample_windows(const Item& item, const Windows& windows, Samples& samples) {
+        const long token = session_.next_token();
+        TimedCheck check(session_, item.call, token, callers_);
+        std::vector<char> ok(static_cast<size_t>(callers_), 1);
+        const auto operate = [&](int thread, bool is_last) {
+            if (!item.call.team.member())
+                return;
+            char& fine = ok[static_cast<size_t>(thread)];
+            fine = (is_last ? run_timed(item.call, 1, thread, token) : idle() || run(item.call, 1, thread)) && fine;
+            if (is_last)
+                check.look(thread);
+        };
+        std::vector<double> kept = run_windows(session_, callers_, windows, operate);
+        Report mine;
+        mine.ok = std::count(ok.begin(), ok.end(), 0) == 0 && check.is_right(library_.broadcast_fills_root());
+        mine.clock_error_s = session_.clock_error_s();
+        const Agreed agreed = session_.agree(mine);
+        samples.wrong = samples.wrong || !agreed.ok;
+        samples.clock_error_s = std::max(samples.clock_error_s, agreed.clock_error_s);
+        const size_t all = kept.size();
+        kept.erase(std::remove_if(kept.begin(), kept.end(), [](double s) { return !std::isfinite(s); }), kept.end());
+        samples.windows += static_cast<long>(kept.size());
+        samples.late += static_cast<long>(all - kept.size());
+        for (const double seconds : kept) samples.durations.add(seconds);
+        if (kept.empty())
+            return;
+        samples.seconds.push_back(median_of(kept));
+        samples.too_fast = samples.too_fast || samples.seconds.back() < session_.limit().least_s(item.bytes);
     }
 
     // Barriers are those of all PEs.
@@ -186,13 +279,16 @@ class Collectives {
             what = std::to_string(size) + " bytes, " + std::to_string(team.size) + " PEs, in part";
             reason = "some collectives would need buffers larger than --buffer-bytes";
         }
-        if (reason.empty())
-            return true;
-        if (std::find(skipped_.begin(), skipped_.end(), what) == skipped_.end()) {
-            session_.skip(benchmark_, what, reason);
-            skipped_.push_back(what);
-        }
-        return false;
+        if (!reason.empty())
+            skip_once(what, reason);
+        return reason.empty();
+    }
+
+    void skip_once(const std::string& what, const std::string& reason) {
+        if (std::find(skipped_.begin(), skipped_.end(), what) != skipped_.end())
+            return;
+        session_.skip(benchmark_, what, reason);
+        skipped_.push_back(what);
     }
 
     bool run(const Call& call, long count, int thread) {
@@ -223,39 +319,36 @@ class Collectives {
         return std::count(ok.begin(), ok.end(), 0) == 0;
     }
 
-    // `count` barriers; ahead of the last one thread 0 tells its neighbour.
-    bool run_told(const Call& call, long count, int thread, long token) {
-        const bool ok = count == 1 || run(call, count - 1, thread);
-        if (thread == 0)
+    bool idle() const { return session_.options().fault == Fault::kIdleTimedPass; }
+
+    // `count` operations of a timed pass. Ahead of the last barrier thread 0 tells its neighbour, behind it thread 0 looks.
+    bool run_timed(const Call& call, long count, int thread, long token) {
+        if (call.op >= Collective::kBroadcast)
+            return idle() || run(call, count, thread);
+        bool ok = idle() || count == 1 || run(call, count - 1, thread);
+        if (thread == 0 && !idle())
             library_.tell_right(call.op, token);
-        return run(call, 1, thread) && ok;
+        ok = (idle() || run(call, 1, thread)) && ok;
+        return ok && (thread != 0 || library_.is_told(token));
     }
 
     Report sample(const Call& call, long count) {
-        std::vector<char> ok(static_cast<size_t>(session_.threads()), 1);
         const long token = session_.next_token();
-        const bool checks = session_.options().validate && call.team.member();
-        if (checks)
-            mark_ends(call, token);
-        const bool idle = session_.options().fault == Fault::kIdleTimedPass;
-        const Report report = run_together(
+        TimedCheck check(session_, call, token, callers_);
+        std::vector<char> ok(static_cast<size_t>(callers_), 1);
+        Report report = run_together(
             session_,
             [&](int thread) {
                 if (!call.team.member() || thread >= callers_)
                     return;
-                Checker checker(session_.options().fault);
-                const bool is_barrier = call.op < Collective::kBroadcast;
-                bool fine = idle || (is_barrier ? run_told(call, count, thread, token) : run(call, count, thread));
-                if (is_barrier && thread == 0)
-                    fine = library_.is_told(token) && fine;
-                if (checks)
-                    check_ends(checker, call, token, library_.broadcast_fills_root());
-                ok[static_cast<size_t>(thread)] = fine && checker.ok();
+                ok[static_cast<size_t>(thread)] = run_timed(call, count, thread, token);
+                check.look(thread);
             },
             [&] {
                 session_.barrier();
-                return std::count(ok.begin(), ok.end(), 0) == 0;
+                return true;
             });
+        report.ok = std::count(ok.begin(), ok.end(), 0) == 0 && check.is_right(library_.broadcast_fills_root());
         return call.team.member() ? report : Report{};
     }
 
@@ -268,7 +361,8 @@ class Collectives {
         const Checker nothing(session_.options().fault);
         std::vector<Checker> checkers(static_cast<size_t>(callers_), nothing);
         poison_dest(call);
-        for (int round = 0; round < kRounds; ++round) {
+        const bool is_short = buffer_bytes(call.op, call.team.size, 8 * static_cast<long>(call.nelems)) <= kShortBytes;
+        for (int round = 0; round < (is_short ? kShortRounds : kRounds); ++round) {
             const long token = session_.next_token();
             fill_source(call, token);
             session_.barrier();  // all dests are ready
@@ -286,37 +380,39 @@ class Collectives {
         return agree_verdict(session_, all);
     }
 
-    // One operation in the first round, more without a pause in the later ones.
     bool run_checked(Call call, int round, int thread) {
         const Fault fault = session_.options().fault;
         if (fault == Fault::kSkippedOperation || (fault == Fault::kStaleResult && round > 0))
             return true;
         if (fault == Fault::kLastElementMissing && call.nelems > 0)
             --call.nelems;
-        return run(call, round + 1, thread);
+        return run(call, round < kRounds ? round + 1 : 1, thread);
     }
 
-    // The last thread of one PE after the other comes late; no thread may leave before it has come. Needs one clock for
-    // all PEs.
+    // The last thread of one PE after the other comes late; no thread may leave before it has come.
     std::optional<Agreed> validate_barrier(const Call& call) {
-        if (!session_.options().validate || !session_.one_host())
+        if (!session_.options().validate)
             return {};
         Checker checker(session_.options().fault);
-        for (int late = 0; late < std::min(session_.n_pes(), 8); ++late) {
+        for (int round = 0; round < kShortRounds; ++round) {
+            const int late = round % session_.n_pes();
             std::vector<double> came(static_cast<size_t>(callers_)), left(came);
+            session_.synchronize();
             session_.barrier();
             const bool ok = on_callers([&](int thread) {
                 if (session_.me() == late && thread == callers_ - 1)
                     usleep(2000);
-                came[static_cast<size_t>(thread)] = now_seconds();
-                const bool fine = run_checked(call, late, thread);
-                left[static_cast<size_t>(thread)] = now_seconds();
+                came[static_cast<size_t>(thread)] = session_.now();
+                const bool fine = run_checked(call, round, thread);
+                left[static_cast<size_t>(thread)] = session_.now();
                 return fine;
             });
             Report last;
             last.seconds = *std::max_element(came.begin(), came.end());
-            const double last_came = session_.agree(last).max_seconds;
-            checker.compare_word(ok && *std::min_element(left.begin(), left.end()) >= last_came, 1);
+            last.clock_error_s = session_.clock_error_s();
+            const Agreed agreed = session_.agree(last);
+            const double first_left = *std::min_element(left.begin(), left.end()) + 2 * agreed.clock_error_s;
+            checker.compare_word(ok && first_left >= agreed.max_seconds, 1);
         }
         return agree_verdict(session_, checker);
     }
@@ -327,19 +423,20 @@ class Collectives {
         for (long i = 0; i < words; ++i) source_[i] = source_word(Collective::kSumReduce, session_.me(), 0, 0, i);
     }
 
-    void print(const CollectiveName& name, const Team& team, long size, const Samples& samples, const Agreed* verdict) {
-        Json params = session_.params(name.name);
-        params.integer("size_bytes", size).text("placement", "heap").text("context", "default");
-        params.text("sync", name.sync).text("team", team.name);
-        params.integer("copied_bytes", shape_of(name.op, team.size).dest_blocks * size);
-        const bool is_copy = name.op == Collective::kCopy;
+    void print(const Item& item, const Samples& samples, const char* scheme) {
+        const Team& team = item.call.team;
+        Json params = session_.params(item.name.name);
+        params.integer("size_bytes", item.size).text("placement", "heap").text("context", "default");
+        params.text("sync", item.name.sync).text("team", team.name).text("scheme", scheme);
+        params.integer("copied_bytes", shape_of(item.name.op, team.size).dest_blocks * item.size);
+        const bool is_copy = item.name.op == Collective::kCopy;
         std::vector<double> values;
         for (const double seconds : samples.seconds) {
             const double each = seconds / static_cast<double>(samples.count);
-            values.push_back(is_copy ? static_cast<double>(size) / each : each);
+            values.push_back(is_copy ? static_cast<double>(item.size) / each : each);
         }
         print_point(session_, benchmark_, params, is_copy ? "bandwidth" : "latency", is_copy ? "bytes/s" : "s", values,
-                    samples, verdict);
+                    samples, item.verdict ? &*item.verdict : nullptr);
     }
 
     Session& session_;
@@ -359,6 +456,7 @@ inline Options parse_collectives_options(int argc, char** argv, const Collective
     defaults.placements = {"heap"};
     defaults.contexts = {"default"};
     defaults.teams = {"world", "strided"};
+    defaults.schemes = {"back-to-back", "window"};
     std::vector<std::string> known;
     for (const auto& name : table) known.push_back(name.name);
     return parse_options(argc, argv, defaults, known);

@@ -12,14 +12,13 @@ namespace shmem_mt {
 
 inline long barrier_number;  // symmetric; from the left neighbour
 
-// `count` barriers; none where a planted fault has them return at once.
-inline void pass_barriers(const Job& job, bool sync_only, long count) {
+// `count` barriers, a mark behind each; none where a planted fault has them return at once.
+inline void pass_barriers(const Job& job, bool sync_only, long count, Marks& marks) {
     if (job.options().fault == Fault::kEarlyBarrier)
         return;
-    if (sync_only) {
-        for (long i = 0; i < count; ++i) shmem_sync_all();
-    } else {
-        for (long i = 0; i < count; ++i) shmem_barrier_all();
+    for (long i = 0; i < count; ++i) {
+        sync_only ? shmem_sync_all() : shmem_barrier_all();
+        marks.mark();
     }
 }
 
@@ -36,25 +35,32 @@ inline bool is_told(long token) {
 
 // One barrier. True when the left neighbour's number, put before its barrier, is there behind this PE's.
 inline bool pass_checked(const Job& job, bool sync_only, long token) {
+    Marks none(nullptr, 0);
     tell_right(sync_only, token);
-    pass_barriers(job, sync_only, 1);
+    pass_barriers(job, sync_only, 1, none);
     return is_told(token);
 }
 
-// `count` times shmem_barrier_all, or shmem_sync_all. Collective.
+// `count` times shmem_barrier_all, or shmem_sync_all; stamped where there are histograms. Of the check only its put, and
+// with sync_only a quiet, are within the time, once for all `count`. Collective.
+inline Report time_barriers(Job& job, bool sync_only, long count, std::vector<Histogram>* histograms) {
+    const long token = job.next_token();
+    Report report;
+    shmem_barrier_all();
+    report.first_start = report.last_start = job.now();
+    if (job.options().fault != Fault::kIdleTimedPass) {
+        Marks marks(histograms, 0);
+        pass_barriers(job, sync_only, count - 1, marks);
+        tell_right(sync_only, token);
+        pass_barriers(job, sync_only, 1, marks);
+    }
+    report.seconds = job.now() - report.first_start;
+    report.ok = is_told(token);
+    return report;
+}
+
 inline Body barriers(Job& job, bool sync_only) {
-    return [&job, sync_only](long count) {
-        const long token = job.next_token();
-        Report report;
-        shmem_barrier_all();
-        report.first_start = report.last_start = now_seconds();
-        if (job.options().fault != Fault::kIdleTimedPass) {
-            pass_barriers(job, sync_only, count - 1);
-            report.ok = pass_checked(job, sync_only, token);
-        }
-        report.seconds = now_seconds() - report.first_start;
-        return report;
-    };
+    return [&job, sync_only](long count) { return time_barriers(job, sync_only, count, nullptr); };
 }
 
 inline Agreed validate_barrier(Job& job, bool sync_only) {

@@ -1,5 +1,5 @@
 // The clocks of the suite: time in seconds since an arbitrary start, monotonic, good to tens of nanoseconds; and CPU
-// time. Times of different PEs may be compared only when both run on one host (Job::one_host).
+// time. Times of PEs on different hosts are compared by Session::now.
 #pragma once
 
 #include <time.h>

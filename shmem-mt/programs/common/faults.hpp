@@ -23,6 +23,7 @@ enum class Fault {
     kLateMessage,         // late-message: the network delivers a message behind the next one
     kIdleTimedPass,       // idle-timed-pass: the loop that is timed does nothing; the validating pass is right
     kEarlyBarrier,        // early-barrier: barrier_all and sync_all return at once
+    kForeignClocks,       // foreign-clocks: every PE counts as a host, and the clock of PE i is i * 1000 s ahead
     kLateSender,          // late-sender: PE 1 stamps the start and the end of each sample 100 s later than they are
 };
 
@@ -47,6 +48,7 @@ inline bool fault_from_name(const std::string& name, Fault* fault) {
         {"late-message", Fault::kLateMessage},
         {"idle-timed-pass", Fault::kIdleTimedPass},
         {"early-barrier", Fault::kEarlyBarrier},
+        {"foreign-clocks", Fault::kForeignClocks},
         {"late-sender", Fault::kLateSender},
     };
     for (const auto& entry : kNames) {

@@ -12,6 +12,7 @@
 
 #include "programs/common/clock.hpp"
 #include "programs/common/link.hpp"
+#include "programs/common/payload.hpp"
 #include "programs/common/session.hpp"
 
 namespace shmem_mt {
@@ -24,6 +25,7 @@ constexpr int kMaxThreads = 62;
 struct Control {
     alignas(64) long flag;
     alignas(64) long ack;
+    alignas(64) long time_ns;  // PE 0's clock, for the PE that asks
     struct LastWord {
         long offset;  // bytes into the window; -1: nothing to look at
         long value;
@@ -74,6 +76,10 @@ class Job final : public Session {
         reports_ = static_cast<Report*>(symmetric_alloc(sizeof(Report) * static_cast<size_t>(n_pes_)));
         agreed_ = static_cast<Agreed*>(symmetric_alloc(sizeof(Agreed)));
         control_ = static_cast<Control*>(symmetric_alloc(sizeof(Control)));
+        asked_ = static_cast<long*>(symmetric_alloc(sizeof(long) * static_cast<size_t>(n_pes_)));
+        gathered_ = static_cast<char*>(shmem_align(64, kMostGathered * static_cast<size_t>(n_pes_)));
+        if (gathered_ == nullptr)
+            fail("the symmetric heap is too small: raise SHMEM_SYMMETRIC_SIZE");
         prepare();
         create_contexts();
     }
@@ -129,6 +135,29 @@ class Job final : public Session {
         return *agreed_;
     }
 
+    // Two barriers.
+    void gather(const void* mine, size_t bytes, void* all) override {
+        shmem_putmem(gathered_ + static_cast<size_t>(me_) * bytes, mine, bytes, 0);
+        shmem_barrier_all();
+        if (me_ == 0)
+            std::memcpy(all, gathered_, bytes * static_cast<size_t>(n_pes_));
+        shmem_barrier_all();
+    }
+
+  protected:
+    long ask_time(long number) override {
+        control_->time_ns = 0;
+        shmem_long_p(asked_ + me_, number, 0);
+        shmem_long_wait_until(&control_->time_ns, SHMEM_CMP_NE, 0);
+        return __atomic_load_n(&control_->time_ns, __ATOMIC_ACQUIRE);
+    }
+
+    void answer_time(int pe, long number) override {
+        shmem_long_wait_until(asked_ + pe, SHMEM_CMP_EQ, number);
+        shmem_long_p(&control_->time_ns, time_ns(), pe);
+        shmem_quiet();
+    }
+
   private:
     void print_library(const char* benchmark, int wanted) const {
         char name[SHMEM_MAX_NAME_LEN + 1] = "";
@@ -176,12 +205,19 @@ class Job final : public Session {
     Report* reports_ = nullptr;
     Agreed* agreed_ = nullptr;
     Control* control_ = nullptr;
+    long* asked_ = nullptr;  // at PE 0 a word for each PE: the last number that it asked with
+    char* gathered_ = nullptr;
 };
 
-// Whether the symmetric heaps have room for so many bytes of a thread. Collective.
-inline bool fits_heap(Job& job, long bytes) {
-    void* const memory = shmem_align(4096, static_cast<size_t>(bytes * job.threads()));
+// Whether the symmetric heaps have room for a window of so many bytes of a thread, and the machine for that and a private
+// buffer of each PE besides, in half of its memory. Collective.
+inline bool fits_memory(Job& job, long bytes) {
+    const long window = bytes * job.threads();
     Report mine;
+    mine.ok = 2 * window * (job.one_host() ? job.n_pes() : 1) <= available_bytes() / 2;
+    if (!job.agree(mine).ok)
+        return false;
+    void* const memory = shmem_align(4096, static_cast<size_t>(window));
     mine.ok = memory != nullptr;
     const bool fits = job.agree(mine).ok;
     if (fits)

@@ -71,7 +71,22 @@ struct DefaultLink {
     long compare_swap(long* dest, long cond, long value, int pe) const {
         return shmem_long_atomic_compare_swap(dest, cond, value, pe);
     }
+    void fetch_nbi(long* fetched, const long* source, int pe) const {
+#if SHMEM_MT_HAVE_FETCH_NBI
+        shmem_long_atomic_fetch_nbi(fetched, source, pe);
+#else
+        *fetched = fetch(source, pe);
+#endif
+    }
+    void compare_swap_nbi(long* fetched, long* dest, long cond, long value, int pe) const {
+#if SHMEM_MT_HAVE_FETCH_NBI
+        shmem_long_atomic_compare_swap_nbi(fetched, dest, cond, value, pe);
+#else
+        *fetched = compare_swap(dest, cond, value, pe);
+#endif
+    }
     void exclusive_or(uint64_t* dest, uint64_t value, int pe) const { shmem_uint64_atomic_xor(dest, value, pe); }
+    void set(long* dest, long value, int pe) const { shmem_long_atomic_set(dest, value, pe); }
     void fence() const { shmem_fence(); }
     void quiet() const { shmem_quiet(); }
 #if SHMEM_MT_HAVE_PUT_SIGNAL
@@ -117,9 +132,24 @@ struct ContextLink {
     long compare_swap(long* dest, long cond, long value, int pe) const {
         return shmem_ctx_long_atomic_compare_swap(ctx, dest, cond, value, pe);
     }
+    void fetch_nbi(long* fetched, const long* source, int pe) const {
+#if SHMEM_MT_HAVE_FETCH_NBI
+        shmem_ctx_long_atomic_fetch_nbi(ctx, fetched, source, pe);
+#else
+        *fetched = fetch(source, pe);
+#endif
+    }
+    void compare_swap_nbi(long* fetched, long* dest, long cond, long value, int pe) const {
+#if SHMEM_MT_HAVE_FETCH_NBI
+        shmem_ctx_long_atomic_compare_swap_nbi(ctx, fetched, dest, cond, value, pe);
+#else
+        *fetched = compare_swap(dest, cond, value, pe);
+#endif
+    }
     void exclusive_or(uint64_t* dest, uint64_t value, int pe) const {
         shmem_ctx_uint64_atomic_xor(ctx, dest, value, pe);
     }
+    void set(long* dest, long value, int pe) const { shmem_ctx_long_atomic_set(ctx, dest, value, pe); }
     void fence() const { shmem_ctx_fence(ctx); }
     void quiet() const { shmem_ctx_quiet(ctx); }
 #if SHMEM_MT_HAVE_PUT_SIGNAL

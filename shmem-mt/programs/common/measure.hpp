@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <string>
 #include <vector>
 
+#include "programs/common/histogram.hpp"
 #include "programs/common/session.hpp"
 #include "programs/common/validation.hpp"
 
@@ -21,15 +23,23 @@ using Body = std::function<Report(long count)>;
 constexpr long kMostOperations = 1L << 27;
 // A sample whose threads started farther apart than this share of it is staggered: some ran alone.
 constexpr double kMostSpread = 0.05;
+// Single operations are stamped where they last longer: two looks at the clock, 25 ns each, are a small part of that.
+constexpr double kLeastStamped = 200e-9;
 
 struct Samples {
     long count = 1;               // operations a sample (each thread of each sender)
     std::vector<double> seconds;  // one a sample
     std::vector<double> spreads;  // start spread of each sample, seconds
-    bool ok = true;               // what the timed pass itself saw, and no sample was faster than the machine's limit
+    bool wrong = false;           // the timed pass itself has seen wrong values
+    bool too_fast = false;        // a sample was faster than the machine's limit
+    double clock_error_s = 0;     // several hosts: how far their clocks may be apart in a sample, at the worst
+    Histogram durations;          // at PE 0: of single operations; empty where none were stamped
+    long windows = 0, late = 0;   // at PE 0, of the window scheme: those that count, and those that a PE reached late
+
+    bool ok() const { return !wrong && !too_fast; }
 };
 
-// kCommonWindow: from the first start to the last end, for rates of several senders (Session::end_together).
+// kCommonWindow: from the first start to the last end, for rates of several senders.
 enum class TimeOf { kSlowestPe, kMeanOfPes, kCommonWindow };
 
 inline double agreed_seconds(const Agreed& agreed, TimeOf time_of) {
@@ -44,8 +54,16 @@ inline long grown(long count, double growth) {
     return static_cast<long>(std::min(wanted, static_cast<double>(kMostOperations)));
 }
 
+// One sample, its stamps on the clock of all PEs. Collective.
+inline Agreed agree_sample(Session& session, const Body& body, long count) {
+    session.synchronize();
+    Report mine = body(count);
+    mine.clock_error_s = session.clock_error_s();
+    return session.agree(mine);
+}
+
 inline double timed(Session& session, const Body& body, long count, TimeOf time_of) {
-    return agreed_seconds(session.agree(body(count)), time_of);
+    return agreed_seconds(agree_sample(session, body, count), time_of);
 }
 
 // A count whose run lasts about half of the goal (seconds) or more because of the operations, not because of
@@ -71,13 +89,39 @@ inline long calibrate(Session& session, const Body& body, TimeOf time_of, double
     }
 }
 
-// The count that makes a sample last about options.sample_s, after as many runs as it takes for two
-// neighbours to differ by less than 3 % (at most 8: a noisy machine never gets steady).
+// What a run costs once, whatever its count, in seconds: the start, the acknowledgement, the last barrier. From the
+// least times of one operation and of two.
+inline double cost_once(Session& session, const Body& body, TimeOf time_of) {
+    constexpr int kTries = 3;
+    double least[] = {0, 0};
+    for (int attempt = 0; attempt < kTries; ++attempt) {
+        for (long count = 1; count <= 2; ++count) {
+            const double seconds = timed(session, body, count, time_of);
+            least[count - 1] = attempt == 0 ? seconds : std::min(least[count - 1], seconds);
+        }
+    }
+    return std::max(0.0, 2 * least[0] - least[1]);
+}
+
+// How long a sample is to be, in seconds: options.sample_s, or a hundred times what it costs once, within bounds. Where
+// cores are too few that is the scheduler's time, for which no sample is longer. `each`: an operation's time.
+inline double sample_goal(Session& session, const Body& body, TimeOf time_of, double each) {
+    constexpr double kLeastShare = 100, kMostGrowth = 8;
+    const Options& options = session.options();
+    const double most = std::min(kMostGrowth * options.sample_s, options.point_s / 8);
+    if (session.oversubscribed() || each > most / 8)
+        return options.sample_s;
+    return std::max(options.sample_s, std::min(most, kLeastShare * cost_once(session, body, time_of)));
+}
+
+// The count that makes a sample last about sample_goal, after as many runs as it takes for two neighbours to differ by
+// less than 3 % (at most 8: a noisy machine never gets steady).
 inline long warm_up(Session& session, const Body& body, TimeOf time_of) {
     double seconds = 0;
     long count = calibrate(session, body, time_of, &seconds);
+    const double goal = sample_goal(session, body, time_of, seconds / static_cast<double>(count));
     for (int i = 0; i < 8 && seconds < session.options().point_s / 4; ++i) {
-        const long next = grown(count, std::max(1.0, 1.1 * session.options().sample_s / seconds));
+        const long next = grown(count, std::max(1.0, 1.1 * goal / seconds));
         const double before = seconds * static_cast<double>(next) / static_cast<double>(count);
         count = next;
         seconds = timed(session, body, count, time_of);
@@ -97,13 +141,14 @@ inline std::vector<Samples> measure(Session& session, const std::vector<Body>& b
         if (sample >= 3 && spent > session.options().point_s * static_cast<double>(bodies.size()))
             break;
         for (size_t b = 0; b < bodies.size(); ++b) {
-            const Agreed agreed = session.agree(bodies[b](all[b].count));
+            const Agreed agreed = agree_sample(session, bodies[b], all[b].count);
             const double seconds = agreed_seconds(agreed, time_of);
             all[b].seconds.push_back(seconds);
             all[b].spreads.push_back(agreed.start_spread_s);
-            all[b].ok =
-                all[b].ok && agreed.ok &&
-                seconds >= static_cast<double>(all[b].count) * session.limit().least_s(bytes.empty() ? 0 : bytes[b]);
+            all[b].clock_error_s = std::max(all[b].clock_error_s, agreed.clock_error_s);
+            const double least_s = session.limit().least_s(bytes.empty() ? 0 : bytes[b]);
+            all[b].wrong = all[b].wrong || !agreed.ok;
+            all[b].too_fast = all[b].too_fast || seconds < static_cast<double>(all[b].count) * least_s;
             spent += seconds;
         }
     }
@@ -122,9 +167,64 @@ inline Agreed agree_verdict(Session& session, const Checker& checker) {
     return verdict;
 }
 
+// The verdict of run(checkers), a validating pass whose threads have a checker each. Collective.
+template <class Run>
+Agreed validate_threads(Session& session, Run&& run) {
+    Checker checker(session.options().fault);
+    std::vector<Checker> checkers(static_cast<size_t>(session.threads()), checker);
+    const Report report = run(checkers);
+    for (const Checker& one : checkers) checker.add(one);
+    if (!report.ok)
+        checker.compare_word(0, 1);
+    return agree_verdict(session, checker);
+}
+
+// What makes a point invalid, as words.
+inline std::string why_invalid(const Session& session, const Agreed& verdict, const Samples& samples) {
+    std::string why;
+    const auto add = [&why](bool holds, const std::string& words) {
+        why += holds ? (why.empty() ? "" : ", ") + words : "";
+    };
+    const bool compared = verdict.checked_bytes > 0 && verdict.checked_bytes == verdict.expected_bytes;
+    add(!session.arithmetic_ok(), "a mean over the PEs was wrong");
+    add(!compared, "the check compared " + std::to_string(verdict.checked_bytes) + " of " +
+                       std::to_string(verdict.expected_bytes) + " bytes");
+    add(!verdict.ok && compared && session.arithmetic_ok(), "the validating pass found wrong values");
+    add(samples.wrong, "the timed pass moved wrong values");
+    add(samples.too_fast, "a sample was faster than the machine's limit");
+    return why;
+}
+
 inline double median_of(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     return values[values.size() / 2];
+}
+
+// At PE 0 the sum of all PEs' histograms. Collective.
+inline Histogram gathered(Session& session, const Histogram& mine) {
+    static_assert(sizeof mine <= Session::kMostGathered);
+    std::vector<Histogram> all(session.me() == 0 ? static_cast<size_t>(session.n_pes()) : 0);
+    session.gather(&mine, sizeof mine, all.data());
+    Histogram sum;
+    for (const Histogram& one : all) sum.add(one);
+    return sum;
+}
+
+// A further pass behind the samples, in which each thread that times stamps every operation into its histogram:
+// body(count, histograms). Where operations are shorter than kLeastStamped there is none. Collective.
+template <class StampedBody>
+void stamp_operations(Session& session, Samples& samples, StampedBody&& body) {
+    constexpr double kSamples = 2, kFewest = 8, kMost = 20000;
+    const double each_s = median_of(samples.seconds) / static_cast<double>(samples.count);
+    if (each_s < kLeastStamped)
+        return;
+    const double wanted = kSamples * session.options().sample_s / each_s;
+    std::vector<Histogram> by_thread(static_cast<size_t>(session.threads()));
+    const Report report = body(static_cast<long>(std::clamp(wanted, kFewest, kMost)), by_thread);
+    Histogram mine;
+    for (const Histogram& one : by_thread) mine.add(one);
+    samples.wrong = !session.agree(report).ok || samples.wrong;
+    samples.durations = gathered(session, mine);
 }
 
 // Prints one measured point. `values` are the samples in `unit`; `verdict` is null when validation was
@@ -136,11 +236,20 @@ inline void print_point(Session& session, const char* benchmark, const Json& par
     point.text("event", "point").text("benchmark", benchmark).object("params", params).text("metric", metric);
     point.text("unit", unit).numbers("samples", values);
     if (verdict) {
-        point.boolean("valid", verdict->ok && samples.ok).integer("checked_bytes", verdict->checked_bytes);
+        const bool valid = verdict->ok && samples.ok();
+        point.boolean("valid", valid).integer("checked_bytes", verdict->checked_bytes);
+        if (!valid)
+            point.text("why", why_invalid(session, *verdict, samples));
     } else {
         point.raw("valid", "null");
     }
     point.integer("operations_per_sample", samples.count).text("binding", session.binding());
+    if (samples.clock_error_s > 0)
+        point.number("clock_error_s", samples.clock_error_s);
+    if (samples.windows > 0)
+        point.integer("windows", samples.windows).integer("late_windows", samples.late);
+    if (samples.durations.total > 0)
+        point.raw("durations_ns", samples.durations.pairs()).number("longest_s", samples.durations.longest_s);
     if (!samples.spreads.empty()) {
         const double spread = median_of(samples.spreads);
         point.number("start_spread_s", spread);

@@ -52,7 +52,28 @@ class MpiJob final : public Session {
         return result;
     }
 
+    void gather(const void* mine, size_t bytes, void* all) override {
+        const int count = static_cast<int>(bytes);
+        MPI_Gather(mine, count, MPI_BYTE, all, count, MPI_BYTE, 0, MPI_COMM_WORLD);
+    }
+
+  protected:
+    long ask_time(long number) override {
+        long ns = 0;
+        MPI_Send(&number, 1, MPI_LONG, 0, kTimeTag, MPI_COMM_WORLD);
+        MPI_Recv(&ns, 1, MPI_LONG, 0, kTimeTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        return ns;
+    }
+
+    void answer_time(int pe, long) override {
+        long number = 0;
+        MPI_Recv(&number, 1, MPI_LONG, pe, kTimeTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        const long ns = time_ns();
+        MPI_Send(&ns, 1, MPI_LONG, pe, kTimeTag, MPI_COMM_WORLD);
+    }
+
   private:
+    static constexpr int kTimeTag = 4711;
     std::vector<Report> reports_;
 };
 

@@ -22,6 +22,7 @@ struct Options {
     std::vector<std::string> placements;  // heap, static
     std::vector<std::string> contexts;    // default, shared, private
     std::vector<std::string> teams;       // world, strided
+    std::vector<std::string> schemes;     // collectives: back-to-back, window (windows.hpp)
     std::vector<std::string> touches;     // read, write-only: what the target does with the payload of a put
     std::vector<std::string> caches;      // hot; cold: buffers rotate through more than twice the last cache
     std::vector<std::string> owners;      // handed-over, warm, contended: who had the line (pt2pt/owner.hpp)
@@ -119,6 +120,7 @@ inline void check_names(const char* program, const Options& options, const std::
         {"placement", options.placements, {"heap", "static"}},
         {"context", options.contexts, {"default", "shared", "private"}},
         {"team", options.teams, {"world", "strided"}},
+        {"scheme", options.schemes, {"back-to-back", "window"}},
         {"touch", options.touches, {"read", "write-only"}},
         {"cache", options.caches, {"hot", "cold"}},
         {"owner", options.owners, {"handed-over", "warm", "contended"}},
@@ -142,22 +144,39 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
         options.ops = known_ops;
     const char* program = argv[0];
     static const option kLong[] = {
-        {"ops", required_argument, nullptr, 'o'},          {"sizes", required_argument, nullptr, 's'},
-        {"syncs", required_argument, nullptr, 'y'},        {"placements", required_argument, nullptr, 'p'},
-        {"contexts", required_argument, nullptr, 'c'},     {"threads", required_argument, nullptr, 't'},
-        {"samples", required_argument, nullptr, 'n'},      {"sample-ms", required_argument, nullptr, 'm'},
-        {"point-ms", required_argument, nullptr, 'P'},     {"sleep-ms", required_argument, nullptr, 'S'},
-        {"batches", required_argument, nullptr, 'b'},      {"outstanding", required_argument, nullptr, 'O'},
-        {"teams", required_argument, nullptr, 'T'},        {"touches", required_argument, nullptr, 'u'},
-        {"caches", required_argument, nullptr, 'a'},       {"owners", required_argument, nullptr, 'r'},
-        {"buffer-bytes", required_argument, nullptr, 'B'}, {"no-validate", no_argument, nullptr, 'V'},
-        {"plant-fault", required_argument, nullptr, 'F'},  {"compute-ratio", required_argument, nullptr, 'C'},
-        {"seed", required_argument, nullptr, 'D'},         {"policies", required_argument, nullptr, 'L'},
-        {"polls-us", required_argument, nullptr, 'U'},     {"waits-ms", required_argument, nullptr, 'W'},
-        {"form", required_argument, nullptr, 'o'},         {"size", required_argument, nullptr, 'Z'},
-        {"class", required_argument, nullptr, 'K'},        {"pieces", required_argument, nullptr, 'i'},
-        {"poll-rows", required_argument, nullptr, 'R'},    {"image", required_argument, nullptr, 'I'},
-        {"waiters", required_argument, nullptr, 'w'},      {nullptr, 0, nullptr, 0},
+        {"ops", required_argument, nullptr, 'o'},
+        {"sizes", required_argument, nullptr, 's'},
+        {"syncs", required_argument, nullptr, 'y'},
+        {"placements", required_argument, nullptr, 'p'},
+        {"contexts", required_argument, nullptr, 'c'},
+        {"threads", required_argument, nullptr, 't'},
+        {"samples", required_argument, nullptr, 'n'},
+        {"sample-ms", required_argument, nullptr, 'm'},
+        {"point-ms", required_argument, nullptr, 'P'},
+        {"sleep-ms", required_argument, nullptr, 'S'},
+        {"batches", required_argument, nullptr, 'b'},
+        {"outstanding", required_argument, nullptr, 'O'},
+        {"teams", required_argument, nullptr, 'T'},
+        {"touches", required_argument, nullptr, 'u'},
+        {"caches", required_argument, nullptr, 'a'},
+        {"owners", required_argument, nullptr, 'r'},
+        {"buffer-bytes", required_argument, nullptr, 'B'},
+        {"no-validate", no_argument, nullptr, 'V'},
+        {"plant-fault", required_argument, nullptr, 'F'},
+        {"compute-ratio", required_argument, nullptr, 'C'},
+        {"seed", required_argument, nullptr, 'D'},
+        {"policies", required_argument, nullptr, 'L'},
+        {"polls-us", required_argument, nullptr, 'U'},
+        {"waits-ms", required_argument, nullptr, 'W'},
+        {"form", required_argument, nullptr, 'o'},
+        {"size", required_argument, nullptr, 'Z'},
+        {"class", required_argument, nullptr, 'K'},
+        {"pieces", required_argument, nullptr, 'i'},
+        {"poll-rows", required_argument, nullptr, 'R'},
+        {"image", required_argument, nullptr, 'I'},
+        {"waiters", required_argument, nullptr, 'w'},
+        {"schemes", required_argument, nullptr, 'E'},
+        {nullptr, 0, nullptr, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
         const std::string value = optarg ? optarg : "";
@@ -204,6 +223,9 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
                 break;
             case 'T':
                 options.teams = split_list(value);
+                break;
+            case 'E':
+                options.schemes = split_list(value);
                 break;
             case 'u':
                 options.touches = split_list(value);

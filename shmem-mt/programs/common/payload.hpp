@@ -54,12 +54,33 @@ inline long last_cache_bytes() {
     return largest > 0 ? largest : 32L << 20;
 }
 
+// A window beyond that is left out: more than twice the last cache, in a power of two, of up to 512 MiB.
+constexpr long kMostColdBytes = 2L << 30;
+
 // Slots of that many bytes that together exceed twice the last cache. A power of two.
 inline long cold_slots(long slot_bytes) {
     static const long enough = 2 * last_cache_bytes();
     long slots = 1;
     while (slots * slot_bytes <= enough) slots *= 2;
     return slots;
+}
+
+// Bytes that programs can get without swapping, of the machine and of this process's control group; a GiB where the
+// kernel does not say.
+inline long available_bytes() {
+    long kib = 1L << 20, limit = 0;
+    char line[128];
+    if (FILE* file = std::fopen("/proc/meminfo", "r")) {
+        while (std::fgets(line, sizeof line, file) != nullptr && std::sscanf(line, "MemAvailable: %ld", &kib) != 1) {
+        }
+        std::fclose(file);
+    }
+    if (FILE* file = std::fopen("/sys/fs/cgroup/memory.max", "r")) {
+        if (std::fscanf(file, "%ld", &limit) != 1)
+            limit = 0;
+        std::fclose(file);
+    }
+    return limit > 0 ? std::min(limit, kib << 10) : kib << 10;
 }
 
 }  // namespace shmem_mt

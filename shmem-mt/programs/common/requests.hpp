@@ -82,6 +82,13 @@ struct RequestLink : Base {
     void fetch_add_nbi(long* fetch, long* dest, long value, int pe) const {
         fetch_add_nbe(*this, fetch, dest, value, pe, request);
     }
+    void fetch_nbi(long* fetched, const long* source, int pe) const { fetch_nbe(*this, fetched, source, pe, request); }
+    void compare_swap_nbi(long* fetched, long* dest, long cond, long value, int pe) const {
+        compare_swap_nbe(*this, fetched, dest, cond, value, pe, request);
+    }
+    void exclusive_or(uint64_t* dest, uint64_t value, int pe) const {
+        exclusive_or_nbe(*this, dest, value, pe, request);
+    }
     void fence() const { shmemx_request_fence(request); }
     void quiet() const {
         if (waits)

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "programs/common/clock.hpp"
 #include "programs/common/session.hpp"
 
 namespace shmem_mt {
@@ -20,18 +19,30 @@ Report run_together(Session& session, Work&& work, Finish&& finish) {
     Report report;
     team.run([&](int thread) {
         session.meet(thread);
-        starts[static_cast<size_t>(thread)] = now_seconds() + late_s;
+        starts[static_cast<size_t>(thread)] = session.now() + late_s;
         work(thread);
         team.barrier();
         if (thread == 0) {
             report.ok = finish();
-            report.end = now_seconds() + late_s;
+            report.end = session.now() + late_s;
         }
     });
     report.first_start = *std::min_element(starts.begin(), starts.end());
     report.last_start = *std::max_element(starts.begin(), starts.end());
     report.seconds = report.end - report.first_start;
     return report;
+}
+
+// False when a thread has counted messages that were wrong.
+inline bool none_wrong(const std::vector<long>& by_thread) {
+    return std::count(by_thread.begin(), by_thread.end(), 0) == static_cast<long>(by_thread.size());
+}
+
+// Of a stream that the target reads: the sender's time counts, and what both have seen.
+inline Report stream_report(const Session& session, const Report& report, const std::vector<long>& wrong) {
+    Report mine = session.is_sender() ? report : Report{};
+    mine.ok = none_wrong(wrong);
+    return mine;
 }
 
 }  // namespace shmem_mt

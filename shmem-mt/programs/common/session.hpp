@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 
+#include "programs/common/clock.hpp"
 #include "programs/common/machine_limit.hpp"
 #include "programs/common/options.hpp"
 #include "programs/common/output.hpp"
@@ -25,7 +26,8 @@ struct Report {
     double seconds = 0;
     double first_start = std::numeric_limits<double>::infinity();  // over its threads; infinity: it started none
     double last_start = -std::numeric_limits<double>::infinity();
-    double end = -std::numeric_limits<double>::infinity();  // by the clock of first_start; -infinity: not timed so
+    double end = -std::numeric_limits<double>::infinity();  // by Session::now, as the starts; -infinity: not timed so
+    double clock_error_s = 0;                               // of the stamps
     long ok = 1;
     long checked_bytes = 0;
     long expected_bytes = 0;
@@ -39,6 +41,7 @@ struct Agreed {
     double mean_seconds = 0;    // over all PEs
     double window_seconds = 0;  // from the first start of a PE that times to the last end
     double start_spread_s = 0;
+    double clock_error_s = 0;  // of the stamps of the PE whose clock is known worst
     long ok = 1;
     long checked_bytes = 0;
     long expected_bytes = 0;
@@ -55,6 +58,10 @@ class Session {
 
     // Every PE gives its report, all get the same result. Collective.
     virtual Agreed agree(const Report& mine) = 0;
+
+    // PE 0 gets so many bytes of each PE, in their order; at most kMostGathered. Collective.
+    virtual void gather(const void* mine, size_t bytes, void* all) = 0;
+    static constexpr size_t kMostGathered = 8192;
 
     const Options& options() const { return options_; }
     int me() const { return me_; }
@@ -81,11 +88,40 @@ class Session {
         return pe;
     }
 
-    // The end of a timed region of several senders. On one host the common window is that of their stamps. The clocks of
-    // several hosts are not comparable: there a barrier within the region makes each PE's end the last one's. Collective.
-    void end_together() {
-        if (!one_host_ && n_pes_ > 2)
-            barrier();
+    // Seconds on a clock that all PEs share: that of the host or, where there are several, PE 0's as synchronize() found.
+    double now() const { return now_seconds() + planted_s_ + shift_s_; }
+
+    // Several hosts: finds how far this PE's clock is from PE 0's. Of kAsks round trips the shortest counts, for its
+    // middle can be off by no more than half of it. Collective.
+    void synchronize() {
+        constexpr int kAsks = 8;
+        if (one_host_)
+            return;
+        const long token = next_token();
+        double shortest = std::numeric_limits<double>::infinity();
+        for (int ask = 0; ask < kAsks * (n_pes_ - 1); ++ask) {
+            const int pe = 1 + ask / kAsks;
+            if (me_ == 0)
+                answer_time(pe, token * kAsks + ask % kAsks);
+            if (me_ != pe)
+                continue;
+            const double asked = now_seconds() + planted_s_;
+            const double there = 1e-9 * static_cast<double>(ask_time(token * kAsks + ask % kAsks));
+            synchronized_ = now_seconds() + planted_s_;
+            if (synchronized_ - asked < shortest) {
+                shortest = synchronized_ - asked;
+                shift_s_ = there - 0.5 * (asked + synchronized_);
+            }
+        }
+        round_trip_s_ = me_ == 0 ? 0 : shortest;
+    }
+
+    // How far now() may be from PE 0's: half of the round trip, and what clocks drift apart since then.
+    double clock_error_s() const {
+        constexpr double kDrift = 1e-4;  // quartz crystals and the slewing of time daemons
+        if (one_host_ || me_ == 0)
+            return 0;
+        return 0.5 * round_trip_s_ + kDrift * (now_seconds() + planted_s_ - synchronized_);
     }
 
     // Called by all threads of all PEs: none leaves before the last has come.
@@ -103,9 +139,13 @@ class Session {
     Json params(const std::string& op) const {
         Json json;
         json.integer("pes", n_pes_).integer("threads", options_.threads).text("op", op);
-        const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-        json.boolean("oversubscribed", one_host_ && static_cast<long>(n_pes_) * options_.threads > cores);
+        json.boolean("oversubscribed", oversubscribed());
         return json;
+    }
+
+    // Whether there are more threads than cores, as far as that is known.
+    bool oversubscribed() const {
+        return one_host_ && static_cast<long>(n_pes_) * options_.threads > sysconf(_SC_NPROCESSORS_ONLN);
     }
 
     void print_point(const Json& point) {
@@ -122,6 +162,12 @@ class Session {
 
   protected:
     explicit Session(const Options& options) : options_(options) {}
+
+    // One side of a round trip with PE 0: PE 0's clock in nanoseconds while it held the message. The other side is
+    // answer_time of that PE and number. Numbers grow.
+    virtual long ask_time(long number) = 0;
+    virtual void answer_time(int pe, long number) = 0;
+    long time_ns() const { return static_cast<long>(1e9 * (now_seconds() + planted_s_)); }
 
     void start_threads(int count) { team_ = std::make_unique<ThreadTeam>(count); }
     void end_threads() { team_.reset(); }
@@ -169,14 +215,12 @@ class Session {
             if (options_.fault != Fault::kOnePeReduction || pe == 0)
                 sum += report.seconds;
             if (report.last_start >= report.first_start) {
-                const double spread = report.last_start - report.first_start;
-                if (spread > result.start_spread_s)
-                    result.start_spread_s = spread;
                 if (report.first_start < first)
                     first = report.first_start;
                 if (report.last_start > last)
                     last = report.last_start;
             }
+            result.clock_error_s = std::max(result.clock_error_s, report.clock_error_s);
             result.ok = result.ok && report.ok;
             result.fewest_cpus = pe == 0 ? report.cpus : std::min(result.fewest_cpus, report.cpus);
             result.most_cpus = std::max(result.most_cpus, report.cpus);
@@ -187,9 +231,9 @@ class Session {
         }
         result.mean_seconds = sum / n_pes_;
         result.single_cpus = static_cast<long>(alone.size());
-        if (one_host_ && last >= first)
+        if (last >= first)
             result.start_spread_s = last - first;
-        result.window_seconds = one_host_ && closed > opened ? closed - opened : result.max_seconds;
+        result.window_seconds = closed > opened ? closed - opened : result.max_seconds;
         return result;
     }
 
@@ -199,10 +243,12 @@ class Session {
     bool thread_level_ok_ = true;  // the library lets all threads call it at once, or there is only one
 
   private:
-    // Clocks are comparable when all PEs booted together, that is, run on one kernel: the sum of all boot
-    // hashes is then the number of PEs times each of them.
+    // All PEs have one clock when they booted together, that is, run on one kernel: the sum of all boot hashes is then the
+    // number of PEs times each of them.
     void find_hosts() {
         Report mine;
+        const bool foreign = options_.fault == Fault::kForeignClocks;
+        planted_s_ = foreign ? 1000.0 * me_ : 0;
         if (FILE* file = std::fopen("/proc/sys/kernel/random/boot_id", "r")) {
             for (int c; (c = std::fgetc(file)) != EOF;)
                 mine.checked_bytes = (mine.checked_bytes * 131 + c) & ((1L << 40) - 1);
@@ -210,7 +256,7 @@ class Session {
         }
         const long sum = agree(mine).checked_bytes;
         Report same;
-        same.ok = mine.checked_bytes != 0 && sum == n_pes_ * mine.checked_bytes;
+        same.ok = !foreign && mine.checked_bytes != 0 && sum == n_pes_ * mine.checked_bytes;
         one_host_ = agree(same).ok != 0;
     }
 
@@ -248,6 +294,10 @@ class Session {
     std::unique_ptr<ThreadTeam> team_;
     bool one_host_ = false;
     bool arithmetic_ok_ = false;
+    double planted_s_ = 0;     // a fault: what this PE's clock is ahead
+    double shift_s_ = 0;       // from this PE's clock to PE 0's
+    double round_trip_s_ = 0;  // of the exchange that found it
+    double synchronized_ = 0;  // by this PE's clock
     MachineLimit limit_;
     std::string binding_;
     long token_ = 0;

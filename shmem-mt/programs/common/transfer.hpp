@@ -22,24 +22,14 @@
 #include "programs/common/clock.hpp"
 #include "programs/common/job.hpp"
 #include "programs/common/measure.hpp"
+#include "programs/common/operations.hpp"
 #include "programs/common/payload.hpp"
 #include "programs/common/requests.hpp"
 #include "programs/common/run_together.hpp"
+#include "programs/common/transfer_memory.hpp"
 #include "programs/common/validation.hpp"
 
 namespace shmem_mt {
-
-enum class Op { kP, kG, kPut, kGet, kPutNbi, kGetNbi, kAdd, kFetchAdd, kFetchAddNbi, kFetch };
-
-inline bool op_reads(Op op) {
-    return op == Op::kG || op == Op::kGet || op == Op::kGetNbi || op == Op::kFetch;
-}
-inline bool op_is_atomic_update(Op op) {
-    return op == Op::kAdd || op == Op::kFetchAdd || op == Op::kFetchAddNbi;
-}
-inline bool op_sends_buffer(Op op) {
-    return op == Op::kPut || op == Op::kPutNbi;
-}
 
 struct TransferSpec {
     Op op = Op::kPut;
@@ -51,125 +41,8 @@ struct TransferSpec {
     long size_bytes = 8;
     long slots = 1;        // a power of two
     long quiet_every = 0;  // messages; 0: only at the end
+    bool chained = false;  // each operation has its address from the result of the one before it: of blocking ones
 };
-
-// Static symmetric memory for the windows of placement "static".
-constexpr long kStaticBytes = 1L << 20;
-alignas(4096) inline char static_window[kStaticBytes];
-
-// All that the inner loop reads; copied, so that it lives in registers.
-struct Cursor {
-    char* remote;  // this thread's window, as the link addresses it
-    char* local;   // private: sources of puts, destinations of gets
-    long stride;   // bytes from slot to slot
-    long mask;     // slots - 1
-    long base;     // value of the first message
-    size_t bytes;
-    int pe;
-
-    long* word(long i) const { return reinterpret_cast<long*>(remote) + (i & mask); }
-    char* slot(long i) const { return remote + (i & mask) * stride; }
-    char* local_slot(long i) const { return local + (i & mask) * stride; }
-    long* local_word(long i) const { return reinterpret_cast<long*>(local_slot(i)); }
-};
-
-template <Op op, class Link>
-inline unsigned long issue_one(const Link& link, const Cursor& c, long i) {
-    if constexpr (op == Op::kP)
-        return link.p(c.word(i), c.base + i, c.pe), 0;
-    if constexpr (op == Op::kG)
-        return static_cast<unsigned long>(link.g(c.word(i), c.pe));
-    if constexpr (op == Op::kPut)
-        return link.put(c.slot(i), c.local_slot(i), c.bytes, c.pe), 0;
-    if constexpr (op == Op::kGet)
-        return link.get(c.local_slot(i), c.slot(i), c.bytes, c.pe), 0;
-    if constexpr (op == Op::kPutNbi)
-        return link.put_nbi(c.slot(i), c.local_slot(i), c.bytes, c.pe), 0;
-    if constexpr (op == Op::kGetNbi)
-        return link.get_nbi(c.local_slot(i), c.slot(i), c.bytes, c.pe), 0;
-    if constexpr (op == Op::kAdd)
-        return link.add(c.word(i), 1, c.pe), 0;
-    if constexpr (op == Op::kFetchAdd)
-        return static_cast<unsigned long>(link.fetch_add(c.word(i), 1, c.pe));
-    if constexpr (op == Op::kFetchAddNbi)
-        return link.fetch_add_nbi(c.local_word(i), c.word(i), 1, c.pe), 0;
-    if constexpr (op == Op::kFetch)
-        return static_cast<unsigned long>(link.fetch(c.word(i), c.pe));
-}
-
-// The timed loop: `count` messages, quiet after each `chunk`. Returns the sum of what was fetched.
-template <Op op, class Link>
-unsigned long issue(const Link link, const Cursor c, long count, long chunk) {
-    unsigned long sum = 0;
-    for (long i = 0; i < count;) {
-        const long end = std::min(count, i + chunk);
-        for (; i < end; ++i) sum += issue_one<op>(link, c, i);
-        link.quiet();
-    }
-    return sum;
-}
-
-template <class Link>
-unsigned long issue_op(Op op, const Link& link, const Cursor& c, long count, long chunk) {
-    switch (op) {
-        case Op::kP:
-            return issue<Op::kP>(link, c, count, chunk);
-        case Op::kG:
-            return issue<Op::kG>(link, c, count, chunk);
-        case Op::kPut:
-            return issue<Op::kPut>(link, c, count, chunk);
-        case Op::kGet:
-            return issue<Op::kGet>(link, c, count, chunk);
-        case Op::kPutNbi:
-            return issue<Op::kPutNbi>(link, c, count, chunk);
-        case Op::kGetNbi:
-            return issue<Op::kGetNbi>(link, c, count, chunk);
-        case Op::kAdd:
-            return issue<Op::kAdd>(link, c, count, chunk);
-        case Op::kFetchAdd:
-            return issue<Op::kFetchAdd>(link, c, count, chunk);
-        case Op::kFetchAddNbi:
-            return issue<Op::kFetchAddNbi>(link, c, count, chunk);
-        case Op::kFetch:
-            return issue<Op::kFetch>(link, c, count, chunk);
-    }
-    return 0;
-}
-
-// issue() for the operations that a link with requests has.
-template <class Link>
-unsigned long issue_non_blocking(Op op, const Link& link, const Cursor& c, long count, long chunk) {
-    if (op == Op::kFetchAddNbi)
-        return issue<Op::kFetchAddNbi>(link, c, count, chunk);
-    return op == Op::kPutNbi ? issue<Op::kPutNbi>(link, c, count, chunk) : issue<Op::kGetNbi>(link, c, count, chunk);
-}
-
-// Windows and private buffers for all points of a program, allocated once for the largest. A point divides
-// them into regions of its own size, one a thread.
-class TransferMemory {
-  public:
-    // `bytes`: the largest region of any point. Collective.
-    TransferMemory(const Job& job, long bytes)
-        : heap_(static_cast<char*>(symmetric_alloc(static_cast<size_t>(bytes * job.threads())))),
-          local_(static_cast<size_t>(bytes * job.threads() + 4096)) {
-        const size_t misaligned = reinterpret_cast<size_t>(local_.data()) % 4096;
-        local_start_ = local_.data() + (misaligned ? 4096 - misaligned : 0);
-    }
-
-    char* window(bool on_heap) { return on_heap ? heap_ : static_window; }
-    char* local() { return local_start_; }
-
-  private:
-    char* heap_;
-    std::vector<char> local_;
-    char* local_start_ = nullptr;
-};
-
-// Both ends of so many bytes have their pages when it returns, so that no timed pass waits for them.
-inline void touch_pages(TransferMemory& memory, long bytes, int pe) {
-    shmem_putmem(memory.window(true), memory.local(), static_cast<size_t>(bytes), pe);
-    shmem_quiet();
-}
 
 class Transfer {
   public:
@@ -196,8 +69,9 @@ class Transfer {
 
     // Runs `count` messages a thread. Collective. The report's time runs from the first thread's start to the
     // acknowledgement (writes) or to the last thread's end (reads). Every sample begins at the first slot, so cold ones
-    // are preceded by a pass over both buffers, behind which no cache has their first slots.
-    Report sample(long count) {
+    // are preceded by a pass over both buffers, behind which no cache has their first slots. With histograms, which wants
+    // quiet_every = 1 and no requests, each operation is stamped into its thread's.
+    Report sample(long count, std::vector<Histogram>* histograms = nullptr) {
         for (const char* buffer : {window(0), local(0)}) read_lines(buffer, spec_.cold ? region_ * job_.threads() : 0);
         if (op_is_atomic_update(spec_.op) && receives())
             clear_window(0);
@@ -206,16 +80,26 @@ class Transfer {
             mark_windows(count, token);
         if (spec_.op == Op::kFetchAddNbi)
             std::memset(local(0), 0xee, static_cast<size_t>(region_ * job_.threads()));
-        Report report = run(count, token);
+        Report report = run(count, token, histograms);
         report.ok = report.ok && (!sends() || returned_right(count, token));
         return report;
     }
 
-    // The loop of a sample with bytes that are checked afterwards, at the target for writes, at the caller for reads.
-    // Not timed. Collective.
+    // The loop of a sample with bytes that are checked afterwards, at the target for writes, at the caller for reads:
+    // once past the last slot, then slot by slot, each pass with bytes of its own. So of kValidated messages each one
+    // that does not come is seen. Not timed. Collective.
     Agreed validate() {
+        Checker checker(job_.options().fault);
+        validate_pass(checker, spec_.slots + 1);
+        for (long seen = 0; seen < kValidated; seen += spec_.slots) validate_pass(checker, spec_.slots);
+        return agree_verdict(job_, checker);
+    }
+
+  private:
+    static constexpr long kValidated = 8;
+
+    void validate_pass(Checker& checker, long count) {
         const long token = job_.next_token();
-        const long count = 2 * spec_.slots + 1;
         fill_sources(token);
         if (op_reads(spec_.op)) {
             for (int t = 0; t < job_.threads(); ++t) {
@@ -227,7 +111,6 @@ class Transfer {
             if (spec_.op == Op::kFetchAddNbi)
                 std::memset(local(0), 0xee, static_cast<size_t>(region_ * job_.threads()));
         }
-        Checker checker(job_.options().fault);
         validating_ = true;
         const Report report = run(count, token);
         validating_ = false;
@@ -237,10 +120,8 @@ class Transfer {
         shmem_barrier_all();
         if (!report.ok)
             checker.compare_word(0, 1);
-        return agree_verdict(job_, checker);
     }
 
-  private:
     bool sends() const { return spec_.bidirectional || job_.is_sender(); }
     bool receives() const { return spec_.bidirectional || !job_.is_sender(); }
     bool plain() const { return spec_.route == Route::kPlainPeer || spec_.route == Route::kPlainPrivate; }
@@ -282,13 +163,12 @@ class Transfer {
         return c;
     }
 
-    Report run(long count, long token) {
+    Report run(long count, long token, std::vector<Histogram>* histograms = nullptr) {
         Report report;
         if (!sends()) {
             shmem_barrier_all();
             if (needs_ack())
                 report.ok = look_at_last(job_, window(0), token);
-            job_.end_together();
             return report;
         }
         std::vector<Cursor> cursors;
@@ -301,19 +181,17 @@ class Transfer {
             job_,
             [&](int thread) {
                 const size_t index = static_cast<size_t>(thread);
-                sums_[index] = send(thread, cursors[index], count);
+                sums_[index] = send(thread, cursors[index], count, histograms);
             },
             [&] {
                 if (shared_)
                     shared_->wait();
-                const bool ok = !needs_ack() || settle(count, token);
-                job_.end_together();
-                return ok;
+                return !needs_ack() || settle(count, token);
             });
     }
 
     // `count` messages of one thread. Returns the sum of what it fetched.
-    unsigned long send(int thread, const Cursor& c, long messages) {
+    unsigned long send(int thread, const Cursor& c, long messages, std::vector<Histogram>* histograms) {
         const Fault fault = job_.options().fault;
         const bool idle = fault == Fault::kSkippedOperation || (fault == Fault::kIdleTimedPass && !validating_);
         const long count = idle ? 0 : messages;
@@ -322,7 +200,14 @@ class Transfer {
         if (plain())
             return issue_op(real_op(), PlainLink{}, c, count, chunk);
         job_.with_link(spec_.route, thread, [&](const auto& link) {
-            if (spec_.requests == Requests::kNone) {
+            if (histograms != nullptr) {
+                Marks marks(histograms, thread);
+                const auto mark = [&] { marks.mark(); };
+                sum = spec_.chained ? issue_chained_op(spec_.op, link, c, count, mark)
+                                    : issue_op(real_op(), link, c, count, 1, mark);
+            } else if (spec_.chained) {
+                sum = issue_chained_op(spec_.op, link, c, count);
+            } else if (spec_.requests == Requests::kNone) {
                 sum = issue_op(real_op(), link, c, count, chunk);
             } else {
                 with_requests(link, spec_.requests, shared_.get(), [&](const auto& requesting) {

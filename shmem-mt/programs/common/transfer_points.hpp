@@ -91,7 +91,12 @@ inline void run_transfers(Job& job, TransferMemory& memory, const char* benchmar
         bytes.push_back(static_cast<double>(named.spec.size_bytes));
     }
     const TimeOf time_of = metric == Metric::kLatency ? TimeOf::kSlowestPe : TimeOf::kCommonWindow;
-    const std::vector<Samples> samples = measure(job, bodies, time_of, bytes);
+    std::vector<Samples> samples = measure(job, bodies, time_of, bytes);
+    for (size_t i = 0; i < group.size() && metric == Metric::kLatency; ++i) {
+        stamp_operations(job, samples[i], [&](long count, std::vector<Histogram>& histograms) {
+            return transfers[i]->sample(count, &histograms);
+        });
+    }
     static const char* const kNames[] = {"rate", "bandwidth", "latency"};
     static const char* const kUnits[] = {"messages/s", "bytes/s", "s"};
     for (size_t i = 0; i < group.size(); ++i) {

@@ -34,7 +34,6 @@ class OrderedPuts final : public Stream {
         if (!job_.is_sender()) {
             shmem_barrier_all();
             report.ok = look_at_last(job_, window(0), token);
-            job_.end_together();
             return report;
         }
         mark_last(token);
@@ -42,11 +41,7 @@ class OrderedPuts final : public Stream {
         return run_together(
             job_,
             [&](int thread) { with_link(thread, [&](const auto& link) { send(link, cursor(thread), messages); }); },
-            [&] {
-                const bool ok = settle(token);
-                job_.end_together();
-                return ok;
-            });
+            [&] { return settle(token); });
     }
 
     // Two windows and one message more. When the flag behind the first window is there, the target has seen all slots.

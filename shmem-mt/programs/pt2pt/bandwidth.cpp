@@ -12,8 +12,6 @@
 namespace shmem_mt {
 namespace {
 
-constexpr long kMostColdBytes = 256L << 20;  // of a window
-
 // Slots of a window: 64 messages, fewer when they would not fit 4 MiB, but at least 4.
 long window_slots(long size_bytes, bool cold, int threads) {
     if (cold)
@@ -60,11 +58,12 @@ void run_axes(Job& job, TransferMemory& memory, ReadStream::Post* posts, const s
         spec.slots = window_slots(spec.size_bytes, spec.cold, job.threads());
         spec.quiet_every = spec.slots;
         if (spec.cold && Transfer::region_bytes(spec) * job.threads() > kMostColdBytes) {
-            job.skip("bandwidth", "cache=cold", "a window of twice the last cache would need more than 256 MiB");
+            job.skip("bandwidth", "cache=cold", "a window of twice the last cache would need more than 2 GiB");
             continue;
         }
         if (spec.cold && !cold_fits) {
-            job.skip("bandwidth", "cache=cold", "the symmetric heap cannot hold a window of twice the last cache");
+            job.skip("bandwidth", "cache=cold",
+                     "no room for a window of twice the last cache, in the symmetric heap or in memory");
             continue;
         }
         for (const auto& touch : op == "put" ? options.touches : std::vector<std::string>{"write-only"}) {
@@ -91,7 +90,7 @@ void run_all(Job& job) {
                 largest_cold = std::max(largest_cold, bytes);
         }
     }
-    const bool cold_fits = largest_cold <= largest || fits_heap(job, largest_cold);
+    const bool cold_fits = largest_cold <= largest || fits_memory(job, largest_cold);
     TransferMemory memory(job, cold_fits ? std::max(largest, largest_cold) : largest);
     auto* posts =
         static_cast<ReadStream::Post*>(symmetric_alloc(sizeof(ReadStream::Post) * static_cast<size_t>(job.threads())));

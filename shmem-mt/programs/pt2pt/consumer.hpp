@@ -40,7 +40,7 @@ class Consumer {
 
     // Sends `count` messages a thread; all have been read when it returns. Collective.
     Report sample(long count) {
-        Report report = run_together(
+        const Report report = run_together(
             job_,
             [&](int thread) {
                 const size_t index = static_cast<size_t>(thread);
@@ -53,14 +53,8 @@ class Consumer {
                 }
                 next_[index] = first + count;
             },
-            [&] {
-                job_.end_together();
-                return true;
-            });
-        if (!job_.is_sender())
-            report = Report{};
-        report.ok = std::count(wrong_.begin(), wrong_.end(), 0) == static_cast<long>(wrong_.size());
-        return report;
+            [] { return true; });
+        return stream_report(job_, report, wrong_);
     }
 
     // Two rings full and one more; afterwards the ring must hold exactly the last numbers. Collective.

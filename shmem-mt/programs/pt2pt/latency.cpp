@@ -1,7 +1,8 @@
 // SHMEM-MT latency: seconds for one operation that the next one has to wait for.
 //   put_round_trip, put_signal_round_trip   there and back (round_trip.hpp)
-//   put_quiet, p_quiet, get, g, atomic_*    one-sided: one slot, quiet after each (common/transfer.hpp); reads and atomics
-//                                           also of lines that the target has just written, or keeps writing (owner.hpp)
+//   put_quiet, p_quiet, atomic_add_quiet    one slot, quiet after each (common/transfer.hpp)
+//   get, g, atomic_fetch, atomic_fetch_add  one slot, each behind the result of the one before. Reads and atomics also
+//                                           of lines that the target has just written, or keeps writing (owner.hpp)
 //   barrier_all, sync_all                   over all PEs, mean of the PEs' times
 //   wait_burn                               CPU seconds that PE n/2 burns while it waits for a PE that sleeps, and the
 //                                           time from the put to its wake-up
@@ -19,7 +20,6 @@ namespace shmem_mt {
 namespace {
 
 constexpr const char* kName = "latency";
-constexpr long kMostColdBytes = 256L << 20;  // of a window
 
 constexpr OpName kOps[] = {
     {"p_quiet", Op::kP, "quiet_each", false},
@@ -43,7 +43,8 @@ void run_warm(Job& job, TransferMemory& memory, const OpName& op, Route route) {
             spec.route = route;
             spec.on_heap = placement == "heap";
             spec.size_bytes = size;
-            spec.quiet_every = 1;
+            spec.chained = std::string(op.sync) == "blocking";
+            spec.quiet_every = spec.chained ? 0 : 1;
             if (Transfer::fits(job, spec))
                 run_transfers(job, memory, kName, Metric::kLatency, {{op.name, op.sync, spec}});
         }
@@ -56,8 +57,10 @@ void run_owned(Job& job, Body& body, const OpName& op, Route route, long size, c
     Agreed verdict;
     if (job.options().validate)
         verdict = body.validate();
-    const std::vector<Samples> samples =
+    std::vector<Samples> samples =
         measure(job, {[&](long count) { return body.sample(count); }}, TimeOf::kSlowestPe, {static_cast<double>(size)});
+    stamp_operations(job, samples[0],
+                     [&](long count, std::vector<Histogram>& histograms) { return body.sample(count, &histograms); });
     Json params = job.params(op.name);
     params.integer("size_bytes", size).text("placement", "heap").text("context", context_name(route));
     params.text("sync", op.sync).text("cache", "hot").text("owner", owner);
@@ -94,8 +97,11 @@ void run_round_trip(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes,
     Agreed verdict;
     if (job.options().validate)
         verdict = round_trip.validate();
-    const Samples samples = measure(job, {[&](long count) { return round_trip.sample(count); }}, TimeOf::kSlowestPe,
-                                    {2 * static_cast<double>(spec.size_bytes)})[0];
+    Samples samples = measure(job, {[&](long count) { return round_trip.sample(count); }}, TimeOf::kSlowestPe,
+                              {2 * static_cast<double>(spec.size_bytes)})[0];
+    stamp_operations(job, samples, [&](long count, std::vector<Histogram>& histograms) {
+        return round_trip.sample(count, &histograms);
+    });
     Json params = job.params(spec.ping == Ping::kPutSignal ? "put_signal_round_trip" : "put_round_trip");
     params.integer("size_bytes", spec.size_bytes).text("placement", "heap").text("context", context_name(spec.route));
     params.text("sync", sync)
@@ -121,9 +127,10 @@ void run_round_trips(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes
                 const Ping ping = with_signal ? Ping::kPutSignal : Ping::kFenceFlag;
                 const TripSpec spec = {ping, route, size, touch == "read", cache == "cold"};
                 if (spec.region_bytes(job.threads()) * job.threads() > kMostColdBytes)
-                    job.skip(kName, "cache=cold", "a window of twice the last cache would need more than 256 MiB");
+                    job.skip(kName, "cache=cold", "a window of twice the last cache would need more than 2 GiB");
                 else if (spec.cold && !cold_fits)
-                    job.skip(kName, "cache=cold", "the symmetric heap cannot hold a window of twice the last cache");
+                    job.skip(kName, "cache=cold",
+                             "no room for a window of twice the last cache, in the symmetric heap or in memory");
                 else
                     run_round_trip(job, memory, boxes, spec);
             }
@@ -138,7 +145,10 @@ void run_barrier(Job& job, bool sync_only) {
     Agreed verdict;
     if (job.options().validate)
         verdict = validate_barrier(job, sync_only);
-    const Samples samples = measure(job, {barriers(job, sync_only)}, TimeOf::kMeanOfPes)[0];
+    Samples samples = measure(job, {barriers(job, sync_only)}, TimeOf::kMeanOfPes)[0];
+    stamp_operations(job, samples, [&](long count, std::vector<Histogram>& histograms) {
+        return time_barriers(job, sync_only, count, &histograms);
+    });
     Json params = job.params(name);
     params.integer("size_bytes", 0).text("placement", "heap").text("context", "default").text("sync", name);
     print_point(job, kName, params, "latency", "s", metric_values(job, TransferSpec{}, Metric::kLatency, samples),
@@ -202,7 +212,7 @@ void run_all(Job& job) {
             most = bytes * job.threads() <= kMostColdBytes ? std::max(most, bytes) : most;
         }
     }
-    const bool cold_fits = largest_cold <= largest || fits_heap(job, largest_cold);
+    const bool cold_fits = largest_cold <= largest || fits_memory(job, largest_cold);
     TransferMemory memory(job, cold_fits ? std::max(largest, largest_cold) : largest);
     auto* boxes = static_cast<RoundTrip::Mailbox*>(
         symmetric_alloc(sizeof(RoundTrip::Mailbox) * static_cast<size_t>(job.threads())));

@@ -59,17 +59,12 @@ class HandedOver {
         shmem_barrier_all();
     }
 
-    // About `count` operations a thread; the time is that of `count`. Collective.
-    Report sample(long count) { return run(count, nullptr); }
+    // About `count` operations a thread; the time is that of `count`. With histograms each operation is stamped into its
+    // thread's. Collective.
+    Report sample(long count, std::vector<Histogram>* histograms = nullptr) { return run(count, nullptr, histograms); }
 
     Agreed validate() {
-        Checker checker(job_.options().fault);
-        std::vector<Checker> checkers(static_cast<size_t>(job_.threads()), checker);
-        const Report report = run(3 * slots_, &checkers);
-        for (const Checker& one : checkers) checker.add(one);
-        if (!report.ok)
-            checker.compare_word(0, 1);
-        return agree_verdict(job_, checker);
+        return validate_threads(job_, [&](std::vector<Checker>& checkers) { return run(3 * slots_, &checkers); });
     }
 
   private:
@@ -80,7 +75,7 @@ class HandedOver {
     long value_of(long slot, long batch) const { return (batch & 0xffffffffL) * kBatch | next_of(slot); }
     char* object(int thread, long slot) { return memory_.window(true) + thread * region_ + slot * stride_; }
 
-    Report run(long count, std::vector<Checker>* checkers) {
+    Report run(long count, std::vector<Checker>* checkers, std::vector<Histogram>* histograms = nullptr) {
         const long batches = (count + slots_ - 1) / slots_;
         Report report = run_together(
             job_,
@@ -91,7 +86,7 @@ class HandedOver {
                     const long batch = ++batch_[index];
                     if (job_.is_sender()) {
                         job_.with_link(route_, thread, [&](const auto& link) {
-                            follow(link, thread, batch, checkers ? &(*checkers)[index] : nullptr);
+                            follow(link, thread, batch, checkers ? &(*checkers)[index] : nullptr, histograms);
                         });
                     } else {
                         hand_over(thread, batch);
@@ -99,7 +94,7 @@ class HandedOver {
                 }
             },
             [] { return true; });
-        report.ok = std::count(wrong_.begin(), wrong_.end(), 0) == static_cast<long>(wrong_.size());
+        report.ok = none_wrong(wrong_);
         report.seconds = 0;
         if (job_.is_sender()) {
             const double scale = static_cast<double>(count) / static_cast<double>(batches * slots_);
@@ -129,7 +124,7 @@ class HandedOver {
 
     // Caller: uses each object once.
     template <class Link>
-    void follow(const Link& link, int thread, long batch, Checker* checker) {
+    void follow(const Link& link, int thread, long batch, Checker* checker, std::vector<Histogram>* histograms) {
         const size_t index = static_cast<size_t>(thread);
         const bool idle = job_.options().fault == Fault::kIdleTimedPass && checker == nullptr;
         char* const local = memory_.local() + thread * region_;
@@ -137,8 +132,10 @@ class HandedOver {
         std::memset(local, 0, static_cast<size_t>(size_));
         const double start = now_seconds();
         long sum = 0;
+        Marks marks(histograms, thread);
         for (long i = 0, slot = 0; i < slots_ && !idle; ++i) {
             const long value = use(link, object(thread, slot), local, slot);
+            marks.mark();
             if (checker && op_ == Op::kGet)
                 check_object(*checker, local, value_of(slot, batch));
             sum += value;
@@ -216,19 +213,21 @@ class Contended {
         for (int t = 0; t < job.threads(); ++t) boxes[t] = RoundTrip::Mailbox{};
         added_.assign(static_cast<size_t>(job.threads()), 0);
         wrong_.assign(added_.size(), 0);
+        seconds_.assign(added_.size(), 0);
         *word_ = 0;
         shmem_barrier_all();
     }
 
-    // `count` operations a thread. Collective.
-    Report sample(long count) {
+    // `count` operations a thread; the time is that of the slowest, from when the target has begun. Stamped as
+    // HandedOver's are. Collective.
+    Report sample(long count, std::vector<Histogram>* histograms = nullptr) {
         const long turn = ++turn_;
         Report report = run_together(
             job_,
             [&](int thread) {
                 job_.with_link(route_, thread, [&](const auto& link) {
                     if (job_.is_sender())
-                        use(link, thread, turn, count);
+                        use(link, thread, turn, count, histograms);
                     else
                         contend(link, thread, turn);
                 });
@@ -238,9 +237,8 @@ class Contended {
             asked_ += op_is_atomic_update(op_) ? count * job_.threads() : 0;
         else
             check_total(count);
-        report.ok = std::count(wrong_.begin(), wrong_.end(), 0) == static_cast<long>(wrong_.size());
-        if (!job_.is_sender())
-            report.seconds = 0;
+        report.ok = none_wrong(wrong_);
+        report.seconds = job_.is_sender() ? *std::max_element(seconds_.begin(), seconds_.end()) : 0;
         return report;
     }
 
@@ -255,27 +253,37 @@ class Contended {
   private:
     // Caller: values never fall, and the target has added before.
     template <class Link>
-    void use(const Link& link, int thread, long turn, long count) {
+    void use(const Link& link, int thread, long turn, long count, std::vector<Histogram>* histograms) {
         const size_t index = static_cast<size_t>(thread);
         shmem_long_wait_until(&boxes_[thread].flag, SHMEM_CMP_EQ, turn);
         const long todo = job_.options().fault == Fault::kIdleTimedPass ? 0 : count;
         const int pe = job_.message_pe();
         long seen = 0, wrong = 0;
+        Marks marks(histograms, thread);
+        const double start = now_seconds();
         for (long i = 0; i < todo; ++i) {
             const long before = seen;
-            if (op_ == Op::kAdd) {
-                link.add(word_, 1, pe);
-                link.quiet();
-                continue;
+            switch (op_) {
+                case Op::kAdd:
+                    link.add(word_, 1, pe);
+                    link.quiet();
+                    break;
+                case Op::kGet:
+                    link.get(&seen, word_, 8, pe);
+                    break;
+                case Op::kG:
+                    seen = link.g(word_, pe);
+                    break;
+                case Op::kFetch:
+                    seen = link.fetch(word_, pe);
+                    break;
+                default:
+                    seen = link.fetch_add(word_, 1, pe);
             }
-            if (op_ == Op::kGet)
-                link.get(&seen, word_, 8, pe);
-            else
-                seen = op_ == Op::kG       ? link.g(word_, pe)
-                       : op_ == Op::kFetch ? link.fetch(word_, pe)
-                                           : link.fetch_add(word_, 1, pe);
+            marks.mark();
             wrong += seen < before;
         }
+        seconds_[index] = now_seconds() - start;
         wrong_[index] += wrong + (op_ != Op::kAdd && seen == 0);
         link.quiet();
         link.p(&boxes_[thread].flag, turn, job_.partner());
@@ -311,9 +319,10 @@ class Contended {
     const Op op_;
     const Route route_;
     long turn_ = 0;
-    long asked_ = 0;           // additions of the caller so far
-    std::vector<long> added_;  // by thread of the target
-    std::vector<long> wrong_;  // by thread
+    long asked_ = 0;               // additions of the caller so far
+    std::vector<long> added_;      // by thread of the target
+    std::vector<long> wrong_;      // by thread
+    std::vector<double> seconds_;  // by thread of the caller, of the last sample
 };
 
 }  // namespace shmem_mt

@@ -45,13 +45,8 @@ class ReadStream {
 
     // Two rings full and one more, all bytes compared. Collective.
     Agreed validate() {
-        Checker checker(job_.options().fault);
-        std::vector<Checker> checkers(static_cast<size_t>(job_.threads()), checker);
-        const Report report = run(2 * spec_.slots + 1, &checkers);
-        for (const Checker& one : checkers) checker.add(one);
-        if (!report.ok)
-            checker.compare_word(0, 1);
-        return agree_verdict(job_, checker);
+        return validate_threads(job_,
+                                [&](std::vector<Checker>& checkers) { return run(2 * spec_.slots + 1, &checkers); });
     }
 
   private:
@@ -60,7 +55,7 @@ class ReadStream {
     char* source(int thread, long seq) { return memory_.local() + thread * region_ + slot_of(seq) * stride_; }
 
     Report run(long count, std::vector<Checker>* checkers) {
-        Report report = run_together(
+        const Report report = run_together(
             job_,
             [&](int thread) {
                 const size_t index = static_cast<size_t>(thread);
@@ -73,14 +68,8 @@ class ReadStream {
                 }
                 next_[index] = end;
             },
-            [&] {
-                job_.end_together();
-                return true;
-            });
-        if (!job_.is_sender())
-            report = Report{};
-        report.ok = std::count(wrong_.begin(), wrong_.end(), 0) == static_cast<long>(wrong_.size());
-        return report;
+            [] { return true; });
+        return stream_report(job_, report, wrong_);
     }
 
     template <class Link>

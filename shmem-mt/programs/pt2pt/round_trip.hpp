@@ -59,46 +59,41 @@ class RoundTrip {
         shmem_barrier_all();
     }
 
-    // `count` round trips a thread. Collective.
-    Report sample(long count) { return run(count, nullptr); }
+    // `count` round trips a thread. With histograms the sender stamps each into its thread's. Collective.
+    Report sample(long count, std::vector<Histogram>* histograms = nullptr) { return run(count, nullptr, histograms); }
 
     Agreed validate() {
-        Checker checker(job_.options().fault);
-        std::vector<Checker> checkers(static_cast<size_t>(job_.threads()), checker);
-        const Report report = run(16, &checkers);
-        for (const Checker& one : checkers) checker.add(one);
-        if (!report.ok)
-            checker.compare_word(0, 1);
-        return agree_verdict(job_, checker);
+        return validate_threads(job_, [&](std::vector<Checker>& checkers) { return run(16, &checkers); });
     }
 
   private:
     char* inbox(int thread, long seq) { return memory_.window(true) + thread * region_ + (seq & mask_) * stride_; }
     char* outbox(int thread, long seq) { return memory_.local() + thread * region_ + (seq & mask_) * stride_; }
 
-    Report run(long count, std::vector<Checker>* checkers) {
+    Report run(long count, std::vector<Checker>* checkers, std::vector<Histogram>* histograms = nullptr) {
         Report report = run_together(
             job_,
             [&](int thread) {
+                Marks marks(job_.is_sender() ? histograms : nullptr, thread);
                 job_.with_link(spec_.route, thread, [&](const auto& link) {
                     if (spec_.ping == Ping::kLastWord)
-                        loop<Ping::kLastWord>(link, thread, count, checkers);
+                        loop<Ping::kLastWord>(link, thread, count, checkers, marks);
                     if (spec_.ping == Ping::kFenceFlag)
-                        loop<Ping::kFenceFlag>(link, thread, count, checkers);
+                        loop<Ping::kFenceFlag>(link, thread, count, checkers, marks);
                     if (spec_.ping == Ping::kPutSignal)
-                        loop<Ping::kPutSignal>(link, thread, count, checkers);
+                        loop<Ping::kPutSignal>(link, thread, count, checkers, marks);
                 });
                 next_[static_cast<size_t>(thread)] += count;
             },
             [] { return true; });
-        report.ok = std::count(wrong_.begin(), wrong_.end(), 0) == static_cast<long>(wrong_.size());
+        report.ok = none_wrong(wrong_);
         if (!job_.is_sender())
             report.seconds = 0;
         return report;
     }
 
     template <Ping ping, class Link>
-    void loop(const Link& link, int thread, long count, std::vector<Checker>* checkers) {
+    void loop(const Link& link, int thread, long count, std::vector<Checker>* checkers, Marks& marks) {
         Mailbox& box = boxes_[thread];
         const long end = next_[static_cast<size_t>(thread)] + count;
         const bool first = job_.is_sender();
@@ -118,6 +113,7 @@ class RoundTrip {
                 check<ping>((*checkers)[static_cast<size_t>(thread)], thread, box, seq, pe);
             if (!first)
                 send<ping>(link, thread, box, seq, pe, checkers != nullptr);
+            marks.mark();
         }
         link.quiet();
         if (checkers == nullptr)

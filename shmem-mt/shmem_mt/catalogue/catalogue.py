@@ -22,8 +22,9 @@ class Benchmark:
 PUT_RULES = ("relaxed", "ordered", "reorder-buffer", "fence", "quiet")
 MPI_RULES = ("two-sided", "two-sided-any", "mpi-put", "mpi-put-flush")
 
-# Of mini-apps with sums over all PEs.
+# Of mini-apps with sums over all PEs; and of those whose products need ghosts, too.
 _FORMS = ("blocking", "manual", "auto", "thread:spin", "thread:monitor", "thread:block", "pipelined")
+_FORMS_WITH_GHOSTS = ("blocking", "overlapped", *_FORMS[1:])
 
 BENCHMARKS = (
     Benchmark(
@@ -121,7 +122,7 @@ BENCHMARKS = (
         "seconds an exchange of the six faces of a box in a 3-D grid of PEs, threads sharing the faces; and cell "
         "updates a second of Jacobi's method with 7 and 27 points, in step and asynchronous, a box and a context a "
         "thread",
-        ("exchange", "jacobi7", "jacobi27", "async7", "async27"),
+        ("exchange", "jacobi7", "jacobi7-overlapped", "jacobi27", "async7", "async27"),
         ANY,
     ),
     Benchmark(
@@ -164,22 +165,22 @@ BENCHMARKS = (
         "hpccg",
         "iterations a second of conjugate gradients on a 27-point grid, verified, with blocking and with non-blocking "
         "sums under each policy of progress",
-        _FORMS,
+        _FORMS_WITH_GHOSTS,
         ANY,
     ),
     Benchmark(
         "is",
         "is",
         "keys a second of NPB IS (integer sort), verified, threads counting, sending and ranking",
-        ("default", "private", "requests"),
+        ("default", "private", "pieces", "requests"),
         ANY,
     ),
     Benchmark(
         "gups",
         "gups",
         "random updates a second of a table over all PEs, atomic and verified, and operations a second of a hash table "
-        "in it, one by one and in batches under a request",
-        ("atomic", "private", "batched", "hash", "hash_batched"),
+        "in it, one by one and in batches, by a quiet and under a request",
+        ("atomic", "private", "windowed", "batched", "hash", "hash_nbi", "hash_batched"),
         ANY,
     ),
     Benchmark(
@@ -202,7 +203,7 @@ BENCHMARKS = (
         "minife",
         "seconds of the steps of a finite-element computation, verified, and iterations a second of its solver, with "
         "blocking and with non-blocking sums under each policy of progress",
-        _FORMS,
+        _FORMS_WITH_GHOSTS,
         ANY,
     ),
     Benchmark(

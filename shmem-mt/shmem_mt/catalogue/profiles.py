@@ -112,7 +112,7 @@ def _apps(pes, threads, size, rounds, names=_APPS):
 
 def _ordering(pes, sizes, outstanding, rounds, network=False):
     """The study of order: all rules that one start can have; then, over a network, those of which the library has to be
-    told more."""
+    told more. Half of the rounds choose what is best, so an interval needs twice as many as elsewhere."""
     more = ("--outstanding", ",".join(map(str, outstanding)), "--buffer-bytes", str(16 << 20), *_SHORT)
     common: dict[str, Any] = dict(benchmark="ordering", pes=pes, more=more, rounds=rounds, sample_ms=5)
     own = tuple(rule for rule in PUT_RULES if rule != "reorder-buffer")
@@ -233,7 +233,7 @@ PROFILES = {
             *_apps((1, 2, 4), (1, 2), "small", 6),
             *_apps((2, 4), (1, 2), "medium", 6, ("cg",)),
             Group(pes=tuple(2 << i for i in range(8)), rounds=6, **_START),
-            *_ordering((2, 4), _MORE_ORDERING_SIZES, (1, 4, 16, 64, 256, 1024), 6),
+            *_ordering((2, 4), _MORE_ORDERING_SIZES, (1, 4, 16, 64, 256, 1024), 12),
         ),
     ),
 }
@@ -319,7 +319,7 @@ NETWORK_PROFILES = {
             *_apps((2,), (1, 2), "16384", 6, ("gups",)),  # one by one, its operations take a round trip each
             *_apps((2,), (1,), "medium", 6, ("cg",)),
             Group(pes=tuple(2 << i for i in range(8)), rounds=6, **_START),
-            *_ordering((2, 4), _MORE_ORDERING_SIZES, (1, 4, 16, 64, 256, 1024), 6, True),
+            *_ordering((2, 4), _MORE_ORDERING_SIZES, (1, 4, 16, 64, 256, 1024), 12, True),
         ),
         **_NETWORK,
     ),

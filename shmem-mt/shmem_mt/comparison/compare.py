@@ -77,7 +77,7 @@ def compare(options):
     """Prints the comparison and writes what else is asked for. Returns the exit status."""
     first, second = (runs.load(side) for side in _sides(options))
     names = runs.rename(first, second)
-    unlike = runs.differences(first, second, names)
+    unlike = runs.differences(first, second, names, options.only)
     rows = runs.rows(first, second, options.only)
     means = changes.judge([row.pair for row in rows if row.pair], options.margin)
     found = Comparison(rows, means, unlike, options.margin, options.unclear)

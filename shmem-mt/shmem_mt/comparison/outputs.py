@@ -30,7 +30,7 @@ def write(found, status, options):
     for path, text in (
         (options.json, lambda: json.dumps(as_json(found, status), indent=2) + "\n"),
         (options.markdown, lambda: _as_markdown(found, status)),
-        (options.junit, lambda: _as_junit(found)),
+        (options.junit, lambda: _as_junit(found, options.fail_on)),
     ):
         if path:
             _write(path, text())
@@ -118,10 +118,20 @@ def _as_markdown(found, status):
     return "\n".join([*lines, "", *(f"- {line}" for line in _last_lines(found, status))]) + "\n"
 
 
-def _as_junit(found):
+def _as_junit(found, fail_on):
+    """A case for each point and geometric mean, and one for each trouble that is of no single point."""
     cases = [(row.point["benchmark"], f"{_name(found, row)}, {row.point['metric']}", row) for row in found.rows]
-    suite = ElementTree.Element("testsuite", name="shmem-mt compare", tests=str(len(cases) + len(found.means)))
+    suite = ElementTree.Element("testsuite", name="shmem-mt compare")
+    whole = (
+        ("machine", "machine, compiler and settings are the same", "; ".join(found.unlike)),
+        ("unclear", "enough points can be told", found.power()),
+    )
     failures = 0
+    for trouble, name, text in whole:
+        case = ElementTree.SubElement(suite, "testcase", classname="shmem-mt.compare", name=name)
+        if trouble in found.troubles() and trouble in fail_on:
+            failures += 1
+            ElementTree.SubElement(case, "failure", message=trouble).text = text
     for cells, (group, name, says) in zip(
         _lines(found),
         [(group, name, row.says()) for group, name, row in cases]
@@ -134,7 +144,6 @@ def _as_junit(found):
             ElementTree.SubElement(case, "failure", message=says).text = text
         elif says not in ("better", "no different"):
             ElementTree.SubElement(case, "skipped", message=says).text = text
+    suite.set("tests", str(len(suite)))
     suite.set("failures", str(failures))
-    for text in found.unlike:
-        ElementTree.SubElement(suite, "system-err").text = f"not comparable: {text}"
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"

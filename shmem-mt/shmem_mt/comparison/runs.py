@@ -7,14 +7,9 @@ from dataclasses import dataclass, field
 from shmem_mt import units
 from shmem_mt.comparison.changes import Pair
 from shmem_mt.errors import UserError
-from shmem_mt.runner.results import load_machine, load_results, numbered_rounds
+from shmem_mt.runner.results import MACHINE, load_machine, load_results, numbered_rounds, unlike
 from shmem_mt.statistics import start_values
 
-# Facts of machine.json that must be equal; one that either side does not know is not compared.
-MACHINE = (
-    *("cpu", "cpu_family_model", "cores", "threads_per_core", "virtual", "caches", "numa_nodes", "microcode"),
-    *("governor", "boost", "huge_pages", "mitigations", "cpu_quota", "kernel", "environment"),
-)
 SETTINGS = ("profile", "samples_per_round", "sample_ms", "oversubscribed_sample_ms")
 
 
@@ -128,8 +123,8 @@ def _values(point, sign):
     return {number: sign * math.log(value) for number, value in zip(rounds, values)}
 
 
-def differences(first, second, names):
-    """Why the sides cannot be compared, as texts."""
+def differences(first, second, names, only=None):
+    """Why the sides, or the benchmarks `only` of them, cannot be compared, as texts."""
     told, runs = [], [*first, *second]
     for run in runs:
         if not run.machine.get("machine"):
@@ -137,26 +132,29 @@ def differences(first, second, names):
     one = runs[0].machine
     for run in runs[1:]:
         other = run.machine
-        told += _unlike("machine", MACHINE, one.get("machine", {}), other.get("machine", {}))
-        told += _unlike("settings", SETTINGS, one.get("settings", {}), other.get("settings", {}))
-        told += _unlike("suite", ("shmem_mt", "programs"), one, other)
+        told += unlike("machine", MACHINE, one.get("machine", {}), other.get("machine", {}))
+        told += unlike("settings", SETTINGS, one.get("settings", {}), other.get("settings", {}))
+        told += unlike("suite", ("shmem_mt", "programs"), one, other)
         compilers = _compilers(one, {})
         theirs = _compilers(other, names if run in second else {})
-        told += _unlike("compiler", sorted(set(compilers) & set(theirs)), compilers, theirs)
+        told += unlike("compiler", sorted(set(compilers) & set(theirs)), compilers, theirs)
+        told += _bound_otherwise(runs[0], run, only)
     return list(dict.fromkeys(told))
+
+
+def _bound_otherwise(one, other, only):
+    """Of points that both runs have, where PEs were bound; a point that does not say so is not compared."""
+    found: dict[tuple, int] = {}
+    for key in one.points.keys() & other.points.keys():
+        if not only or one.points[key]["benchmark"] in only:
+            both = one.points[key].get("binding"), other.points[key].get("binding")
+            found[both] = found.get(both, 0) + 1
+    for (before, after), count in sorted(found.items(), key=str):
+        if before and after and before != after:
+            yield f"binding of {count} point{'s' * (count > 1)}: {before} and {after}"
 
 
 def _compilers(machine, names):
     found = machine.get("implementations", [])
     return {names.get(one.get("label"), one.get("label")): one.get("compiler") for one in found}
 
-
-def _unlike(what, keys, one, other):
-    for key in keys:
-        if one.get(key) is not None and other.get(key) is not None and one[key] != other[key]:
-            yield f"{what}, {key.replace('_', ' ')}: {_short(one[key])} and {_short(other[key])}"
-
-
-def _short(value):
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -5,9 +5,10 @@ import os
 import time
 
 from shmem_mt import __version__
-from shmem_mt.report import summary
+from shmem_mt.report import chart_table, summary
 from shmem_mt.report.charts import apps, collectives
 from shmem_mt.runner.points import describe, how_sure
+from shmem_mt.runner.results import why_invalid
 from shmem_mt.studies import ordering_chapter
 from shmem_mt.targets import fabrics, machine
 
@@ -25,7 +26,7 @@ def build(points, charts, machines, fragments, library, drawn=""):
         "BYLINE": _byline(machines),
         "FACTS": _facts(machines),
         "WARNINGS": _machine_warnings(machines) + _warnings(points),
-        "KEYS": _keys(_one_sided(points.over(points.fabrics()[0]))),
+        "HEADLINE": _headline(points),
         "TABLES": "".join(_tables(points.over(fabric), fabric) for fabric in points.fabrics()),
         "CONTENTS": "".join(f'<a href="#{c.slug}">{_escape(c.title)}</a>' for c in charts),
         "CHARTS": "".join(_section(c, f) for c, f in zip(charts, fragments)),
@@ -136,11 +137,12 @@ def _warnings(points):
     invalid = [p for p in points.points if p["valid"] is False]
     if invalid:
         items = "".join(
-            f"<li>{_escape(p['label'])}: {_escape(describe(p['benchmark'], p['params']))}</li>" for p in invalid
+            f"<li>{_escape(': '.join((p['label'], describe(p['benchmark'], p['params']), why_invalid(p))))}</li>"
+            for p in invalid
         )
         parts.append(
-            f'<div class="warning bad"><b>{len(invalid)} points are invalid:</b> the bytes at the target were '
-            f"wrong or the check failed. Their figures mean nothing.<ul>{items}</ul></div>"
+            f'<div class="warning bad"><b>{len(invalid)} points are invalid.</b> Their figures mean nothing.'
+            f"<ul>{items}</ul></div>"
         )
     unchecked = sum(p["valid"] is None for p in points.points)
     if unchecked:
@@ -167,33 +169,46 @@ def _warnings(points):
 
 
 CARDS = (
+    "8-byte get, handed over",
+    "8-byte put round trip",
     "8-byte p, read by the target",
+    "1 MiB put, read",
     "8-byte put_nbi",
     "8-byte puts, one request",
-    "8-byte put round trip",
-    "8-byte get, handed over",
-    "1 MiB put, read",
 )
 
 
-def _keys(points):
-    """The largest figures of the page: of each kind the one that a program feels, which reads what it is sent."""
-    rows = {row.what: row for row in summary.headline_rows(points)}
-    cards = []
-    for what in CARDS:
-        row = rows.get(what)
-        if row is None or row.cells[0] is None:
-            continue
-        others = "".join(
-            _other(label, cell, ratio)
-            for label, cell, ratio in zip(points.labels[1:], row.cells[1:], row.ratios)
-            if cell
-        )
-        cards.append(
-            f'<div class="card"><div class="what">{_escape(what)}</div><div class="who">'
-            f'{_escape(points.labels[0])}</div><div class="figure">{_escape(row.cells[0][0])}</div>{others}</div>'
-        )
-    return "".join(cards)
+def headline(points):
+    """(labels, rows) of what comes first, over the first fabric: of each kind the figure that a program feels, which
+    reads what it is sent, and has lines that others had."""
+    own = _one_sided(points.over(points.fabrics()[0]))
+    rows = {row.what: row for row in summary.headline_rows(own)}
+    return own.labels, [rows[what] for what in CARDS if what in rows and rows[what].cells[0]]
+
+
+def interval_words(cell):
+    """Such as ``1.1 to 1.3 us, 95 %, 8 starts``."""
+    _, interval, point = cell
+    return f"{interval}, {how_sure(point)}" + ", INVALID" * (point["valid"] is False)
+
+
+def _headline(points):
+    labels, rows = headline(points)
+    if not rows:
+        return ""
+    cards = "".join(_card(labels, row) for row in rows)
+    return f'<section id="headline"><h2>What a program feels</h2><div class="cards">{cards}</div></section>'
+
+
+def _card(labels, row):
+    others = "".join(
+        _other(label, cell, ratio) for label, cell, ratio in zip(labels[1:], row.cells[1:], row.ratios) if cell
+    )
+    return (
+        f'<div class="card"><div class="what">{_escape(row.what)}</div><div class="who">{_escape(labels[0])}</div>'
+        f'<div class="figure">{_escape(row.cells[0][0])}</div><div class="sure">{_escape(interval_words(row.cells[0]))}'
+        f"</div>{others}</div>"
+    )
 
 
 def _other(label, cell, ratio):
@@ -204,11 +219,13 @@ def _other(label, cell, ratio):
             ratio.says, "no clear difference"
         )
         badge = f' <span class="badge {ratio.says}">{_escape(words)}</span>'
-    return f'<div class="other">{_escape(label)}: {_escape(cell[0])}{badge}</div>'
+    sure = f'<div class="sure">{_escape(interval_words(cell))}</div>'
+    return f'<div class="other">{_escape(label)}: {_escape(cell[0])}{badge}{sure}</div>'
 
 
 def _one_sided(points):
-    return points.among(lambda benchmark: benchmark != collectives.BENCHMARK)
+    """The points of the labels that have others than collectives."""
+    return points.of(points.among(lambda benchmark: benchmark != collectives.BENCHMARK).labels)
 
 
 def _tables(points, fabric):
@@ -256,20 +273,25 @@ def _table(slug, title, about, labels, colours, groups):
     if not groups:
         return ""
     head = "".join(
-        f'<th class="number"><span class="swatch" style="background:{colours[label]}"></span>' f"{_escape(label)}</th>"
+        f'<th class="number" scope="col"><span class="swatch" style="background:{colours[label]}"></span>'
+        f"{_escape(label)}</th>"
         for label in labels
     )
     head += "".join(
-        f'<th class="number">{_escape(labels[0])} is better than {_escape(label)} by</th>' for label in labels[1:]
+        f'<th class="number" scope="col">{_escape(labels[0])} is better than {_escape(label)} by</th>'
+        for label in labels[1:]
     )
     body = ""
     for heading, rows in groups:
+        body += "<tbody>"
         if heading:
-            body += f'<tr class="group"><th colspan="{len(labels) * 2}">{_escape(heading)}</th></tr>'
-        body += "".join(_table_row(row) for row in rows)
+            wide = f'colspan="{len(labels) * 2}" scope="rowgroup"'
+            body += f'<tr class="group"><th {wide}>{_escape(heading)}</th></tr>'
+        body += "".join(_table_row(row) for row in rows) + "</tbody>"
     return (
-        f'<section id="{slug}"><h2>{title}</h2><p>{about}</p><div class="scroll"><table>'
-        f"<thead><tr><th>What</th>{head}</tr></thead><tbody>{body}</tbody></table></div></section>"
+        f'<section id="{slug}"><h2>{title}</h2><p>{about}</p><div class="scroll" tabindex="0" role="group" '
+        f'aria-label="Table: {title}"><table><caption>{title}</caption>'
+        f'<thead><tr><th scope="col">What</th>{head}</tr></thead>{body}</table></div></section>'
     )
 
 
@@ -298,5 +320,6 @@ def _ratio_cell(ratio):
 def _section(chart, fragment):
     return (
         f'<section id="{chart.slug}"><h2>{_escape(chart.title)}</h2><p>{_escape(chart.about)}</p>'
-        f'<div class="chart">{fragment}</div></section>'
+        f'<div class="chart" role="group" aria-label="Chart: {_escape(chart.title)}">{fragment}</div>'
+        f"{chart_table.table(chart)}</section>"
     )

@@ -10,9 +10,13 @@ from matplotlib.artist import Artist
 from matplotlib.ticker import EngFormatter, FixedLocator, NullFormatter
 
 from shmem_mt import units
-from shmem_mt.report.charts.model import beside, categories
+from shmem_mt.report.charts.model import REFERENCE_SYMBOL, beside, categories
+from shmem_mt.report.charts.model import SYMBOLS as SYMBOLS_OF_CHARTS
 from shmem_mt.report.render_plotly import value_range
 
+SYMBOLS = dict(zip((*SYMBOLS_OF_CHARTS, REFERENCE_SYMBOL), "os^X*vpPhD"))
+DASHES = ("-", "--", ":", "-.", (0, (8, 2)), (0, (8, 2, 1, 2)))
+FILLINGS = ("full", "none", "left", "bottom")  # of symbols, where there is no line
 STYLE: dict = {
     "font.size": 10,
     "axes.grid": True,
@@ -95,9 +99,9 @@ def _lines(axis, chart, panel):
             series.y,
             color=series.colour,
             label=series.name,
-            linestyle="--" if series.dashed else "-",
-            marker="D" if series.reference else "o",
-            markersize=4,
+            linestyle=DASHES[series.dash],
+            marker=SYMBOLS[series.symbol],
+            markersize=5,
             linewidth=1.6,
         )
         axis.fill_between(series.x, series.low, series.high, color=series.colour, alpha=0.16, linewidth=0)
@@ -124,13 +128,14 @@ def _dots(axis, chart, panel):
             series.y,
             [names.index(x) + shift for x in series.x],
             xerr=bars,
-            fmt="D" if series.reference else "o",
+            fmt=SYMBOLS[series.symbol],
+            fillstyle=FILLINGS[series.dash % len(FILLINGS)],
             color=series.colour,
             label=series.name,
             markersize=7,
             capsize=3,
             linestyle="none",
-            markeredgecolor="white",
+            markeredgecolor="white" if series.dash % len(FILLINGS) == 0 else series.colour,
         )
     axis.set_yticks(range(len(names)), [name.replace("<br>", "\n") for name in names])
     axis.set_ylim(len(names) - 0.4, -0.6)

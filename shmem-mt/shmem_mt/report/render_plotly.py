@@ -10,6 +10,8 @@ from shmem_mt import units
 from shmem_mt.report.charts.model import beside, categories
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+FILLINGS = ("", "-open", "-dot", "-open-dot")  # of symbols, where there is no line
 GRID = "#e3e6ea"
 INK = "#1b1f24"
 
@@ -77,7 +79,7 @@ def _height(chart, rows):
 
 
 def _line_traces(series):
-    style = dict(color=series.colour, width=2.2, dash="dash" if series.dashed else "solid")
+    style = dict(color=series.colour, width=2.2, dash=DASHES[series.dash])
     band = go.Scatter(
         x=series.x + series.x[::-1],
         y=series.high + series.low[::-1],
@@ -95,7 +97,7 @@ def _line_traces(series):
         mode="lines+markers",
         name=series.name,
         line=style,
-        marker=dict(size=7, color=series.colour, symbol="diamond" if series.reference else "circle"),
+        marker=dict(size=8, color=series.colour, symbol=series.symbol),
         customdata=series.notes,
         hovertemplate=f"<b>{series.name}</b><br>%{{x}}<br>%{{customdata}}<extra></extra>",
         legendgroup=series.name,
@@ -107,6 +109,7 @@ def _dot_traces(series, panel):
     names = categories(panel)
     shift = beside(panel.series.index(series), len(panel.series))
     labels = [x.replace("<br>", ", ") for x in series.x]
+    filling = FILLINGS[series.dash % len(FILLINGS)]
     return [
         go.Scatter(
             x=series.y,
@@ -118,8 +121,8 @@ def _dot_traces(series, panel):
             marker=dict(
                 size=13 if series.reference else 12,
                 color=series.colour,
-                line=dict(width=1.2, color="white"),
-                symbol="diamond-tall" if series.reference else "circle",
+                line=dict(width=1.2, color=series.colour if filling else "white"),
+                symbol=series.symbol + filling,
             ),
             error_x=dict(
                 type="data",

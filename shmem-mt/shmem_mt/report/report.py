@@ -38,6 +38,11 @@ def report(options):
             file.write(html)
     except OSError as error:
         raise UserError(f"cannot write {error.filename or out}: {error.strerror}") from error
+    labels, rows = page.headline(points)
+    for row in rows:
+        for label, cell in zip(labels, row.cells):
+            if cell:
+                print(f"{row.what}, {label}: {cell[0]} ({page.interval_words(cell)})")
     print(f"{out} ({len(charts)} charts; PNG and SVG in {folder})")
     return 0
 

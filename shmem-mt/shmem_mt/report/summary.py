@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from shmem_mt import units
 from shmem_mt.report.charts.model import Points
-from shmem_mt.runner.results import ratio_of_results
+from shmem_mt.runner.points import tail
+from shmem_mt.runner.results import ratio_of_results, starts_of_ratio
 from shmem_mt.statistics import FEWEST_STARTS
 from shmem_mt.targets import fabrics
 
@@ -45,13 +46,19 @@ _WAIT = (
     ("wake-up after 1 s in a barrier", "wait", "wake_latency", dict(op="barrier_all", **_WAITED)),
     ("barrier of 16 PEs, in 16 context switches", "wait", "switches", dict(op="barrier_cost", pes=16, **_DEFAULT)),
 )
+# Where collectives were measured their barriers count, else those of latency: the first row that can be filled.
+_BARRIERS = tuple(
+    (f"barrier, {pes} PEs", benchmark, "latency", dict(op="barrier_all", pes=pes, scheme=("back-to-back", None)))
+    for pes in (2, 8)
+    for benchmark in ("collectives", "latency")
+)
 _CG = tuple(
-    (f"CG, class {name}, {text}", "cg", "rate", {"op": op, "class": name, "threads": 1})
+    (f"CG, class {name}, {text}", "cg", "rate", {"op": op, "class": name})
     for name in ("S", "A")
     for text, op in (("blocking collectives", "blocking"), ("non-blocking ones", "auto"))
 )
 
-# (text, benchmark, metric, params); the smallest number of PEs that was measured counts, where none is named.
+# (text, benchmark, metric, params); where they name no PEs or threads, the fewest that were measured count.
 # What a program feels comes first: what is read, and lines that another core had. Points of older folders name neither
 # touch nor owner: nobody read, and the line was the caller's.
 _BLIND = ("write-only", None)
@@ -94,8 +101,7 @@ HEADLINES = (
         "bandwidth",
         dict(op="put", touch="read", cache="cold", size_bytes=1 << 20, **_PLACED),
     ),
-    ("barrier, 2 PEs", "latency", "latency", dict(op="barrier_all", pes=2)),
-    ("barrier, 8 PEs", "latency", "latency", dict(op="barrier_all", pes=8)),
+    *_BARRIERS,
     ("8-byte p, nobody reads", "message-rate", "rate", dict(op="p", placement="heap", context="default", threads=1)),
     (
         "8-byte p, static data",
@@ -146,8 +152,6 @@ HEADLINES = (
         "bandwidth",
         dict(op="put", touch=_BLIND, cache=("hot", None), size_bytes=1 << 20, **_PLACED),
     ),
-    ("CPU burned by a 1 s wait", "latency", "cpu_time", dict(op="wait_burn")),
-    ("wake-up after a 1 s wait", "latency", "wake_latency", dict(op="wait_burn")),
     *_OVERLAP,
     *_WAIT,
     *_STARTUP,
@@ -181,7 +185,7 @@ NETWORK_HEADLINES = (
     ),
     ("8-byte p + quiet", "latency", "latency", dict(op="p_quiet", **_SMALL)),
     ("8-byte get, waited for", "latency", "latency", dict(op="get", owner=("warm", None), **_SMALL)),
-    ("barrier, 2 PEs", "latency", "latency", dict(op="barrier_all", pes=2)),
+    *_BARRIERS[:2],
     ("1 MiB put, read", "bandwidth", "bandwidth", dict(op="put", touch="read", size_bytes=1 << 20, **_HEAP)),
     ("1 MiB get", "bandwidth", "bandwidth", dict(op="get", size_bytes=1 << 20, **_HEAP)),
     (
@@ -210,13 +214,13 @@ SHARES = (
 
 
 def headline_rows(points):
-    """The rows that these points, of one fabric, can fill."""
-    rows = []
+    """The rows that these points, of one fabric, can fill; of those of one name the first."""
+    rows: dict[str, Row] = {}
     for headline in HEADLINES if points.fabrics() == [fabrics.ON_NODE.name] else NETWORK_HEADLINES:
-        row = _row(points, headline)
+        row = None if headline[0] in rows else _row(points, headline)
         if row:
-            rows.append(row)
-    return rows
+            rows[row.what] = row
+    return list(rows.values())
 
 
 def share_rows(points):
@@ -232,16 +236,20 @@ def share_rows(points):
 def _point(points, headline, label):
     _, benchmark, metric, params = headline
     found = points.find(benchmark, metric, label, **params)
-    return min(found, key=lambda p: p["params"].get("pes", 0)) if found else None
+    return min(found, key=lambda p: (p["params"].get("pes", 0), p["params"].get("threads", 1))) if found else None
 
 
 def _row(points: Points, headline):
     found = [_point(points, headline, label) for label in points.labels]
     if not any(found):
         return None
-    cells = [(units.quantity(p["median"], p["unit"]), interval_text(p), p) if p else None for p in found]
+    cells = [(units.quantity(p["median"], p["unit"]), _below(p), p) if p else None for p in found]
     ratios = [ratio_of(found[0], other) for other in found[1:]]
     return Row(headline[0], cells, ratios, any(p and p["params"].get("oversubscribed") for p in found))
+
+
+def _below(point):
+    return "\n".join(filter(None, (interval_text(point), tail(point))))
 
 
 def interval_text(point):
@@ -256,9 +264,10 @@ def ratio_of(first, other):
     if min(first["samples"]) <= 0 or min(other["samples"]) <= 0:
         return None
     above, below = (other, first) if first["metric"] in units.LOWER_IS_BETTER else (first, other)
-    ratio, low, high = ratio_of_results(above, below, paired=first.get("run") == other.get("run"))
+    paired = first.get("run") == other.get("run")
+    ratio, low, high = ratio_of_results(above, below, paired)
     says = "better" if low > 1.02 else "worse" if high < 0.98 else "same"
-    enough = min(first["starts"], other["starts"]) >= FEWEST_STARTS
+    enough = starts_of_ratio(above, below, paired) >= FEWEST_STARTS
     text = f"{_times(low)} to {_times(high)}" + " (range)" * (not enough)
     return Ratio(f"{_times(ratio)}×", text, says if enough else "same")
 

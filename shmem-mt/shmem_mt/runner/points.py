@@ -5,7 +5,9 @@ from shmem_mt.statistics import FEWEST_STARTS
 
 NAMED_BY_SYNC = {"requests", "overlap", "halo"}  # the operation alone does not tell their points apart
 COMMUNICATION = "communication"  # the metric that points of mini-apps alone have
-_OF_RUNS = {"pes", "threads", "op", "context", "part", "oversubscribed"}  # params that say who ran a problem, and how
+FIGURE = "figure_of_merit"  # what the original of a mini-app prints of itself; the first one is its headline
+_OF_POINTS = {"part", "timed"}  # params that differ within a run
+_OF_RUNS = {"pes", "threads", "op", "context", *_OF_POINTS, "oversubscribed"}  # that say who ran a problem, and how
 _OF_RUNS |= {"fabric", "coalescing", "link_rate", "rails", "setting"}
 
 
@@ -35,6 +37,8 @@ def describe(benchmark, params):
         parts.append(f"{params['pe']} PE")
     if "part" in params:
         parts.append(params["part"])
+    if params.get("scheme") == "window":
+        parts.append("from a common start")
     if "rule" in params:
         parts += [f"{params['outstanding']} outstanding", params["mechanism"]]
     if "grid" in params:
@@ -63,11 +67,23 @@ def describe(benchmark, params):
 
 
 def how_sure(result):
-    """What its interval is, and of how many program starts: such as ``95 %, 8 starts`` and ``range of 3 starts``."""
-    starts = result["starts"]
+    """What its interval is, and of how many program starts: such as ``95 %, 8 starts`` and ``range of 3 starts``; and
+    its modes, where it has several: ``two modes: 164 ns (40 %), 671 ns (60 %)``."""
+    starts, modes = result["starts"], result.get("modes", ())
+    text = f"range of {starts} starts" if starts > 1 else "1 start, no interval"
     if starts >= FEWEST_STARTS:
-        return f"95 %, {starts} starts"
-    return f"range of {starts} starts" if starts > 1 else "1 start, no interval"
+        text = f"95 %, {starts} starts"
+    if len(modes) < 2:
+        return text
+    where = ", ".join(f"{units.quantity(at, result['unit'])} ({100 * share:.0f} %)" for at, share in modes)
+    return f"{text}; {'two' if len(modes) == 2 else len(modes)} modes: {where}"
+
+
+def tail(result):
+    """Such as ``p99 1.20 µs, p99.9 4.00 µs, max 31.0 µs``; empty where no single operations were stamped."""
+    durations = result.get("durations", {})
+    names = {"p99": "p99", "p999": "p99.9", "max": "max"}
+    return ", ".join(f"{names[k]} {units.quantity(durations[k], 's')}" for k in names if durations.get(k) is not None)
 
 
 def pes_and_threads(params):
@@ -83,13 +99,18 @@ def pes_threads_and_load(params):
 
 def run_of_app(params):
     """What tells runs of a mini-app apart, whatever is reported of them."""
-    return tuple(sorted((name, str(value)) for name, value in params.items() if name != "part"))
+    return tuple(sorted((name, str(value)) for name, value in params.items() if name not in _OF_POINTS))
 
 
 def problem_of_app(params):
     """Such as ``class S, rows 1400``."""
     told = [f"{name.replace('_', ' ')} {value}" for name, value in params.items() if name not in _OF_RUNS]
     return ", ".join(told)
+
+
+def headline_of_app(figures):
+    """Such as ``Total 6,500 MFLOPS``, of the points of a run's figures of merit; empty where there are none."""
+    return next((f"{f['params']['part']} {units.quantity(f['median'], f['unit'])}" for f in figures), "")
 
 
 def form_of_app(params):

@@ -1,24 +1,22 @@
 """Runs one compiled program under its launcher: reads its JSON lines as they come, within a time limit.
 
-Ends only the launcher it started. A launcher gets SIGTERM first, so that it can end its PEs, and SIGKILL for its whole
-process group later. Success is the program's last line ("done"), not the exit status: Open MPI's launcher reports a
-crash in shmem_finalize after everything has been measured. Other launchers' exit status counts. Behind that line comes
-at most what finalize itself took.
+The launcher runs under a supervisor (supervisor.py), so that nothing of it is left, however it and this process end.
+Success is the program's last line ("done"), not the exit status: Open MPI's launcher reports a crash in shmem_finalize
+after everything has been measured. Other launchers' exit status counts. Behind that line comes at most what finalize
+itself took.
 """
 
-import contextlib
 import json
-import os
 import queue
-import signal
 import subprocess
 import threading
 import time
 from dataclasses import dataclass, field
 
+from shmem_mt import supervisor
+
 EXIT_GRACE_S = 15  # from the program's last line to the launcher's end
 REST_S = 1  # for what the program has printed behind it
-TERM_GRACE_S = 5  # from SIGTERM to SIGKILL
 
 
 @dataclass
@@ -40,7 +38,7 @@ def run_program(command, log_path, timeout_s, on_point, exit_status_counts):
         log.flush()
         try:
             process = subprocess.Popen(
-                command,
+                supervisor.command(command),
                 stdout=subprocess.PIPE,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -58,7 +56,7 @@ def run_program(command, log_path, timeout_s, on_point, exit_status_counts):
                 _wait(process, EXIT_GRACE_S)
                 _read_lines(lines, log, outcome, time.monotonic() + REST_S, on_point)
         finally:
-            _end(process)
+            supervisor.end(process)
     outcome.seconds = time.monotonic() - began
     _judge(outcome, done, process.returncode, exit_status_counts, timeout_s)
     return outcome
@@ -144,12 +142,3 @@ def _wait(process, seconds):
         return True
     except subprocess.TimeoutExpired:
         return False
-
-
-def _end(process):
-    if process.poll() is None:
-        process.terminate()
-        _wait(process, TERM_GRACE_S)
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)  # what the launcher left behind in the session that we made
-    process.wait()

@@ -13,16 +13,25 @@ none, are on-node.
 
 Of a point's samples `round_sizes` belong to each of `rounds`, which are its `starts`. `median` and `interval` are those
 of the starts' values; `confidence` is 0.95, or null where so few starts have no more than a range (statistics.py).
+`durations` are p50, p99, p999 and max of single operations, of all PEs that time and all starts, where they were
+stamped. `modes` is there where operations or starts fall into more than one (distributions.py). `clock_error_s`, of
+several hosts, is how far their clocks may have been apart.
 """
 
 import json
 import math
 import os
 
+from shmem_mt import distributions
 from shmem_mt.errors import UserError
-from shmem_mt.statistics import CONFIDENCE, FEWEST_STARTS, median_interval, percentiles, ratio_interval
+from shmem_mt.statistics import CONFIDENCE, FEWEST_STARTS, median_interval, percentiles, ratio_interval, start_values
 from shmem_mt.targets import fabrics
 
+# Facts of machine.json without which figures are those of another machine; one that is not known is not compared.
+MACHINE = (
+    *("cpu", "cpu_family_model", "cores", "threads_per_core", "virtual", "caches", "numa_nodes", "microcode"),
+    *("governor", "boost", "huge_pages", "mitigations", "cpu_quota", "kernel", "environment"),
+)
 REQUIRED = ("benchmark", "params", "metric", "unit", "samples", "median", "valid", "label")
 
 
@@ -100,6 +109,18 @@ def load_machine(directory):
     return machine
 
 
+def unlike(what, keys, one, other):
+    """In which of these keys two dicts differ, as texts; what either does not have is not compared."""
+    for key in keys:
+        if one.get(key) is not None and other.get(key) is not None and one[key] != other[key]:
+            yield f"{what}, {key.replace('_', ' ')}: {_short(one[key])} and {_short(other[key])}"
+
+
+def _short(value):
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def rounds_of(point):
     """The samples of a result, as one list a round."""
     samples, rounds = point["samples"], []
@@ -115,11 +136,27 @@ def numbered_rounds(point):
     return dict(zip(point.get("rounds") or range(len(rounds)), rounds))
 
 
+def why_invalid(point):
+    """What makes the point invalid; older folders do not say what of it."""
+    return point.get("why") or "the bytes are wrong, or the check failed"
+
+
+def _common_rounds(above, below, paired):
+    """The numbers of the rounds that both have, which alone count where they were interleaved (`paired`)."""
+    theirs = numbered_rounds(below)
+    return [number for number in numbered_rounds(above) if number in theirs] if paired else []
+
+
+def starts_of_ratio(above, below, paired):
+    """How many values their ratio is made of: the pairs, or the starts of the one that has fewer."""
+    return len(_common_rounds(above, below, paired)) or min(starts_of(above), starts_of(below))
+
+
 def ratio_of_results(above, below, paired):
     """statistics.ratio_interval of two results. `paired`: they were interleaved, so that the rounds count that both
     have, by their number."""
     rounds_above, rounds_below = numbered_rounds(above), numbered_rounds(below)
-    common = [number for number in rounds_above if number in rounds_below] if paired else []
+    common = _common_rounds(above, below, paired)
     if common:
         return ratio_interval([rounds_above[n] for n in common], [rounds_below[n] for n in common], True)
     return ratio_interval(list(rounds_above.values()), list(rounds_below.values()), False)
@@ -284,9 +321,33 @@ def merge_rounds(points):
     spreads = [p["start_spread_s"] for p in points if isinstance(p.get("start_spread_s"), (int, float))]
     if spreads:
         result["start_spread_s"] = sorted(spreads)[len(spreads) // 2]
+    why = dict.fromkeys(point["why"] for point in points if point.get("why"))
+    if why:
+        result["why"] = "; ".join(why)
+    errors = [point["clock_error_s"] for point in points if "clock_error_s" in point]
+    if errors:
+        result["clock_error_s"] = max(errors)
+    result.update(_distribution(points, rounds))
     result["staggered"] = any(point.get("staggered") for point in points)
     result["binding"] = " or ".join(dict.fromkeys(point["binding"] for point in points if point.get("binding")))
     return result
+
+
+def _distribution(points, rounds):
+    """`durations`, the tails of the single operations of all starts, where some were stamped; `modes`, where operations
+    or starts have more than one: [[value, share], ...]."""
+    stamped = [tuple(map(tuple, point["durations_ns"])) for point in points if point.get("durations_ns")]
+    found: dict = {}
+    if stamped:
+        longest = max(point["longest_s"] for point in points if point.get("durations_ns"))
+        found["durations"] = distributions.tails(distributions.merged(stamped), longest)
+    several = [modes for modes in map(distributions.modes_of_operations, stamped) if len(modes) > 1]
+    modes = distributions.modes_of_starts([float(value) for value in start_values(rounds)])
+    if 2 * len(several) > len(stamped):
+        modes = several[len(several) // 2]
+    if modes:
+        found["modes"] = [list(mode) for mode in modes]
+    return found
 
 
 def _summary(rounds):

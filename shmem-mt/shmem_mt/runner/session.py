@@ -15,10 +15,11 @@ from shmem_mt.runner import images, verdicts
 from shmem_mt.runner.points import describe
 from shmem_mt.runner.process import last_lines, run_program
 from shmem_mt.runner.progress_display import Display
-from shmem_mt.runner.results import RunFolder
+from shmem_mt.runner.results import MACHINE, RunFolder, load_machine, unlike, why_invalid
 from shmem_mt.targets import build, fabrics, hosts, machine, mpi, openshmem
 
 MOST_FAILURES = 2  # a program start that failed this often is not tried again
+LIBRARY = ("version", "compiler", "digest")  # what is told of an implementation that figures of one label share
 HALF_WIDTH = 0.05  # of an interval, as a share of the median: what is narrower gets no further starts
 
 
@@ -58,6 +59,7 @@ def run(options):
         found += [reference] * bool(reference)
         seed = options.seed or random.randrange(1, 10**9)
         session = Session(folder, found, options.profile, starts, facts, hosts_of, seed, options.rounds is None)
+        session.refuse_others()
         session.write_command(options)
         session.skip(*skips, *_unable(found, hosts_of), *([f"the MPI reference skipped: {missing}"] if missing else []))
         return session.measure()
@@ -100,6 +102,8 @@ class Session:
 
     def __init__(self, folder, found, profile_name, starts, facts, hosts_of, seed, goes_on):
         self.folder = folder
+        self.before = load_machine(folder.directory) if folder.results() else {}  # what its results were measured with
+        self.accepted = False  # that they are of these programs, this machine and these libraries
         self.implementations = found
         self.profile_name = profile_name
         self.profile = plan.PROFILES[profile_name]
@@ -111,6 +115,7 @@ class Session:
         self.keys = {start: self._known(start) for start in starts}  # start -> its points
         self.counters = machine.counters()
         self.facts = facts
+        self.settings = {}
         self.problems = []  # texts
         self.failed = {}  # (label, start) -> how often
         self.skips = {}  # text -> None, in order
@@ -120,6 +125,19 @@ class Session:
     def skip(self, *texts):
         """Something that is not measured, and why; told at the end."""
         self.skips.update(dict.fromkeys(texts))
+
+    def refuse_others(self):
+        """Raises UserError where the folder has results of other programs, another machine or, once it is known what is
+        linked, another build of a library: rounds of both would be merged."""
+        now = self._machine()
+        told = list(unlike("suite", ("shmem_mt", "programs"), self.before, now))
+        told += unlike("machine", MACHINE, self.before.get("machine", {}), now["machine"])
+        earlier = _by_label(self.before)
+        for one in now["implementations"]:
+            told += unlike(one["label"], LIBRARY, earlier.get(one["label"], {}), one)
+        if told:
+            what = f"{self.folder.directory} was measured with something else ({told[0]})"
+            raise UserError(f"{what}; remove it, or use another --out")
 
     def write_command(self, options):
         with open(self.folder.path("command.txt"), "a", encoding="utf-8") as file:
@@ -135,10 +153,10 @@ class Session:
             "sample_ms": self.profile.sample_ms,
             "oversubscribed_sample_ms": self.profile.oversubscribed_sample_ms,
         }
-        self._write_machine()
 
     def measure(self):
-        jobs = self._jobs()
+        """The exit status. KeyboardInterrupt is passed on when all that is done has been kept and told."""
+        jobs, ended = self._jobs(), None
         with Display([i.label for i in self.implementations], sum(s.estimate_s for _, _, s in jobs)) as display:
             self.display = display
             try:
@@ -147,12 +165,16 @@ class Session:
                 self._run_jobs([job for job in self._jobs() if job[1].binaries.get(job[2].program)], began)
                 if self.goes_on:
                     self._go_on(began)
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as interrupt:
+                ended = interrupt
                 self.problems.append("interrupted; run the same command with the same --out to go on")
             finally:
                 self.folder.write_results()
                 self._write_machine()
-        return self._conclude()
+        status = self._conclude()
+        if ended:
+            raise ended
+        return status
 
     def _jobs(self):
         """(round, implementation, start) still to be run. Neighbours are implementations, in turning order."""
@@ -208,6 +230,8 @@ class Session:
             failures = build.build(implementation, directory, needed, self.display.say)
             for program, problem in failures.items():
                 self._problem(f"{implementation.label}: {program} does not compile", problem.splitlines()[-5:])
+        self.refuse_others()
+        self.accepted = True
         self._write_machine()
 
     def _run_jobs(self, jobs, began):
@@ -283,17 +307,19 @@ class Session:
         self.display.note("\n  ".join([f"shmem-mt: {text}", *lines]))
 
     def _write_machine(self):
-        described = [{**i.describe(), **self.libraries.get(i.label, {})} for i in self.implementations]
-        self.folder.write_json(
-            "machine.json",
-            {
-                "machine": {**self.facts, **machine.since(self.counters)},
-                "programs": sources.digest("programs", "apps"),
-                "implementations": described,
-                "settings": self.settings,
-                "shmem_mt": __version__,
-            },
-        )
+        if self.accepted:
+            self.folder.write_json("machine.json", self._machine())
+
+    def _machine(self):
+        """The contents of machine.json; of implementations that are not measured this time, what was told of them."""
+        described = {i.label: {**i.describe(), **self.libraries.get(i.label, {})} for i in self.implementations}
+        return {
+            "machine": {**self.facts, **machine.since(self.counters)},
+            "programs": sources.digest("programs", "apps"),
+            "implementations": list({**_by_label(self.before), **described}.values()),
+            "settings": self.settings,
+            "shmem_mt": __version__,
+        }
 
     def _conclude(self):
         results = self.folder.results()
@@ -304,10 +330,8 @@ class Session:
         for skip in self.skips:
             print(f"shmem-mt: {skip}", file=sys.stderr)
         for result in invalid:
-            print(
-                f"shmem-mt: {result['label']}: {describe(result['benchmark'], result['params'])}: the bytes are wrong",
-                file=sys.stderr,
-            )
+            what = f"{result['label']}: {describe(result['benchmark'], result['params'])}"
+            print(f"shmem-mt: {what}: invalid: {why_invalid(result)}", file=sys.stderr)
         for problem in dict.fromkeys(self.problems):
             times = self.problems.count(problem)
             print(f"shmem-mt: {problem}" + (f" ({times} times)" if times > 1 else ""), file=sys.stderr)
@@ -315,6 +339,11 @@ class Session:
             print(line)
         print(f"{len(results)} points in {os.path.join(self.folder.directory, 'results.jsonl')}")
         return 1 if invalid or self.problems else 0
+
+
+def _by_label(contents):
+    """The implementations of a machine.json."""
+    return {one.get("label"): one for one in contents.get("implementations", [])}
 
 
 def _file_name(label):

@@ -1,7 +1,15 @@
 """The lines at the end of a run: whether each mini-app's answer was right, and where its time went."""
 
 from shmem_mt import units
-from shmem_mt.runner.points import COMMUNICATION, form_of_app, pes_and_threads, problem_of_app, run_of_app
+from shmem_mt.runner.points import (
+    COMMUNICATION,
+    FIGURE,
+    form_of_app,
+    headline_of_app,
+    pes_and_threads,
+    problem_of_app,
+    run_of_app,
+)
 
 
 def verdict_lines(results):
@@ -11,17 +19,15 @@ def verdict_lines(results):
 
 def _line(share, results):
     verdict = {True: "pass", False: "FAIL", None: "not checked"}[share["valid"]]
-    phases = {
-        r["params"]["part"]: r["median"]
-        for r in results
-        if r["metric"] == "time" and r["label"] == share["label"] and _same_run(r, share)
-    }
+    run = [r for r in results if r["label"] == share["label"] and _same_run(r, share)]
+    phases = {r["params"]["part"]: r["median"] for r in run if r["metric"] == "time"}
+    merit = headline_of_app([r for r in run if r["metric"] == FIGURE])
     total = phases.pop("total")
     spent = ", ".join(f"{part} {_percent(seconds, total)}" for part, seconds in phases.items())
     params = share["params"]
     return (
         f"{share['label']}: {share['benchmark']}, {form_of_app(params)}, {_where(params)}: {verdict}, "
-        f"{units.quantity(total, 's')} ({spent}; communication {share['median']:.0f} %)"
+        f"{units.quantity(total, 's')} ({spent}; communication {share['median']:.0f} %)" + f"; {merit}" * bool(merit)
     )
 
 

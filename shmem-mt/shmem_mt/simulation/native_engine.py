@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 
-from shmem_mt import sources
+from shmem_mt import sources, supervisor
 from shmem_mt.errors import UserError
 from shmem_mt.simulation import network_model
 
@@ -49,7 +49,7 @@ def _compile(compiler, binary):
     source = os.path.join(network_model.folder(), "simulate.cpp")
     command = [compiler, "-std=c++17", "-O2", "-I", sources.root(), source, "-o", fresh]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, errors="replace")
+        done = supervisor.run(command, COMPILE_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UserError(f"the simulator does not compile: {error}") from error
     if done.returncode:

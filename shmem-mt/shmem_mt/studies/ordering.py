@@ -10,7 +10,8 @@ from collections import namedtuple
 from dataclasses import dataclass
 
 from shmem_mt.catalogue.catalogue import MPI_RULES
-from shmem_mt.runner.results import merge_rounds, numbered_rounds, ratio_of_results, rounds_of
+from shmem_mt.runner.results import merge_rounds, numbered_rounds, ratio_of_results, rounds_of, starts_of_ratio
+from shmem_mt.statistics import FEWEST_STARTS
 
 BENCHMARK = "ordering"
 FREE = "relaxed"
@@ -46,7 +47,8 @@ class Reach:
 @dataclass
 class CutOver:
     """From `at` on the later mechanism stays ahead of the earlier one; None: not even at the largest size. Up to `low`
-    the earlier one is clearly ahead, from `high` on the later one (intervals apart); None: that is so at no size."""
+    the earlier one is clearly ahead, from `high` on the later one (95 % intervals apart); None: that is so at no size,
+    or too few starts have no such intervals."""
 
     at: int | None
     low: int | None
@@ -110,9 +112,14 @@ def cut_over(earlier, later):
     if not sizes:
         return None
     at = _stays(sizes, lambda size: later[size]["median"] > earlier[size]["median"])
-    high = _stays(sizes, lambda size: later[size]["interval"][0] > earlier[size]["interval"][1])
-    before = [s for s in sizes if earlier[s]["interval"][0] > later[s]["interval"][1] and (at is None or s < at)]
+    high = _stays(sizes, lambda size: _is_above(later[size], earlier[size]))
+    before = [s for s in sizes if _is_above(earlier[s], later[s]) and (at is None or s < at)]
     return CutOver(at, before[-1] if before else None, high, sizes)
+
+
+def _is_above(one, other):
+    """Whether the intervals are apart; what has no more than a range is above nothing."""
+    return min(one["starts"], other["starts"]) >= FEWEST_STARTS and one["interval"][0] > other["interval"][1]
 
 
 def _stays(sizes, ahead):
@@ -133,11 +140,14 @@ def ratio(above, below):
         return None
     paired = above.get("run") == below.get("run")
     value, low, high = ratio_of_results(above, below, paired)
-    return {**above, "unit": "x", "median": value, "interval": [low, high]}
+    starts = starts_of_ratio(above, below, paired)
+    return {**above, "unit": "x", "median": value, "interval": [low, high], "starts": starts, "modes": []}
 
 
 def verdict(result):
     """What a ratio of relaxed to a baseline says, as words."""
+    if result["starts"] < FEWEST_STARTS:
+        return "too few starts to tell"
     low, high = result["interval"]
     return "faster" if low > 1.02 else "slower" if high < 0.98 else "no clear difference"
 

@@ -3,12 +3,14 @@ sources and the wrapper."""
 
 import hashlib
 import os
+import re
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-from shmem_mt import sources
+from shmem_mt import sources, supervisor
 
 COMPILE_TIMEOUT_S = 180
+_SYSTEM = ("/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/")
 
 # Feature probes, sources in programs/probes: SHMEM_MT_HAVE_<NAME> is 1 where one compiles and links.
 PROBES = ("ctx", "put_signal", "fetch_nbi", "team_collectives", "shmemx", "progress", "inscan")
@@ -20,6 +22,7 @@ def build(implementation, directory, programs, note):
     What is there and fits the sources and the wrapper is used again. `note(text)` hears what is being done.
     """
     os.makedirs(directory, exist_ok=True)
+    implementation.digest = implementation.digest or library_digest(implementation, os.path.join(directory, "library"))
     stamp = _stamp(implementation)
     fresh = _read(os.path.join(directory, "stamp")) == stamp
     for name in PROBES if implementation.sources is None else ():
@@ -36,7 +39,11 @@ def build(implementation, directory, programs, note):
 
     wanted = list(filter(implementation.offers, programs))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        problems = dict(zip(wanted, pool.map(compile_one, wanted)))
+        try:
+            problems = dict(zip(wanted, pool.map(compile_one, wanted)))
+        except KeyboardInterrupt:
+            supervisor.end_running()  # the pool's threads wait for them
+            raise
     failures = {program: problem for program, problem in problems.items() if problem}
     implementation.binaries.update((p, os.path.join(directory, p)) for p in wanted if p not in failures)
     with open(os.path.join(directory, "stamp"), "w", encoding="utf-8") as file:
@@ -46,7 +53,31 @@ def build(implementation, directory, programs, note):
 
 def _stamp(implementation):
     wrapper = f"{implementation.oshcc} {os.stat(implementation.oshcc).st_mtime_ns}"
-    return hashlib.sha256((wrapper + sources.digest("programs", "apps")).encode()).hexdigest()
+    return hashlib.sha256((wrapper + implementation.digest + sources.digest("programs", "apps")).encode()).hexdigest()
+
+
+def library_digest(implementation, binary):
+    """A digest of the headers that the wrapper finds, whose functions may be inlined, and of the libraries that it
+    links, but for those in the system's folders. Of a wrapper that does not work it is that of nothing."""
+    made = hashlib.sha256()
+    source = sources.probe("library" if implementation.sources is None else "mpi_name")
+    run_compiler(implementation, ["-E", "-dD"], source, binary + ".ii")
+    run_compiler(implementation, [], source, binary)
+    files = [binary + ".ii", *re.findall(r"=> (/\S+)", _output(["ldd", binary]))]
+    for path in files:
+        if not path.startswith(_SYSTEM) and os.path.exists(path):
+            with open(path, "rb") as file:
+                made.update(file.read())
+    return made.hexdigest()
+
+
+def _output(command):
+    """What it prints; nothing where it cannot be run."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, errors="replace")
+        return done.stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
 
 
 def _read(path):
@@ -67,10 +98,13 @@ def _probe(implementation, answer_path, name, fresh):
     return works
 
 
-def compile_program(implementation, source, binary):
-    """None when it worked, else what the compiler said."""
+def compile_program(implementation, source, binary, more=()):
+    """`more`: further flags. None when it worked, else what the compiler said. Never leaves half a binary."""
     defines = [f"-D{macro}={int(works)}" for macro, works in implementation.features.items()]
-    return run_compiler(implementation, [*defines, "-I", sources.root()], source, binary)
+    problem = run_compiler(implementation, [*defines, "-I", sources.root(), *more], source, binary + ".new")
+    if problem is None:
+        os.replace(binary + ".new", binary)
+    return problem
 
 
 def run_compiler(implementation, flags, source, binary):
@@ -90,7 +124,7 @@ def run_compiler(implementation, flags, source, binary):
         "-lm",
     ]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, errors="replace")
+        done = supervisor.run(command, COMPILE_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
     return None if done.returncode == 0 else (done.stderr.strip() or f"exit status {done.returncode}")

@@ -33,6 +33,7 @@ class Implementation:
     sources: dict | None = None  # program -> its source; None: an OpenSHMEM library, which has every program
     features: dict = field(default_factory=dict)
     binaries: dict = field(default_factory=dict)
+    digest: str = ""  # of its headers and libraries (build.py); empty: not yet known
 
     name: ClassVar[str] = ""  # the label that it has by itself; empty: that of its compiler wrapper
     coalesces: ClassVar[bool] = False  # can be told to gather small messages for a network, or not to
@@ -102,6 +103,7 @@ class Implementation:
             "standard": "OpenSHMEM" if self.sources is None else "MPI",
             "compiler": self.compiler,
             "features": self.features,
+            "digest": self.digest or None,
         }
 
 

@@ -74,6 +74,10 @@ def test_points_add_up(implementation, tmp_path):
         for r, total, compute, wait in zip(*(p["samples"] for p in (rate, *parts))):
             assert 0 < wait < total and compute == pytest.approx(total - wait, rel=1e-6)
             assert r == pytest.approx(25 * 15 / total, rel=1e-6)
+        # A run of class S is 66.7 million operations by NPB's count: 2 * 15 * 1400 rows, 7 * 8 entries a row.
+        merit = by_name[form, "figure_of_merit", "total", "Mop/s"]["samples"]
+        operations = 2e-6 * 15 * 1400 * (3 + 56 + 25 * (5 + 56) + 3)
+        assert merit == pytest.approx([operations / seconds for seconds in parts[0]["samples"]], rel=1e-6)
         share = by_name[form, "communication", "communication", "%"]
         for percent, total, wait in zip(*(p["samples"] for p in (share, parts[0], parts[2]))):
             assert percent == pytest.approx(100 * wait / total, rel=1e-6)

@@ -23,7 +23,7 @@ SPOILED = {
     "minimd": (2,),
     "is": (2,),
     "mandelbrot": (2,),
-    "halo": (2, "--ops", "jacobi7,jacobi27,async7,async27", "--contexts", "private"),
+    "halo": (2, "--ops", "jacobi7,jacobi7-overlapped,jacobi27,async7,async27", "--contexts", "private"),
 }
 
 

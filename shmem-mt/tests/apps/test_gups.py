@@ -9,14 +9,15 @@ from shmem_mt.catalogue import catalogue
 from shmem_mt.targets.libraries import Heddle
 
 FORMS = catalogue.select(["gups"])[0].ops
-UPDATES, HASHES = {"atomic", "private", "batched"}, {"hash", "hash_batched"}
+UPDATES, HASHES = {"atomic", "private", "windowed", "batched"}, {"hash", "hash_nbi", "hash_batched"}
 SHORT = ["--size", "1000", "--samples", "1", "--sample-ms", "0.1", "--point-ms", "1"]
 
 
 def possible(implementation):
     """The forms that must be there."""
     found = {"atomic", "hash"}
-    found |= {"private"} if implementation.features["SHMEM_MT_HAVE_CTX"] else set()
+    found |= {"hash_nbi"} if implementation.features["SHMEM_MT_HAVE_FETCH_NBI"] else set()
+    found |= {"private", "windowed"} if implementation.features["SHMEM_MT_HAVE_CTX"] else set()
     batched = {"batched", "hash_batched"} if implementation.features["SHMEM_MT_HAVE_CTX"] else {"hash_batched"}
     return found | (batched if implementation.features["SHMEM_MT_HAVE_SHMEMX"] else set())
 
@@ -75,6 +76,11 @@ def test_points_add_up(implementation, tmp_path):
         for r, seconds, *split in zip(*(p["samples"] for p in (rate, total, *parts))):
             assert min(split[:-1]) > 0 and sum(split) == pytest.approx(seconds, rel=1e-6)
             assert r == pytest.approx(work / seconds, rel=1e-6)
+        if form in UPDATES:
+            bounded = form in ("windowed", "batched")  # as RandomAccess wants it
+            name = "atomic RandomAccess" if bounded else "atomic updates"
+            merit = by_name[form, "figure_of_merit", name, "GUP/s"]["samples"]
+            assert merit == pytest.approx([1e-9 * r for r in rate["samples"]], rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +105,11 @@ def test_faults_are_caught(implementation, fault, forms):
 
 @pytest.mark.parametrize(
     "feature,missing",
-    [("SHMEM_MT_HAVE_SHMEMX", {"batched", "hash_batched"}), ("SHMEM_MT_HAVE_CTX", {"private", "batched"})],
+    [
+        ("SHMEM_MT_HAVE_SHMEMX", {"batched", "hash_batched"}),
+        ("SHMEM_MT_HAVE_CTX", {"private", "windowed", "batched"}),
+        ("SHMEM_MT_HAVE_FETCH_NBI", {"hash_nbi"}),
+    ],
 )
 def test_forms_missing_are_skipped_by_name(implementation, tmp_path, feature, missing):
     without = compiled_without(implementation, tmp_path, "gups", feature)

@@ -10,7 +10,8 @@ from shmem_mt.runner.points import describe
 from shmem_mt.runner.process import run_program
 from shmem_mt.targets import fabrics, hosts
 
-IN_STEP, ASYNC = ("jacobi7", "jacobi27"), ("async7", "async27")
+IN_STEP, ASYNC = ("jacobi7", "jacobi7-overlapped", "jacobi27"), ("async7", "async27")
+ITERATIONS = {"jacobi7": 384, "jacobi7-overlapped": 384, "jacobi27": 192}
 FORMS = (*IN_STEP, *ASYNC)
 SOLVERS = ("--form", ",".join(FORMS))
 
@@ -42,7 +43,7 @@ def test_every_form_finds_the_solution(implementation, pes, threads, grid):
         assert 0 < verdict["error"] < verdict["tolerance"] == 1e-4
         if form in IN_STEP:
             assert verdict["compared_with"] == "a serial run, bit for bit"
-            assert verdict["iterations"] == {"jacobi7": 384, "jacobi27": 192}[form]
+            assert verdict["iterations"] == ITERATIONS[form]
         else:
             assert verdict["rounds"] >= 1 and verdict["iterations"] > 100
 
@@ -96,11 +97,10 @@ def test_points_add_up(implementation, tmp_path):
             assert each["valid"] is True and each["params"]["edge"] == 12 and each["params"]["context"] == "private"
         for total, compute, exchange, pack in zip(*(p["samples"] for p in parts)):
             assert exchange > 0 and pack > 0 and compute == pytest.approx(total - exchange - pack, rel=1e-6)
-    iterations = {"jacobi7": 384, "jacobi27": 192}
     for form in IN_STEP:
         rate, time = by_name[form, "rate", "total", "cell updates/s"], by_name[form, "time", "total", "s"]
         for r, seconds in zip(rate["samples"], time["samples"]):
-            assert r * seconds == pytest.approx(12**3 * iterations[form], rel=1e-6)
+            assert r * seconds == pytest.approx(12**3 * ITERATIONS[form], rel=1e-6)
 
 
 def test_without_put_with_signal_and_contexts(implementation, tmp_path):
@@ -121,7 +121,7 @@ def test_the_exchange_is_what_is_measured_unless_told(implementation, tmp_path):
     [
         (["--size", "257"], "--size 257: the edge of the grid is 1 to 256 cells"),
         (["--size", "0"], "--size: '0' is not a number between 1 and"),
-        (["--form", "odd"], "unknown operation odd; there are exchange, jacobi7, jacobi27, async7, async27"),
+        (["--form", "odd"], "unknown operation odd; there are exchange, jacobi7, jacobi7-overlapped, jacobi27,"),
     ],
 )
 def test_bad_options_end_with_status_2(implementation, arguments, words):

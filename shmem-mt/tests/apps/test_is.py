@@ -16,7 +16,7 @@ def possible(implementation):
     """The forms that must be there."""
     found = {"default"}
     if implementation.features["SHMEM_MT_HAVE_CTX"]:
-        found |= {"private"} | ({"requests"} if implementation.features["SHMEM_MT_HAVE_SHMEMX"] else set())
+        found |= {"private", "pieces"} | ({"requests"} if implementation.features["SHMEM_MT_HAVE_SHMEMX"] else set())
     return found
 
 
@@ -45,10 +45,10 @@ def test_larger_classes_are_sorted(implementation, name):
 def test_any_number_of_pieces_will_do(implementation, pieces):
     found = app_verdicts(implementation, "is", 3, 2, "--pieces", str(pieces))
     assert_sorted(implementation, found)
-    assert {form: verdict["pieces"] for form, verdict in found.items() if form != "requests"} == {
-        form: 1 for form in found if form != "requests"
+    in_pieces = {"pieces", "requests"}
+    assert {form: verdict["pieces"] for form, verdict in found.items()} == {
+        form: pieces if form in in_pieces else 1 for form in found
     }
-    assert "requests" not in found or found["requests"]["pieces"] == pieces
 
 
 def test_active_sets_and_flags_will_do(implementation, tmp_path):
@@ -87,11 +87,13 @@ def test_points_add_up(implementation, tmp_path):
             assert min(split[:-1]) > 0 and sum(split) == pytest.approx(seconds, rel=1e-6)
             assert r == pytest.approx(10 * 65536 / seconds, rel=1e-6)
             assert percent == pytest.approx(100 * (split[1] + split[3]) / seconds, rel=1e-6)
+        merit = by_name[form, "figure_of_merit", "total", "Mop/s"]["samples"]
+        assert merit == pytest.approx([1e-6 * r for r in rate["samples"]], rel=1e-6)
 
 
 @pytest.mark.parametrize(
     "feature,missing",
-    [("SHMEM_MT_HAVE_SHMEMX", {"requests"}), ("SHMEM_MT_HAVE_CTX", {"private", "requests"})],
+    [("SHMEM_MT_HAVE_SHMEMX", {"requests"}), ("SHMEM_MT_HAVE_CTX", {"private", "pieces", "requests"})],
 )
 def test_forms_missing_are_skipped_by_name(implementation, tmp_path, feature, missing):
     without = compiled_without(implementation, tmp_path, "is", feature, "SHMEM_MT_HAVE_SHMEMX")
@@ -105,7 +107,7 @@ def test_forms_missing_are_skipped_by_name(implementation, tmp_path, feature, mi
     [
         (["--class", "B"], "--class: there is no class B; there are S, W, A"),
         (["--size", "7"], "--size 7: there are tiny (class S), small (W), medium and large (A)"),
-        (["--form", "odd"], "unknown operation odd; there are default, private, requests"),
+        (["--form", "odd"], "unknown operation odd; there are default, private, pieces, requests"),
         (["--pieces", "65"], "--pieces: '65' is not a number between 1 and 64"),
         (["--threads", "0"], "--threads: '0' is not a number between 1 and"),
     ],

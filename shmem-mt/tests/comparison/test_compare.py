@@ -6,6 +6,9 @@ from xml.etree import ElementTree
 import numpy
 import pytest
 from conftest import make_point
+from shmem_mt.comparison.changes import Pair
+from shmem_mt.comparison.compare import Comparison
+from shmem_mt.comparison.runs import Row
 from shmem_mt.runner.results import RunFolder
 
 MACHINE = {"cpu": "CPU", "cores": 2, "governor": "performance"}
@@ -24,7 +27,8 @@ def folder(tmp_path):
                 point = make_point(scale=scale * numpy.exp(random.normal(0, noise)), valid=valid, size_bytes=size)
                 made.add_point({**point, **fields, "round": number})
         made.write_results()
-        implementations = [{"label": "A", "compiler": dict(machine).pop("compiler", "gcc 12")}]
+        compiler = dict(machine).pop("compiler", "gcc 12")
+        implementations = [{"label": fields.get("label", "A"), "compiler": compiler}]
         settings = {"profile": dict(machine).pop("profile", "quick")}
         facts = {**MACHINE, **{k: v for k, v in dict(machine).items() if k not in ("compiler", "profile")}}
         made.write_json("machine.json", {"machine": facts, "implementations": implementations, "settings": settings})
@@ -91,10 +95,37 @@ def test_what_became_invalid_fails_and_what_was_invalid_does_not(shmem_mt, folde
     assert status == 5 and "4 invalid before" in stdout
 
 
+def test_one_invalid_run_of_several_is_invalid(shmem_mt, folder):
+    one, good, bad = folder("one"), folder("good"), folder("bad", valid=False)
+    status, stdout, _ = shmem_mt("compare", one, f"{good},{bad}")
+    assert status == 1 and "4 invalid" in stdout
+
+
+def test_what_was_not_always_checked_may_stay_so(shmem_mt, folder):
+    """A check is gone only where every run of the first side had it."""
+    one, unchecked, two = folder("one"), folder("unchecked", valid=None), folder("two", valid=None)
+    status, stdout, _ = shmem_mt("compare", "--baseline", f"{one},{unchecked}", two)
+    assert status in (0, 5) and "unchecked" not in stdout
+
+
 def test_a_check_that_is_gone_is_status_3(shmem_mt, folder):
     status, stdout, _ = shmem_mt("compare", folder("one"), folder("two", valid=None))
     assert status == 3 and "4 unchecked" in stdout
     assert shmem_mt("compare", folder("three", valid=None), folder("four", valid=None))[0] == 0
+
+
+def test_a_point_with_a_start_of_zero_cannot_be_told(shmem_mt, folder, tmp_path):
+    """It has no logarithm; the others are told all the same."""
+    one, two = folder("one"), folder("two")
+    other = RunFolder.open(two)
+    for number in range(8):
+        zero = {**make_point(op="zero"), "samples": [0.0 if number == 3 else 1.0], "round": number}
+        other.add_point(zero)
+        RunFolder.open(one).add_point({**zero, "samples": [1.0]})
+    other.write_results()
+    RunFolder.open(one)
+    status, stdout, _ = shmem_mt("compare", one, two)
+    assert status == 0 and "1 cannot tell, 4 no different" in stdout
 
 
 def test_several_baselines_bring_in_how_far_runs_differ(shmem_mt, folder):
@@ -111,6 +142,53 @@ def test_several_baselines_bring_in_how_far_runs_differ(shmem_mt, folder):
 def test_a_slowdown_far_beyond_how_runs_differ_is_found(shmem_mt, folder):
     runs = [folder(f"base{index}", scale=scale) for index, scale in enumerate((1.0, 1.01, 0.99, 1.005))]
     assert shmem_mt("compare", "--baseline", ",".join(runs), folder("second", scale=0.7))[0] == 1
+
+
+@pytest.mark.parametrize(
+    "says,troubles",
+    [
+        (["worse"], ["worse"]),
+        (["invalid"], ["worse"]),
+        (["missing"], ["points"]),
+        (["new"], ["points"]),
+        (["unchecked"], ["points"]),
+        (["better", "no different"], []),
+        (["cannot tell"] * 2 + ["better"] * 2, []),
+        (["cannot tell", "too few starts", "invalid before", "better"], ["unclear"]),
+        (["worse", "cannot tell", "cannot tell", "missing"], ["worse", "points"]),
+    ],
+)
+def test_what_one_point_makes_of_a_comparison(says, troubles):
+    rows = [Row(make_point(), word) for word in says]
+    assert Comparison(rows, [], [], 0.02, 0.5).troubles() == troubles
+    worse = Pair(None, "latency", {}, {}, verdict="worse")
+    assert Comparison(rows, [worse], [], 0.02, 0.5).troubles() == ["worse", *(t for t in troubles if t != "worse")]
+    assert Comparison(rows, [], ["other"], 0.02, 0.5).troubles() == ["machine", *troubles]
+
+
+@pytest.mark.parametrize(
+    "seen,factor,words",
+    [
+        (0.05, 9.0, "half of the points could have shown a change of 5 %, with 8 starts a side"),
+        (0.3, 2.4, "a change of 30 %, with 8 starts a side; 10 % needs 20 starts a side"),
+        (0.3, None, "more starts would not show 10 %, for runs differ by more: give several (--baseline A1,A2)"),
+        (12.0, 2.4, "a change of more than 1000 %, with 8 starts"),
+    ],
+)
+def test_what_could_have_been_seen(monkeypatch, seen, factor, words):
+    """Of points with 8 and 9 starts; the geometric means that were tested count as tests."""
+    asked = []
+    monkeypatch.setattr(Pair, "is_seen_with", lambda _, change, tests, margin: asked.append((change, tests)) or factor)
+    sides = [{0: dict.fromkeys(range(starts), 1.0)} for starts in (8, 9)]
+    rows = [Row(make_point(), pair=Pair(None, "latency", *sides, seen=seen)) for _ in range(3)]
+    means = [Pair(None, "latency", *sides, seen=seen), Pair(None, "wait", *sides)]
+    text = Comparison(rows, means, [], 0.02, 0.5).power()
+    assert text.endswith(words) if factor != 2.4 or seen < 1 else words in text
+    assert set(asked) == ({(0.1, 4)} if seen > 0.1 else set())
+
+
+def test_without_a_test_there_is_no_power():
+    assert "no point has the 6 starts" in Comparison([Row(make_point(), "missing")], [], [], 0.02, 0.5).power()
 
 
 def test_fail_on_and_only(shmem_mt, folder):
@@ -130,16 +208,63 @@ def test_outputs_say_the_same(shmem_mt, folder, tmp_path):
     assert found["status"] == 1 and found["troubles"] == ["worse", "points"]
     assert found["counts"] == {"worse": 3, "missing": 1}
     told = next(point for point in found["points"] if point["verdict"] == "worse")
+    assert told["better_by"] == pytest.approx(0.9, rel=0.02)
     assert told["starts"] == [8, 8] and told["interval"][0] < told["better_by"] < told["interval"][1] < 1
     assert found["geometric_means"][0]["verdict"] == "worse"
     assert (tmp_path / "a.md").read_text().count("| worse |") == 4
     suite = ElementTree.parse(files[2]).getroot()
-    assert suite.get("tests") == "5" and suite.get("failures") == "5"
+    assert suite.get("tests") == "7" and suite.get("failures") == "5"
+
+
+@pytest.mark.parametrize(
+    "starts,machine,status,failed",
+    [
+        (8, {}, 0, []),
+        (5, {}, 5, ["enough points can be told"]),
+        (8, {"cores": 4}, 4, ["machine, compiler and settings are the same"]),
+    ],
+)
+def test_junit_fails_where_the_exit_status_does(shmem_mt, folder, tmp_path, starts, machine, status, failed):
+    """Also where no single point does."""
+    one, two, file = folder("one", starts=starts), folder("two", starts=starts, machine=machine), tmp_path / "a.xml"
+    assert shmem_mt("compare", one, two, "--junit", file)[0] == status
+    suite = ElementTree.parse(file).getroot()
+    assert [case.get("name") for case in suite if case.find("failure") is not None] == failed
+    assert suite.get("failures") == str(len(failed)) and suite.get("tests") == str(len(suite))
+    assert shmem_mt("compare", one, two, "--junit", file, "--fail-on", "worse")[0] == 0
+    assert ElementTree.parse(file).getroot().get("failures") == "0"
+
+
+def test_points_whose_pes_were_bound_otherwise_are_not_comparable(shmem_mt, folder, tmp_path):
+    bound, free = folder("bound", binding="1 CPU a PE"), folder("free", binding="2 CPUs a PE")
+    status, stdout, _ = shmem_mt("compare", bound, free)
+    assert status == 4 and "not comparable: binding of 4 points: 1 CPU a PE and 2 CPUs a PE" in stdout
+    assert shmem_mt("compare", bound, bound)[0] == 0
+    assert shmem_mt("compare", bound, folder("silent"))[0] == 0
+    assert shmem_mt("compare", bound, free, "--only", "message-rate")[0] == 4
+    for name in ("bound", "free"):
+        again = RunFolder.open(str(tmp_path / name))
+        for number in range(8):
+            again.add_point({**make_point(benchmark="requests"), "round": number, "binding": "1 CPU a PE"})
+        again.write_results()
+    assert shmem_mt("compare", bound, free)[0] == 4
+    assert shmem_mt("compare", bound, free, "--only", "requests")[0] == 0
 
 
 def test_two_libraries_of_different_name(shmem_mt, folder):
     status, stdout, _ = shmem_mt("compare", folder("one"), folder("two", label="B", scale=1.1))
     assert status == 0 and "4 better" in stdout
+    status, stdout, _ = shmem_mt("compare", folder("one"), folder("three", label="C", machine={"compiler": "clang"}))
+    assert status == 4 and "compiler, A: gcc 12 and clang" in stdout
+
+
+def test_the_order_of_params_says_nothing(shmem_mt, folder, tmp_path):
+    one, two = folder("one"), folder("two")
+    path = tmp_path / "two" / "results.jsonl"
+    points = [json.loads(line) for line in path.read_text().splitlines()]
+    turned = [{**point, "params": dict(reversed(point["params"].items()))} for point in points]
+    path.write_text("".join(json.dumps(point) + "\n" for point in turned))
+    assert "4 no different" in shmem_mt("compare", one, two)[1]
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,30 @@ def test_all_of_mpi_are_valid(mpi_reference, tmp_path, pes):
     assert {op for _, op in verdicts(points)} == EVERYTHING - MISSING_IN_MPI
 
 
+def schemes(points):
+    return {(p["params"]["op"], p["params"]["scheme"]) for p in points}
+
+
+def test_each_scheme_by_itself(implementation, tmp_path):
+    """Windows that a busy machine spoils are left out by name."""
+    ops = ["--ops", "barrier_all,broadcast,copy", "--sizes", "64", "--teams", "world"]
+    points, skipped = measure(implementation, tmp_path, 2, *ops, "--schemes", "back-to-back")
+    every = {("barrier_all", "back-to-back"), ("broadcast", "back-to-back"), ("copy", "back-to-back")}
+    assert schemes(points) == every and not skipped
+    points, skipped = measure(implementation, tmp_path, 2, *ops, "--schemes", "window", "--samples", "20")
+    left_out = {("barrier_all", "window"), ("broadcast", "window")} - schemes(points)
+    assert skipped <= {"scheme=window"} | {f"scheme=window, {op}" for op, _ in left_out} and (skipped or not left_out)
+    for point in points:
+        assert point["windows"] == sum(count for _, count in point["durations_ns"]) and point["late_windows"] >= 0
+        assert point["valid"] is True and point["operations_per_sample"] == 1
+
+
+def test_windows_want_a_core_for_each_thread(implementation, tmp_path):
+    pes = 2 * (os.cpu_count() or 1)
+    points, skipped = measure(implementation, tmp_path, pes, "--ops", "sync_all", "--teams", "world", "--sizes", "8")
+    assert schemes(points) == {("sync_all", "back-to-back")} and skipped == {"scheme=window"}
+
+
 @pytest.mark.parametrize("fault", ["skipped-operation", "stale-result", "last-element-missing"])
 def test_faults_are_caught(implementation, tmp_path, fault):
     points, _ = measure(implementation, tmp_path, 4, "--sizes", "1024", "--plant-fault", fault)
@@ -76,6 +100,7 @@ def test_faults_are_caught_with_mpi(mpi_reference, tmp_path, fault):
 
 def test_what_does_not_fit_is_skipped_by_name(implementation, tmp_path):
     arguments = ["--ops", "broadcast,fcollect", "--sizes", "12,64,128", "--buffer-bytes", "128", "--teams", "world"]
+    arguments += ["--schemes", "back-to-back"]
     points, skipped = measure(implementation, tmp_path, 2, *arguments)
     assert {(p["params"]["op"], p["params"]["size_bytes"]) for p in points} == {
         ("broadcast", 64),

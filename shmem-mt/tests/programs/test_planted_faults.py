@@ -8,6 +8,8 @@ A fault is planted with the hidden option ``--plant-fault NAME`` of the programs
     get-named-put       the operation reported as put gets
     idle-timed-pass     the loop that is timed does nothing; the validating pass is right
     early-barrier       barrier_all and sync_all return at once
+    foreign-clocks      every PE counts as a host, and the clock of PE i is i * 1000 s ahead: nothing may be wrong, for
+                        clocks are compared, and the point says how well
     late-sender         PE 1 stamps the start and the end of each sample 100 s later than they are: the rate must be
                         that of the common window, and the point says that it is staggered
 
@@ -201,6 +203,62 @@ def test_rates_are_those_of_the_common_window(implementation, tmp_path, program,
         assert point["staggered"] is True
 
 
+@pytest.mark.parametrize(
+    "fault,words",
+    [
+        ("one-pe-reduction", "a mean over the PEs was wrong"),
+        ("check-never-runs", "the check compared 0 of "),
+        ("get-named-put", "the validating pass found wrong values"),
+        ("idle-timed-pass", "a sample was faster than the machine's limit"),
+    ],
+)
+def test_an_invalid_point_says_why(implementation, tmp_path, fault, words):
+    points = run_faulty(implementation, tmp_path, "bandwidth", fault, EVERY_PROGRAM["bandwidth"])
+    told = {p["params"]["op"]: p["why"] for p in points if not p["valid"]}
+    assert words in told["put"]
+    assert "faster" not in told["put"] or fault == "idle-timed-pass"
+
+
+FOREIGN = {
+    "message_rate": ["--ops", "put,g,consumed", "--placements", "heap", "--sizes", "64"],
+    "bandwidth": ["--ops", "put,get", "--sizes", "64"],
+    "latency": ["--ops", "put_round_trip,barrier_all", "--sizes", "64"],
+    "collectives": ["--sizes", "64", "--teams", "world"],
+    "ordering": ["--sizes", "64", "--outstanding", "8"],
+}
+
+
+@pytest.mark.parametrize("program", FOREIGN)
+def test_clocks_of_several_hosts_are_compared(implementation, tmp_path, program):
+    """And the error is told; hours that clocks are apart are in no sample."""
+    points = run_faulty(implementation, tmp_path, program, "foreign-clocks", FOREIGN[program], pes=2)
+    assert [point for point in told(points) if point["valid"] is not True] == []
+    for point in points:
+        assert 0 < point["clock_error_s"] < 100, told([point])
+        assert point.get("start_spread_s", 0) < 100
+        moved = {"rate": 1, "consumed_rate": 1, "bandwidth": 64}.get(point["metric"])
+        count = point["operations_per_sample"]
+        seconds = [moved * count / value if moved else count * value for value in point["samples"]]
+        assert 0 < max(seconds) < 100
+
+
+def test_one_host_has_one_clock(implementation, tmp_path):
+    points = run_faulty(implementation, tmp_path, "latency", "none", FOREIGN["latency"])
+    assert not any("clock_error_s" in point for point in points)
+
+
+def test_operations_are_stamped_where_they_are_long_enough(implementation, tmp_path):
+    options = ["--ops", "put_round_trip,put_quiet,get,atomic_fetch_add,barrier_all", "--sizes", "8,262144"]
+    points = run_faulty(implementation, tmp_path, "latency", "none", options)
+    long = [point for point in points if min(point["samples"]) >= 200e-9]
+    assert {point["params"]["op"] for point in long} >= {"put_round_trip", "put_quiet", "get"}
+    for point in points:
+        assert ("durations_ns" in point) == (point in long), told([point])
+        if point in long:
+            counts = dict(point["durations_ns"])
+            assert sum(counts.values()) >= 8 and max(counts) <= 1e9 * point["longest_s"] + 1
+
+
 @pytest.mark.long
 def test_the_driver_reports_it_and_fails(shmem_mt, wrappers, tmp_path):
     out = tmp_path / "run"
@@ -224,5 +282,5 @@ def test_the_driver_reports_it_and_fails(shmem_mt, wrappers, tmp_path):
         "get-named-put",
     )
     assert status == 1
-    assert "the bytes are wrong" in stderr
+    assert "invalid: the validating pass found wrong values" in stderr
     assert any(r["valid"] is False and r["params"]["op"] == "put" for r in read_results(out))

@@ -40,6 +40,25 @@ def test_a_line_says_what_did_not_pass(valid, word):
     assert f": {word}, " in line
 
 
+def figures(label, op):
+    """Figures of merit, the headline first; params.timed tells their clocks apart, not their runs."""
+    for name, timed, value in (("Total", "all", 6500), ("SPARSEMV", "products", 7000)):
+        common = dict(label=label, benchmark="brick", op=op, fabric="on-node", grid="8x8x8", part=name, timed=timed)
+        yield make_point(**common, metric="figure_of_merit", unit="MFLOPS", scale=value)
+
+
+def test_a_line_ends_with_the_first_figure_of_merit():
+    found = results(app_points("A", "blocking"), figures("A", "blocking"), app_points("A", "auto"))
+    first, second = verdict_lines(found)
+    assert first.endswith("communication 40 %); Total 6,532 MFLOPS") and second.endswith("communication 40 %)")
+
+
+def test_the_table_has_the_first_figure_of_merit():
+    found = Points(results(app_points("A", "blocking"), figures("A", "blocking")))
+    ((heading, (row,)),) = apps.rows(found)
+    assert heading == "brick, grid 8x8x8" and row.cells[0][1] == "communication 40 %; Total 6,532 MFLOPS"
+
+
 def test_each_run_has_a_line_of_its_own():
     groups = [app_points(label, op, grid2=g) for label in "AB" for op in ("blocking", "auto") for g in (1, 2)]
     lines = verdict_lines(results(*groups))

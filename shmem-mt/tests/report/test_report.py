@@ -139,7 +139,11 @@ def test_invalid_points_are_shouted(shmem_mt, tmp_path):
     from shmem_mt.runner.results import RunFolder
 
     folder = RunFolder.open(str(tmp_path / "run"))
-    folder.add_point({**make_point(valid=False), "round": 0})
+    folder.add_point({**make_point(valid=False), "why": "too fast", "round": 0})
+    folder.add_point({**make_point(valid=False, op="put"), "round": 0})  # of an older folder
     folder.write_results()
     assert shmem_mt("report", folder.directory)[0] == 0
-    assert "1 points are invalid" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    text = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "2 points are invalid" in text
+    assert text.count("PEs: too fast</li>") == text.count("PEs: the bytes are wrong, or the check failed</li>") == 1
+    assert "INVALID: too fast" in text

@@ -1,10 +1,12 @@
 """Run folders: merging rounds, damaged files, and the commands that read them."""
 
 import json
+import re
 
 import pytest
 from conftest import make_point, read_results
-from shmem_mt.runner.results import RunFolder, load_results, ratio_of_results
+from shmem_mt.runner.points import how_sure, tail
+from shmem_mt.runner.results import RunFolder, load_results, ratio_of_results, starts_of_ratio
 
 
 def test_a_round_measured_twice_counts_once(tmp_path):
@@ -44,6 +46,7 @@ def test_a_line_cut_off_by_a_kill_is_dropped_on_resume(tmp_path):
             json.dumps({**make_point(), "median": 1, "interval": [1, 2], "samples": []}),
             "samples is not a list of numbers",
         ),
+        (json.dumps({**make_point(), "median": 1, "interval": [1, 2], "samples": [1, "2"]}), "samples is not a list"),
         (json.dumps({**make_point(), "median": 1, "interval": [1]}), "median and interval"),
         (json.dumps({**make_point(), "median": 1, "interval": [1, 2], "params": {}}), "params"),
         (json.dumps({**make_point(), "median": 1, "interval": [1, 2], "round_sizes": [3]}), "round_sizes"),
@@ -90,6 +93,49 @@ def test_a_point_of_an_older_folder_gets_the_interval_of_its_starts(tmp_path):
     assert (point["median"], point["interval"], point["starts"], point["confidence"]) == (1.5, [1.0, 2.0], 2, None)
 
 
+def stamped(number, *seconds):
+    """A round whose operations took that long, a thousand times each."""
+    pairs = [[int(1e9 * one), 1000] for one in seconds]
+    time = dict(benchmark="latency", metric="latency", unit="s", scale=seconds[0])
+    return {**make_point(**time), "round": number, "durations_ns": pairs, "longest_s": max(seconds)}
+
+
+def test_tails_are_those_of_all_starts(tmp_path):
+    folder = RunFolder.open(str(tmp_path))
+    for number in range(3):
+        folder.add_point(stamped(number, 1e-6, 1.02e-6, 1e-5 * (number + 1)))
+    result = folder.results()[0]
+    assert result["durations"]["operations"] == 9000 and result["durations"]["max"] == pytest.approx(3e-5)
+    assert result["durations"]["p50"] == pytest.approx(1.02e-6, rel=0.04) and result["durations"]["p999"] is None
+    assert tail(result) == "p99 30.0 µs, max 30.0 µs"
+    assert "durations_ns" not in result
+
+
+@pytest.mark.parametrize("bimodal,told", [(1, False), (2, True), (3, True)])
+def test_two_modes_of_most_starts_are_told(tmp_path, bimodal, told):
+    folder = RunFolder.open(str(tmp_path))
+    for number in range(3):
+        folder.add_point(stamped(number, *((1e-6, 3e-6) if number < bimodal else (1e-6, 1.02e-6))))
+    words = how_sure(folder.results()[0])
+    assert ("modes" in folder.results()[0]) == told
+    assert words.startswith("range of 3 starts")
+    assert bool(re.search(r"; two modes: 1\.0\d µs \(50 %\), 3\.0\d µs \(50 %\)$", words)) == told
+
+
+def test_two_groups_of_starts_are_told(tmp_path):
+    folder = RunFolder.open(str(tmp_path))
+    for number in range(6):
+        folder.add_point({**make_point(scale=4.0 if number % 3 else 1.0), "round": number})
+    assert how_sure(folder.results()[0]) == "95 %, 6 starts; two modes: 1.00 /s (33 %), 4.01 /s (67 %)"
+
+
+def test_the_error_of_clocks_is_the_largest(tmp_path):
+    folder = RunFolder.open(str(tmp_path))
+    for number, error in enumerate((1e-6, 3e-6, 2e-6)):
+        folder.add_point({**make_point(), "round": number, "clock_error_s": error})
+    assert folder.results()[0]["clock_error_s"] == 3e-6
+
+
 def test_rounds_pair_by_their_number(tmp_path):
     """A start that failed must not shift the others: the ratio is that of the rounds that both have."""
     folder = RunFolder.open(str(tmp_path))
@@ -99,3 +145,6 @@ def test_rounds_pair_by_their_number(tmp_path):
             folder.add_point({**make_point(label, scale=scale), "round": number})
     ratio, low, high = ratio_of_results(*folder.results(), paired=True)
     assert low == pytest.approx(2) and high == pytest.approx(2) and ratio == pytest.approx(2)
+    assert starts_of_ratio(*folder.results(), paired=True) == 2
+    low, high = ratio_of_results(*folder.results(), paired=False)[1:]
+    assert (low, high) == (pytest.approx(0.02), pytest.approx(200))  # of runs apart, whatever their numbers

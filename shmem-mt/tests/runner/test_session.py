@@ -5,9 +5,12 @@ import os
 import stat
 
 import pytest
-from conftest import read_results
+from conftest import make_point, read_results
+from shmem_mt import sources
 from shmem_mt.catalogue import plan
 from shmem_mt.runner import process
+from shmem_mt.runner.results import RunFolder
+from shmem_mt.targets import build, openshmem
 
 
 @pytest.fixture
@@ -64,6 +67,43 @@ def test_results_have_all_keys_and_resume_measures_nothing_again(run, tmp_path):
     assert (tmp_path / "run" / "jobs.jsonl").read_text() == jobs
     assert read_results(tmp_path / "run") == results
     assert (tmp_path / "run" / "command.txt").read_text().count("shmem-mt run") == 2
+
+
+@pytest.mark.parametrize(
+    "changed,words",
+    [
+        ({"programs": "of yesterday"}, "programs: of yesterday and"),
+        ({"machine": {"cpu": "another"}}, "cpu: another and"),
+        ({"implementations": [{"label": "true", "version": "0.9"}]}, "version: 0.9 and"),
+        ({}, None),
+    ],
+)
+def test_results_of_something_else_are_not_gone_on_with(shmem_mt, tmp_path, changed, words):
+    """Not even a line is added to the folder."""
+    folder = RunFolder.open(str(tmp_path / "run"))
+    folder.add_point({**make_point("true"), "round": 0})
+    folder.write_results()
+    folder.write_json("machine.json", {"programs": sources.digest("programs", "apps"), **changed})
+    before = {path.name: path.read_bytes() for path in (tmp_path / "run").glob("*.json*")}
+    pair = ["--oshcc", "true", "--oshrun", "true"]
+    status, _, stderr = shmem_mt("run", *pair, "--only", "bandwidth", "--out", folder.directory, "--rounds", "1")
+    if words is None:
+        assert status == 1  # nothing is measured with true
+    else:
+        assert status == 2 and words in stderr and "use another --out" in stderr and stderr.count("\n") == 1
+        assert {path.name: path.read_bytes() for path in (tmp_path / "run").glob("*.json*")} == before
+
+
+def test_another_build_of_a_library_is_another_library(wrappers, tmp_path):
+    """What its headers say counts."""
+    header = tmp_path / "more.h"
+    wrapper = script(tmp_path, "oshcc", f'exec {wrappers[0]} -include {header} "$@"\n')
+    digests = []
+    for text in ("", "", "#define SHMEMX_ANOTHER 1\n"):
+        header.write_text(text)
+        (found,) = openshmem.resolve([wrapper], [wrappers[1]], ["A"])
+        digests.append(build.library_digest(found, str(tmp_path / "library")))
+    assert digests[0] == digests[1] != digests[2]
 
 
 @pytest.mark.long

@@ -7,10 +7,12 @@ import subprocess
 import pytest
 from conftest import make_point, read_results, run_points
 from shmem_mt.catalogue import catalogue, plan
+from shmem_mt.catalogue.profiles import NETWORK_PROFILES
 from shmem_mt.report.charts import ordering as ordering_charts
 from shmem_mt.report.charts.model import Points
 from shmem_mt.runner.process import run_program
 from shmem_mt.runner.results import merge_rounds
+from shmem_mt.statistics import FEWEST_STARTS
 from shmem_mt.studies import ordering, ordering_chapter
 from shmem_mt.studies.ordering import Study
 from shmem_mt.targets import fabrics, hosts
@@ -20,8 +22,8 @@ WINDOWS = ["--sizes", "8,40000", "--outstanding", "1,2,32"]
 RULES = ("relaxed", "ordered", "fence", "quiet")
 
 
-def result(scale, valid=True, wobble=0.01):
-    starts = [scale * (1 + wobble * step) for step in (-1, 0, 1)]
+def result(scale, valid=True, wobble=0.01, times=4):
+    starts = [scale * (1 + wobble * step) for step in (-1, 0, 1) * times]
     merged = merge_rounds([{**make_point(valid=valid), "samples": [value]} for value in starts])
     return {**merged, "run": "run"}
 
@@ -31,7 +33,7 @@ def study_point(label, rule, size, outstanding, rate, metric="rate", **more):
     params |= dict(rails=1, mechanism="batch")
     unit = "messages/s" if metric == "rate" else "bytes/s"
     point = make_point(label, "ordering", metric, unit, rate, **{**params, **more})
-    return {**merge_rounds([point, point]), "run": "run", "library": label}
+    return {**merge_rounds([point] * 12), "run": "run", "library": label}
 
 
 def study_points(free=8.0):
@@ -102,6 +104,23 @@ def test_cut_over(earlier, later, at, low, high):
     sizes = (1, 2, 4, 8)
     found = ordering.cut_over(*({s: result(v) for s, v in zip(sizes, values)} for values in (earlier, later)))
     assert (found.at, found.low, found.high, found.sizes) == (at, low, high, list(sizes))
+
+
+def test_what_has_few_starts_is_a_range_and_clear_of_nothing():
+    few = ordering.ratio(result(41, times=1), result(10, times=1))
+    assert ordering.verdict(few) == "too few starts to tell"
+    assert ordering_chapter.times(few) == "4.10 × (4.10 to 4.10, range of 3 starts)"
+    assert ordering_chapter.times(ordering.ratio(result(41), result(10))) == "4.10 × (4.10 to 4.10, 95 %, 12 starts)"
+    one = merge_rounds([{**make_point(), "round": 0}])
+    assert ordering_chapter.times(ordering.ratio(one, one)) == "1.00 × (1 start, no interval)"
+    found = ordering.cut_over(*({size: result(value, times=1) for size in (1, 2)} for value in (1, 10)))
+    assert (found.at, found.low, found.high) == (1, None, None)
+
+
+def test_a_full_study_has_the_starts_of_an_interval_where_half_of_them_choose():
+    for profiles in (plan.PROFILES, NETWORK_PROFILES):
+        rounds = {group.rounds for group in profiles["full"].groups if group.benchmark == "ordering"}
+        assert rounds == {2 * FEWEST_STARTS}
 
 
 def test_no_cut_over_without_a_common_size():

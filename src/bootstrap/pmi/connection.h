@@ -20,6 +20,7 @@ class Connection {
     bool open(int fd, uint64_t timeout_s, const Reason& reason);
     bool connect(const char* host_and_port, uint64_t timeout_s, const Reason& reason);
     void close();
+    void set_timeout(uint64_t timeout_s) { timeout_s_ = timeout_s; }
     int fd() const { return fd_; }
     void set_version(Version version) { version_ = version; }
     Version version() const { return version_; }

@@ -36,7 +36,7 @@ struct Client {
     size_t part_bytes = 0;
     char name[kMaxNameBytes];  // of the job's space of keys
     std::vector<int> peers;
-    void (*on_lost)() = nullptr;
+    void (*on_lost)(const char* how) = nullptr;
     pthread_t watcher;
     int stop = -1;  // an event that ends the watcher; -1: there is none
 };
@@ -293,7 +293,7 @@ void* watch(void*) {
     while (poll(its, 2, -1) < 0 && errno == EINTR) {
     }
     if (its[1].revents == 0)
-        client.on_lost();
+        client.on_lost("the launcher has died");
     return nullptr;
 }
 
@@ -321,7 +321,7 @@ struct Failure {
     }
 };
 
-bool init(LauncherJob* job, uint64_t, void (*lost)(), char* error, size_t error_bytes) {
+bool init(LauncherJob* job, uint64_t, void (*lost)(const char*), char* error, size_t error_bytes) {
     Failure failure(error, error_bytes);
     const Reason reason = failure.reason();
     client.on_lost = lost;
@@ -329,7 +329,7 @@ bool init(LauncherJob* job, uint64_t, void (*lost)(), char* error, size_t error_
         !(version() == Version::k1 ? start_version_1(reason) : start_version_2(reason)) || !find_peers(reason) ||
         !start_watcher(reason))
         return failure.tell();
-    *job = {client.pe, client.n_pes, client.peers.data(), static_cast<int>(client.peers.size())};
+    *job = {client.pe, client.n_pes, client.peers.data(), static_cast<int>(client.peers.size()), false};
     return true;
 }
 
@@ -351,7 +351,26 @@ size_t get(int pe, const char* key, void* value, size_t max_bytes, char* error, 
     return bytes;
 }
 
+// hydra's proxy loses what it has not read of a PE's output when the job is aborted. It reads all that is there once
+// between two answers.
+void let_output_be_read() {
+    constexpr uint64_t kTimeoutS = 5;  // the process manager may be what the join has failed by
+    client.connection.set_timeout(kTimeoutS);
+    const Command command = in_version({"get_maxes", "maxes"}, {"job-getid", "job-getid-response"});
+    for (int answers = 0; answers < 2; ++answers) {
+        Request request(version(), command.request);
+        Answer answer;
+        char why[256];
+        if (!client.connection.exchange(request, command.answer, &answer, {why, sizeof why}))
+            return;
+    }
+}
+
 void abort_job(int status, const char*) {
+    if (client.part_bytes == 0)  // they have not agreed on the protocol
+        return;
+    if (client.stop < 0)  // the join has failed: no other thread uses the connection
+        let_output_be_read();
     Request request(version(), "abort");
     if (version() == Version::k1)
         request.add("exitcode", static_cast<long>(status));
@@ -383,6 +402,6 @@ uint64_t identify_host() {
     return hash_of_host();
 }
 
-constexpr LauncherApi launcher = {"pmi", init, publish, fence, get, abort_job, finalize, false};
+constexpr LauncherApi launcher = {"pmi", init, publish, fence, get, abort_job, finalize};
 
 }  // namespace heddle::bootstrap::pmi

@@ -1,7 +1,9 @@
 // Plugin for launchers that speak PMIx (mpirun, prterun, srun): a client of the launcher's PMIx server. Contract and
-// threads: bootstrap/launcher_api.h; PMIx itself may be called by any thread.
+// threads: bootstrap/launcher_api.h; PMIx itself may be called by any thread. At init, where PMIx (4.2) waits for its
+// server for ever, a thread of the plugin's own watches it.
 #include "bootstrap/launcher_api.h"
 #include "os/clock.h"
+#include "os/own_thread.h"
 
 #include <pmix.h>
 #include <pthread.h>
@@ -25,7 +27,8 @@ pmix_proc_t me;
 int n_pes = 0;
 std::vector<int> peers;
 uint64_t longest_wait_s = 0;
-void (*on_lost)() = nullptr;
+void (*on_lost)(const char* how) = nullptr;
+bool is_server_of_slurm = false;
 
 pmix_proc_t process(pmix_rank_t rank) {
     pmix_proc_t it = {};
@@ -152,13 +155,29 @@ void read_peers(const char* text) {
 
 void connection_lost(size_t, pmix_status_t, const pmix_proc_t*, pmix_info_t*, size_t, pmix_info_t*, size_t,
                      pmix_event_notification_cbfunc_fn_t done, void* argument) {
-    on_lost();
+    on_lost("the launcher has died");
     if (done)
         done(PMIX_EVENT_ACTION_COMPLETE, nullptr, 0, nullptr, nullptr, argument);
 }
 
-bool init(LauncherJob* job, uint64_t timeout_s, void (*lost)(), char* error, size_t error_bytes) {
-    longest_wait_s = timeout_s;
+// Ends this PE with a word, unless the request is answered before the longest wait has passed.
+void* end_when_late(void* request) {
+    if (wait_for_answer(static_cast<Request*>(request), PMIX_SUCCESS, end_of_wait(), nullptr) != PMIX_ERR_TIMEOUT)
+        return nullptr;
+    const char* const rank = getenv("PMIX_RANK");
+    char host[64] = "?", how[256];
+    gethostname(host, sizeof host - 1);
+    snprintf(
+        how, sizeof how,
+        "the launcher's PMIx server has not answered PE %s on host %s within %llu s (HEDDLE_LAUNCH_TIMEOUT_S): has "
+        "the launcher stopped?",
+        rank ? rank : "?", host, static_cast<unsigned long long>(longest_wait_s));
+    on_lost(how);
+    return nullptr;
+}
+
+// Joins the job, as the server tells it.
+bool ask_server(LauncherJob* job, char* error, size_t error_bytes) {
     if (!holds(PMIx_Init(&me, nullptr, 0), "PMIx_Init", error, error_bytes))
         return false;
     pmix_value_t* const size = of_job(PMIX_JOB_SIZE);
@@ -177,10 +196,28 @@ bool init(LauncherJob* job, uint64_t timeout_s, void (*lost)(), char* error, siz
     }
     job->peers = peers.data();
     job->n_peers = static_cast<int>(peers.size());
-    on_lost = lost;
+    is_server_of_slurm = strncmp(me.nspace, "slurm.", 6) == 0;
+    // Slurm's server (22.05) has what a fence has collected. It fetches another host's other values in 5 s, or fails.
+    job->get_waits = !is_server_of_slurm || job->n_peers == n_pes;
     pmix_status_t events[] = {PMIX_ERR_LOST_CONNECTION};
     PMIx_Register_event_handler(events, 1, nullptr, 0, connection_lost, nullptr, nullptr);
     return true;
+}
+
+bool init(LauncherJob* job, uint64_t timeout_s, void (*lost)(const char*), char* error, size_t error_bytes) {
+    longest_wait_s = timeout_s;
+    on_lost = lost;
+    auto* const asked = new Request;
+    pthread_t watchdog;
+    if (const int cause = heddle::os::start_own_thread(&watchdog, end_when_late, asked); cause != 0) {
+        delete asked;
+        snprintf(error, error_bytes, "no thread to watch PMIx_Init: %s", strerror(cause));
+        return false;
+    }
+    const bool is_well = ask_server(job, error, error_bytes);
+    answer(PMIX_SUCCESS, nullptr, asked);
+    pthread_join(watchdog, nullptr);
+    return is_well;
 }
 
 bool publish(const char* key, const void* bytes, size_t size, Reach reach, char* error, size_t error_bytes) {
@@ -196,7 +233,7 @@ bool publish(const char* key, const void* bytes, size_t size, Reach reach, char*
 
 bool fence(bool collect, char* error, size_t error_bytes) {
     const uint64_t end_ns = collect ? end_of_wait() : kForEver;
-    const bool collects = collect || heddle::bootstrap::is_pmix_of_slurm();  // whose other fences (22.05) let PEs pass
+    const bool collects = collect || is_server_of_slurm;  // whose other fences (22.05) let PEs pass
     auto* const it = new Request;
     it->of = process(PMIX_RANK_WILDCARD);
     PMIX_INFO_CONSTRUCT(&it->info);
@@ -233,11 +270,21 @@ void abort_job(int status, const char* message) {
     PMIx_Abort(status, message, nullptr, 0);
 }
 
+// PMIx_Finalize waits for the server's answer for 2 s (4.2), and returns without it. mpirun takes a process for failed
+// whose exit it sees before its own thread has the message. A client that connects again can ask again.
 void finalize() {
-    PMIx_Finalize(nullptr, 0);
+    constexpr uint64_t kAnsweredNs = 1000 * os::kMillisecondNs;  // certainly less than PMIx waits
+    const uint64_t end_ns = end_of_wait();
+    for (uint64_t asked_ns = os::now_ns();; asked_ns = os::now_ns()) {
+        PMIx_Finalize(nullptr, 0);
+        const uint64_t now_ns = os::now_ns();
+        if (now_ns - asked_ns < kAnsweredNs || now_ns > end_ns || PMIx_Initialized() ||
+            PMIx_Init(&me, nullptr, 0) != PMIX_SUCCESS)
+            return;
+    }
 }
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"))) const LauncherApi heddle_launcher_4;
-const LauncherApi heddle_launcher_4 = {"pmix", init, publish, fence, get, abort_job, finalize, true};
+extern "C" __attribute__((visibility("default"))) const LauncherApi heddle_launcher_5;
+const LauncherApi heddle_launcher_5 = {"pmix", init, publish, fence, get, abort_job, finalize};

@@ -205,7 +205,7 @@ void* receive_all(void*) {
 
 bool start_receiver(const Reason& reason) {
     Client& it = client();
-    it.stop.take(eventfd(0, EFD_CLOEXEC));
+    it.stop.take([] { return eventfd(0, EFD_CLOEXEC); });
     const int status = it.stop < 0 ? errno : os::start_own_thread(&it.receiver, receive_all, nullptr);
     it.has_receiver = status == 0;
     return status == 0 || reason.fail("no thread for the rendezvous: %s", strerror(status));
@@ -238,16 +238,16 @@ bool serve_environment(const Environment& environment, const Reason& reason) {
     Client& it = client();
     // A host's own name often means loopback on that host alone (/etc/hosts).
     const bool is_local = environment.host == "localhost" || environment.host == "127.0.0.1";
-    const int listener =
-        listen_on(static_cast<uint16_t>(strtoul(environment.port.c_str(), nullptr, 10)), is_local, reason);
-    if (listener < 0) {
+    const auto port = static_cast<uint16_t>(strtoul(environment.port.c_str(), nullptr, 10));
+    os::OwnDescriptor listener;
+    if (!listen_on(port, is_local, &listener, reason)) {
         const std::string why = reason.text;
         return reason.fail("%s; right would be a port that no other job or program of this host uses", why.c_str());
     }
     it.target.place.endpoints = {own_endpoint(listener)};
     it.target.host.clear();
     it.own_server =
-        Server::start(listener, environment.token, environment.n_pes, base::settings.launch_timeout_s, reason);
+        Server::start(&listener, environment.token, environment.n_pes, base::settings.launch_timeout_s, reason);
     return it.own_server != nullptr;
 }
 
@@ -269,7 +269,7 @@ bool prepare(const Reason& reason) {
     return is_well && (environment.pe != 0 || serve_environment(environment, reason));
 }
 
-bool init(LauncherJob* job, uint64_t, void (*)(), char* error, size_t error_bytes) {
+bool init(LauncherJob* job, uint64_t, void (*)(const char*), char* error, size_t error_bytes) {
     Client& it = client();
     Failure failure(error, error_bytes);
     const Reason reason = failure.reason();
@@ -295,7 +295,7 @@ bool init(LauncherJob* job, uint64_t, void (*)(), char* error, size_t error_byte
     for (int pe = 0; pe < it.target.n_pes; ++pe)
         if (hosts[static_cast<size_t>(pe)] == hosts[static_cast<size_t>(it.target.pe)])
             it.peers.push_back(pe);
-    *job = {it.target.pe, it.target.n_pes, it.peers.data(), static_cast<int>(it.peers.size())};
+    *job = {it.target.pe, it.target.n_pes, it.peers.data(), static_cast<int>(it.peers.size()), true};
     return true;
 }
 
@@ -423,11 +423,11 @@ bool make_id(IdBytes* id, char* error, size_t error_bytes) {
     if (!base::read_settings(&settings, error, error_bytes))
         return false;
     const uint64_t token = os::random_word();
-    const int listener = listen_on(0, false, reason);
-    if (listener < 0)
+    os::OwnDescriptor listener;
+    if (!listen_on(0, false, &listener, reason))
         return false;
     const Endpoint endpoint = own_endpoint(listener);
-    if (!Server::start(listener, token, 0, settings.launch_timeout_s, reason))
+    if (!Server::start(&listener, token, 0, settings.launch_timeout_s, reason))
         return false;
     write_id(token, ntohs(reinterpret_cast<const sockaddr_in*>(&endpoint.address)->sin_port), settings.net_devices, id);
     return true;
@@ -469,6 +469,6 @@ void drop_request() {
         is_asked = false;
 }
 
-constexpr LauncherApi launcher = {"rendezvous", init, publish, fence, get, abort_job, finalize, true, watch, abandon};
+constexpr LauncherApi launcher = {"rendezvous", init, publish, fence, get, abort_job, finalize, watch, abandon};
 
 }  // namespace heddle::bootstrap::rendezvous

@@ -48,8 +48,8 @@ void Connection::close() {
 }
 
 bool Connection::connect(const Endpoint& endpoint, uint64_t deadline_ns, const Reason& reason) {
-    const int fd = socket(endpoint.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    fd_.take(fd);
+    fd_.take([&] { return socket(endpoint.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); });
+    const int fd = fd_;
     if (fd < 0)
         return reason.fail("%s", strerror(errno));
     int error = 0;

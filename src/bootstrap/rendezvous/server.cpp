@@ -35,11 +35,13 @@ std::vector<Server*>& servers() {
 
 }  // namespace
 
-Server* Server::start(int listener, uint64_t token, int n_pes, uint64_t timeout_s, const Reason& reason) {
-    const int stop = eventfd(0, EFD_CLOEXEC);
-    auto* const server = new Server(listener, stop, token, n_pes, timeout_s);  // stays as long as the process
-    fcntl(listener, F_SETFL, O_NONBLOCK);
-    const int status = stop < 0 ? errno : os::start_own_thread(&server->thread_, serve, server);
+Server* Server::start(os::OwnDescriptor* listener, uint64_t token, int n_pes, uint64_t timeout_s,
+                      const Reason& reason) {
+    auto* const server = new Server(token, n_pes, timeout_s);  // stays as long as the process
+    server->listener_.take(*listener);
+    server->stop_.take([] { return eventfd(0, EFD_CLOEXEC); });
+    fcntl(server->listener_, F_SETFL, O_NONBLOCK);
+    const int status = server->stop_ < 0 ? errno : os::start_own_thread(&server->thread_, serve, server);
     if (status != 0) {
         delete server;
         reason.fail("no thread for the rendezvous: %s", strerror(status));
@@ -139,9 +141,12 @@ void Server::poll_once() {
 void Server::accept_one() {
     Endpoint from;
     from.bytes = sizeof from.address;
-    const int fd =
-        accept4(listener_, reinterpret_cast<sockaddr*>(&from.address), &from.bytes, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0) {
+    auto it = std::make_unique<Peer>();
+    it->fd.take([&] {
+        return accept4(listener_, reinterpret_cast<sockaddr*>(&from.address), &from.bytes,
+                       SOCK_CLOEXEC | SOCK_NONBLOCK);
+    });
+    if (it->fd < 0) {
         if (errno != EMFILE && errno != ENFILE)
             return;
         if (listens_again_ns_ == 0)
@@ -150,12 +155,10 @@ void Server::accept_one() {
         listens_again_ns_ = os::now_ns() + kSecondNs;
         return;
     }
-    watch_connection(fd);
-    peers_.push_back(std::make_unique<Peer>());
-    Peer& peer = *peers_.back();
-    peer.fd.take(fd);
-    peer.address = from.text();
-    peer.end_by_ns = os::now_ns() + kStrangerNs;
+    watch_connection(it->fd);
+    it->address = from.text();
+    it->end_by_ns = os::now_ns() + kStrangerNs;
+    peers_.push_back(std::move(it));
 }
 
 void Server::read_from(Peer& peer) {

@@ -32,9 +32,10 @@ namespace heddle::bootstrap::rendezvous {
 
 class Server {
   public:
-    // Takes the listening socket, and serves the job of that token. n_pes 0: what PE 0 says is right. Null with the
-    // reason; the socket is closed then. The server stays as long as the process.
-    static Server* start(int listener, uint64_t token, int n_pes, uint64_t timeout_s, const Reason& reason);
+    // Takes the listening socket over, and serves the job of that token. n_pes 0: what PE 0 says is right. Null with
+    // the reason; the socket is closed then. The server stays as long as the process.
+    static Server* start(os::OwnDescriptor* listener, uint64_t token, int n_pes, uint64_t timeout_s,
+                         const Reason& reason);
     // The server of this process with the token; null: none.
     static Server* find(uint64_t token);
     // Servers of this process whose threads run.
@@ -112,14 +113,8 @@ class Server {
     std::map<Key, std::string> entries_;
     std::vector<Key> uncollected_;  // published since the last fence that has collected
 
-    Server(int listener, int stop, uint64_t token, int n_pes, uint64_t timeout_s)
-        : process_(getpid()),
-          token_(token),
-          timeout_s_(timeout_s),
-          given_n_pes_(n_pes),
-          n_pes_(n_pes),
-          listener_(listener),
-          stop_(stop) {}
+    Server(uint64_t token, int n_pes, uint64_t timeout_s)
+        : process_(getpid()), token_(token), timeout_s_(timeout_s), given_n_pes_(n_pes), n_pes_(n_pes) {}
 };
 
 }  // namespace heddle::bootstrap::rendezvous

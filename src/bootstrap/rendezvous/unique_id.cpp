@@ -199,7 +199,7 @@ bool resolve(const std::string& host, const std::string& port, std::vector<Endpo
     return !endpoints->empty() || reason.fail("it has no address");
 }
 
-int listen_on(uint16_t port, bool only_loopback, const Reason& reason) {
+bool listen_on(uint16_t port, bool only_loopback, os::OwnDescriptor* listener, const Reason& reason) {
     const in6_addr six = only_loopback ? in6_addr(IN6ADDR_LOOPBACK_INIT) : in6_addr(IN6ADDR_ANY_INIT);
     const in_addr four = {htonl(only_loopback ? INADDR_LOOPBACK : INADDR_ANY)};
     // A socket of IPv6 on every interface takes connections of both kinds. Loopback is that of IPv4.
@@ -208,8 +208,8 @@ int listen_on(uint16_t port, bool only_loopback, const Reason& reason) {
             continue;
         const Endpoint endpoint =
             make_endpoint(family, family == AF_INET ? static_cast<const void*>(&four) : &six, port);
-        const int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        const int on = 1, off = 0;
+        listener->take([family] { return socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0); });
+        const int fd = *listener, on = 1, off = 0;
         if (fd < 0)
             continue;                                              // without IPv6
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);  // a port of a job that has ended is free
@@ -217,15 +217,14 @@ int listen_on(uint16_t port, bool only_loopback, const Reason& reason) {
             setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
         if (bind(fd, reinterpret_cast<const sockaddr*>(&endpoint.address), endpoint.bytes) == 0 &&
             listen(fd, SOMAXCONN) == 0)
-            return fd;
+            return true;
         const int error = errno;
-        close(fd);
+        listener->close();
         errno = error;
         if (error == EADDRINUSE || error == EACCES)
             break;
     }
-    reason.fail("cannot listen on port %u: %s", static_cast<unsigned>(port), strerror(errno));
-    return -1;
+    return reason.fail("cannot listen on port %u: %s", static_cast<unsigned>(port), strerror(errno));
 }
 
 void watch_connection(int fd) {

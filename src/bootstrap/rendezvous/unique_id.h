@@ -4,6 +4,7 @@
 #pragma once
 
 #include "bootstrap/reason.h"
+#include "os/own_descriptor.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -51,9 +52,9 @@ bool is_alone_by_environment();
 // The endpoints of a host's name; false with the reason. May wait for a name server.
 bool resolve(const std::string& host, const std::string& port, std::vector<Endpoint>* endpoints, const Reason& reason);
 
-// A socket that listens on the port, 0: any, of every interface, or of the loopback interface alone. -1 with the
-// reason.
-int listen_on(uint16_t port, bool only_loopback, const Reason& reason);
+// Makes a socket that listens on the port, 0: any, of every interface, or of the loopback interface alone. False with
+// the reason.
+bool listen_on(uint16_t port, bool only_loopback, os::OwnDescriptor* listener, const Reason& reason);
 // The listening socket, as this host reaches it.
 Endpoint own_endpoint(int listener);
 // Makes the kernel notice the end of the other host within half a minute, although nothing is sent.

@@ -61,7 +61,8 @@ void Channel::on_ack_from(int pe) {
     peers_to_send_.add(peer);
 }
 
-// Sends what peers have gathered in this turn: true when anything was.
+// Sends what peers have gathered in this turn: true when anything was. Ends although producers go on: a stream that is
+// listed again has sent before, and sends at most kWindow ahead of an ack. None is taken here.
 bool Channel::send_short() {
     bool any = false;
     while (const Peer* const peer = peers_to_send_.take()) any |= send_short(static_cast<int>(peer - peers_));

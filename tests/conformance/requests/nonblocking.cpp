@@ -6,6 +6,7 @@
 #include "nonblocking_collectives.h"
 
 #include <algorithm>
+#include <thread>
 
 using namespace conformance;
 
@@ -269,7 +270,44 @@ void one_is_late(int late, size_t count, bool computes) {
     end_round();
 }
 
-// --- Teams that end right behind their last collective.
+// --- A thread that waits for a lock carries on what its PE has posted, before or meanwhile. PE 0 holds the lock until
+// two sums are there, of which the second begins on each PE behind the first one's end there.
+void behind_a_lock(bool posted_meanwhile) {
+    subject = "shmem_set_lock";
+    static long lock, sums[2], ones[] = {1, 1};
+    shmemx_request_t request = SHMEMX_REQUEST_NULL;
+    const auto post = [&] {
+        for (size_t i = 0; i < std::size(sums); ++i)
+            CHECK_EQ(shmemx_long_sum_reduce_nbe(SHMEM_TEAM_WORLD, &sums[i], &ones[i], 1, &request), 0);
+    };
+    const auto wait_for_lock = [] {
+        shmem_set_lock(&lock);
+        shmem_clear_lock(&lock);
+    };
+    for (long& sum : sums) sum = 0;
+    if (pe == 0)
+        shmem_set_lock(&lock);
+    shmem_barrier_all();
+    if (pe == 0) {
+        nap_ms(60);  // the others sleep
+        post();
+        shmemx_request_wait(&request);
+        shmem_clear_lock(&lock);
+    } else if (posted_meanwhile) {
+        std::thread waiting(wait_for_lock);
+        nap_ms(30);
+        post();
+        waiting.join();
+    } else {
+        post();
+        wait_for_lock();
+    }
+    shmemx_request_wait(&request);
+    for (const long sum : sums) CHECK_EQ(sum, n_pes);
+    shmem_barrier_all();
+}
+
+// --- Teams that end right behind their last collective, while others of the world go on.
 void teams_that_go() {
     for (uint64_t round = 0; round < 20; ++round) {
         Random shared = random_for(round, 1, 30), own = random_for(round, static_cast<uint64_t>(pe), 31);
@@ -277,8 +315,10 @@ void teams_that_go() {
         const int stride = static_cast<int>(1 + round % 2), size = (n_pes + stride - 1) / stride;
         CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, stride, size, nullptr, 0, &team), 0);
         const Group group = {team, 0, stride, size, team == SHMEM_TEAM_INVALID ? -1 : pe / stride};
-        const std::vector<Post> posts = take_posts(group, 6, shared);
+        const std::vector<Post> posts = take_posts(group, 6, shared), of_world = take_posts(groups[0], 8, shared);
         shmem_sync_all();
+        Requests going_on(1, false);
+        for (const Post& post : of_world) post.fill(), post.post(going_on.of(0));
         if (group.member()) {
             Requests requests(2, false);
             for (size_t i = 0; i < posts.size(); ++i) posts[i].fill(), posts[i].post(requests.of(i));
@@ -286,6 +326,8 @@ void teams_that_go() {
             shmem_team_destroy(team);
             check_all(posts);
         }
+        going_on.complete(own);
+        check_all(of_world);
         end_round();
     }
 }
@@ -318,6 +360,7 @@ int main() {
     for (uint64_t round = 0; round < 4; ++round)
         blocking_between(groups[round % 2 ? 2 : 0], groups[round % 2 ? 0 : 2], round);
     for (int late = 0; late < std::min(n_pes, 3); ++late) one_is_late(late, late % 2 ? 50 : 200, late % 2);
+    for (const bool posted_meanwhile : {false, true}) behind_a_lock(posted_meanwhile);
     teams_that_go();
     destroy_groups(groups);
     at_the_end();

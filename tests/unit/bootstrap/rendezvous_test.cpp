@@ -7,16 +7,49 @@
 
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <map>
 #include <random>
 #include <string>
 
+namespace {
+
+// Where a server waits when it has accepted a connection: it says so, and gives a fork of the test time to happen.
+struct Stop {
+    bool is_set = false;
+    int accepted[2] = {-1, -1}, forked[2] = {-1, -1};
+};
+Stop stop_behind_accept;  // set while no server runs
+
+}  // namespace
+
+// Stands before the C library's.
+extern "C" int accept4(int fd, sockaddr* address, socklen_t* bytes, int flags) {
+    const int connection = static_cast<int>(syscall(SYS_accept4, fd, address, bytes, flags));
+    const Stop& stop = stop_behind_accept;
+    if (connection < 0 || !stop.is_set)
+        return connection;
+    const char byte = 'x';
+    pollfd is_forked = {stop.forked[0], POLLIN, 0};
+    return write(stop.accepted[1], &byte, 1) == 1 && poll(&is_forked, 1, 200) >= 0 ? connection : -1;
+}
+
 namespace heddle::bootstrap::rendezvous {
 namespace {
+
+int count_sockets() {
+    int sockets = 0;
+    for (int fd = 0; fd < 1024; ++fd) {
+        struct stat file;
+        sockets += fstat(fd, &file) == 0 && S_ISSOCK(file.st_mode);
+    }
+    return sockets;
+}
 
 TEST(RendezvousMessage, ComesWholeByTheByte) {
     std::string bytes;
@@ -117,13 +150,12 @@ TEST(UniqueId, AnyChangeIsNoticed) {
 
 TEST(UniqueId, APortIsTakenOnce) {
     char why[256] = "";
-    const int first = listen_on(0, true, {why, sizeof why});
-    ASSERT_GE(first, 0) << why;
+    os::OwnDescriptor first, second;
+    ASSERT_TRUE(listen_on(0, true, &first, {why, sizeof why})) << why;
     const Endpoint endpoint = own_endpoint(first);
     const uint16_t port = ntohs(reinterpret_cast<const sockaddr_in*>(&endpoint.address)->sin_port);
-    EXPECT_EQ(listen_on(port, true, {why, sizeof why}), -1);
+    EXPECT_FALSE(listen_on(port, true, &second, {why, sizeof why}));
     EXPECT_EQ(std::string(why), "cannot listen on port " + std::to_string(port) + ": Address already in use");
-    close(first);
 }
 
 TEST(Outbox, SharesWhatManyGet) {
@@ -157,10 +189,10 @@ class ServedJob : public testing::Test {
     static constexpr int kPes = 32;
 
     void SetUp() override {
-        const int listener = listen_on(0, true, {why_, sizeof why_});
-        ASSERT_GE(listener, 0) << why_;
+        os::OwnDescriptor listener;
+        ASSERT_TRUE(listen_on(0, true, &listener, {why_, sizeof why_})) << why_;
         at_ = own_endpoint(listener);
-        server_ = Server::start(listener, 17, kPes, 600, {why_, sizeof why_});
+        server_ = Server::start(&listener, 17, kPes, 600, {why_, sizeof why_});
         ASSERT_NE(server_, nullptr) << why_;
     }
     void TearDown() override {
@@ -228,14 +260,6 @@ TEST_F(ServedJob, AFenceTakesTheMemoryOfOneAnswer) {
 
 TEST_F(ServedJob, AChildHasNoneOfItsDescriptors) {
     join_all();
-    const auto count_sockets = [] {
-        int sockets = 0;
-        for (int fd = 0; fd < 1024; ++fd) {
-            struct stat file;
-            sockets += fstat(fd, &file) == 0 && S_ISSOCK(file.st_mode);
-        }
-        return sockets;
-    };
     const int all = count_sockets();  // both ends of each connection, and those that the test was started with
     const pid_t child = fork();
     if (child == 0)
@@ -245,6 +269,38 @@ TEST_F(ServedJob, AChildHasNoneOfItsDescriptors) {
     EXPECT_EQ(status, 0);
     say(0, Kind::kGet, {});  // the parent's are there: the answer to what breaks the protocol
     hear(0, Kind::kEnd);
+}
+
+// A fork between a server's accept and its entry in the list would leave the connection open when the server closes it.
+class StoppedServer : public ServedJob {
+  protected:
+    void SetUp() override {
+        ASSERT_TRUE(pipe(stop_behind_accept.accepted) == 0 && pipe(stop_behind_accept.forked) == 0);
+        stop_behind_accept.is_set = true;
+        ServedJob::SetUp();
+    }
+    void TearDown() override {
+        ServedJob::TearDown();
+        for (const int fd : {stop_behind_accept.accepted[0], stop_behind_accept.accepted[1],
+                             stop_behind_accept.forked[0], stop_behind_accept.forked[1]})
+            close(fd);
+        stop_behind_accept = {};
+    }
+};
+
+TEST_F(StoppedServer, AChildOfThatMomentHasNoConnection) {
+    const int before = count_sockets();  // the port, and those that the test was started with
+    pes_.push_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(connect(pes_[0], reinterpret_cast<const sockaddr*>(&at_.address), at_.bytes), 0);
+    char byte;
+    ASSERT_EQ(read(stop_behind_accept.accepted[0], &byte, 1), 1);
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(count_sockets() == before ? 0 : 1);  // the other end in the place of the port
+    ASSERT_EQ(write(stop_behind_accept.forked[1], &byte, 1), 1);
+    int status = 1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
 }
 
 TEST_F(ServedJob, AChildDoesNotHoldThePort) {

@@ -213,9 +213,10 @@ void send(Transport* transport, int number, Endpoint* to, const void* header, co
         channel.sent.push_back(out.header);
         channel.sent_bytes += bytes;
     }
+    const bool at_once = channel.on_send && channel.on_send();
     // Some are sent and done before the call returns.
-    if (!large && transport->habits.lazy && channel.out.empty() && !channel.holds && !channel.keeps &&
-        channel.random() % 4 == 0) {
+    if (at_once || (!large && transport->habits.lazy && channel.out.empty() && !channel.holds && !channel.keeps &&
+                    channel.random() % 4 == 0)) {
         depart(transport, number, out);
         if (done)
             done(argument);

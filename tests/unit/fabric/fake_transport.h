@@ -78,6 +78,7 @@ struct Transport {
         unsigned refused = 0;
         std::atomic<bool> holds = false;    // nothing leaves
         std::function<void()> on_progress;  // called at every progress, under the channel's lock
+        std::function<bool()> on_send;      // at every message, too; true: it is sent and done before send returns
         bool keeps_large = false;           // what is announced stays so
         bool keeps = false;                 // what has left is not told to be done
         size_t native_moves = SIZE_MAX;     // so many more puts and gets may move

@@ -77,7 +77,9 @@ TEST(MapNode, SlotsAreApartAlignedAndDiscardable) {
             node_memory.heap(pe)[5] = static_cast<char>(pe + 1);
             node_memory.heap(pe)[layout.heap_bytes + HEDDLE_GAP_BYTES - 1] = 1;  // the gap is mapped
         }
-        discard_heap(1);
+        discard_heap(1, false);
+        EXPECT_EQ(node_memory.heap(1)[5], 2) << "nothing was handed out";
+        discard_heap(1, true);
         EXPECT_EQ(node_memory.heap(0)[5], 1);
         EXPECT_EQ(node_memory.heap(1)[5], 0) << "discarded pages read as zero";
         EXPECT_EQ(node_memory.heap(2)[5], 3);

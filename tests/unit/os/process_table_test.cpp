@@ -1,6 +1,7 @@
 #include "os/process_table.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,9 +44,25 @@ TEST(ProcessTable, CountsChildrenAndTheirRemains) {
 }
 
 TEST(ProcessTable, KnowsMappedFiles) {
-    EXPECT_TRUE(maps_file(getpid(), "unit_os"));
-    EXPECT_FALSE(maps_file(getpid(), "/libheddle-that-is-not.so"));
-    EXPECT_FALSE(maps_file(1 << 30, "unit_os"));
+    EXPECT_EQ(maps_file(getpid(), "unit_os"), Answer::kYes);
+    EXPECT_EQ(maps_file(getpid(), "/libheddle-that-is-not.so"), Answer::kNo);
+    EXPECT_EQ(maps_file(1 << 30, "unit_os"), Answer::kNo) << "there is no such process";
+}
+
+TEST(ProcessTable, TellsWhereMappingsMayNotBeRead) {
+    constexpr int kNoNamespaces = 77;
+    const pid_t child = fork();
+    if (child == 0) {
+        if (unshare(CLONE_NEWUSER) != 0)
+            _exit(kNoNamespaces);
+        ProcessEntry parent;
+        _exit(read_process(getppid(), &parent) && maps_file(getppid(), "unit_os") == Answer::kUntold ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(child, &status, 0);
+    if (WEXITSTATUS(status) == kNoNamespaces)
+        GTEST_SKIP() << "no user namespaces";
+    EXPECT_EQ(status, 0);
 }
 
 }  // namespace

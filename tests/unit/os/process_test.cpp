@@ -1,4 +1,4 @@
-// Dying with the launcher.
+// Dying with the launcher; standard descriptors.
 #include "os/process.h"
 
 #include "os/clock.h"
@@ -129,6 +129,27 @@ TEST(DieWithByThread, SeesThatTheLauncherIsGoneAndThatThereIsNoPipe) {
     const int other = open("/dev/null", O_RDONLY | O_CLOEXEC);
     EXPECT_EQ(die_with_by_thread(other), Lifeline::kNone);
     close(other);
+}
+
+// Daemons have none: what is opened next must not take their places.
+TEST(StandardDescriptors, ThoseThatAreClosedAreHeld) {
+    const pid_t child = fork();
+    if (child == 0) {
+        const auto target_of = [](int fd) {
+            char target[256];
+            const ssize_t bytes = readlink(path_of(fd).c_str(), target, sizeof target);
+            return std::string(target, bytes > 0 ? static_cast<size_t>(bytes) : 0);
+        };
+        const std::string before = target_of(1);
+        close(0);
+        close(2);
+        hold_standard_descriptors();
+        const int next = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+        _exit(target_of(0) == "/dev/null" && target_of(1) == before && target_of(2) == "/dev/null" && next > 2 ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
 }
 
 }  // namespace

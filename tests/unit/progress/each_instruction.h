@@ -1,5 +1,5 @@
-// What another thread may do between any two instructions of a piece of code: the processor stops the code behind each
-// instruction, and meanwhile a callable runs on a thread of its own. Only where the processor can: x86-64, and no
+// What another thread may do between any two instructions of a piece of code, and how many these are: the processor stops
+// the code behind each instruction. Meanwhile a callable runs on a thread of its own, or the instruction is counted. Only where the processor can: x86-64, and no
 // sanitizer, whose own instructions would be stopped, too.
 #pragma once
 
@@ -18,6 +18,27 @@
 namespace heddle::progress {
 
 #if HEDDLE_STOPS_AT_INSTRUCTIONS
+
+// The kernel sends SIGTRAP behind each instruction of code().
+template <class Code>
+void stop_at_each(Code code) {
+    asm volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");  // the trap flag
+    code();
+    asm volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+}
+
+// How many instructions this thread executes in code(), without the kernel's.
+template <class Code>
+long instructions_of(Code code) {
+    static volatile long count;
+    struct sigaction action = {}, before;
+    action.sa_handler = [](int) { count = count + 1; };
+    sigaction(SIGTRAP, &action, &before);
+    count = 0;
+    stop_at_each(code);
+    sigaction(SIGTRAP, &before, nullptr);
+    return count;
+}
 
 class EachInstruction {
   public:
@@ -50,9 +71,7 @@ class EachInstruction {
     // Runs code() so. The code waits for no other thread.
     template <class Code>
     void run(Code code) {
-        asm volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");  // the trap flag
-        code();
-        asm volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+        stop_at_each(code);
     }
 
   private:

@@ -4,6 +4,7 @@
 
 #include "base/settings.h"
 #include "team/team.h"
+#include "unit/fabric/networks.h"
 
 #include <shmem.h>
 
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -149,6 +151,42 @@ TEST(TeamPool, CheckedRunsKnowForeignHandles) {
         EXPECT_EQ(find(reinterpret_cast<shmem_team_t>(uintptr_t{0x1234})), nullptr);
         EXPECT_EQ(find(reinterpret_cast<shmem_team_t>(inside)), nullptr);
         EXPECT_EQ(find(team->handle), team);
+    });
+    unsetenv("HEDDLE_CHECK");
+}
+
+// Where a team ends, what its streams have sent is waited for. The waiting thread carries on operations of other teams,
+// which look for those: in a checked run under the lock of the teams. A test that hangs is ended by ctest.
+TEST(TeamPool, OtherTeamsAreFoundWhileAnEndedOneIsEmptied) {
+    setenv("HEDDLE_CHECK", "1", 1);
+    alone([] {
+        std::vector<uint64_t> heap(64);
+        std::string error;
+        const std::unique_ptr<fabric::Network> network = fabric::open_network(0, heap, &error);
+        ASSERT_TRUE(network) << error;
+        static Team *ending, *other;
+        static int finds;
+        ending = create(kOne, take_segment(kOne), 0);
+        other = create(kOne, take_segment(kOne), 0);
+        ASSERT_TRUE(network->make_stream_set(ending->stream_sets, nullptr));
+        ending->stream_sets.n_active = 1;  // something is not acknowledged
+        finds = 0;
+        progress::WaitPolicy policy;
+        policy.has_network = true;
+        policy.poll = [] {
+            finds += find(other->handle) == other;
+            ending->stream_sets.n_active = 0;
+            return true;
+        };
+        progress::WaitPolicy* const before = progress::wait_policy;
+        progress::wait_policy = &policy;
+        fabric::network = network.get();
+        destroy(ending);
+        fabric::network = nullptr;
+        progress::wait_policy = before;
+        EXPECT_EQ(finds, 1);
+        EXPECT_EQ(find(ending->handle), nullptr);
+        EXPECT_EQ(ending->stream_sets.first.load(), nullptr);
     });
     unsetenv("HEDDLE_CHECK");
 }

@@ -6,7 +6,9 @@ from shmem_mt.report.charts.model import dots
 from shmem_mt.report.summary import Row, ratio_of
 from shmem_mt.runner.points import (
     COMMUNICATION,
+    FIGURE,
     form_of_app,
+    headline_of_app,
     pes_and_threads,
     pes_threads_and_load,
     problem_of_app,
@@ -87,7 +89,14 @@ def _row(points, name, key):
 
 def _cell(points, key, total):
     share = _part(points, total["benchmark"], key, total["label"], COMMUNICATION, COMMUNICATION)
-    return units.quantity(total["median"], "s"), f"communication {share['median']:.0f} %", total
+    figures = [
+        point
+        for point in points.find(total["benchmark"], FIGURE, total["label"])
+        if run_of_app(point["params"]) == key
+    ]
+    merit = headline_of_app(figures)
+    below = f"communication {share['median']:.0f} %" + f"; {merit}" * bool(merit)
+    return units.quantity(total["median"], "s"), below, total
 
 
 def _part(points, name, key, label, metric, part):

@@ -70,6 +70,7 @@ def _collectives(points):
         "latency",
         panel,
         lambda params: params["op"],
+        lambda params: params.get("scheme") != "window",
         slug="collectives-mt",
         title="Collectives by all threads of every PE",
         about="Seconds an operation, back to back, until the slowest PE has finished.",

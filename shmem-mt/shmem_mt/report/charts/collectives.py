@@ -5,16 +5,18 @@ copied, at the bandwidth of `copy` in the same program with the same PEs and siz
 from shmem_mt import units
 from shmem_mt.report.charts.model import REFERENCE_COLOUR, Panel, Series, make_chart, plain_series
 from shmem_mt.report.summary import Row, interval_text, ratio_of
+from shmem_mt.runner.points import tail
 from shmem_mt.runner.results import ratio_of_results
 
 BENCHMARK = "collectives"
+BACK_TO_BACK, WINDOW = ("back-to-back", None), "window"  # of params.scheme, which older folders do not have
 BARRIERS = ("barrier_all", "sync_all")
 OPS = ("broadcast", "collect", "fcollect", "alltoall", "alltoalls", "sum_reduce", "max_reduce", "sum_inscan")
 
 
 def charts(points):
-    """Time by size, a chart for each number of PEs; then the barriers."""
-    made = [_by_size(points, pes) for pes in _numbers_of_pes(points)]
+    """Time by size, a chart for each number of PEs and scheme; then the barriers."""
+    made = [_by_size(points, pes, scheme) for pes in _numbers_of_pes(points) for scheme in (BACK_TO_BACK, WINDOW)]
     return [chart for chart in [*made, _barriers(points)] if chart]
 
 
@@ -35,9 +37,9 @@ def _numbers_of_pes(points):
     return sorted({p["params"]["pes"] for p in points.find(BENCHMARK)})
 
 
-def _find(points, op, pes, team, metric="latency", label=None, **params):
+def _find(points, op, pes, team, metric="latency", label=None, scheme=BACK_TO_BACK, **params):
     """Those points, by size."""
-    found = points.find(BENCHMARK, metric, label, op=op, pes=pes, team=team, **params)
+    found = points.find(BENCHMARK, metric, label, op=op, pes=pes, team=team, scheme=scheme, **params)
     return sorted(found, key=lambda p: p["params"]["size_bytes"])
 
 
@@ -64,37 +66,49 @@ def _floor(copy, copied_bytes):
     return {
         **copy,
         "unit": "s",
+        "modes": [],
         "median": copied_bytes / copy["median"],
         "interval": [copied_bytes / high, copied_bytes / low],
     }
 
 
-def _by_size(points, pes):
+_ABOUT = {
+    BACK_TO_BACK: (
+        "Seconds an operation, back to back, until the slowest PE has finished. Grey: the time in which the "
+        "bytes that must be written on every PE can be copied while all PEs copy at once. Operations whose buffers "
+        "would be too large are left out. Sums and scans of doubles, maxima of longs."
+    ),
+    WINDOW: (
+        "Seconds from a start that all PEs have agreed on until the last of them has finished, each operation by "
+        "itself: what a PE waits that needs the result. Not measured where PEs share cores."
+    ),
+}
+
+
+def _by_size(points, pes, scheme):
     panels = []
     for op in OPS:
         series = []
         for team, words in (("world", ""), ("strided", ", every second PE")):
             for label in points.labels:
-                one = plain_series(points, label, label + words, dashed=team == "strided")
-                for point in _find(points, op, pes, team, label=label):
+                one = plain_series(points, label, label + words, dash=int(team == "strided"))
+                for point in _find(points, op, pes, team, label=label, scheme=scheme):
                     one.add(point["params"]["size_bytes"], point)
                 series.append(one)
         first = points.labels[0]
-        floor = Series(f"floor: copying the bytes ({first} run)", REFERENCE_COLOUR, reference=True, dashed=True)
-        for point in _find(points, op, pes, "world", label=first):
+        floor = Series(f"floor: copying the bytes ({first} run)", REFERENCE_COLOUR, reference=True, dash=1)
+        for point in _find(points, op, pes, "world", label=first) if any(one.x for one in series) else ():
             copy = _copy_of(points, point)
             if copy:
                 floor.add(point["params"]["size_bytes"], _floor(copy, point["params"]["copied_bytes"]))
         panels.append(Panel(op, [*series, floor]))
     return make_chart(
         panels,
-        slug=f"collectives-{pes}-pes",
-        title=f"Collectives by size, {pes} PEs",
+        slug=f"collectives-{pes}-pes" + "-window" * (scheme == WINDOW),
+        title=f"Collectives by size, {pes} PEs" + ", from a common start" * (scheme == WINDOW),
         x_title="bytes of one PE (all-to-all: of one block)",
         x_is_size=True,
-        about="Seconds an operation, back to back, until the slowest PE has finished. Grey: the time in which the "
-        "bytes that must be written on every PE can be copied while all PEs copy at once. Operations whose buffers "
-        "would be too large are left out. Sums and scans of doubles, maxima of longs.",
+        about=_ABOUT[scheme],
         value_title="s",
         lower_is_better=True,
     )
@@ -140,6 +154,11 @@ def _cell(points, point):
         floor = {**copy, "samples": [point["params"]["copied_bytes"] / value for value in copy["samples"]]}
         ratio, low, high = ratio_of_results(point, floor, paired=True)
         text += f"\n{_times(ratio)} × floor ({_times(low)} to {_times(high)})"
+    params = point["params"]
+    apart = _find(points, params["op"], params["pes"], params["team"], "latency", point["label"], WINDOW)
+    for one in [one for one in apart if one["params"]["size_bytes"] == params["size_bytes"]]:
+        text += f"\nfrom a common start {units.quantity(one['median'], one['unit'])}"
+        text += f", {tail(one)}" * bool(tail(one))
     return units.quantity(point["median"], point["unit"]), text, point
 
 

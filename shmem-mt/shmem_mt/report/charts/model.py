@@ -4,11 +4,17 @@ the page, render_matplotlib.py for PNG and SVG."""
 from dataclasses import dataclass, field
 
 from shmem_mt import units
-from shmem_mt.runner.points import how_sure
+from shmem_mt.runner.points import how_sure, tail
+from shmem_mt.runner.results import why_invalid
 
-# Okabe and Ito's palette, which stays distinct for colour-blind readers; the reference lines are grey.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+# Okabe and Ito's palette, which stays distinct for colour-blind readers, and three further colours. Their contrast with
+# white is 3 and more, for which the palette's sky blue and orange are darker here. The reference lines are grey.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#4596CB", "#B97F00", "#000000", "#7A5C00", "#8C8C8C")
 REFERENCE_COLOUR = "#555555"
+# What a colour stands for is told without it, too: each has a symbol. What is of one colour has several dashes.
+SYMBOLS = ("circle", "square", "triangle-up", "x", "star", "triangle-down", "pentagon", "cross", "hexagon")
+REFERENCE_SYMBOL = "diamond"
+DASHES = 6  # as many kinds of lines as the renderers have
 
 
 @dataclass
@@ -16,12 +22,18 @@ class Series:
     name: str
     colour: str
     reference: bool = False
-    dashed: bool = False
+    dash: int = 0  # the kind of its line, 0 a solid one; of dots, how the symbol is filled
     x: list = field(default_factory=list)
     y: list = field(default_factory=list)
     low: list = field(default_factory=list)
     high: list = field(default_factory=list)
     notes: list = field(default_factory=list)  # one a point, shown on hover
+
+    @property
+    def symbol(self):
+        if self.reference:
+            return REFERENCE_SYMBOL
+        return SYMBOLS[COLOURS.index(self.colour)] if self.colour in COLOURS else SYMBOLS[0]
 
     def add(self, x, result, note=""):
         self.x.append(x)
@@ -29,10 +41,12 @@ class Series:
         self.low.append(result["interval"][0])
         self.high.append(result["interval"][1])
         words = [quantity_interval(result), how_sure(result)]
-        words += [note] if note else []
+        words += [text for text in (tail(result), note) if text]
+        error = result.get("clock_error_s")
+        words += [f"clocks known to {units.quantity(error, 's')}"] if error else []
         words += [f"coalescing {result['params']['coalescing']}"] if "coalescing" in result["params"] else []
         words += ["oversubscribed"] if result["params"].get("oversubscribed") else []
-        words += ["INVALID: the bytes are wrong"] if result["valid"] is False else []
+        words += [f"INVALID: {why_invalid(result)}"] if result["valid"] is False else []
         words += ["not validated"] if result["valid"] is None else []
         self.notes.append("<br>".join(words))
 
@@ -85,6 +99,10 @@ class Points:
     def among(self, wanted):
         """Those for which wanted(benchmark) holds, with the labels that have some, in the same colours."""
         return Points([p for p in self.points if wanted(p["benchmark"])], self.colours)
+
+    def of(self, labels):
+        """Those of these labels, in the same colours."""
+        return Points([p for p in self.points if p["label"] in labels], self.colours)
 
     def fabrics(self):
         """The fabrics that there are points of, as results name them."""

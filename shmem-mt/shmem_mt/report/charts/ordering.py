@@ -1,13 +1,13 @@
-"""The charts of the study of order (studies/ordering.py). A colour is a rule, a baseline or a mechanism; lines of other
-implementations than the first that has such points are dashed."""
+"""The charts of the study of order (studies/ordering.py). A colour is a rule, a baseline or a mechanism; each
+implementation that has such points has its own dashes."""
 
 from shmem_mt import units
 from shmem_mt.catalogue.catalogue import MPI_RULES, PUT_RULES
-from shmem_mt.report.charts.model import COLOURS, REFERENCE_COLOUR, Panel, Series, make_chart
+from shmem_mt.report.charts.model import COLOURS, DASHES, REFERENCE_COLOUR, Panel, Series, make_chart
 from shmem_mt.studies.ordering import BASELINES, MECHANISMS, Study, links, pes_and_threads, reach
 
 _RULES = (*PUT_RULES, *MPI_RULES)
-_COLOURS = dict(zip(_RULES, (*COLOURS, "#000000", "#7A5C00", "#8C8C8C")))
+_COLOURS = dict(zip(_RULES, COLOURS))
 
 
 def charts(points):
@@ -17,9 +17,12 @@ def charts(points):
     return [chart for chart in (maker(study) for maker in makers) if chart]
 
 
-def _line(label, name, colour, firsts):
-    """A line in that colour; dashed for labels behind the first that has this name. `firsts` remembers it."""
-    return Series(f"{label}, {name}", colour, dashed=firsts.setdefault(name, label) != label)
+def _line(label, name, colour, labels_of):
+    """A line in that colour; its dashes are those of the label, by the labels that `labels_of` knows of this name."""
+    labels = labels_of.setdefault(name, [])
+    if label not in labels:
+        labels.append(label)
+    return Series(f"{label}, {name}", colour, dash=labels.index(label) % DASHES)
 
 
 def _with_curves(panels):
@@ -28,10 +31,10 @@ def _with_curves(panels):
 
 
 def _by_size(study):
-    firsts: dict[str, str] = {}
+    labels_of: dict[str, list[str]] = {}
     panels: dict[str, list[Series]] = {}
     for (label, place, rule), sizes in study.peaks().items():
-        line = _line(label, rule, _COLOURS[rule], firsts)
+        line = _line(label, rule, _COLOURS[rule], labels_of)
         for size, found in sorted(sizes.items()):
             line.add(size, found.peak, f"{found.peak_at} outstanding")
         panels.setdefault(pes_and_threads(place), []).append(line)
@@ -51,12 +54,12 @@ def _by_size(study):
 def _by_outstanding(study):
     curves = study.curves()
     first = next((place._replace(rails=0, link_rate="") for _, place, _, _ in curves), None)
-    firsts: dict[str, str] = {}
+    labels_of: dict[str, list[str]] = {}
     panels: dict[int, list[Series]] = {}
     for (label, place, rule, size), curve in curves.items():
         if place._replace(rails=0, link_rate="") != first or len(curve) < 2:
             continue
-        line = _line(label, rule, _COLOURS[rule], firsts)
+        line = _line(label, rule, _COLOURS[rule], labels_of)
         for outstanding, point in sorted(curve.items()):
             line.add(outstanding, point)
         found = reach(curve)

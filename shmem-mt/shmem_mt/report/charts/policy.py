@@ -1,12 +1,10 @@
-"""Charts in which a colour is a policy: who makes progress (overlap), or how a PE waits (wait). Lines of all but the
-first implementation are dashed."""
+"""Charts in which a colour is a policy: who makes progress (overlap), or how a PE waits (wait). Each implementation has
+its own dashes."""
 
 from shmem_mt import units
 from shmem_mt.catalogue import catalogue
-from shmem_mt.report.charts.model import COLOURS, Panel, make_chart, plain_series
+from shmem_mt.report.charts.model import COLOURS, DASHES, Panel, make_chart, plain_series
 from shmem_mt.targets.libraries import SETTINGS
-
-_COLOURS = (*COLOURS, "#000000")
 
 
 def charts(points):
@@ -125,8 +123,8 @@ def _panels(points, found, policies, panel_of, x_of):
         series = []
         for label in points.labels:
             for number, policy in enumerate(present):
-                one = plain_series(points, label, f"{label}, {policy}", dashed=label != points.labels[0])
-                one.colour = _COLOURS[number % len(_COLOURS)]
+                one = plain_series(points, label, f"{label}, {policy}", dash=points.labels.index(label) % DASHES)
+                one.colour = COLOURS[number % len(COLOURS)]
                 own = [p for p in found if (panel_of(p), p["label"], _policy(p)) == (title, label, policy)]
                 for point in sorted(own, key=lambda p: (_size(p), p["params"].get("wait_s"))):
                     one.add(x_of(point), point)

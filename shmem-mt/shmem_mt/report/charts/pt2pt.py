@@ -112,7 +112,7 @@ def _rate_by_threads(points):
         series = []
         for label in points.labels:
             for context, dashed in (("default", False), ("private", True)):
-                one = plain_series(points, label, f"{label}, {context} context", dashed=dashed)
+                one = plain_series(points, label, f"{label}, {context} context", dash=int(dashed))
                 found = points.find("message-rate", "rate", label, op=op, pes=pes, placement="heap", size_bytes=8)
                 for point in sorted(found, key=lambda p: p["params"]["threads"]):
                     single = point["params"]["threads"] == 1 and point["params"]["context"] == "default"
@@ -188,7 +188,7 @@ def _latency_by_size(points):
         series = []
         for label in points.labels:
             for cache, dashed in ((_HOT, False), ("cold", True)):
-                one = plain_series(points, label, f"{label}, cold" if dashed else None, dashed=dashed)
+                one = plain_series(points, label, f"{label}, cold" if dashed else None, dash=int(dashed))
                 common = dict(pes=pes, threads=1, placement="heap", context="default", cache=cache)
                 found = points.find("latency", "latency", label, **params, **common)
                 for point in sorted(found, key=lambda p: p["params"]["size_bytes"]):
@@ -269,13 +269,13 @@ def _bandwidth(points):
         common = dict(pes=pes, threads=1, placement="heap")
         for label in points.labels:
             for cache, dashed in ((_HOT, False), ("cold", True)):
-                one = plain_series(points, label, f"{label}, cold" if dashed else None, dashed=dashed)
+                one = plain_series(points, label, f"{label}, cold" if dashed else None, dash=int(dashed))
                 found = points.find(benchmark, "bandwidth", label, context="default", cache=cache, **params, **common)
                 for point in sorted(found, key=lambda p: p["params"]["size_bytes"]):
                     one.add(point["params"]["size_bytes"], point)
                 series.append(one)
         copies = points.find("bandwidth", "bandwidth", points.labels[0], op="memcpy", **common)
-        reference = Series(f"memcpy ({points.labels[0]} run)", REFERENCE_COLOUR, reference=True, dashed=True)
+        reference = Series(f"memcpy ({points.labels[0]} run)", REFERENCE_COLOUR, reference=True, dash=1)
         for point in sorted(copies, key=lambda p: p["params"]["size_bytes"]) if params.get("touch") == _BLIND else ():
             reference.add(point["params"]["size_bytes"], point, f"memcpy into {point['params'].get('target')}")
         panels.append(Panel(title, [*series, reference]))

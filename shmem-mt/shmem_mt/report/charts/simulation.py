@@ -10,7 +10,7 @@ PEAK_SHARE = 0.9
 _COLOURS = dict(
     zip(
         ("relaxed", "acknowledged", "ordered", "two-sided", "reorder-buffer", "fence", "two-sided-any"),
-        (*COLOURS, "#8a929c"),
+        COLOURS,
     )
 )
 
@@ -85,7 +85,7 @@ def _ratio_panel(found, label, nodes, cores):
     rates = {(p["params"]["rule"], p["params"]["size_bytes"]): p for p in here}
     series = []
     for rule in _rules(here):
-        one = Series(f"relaxed over {rule}", _COLOURS[rule], dashed=rule in _DASHED)
+        one = Series(f"relaxed over {rule}", _COLOURS[rule], dash=int(rule in _DASHED))
         for size in _values(here, "size_bytes"):
             if rule != "relaxed" and ("relaxed", size) in rates and (rule, size) in rates:
                 one.add(size, _ratio(rates["relaxed", size], rates[rule, size]))
@@ -100,7 +100,7 @@ def _by_cores(points):
     for (label, nodes, size), here in _groups(points, "nodes", "size_bytes"):
         series = []
         for rule in _rules(here):
-            one = Series(rule, _COLOURS[rule], dashed=rule in _DASHED)
+            one = Series(rule, _COLOURS[rule], dash=int(rule in _DASHED))
             marked = Series("90 % of the rule's peak", _COLOURS[rule], reference=True)
             own = sorted((p for p in here if p["params"]["rule"] == rule), key=lambda p: p["params"]["cores"])
             for point in own:
@@ -141,7 +141,7 @@ def _by_nodes(points):
     for (label, cores, size), here in _groups(points, "cores", "size_bytes"):
         series = []
         for rule in _rules(here):
-            one = Series(rule, _COLOURS[rule], dashed=rule in _DASHED)
+            one = Series(rule, _COLOURS[rule], dash=int(rule in _DASHED))
             for point in sorted(here, key=lambda p: p["params"]["nodes"]):
                 if point["params"]["rule"] == rule:
                     senders = point["params"]["nodes"] // (2 if point["params"]["pattern"] == "pair" else 1)

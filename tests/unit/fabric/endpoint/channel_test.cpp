@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <cstdint>
+#include <string>
 
 namespace heddle::fabric {
 namespace {
@@ -46,6 +47,67 @@ TEST(Channel, APollIsBoundedWhileOthersQueue) {
     EXPECT_EQ(pair[1].word(2), 2u);
     EXPECT_EQ(pair[1].word(1), last);
     EXPECT_EQ(pair[0].left, 1);
+}
+
+// Another thread publishes a record whenever one leaves, and waits for it. No ack comes.
+struct NeverEmpty {
+    NeverEmpty(Pe& its_pe, Stream& stream, size_t bytes, bool at_once) : pe(its_pe), record(bytes, 'r') {
+        pe.cable().on_send = [this, &stream, at_once] {
+            if (++messages < kMost) {
+                put(stream, 0, record.data(), record.size());
+                stream.flush();
+            }
+            return at_once;
+        };
+    }
+    ~NeverEmpty() { pe.cable().on_send = nullptr; }
+    static constexpr uint64_t kMost = 100000;  // a turn that sends so many has no bound
+    Pe& pe;
+    const std::string record;
+    uint64_t messages = 0;
+};
+
+// Each time that a stream is looked at within a turn it sends, or it is not looked at again. How much it sends ahead of
+// an ack, or of what the transport lets go, is the bound of the turn.
+TEST(Channel, ATurnEndsAtTheWindowWhateverProducersPublish) {
+    for (const bool waits_for_acks : {false, true}) {
+        Pair pair;
+        Stream& stream = pair[0].to_other(0);
+        put_word(stream, 0, 1);
+        pair.settle();
+        for (uint32_t i = 1; waits_for_acks && i <= kMaxBusy; ++i) put_word(pair[0].to_other(i), 8 * i, 1);
+        {
+            const NeverEmpty others(pair[0], stream, 1000, true);
+            put_word(stream, 0, 2);
+            if (waits_for_acks) {
+                EXPECT_EQ(others.messages, 0u);
+                for (uint32_t i : {1, 2})
+                    pair[0].arrives(AckHeader{.position = pair[0].to_other(i).position(), .stream_set = i}, nullptr, 0);
+                pair[0].channel().poll();
+            }
+            const uint64_t most = kWindow / record::put_bytes(1000) + 2;
+            EXPECT_LE(others.messages, most);
+            EXPECT_GE(others.messages, most - 2);
+        }
+        pair.settle();
+        EXPECT_TRUE(stream.is_quiet());
+    }
+}
+
+TEST(Channel, ATurnEndsWhereTheTransportKeepsWhatItHas) {
+    Pair pair;
+    Stream& stream = pair[0].to_other(0);
+    put_word(stream, 0, 1);
+    pair.settle();
+    pair[0].cable().holds = true;
+    {
+        const NeverEmpty others(pair[0], stream, sizeof(uint64_t), false);
+        put_word(stream, 0, 2);
+        EXPECT_EQ(others.messages, SendRing::kMaxSending);
+    }
+    pair[0].cable().holds = false;
+    pair.settle();
+    EXPECT_TRUE(stream.is_quiet());
 }
 
 // Two rails whose channels wake each other for ever.

@@ -1,0 +1,76 @@
+"""Parts of the programs that need no OpenSHMEM: histograms, and the numbers that tell messages apart."""
+
+import shutil
+import subprocess
+
+import pytest
+from shmem_mt import sources
+
+PROGRAM = """
+#include <cstdio>
+#include <set>
+
+#include "programs/common/histogram.hpp"
+#include "programs/common/validation.hpp"
+
+using namespace shmem_mt;
+
+#define WANT(what) if (!(what)) return std::printf("%s, line %d\\n", #what, __LINE__), 1
+
+int buckets() {
+    for (int bucket = 0; bucket + 1 < Histogram::kBuckets; ++bucket) {
+        const long least = Histogram::least_ns(bucket), next = Histogram::least_ns(bucket + 1);
+        WANT(Histogram::bucket_of(least) == bucket && Histogram::bucket_of(next - 1) == bucket);
+        WANT(next - least <= (least < 32 ? 1 : least / 32));
+    }
+    WANT(Histogram::bucket_of(Histogram::kLongestNs) == Histogram::kBuckets - 1);
+    Histogram one, other;
+    one.add(300e-9);
+    one.add(1e9);
+    other.add(301e-9);
+    other.add(one);
+    WANT(other.total == 3 && other.longest_s == 1e9);
+    WANT(other.pairs().rfind("[[296,", 0) == 0 && other.pairs().find(",2],[") != std::string::npos);
+    WANT(Histogram().pairs() == "[]");
+    std::vector<Histogram> threads(2);
+    for (int thread = 0; thread < 2; ++thread) {
+        Marks marks(&threads, thread);
+        for (int i = 0; i <= thread; ++i) marks.mark();
+    }
+    WANT(threads[0].total == 1 && threads[1].total == 2);
+    Marks(nullptr, 0).mark();
+    return 0;
+}
+
+int bases() {
+    std::set<long> found;
+    size_t count = 0;
+    for (const long pe : {0L, 1L, 8190L, 8191L, 16382L, 16383L, 16384L, 100000L, (1L << 30) - 2}) {
+        for (int thread = 0; thread < 62; ++thread, ++count) {
+            const long base = make_base(static_cast<int>(pe), thread, 7);
+            WANT((base & ((1L << 28) - 1)) == 0);
+            found.insert(base);
+        }
+    }
+    for (long token = 8; token < 7 + (1L << 16); ++token, ++count) found.insert(make_base(8191, 0, token));
+    WANT(found.size() == count);
+    return 0;
+}
+
+int main() {
+    return buckets() + bases();
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no c++ on PATH")
+def test_histograms_and_numbers_of_messages(tmp_path):
+    """Undefined behaviour ends the program."""
+    source, binary = tmp_path / "headers.cpp", tmp_path / "headers"
+    source.write_text(PROGRAM)
+    checks = ["-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"]
+    command = ["c++", "-std=c++17", "-O1", "-Wall", "-Werror", *checks, "-I", sources.root(), source, "-o", binary]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run([binary], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

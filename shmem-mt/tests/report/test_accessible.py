@@ -1,0 +1,235 @@
+"""The page for those who do not see it, or no colours: a table behind each chart, names, contrast, series told apart by
+symbols and dashes. axe-core judges in a browser, where there is one (SHMEM_MT_TEST_AXE names its axe.min.js)."""
+
+import html
+import html.parser
+import itertools
+import json
+import os
+import pathlib
+import re
+
+import pytest
+from shmem_mt.report import page, render_matplotlib, render_plotly, report
+from shmem_mt.report.charts import model, ordering, simulation
+from shmem_mt.report.charts.model import COLOURS, DASHES, REFERENCE_COLOUR, Points
+from shmem_mt.runner.results import load_results
+from test_report import CHROMIUM, chromium
+
+CSS = pathlib.Path(page.__file__).with_name("page.css").read_text(encoding="utf-8")
+AXE = os.environ.get("SHMEM_MT_TEST_AXE", "/usr/share/nodejs/axe-core/axe.min.js")
+needs_axe = pytest.mark.skipif(
+    CHROMIUM is None or not os.path.exists(AXE), reason=f"no chromium on PATH, or no axe-core at {AXE}"
+)
+
+
+@pytest.fixture
+def charts_of(run_folder):
+    """The charts of a run with these implementations: charts_of("ABC")."""
+
+    def make(labels):
+        folder = run_folder("run", {label: 1.0 + place for place, label in enumerate(labels)})
+        points = Points(report._joined([(folder, load_results(folder), {})]))
+        return [chart for fabric in points.fabrics() for chart in report._charts(points, fabric)]
+
+    return make
+
+
+@pytest.fixture
+def written(shmem_mt, run_folder, tmp_path, monkeypatch):
+    """(the path of the page of two implementations, what the command said). B has not measured everything, and what it
+    has is not all valid."""
+    monkeypatch.setattr(render_matplotlib, "write", lambda chart, folder: None)  # pictures take most of the time
+    folder, out = run_folder("run", {"A": 2.0, "B & <b>": 1.0}), tmp_path / "report.html"
+    results = pathlib.Path(folder, "results.jsonl")
+    points = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+    theirs = [point for point in points if point["label"] != "A" and point["metric"] == "rate"]
+    theirs[0].update(valid=False, why="too fast")
+    theirs[1].update(valid=None)
+    points.remove(theirs[2])
+    results.write_text("".join(json.dumps(point) + "\n" for point in points), encoding="utf-8")
+    status, stdout, stderr = shmem_mt("report", folder, "--out", out)
+    assert status == 0, stderr
+    return out, stdout
+
+
+class Elements(html.parser.HTMLParser):
+    """The elements of a page, as (tag, attributes, path of tags)."""
+
+    VOID = ("meta", "br", "img", "link", "input", "hr")
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self._open = [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes), tuple(self._open)))
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def all(self, tag):
+        return [attributes for name, attributes, _ in self.found if name == tag]
+
+
+def rows_of(text, slug):
+    section = re.search(rf'<section id="{slug}">.*?</section>', text, re.DOTALL).group(0)
+    table = re.search(r'<details class="figures">.*?<tbody>(.*?)</tbody></table></div></details>', section, re.DOTALL)
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in table.group(1).split("</tr>") if row]
+
+
+def test_each_chart_has_a_table_of_all_its_points(charts_of, written):
+    text = written[0].read_text(encoding="utf-8")
+    lacking = 0
+    for chart in charts_of(["A", "B & <b>"]):
+        series = [one for panel in chart.panels for one in panel.series]
+        rows = rows_of(text, chart.slug)
+        assert len(rows) > 0, chart.slug
+        lacking += sum(len(one.x) for one in series) - len(rows)
+        assert {html.unescape(row[-4]) for row in rows} <= {one.name for one in series}
+        assert all(re.search(r"\d", row[-2]) for row in rows), chart.slug
+        assert all("95 %, 6 starts" in row[-1] for row in rows), chart.slug
+    assert 0 < lacking < 5  # one point, in some charts
+    assert ["put round trip (fence, flag), read", "A", "1 KiB"] in [row[:3] for row in rows_of(text, "latency-by-size")]
+
+
+def test_the_structure_of_the_page(written):
+    text = re.sub(r"<script>.*?</script>", "", written[0].read_text(encoding="utf-8"), flags=re.DOTALL)
+    elements = Elements(text)
+    assert elements.all("html") == [{"lang": "en"}]
+    assert all(cell.get("scope") in ("col", "row", "rowgroup") for cell in elements.all("th"))
+    assert len(elements.all("caption")) == len(elements.all("table")) > 30
+    assert len(elements.all("summary")) == len(elements.all("details")) > 28
+    assert all("aria-label" in nav for nav in elements.all("nav"))
+    divisions = elements.all("div")
+    assert all(one.get("tabindex") == "0" and one["aria-label"] for one in divisions if one.get("class") == "scroll")
+    assert all(one["role"] == "group" and one["aria-label"] for one in divisions if one.get("class") == "chart")
+    names = [attributes["id"] for _, attributes, _ in elements.found if "id" in attributes]
+    assert len(names) == len(set(names))
+    levels = [int(tag[1]) for tag, _, _ in elements.found if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1 and all(below - above <= 1 for above, below in itertools.pairwise(levels))
+
+
+def test_what_a_program_feels_comes_first_with_interval_and_starts(written):
+    out, stdout = written
+    text = out.read_text(encoding="utf-8")
+    headline = re.search(r'<main>\s*<section id="headline">.*?</section>', text, re.DOTALL).group(0)
+    cards = headline.split('<div class="card">')[1:]
+    assert re.findall(r'<div class="what">(.*?)</div>', headline) == [
+        "8-byte get, handed over",
+        "8-byte put round trip",
+        "8-byte p, read by the target",
+        "1 MiB put, read",
+    ]
+    assert len(cards) == 4
+    for card in cards:
+        assert len(re.findall(r'<div class="sure">[^<]* to [^<]*, 95 %, 6 starts[^<]*</div>', card)) == 2
+    first = stdout.splitlines()[0]
+    assert re.fullmatch(r"8-byte get, handed over, A: \S+ ns \(\S+ ns to \S+ ns, 95 %, 6 starts.*\)", first), first
+
+
+@pytest.mark.parametrize("labels", ["A", "ABCD"])
+def test_series_are_told_apart_without_colour(charts_of, labels):
+    several = 0
+    for chart in charts_of(labels):
+        for panel in chart.panels:
+            kinds = len(render_plotly.FILLINGS) if chart.kind == "dots" else DASHES
+            looks = {one.name: (one.symbol, one.dash % kinds) for one in panel.series}
+            assert len(set(looks.values())) == len(looks), (chart.slug, panel.title, looks)
+            several += len(looks) > 1
+    assert several > (5 if labels == "A" else 20)
+
+
+def test_rules_are_told_apart_without_colour():
+    for colours in (ordering._COLOURS, simulation._COLOURS):
+        rules = [model.Series(rule, colour).symbol for rule, colour in colours.items()]
+        assert len(set(rules)) == len(rules)
+    assert set(ordering._RULES) == set(ordering._COLOURS)
+
+
+def test_the_renderers_have_all_looks():
+    symbols = {model.Series("", colour).symbol for colour in COLOURS} | {model.REFERENCE_SYMBOL}
+    assert len(symbols) == len(COLOURS) + 1
+    assert symbols == set(render_matplotlib.SYMBOLS)
+    assert len(set(render_matplotlib.SYMBOLS.values())) == len(symbols)
+    assert len(render_plotly.DASHES) == len(render_matplotlib.DASHES) == DASHES
+    assert len(render_plotly.FILLINGS) == len(render_matplotlib.FILLINGS)
+
+
+def luminance(colour):
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one, other):
+    """As WCAG has it."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_lines_have_three_times_the_contrast_of_the_page():
+    for colour in (*COLOURS, REFERENCE_COLOUR):
+        assert contrast(colour, "#ffffff") >= 3, colour
+
+
+def colours_in(text):
+    """Those of a value, with the names of page.css resolved."""
+    names = dict(re.findall(r"(--\w+): (#\w+);", CSS))
+    text = re.sub(r"var\((--\w+)\)", lambda name: names[name[1]], text)
+    short = re.findall(r"#(?:[0-9a-f]{6}|[0-9a-f]{3})\b", text)
+    return [colour if len(colour) == 7 else "#" + "".join(2 * digit for digit in colour[1:]) for colour in short]
+
+
+def test_text_has_four_and_a_half_times_the_contrast_of_what_is_behind_it():
+    page_and_row = ["#ffffff", *colours_in(re.search(r"tr:hover \{(.*?)\}", CSS)[1])]
+    checked = 0
+    for selector, body in re.findall(r"([^{}]+)\{([^}]*)\}", CSS):
+        inks = re.search(r"(?<![-\w])color: ([^;]+);?", body)
+        grounds = re.search(r"background: ([^;]+);?", body)
+        for ink in colours_in(inks[1]) if inks else ():
+            for ground in colours_in(grounds[1]) if grounds else page_and_row:
+                assert contrast(ink, ground) >= 4.5, (selector.strip(), ink, ground)
+                checked += 1
+    assert checked > 20
+
+
+def test_the_contrast_is_that_of_wcag():
+    assert contrast("#000000", "#ffffff") == 21 and 4.4 < contrast("#777777", "#ffffff") < 4.5
+
+
+def violations(path, tmp_path):
+    """What axe-core finds in the page with everything open, as {rule: elements}."""
+    audit = """
+    addEventListener("load", async () => {
+        document.querySelectorAll("details").forEach(one => { one.open = true; });
+        const found = await axe.run(document, {resultTypes: ["violations"]});
+        const told = found.violations.map(one => [one.id, one.nodes.slice(0, 3).map(node => node.html.slice(0, 200))]);
+        document.body.dataset.axe = JSON.stringify(Object.fromEntries(told));
+    });
+    """
+    library = pathlib.Path(AXE).read_text(encoding="utf-8").replace("</script", "<\\/script")
+    added = f"<script>{library}</script><script>{audit}</script></body>"
+    before, _, after = path.read_text(encoding="utf-8").rpartition("</body>")
+    audited = tmp_path / "audited.html"
+    audited.write_text(before + added + after, encoding="utf-8")
+    dom = chromium(tmp_path, "--window-size=1400,2000", "--dump-dom", audited.as_uri())
+    return json.loads(html.unescape(re.search(r'data-axe="(.*?)"', dom)[1]))
+
+
+@needs_axe
+@pytest.mark.long
+def test_axe_finds_nothing(written, tmp_path):
+    assert violations(written[0], tmp_path) == {}
+
+
+@needs_axe
+@pytest.mark.long
+def test_axe_would_find_something(written, tmp_path):
+    text = written[0].read_text(encoding="utf-8")
+    broken = tmp_path / "broken.html"
+    broken.write_text(text.replace('<nav aria-label="Charts">', '<img src="data:,"><nav>'), encoding="utf-8")
+    assert "image-alt" in violations(broken, tmp_path)
