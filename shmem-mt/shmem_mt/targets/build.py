@@ -103,7 +103,10 @@ def compile_program(implementation, source, binary, more=()):
     defines = [f"-D{macro}={int(works)}" for macro, works in implementation.features.items()]
     problem = run_compiler(implementation, [*defines, "-I", sources.root(), *more], source, binary + ".new")
     if problem is None:
-        os.replace(binary + ".new", binary)
+        try:
+            os.replace(binary + ".new", binary)
+        except OSError as error:
+            problem = f"the compiler has made no program: {error.strerror}"
     return problem
 
 
