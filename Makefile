@@ -62,7 +62,7 @@ build: require-build | build/
 	$(say_missing)
 
 report: build $(VENV)/ready
-	$(VENV)/bin/shmem-mt run --profile quick --out $(REPORT)/run \
+	$(VENV)/bin/shmem-mt run --profile quick --out $(REPORT)/run --set-aside \
 	    --oshcc $(abspath $(BUILD)/bin/oshcc) --oshrun $(abspath $(BUILD)/bin/oshrun) $(OTHER)
 	$(VENV)/bin/shmem-mt report $(REPORT)/run --out $(REPORT)/report.html
 	$(say_missing)

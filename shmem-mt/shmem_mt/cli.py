@@ -1,13 +1,15 @@
 """The command line: parses it, calls the subcommand, turns bad input into one line and exit status 2."""
 
 import argparse
+import os
 import re
 import signal
 import sys
+import time
 
 from shmem_mt import __version__
 from shmem_mt.catalogue import catalogue
-from shmem_mt.errors import Ended, UserError
+from shmem_mt.errors import Ended, MeasuredOtherwiseError, UserError
 from shmem_mt.targets import fabrics
 
 MAX_PES = 4096
@@ -112,6 +114,11 @@ def _add_run(commands):
     run.add_argument("--sync", type=_names, metavar="NAME,...", help="only these synchronizations (see list)")
     run.add_argument("--only", type=_names, metavar="NAME,...", help="only these benchmarks (see list)")
     run.add_argument("--out", metavar="DIR", help="run folder; an existing one is continued")
+    run.add_argument(
+        "--set-aside",
+        action="store_true",
+        help="begin anew where --out was measured with something else, which is kept as DIR.TIME",
+    )
     run.add_argument(
         "--rounds",
         type=_positive,
@@ -296,6 +303,14 @@ def _powers(highest):
 def _run(options):
     from shmem_mt.runner.session import run  # numpy and matplotlib load only where they are needed
 
+    try:
+        return run(options)
+    except MeasuredOtherwiseError:
+        if not options.set_aside:
+            raise
+    kept = f"{options.out}.{time.strftime('%Y%m%d-%H%M%S')}"
+    os.rename(options.out, kept)
+    print(f"{options.out} was measured with something else, and is now {kept}")
     return run(options)
 
 

@@ -10,7 +10,7 @@ import time
 
 from shmem_mt import __version__, sources
 from shmem_mt.catalogue import catalogue, plan
-from shmem_mt.errors import UserError
+from shmem_mt.errors import MeasuredOtherwiseError, UserError
 from shmem_mt.runner import images, verdicts
 from shmem_mt.runner.points import describe
 from shmem_mt.runner.process import last_lines, run_program
@@ -127,8 +127,8 @@ class Session:
         self.skips.update(dict.fromkeys(texts))
 
     def refuse_others(self):
-        """Raises UserError where the folder has results of other programs, another machine or, once it is known what is
-        linked, another build of a library: rounds of both would be merged."""
+        """Raises MeasuredOtherwiseError where rounds of two things would be merged: the folder has results of other
+        programs, another machine or, once it is known what is linked, another build of a library."""
         now = self._machine()
         told = list(unlike("suite", ("shmem_mt", "programs"), self.before, now))
         told += unlike("machine", MACHINE, self.before.get("machine", {}), now["machine"])
@@ -137,7 +137,7 @@ class Session:
             told += unlike(one["label"], LIBRARY, earlier.get(one["label"], {}), one)
         if told:
             what = f"{self.folder.directory} was measured with something else ({told[0]})"
-            raise UserError(f"{what}; remove it, or use another --out")
+            raise MeasuredOtherwiseError(f"{what}; use another --out, or --set-aside")
 
     def write_command(self, options):
         with open(self.folder.path("command.txt"), "a", encoding="utf-8") as file:

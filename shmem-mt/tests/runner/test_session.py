@@ -92,6 +92,12 @@ def test_results_of_something_else_are_not_gone_on_with(shmem_mt, tmp_path, chan
     else:
         assert status == 2 and words in stderr and "use another --out" in stderr and stderr.count("\n") == 1
         assert {path.name: path.read_bytes() for path in (tmp_path / "run").glob("*.json*")} == before
+        arguments = [*pair, "--only", "bandwidth", "--out", folder.directory, "--rounds", "1", "--set-aside"]
+        status, stdout, _ = shmem_mt("run", *arguments)
+        (kept,) = tmp_path.glob("run.*")
+        assert status == 1 and str(kept) in stdout
+        assert {path.name: path.read_bytes() for path in kept.glob("*.json*")} == before
+        assert not (tmp_path / "run" / "raw.jsonl").exists()
 
 
 def test_another_build_of_a_library_is_another_library(wrappers, tmp_path):
