@@ -104,8 +104,10 @@ bool Channel::work(int sends_to) {
         if (round == 0)
             moves |= take_delayed_acks();
         send_short();
-        if (sends_to >= 0 && peers_[sends_to].n_busy > 1)
+        if (sends_to >= 0 && peers_[sends_to].n_busy > 1 && to_progress_.is_empty()) {
+            moved |= moves;
             break;
+        }
         moves |= config_.api->progress(config_.transport, number_);
         moves |= progress_queued();
         moves |= send_short();
