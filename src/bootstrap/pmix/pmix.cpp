@@ -7,8 +7,10 @@
 
 #include <pmix.h>
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -160,8 +162,11 @@ void connection_lost(size_t, pmix_status_t, const pmix_proc_t*, pmix_info_t*, si
         done(PMIX_EVENT_ACTION_COMPLETE, nullptr, 0, nullptr, nullptr, argument);
 }
 
+std::atomic<pid_t> watchdog_id{0};  // relaxed: read behind the thread's end, which its join orders
+
 // Ends this PE with a word, unless the request is answered before the longest wait has passed.
 void* end_when_late(void* request) {
+    watchdog_id.store(gettid(), std::memory_order_relaxed);
     if (wait_for_answer(static_cast<Request*>(request), PMIX_SUCCESS, end_of_wait(), nullptr) != PMIX_ERR_TIMEOUT)
         return nullptr;
     const char* const rank = getenv("PMIX_RANK");
@@ -217,6 +222,11 @@ bool init(LauncherJob* job, uint64_t timeout_s, void (*lost)(const char*), char*
     const bool is_well = ask_server(job, error, error_bytes);
     answer(PMIX_SUCCESS, nullptr, asked);
     pthread_join(watchdog, nullptr);
+    // A thread that is joined is one of the process for a moment yet, and must not be counted as the launcher's.
+    constexpr int kLooks = 1000;
+    const pid_t process_id = getpid();
+    for (int i = 0; i < kLooks && tgkill(process_id, watchdog_id.load(std::memory_order_relaxed), 0) == 0; ++i)
+        os::sleep_ns(os::kMillisecondNs / 10);
     return is_well;
 }
 
@@ -270,18 +280,37 @@ void abort_job(int status, const char* message) {
     PMIx_Abort(status, message, nullptr, 0);
 }
 
-// PMIx_Finalize waits for the server's answer for 2 s (4.2), and returns without it. mpirun takes a process for failed
-// whose exit it sees before its own thread has the message. A client that connects again can ask again.
-void finalize() {
-    constexpr uint64_t kAnsweredNs = 1000 * os::kMillisecondNs;  // certainly less than PMIx waits
+constexpr uint64_t kAnsweredNs = 1000 * os::kMillisecondNs;  // certainly less than PMIx_Finalize waits
+
+// True when the server has answered, or nobody can be asked again.
+bool has_finalized() {
+    const uint64_t asked_ns = os::now_ns();
+    PMIx_Finalize(nullptr, 0);
+    return os::now_ns() - asked_ns < kAnsweredNs || PMIx_Initialized();
+}
+
+void* finalize_again(void* request) {
     const uint64_t end_ns = end_of_wait();
-    for (uint64_t asked_ns = os::now_ns();; asked_ns = os::now_ns()) {
-        PMIx_Finalize(nullptr, 0);
-        const uint64_t now_ns = os::now_ns();
-        if (now_ns - asked_ns < kAnsweredNs || now_ns > end_ns || PMIx_Initialized() ||
-            PMIx_Init(&me, nullptr, 0) != PMIX_SUCCESS)
-            return;
+    while (PMIx_Init(&me, nullptr, 0) == PMIX_SUCCESS && !has_finalized() && os::now_ns() < end_ns) {
     }
+    answer(PMIX_SUCCESS, nullptr, request);
+    return nullptr;
+}
+
+// PMIx_Finalize waits for the server's answer for 2 s (4.2), and returns without it. mpirun takes a process for failed
+// whose exit it sees before its own thread has the message. A client that connects again can ask again: in a thread of
+// its own, since a server that is stopped lets PMIx_Init wait for ever.
+void finalize() {
+    if (has_finalized())
+        return;
+    auto* const asked = new Request;
+    pthread_t thread;
+    if (heddle::os::start_own_thread(&thread, finalize_again, asked) != 0) {
+        delete asked;
+        return;
+    }
+    pthread_detach(thread);
+    wait_for_answer(asked, PMIX_SUCCESS, end_of_wait(), nullptr);
 }
 
 }  // namespace
