@@ -31,11 +31,14 @@ def build(implementation, directory, programs, note):
 
     def compile_one(program):
         binary = os.path.join(directory, program)
-        if fresh and os.path.exists(binary):
+        if os.path.exists(binary) and _read(binary + ".stamp") == stamp:
             return None
         note(f"compiling {program} with {implementation.label}")
         source = sources.source_of((implementation.sources or {}).get(program, program))
-        return compile_program(implementation, source, binary)
+        problem = compile_program(implementation, source, binary)
+        if problem is None:
+            _write(binary + ".stamp", stamp)
+        return problem
 
     wanted = list(filter(implementation.offers, programs))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -46,9 +49,13 @@ def build(implementation, directory, programs, note):
             raise
     failures = {program: problem for program, problem in problems.items() if problem}
     implementation.binaries.update((p, os.path.join(directory, p)) for p in wanted if p not in failures)
-    with open(os.path.join(directory, "stamp"), "w", encoding="utf-8") as file:
-        file.write(stamp)
+    _write(os.path.join(directory, "stamp"), stamp)
     return failures
+
+
+def _write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _stamp(implementation):
