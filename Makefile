@@ -61,10 +61,12 @@ build: require-build | build/
 	cmake --build --preset $(PRESET)
 	$(say_missing)
 
+# A point that is invalid ends it with status 1, behind the report that says so.
 report: build $(VENV)/ready
-	$(VENV)/bin/shmem-mt run --profile quick --out $(REPORT)/run --set-aside \
-	    --oshcc $(abspath $(BUILD)/bin/oshcc) --oshrun $(abspath $(BUILD)/bin/oshrun) $(OTHER)
-	$(VENV)/bin/shmem-mt report $(REPORT)/run --out $(REPORT)/report.html
+	set +e; $(VENV)/bin/shmem-mt run --profile quick --out $(REPORT)/run --set-aside \
+	    --oshcc $(abspath $(BUILD)/bin/oshcc) --oshrun $(abspath $(BUILD)/bin/oshrun) $(OTHER); \
+	    status=$$?; [ $$status -le 1 ] || exit $$status; \
+	    $(VENV)/bin/shmem-mt report $(REPORT)/run --out $(REPORT)/report.html && exit $$status
 	$(say_missing)
 
 # CMake's quick look at the tests; $(1): ON for all of them.
