@@ -94,6 +94,7 @@ struct NetworkEvents {
     }
     static void on_left(void* owner) { static_cast<Network::Rail*>(owner)->network->on_left(); }
     static bool polls_soon(void* owner) { return static_cast<Network::Rail*>(owner)->network->polls_soon(); }
+    static bool is_asleep(void* owner) { return static_cast<Network::Rail*>(owner)->network->is_asleep(); }
     static void on_heartbeat(void* owner, const Header& header, const char* body, size_t bytes) {
         const auto& rail = *static_cast<Network::Rail*>(owner);
         if (rail.heartbeat)
@@ -142,6 +143,7 @@ bool Network::open_rail(const NetworkOptions& options, const ChannelConfig& give
     config.network.own_address_blob = NetworkEvents::own_address_blob;
     config.network.on_left = NetworkEvents::on_left;
     config.network.polls_soon = NetworkEvents::polls_soon;
+    config.network.is_asleep = NetworkEvents::is_asleep;
     config.network.on_heartbeat = NetworkEvents::on_heartbeat;
     const bool in_ring = given.ring.before >= 0;
     Options wanted = options.transport;

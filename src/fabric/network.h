@@ -120,6 +120,9 @@ class Network {
     void sleep_until_event();
     void on_left();
     bool polls_soon() const;
+    // Of a channel that the service thread has armed, under the channel's lock, which orders the look behind the store
+    // of Network::sleep_until_event. False in its sleep: it has been woken.
+    bool is_asleep() const { return asleep_.load(std::memory_order_relaxed); }
     // Relaxed, all: a hint for the service thread. polls_ is written once for each of its looks, however many poll.
     void count_poll() {
         if (const uint32_t polls = polls_.load(std::memory_order_relaxed);

@@ -1,13 +1,14 @@
 /* How what a poll leaves at its bound is done all the same, and what a thread leaves to others (Channel::poll_alone,
  * Channel::arm, Network::on_left, Network::polls_soon and Network::sleep_until_event), in every interleaving of
  *   - two threads that queue a stream, poll, and go away to compute, twice. Where the service thread does not sleep, a
- *     thread may not poll: those that it leaves its record to have fallen asleep;
+ *     thread may not poll: those that it leaves its record to have fallen asleep. What is sent may have to wait in the
+ *     transport for room at its PE, which no event tells of;
  *   - the service thread, which polls, and sleeps on the descriptors where it could arm the channel. The network brings
  *     nothing: what wakes it is a thread that leaves something. Its naps end by themselves.
  * All accesses here are seq_cst, so memory is one. A turn stands for all rounds of one: it takes the stack once.
  *
  * Proven: no poll takes more turns than its bound, and no state in which all have gone away or sleep and a queued
- * stream is not looked at.
+ * stream is not looked at, or something waits in the transport.
  *
  * Mutants, which must fail:
  *   -DNO_BOUND        a poll goes on while others queue
@@ -15,6 +16,7 @@
  *   -DASLEEP_LATE     the service thread says that it sleeps only when it has armed the channel
  *   -DASLEEP_EARLY    a poll looks whether the service thread sleeps before its turns, not behind them
  *   -DARM_BLINDLY     who arms does not look at the stack again when it has given the lock back
+ *   -DSTALE_ARM       a poll that has sent does not arm the channel again for the service thread that sleeps
  *   -DLEFT_EARLY      a thread looks whether the service thread sleeps before it queues, not behind that
  * A variant that holds, and its mutant:
  *   -DMANUAL          no service thread: each thread ends with a call that polls until its own stream is done (quiet)
@@ -31,12 +33,43 @@
 bool stack[2];            /* the thread's stream is on it */
 bool locked = false;
 bool asleep = false, woken = false;
+bool waits = false;       /* something, in the transport */
+bool armed = false;       /* Channel::armed_ */
 byte gone = 0;
 
 #define is_due (stack[0] || stack[1])
 
 inline turn_under_lock() {
-    d_step { moved = moved || is_due; stack[0] = false; stack[1] = false }
+    atomic {
+        moves = false;
+        if
+        :: is_due ->
+           moves = true;
+           stack[0] = false;
+           stack[1] = false;
+           if
+           :: waits = true
+           :: true
+           fi
+        :: !is_due && waits ->
+           if
+           :: waits = false; moves = true  /* there is room */
+           :: true
+           fi
+        :: else
+        fi;
+        moved = moved || moves
+    }
+}
+
+inline stay_armed() {
+    left = false;
+#ifndef STALE_ARM
+    if
+    :: moves && armed -> armed = asleep && !waits; left = asleep && waits
+    :: else
+    fi
+#endif
 }
 
 inline leave_rest() {
@@ -69,7 +102,12 @@ inline poll() {
           turns++;
           assert(turns <= ALLOWED);
           turn_under_lock();
+          stay_armed();
           locked = false;
+          if
+          :: left -> leave_rest()
+          :: else
+          fi;
           if
           :: is_due
           :: else -> break
@@ -80,7 +118,7 @@ inline poll() {
 }
 
 active [2] proctype thread() {
-    bool moved, left;
+    bool moved, moves, left;
     byte turns, pushes;
 #ifdef ASLEEP_EARLY
     bool sleeps;
@@ -108,7 +146,7 @@ active [2] proctype thread() {
     poll();
 #else
     do
-    :: stack[_pid] -> poll()
+    :: stack[_pid] || waits -> poll()
     :: else -> break
     od;
 #endif
@@ -118,7 +156,7 @@ active [2] proctype thread() {
 
 #ifndef MANUAL
 active proctype service() {
-    bool moved;
+    bool moved, moves, left;
     byte turns;
 #ifdef ASLEEP_EARLY
     bool sleeps;
@@ -136,13 +174,15 @@ end_serves:
        if
        :: atomic { !locked -> locked = true };
           turn_under_lock();
+          armed = !moved && !waits;
+          left = armed;
           locked = false;
 #ifdef ARM_BLINDLY
           if
-          :: !moved ->
+          :: left ->
 #else
           if
-          :: !moved && !is_due ->
+          :: left && !is_due ->
 #endif
 #ifdef ASLEEP_LATE
              asleep = true;
@@ -160,5 +200,5 @@ again: skip
 
 active proctype observer() {
 end_observes:
-    timeout -> assert(gone == 2 && !is_due)
+    timeout -> assert(gone == 2 && !is_due && !waits)
 }

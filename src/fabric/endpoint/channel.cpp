@@ -49,13 +49,29 @@ bool Channel::poll_alone(int sends_to) {
     for (int turn = 0; turn < kTurns; ++turn) {
         if (!try_lock())
             return moved;
-        moved |= work(sends_to);
+        const bool moves = work(sends_to);
+        const bool sleeps_well = !moves || stays_armed();
         unlock();
+        moved |= moves;
+        if (!sleeps_well)
+            leave_rest();
         if (!is_due())
             return moved;
     }
     leave_rest();
     return moved;
+}
+
+// Behind work that has moved something, under the lock. False: the service thread sleeps, and what is in the transport
+// would not wake it.
+bool Channel::stays_armed() {
+    if (!armed_)
+        return true;
+    armed_ = false;
+    if (!config_.network.is_asleep || !config_.network.is_asleep(config_.network.owner))
+        return true;  // it arms the channel before it sleeps again
+    armed_ = config_.api->arm(config_.transport, number_);
+    return armed_;
 }
 
 // Another thread does what is due. Behind a look at what is due.
@@ -168,8 +184,9 @@ bool Channel::arm() {
     if (!try_lock())
         return false;
     const bool moved = work(kLook);
-    const bool idle = !moved && to_send_.load(std::memory_order_acquire) == nullptr &&
-                      !woken_.load(std::memory_order_relaxed) && config_.api->arm(config_.transport, number_);
+    armed_ = !moved && to_send_.load(std::memory_order_acquire) == nullptr && !woken_.load(std::memory_order_relaxed) &&
+             config_.api->arm(config_.transport, number_);
+    const bool idle = armed_;
     unlock();
     run_ready(moved);
     return idle && !is_due();

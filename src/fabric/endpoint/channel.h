@@ -10,7 +10,9 @@
 // Nothing is left behind. A thread that pushes a stream, or wakes a channel, then tries to get the lock. The holder
 // gives the lock back, and then looks at the stack and at woken_ again. Both sides are seq_cst (tests/model/idle.pml
 // and rail_watermarks.pml). A poll does so at most kTurns times. What other threads go on to queue is then left to the
-// service thread, or without one to the next poll (NetworkCallbacks::on_left, tests/model/turns.pml).
+// service thread, or without one to the next poll (NetworkCallbacks::on_left, tests/model/turns.pml). Where the service
+// thread sleeps on the transport's descriptor, a poll that has moved something arms the transport again: what now waits
+// in it for room at another PE may have no other event.
 //
 // Threads: any thread polls, and queues a stream to be sent; everything else runs under the lock.
 #pragma once
@@ -70,6 +72,8 @@ struct NetworkCallbacks {
     void (*on_left)(void* owner) = nullptr;
     // Behind the caller's queue: many threads of this PE wait and poll, one of them soon. May be null: no.
     bool (*polls_soon)(void* owner) = nullptr;
+    // The service thread arms the channels, or sleeps on their descriptors. May be null: there is none.
+    bool (*is_asleep)(void* owner) = nullptr;
     // A kHeartbeat has come.
     void (*on_heartbeat)(void* owner, const Header& header, const char* body, size_t bytes) = nullptr;
 };
@@ -243,6 +247,7 @@ class Channel {
     void leave_rest() const;
     void run_ready(bool moved) const;
     bool work(int sends_to);
+    bool stays_armed();
     bool progress_woken();
     void dispatch(const Header& header, const char* body, size_t bytes);
     bool send_queued();
@@ -273,6 +278,7 @@ class Channel {
     IntrusiveList<Peer, &Peer::to_send> peers_to_send_;  // empty while nobody has the lock
     IntrusiveList<Peer, &Peer::delayed_acks> delayed_acks_;
     std::atomic<bool> ack_pending_{false};
+    bool armed_ = false;    // the transport's channel, for the service thread's sleep
     bool refused_ = false;  // a message from outside of the job has been reported: it is once
 };
 

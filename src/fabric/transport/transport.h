@@ -107,8 +107,9 @@ struct TransportApi {
 
     // Moves what can be moved on the channel; true when anything was.
     bool (*progress)(Transport* transport, int channel);
-    // A descriptor that becomes readable when there is something to progress on the channel, once arm has returned true
-    // and until the next progress. False: there is something already.
+    // A descriptor that becomes readable when there is something to progress on the channel, once arm has returned
+    // true. False: there is something already, or what waits in the transport has no event. What is handed over or
+    // moved later may have none either: the channel is then armed again.
     int (*descriptor)(const Transport* transport, int channel);
     bool (*arm)(Transport* transport, int channel);
 };

@@ -131,6 +131,7 @@ void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t f
     config.network.owner = &rail;
     config.network.on_left = PairEvents::on_left;
     config.network.polls_soon = [](void* owner) { return PairEvents::rail_of(owner).pe->polls_soon; };
+    config.network.is_asleep = [](void* owner) { return PairEvents::rail_of(owner).pe->is_asleep; };
     config.policy = &policy;
     config.network.on_heartbeat = PairEvents::on_heartbeat;
     config.full_bytes = full_bytes;

@@ -58,6 +58,7 @@ class Pe {
     std::atomic<uint32_t> lost_rails{0};
     std::atomic<int> left{0};  // how often a poll has left something
     bool polls_soon = false;   // another thread does
+    bool is_asleep = false;    // the service thread is
     progress::WaitPolicy policy;
     std::atomic<int> runs{0};        // how often fibers that are ready were to be run
     Heartbeat* heartbeat = nullptr;  // who hears the heartbeats that come; the other PE is before and behind

@@ -49,6 +49,45 @@ TEST(Channel, APollIsBoundedWhileOthersQueue) {
     EXPECT_EQ(pair[0].left, 1);
 }
 
+// What waits in the transport for room at its PE has no event: the service thread must not sleep on as if nothing did.
+TEST(Channel, WhatAPollLeavesInTheTransportEndsTheSleepThatWasArmedBefore) {
+    for (const bool is_asleep : {true, false})
+        for (const bool holds : {true, false}) {
+            SCOPED_TRACE(testing::Message() << "asleep " << is_asleep << ", holds " << holds);
+            Pair pair;
+            Stream& stream = pair[0].to_other(0);
+            put_word(stream, 0, 1);
+            pair.settle();
+            ASSERT_TRUE(pair[0].channel().arm());
+            pair[0].is_asleep = is_asleep;
+            pair[0].cable().holds = holds;
+            put_word(stream, 8, 2);
+            EXPECT_EQ(pair[0].left, is_asleep && holds) << "the service thread is told";
+            pair[0].poll();
+            EXPECT_EQ(pair[0].left, is_asleep && holds) << "once";
+            pair[0].cable().holds = false;
+            pair.settle();
+            EXPECT_EQ(pair[1].word(1), 2u);
+        }
+}
+
+// A poll that moves nothing, and one that leaves nothing behind, cost the sleeping service thread nothing.
+TEST(Channel, PollsThatLeaveNothingInTheTransportLetTheServiceThreadSleep) {
+    Pair pair;
+    Stream& stream = pair[0].to_other(0);
+    put_word(stream, 0, 1);
+    pair.settle();
+    ASSERT_TRUE(pair[0].channel().arm());
+    pair[0].is_asleep = true;
+    for (uint64_t round = 0; round < 3; ++round) {
+        put_word(stream, 8, round);
+        pair[0].poll();
+        pair.settle();
+        pair[0].poll();
+    }
+    EXPECT_EQ(pair[0].left, 0);
+}
+
 // Another thread publishes a record whenever one leaves, and waits for it. No ack comes.
 struct NeverEmpty {
     NeverEmpty(Pe& its_pe, Stream& stream, size_t bytes, bool at_once) : pe(its_pe), record(bytes, 'r') {
