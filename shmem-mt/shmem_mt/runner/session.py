@@ -6,6 +6,7 @@ import random
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 
 from shmem_mt import __version__, sources
@@ -57,12 +58,20 @@ def run(options):
             reference, missing = mpi.find(options.mpicc, options.mpirun)
         folder = RunFolder.open(options.out or time.strftime("shmem-mt-%Y%m%d-%H%M%S"))
         found += [reference] * bool(reference)
+        _tell_builds(found, folder.directory)
         seed = options.seed or random.randrange(1, 10**9)
         session = Session(folder, found, options.profile, starts, facts, hosts_of, seed, options.rounds is None)
         session.refuse_others()
         session.write_command(options)
         session.skip(*skips, *_unable(found, hosts_of), *([f"the MPI reference skipped: {missing}"] if missing else []))
         return session.measure()
+
+
+def _tell_builds(found, directory):
+    """Gives each implementation the digest of its build. Leaves nothing in the directory, where it compiles."""
+    for implementation in found:
+        with tempfile.TemporaryDirectory(dir=directory) as scratch:
+            implementation.digest = build.library_digest(implementation, os.path.join(scratch, "library"))
 
 
 def _open(wanted, stack):
@@ -103,7 +112,6 @@ class Session:
     def __init__(self, folder, found, profile_name, starts, facts, hosts_of, seed, goes_on):
         self.folder = folder
         self.before = load_machine(folder.directory) if folder.results() else {}  # what its results were measured with
-        self.accepted = False  # that they are of these programs, this machine and these libraries
         self.implementations = found
         self.profile_name = profile_name
         self.profile = plan.PROFILES[profile_name]
@@ -128,7 +136,7 @@ class Session:
 
     def refuse_others(self):
         """Raises MeasuredOtherwiseError where rounds of two things would be merged: the folder has results of other
-        programs, another machine or, once it is known what is linked, another build of a library."""
+        programs, another machine or another build of a library, whose digests must be known."""
         now = self._machine()
         told = list(unlike("suite", ("shmem_mt", "programs"), self.before, now))
         told += unlike("machine", MACHINE, self.before.get("machine", {}), now["machine"])
@@ -230,8 +238,6 @@ class Session:
             failures = build.build(implementation, directory, needed, self.display.say)
             for program, problem in failures.items():
                 self._problem(f"{implementation.label}: {program} does not compile", problem.splitlines()[-5:])
-        self.refuse_others()
-        self.accepted = True
         self._write_machine()
 
     def _run_jobs(self, jobs, began):
@@ -307,8 +313,7 @@ class Session:
         self.display.note("\n  ".join([f"shmem-mt: {text}", *lines]))
 
     def _write_machine(self):
-        if self.accepted:
-            self.folder.write_json("machine.json", self._machine())
+        self.folder.write_json("machine.json", self._machine())
 
     def _machine(self):
         """The contents of machine.json; of implementations that are not measured this time, what was told of them."""

@@ -100,6 +100,42 @@ def test_results_of_something_else_are_not_gone_on_with(shmem_mt, tmp_path, chan
         assert not (tmp_path / "run" / "raw.jsonl").exists()
 
 
+@pytest.fixture
+def imitation(tmp_path):
+    """(the options that name it, its library, its calls) of an OpenSHMEM whose compiler copies the library in place of
+    compiling, and whose launcher prints one point. The calls are the compiler's arguments, a line each."""
+    library, calls = tmp_path / "library", tmp_path / "calls"
+    library.write_text("of yesterday")
+    calls.write_text("")
+    copies = f'while [ $# -gt 0 ]; do [ "$1" = -o ] && exec cp {library} "$2"; shift; done\n'
+    oshcc = script(tmp_path, "oshcc", f'echo "$@" >> {calls}\n{copies}')
+    event = json.dumps({"event": "point", **make_point(benchmark="bandwidth", metric="bandwidth", unit="bytes/s")})
+    done = json.dumps({"event": "done", "points": 1})
+    oshrun = script(tmp_path, "oshrun", f"echo '{event}'\necho '{done}'\n")
+    return ["--oshcc", oshcc, "--oshrun", oshrun, "--label", "A"], library, calls
+
+
+def contents(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_rebuilt_library_is_noticed_before_anything_is_compiled(shmem_mt, imitation, tmp_path):
+    """The folder that is set aside stays as it was, its programs and logs too."""
+    pair, library, calls = imitation
+    arguments = ["run", *pair, "--only", "bandwidth", "--rounds", "1", "--out", str(tmp_path / "run")]
+    assert shmem_mt(*arguments)[0] == 0
+    before = contents(tmp_path / "run")
+    library.write_text("of today")
+    calls.write_text("")
+    status, _, stderr = shmem_mt(*arguments)
+    assert status == 2 and "A, digest: " in stderr and contents(tmp_path / "run") == before
+    assert shmem_mt(*arguments, "--set-aside")[0] == 0
+    (kept,) = tmp_path.glob("run.*")
+    assert contents(kept) == before
+    assert (tmp_path / "run" / "build" / "A" / "bandwidth").read_text() == "of today"
+    assert calls.read_text().count("bandwidth.cpp") == 1
+
+
 def test_another_build_of_a_library_is_another_library(wrappers, tmp_path):
     """What its headers say counts."""
     header = tmp_path / "more.h"
