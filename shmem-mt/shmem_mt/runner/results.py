@@ -32,6 +32,7 @@ MACHINE = (
     *("cpu", "cpu_family_model", "cores", "threads_per_core", "virtual", "caches", "numa_nodes", "microcode"),
     *("governor", "boost", "huge_pages", "mitigations", "cpu_quota", "kernel", "environment"),
 )
+LINES = ("raw.jsonl", "jobs.jsonl")  # what a folder is read from
 REQUIRED = ("benchmark", "params", "metric", "unit", "samples", "median", "valid", "label")
 
 
@@ -204,7 +205,7 @@ def _problem(point):
 
 
 class RunFolder:
-    """Writes a run folder. `open` continues one that exists. One process at a time."""
+    """Writes a run folder. `open` continues one that exists, and is `read` with `go_on`. One process at a time."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -215,21 +216,30 @@ class RunFolder:
     @classmethod
     def open(cls, directory):
         """Creates the folder, or reads what an earlier run left in it. Raises UserError."""
+        folder = cls.read(directory)
+        folder.go_on()
+        return folder
+
+    @classmethod
+    def read(cls, directory):
+        """Creates the folder, or reads what an earlier run left in it, and alters none of that. Raises UserError."""
         folder = cls(directory)
         try:
-            os.makedirs(os.path.join(directory, "logs"), exist_ok=True)
+            os.makedirs(directory, exist_ok=True)
         except OSError as error:
             raise UserError(f"cannot make the run folder {directory}: {error.strerror}") from error
-        for name in ("raw.jsonl", "jobs.jsonl"):
-            path = folder.path(name)
-            if not os.path.exists(path):
-                continue
-            objects = read_json_lines(path, tolerate_cut_end=True)
-            _rewrite(path, objects)
-            for value in objects:
+        for name in LINES:
+            for value in folder._lines(name):
                 folder._remember(name, value)
-        folder.write_results()
         return folder
+
+    def go_on(self):
+        """Makes the folder that was read ready for more: drops cut ends, and merges rounds as this version does."""
+        os.makedirs(self.path("logs"), exist_ok=True)
+        for name in LINES:
+            if os.path.exists(self.path(name)):
+                _rewrite(self.path(name), self._lines(name))
+        self.write_results()
 
     def path(self, *names):
         return os.path.join(self.directory, *names)
@@ -283,6 +293,10 @@ class RunFolder:
             json.dump(value, file, indent=2)
             file.write("\n")
         os.replace(temporary, self.path(name))
+
+    def _lines(self, name):
+        path = self.path(name)
+        return read_json_lines(path, tolerate_cut_end=True) if os.path.exists(path) else []
 
     def _append(self, name, value):
         with open(self.path(name), "a", encoding="utf-8") as file:

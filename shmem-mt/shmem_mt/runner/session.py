@@ -56,12 +56,13 @@ def run(options):
         reference, missing = None, None
         if any(start.program in mpi.SOURCES for start in starts):
             reference, missing = mpi.find(options.mpicc, options.mpirun)
-        folder = RunFolder.open(options.out or time.strftime("shmem-mt-%Y%m%d-%H%M%S"))
+        folder = RunFolder.read(options.out or time.strftime("shmem-mt-%Y%m%d-%H%M%S"))
         found += [reference] * bool(reference)
         _tell_builds(found, folder.directory)
         seed = options.seed or random.randrange(1, 10**9)
         session = Session(folder, found, options.profile, starts, facts, hosts_of, seed, options.rounds is None)
         session.refuse_others()
+        folder.go_on()
         session.write_command(options)
         session.skip(*skips, *_unable(found, hosts_of), *([f"the MPI reference skipped: {missing}"] if missing else []))
         return session.measure()

@@ -79,10 +79,12 @@ def test_results_have_all_keys_and_resume_measures_nothing_again(run, tmp_path):
     ],
 )
 def test_results_of_something_else_are_not_gone_on_with(shmem_mt, tmp_path, changed, words):
-    """Not even a line is added to the folder."""
+    """Not even a line is added to the folder, none that a kill has cut off is dropped, and none is merged anew."""
     folder = RunFolder.open(str(tmp_path / "run"))
     folder.add_point({**make_point("true"), "round": 0})
-    folder.write_results()
+    with open(folder.path("raw.jsonl"), "a", encoding="utf-8") as file:
+        file.write('{"benchmark": "mess')
+    (tmp_path / "run" / "results.jsonl").write_text("merged as an earlier version did\n")
     folder.write_json("machine.json", {"programs": sources.digest("programs", "apps"), **changed})
     before = {path.name: path.read_bytes() for path in (tmp_path / "run").glob("*.json*")}
     pair = ["--oshcc", "true", "--oshrun", "true"]
