@@ -1,25 +1,45 @@
 // The PMIx plugin, as launched.cpp loads it, and a server that this program plays: its functions with the names of
 // PMIx's stand before PMIx's own. The library with a server that never answers: tests/errors/test_launch.py.
 #include "bootstrap/launcher_api.h"
+#include "os/clock.h"
 
 #include <gtest/gtest.h>
 #include <pmix.h>
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string>
 
 namespace {
+
+namespace os = heddle::os;
 
 struct Server {
     const char* job = "prterun-node-17@1";
     const char* peers = "0,1";  // of three PEs
     bool hangs_in_init = false, hangs_in_get = false;
-    bool collected = false;  // by the last fence
+    bool collected = false;    // by the last fence
+    int silent_finalizes = 0;  // so many are not answered
+    int init_takes_ms = 0;
+    bool knows_end = false;  // it has answered a finalize
 };
 Server server;
+bool is_client = false;
+
+std::atomic<uint64_t> ahead_ns{0};  // how far the plugin's clock is ahead of the kernel's
+constexpr uint64_t kShorter = 100;  // are waits with a deadline
+
+uint64_t to_ns(const timespec& time) {
+    return static_cast<uint64_t>(time.tv_sec) * 1000 * os::kMillisecondNs + static_cast<uint64_t>(time.tv_nsec);
+}
 
 [[noreturn]] void hang() {
     for (;;) pause();
@@ -29,9 +49,29 @@ Server server;
 
 extern "C" {
 
+// The plugin's time: a wait that reaches its deadline takes a hundredth of the time by which it moves the clock.
+
+int clock_gettime(clockid_t clock, timespec* time) noexcept {
+    const auto result = static_cast<int>(syscall(SYS_clock_gettime, clock, time));
+    if (clock == CLOCK_MONOTONIC)
+        *time = os::to_timespec(to_ns(*time) + ahead_ns);
+    return result;
+}
+
+int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, const timespec* end) {
+    const uint64_t now_ns = os::now_ns(), end_ns = std::max(to_ns(*end), now_ns);
+    const timespec real_end = os::to_timespec(now_ns - ahead_ns + (end_ns - now_ns) / kShorter);
+    const int result = pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &real_end);
+    if (result == ETIMEDOUT)
+        ahead_ns += end_ns - now_ns;
+    return result;
+}
+
 pmix_status_t PMIx_Init(pmix_proc_t* process, pmix_info_t*, size_t) {
     if (server.hangs_in_init)
         hang();
+    os::sleep_ns(static_cast<uint64_t>(server.init_takes_ms) * os::kMillisecondNs);
+    is_client = true;
     snprintf(process->nspace, sizeof process->nspace, "%s", server.job);
     process->rank = 1;
     return PMIX_SUCCESS;
@@ -61,6 +101,22 @@ pmix_status_t PMIx_Fence_nb(const pmix_proc_t*, size_t, const pmix_info_t* info,
     return PMIX_OPERATION_SUCCEEDED;
 }
 
+// As PMIx's own, it returns also without an answer of the server: when 1 s has gone by.
+pmix_status_t PMIx_Finalize(const pmix_info_t*, size_t) {
+    is_client = false;
+    if (server.silent_finalizes == 0) {
+        server.knows_end = true;
+    } else {
+        --server.silent_finalizes;
+        ahead_ns += 1000 * os::kMillisecondNs;
+    }
+    return PMIX_SUCCESS;
+}
+
+int PMIx_Initialized() {
+    return is_client;
+}
+
 }  // extern "C"
 
 namespace heddle::bootstrap {
@@ -78,13 +134,20 @@ class Pmix : public testing::Test {
         api = load();
         ASSERT_NE(api, nullptr) << dlerror();
     }
-    bool init(uint64_t timeout_s = 600) {
-        const auto lost = [](const char* how) {
-            fprintf(stderr, "%s\n", how);
-            _exit(3);
-        };
-        return api->init(&job, timeout_s, lost, error, sizeof error);
+    [[noreturn]] static void lost(const char* how) {
+        fprintf(stderr, "%s\n", how);
+        _exit(3);
     }
+    bool init(uint64_t timeout_s = 600, void (*on_lost)(const char*) = lost) {
+        return api->init(&job, timeout_s, on_lost, error, sizeof error);
+    }
+    // For a process of its own, which SIGALRM ends when finalize has not returned.
+    [[noreturn]] void finalize_within(unsigned seconds) {
+        alarm(seconds);
+        api->finalize();
+        _exit(server.knows_end ? kKnown : kUnknown);
+    }
+    static constexpr int kKnown = 4, kUnknown = 5;
     bool fence_collects() {
         EXPECT_TRUE(api->fence(false, error, sizeof error)) << error;
         return server.collected;
@@ -129,6 +192,21 @@ TEST_F(Pmix, AServerThatNeverAnswersEndsThePe) {
                     "the launcher's PMIx server has not answered PE 1 on host .* within 1 s "
                     "\\(HEDDLE_LAUNCH_TIMEOUT_S\\): has the launcher stopped\\?");
     }
+}
+
+// What init tells when these 8 s are over is not heard: the time in which a busy machine ends it has no bound.
+TEST_F(Pmix, AServerThatIsStoppedLetsFinalizeReturn) {
+    ASSERT_TRUE(init(8, [](const char*) {})) << error;
+    server.silent_finalizes = 1;
+    server.hangs_in_init = true;
+    EXPECT_EXIT(finalize_within(10), testing::ExitedWithCode(kUnknown), "");
+}
+
+TEST_F(Pmix, FinalizeWaitsForAServerThatAnswersLate) {
+    ASSERT_TRUE(init()) << error;
+    server.silent_finalizes = 1;
+    server.init_takes_ms = 50;
+    EXPECT_EXIT(finalize_within(10), testing::ExitedWithCode(kKnown), "");
 }
 
 }  // namespace
