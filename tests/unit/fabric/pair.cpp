@@ -27,8 +27,6 @@ void lost(int pe, Loss, const char* reason) {
     abort();
 }
 
-void notify(void*) {}
-
 bool poll_current() {
     return current->instead ? current->instead() : current->poll();
 }
@@ -123,7 +121,7 @@ void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t f
     config.job.lost = lost;
     config.job.rail_lost = [](int lost_rail, int from, Loss, const char*) { world[1 - from]->lose(lost_rail); };
     config.lost_rails = keeps ? &lost_rails : nullptr;
-    config.job.notify = notify;
+    config.job.notify = [](void* pe) { static_cast<Pe*>(pe)->notices.fetch_add(1, std::memory_order_relaxed); };
     config.job.run_ready = [](void* pe) { static_cast<Pe*>(pe)->runs.fetch_add(1, std::memory_order_relaxed); };
     config.job.waiting = this;
     config.network.stream_of = PairEvents::stream_of;

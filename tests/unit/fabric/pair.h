@@ -60,6 +60,7 @@ class Pe {
     bool polls_soon = false;   // another thread does
     bool is_asleep = false;    // the service thread is
     progress::WaitPolicy policy;
+    std::atomic<int> notices{0};     // how often threads that wait were told
     std::atomic<int> runs{0};        // how often fibers that are ready were to be run
     Heartbeat* heartbeat = nullptr;  // who hears the heartbeats that come; the other PE is before and behind
 

@@ -1,10 +1,13 @@
 // Channel: what one poll does for others.
 #include "fabric/endpoint/channel.h"
+#include "unit/fabric/headers.h"
 #include "unit/fabric/pair.h"
+#include "unit/fabric/records.h"
 
 #include <gtest/gtest.h>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace heddle::fabric {
 namespace {
@@ -88,6 +91,28 @@ TEST(Channel, PollsThatLeaveNothingInTheTransportLetTheServiceThreadSleep) {
     EXPECT_EQ(pair[0].left, 0);
 }
 
+// Two streams to the PE are busy, and the call for a third one's record only sends.
+TEST(Channel, ACallThatOnlySendsTellsWhoWaits) {
+    Pair pair;
+    for (uint32_t i = 0; i < 3; ++i) put_word(pair[0].to_other(i), 8 * i, 1);  // connects
+    pair.settle();
+    for (uint32_t i = 0; i < 2; ++i) put_word(pair[0].to_other(i), 8 * i, 2);
+    int looks = 0;
+    pair[0].cable().on_progress = [&] { ++looks; };
+    Stream& third = pair[0].to_other(2);
+    const int notices = pair[0].notices, runs = pair[0].runs;
+    put_word(third, 16, 2);
+    EXPECT_EQ(pair[0].sent(MessageKind::kRecords), 6u);
+    EXPECT_EQ(pair[0].notices, notices + 1);
+    EXPECT_EQ(pair[0].runs, runs + 1) << "fibers that are ready";
+    third.channel().queue(&third);
+    EXPECT_TRUE(third.channel().poll(1));
+    EXPECT_FALSE(third.channel().poll(1)) << "nothing is left to send";
+    EXPECT_EQ(looks, 0);
+    pair[0].cable().on_progress = nullptr;
+    pair.settle();
+}
+
 // Another thread publishes a record whenever one leaves, and waits for it. No ack comes.
 struct NeverEmpty {
     NeverEmpty(Pe& its_pe, Stream& stream, size_t bytes, bool at_once) : pe(its_pe), record(bytes, 'r') {
@@ -164,6 +189,36 @@ TEST(Channel, APollIsBoundedWhileOtherRailsWakeIt) {
     EXPECT_GE(pair[0].left, 1);
     for (int rail = 0; rail < 2; ++rail) pair[0].cable(rail).on_progress = nullptr;
     pair.settle();
+}
+
+// Another rail brings what an inbound stream waits for, while a call that only sends has the lock. No further message
+// need come that would make anybody poll.
+TEST(Channel, ACallThatOnlySendsGoesOnWithWhatOtherRailsLetGoOn) {
+    Pair pair({}, 4096, kMessageBytes, 2, Spread::kOneRail);
+    for (const uint32_t i : {0, 2, 4}) put_word(pair[0].to_other(i), 8 * i, 1);  // on rail 0: connects
+    pair.settle();
+    const auto arrives_on_1 = [&] {
+        const Records awaited = Records().put_word({8}, 1);
+        const Header header = sent_by(RecordsHeader{.position = 0, .stream_set = 0}, 1, kToken);
+        pair[0].channel(1).arrived(header, awaited.data(), awaited.size());
+        pair[0].channel(1).poll();
+    };
+    const Records waiting = Records().after(1, 2 * record::kWord).put_word({16}, 2);
+    pair[0].arrives(RecordsHeader{.position = 0, .stream_set = 0}, waiting.data(), waiting.size());
+    pair[0].poll();
+    for (const uint32_t i : {0, 2}) put_word(pair[0].to_other(i), 8 * i, 2);
+    bool has_arrived = false;
+    pair[0].cable().on_send = [&] {
+        if (!std::exchange(has_arrived, true))
+            arrives_on_1();
+        return false;
+    };
+    EXPECT_EQ(pair[0].word(2), 0u);
+    put_word(pair[0].to_other(4), 32, 2);
+    EXPECT_TRUE(has_arrived);
+    EXPECT_EQ(pair[0].word(1), 1u);
+    EXPECT_EQ(pair[0].word(2), 2u);
+    pair[0].cable().on_send = nullptr;
 }
 
 }  // namespace
