@@ -214,7 +214,7 @@ bool init(LauncherJob* job, uint64_t timeout_s, void (*lost)(const char*), char*
     on_lost = lost;
     auto* const asked = new Request;
     pthread_t watchdog;
-    if (const int cause = heddle::os::start_own_thread(&watchdog, end_when_late, asked); cause != 0) {
+    if (const int cause = os::start_own_thread(&watchdog, end_when_late, asked); cause != 0) {
         delete asked;
         snprintf(error, error_bytes, "no thread to watch PMIx_Init: %s", strerror(cause));
         return false;
@@ -305,7 +305,7 @@ void finalize() {
         return;
     auto* const asked = new Request;
     pthread_t thread;
-    if (heddle::os::start_own_thread(&thread, finalize_again, asked) != 0) {
+    if (os::start_own_thread(&thread, finalize_again, asked) != 0) {
         delete asked;
         return;
     }
