@@ -13,7 +13,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <initializer_list>
 #include <iterator>
 
 namespace heddle::bootstrap {
@@ -151,6 +150,15 @@ Mark mark_of_environment() {
     return {hash, fd >= 0 && fstat(fd, &file) == 0 ? static_cast<uint64_t>(file.st_ino) : 0};
 }
 
+// The value of the first of the two variables that is not empty; null: neither is set, or both are empty.
+const char* either_value(const char* name, const char* old_name) {
+    const char* const value = getenv(name);
+    if (value && *value)
+        return value;
+    const char* const old_value = getenv(old_name);
+    return old_value && *old_value ? old_value : nullptr;
+}
+
 }  // namespace
 
 long env_number(const char* name) {
@@ -172,14 +180,7 @@ bool read_env_number(const char* name, long low, long high, long* value, const R
 }
 
 const char* slurm_hosts() {
-    const auto find = [](std::initializer_list<const char*> names) {
-        const char* value = nullptr;
-        for (const char* const name : names)
-            if (!value || !*value)
-                value = getenv(name);
-        return value && *value ? value : nullptr;
-    };
-    return find({"SLURM_JOB_ID", "SLURM_JOBID"}) ? find({"SLURM_JOB_NODELIST", "SLURM_NODELIST"}) : nullptr;
+    return either_value("SLURM_JOB_ID", "SLURM_JOBID") ? either_value("SLURM_JOB_NODELIST", "SLURM_NODELIST") : nullptr;
 }
 
 bool has_flux() {
