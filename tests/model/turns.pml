@@ -2,7 +2,7 @@
  * Channel::arm, Network::on_left, Network::polls_soon and Network::sleep_until_event), in every interleaving of
  *   - two threads that queue a stream, poll, and go away to compute, twice. Where the service thread does not sleep, a
  *     thread may not poll: those that it leaves its record to have fallen asleep. What is sent may have to wait in the
- *     transport for room at its PE, which no event tells of;
+ *     transport for room at its PE, which no event tells of. An ack that is left to the next poll is the same here;
  *   - the service thread, which polls, and sleeps on the descriptors where it could arm the channel. The network brings
  *     nothing: what wakes it is a thread that leaves something. Its naps end by themselves.
  * All accesses here are seq_cst, so memory is one. A turn stands for all rounds of one: it takes the stack once.
@@ -33,7 +33,7 @@
 bool stack[2];            /* the thread's stream is on it */
 bool locked = false;
 bool asleep = false, woken = false;
-bool waits = false;       /* something, in the transport */
+bool waits = false;       /* something in the transport, or an ack */
 bool armed = false;       /* Channel::armed_ */
 byte gone = 0;
 

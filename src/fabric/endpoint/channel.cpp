@@ -63,14 +63,14 @@ bool Channel::poll_alone(int sends_to) {
 }
 
 // Behind work that has moved something, under the lock. False: the service thread sleeps, and what is in the transport
-// would not wake it.
+// would not wake it, or acks wait for the next poll. A transport is armed when a round has moved nothing.
 bool Channel::stays_armed() {
     if (!armed_)
         return true;
     armed_ = false;
     if (!config_.network.is_asleep || !config_.network.is_asleep(config_.network.owner))
         return true;  // it arms the channel before it sleeps again
-    armed_ = config_.api->arm(config_.transport, number_);
+    armed_ = is_settled_ && delayed_acks_.is_empty() && config_.api->arm(config_.transport, number_);
     return armed_;
 }
 
@@ -114,6 +114,7 @@ void Channel::run_ready(bool moved) const {
 // What there is to do, under the lock. sends_to: see poll.
 bool Channel::work(int sends_to) {
     bool moved = false;
+    is_settled_ = false;
     for (int round = 0; round < kRounds; ++round) {
         bool moves = send_queued();
         moves |= progress_woken();
@@ -127,11 +128,15 @@ bool Channel::work(int sends_to) {
         moves |= config_.api->progress(config_.transport, number_);
         moves |= progress_queued();
         moves |= send_short();
+        is_settled_ = !moves;
         if (!moves)
             break;
         moved = true;
     }
-    moved |= finish_idle();
+    if (finish_idle()) {
+        is_settled_ = false;
+        moved = true;
+    }
     if (moved)
         config_.job.notify(config_.job.waiting);
     return moved;

@@ -278,8 +278,9 @@ class Channel {
     IntrusiveList<Peer, &Peer::to_send> peers_to_send_;  // empty while nobody has the lock
     IntrusiveList<Peer, &Peer::delayed_acks> delayed_acks_;
     std::atomic<bool> ack_pending_{false};
-    bool armed_ = false;    // the transport's channel, for the service thread's sleep
-    bool refused_ = false;  // a message from outside of the job has been reported: it is once
+    bool is_settled_ = false;  // the last round of work has moved nothing
+    bool armed_ = false;       // the transport's channel, for the service thread's sleep
+    bool refused_ = false;     // a message from outside of the job has been reported: it is once
 };
 
 }  // namespace heddle::fabric

@@ -91,6 +91,43 @@ TEST(Channel, PollsThatLeaveNothingInTheTransportLetTheServiceThreadSleep) {
     EXPECT_EQ(pair[0].left, 0);
 }
 
+// The poll takes it, and the next one may be long in coming.
+TEST(Channel, AnAckThatAPollDelaysEndsTheSleep) {
+    for (const bool is_asleep : {true, false}) {
+        Pair pair;
+        put_word(pair[0].to_other(), 0, 1);
+        pair.settle();
+        ASSERT_TRUE(pair[0].channel().arm());
+        pair[0].is_asleep = is_asleep;
+        publish(pair[1].to_other(), record::kMaxShort,
+                [](char* at) { return record::control(at, {9}, "message.", 8); });
+        pair[1].poll();
+        EXPECT_TRUE(pair[0].poll());
+        EXPECT_FALSE(pair[1].is_quiet(0));
+        EXPECT_EQ(pair[0].left, is_asleep);
+        pair[0].poll();
+        EXPECT_EQ(pair[0].left, is_asleep);
+        pair.settle();
+        EXPECT_TRUE(pair[1].is_quiet(0));
+    }
+}
+
+// A transport is armed where all of its events have been looked at. A call that only sends has not.
+TEST(Channel, ACallThatOnlySendsEndsTheSleep) {
+    Pair pair;
+    for (uint32_t i = 0; i < 2; ++i) put_word(pair[0].to_other(i), 8 * i, 1);  // connects
+    pair.settle();
+    ASSERT_TRUE(pair[0].channel().arm());
+    pair[0].is_asleep = true;
+    pair[0].cable().on_send = [] { return true; };  // nothing is left in the transport
+    put_word(pair[0].to_other(0), 0, 2);
+    EXPECT_EQ(pair[0].left, 0);
+    put_word(pair[0].to_other(1), 8, 2);
+    EXPECT_EQ(pair[0].left, 1);
+    pair[0].cable().on_send = nullptr;
+    pair.settle();
+}
+
 // Two streams to the PE are busy, and the call for a third one's record only sends.
 TEST(Channel, ACallThatOnlySendsTellsWhoWaits) {
     Pair pair;
