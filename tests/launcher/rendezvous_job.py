@@ -62,10 +62,12 @@ class Job:
 
 def descriptors(process):
     """What the process has open: its numbers, each with what it leads to."""
-    folder = pathlib.Path("/proc", str(process.pid), "fd")
-    with contextlib.suppress(FileNotFoundError):
-        return {int(each.name): os.readlink(each) for each in folder.iterdir()}
-    return {}
+    found = {}
+    with contextlib.suppress(FileNotFoundError):  # the process has ended
+        for each in pathlib.Path("/proc", str(process.pid), "fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile, such as a socket that did not connect
+                found[int(each.name)] = os.readlink(each)
+    return found
 
 
 def joins(token, pe, pes, host=1):
