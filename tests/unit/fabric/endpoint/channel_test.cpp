@@ -52,19 +52,23 @@ TEST(Channel, APollIsBoundedWhileOthersQueue) {
     EXPECT_EQ(pair[0].left, 1);
 }
 
+// Streams to the other PE are connected, and pair[0]'s service thread has armed its channel; it sleeps, or has woken up.
+void arm(Pair& pair, uint32_t n_streams, bool is_asleep) {
+    for (uint32_t i = 0; i < n_streams; ++i) put_word(pair[0].to_other(i), 8 * i, 1);
+    pair.settle();
+    ASSERT_TRUE(pair[0].channel().arm());
+    pair[0].is_asleep = is_asleep;
+}
+
 // What waits in the transport for room at its PE has no event: the service thread must not sleep on as if nothing did.
 TEST(Channel, WhatAPollLeavesInTheTransportEndsTheSleepThatWasArmedBefore) {
     for (const bool is_asleep : {true, false})
         for (const bool holds : {true, false}) {
             SCOPED_TRACE(testing::Message() << "asleep " << is_asleep << ", holds " << holds);
             Pair pair;
-            Stream& stream = pair[0].to_other(0);
-            put_word(stream, 0, 1);
-            pair.settle();
-            ASSERT_TRUE(pair[0].channel().arm());
-            pair[0].is_asleep = is_asleep;
+            arm(pair, 1, is_asleep);
             pair[0].cable().holds = holds;
-            put_word(stream, 8, 2);
+            put_word(pair[0].to_other(), 8, 2);
             EXPECT_EQ(pair[0].left, is_asleep && holds) << "the service thread is told";
             pair[0].poll();
             EXPECT_EQ(pair[0].left, is_asleep && holds) << "once";
@@ -77,13 +81,9 @@ TEST(Channel, WhatAPollLeavesInTheTransportEndsTheSleepThatWasArmedBefore) {
 // A poll that moves nothing, and one that leaves nothing behind, cost the sleeping service thread nothing.
 TEST(Channel, PollsThatLeaveNothingInTheTransportLetTheServiceThreadSleep) {
     Pair pair;
-    Stream& stream = pair[0].to_other(0);
-    put_word(stream, 0, 1);
-    pair.settle();
-    ASSERT_TRUE(pair[0].channel().arm());
-    pair[0].is_asleep = true;
+    arm(pair, 1, true);
     for (uint64_t round = 0; round < 3; ++round) {
-        put_word(stream, 8, round);
+        put_word(pair[0].to_other(), 8, round);
         pair[0].poll();
         pair.settle();
         pair[0].poll();
@@ -95,10 +95,7 @@ TEST(Channel, PollsThatLeaveNothingInTheTransportLetTheServiceThreadSleep) {
 TEST(Channel, AnAckThatAPollDelaysEndsTheSleep) {
     for (const bool is_asleep : {true, false}) {
         Pair pair;
-        put_word(pair[0].to_other(), 0, 1);
-        pair.settle();
-        ASSERT_TRUE(pair[0].channel().arm());
-        pair[0].is_asleep = is_asleep;
+        arm(pair, 1, is_asleep);
         publish(pair[1].to_other(), record::kMaxShort,
                 [](char* at) { return record::control(at, {9}, "message.", 8); });
         pair[1].poll();
@@ -115,10 +112,7 @@ TEST(Channel, AnAckThatAPollDelaysEndsTheSleep) {
 // A transport is armed where all of its events have been looked at. A call that only sends has not.
 TEST(Channel, ACallThatOnlySendsEndsTheSleep) {
     Pair pair;
-    for (uint32_t i = 0; i < 2; ++i) put_word(pair[0].to_other(i), 8 * i, 1);  // connects
-    pair.settle();
-    ASSERT_TRUE(pair[0].channel().arm());
-    pair[0].is_asleep = true;
+    arm(pair, 2, true);
     pair[0].cable().on_send = [] { return true; };  // nothing is left in the transport
     put_word(pair[0].to_other(0), 0, 2);
     EXPECT_EQ(pair[0].left, 0);
