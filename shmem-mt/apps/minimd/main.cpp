@@ -141,8 +141,10 @@ class MiniMd final : public MiniApp {
                 book(kStart, now_seconds() - begin);
             if (step % kThermoSteps == 0 && thread == 0)
                 spend(thread, kReduce, [&] { md.reduce(); });
-            if (step == problem_.steps)
+            if (step == problem_.steps) {
+                link.quiet();  // the next run may use other contexts, whose quiet is not for these buffers
                 return;
+            }
             if (lists) {
                 rebuild(link, thread, step + 1);
                 continue;
