@@ -15,6 +15,7 @@ import time
 
 import pytest
 from conftest import PROGRAMS, build, wait_until
+from processes import stop
 from rendezvous_job import JOIN, LIMIT_S, MAGIC, REFUSED, START, WAITING, Job, answers, descriptors, joins
 
 NET = {"HEDDLE_NET_TRANSPORTS": "tcp", "HEDDLE_NET_HEARTBEAT_TIMEOUT_S": "60"}
@@ -310,7 +311,7 @@ def test_a_pe_that_asked_again_is_not_taken_for_two(job):
     """Its first connection waits with its bytes, closed, while the server's process is stopped."""
     first = job.pe(0, 2)
     token, port = job.place()
-    first.send_signal(signal.SIGSTOP)
+    stop(first.pid)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(joins(token, 1, 2))
     first.send_signal(signal.SIGCONT)

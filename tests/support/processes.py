@@ -1,6 +1,9 @@
 """Processes that tests look at."""
 
+import os
 import pathlib
+import signal
+import time
 
 
 def stat(pid):
@@ -16,3 +19,24 @@ def stat(pid):
 def alive(pid):
     """False for a process that is gone or waits only to be reaped."""
     return stat(pid)[0] not in "ZX"
+
+
+def await_end(pids, seconds=60):
+    """False when one of these processes lives on for so long."""
+    end = time.monotonic() + seconds
+    while any(map(alive, pids)):
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def stop(pid):
+    """Stops a process. A thread runs on until the thread to which the kernel has given the signal takes it."""
+    os.kill(pid, signal.SIGSTOP)
+
+    def states():
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            yield (task / "stat").read_text().rpartition(")")[2].split()[0]
+    while any(state != "T" for state in states()):
+        time.sleep(0.001)
