@@ -14,9 +14,10 @@ OTHER := $(if $(and $(OTHER_OSHCC),$(OTHER_OSHRUN)),--oshcc $(OTHER_OSHCC) --osh
 REPORT := report
 FUZZ_RUNS ?= 10000000
 FUZZ_SECONDS ?= 0
+CHAOS_SEEDS ?= 20 # of each program
 JOBS ?= $(shell expr $$(nproc) \* 2) # tests at once, for many sleep; those that measure time run alone
 
-.PHONY: help build report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-cross sanitize sanitize-in-process fuzz install require-build require-test clean format
+.PHONY: help build report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record test-cross sanitize sanitize-in-process fuzz install require-build require-test clean format
 
 help:
 	@echo "make report                what this machine does with one-sided communication: report/report.html"
@@ -29,6 +30,7 @@ help:
 	@echo "make test-hosts            every program of the tests on hosts made of namespaces, in every shape (root; 15 minutes)"
 	@echo "make test-launchers        hydra, mpirun, ssh and Slurm, as Debian has them, start jobs (root; 6 minutes)"
 	@echo "make test-apps             each mini-app by itself: every form, numbers of PEs and threads, faults (5 minutes)"
+	@echo "make test-chaos            correct programs under chaos, which none may notice: CHAOS_SEEDS ($(strip $(CHAOS_SEEDS))) seeds each"
 	@echo "make test-cross            the library and its monitors on aarch64, cross-built, under qemu (3 minutes)"
 	@echo "make analyze               clang's static analyzer over the library, the launcher and the tools (15 minutes)"
 	@echo "make fuzz                  10 million inputs from a fuzzer for what reads bytes from the network"
@@ -105,7 +107,7 @@ analyze: require-test $(VENV)/ready
 	$(call configure_tests,OFF)
 	ctest --preset $(PRESET) -C analyzer -L '^analyzer$$'
 
-test-all: test test-rest test-many sanitize analyze test-apps test-cross test-hosts test-launchers
+test-all: test test-rest test-many sanitize analyze test-apps test-chaos test-cross test-hosts test-launchers
 	$(MAKE) fuzz FUZZ_RUNS=-1 FUZZ_SECONDS=60
 
 test-hosts: require-test $(VENV)/ready
@@ -121,6 +123,14 @@ test-launchers: require-test $(VENV)/ready
 test-apps: require-test $(VENV)/ready
 	$(call build_tests,ON)
 	ctest --preset $(PRESET) -j $(JOBS) -C apps -R '^suite\.'
+
+# A record of what ran is in $(BUILD)/chaos; make chaos-record writes the page.
+test-chaos: require-test $(VENV)/ready
+	$(call build_tests,ON)
+	CHAOS_SEEDS=$(CHAOS_SEEDS) ctest --preset $(PRESET) -C chaos -L '^chaos$$' --verbose
+
+chaos-record:
+	$(VENV)/bin/python -B tests/chaos/record.py $(BUILD) --write docs/internals/chaos-record.md
 
 test-cross: require-test $(VENV)/ready
 	@scripts/require.sh cross

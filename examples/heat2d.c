@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
         double* from = plates[(step + 1) % 2];
         double* to = plates[step % 2];
         change[0] = rows ? relax(to, from, 1, rows + 1) : 0;
+        shmem_fence(); /* what is put now may not overtake the rows and the signal of the step before */
         if (rows && above >= 0) {
             const size_t theirs = inner * (size_t)(above + 1) / (size_t)n - inner * (size_t)above / (size_t)n;
             shmem_double_put_signal(to + (theirs + 1) * side, to + side, side, &arrived[1], step, SHMEM_SIGNAL_SET,

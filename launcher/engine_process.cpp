@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "chaos.h"
 #include "os/child_process.h"
 #include "os/clock.h"
 
@@ -43,8 +44,8 @@ int run_engine(const EngineCommand& engine, const Options& options) {
             phase = begun;
             end_ns = after(engine.end_s);
         } else if (phase == Phase::kRunning && is_due) {
-            fprintf(stderr, "oshrun: the job has not ended within %.9g s (--timeout); ending it. Its PEs:\n",
-                    options.timeout_s);
+            fprintf(stderr, "oshrun: the job has not ended within %.9g s (--timeout); ending it%s. Its PEs:\n",
+                    options.timeout_s, seed_note(options).c_str());
             is_late = true;
             phase = Phase::kTelling;
             end_ns = after(kTellS);

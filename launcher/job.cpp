@@ -12,6 +12,7 @@
 #include <iterator>
 #include <new>
 
+#include "chaos.h"
 #include "children.h"
 #include "machine_limits.h"
 #include "os/clock.h"
@@ -38,7 +39,12 @@ constexpr uint64_t kSweepNs =
 constexpr uint64_t kFastSweepNs = 10 * os::kMillisecondNs;  // between searches while they are killed: a generation each
 constexpr uint64_t kLastWordsNs = 1'000 * os::kMillisecondNs;  // for a blocked reader of the output, after a signal
 
-constexpr int kEnding[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+constexpr uint64_t kHangLookNs = 1'000 * os::kMillisecondNs;  // between two looks whether all PEs wait
+constexpr uint64_t kHungNs =
+    1'000 * os::kMillisecondNs;  // a PE waits this long: a signal that ends the job tells where
+
+constexpr int kEnding[] = {SIGHUP, SIGINT, SIGTERM};
+constexpr int kAsking = SIGQUIT;  // for a report
 constexpr int kForwarded[] = {SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT};
 
 }  // namespace
@@ -58,11 +64,17 @@ int Job::run() {
             check_page();
             check_absent();
             check_time();
+            check_hang();
         }
         check_output();
         advance_end();
     }
     forward_rest();
+    judge_races();
+    if (options_.chaos) {
+        complain(seed_line(options_));
+        forward_rest();
+    }
     return status_;
 }
 
@@ -90,6 +102,7 @@ bool Job::prepare() {
     if (failure.status != 0)
         return fail(failure.message, failure.status);
     pes_.resize(static_cast<size_t>(options_.pes));
+    next_hang_look_ns_ = options_.hang_s > 0 ? now_ns_ : UINT64_MAX;
     if (options_.timeout_s > 0)
         timeout_ns_ = now_ns_ + static_cast<uint64_t>(options_.timeout_s * 1e9);
     return true;
@@ -115,6 +128,7 @@ void Job::set_signals() {
             sigaddset(&taken, signal);
     };
     for (const int signal : kEnding) take(signal);
+    take(kAsking);
     for (const int signal : kForwarded) take(signal);
     struct sigaction action = {};
     action.sa_handler = SIG_DFL;
@@ -174,10 +188,18 @@ void Job::take_signals() {
             forward(signal, from_terminal);
             continue;
         }
+        if (signal == kAsking) {
+            if (phase_ == Phase::kRunning)
+                tell_places("where the PEs are (SIGQUIT); the job goes on:");
+            continue;
+        }
         interrupted_ = true;
-        if (phase_ == Phase::kRunning)
+        if (phase_ == Phase::kRunning) {
+            if (bootstrap::any_waits(status_source(), now_ns_ - std::min(now_ns_, kHungNs)))
+                tell_places(std::string("ending the job by SIG") + sigabbrev_np(signal) + seed_note(options_) +
+                            ". Its PEs:");
             end(kStatusSignal + signal, signal, from_terminal);
-        else
+        } else
             kill_ns_ = now_ns_;  // a second signal: do not wait for the grace period
     }
 }
@@ -240,6 +262,17 @@ void Job::judge(int pe, int wait_status) {
     }
 }
 
+// All PEs have gone.
+void Job::judge_races() {
+    const uint32_t races = page_->races.load(std::memory_order_relaxed);
+    if (races == 0)
+        return;
+    complain("HEDDLE_RACES has reported " + std::to_string(races) + (races == 1 ? " race" : " races"));
+    forward_rest();
+    if (status_ == 0)
+        status_ = bootstrap::kStatusRaces;
+}
+
 void Job::check_page() {
     const uint64_t word = page_->exit.load(std::memory_order_acquire);  // pairs with bootstrap::request_exit
     if (word == 0 || phase_ != Phase::kRunning)
@@ -248,7 +281,7 @@ void Job::check_page() {
     const bool valid =
         exit.pe < options_.pes && (exit.request == ExitRequest::kGlobalExit || exit.request == ExitRequest::kFatal);
     if (!valid) {
-        complain("a PE has written over the job's shared page; ending the job");
+        complain("a PE has written over the job's shared page; ending the job" + seed_note(options_));
         end(kStatusError);
         return;
     }
@@ -281,14 +314,39 @@ void Job::check_time() {
     if (now_ns_ < timeout_ns_ || phase_ != Phase::kRunning)
         return;
     char text[96];
-    snprintf(text, sizeof text,
-             "the job has not ended within %.9g s (--timeout); ending it. Its PEs:", options_.timeout_s);
-    complain(text);
-    for (int pe = 0; pe < options_.pes; ++pe) {
-        const Pe& process = pes_[static_cast<size_t>(pe)];
-        complain(where_it_is(pe, process_of(static_cast<size_t>(pe)), process.ended, records_[pe], now_ns_));
-    }
+    snprintf(text, sizeof text, "the job has not ended within %.9g s (--timeout); ending it", options_.timeout_s);
+    tell_places(text + seed_note(options_) + ". Its PEs:");
     end(kStatusTimeout);
+}
+
+// Once, when all PEs have waited for HEDDLE_HANG_S seconds. Cost: O(PEs), once a second.
+void Job::check_hang() {
+    if (now_ns_ < next_hang_look_ns_ || phase_ != Phase::kRunning)
+        return;
+    next_hang_look_ns_ = now_ns_ + kHangLookNs;
+    const uint64_t hang_ns = options_.hang_s * 1'000'000'000;
+    bootstrap::StatusSource source;
+    source.page = page_;
+    for (const Pe& pe : pes_) source.processes.push_back({0, pe.ended});
+    if (now_ns_ <= hang_ns || !bootstrap::all_wait(source, now_ns_ - hang_ns))
+        return;
+    next_hang_look_ns_ = UINT64_MAX;
+    tell_places("no PE came forward for " + std::to_string(options_.hang_s) +
+                " s (HEDDLE_HANG_S); the job goes on. Its PEs:");
+}
+
+bootstrap::StatusSource Job::status_source() const {
+    bootstrap::StatusSource source;
+    source.page = page_;
+    source.memory_fd = job_fd_;
+    source.now_ns = now_ns_;
+    for (size_t pe = 0; pe < pes_.size(); ++pe) source.processes.push_back({process_of(pe), pes_[pe].ended});
+    return source;
+}
+
+void Job::tell_places(const std::string& heading) {
+    complain(heading);
+    for (const std::string& line : bootstrap::describe_pes(status_source())) complain(line);
 }
 
 void Job::check_output() {
@@ -383,7 +441,9 @@ void Job::forward_rest() {
 
 void Job::blame(int pe, const std::string& what) {
     output_.drain(pe, now_ns_);  // the PE's own last words come first
-    complain(name_of(pe) + " " + what + ending_others(alive_besides(pe)));
+    complain(name_of(pe) + " " + what + ending_others(alive_besides(pe)) + seed_note(options_));
+    if (const std::string calls = bootstrap::describe_last_calls(status_source(), pe); !calls.empty())
+        complain("the last collectives and long waits of PE " + std::to_string(pe) + ": " + calls);
 }
 
 void Job::complain(const std::string& text) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "bootstrap/job_page.h"
+#include "bootstrap/status_report.h"
 #include "input.h"
 #include "options.h"
 #include "output.h"
@@ -52,9 +53,13 @@ class Job {
     pid_t process_of(size_t pe) const;
     void reap();
     void judge(int pe, int wait_status);
+    void judge_races();
     void check_page();
     void check_absent();
     void check_time();
+    void check_hang();
+    bootstrap::StatusSource status_source() const;
+    void tell_places(const std::string& heading);
     void check_output();
 
     void end(int status, int signal = SIGTERM, bool already_sent = false);
@@ -93,6 +98,7 @@ class Job {
     bool interrupted_ = false;  // a signal ends the job: do not wait long for a blocked reader of the output
     uint64_t now_ns_ = 0;       // time of this round
     uint64_t timeout_ns_ = UINT64_MAX;
+    uint64_t next_hang_look_ns_ = 0;  // UINT64_MAX: the notice of HEDDLE_HANG_S is out, or not wanted
     uint64_t kill_ns_ = 0;
     uint64_t give_up_ns_ = 0;
     uint64_t next_sweep_ns_ = 0;

@@ -13,6 +13,8 @@
 #include "base/settings.h"
 #include "bootstrap/job_page.h"
 #include "bootstrap/launch_environment.h"
+#include "chaos.h"
+#include "chaos_runs.h"
 #include "cores.h"
 #include "environment.h"
 #include "hosts.h"
@@ -20,6 +22,7 @@
 #include "options.h"
 #include "os/memfd.h"
 #include "os/topology.h"
+#include "running_jobs.h"
 
 namespace {
 
@@ -34,9 +37,9 @@ bool fill_standard_streams() {
 
 // Checks the settings that the PEs will find, so that an error is reported once and not by every PE. Each PE reads them
 // again, because a script may set others.
-bool are_settings_right(const heddle::launcher::Options& options) {
+bool read_settings(heddle::launcher::Options* options) {
     char** const own = environ;
-    for (const heddle::launcher::Program& program : options.programs) {
+    for (const heddle::launcher::Program& program : options->programs) {
         heddle::launcher::Environment environment(program);
         char error[1024];
         heddle::base::Settings settings;
@@ -47,6 +50,8 @@ bool are_settings_right(const heddle::launcher::Options& options) {
             fprintf(stderr, "oshrun: %s\n", error);
             return false;
         }
+        if (&program == options->programs.data())
+            options->hang_s = settings.hang_s;
     }
     return true;
 }
@@ -108,18 +113,25 @@ int main(int argc, char** argv) {
     switch (parse_options(argc, argv, &options)) {
         case Parsed::kAnswered:
             return 0;
+        case Parsed::kStatus:
+            return tell_status(options.status_of);
         case Parsed::kBad:
             return kStatusBadInput;
         case Parsed::kRun:
             break;
     }
-    if (!are_settings_right(options))
+    if (!settle_seed(&options) || !read_settings(&options))
         return kStatusBadInput;
     say_when_started_several_times();
+    if (options.chaos_runs > 0)
+        return run_seeds(options);
     if (!options.hosts.empty()) {
         if (options.cores_per_pe > 0)
             plan_threads(INT_MAX, &options);  // the other hosts' cores are not known here
-        return hand_over(options);
+        const int status = hand_over(options);
+        if (options.chaos)
+            fprintf(stderr, "oshrun: %s\n", seed_line(options).c_str());
+        return status;
     }
     if (options.verbose)
         fprintf(stderr, "oshrun: %d PEs on this host, which offers %d cores\n", options.pes, os::usable_cores());

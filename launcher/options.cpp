@@ -15,6 +15,7 @@
 #include "allocation.h"
 #include "base/spelling.h"
 #include "bootstrap/job_page.h"
+#include "chaos.h"
 #include "help.h"
 #include "hosts.h"
 
@@ -46,20 +47,38 @@ enum LongKind {
     kStdin,
     kPrefix,
     kReportBindings,
+    kChaos,
+    kChaosRuns,
+    kCompare,
+    kStatus,
     kVersion
 };
 
 const option kLongOptions[] = {
-    {"np", required_argument, nullptr, kNumber},          {"ppn", required_argument, nullptr, kPerHost},
-    {"env", required_argument, nullptr, kVariable},       {"wdir", required_argument, nullptr, kFolder},
-    {"hosts", required_argument, nullptr, kHosts},        {"host", required_argument, nullptr, kHosts},
-    {"hostfile", required_argument, nullptr, kHostFile},  {"timeout", required_argument, nullptr, kTimeout},
-    {"grace", required_argument, nullptr, kGrace},        {"bind", required_argument, nullptr, kBind},
-    {"cores-per-pe", required_argument, nullptr, kCores}, {"report-bindings", no_argument, nullptr, kReportBindings},
-    {"tag-output", no_argument, nullptr, kTagOutput},     {"output-dir", required_argument, nullptr, kOutputDir},
-    {"stdin", required_argument, nullptr, kStdin},        {"prefix", required_argument, nullptr, kPrefix},
-    {"verbose", no_argument, nullptr, kVerbose},          {"help", no_argument, nullptr, kHelp},
-    {"version", no_argument, nullptr, kVersion},          {nullptr, 0, nullptr, 0},
+    {"np", required_argument, nullptr, kNumber},
+    {"ppn", required_argument, nullptr, kPerHost},
+    {"env", required_argument, nullptr, kVariable},
+    {"wdir", required_argument, nullptr, kFolder},
+    {"hosts", required_argument, nullptr, kHosts},
+    {"host", required_argument, nullptr, kHosts},
+    {"hostfile", required_argument, nullptr, kHostFile},
+    {"timeout", required_argument, nullptr, kTimeout},
+    {"grace", required_argument, nullptr, kGrace},
+    {"bind", required_argument, nullptr, kBind},
+    {"cores-per-pe", required_argument, nullptr, kCores},
+    {"report-bindings", no_argument, nullptr, kReportBindings},
+    {"tag-output", no_argument, nullptr, kTagOutput},
+    {"output-dir", required_argument, nullptr, kOutputDir},
+    {"stdin", required_argument, nullptr, kStdin},
+    {"prefix", required_argument, nullptr, kPrefix},
+    {"chaos", optional_argument, nullptr, kChaos},
+    {"chaos-runs", required_argument, nullptr, kChaosRuns},
+    {"compare-output", no_argument, nullptr, kCompare},
+    {"verbose", no_argument, nullptr, kVerbose},
+    {"help", no_argument, nullptr, kHelp},
+    {"version", no_argument, nullptr, kVersion},
+    {"status", optional_argument, nullptr, kStatus},
+    {nullptr, 0, nullptr, 0},
 };
 
 // Options of other launchers that no misspelling leads to, and the ones of oshrun.
@@ -248,16 +267,51 @@ bool take(int kind, Options* options, Program* program) {
             return parse_reader(optarg, &options->reader);
         case kPrefix:
             return parse_folder("--prefix", optarg, &options->prefix);
+        case kChaos:
+            options->chaos = true;
+            return !optarg || parse_seed("--chaos=", optarg, &options->chaos_seed);
+        case kChaosRuns:
+            options->chaos = true;
+            return parse_runs(optarg, &options->chaos_runs);
+        case kCompare:
+            options->compare_output = true;
+            return true;
         default:
             options->verbose = true;
             return true;
     }
 }
 
+bool is_about_chaos(int kind) {
+    return kind == kChaos || kind == kChaosRuns || kind == kCompare;
+}
+
+// True, after a line on stderr, where a number follows --chaos as if it were the option's value.
+bool lacks_an_equals_sign(const char* next) {
+    if (!next || next[0] == '\0' || next[strspn(next, "0123456789")] != '\0')
+        return false;
+    fprintf(stderr, "oshrun: --chaos %s: an equals sign is before the seed: --chaos=%s\n", next, next);
+    return true;
+}
+
+// --status [JOB]. job: the word behind it, or null; left: the number of words behind that.
+Parsed parse_status(const char* job, int left, Options* options) {
+    if (!job)
+        return Parsed::kStatus;
+    const char* const end = job + strlen(job);
+    const auto [rest, error] = std::from_chars(job, end, options->status_of);
+    if (error == std::errc() && rest == end && options->status_of > 0 && left <= 0)
+        return Parsed::kStatus;
+    fprintf(stderr, "oshrun: --status %s: right would be the process number of an oshrun or a PE, and nothing else\n",
+            job);
+    return Parsed::kBad;
+}
+
 // Parses one part of the command line: argv[0] is the word before it. Leaves its program in options.
 Parsed parse_part(int argc, char** argv, Options* options) {
     const bool is_first = options->programs.empty();
     Program program;
+    options->words.emplace_back(is_first ? argv[0] : ":");
     optind = 0;  // makes the C library begin anew
     for (int word = 1;; word = optind) {
         if (word < argc && lacks_a_dash(argv[word])) {
@@ -266,8 +320,10 @@ Parsed parse_part(int argc, char** argv, Options* options) {
             return Parsed::kBad;
         }
         const int kind = getopt_long(argc, argv, kShortOptions, kLongOptions, nullptr);
-        if (kind == -1)
+        if (kind == -1) {
+            options->words.insert(options->words.end(), argv + word, argv + argc);
             break;
+        }
         if (kind == kNumber && strcmp(argv[word], "-np") == 0 && optind < argc)  // as other launchers write it
             optarg = argv[optind++];
         if (kind == '?' || kind == ':') {
@@ -282,6 +338,8 @@ Parsed parse_part(int argc, char** argv, Options* options) {
             printf("oshrun (" SHMEM_VENDOR_STRING ")\n");
             return Parsed::kAnswered;
         }
+        if (kind == kStatus)
+            return parse_status(optarg ? optarg : argv[optind], argc - optind - (optarg ? 0 : 1), options);
         if (!is_first && kind != kNumber && kind != kVariable && kind != kFolder) {
             fprintf(stderr,
                     "oshrun: %s behind a ':': it holds for the whole job, and stands before the first program; only "
@@ -289,8 +347,10 @@ Parsed parse_part(int argc, char** argv, Options* options) {
                     argv[word]);
             return Parsed::kBad;
         }
-        if (!take(kind, options, &program))
+        if (!take(kind, options, &program) || (kind == kChaos && !optarg && lacks_an_equals_sign(argv[optind])))
             return Parsed::kBad;
+        if (!is_about_chaos(kind))
+            options->words.insert(options->words.end(), argv + word, argv + optind);
     }
     program.words = argv + optind;
     options->programs.push_back(program);

@@ -2,6 +2,7 @@
 // flux, which tells the hosts of an instance.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,7 @@ struct Options {
     std::string scheduler;          // that has told the hosts; empty: the user has
     int pes_per_host = 0;           // --ppn; 0: not given
     double timeout_s = 0;           // 0: none
+    uint64_t hang_s = 0;            // HEDDLE_HANG_S of the first program; 0: no notice
     double grace_s = 0.5;           // from the first signal to SIGKILL
     bool has_grace = false;         // --grace was given
     int cores_per_pe = 0;           // 0: not given
@@ -46,7 +48,15 @@ struct Options {
     bool verbose = false;
     int reader = 0;          // of standard input: a PE, kAllRead or kNoneReads
     std::string output_dir;  // of the PEs' files; empty: output is forwarded
+    int status_of = 0;       // --status JOB; 0: the only one
     std::string prefix;      // of the installation that the PEs use; empty: whatever they find
+
+    // Chaos (chaos.h).
+    bool chaos = false;              // --chaos or --chaos-runs was given
+    uint64_t chaos_seed = 0;         // HEDDLE_CHAOS of all PEs; 0: without chaos
+    int chaos_runs = 0;              // the number of jobs that --chaos-runs asks for; 0: not given
+    bool compare_output = false;     // --compare-output was given
+    std::vector<std::string> words;  // the command line, oshrun's name first, without the options about chaos
 
     bool is_bound() const { return bind == Bind::kByCores ? cores_per_pe > 0 : bind != Bind::kNone; }
 
@@ -57,7 +67,8 @@ struct Options {
     }
 };
 
-enum class Parsed { kRun, kAnswered, kBad };  // kAnswered: --help or --version, printed; kBad: one line on stderr
+// kAnswered: --help or --version, printed; kStatus: --status; kBad: one line on stderr.
+enum class Parsed { kRun, kAnswered, kStatus, kBad };
 
 // Parses up to the first word that is no option: a program's options are its own, up to a word ":". Overwrites these
 // words by null, as the ends of programs' arguments.

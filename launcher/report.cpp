@@ -14,13 +14,6 @@ std::string how_it_ended(int wait_status) {
            (WCOREDUMP(wait_status) ? ", core dumped)" : ")");
 }
 
-std::string where_it_is(int pe, pid_t pid, bool ended, const bootstrap::PeRecord& record, uint64_t now_ns) {
-    const std::string name = "PE " + std::to_string(pe);
-    if (ended)
-        return name + ": has ended";
-    return name + " (pid " + std::to_string(pid) + "): " + bootstrap::describe_place(record, now_ns);
-}
-
 std::string ending_others(int others) {
     if (others == 0)
         return {};

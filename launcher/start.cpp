@@ -98,6 +98,9 @@ StartFailure Starter::prepare(const Options& options, const std::vector<CpuList>
     null_fd_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (null_fd_ < 0)
         return {kStatusCannotStart, std::string("cannot open /dev/null: ") + strerror(errno)};
+    const int terminal = open("/dev/tty", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    has_terminal_ = terminal >= 0;
+    close_all({terminal});
     if (pipe2(lifeline_, O_CLOEXEC) != 0)
         return explain(Stage::kPipe, errno, 0);
     if (!options.output_dir.empty() && mkdir(options.output_dir.c_str(), 0777) != 0 && errno != EEXIST)
@@ -198,6 +201,8 @@ void Starter::become_pe(int pe, const Part& part, char** environment, const Ends
     fcntl(lifeline_[0], F_SETFD, 0);
     setrlimit(RLIMIT_NOFILE, &inherited_.files);
     sigaction(SIGPIPE, &inherited_.on_sigpipe, nullptr);
+    if (has_terminal_)
+        signal(SIGQUIT, SIG_IGN);  // which the terminal sends to PEs, too, where oshrun is asked for a report
     sigprocmask(SIG_SETMASK, &inherited_.signal_mask, nullptr);
     if (!bindings_->empty() && !bind_to((*bindings_)[static_cast<size_t>(pe)])) {
         *failure = {Stage::kBind, errno};

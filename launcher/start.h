@@ -79,6 +79,7 @@ class Starter {
     std::vector<Part> parts_;
     int job_fd_ = -1;
     int lifeline_[2] = {-1, -1};  // the write end is open in this process only, as long as the process lives
+    bool has_terminal_ = false;   // this process has a controlling one
     int null_fd_ = -1;
     pid_t launcher_ = 0;
     const std::vector<CpuList>* bindings_ = nullptr;  // the CPUs of each PE; empty: none is bound

@@ -83,6 +83,8 @@ void fatal(const char* function, const char* format, ...) {
     message.begin(function, format, arguments);
     va_end(arguments);
     message.add_caller();
+    if (settings.chaos != 0)
+        message.add(" (HEDDLE_CHAOS=%llu)", static_cast<unsigned long long>(settings.chaos));
     add_source_lines(message.text, with_lines.text, kMessageBytes - 1);
     with_lines.used = strlen(with_lines.text);
     with_lines.print();

@@ -261,6 +261,7 @@ bool read_settings(Settings* into, char* error, size_t error_bytes) {
 #define CHOICE(type, field, name, words, help) \
     HEDDLE_READ(name, nullptr, words, parse_choice(found.text, words, &into->field, &right))
 #include "base/settings.def"
+    into->check |= into->chaos != 0 || into->races;
     return true;
 }
 

@@ -1,8 +1,8 @@
 #include "base/source_line.h"
 
-#include <elf.h>
+#include "base/elf_file.h"
+
 #include <fcntl.h>
-#include <link.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -24,30 +24,16 @@ constexpr int kPatienceS = 10;  // seconds for a slow tool; then the message has
 
 // True when addr2line may find lines in the file, or through it: the file has a section for that.
 bool has_debug_information(const char* path) {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ElfW(Ehdr) header = {};
-    ElfW(Shdr) names = {};
-    bool found = false;
-    const auto read_section = [&](int number, ElfW(Shdr) * section) {
-        const off_t at = static_cast<off_t>(header.e_shoff) + static_cast<off_t>(number) * header.e_shentsize;
-        return pread(fd, section, sizeof *section, at) == static_cast<ssize_t>(sizeof *section);
-    };
-    const bool is_elf = pread(fd, &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header) &&
-                        memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_shentsize == sizeof names &&
-                        read_section(header.e_shstrndx, &names);
-    for (int number = 1; is_elf && number < header.e_shnum && !found; ++number) {
+    const ElfFile file(path);
+    for (int number = 1; number < file.n_sections(); ++number) {
         ElfW(Shdr) section;
-        char name[20] = {};
-        if (!read_section(number, &section) ||
-            pread(fd, name, sizeof name - 1, static_cast<off_t>(names.sh_offset + section.sh_name)) < 0)
-            break;
+        if (!file.read_section(number, &section))
+            return false;
         for (const char* wanted : {".debug_info", ".zdebug_info", ".gnu_debuglink", ".gnu_debugaltlink"})
-            found |= strncmp(name, wanted, sizeof name - 1) == 0;
+            if (file.is_named(section, wanted))
+                return true;
     }
-    close(fd);
-    return found;
+    return false;
 }
 
 // The path of a program on the PATH.
@@ -146,14 +132,22 @@ bool is_own_header(const char* path) {
 
 }  // namespace
 
+bool path_of(const Module& module, char* path, size_t bytes) {
+    if (!module.is_executable())
+        return snprintf(path, bytes, "%s", module.path) < static_cast<int>(bytes);
+    const ssize_t length = readlink("/proc/self/exe", path, bytes - 1);
+    path[std::max<ssize_t>(length, 0)] = '\0';
+    return length > 0 && static_cast<size_t>(length) < bytes - 1;
+}
+
 LineText source_line(const Module& module, uintptr_t linked_address) {
+    char path[PATH_MAX];
+    return path_of(module, path, sizeof path) ? source_line(path, linked_address) : LineText{};
+}
+
+LineText source_line(const char* path, uintptr_t linked_address) {
     LineText line = {};
-    char file[PATH_MAX], said[4096];
-    const ssize_t length = module.is_executable() ? readlink("/proc/self/exe", file, sizeof file - 1) : 0;
-    if (length < 0)
-        return line;
-    file[length] = '\0';
-    const char* const path = module.is_executable() ? file : module.path;
+    char said[4096];
     if (!has_debug_information(path))
         return line;
     ask(path, linked_address, said, sizeof said);

@@ -12,6 +12,10 @@ namespace heddle::base {
 // "heat.c:42"; for code inlined from Heddle's headers, the line of the program. Empty when unknown.
 using LineText = std::array<char, 128>;
 LineText source_line(const Module& module, uintptr_t linked_address);
+// The line of an address in the file at `path`.
+LineText source_line(const char* path, uintptr_t linked_address);
+// The path of a loaded module's file. False when it is unknown, or has no room in `bytes`.
+bool path_of(const Module& module, char* path, size_t bytes);
 
 // Copies text and adds ", FILE:LINE" behind each "at NAME+0xADDRESS" of a loaded module, where the line is known. `to`
 // has room for `bytes`; the rest is cut.

@@ -300,6 +300,7 @@ bool join(char* error, size_t error_bytes) {
         if (!joined)
             return false;
         job.memory_file = os::identify(job.memory_fd);
+        job.own_record().pe.store(static_cast<uint32_t>(job.pe) + 1, std::memory_order_relaxed);
         unsetenv(kEnvHandedOver);  // programs that a PE starts are no PEs
         if (job.has_launcher) {
             job.own_record().process_namespace.store(os::process_namespace(), std::memory_order_relaxed);

@@ -1,6 +1,7 @@
 #include "bootstrap/deadline.h"
 
-#include "bootstrap/job_page.h"
+#include "bootstrap/bootstrap.h"
+#include "bootstrap/own_status.h"
 #include "os/clock.h"
 #include "os/own_thread.h"
 #include "os/process.h"
@@ -12,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 namespace heddle::bootstrap {
 
@@ -22,22 +24,25 @@ constexpr uint64_t kBehindNs = 100 * os::kMillisecondNs;  // so that oshrun's ow
 struct Watch {
     int pe = -1;
     uint64_t begin_ns = 0, end_ns = 0;
-    std::atomic<const PeRecord*> record{nullptr};  // null: the PE has not joined
+    std::atomic<bool> has_joined{false};
 };
 Watch watched;
 
 void* tell_at_deadline(void*) {
     for (uint64_t now = os::now_ns(); now < watched.end_ns; now = os::now_ns()) os::sleep_ns(watched.end_ns - now);
     const uint64_t now_ns = os::now_ns();
-    // Pairs with bootstrap::tell_place_of.
-    const PeRecord* const record = watched.record.load(std::memory_order_acquire);
     char host[64] = "?", since[64];
     gethostname(host, sizeof host - 1);
     snprintf(since, sizeof since, "in shmem_init since %.1f s, waiting for other PEs",
              static_cast<double>(now_ns - watched.begin_ns) * 1e-9);
-    const std::string text = "oshrun: PE " + std::to_string(watched.pe) + " (pid " + std::to_string(getpid()) +
-                             " on host " + host + "): " + (record ? describe_place(*record, now_ns) : since) + "\n";
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+    std::vector<std::string> places = {since};
+    if (watched.has_joined.load(std::memory_order_acquire))  // pairs with bootstrap::tell_place
+        places = describe_pe(source_of_own_page(true), job.slot);
+    for (const std::string& place : places) {
+        const std::string text = "oshrun: PE " + std::to_string(watched.pe) + " (pid " + std::to_string(getpid()) +
+                                 " on host " + host + "): " + place + "\n";
+        [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+    }
     return nullptr;
 }
 
@@ -70,8 +75,8 @@ void watch_deadline(int pe) {
         pthread_detach(thread);
 }
 
-void tell_place_of(const PeRecord& record) {
-    watched.record.store(&record, std::memory_order_release);  // pairs with bootstrap::tell_at_deadline
+void tell_place() {
+    watched.has_joined.store(true, std::memory_order_release);  // pairs with bootstrap::tell_at_deadline
 }
 
 }  // namespace heddle::bootstrap

@@ -7,8 +7,6 @@
 
 namespace heddle::bootstrap {
 
-struct PeRecord;
-
 // What oshrun tells of the deadline (kEnvDeadline).
 struct Deadline {
     uint64_t timeout_ns = 0;  // from oshrun's start; 0: no deadline
@@ -23,7 +21,7 @@ uint64_t time_left(const Deadline& deadline, uint64_t unix_now_ns, uint64_t age_
 
 // Starts the thread where the environment has a deadline, and removes that: programs that a PE starts have none.
 void watch_deadline(int pe);
-// This PE has joined: from now on its record tells where it is. Otherwise it waits in init.
-void tell_place_of(const PeRecord& record);
+// This PE has joined: from now on its job page tells where it is. Otherwise it waits in init.
+void tell_place();
 
 }  // namespace heddle::bootstrap

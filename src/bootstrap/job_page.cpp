@@ -4,41 +4,10 @@
 #include "os/topology.h"
 
 #include <unistd.h>
-#include <cctype>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 namespace heddle::bootstrap {
-
-namespace {
-
-// The name up to the first unprintable character.
-std::string printable_wait_name(const PeRecord& record) {
-    const WaitName name = wait_name_of(record);
-    size_t length = 0;
-    while (isgraph(static_cast<unsigned char>(name[length]))) ++length;
-    return length ? std::string(name.data(), length) : "Heddle";
-}
-
-// The stores in bootstrap::show_wait are relaxed: a name and an address of two waits may mix, which harms nothing.
-std::string describe_wait(const PeRecord& record, uint64_t now_ns) {
-    const uint64_t since_ns = record.wait_since_ns.load(std::memory_order_acquire);
-    if (since_ns == 0)
-        return "running, not waiting in Heddle";
-    std::string text = "in " + printable_wait_name(record);
-    char part[64];
-    const unsigned long long address = record.wait_address.load(std::memory_order_relaxed);
-    if (address != 0) {
-        snprintf(part, sizeof part, " on 0x%llx", address);
-        text += part;
-    }
-    snprintf(part, sizeof part, " since %.1f s",
-             now_ns > since_ns ? static_cast<double>(now_ns - since_ns) * 1e-9 : 0.0);
-    return text + part;
-}
-
-}  // namespace
 
 WaitName wait_name_of(const PeRecord& record) {
     WaitName name = {};
@@ -52,20 +21,6 @@ WaitName wait_name_of(const PeRecord& record) {
 PeState state_of(const PeRecord& record) {
     // Pairs with Leaving::Leaving and runtime::stop.
     return static_cast<PeState>(record.state.load(std::memory_order_acquire));
-}
-
-std::string describe_place(const PeRecord& record, uint64_t now_ns) {
-    switch (state_of(record)) {
-        case PeState::kAbsent:
-            return "has not called shmem_init";
-        case PeState::kRunning:
-            return describe_wait(record, now_ns);
-        case PeState::kLeaving:
-            return "is at its end (" + describe_wait(record, now_ns) + ")";
-        case PeState::kFinalized:
-            return "has called shmem_finalize and runs on";
-    }
-    return "in a state that its own stores have damaged";
 }
 
 JobPage* create_job_page(int n_pes, int* fd) {

@@ -2,12 +2,13 @@
 // before any PE runs, or by the node's first PE when the launcher is not oshrun. The page carries the bootstrap
 // (barrier, allgather), the request to end the job, and where each PE waits.
 //
-// Layout: JobPage, then n_pes PeRecords, then n_pes PeAddresses, rounded up to whole pages (job_page_bytes). Begins
-// zeroed. The maker fills magic, n_pes, cores, cpus and token; the launcher may read everything at any time.
-// kJobPageMagic changes with the layout.
+// Layout: JobPage, then n_pes PeRecords, n_pes PeAddresses and n_pes PeStatuses, rounded up to whole pages
+// (job_page_bytes). Begins zeroed. The maker fills magic, n_pes, cores, cpus and token; the launcher may read
+// everything at any time. kJobPageMagic changes with the layout.
 #pragma once
 
 #include "base/counters.h"
+#include "bootstrap/pe_status.h"
 #include "os/memfd.h"
 #include "sync/central_barrier.h"
 
@@ -15,11 +16,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 namespace heddle::bootstrap {
 
-constexpr uint64_t kJobPageMagic = 0x35656c6464656800;  // "heddle5" as bytes, last first
+constexpr uint64_t kJobPageMagic = 0x36656c6464656800;  // "heddle6" as bytes, last first
 constexpr size_t kCpuWords = 16;
 constexpr int kMaxPes = 4096;  // on one node: more than can run, and small enough for tables with a line for each PE
 
@@ -35,6 +35,9 @@ constexpr const char* kEnvJob = "HEDDLE_JOB";
 constexpr const char* kEnvHandedOver = "HEDDLE_HANDED_OVER";  // name of the launcher that oshrun asked to start the PEs
 // NS:UNIX_NS, the --timeout of a job that oshrun has handed over, and when it ends by the clock of oshrun's host.
 constexpr const char* kEnvDeadline = "HEDDLE_DEADLINE";
+
+// The status of a job that would have ended well, but has reported races (HEDDLE_RACES).
+constexpr int kStatusRaces = 66;
 
 enum class PeState : uint32_t {
     kAbsent,   // has not called shmem_init (a shell script, or another program)
@@ -90,6 +93,7 @@ struct alignas(64) PeRecord {
     // shmem_finalize.
     std::atomic<uint64_t> left;
     base::Counters counters;
+    std::atomic<uint32_t> pe;  // its number in the world, plus one; 0: it has not joined
 };
 
 // The function in which a PE has published that it waits, terminated. A change meanwhile may mix two names; a broken PE
@@ -99,9 +103,6 @@ WaitName wait_name_of(const PeRecord& record);
 
 // Acquire: pairs with Leaving::Leaving and runtime::stop.
 PeState state_of(const PeRecord& record);
-
-// Where the PE is, for messages: "in shmem_barrier_all on 0x7f00 since 12.3 s". now_ns: os::now_ns.
-std::string describe_place(const PeRecord& record, uint64_t now_ns);
 
 // A PE's address blob. Written by its PE once, before a barrier; takes no memory until then.
 struct alignas(64) PeAddress {
@@ -125,16 +126,22 @@ struct JobPage {
     std::atomic<uint32_t> leaving;         // PEs that wait for the other PEs to leave, too (runtime/leaving.h)
     std::atomic<uint32_t> told;            // 1: a leaving PE has said why the job cannot end well
     std::atomic<uint32_t> counted;         // PEs whose counters are final, over all rounds of init and finalize
+    std::atomic<uint32_t> hang_told;       // 1: a PE has told that no PE of the page came forward (HEDDLE_HANG_S)
+    std::atomic<uint32_t> races;           // that PEs have reported (HEDDLE_RACES)
     sync::CentralBarrier central_barrier;  // the bootstrap's barrier
 
     PeRecord* records() { return reinterpret_cast<PeRecord*>(this + 1); }
+    const PeRecord* records() const { return reinterpret_cast<const PeRecord*>(this + 1); }
     PeAddress* address_blobs() { return reinterpret_cast<PeAddress*>(records() + n_pes); }
+    PeStatus* statuses() { return reinterpret_cast<PeStatus*>(address_blobs() + n_pes); }
+    const PeStatus* statuses() const { return const_cast<JobPage*>(this)->statuses(); }
 };
 static_assert(sizeof(JobPage) % alignof(PeRecord) == 0);
 
 inline size_t job_page_bytes(int n_pes, size_t page_bytes = os::page_bytes()) {
-    return os::round_up(sizeof(JobPage) + static_cast<size_t>(n_pes) * (sizeof(PeRecord) + sizeof(PeAddress)),
-                        page_bytes);
+    return os::round_up(
+        sizeof(JobPage) + static_cast<size_t>(n_pes) * (sizeof(PeRecord) + sizeof(PeAddress) + sizeof(PeStatus)),
+        page_bytes);
 }
 
 // Makes a page for n_pes PEs in new memory, filled in; *fd is the memory's descriptor. Null on failure, with errno set.

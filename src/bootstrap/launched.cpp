@@ -160,7 +160,7 @@ bool join_launched(char* error, size_t error_bytes) {
         return false;
     }
     job.has_launcher = true;
-    tell_place_of(job.own_record());
+    tell_place();
     return true;
 }
 

@@ -14,6 +14,9 @@ namespace heddle::collective {
 
 class CollectiveCall;
 
+// The argument that is a rank whose data goes to all members.
+constexpr const char* kRootArgument = "PE_root";
+
 // The arguments that all members must pass alike, with the parameters' names.
 struct Shape {
     struct Argument {

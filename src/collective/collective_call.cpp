@@ -4,9 +4,11 @@
 #include "base/invariant.h"
 #include "base/tsan.h"
 #include "operations/check.h"
+#include "operations/observer.h"
 #include "team/deadlock.h"
 
 #include <cstdio>
+#include <cstring>
 
 namespace heddle::collective {
 
@@ -15,6 +17,14 @@ using base::fatal;
 HEDDLE_PE_LOCAL uint8_t watched = 0;
 
 namespace {
+
+// -1: the members are alike.
+int root_of(const Shape& shape) {
+    for (const Shape::Argument& argument : shape.arguments)
+        if (argument.name == kRootArgument)
+            return static_cast<int>(argument.value);
+    return -1;
+}
 
 team::Team& require_team(const Call& call, shmem_team_t handle) {
     operations::require_running(call.function);
@@ -88,6 +98,10 @@ void CollectiveCall::begin(const Shape& shape) {
         take_team();
     if (base::settings.check)
         thread_group.by_one([&] {
+            if (operations::Observer* const told = operations::find_observer()) {
+                told->enter_collective(call);
+                told->begin_collective(state, root_of(shape));
+            }
             if (!progress::Fiber::current())  // a posted collective: this PE is elsewhere
                 team::enter_collective(call, state.segment.index);
             compare(*this, shape);
@@ -96,7 +110,9 @@ void CollectiveCall::begin(const Shape& shape) {
 
 void CollectiveCall::end() {
     if (base::settings.check)
-        thread_group.by_one([] {
+        thread_group.by_one([&] {
+            if (operations::Observer* const told = operations::find_observer())
+                told->end_collective(state);
             if (!progress::Fiber::current())
                 team::leave_collective();
         });
@@ -132,6 +148,8 @@ void Buffer::check(const Call& call, const char* argument, const void* address, 
     in_heap_ = memory::symmetric->heap.holds(address);
     const memory::SymmetricRegion& region = in_heap_ ? memory::symmetric->heap : memory::symmetric->data;
     offset_ = reinterpret_cast<uintptr_t>(address) - region.base;
+    if (operations::Observer* const told = operations::find_observer())
+        told->use_buffer(call, address, bytes, strcmp(argument, "dest") == 0);
 }
 
 void check_in_place(const Call& call, const void* dest, const void* source, size_t bytes) {

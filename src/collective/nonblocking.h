@@ -10,6 +10,7 @@
 #include "context/request.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
+#include "operations/observer.h"
 #include "operations/order.h"
 #include "progress/engine.h"
 
@@ -57,6 +58,8 @@ inline int post_sync(const Call& call, shmem_team_t handle, shmemx_request_t* re
 // The quiet covers at least what was posted on the default context before this call.
 inline int post_barrier(const Call& call, shmem_team_t handle, shmemx_request_t* req) {
     operations::complete_stores();
+    if (operations::Observer* const told = operations::find_observer())
+        told->complete(call.function, SHMEM_CTX_DEFAULT);
     return post(call, handle, req, 0, [=](const Call& here) { barrier(here, handle); });
 }
 

@@ -4,26 +4,37 @@
 
 namespace operations = heddle::operations;
 
+// For an observer: where the program has called, which most operations do not hand on.
+#define HEDDLE_NOTE_CALLER()                              \
+    if (HEDDLE_UNLIKELY(operations::observer != nullptr)) \
+    operations::called_from = __builtin_return_address(0)
+
 extern "C" {
 
 void heddle_slow_put(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes, const char* function,
                      shmem_ctx_t ctx) {
-    if (!operations::put_word_at_once(ctx, dest, source, nelems, element_bytes, pe))
-        operations::put(function, ctx, dest, source, nelems, element_bytes, pe);
+    if (operations::put_word_at_once(ctx, dest, source, nelems, element_bytes, pe))
+        return;
+    HEDDLE_NOTE_CALLER();
+    operations::put(function, ctx, dest, source, nelems, element_bytes, pe);
 }
 
 void heddle_slow_get(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes, const char* function,
                      shmem_ctx_t ctx) {
+    HEDDLE_NOTE_CALLER();
     operations::slow_get(function, ctx, dest, source, nelems, element_bytes, pe);
 }
 
 void heddle_slow_p(void* dest, uint64_t bits, int pe, size_t bytes, const char* function, shmem_ctx_t ctx) {
-    if (bytes != sizeof bits || !operations::put_word_at_once(ctx, dest, bits, pe))
-        operations::put(function, ctx, dest, &bits, 1, bytes, pe);  // the low bytes: little-endian
+    if (bytes == sizeof bits && operations::put_word_at_once(ctx, dest, bits, pe))
+        return;
+    HEDDLE_NOTE_CALLER();
+    operations::put(function, ctx, dest, &bits, 1, bytes, pe);  // the low bytes: little-endian
 }
 
 uint64_t heddle_slow_g(const void* source, int pe, size_t bytes, const char* function, shmem_ctx_t ctx) {
     uint64_t bits = 0;
+    HEDDLE_NOTE_CALLER();
     operations::slow_get(function, ctx, &bits, source, 1, bytes, pe);
     return bits;
 }
@@ -41,14 +52,18 @@ void heddle_slow_amo_nbi(void* fetch, const void* dest, uint64_t operand, int pe
 void heddle_slow_put_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                          const char* function, shmem_ctx_t ctx) {
     heddle::fabric::Stream* const stream = operations::put_word_at_once(ctx, dest, source, nelems, element_bytes, pe);
-    if (!stream)
-        operations::put_nbi(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe);
-    else if (operations::capturing)
-        heddle::context::claim(HEDDLE_CALL(function), operations::capturing, *stream);
+    if (stream) {
+        if (operations::capturing)
+            heddle::context::claim(HEDDLE_CALL(function), operations::capturing, *stream);
+        return;
+    }
+    HEDDLE_NOTE_CALLER();
+    operations::put_nbi(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe);
 }
 
 void heddle_slow_get_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                          const char* function, shmem_ctx_t ctx) {
+    HEDDLE_NOTE_CALLER();
     operations::get_nbi(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe);
 }
 
@@ -75,6 +90,16 @@ void heddle_slow_amo_nbe(const void* dest, uint64_t operand, int pe, uint64_t co
 
 void heddle_slow_join(shmemx_request_t* req, const char* function) {
     operations::join(HEDDLE_CALL(function), req);
+}
+
+const heddle_watched* heddle_slow_watched() {
+    __atomic_store_n(&operations::program_tells_accesses, true, __ATOMIC_RELAXED);
+    return &operations::watched_accesses;
+}
+
+void heddle_slow_access(const void* address, size_t bytes, heddle_access_kind kind, const void* caller) {
+    if (operations::Observer* const told = operations::find_observer())
+        told->access(address, bytes, kind, caller);
 }
 
 }  // extern "C"

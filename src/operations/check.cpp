@@ -6,6 +6,7 @@
 #include "bootstrap/bootstrap.h"
 #include "context/context.h"
 #include "memory/symmetric.h"
+#include "operations/observer.h"
 
 #include <heddle/constants.h>
 #include <heddle/hot_path.h>
@@ -132,6 +133,8 @@ void require_comparison(const char* function, int cmp) {
 void check_ivars(const char* function, const char* argument, const void* ivars, size_t nelems, size_t element_bytes) {
     if (!base::settings.check || nelems == 0)
         return;
+    if (Observer* const told = find_observer())
+        told->look();
     require_pointer(function, argument, ivars);
     if (reinterpret_cast<uintptr_t>(ivars) % element_bytes != 0)
         fatal(function, "%s %p is not a multiple of %zu", argument, ivars, element_bytes);

@@ -6,6 +6,7 @@
 #include "bootstrap/bootstrap.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
+#include "operations/observer.h"
 #include "operations/order.h"
 #include "operations/remote.h"
 #include "os/futex.h"
@@ -107,25 +108,33 @@ bool claim_node(const Lock& lock) {
     return lock.node->compare_exchange_strong(free, kInUse, std::memory_order_acquire, std::memory_order_relaxed);
 }
 
+// What a wait for the lock waits for, in reports.
+progress::WaitTarget target_of(const Lock& lock) {
+    return {.kind = progress::WaitTarget::Kind::kLock, .value_bytes = sizeof(long), .address = lock.address};
+}
+
 // Waits for the lock. ahead: the PE before this one in the queue.
-__attribute__((noinline)) void await_turn(Call call, Word& node, int ahead) {
+__attribute__((noinline)) void await_turn(Call call, const Lock& lock, int ahead) {
+    Word& node = *lock.node;
     // Acquire: pairs with operations::hand_on; what was done under the lock is seen.
     const auto my_turn = [&] { return (node.load(std::memory_order_acquire) & kWaiting) == 0; };
     if (my_turn())
         return;
+    const progress::WaitTarget target = target_of(lock);
     if (base::settings.check) {
         const team::WaitForPe wait(call, ahead);
         team::DeadlockDetector circle(call);
-        return progress::wait_for_store(call.function, &node, [&] {
+        const auto my_turn_or_look = [&] {
             if (my_turn())
                 return true;
             circle.look();
             return false;
-        });
+        };
+        return progress::wait_for_store(call.function, &node, my_turn_or_look, true, &target);
     }
     if (memory::symmetric->has_network)  // whose operations wake nobody that sleeps on the word
-        return progress::wait_for_store(call.function, &node, my_turn);
-    progress::WaitSteps steps(call.function, &node, true);
+        return progress::wait_for_store(call.function, &node, my_turn, true, &target);
+    progress::WaitSteps steps(call.function, &node, true, &target);
     while (!my_turn()) {
         if (!steps.step(my_turn))
             continue;
@@ -178,6 +187,15 @@ class Books {
             held_.erase(held);
     }
 
+    void report(const char* function) {
+        const os::Locked locked(mutex_);
+        for (const Held& held : held_)
+            base::complain(function,
+                           "this PE ends while it holds lock %p, since %s: right would be shmem_clear_lock before",
+                           static_cast<const void*>(held.lock), base::describe(held.call).data());
+        held_.clear();
+    }
+
   private:
     struct Held {
         const long* lock;
@@ -209,9 +227,11 @@ Books& books() {
 
 void take(Call call, long* address) {
     const Lock lock = find(call.function, address);
-    while (!claim_node(lock))
-        progress::wait_for_store(call.function, lock.node,
-                                 [&] { return lock.node->load(std::memory_order_relaxed) == 0; });
+    while (!claim_node(lock)) {
+        const progress::WaitTarget target = target_of(lock);
+        const auto is_free = [&] { return lock.node->load(std::memory_order_relaxed) == 0; };
+        progress::wait_for_store(call.function, lock.node, is_free, true, &target);
+    }
     // Pairs with operations::take, operations::test_lock and operations::clear_lock.
     const uint32_t before = lock.tail.exchange(me());
     if (before == 0)
@@ -219,7 +239,7 @@ void take(Call call, long* address) {
     // Before the link below, through which a predecessor finds this node.
     lock.node->fetch_or(kWaiting, std::memory_order_relaxed);
     lock.node_of(before).fetch_or(me());  // pairs with operations::clear_lock, which then sees kWaiting set
-    await_turn(call, *lock.node, static_cast<int>(before) - 1);
+    await_turn(call, lock, static_cast<int>(before) - 1);
 }
 
 // True when there is more to do: in a checked run, and under ThreadSanitizer.
@@ -230,6 +250,8 @@ __attribute__((noinline, cold)) void note_taken(Call call, const long* lock) {
     tsan::acquire();
     if (base::settings.check)
         books().take(call, lock);
+    if (Observer* const told = find_observer())
+        told->take_lock(lock);
 }
 __attribute__((noinline, cold)) void take_watched(Call call, long* address) {
     require_running(call.function);
@@ -276,6 +298,8 @@ void clear_lock(Call call, long* address) {
     if (base::settings.check)
         note_cleared(address);
     settle_if_any(function, SHMEM_CTX_DEFAULT);  // on the node, earlier operations are complete
+    if (Observer* const told = find_observer())
+        told->give_lock(address);
     if ((state & kNext) == 0) {
         // Releases what was done under the lock to the next owner. Pairs with operations::take and
         // operations::test_lock.
@@ -289,6 +313,21 @@ void clear_lock(Call call, long* address) {
     }
     const uint32_t next = lock.node->exchange(0, std::memory_order_seq_cst) & kNext;
     hand_on(lock.node_of(next));
+}
+
+void report_held_locks(const char* function) {
+    if (base::settings.check)
+        books().report(function);
+}
+
+int holder_of(const long* lock) {
+    for (int pe = 0; pe < memory::symmetric->n_pes; ++pe) {
+        const auto* const node = reinterpret_cast<const Word*>(memory::address_on(lock, pe));
+        // Relaxed: the holder of a moment ago.
+        if (node && (node[1].load(std::memory_order_relaxed) & (kInUse | kWaiting)) == kInUse)
+            return pe;
+    }
+    return -1;
 }
 
 }  // namespace heddle::operations

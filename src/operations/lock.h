@@ -25,4 +25,10 @@ void clear_lock(base::Call call, long* lock);
 // 0: the lock was free, and is now held. 1: the lock was taken, and nothing has changed.
 int test_lock(base::Call call, long* lock);
 
+// In a checked run: reports the locks that this PE still holds, at its end in `function`.
+void report_held_locks(const char* function);
+
+// The PE of this node that holds the lock, for reports; -1: none, or not known. Cost: a look at each PE of the node.
+int holder_of(const long* lock);
+
 }  // namespace heddle::operations

@@ -4,6 +4,7 @@
 #include "base/tsan.h"
 #include "context/context.h"
 #include "fabric/network.h"
+#include "operations/observer.h"
 #include "operations/remote.h"
 
 namespace heddle::operations {
@@ -33,6 +34,8 @@ bool find_ctx_slowly(const char* function, shmem_ctx_t ctx) {
 void settle(const char* function, shmem_ctx_t ctx) {
     base::counters->remote_quiets.add_cheaply();
     tsan::release();
+    if (Observer* const told = find_observer())
+        told->complete(function, ctx);
     settle_transfers(function, context::context_of(ctx));
     if (fabric::network)
         remote_quiet(function, ctx);
@@ -40,6 +43,8 @@ void settle(const char* function, shmem_ctx_t ctx) {
 
 void settle_all(const char* function) {
     tsan::release();
+    if (Observer* const told = find_observer())
+        told->complete(function, nullptr);
     progress::engine->wait_for(
         function, [](const progress::Owners&) { return true; }, [] { return progress::engine->outstanding() == 0; });
     if (fabric::network)
@@ -49,6 +54,8 @@ void settle_all(const char* function) {
 void settle_order(const char* function, shmem_ctx_t ctx) {
     base::counters->remote_fences.add_cheaply();
     tsan::release();
+    if (Observer* const told = find_observer())
+        told->order(function, ctx);
     settle_transfers(function, context::context_of(ctx));
     if (fabric::network)
         remote_fence(function, ctx);
@@ -63,6 +70,8 @@ void pe_quiet(const char* function, shmem_ctx_t ctx, const int* target_pes, size
     if (any_outstanding()) {
         base::counters->remote_quiets.add_cheaply();
         tsan::release();
+        if (Observer* const told = find_observer())
+            told->complete(function, ctx, target_pes, npes);
         settle_transfers(function, context::context_of(ctx));
         if (fabric::network)
             remote_quiet_to(function, ctx, target_pes, npes);
@@ -73,6 +82,8 @@ void pe_quiet(const char* function, shmem_ctx_t ctx, const int* target_pes, size
 void quiet_local(const char* function, shmem_ctx_t ctx) {
     if (!find_ctx(function, ctx) || !any_outstanding())
         return;
+    if (Observer* const told = find_observer())
+        told->complete(function, ctx);
     settle_transfers(function, context::context_of(ctx));
     if (fabric::network)
         remote_quiet_local(function, ctx);
@@ -81,6 +92,8 @@ void quiet_local(const char* function, shmem_ctx_t ctx) {
 int quiet_test(const char* function, shmem_ctx_t ctx) {
     if (!find_ctx(function, ctx))
         return 1;
+    if (Observer* const told = find_observer(); told && !told->is_complete(ctx))
+        return 0;
     const context::Context& context = context::context_of(ctx);
     if (!is_settled(context)) {
         progress::engine->help([&](const progress::Owners& owners) { return owners.context == &context; });

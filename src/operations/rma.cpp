@@ -25,14 +25,19 @@ void check_overlap(const char* function, const void* to, const void* from, size_
 }
 
 void slow_put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
-              size_t element_bytes, int pe, bool blocking) {
+              size_t element_bytes, int ctx_pe, bool blocking) {
     size_t bytes;
+    int pe = ctx_pe;
     if (!prepare(function, ctx, nelems, element_bytes, &pe, "source", source, &bytes))
         return;
     char* to = require_symmetric(function, "dest", dest, bytes, pe);
+    if (to)
+        check_overlap(function, to, source, bytes);
+    if (HEDDLE_OBSERVED(.call = {function}, .ctx = ctx, .pe = ctx_pe, .world_pe = pe, .dest = dest, .source = source,
+                        .nelems = nelems, .element_bytes = element_bytes, .blocking = blocking))
+        return;
     if (!to)
         return remote_put({.call = {function}, .ctx = ctx, .blocking = blocking}, dest, source, bytes, pe);
-    check_overlap(function, to, source, bytes);
     keep_order(ctx);
     heddle_copy(to, source, nelems, element_bytes);
 }
@@ -44,14 +49,20 @@ void put(const char* function, shmem_ctx_t ctx, void* dest, const void* source, 
 }
 
 void slow_get(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
-              size_t element_bytes, int pe, bool blocking) {
+              size_t element_bytes, int ctx_pe, bool blocking) {
     size_t bytes;
+    int pe = ctx_pe;
     if (!prepare(function, ctx, nelems, element_bytes, &pe, "dest", dest, &bytes))
         return;
     const char* from = require_symmetric(function, "source", source, bytes, pe);
+    if (from)
+        check_overlap(function, dest, from, bytes);
+    if (HEDDLE_OBSERVED(.kind = Operation::Kind::kGet, .call = {function}, .ctx = ctx, .pe = ctx_pe, .world_pe = pe,
+                        .dest = dest, .source = source, .nelems = nelems, .element_bytes = element_bytes,
+                        .blocking = blocking))
+        return;
     if (!from)
         return remote_get({.call = {function}, .ctx = ctx, .blocking = blocking}, dest, source, bytes, pe);
-    check_overlap(function, dest, from, bytes);
     heddle_copy(dest, from, nelems, element_bytes);
 }
 

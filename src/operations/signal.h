@@ -31,6 +31,9 @@ inline void put_signal(const char* function, shmem_ctx_t ctx, void* dest, const 
                        size_t element_bytes, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe,
                        bool blocking = true) {
     const SignalTo to = signal_to(function, ctx, sig_addr, signal, sig_op, pe);
+    if (HEDDLE_UNLIKELY(find_observer() != nullptr) &&
+        observe_put_signal({function}, ctx, dest, source, nelems, element_bytes, pe, nullptr, to, blocking))
+        return;
     if (to.address) {
         heddle_put(function, ctx, dest, source, nelems, element_bytes, pe);
         return to.send();
@@ -62,7 +65,9 @@ inline uint64_t signal_fetch(const char* function, const uint64_t* sig_addr) {
     require_running(function);
     check_ivars(function, "sig_addr", sig_addr, 1, sizeof *sig_addr);
     progress::poll_after_test();  // first: the value is one that the caller waits for
-    return load(sig_addr);
+    const uint64_t value = load(sig_addr);
+    saw(sig_addr);
+    return value;
 }
 
 }  // namespace heddle::operations

@@ -6,6 +6,7 @@
 #include "base/tsan.h"
 #include "context/context.h"
 #include "operations/check.h"
+#include "operations/observer.h"
 #include "operations/rma.h"
 #include "progress/engine.h"
 
@@ -79,6 +80,27 @@ bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const ch
 
 thread_local base::Call capturing_since;  // the call of shmemx_request_begin
 
+// True when the observer takes a put or a get under *req.
+bool observe_transfer(Operation::Kind kind, const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source,
+                      size_t nelems, size_t element_bytes, int pe, shmemx_request_t* req, const SignalTo& signal) {
+    const char* const function = call.function;
+    if (signal.sig_addr)
+        return observe_put_signal(call, ctx, dest, source, nelems, element_bytes, pe, req, signal, false);
+    const int world_pe = require_target(function, ctx, pe);
+    const size_t bytes = extent(function, nelems, element_bytes);
+    if (bytes == 0)
+        return false;
+    const bool is_put = kind == Operation::Kind::kPut;
+    const void *const there = is_put ? dest : source, *const here = is_put ? source : dest;
+    char* const reached = require_symmetric(function, is_put ? "dest" : "source", there, bytes, world_pe);
+    require_pointer(function, is_put ? "source" : "dest", here);
+    if (reached)
+        check_overlap(function, is_put ? reached : dest, is_put ? source : reached, bytes);
+    return HEDDLE_OBSERVED(.kind = kind, .call = call, .ctx = ctx, .pe = pe, .world_pe = world_pe, .dest = dest,
+                           .source = source, .nelems = nelems, .element_bytes = element_bytes, .req = req,
+                           .blocking = false);
+}
+
 }  // namespace
 
 constinit thread_local shmemx_request_t* capturing = nullptr;
@@ -115,6 +137,23 @@ void end_capture(const base::Call& call, shmemx_request_t* req) {
                     static_cast<void*>(req), base::describe(call).data(), static_cast<void*>(capturing),
                     base::describe(capturing_since).data());
     capturing = nullptr;
+}
+
+bool observe_put_signal(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
+                        size_t element_bytes, int pe, shmemx_request_t* req, const SignalTo& signal, bool blocking) {
+    const char* const function = call.function;
+    const int world_pe = require_target(function, ctx, pe);
+    const size_t bytes = extent(function, nelems, element_bytes);
+    if (bytes != 0) {
+        char* const to = require_symmetric(function, "dest", dest, bytes, world_pe);
+        require_pointer(function, "source", source);
+        if (to)
+            check_overlap(function, to, source, bytes);
+    }
+    return HEDDLE_OBSERVED(.kind = Operation::Kind::kPutSignal, .call = call, .ctx = ctx, .pe = pe,
+                           .world_pe = world_pe, .dest = dest, .source = source, .nelems = nelems,
+                           .element_bytes = element_bytes, .sig_addr = signal.sig_addr, .signal = signal.value,
+                           .sig_op = signal.op, .req = req, .blocking = blocking);
 }
 
 void join(const base::Call& call, shmemx_request_t* req) {
@@ -162,6 +201,9 @@ void issue_put(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* 
     require_pointer(call.function, "req", req);
     const context::Posting posting(call, req);
     const size_t bytes = extent(call.function, nelems, element_bytes);
+    if (HEDDLE_UNLIKELY(find_observer() != nullptr) &&
+        observe_transfer(Operation::Kind::kPut, call, ctx, dest, source, nelems, element_bytes, pe, req, signal))
+        return;
     if (const int world_pe = require_target(call.function, ctx, pe); is_remote(world_pe)) {
         if (bytes == 0)
             join(call, req);
@@ -184,6 +226,9 @@ void issue_get(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* 
     require_pointer(call.function, "req", req);
     const context::Posting posting(call, req);
     const size_t bytes = extent(call.function, nelems, element_bytes);
+    if (HEDDLE_UNLIKELY(find_observer() != nullptr) &&
+        observe_transfer(Operation::Kind::kGet, call, ctx, dest, source, nelems, element_bytes, pe, req, {}))
+        return;
     if (const int world_pe = require_target(call.function, ctx, pe); is_remote(world_pe)) {
         if (bytes == 0)
             return join(call, req);

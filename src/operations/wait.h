@@ -4,12 +4,14 @@
 
 #include "base/tsan.h"
 #include "operations/check.h"
+#include "operations/observer.h"
 #include "progress/wait_policy.h"
 
 #include <heddle/constants.h>
 #include <heddle/hot_path.h>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace heddle::operations {
 
@@ -59,15 +61,46 @@ T load(const T* ivar) {
     return value;
 }
 
+// What a wait waits for, in reports: a value, or one of nelems elements.
+template <class T>
+progress::WaitTarget target_of(const T* ivar, int cmp, T cmp_value) {
+    return {.kind = progress::WaitTarget::Kind::kValue,
+            .value_bytes = sizeof(T),
+            .is_signed = std::is_signed_v<T>,
+            .comparison = cmp,
+            .address = ivar,
+            .value = static_cast<uint64_t>(cmp_value)};
+}
+template <class T>
+progress::WaitTarget target_of_any(const T* ivars, size_t nelems, int cmp) {
+    return {.kind = progress::WaitTarget::Kind::kAnyValue,
+            .value_bytes = sizeof(T),
+            .comparison = cmp,
+            .address = ivars,
+            .nelems = nelems};
+}
+
+// The calling thread's wait or test has found what it looked for.
+template <class T>
+void saw(const T* ivar) {
+    if (Observer* const told = find_observer())
+        told->see(ivar, sizeof *ivar);
+}
+
 // Waits; returns the value that compared true. argument: the parameter's name for ivar.
 template <class T>
 T wait_until(const char* function, const T* ivar, int cmp, T cmp_value, const char* argument = "ivar") {
     require_wait(function, argument, ivar, 1, sizeof(T), cmp);
     T value;
-    progress::wait_for_store(function, ivar, [&] {
+    const auto holds = [&] {
         value = load(ivar);
         return compare(value, cmp, cmp_value);
-    });
+    };
+    if (!holds()) {
+        const progress::WaitTarget target = target_of(ivar, cmp, cmp_value);
+        progress::wait_for_store(function, ivar, holds, true, &target);
+    }
+    saw(ivar);
     return value;
 }
 
@@ -81,7 +114,10 @@ inline bool tested(bool holds) {
 template <class T>
 int test(const char* function, const T* ivar, int cmp, T cmp_value) {
     require_wait(function, "ivar", ivar, 1, sizeof(T), cmp);
-    return tested(compare(load(ivar), cmp, cmp_value));
+    const bool holds = compare(load(ivar), cmp, cmp_value);
+    if (holds)
+        saw(ivar);
+    return tested(holds);
 }
 
 // Where this thread's next search for one element that holds begins: after the element found last, and one time in
@@ -137,7 +173,19 @@ struct Set {
         for (size_t i = 0; i < nelems; ++i)
             if (has(i) && !holds(i))
                 return false;
+        see_all();
         return true;
+    }
+    void see_these(const size_t* indices, size_t found) const {
+        if (HEDDLE_UNLIKELY(observer != nullptr))
+            for (size_t i = 0; i < found; ++i) saw(ivars + indices[i]);
+    }
+    // All that are in the set hold.
+    void see_all() const {
+        if (HEDDLE_UNLIKELY(observer != nullptr))
+            for (size_t i = 0; i < nelems; ++i)
+                if (has(i))
+                    saw(ivars + i);
     }
     // The first element from `begin` on, cyclically, that holds, or SIZE_MAX.
     size_t any(size_t begin) const {
@@ -174,17 +222,25 @@ template <class T, class Values>
 void wait_until_all(const char* function, const T* ivars, size_t nelems, const int* status, int cmp, Values values) {
     const auto set = checked_set(function, ivars, nelems, status, cmp, values);
     for (size_t i = 0; i < nelems; ++i)
-        if (set.has(i))
-            progress::wait_for_store(function, ivars + i, [&] { return set.holds(i); });
+        if (set.has(i) && !set.holds(i)) {
+            const progress::WaitTarget target = target_of(ivars + i, cmp, set.values[i]);
+            progress::wait_for_store(function, ivars + i, [&] { return set.holds(i); }, true, &target);
+        }
+    set.see_all();
 }
 
 template <class T, class Values>
 size_t wait_until_any(const char* function, const T* ivars, size_t nelems, const int* status, int cmp, Values values) {
     const auto set = checked_set(function, ivars, nelems, status, cmp, values);
     const size_t begin = turn.begin(nelems);
-    size_t found = SIZE_MAX;
-    if (!set.empty())
-        progress::wait_for_stores(function, ivars, [&] { return (found = set.any(begin)) != SIZE_MAX; });
+    const bool is_empty = set.empty();
+    size_t found = is_empty ? SIZE_MAX : set.any(begin);
+    if (!is_empty && found == SIZE_MAX) {
+        const progress::WaitTarget target = target_of_any(ivars, nelems, cmp);
+        progress::wait_for_stores(function, ivars, [&] { return (found = set.any(begin)) != SIZE_MAX; }, &target);
+    }
+    if (found != SIZE_MAX)
+        saw(ivars + found);
     return found;
 }
 
@@ -192,9 +248,13 @@ template <class T, class Values>
 size_t wait_until_some(const char* function, const T* ivars, size_t nelems, size_t* indices, const int* status, int cmp,
                        Values values) {
     const auto set = checked_set(function, ivars, nelems, status, cmp, values);
-    size_t found = 0;
-    if (!set.empty())
-        progress::wait_for_stores(function, ivars, [&] { return (found = set.some(indices)) != 0; });
+    const bool is_empty = set.empty();
+    size_t found = is_empty ? 0 : set.some(indices);
+    if (!is_empty && found == 0) {
+        const progress::WaitTarget target = target_of_any(ivars, nelems, cmp);
+        progress::wait_for_stores(function, ivars, [&] { return (found = set.some(indices)) != 0; }, &target);
+    }
+    set.see_these(indices, found);
     return found;
 }
 
@@ -206,6 +266,8 @@ int test_all(const char* function, const T* ivars, size_t nelems, const int* sta
 template <class T, class Values>
 size_t test_any(const char* function, const T* ivars, size_t nelems, const int* status, int cmp, Values values) {
     const size_t found = checked_set(function, ivars, nelems, status, cmp, values).any(turn.begin(nelems));
+    if (found != SIZE_MAX)
+        saw(ivars + found);
     tested(found != SIZE_MAX);
     return found;
 }
@@ -213,7 +275,9 @@ size_t test_any(const char* function, const T* ivars, size_t nelems, const int* 
 template <class T, class Values>
 size_t test_some(const char* function, const T* ivars, size_t nelems, size_t* indices, const int* status, int cmp,
                  Values values) {
-    const size_t found = checked_set(function, ivars, nelems, status, cmp, values).some(indices);
+    const auto set = checked_set(function, ivars, nelems, status, cmp, values);
+    const size_t found = set.some(indices);
+    set.see_these(indices, found);
     tested(found != 0);
     return found;
 }

@@ -20,6 +20,14 @@ bool close_input() {
     return nothing >= 0 && dup2(nothing, STDIN_FILENO) == STDIN_FILENO;
 }
 
+// Gives the child its standard streams.
+bool redirect(const int (&streams)[3]) {
+    for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (streams[number] >= 0 && dup2(streams[number], number) != number)
+            return false;
+    return true;
+}
+
 }  // namespace
 
 ChildProcess::ChildProcess(std::initializer_list<int> signals) {
@@ -41,7 +49,7 @@ bool ChildProcess::start(const ChildCommand& command) {
     if (pid_ == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         sigprocmask(SIG_SETMASK, &inherited_, nullptr);
-        if ((command.reads_input || close_input()) && getppid() == parent)
+        if ((command.reads_input || close_input()) && redirect(command.streams) && getppid() == parent)
             execve(command.path, command.arguments, command.environment);
     }
     if (pid_ <= 0)

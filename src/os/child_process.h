@@ -16,6 +16,8 @@ struct ChildCommand {
     char* const* arguments;
     char* const* environment;
     bool reads_input = true;  // this process's standard input; false: none
+    // Descriptors that become the child's standard streams; -1: this process's own one.
+    int streams[3] = {-1, -1, -1};
 };
 
 class ChildProcess {
@@ -24,7 +26,7 @@ class ChildProcess {
     explicit ChildProcess(std::initializer_list<int> signals);
 
     // False when the child cannot be run. A line on stderr then says so, from the child where it is exec that fails,
-    // and the child ends with status 1.
+    // and the child ends with status 1. Once a child has ended, another one may be started.
     bool start(const ChildCommand& command);
     // *status: as waitpid's.
     bool has_ended(int* status);

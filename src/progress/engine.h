@@ -127,6 +127,8 @@ class Engine {
     // Engine::finish.
     bool may_be_outstanding() const { return outstanding_.load(std::memory_order_acquire) != 0 || asks_always_; }
     void set_network() { asks_always_ = policy_.has_network = true; }
+    // While an observer (operations/observer.h) is to be told of every fence and quiet.
+    void set_observed(bool observed) { asks_always_ = observed || policy_.has_network || tsan::is_on(); }
 
     // Does one slice of a task for which is_mine(owners) is true; false when there is no such slice.
     template <class IsMine>

@@ -65,12 +65,20 @@ void count_this_thread() {
 }
 
 WaitSteps::WaitSteps(WaitPolicy& policy, const void* line)
-    : policy_(policy), function_(nullptr), line_(line), start_ns_(os::now_ns()) {
+    : policy_(policy),
+      function_(nullptr),
+      line_(line),
+      start_ns_(os::now_ns()),
+      published_{nullptr, nullptr, start_ns_} {
     phase_ = first_phase(true);
 }
 
-WaitSteps::WaitSteps(const char* function, const void* line, bool one_line)
-    : policy_(wait_policy ? *wait_policy : before_init), function_(function), line_(line), start_ns_(os::now_ns()) {
+WaitSteps::WaitSteps(const char* function, const void* line, bool one_line, const WaitTarget* target)
+    : policy_(wait_policy ? *wait_policy : before_init),
+      function_(function),
+      line_(line),
+      start_ns_(os::now_ns()),
+      published_{function, target, start_ns_} {
     ++waits;
     count_this_thread();
     if (policy_.before_wait)
@@ -87,6 +95,8 @@ WaitSteps::Phase WaitSteps::first_phase(bool one_line) const {
 WaitSteps::~WaitSteps() {
     if (phase_ == Phase::kSleep)
         wake_up();
+    if (published_.entry >= 0)
+        policy_.withdraw(published_);
     if (is_poller_)
         count_as_poller(false);
     hand_over_duty();
@@ -142,6 +152,13 @@ void WaitSteps::advance() {
     }
     if (phase_ == Phase::kYield && waited >= policy_.spin_ns + policy_.yield_ns)
         fall_asleep();
+}
+
+// One look of a thread that is about to sleep.
+void WaitSteps::look() {
+    look_in_ns_ = policy_.looked && function_ ? policy_.looked(function_) : kLookNs;
+    if (function_ && policy_.publish)
+        policy_.publish(published_);
 }
 
 void WaitSteps::fall_asleep() {

@@ -37,6 +37,28 @@
 
 namespace heddle::progress {
 
+// What a wait waits for, for reports. Made where the wait has not ended at once, and valid as long as the wait.
+struct WaitTarget {
+    enum class Kind : uint8_t { kValue, kAnyValue, kLock };
+
+    Kind kind = Kind::kValue;
+    uint8_t value_bytes = 0;
+    bool is_signed = false;
+    int comparison = 0;             // SHMEM_CMP_*
+    const void* address = nullptr;  // symmetric: of the value, of the first of nelems elements, or of the lock
+    uint64_t value = 0;             // that those are compared with
+    size_t nelems = 1;
+};
+
+// A wait that sleeps, for WaitPolicy::publish, which owns the last two members.
+struct SleepingWait {
+    const char* function;
+    const WaitTarget* target;  // null: not told
+    uint64_t begin_ns;
+    int entry = -1;        // where the wait is published; -1: nowhere
+    uint64_t next_ns = 0;  // when there is more to publish
+};
+
 struct WaitPolicy {
     uint64_t spin_ns = 50000;
     uint64_t yield_ns = os::kMillisecondNs;
@@ -69,6 +91,12 @@ struct WaitPolicy {
     // Called when a thread that waits in `function` is about to sleep. Returns the longest time, in ns, until the
     // thread must check its condition again. May be null.
     uint64_t (*looked)(const char* function) = nullptr;
+    // Publishes a wait for reports when it falls asleep, and more of it at each further look. May be null.
+    void (*publish)(SleepingWait& wait) = nullptr;
+    // Called at the end of a wait with an entry.
+    void (*withdraw)(SleepingWait& wait) = nullptr;
+    // Records a collective of a checked run, for reports of the last calls. May be null.
+    void (*record)(const char* call) = nullptr;
 
     // True when this PE may have something to make progress with.
     bool polls() const { return has_network || posted.load(std::memory_order_relaxed) != 0; }
@@ -138,7 +166,7 @@ class AtStep {
 class WaitSteps {
   public:
     // line: the address waited on, for messages. one_line: ready() reads only this line, so the line may be watched.
-    WaitSteps(const char* function, const void* line, bool one_line);
+    WaitSteps(const char* function, const void* line, bool one_line, const WaitTarget* target = nullptr);
     // For the library's own thread, which is neither counted nor published.
     WaitSteps(WaitPolicy& policy, const void* line);
     ~WaitSteps();
@@ -165,7 +193,7 @@ class WaitSteps {
                     sched_yield();
                 break;
             case Phase::kSleep:
-                look_in_ns_ = policy_.looked && function_ ? policy_.looked(function_) : kLookNs;
+                look();
                 return true;
         }
         advance();
@@ -219,6 +247,7 @@ class WaitSteps {
     // Makes progress; if something was moved, the wait starts again with its time at 0.
     bool poll_and_begin_anew();
     void advance();
+    void look();
     void fall_asleep();
     void wake_up();  // undoes what fall_asleep published
     void begin_anew();
@@ -233,6 +262,7 @@ class WaitSteps {
     uint64_t look_in_ns_ = kLookNs;
     bool is_poller_ = false;
     bool was_last_poller_ = false;  // and nobody has been called since
+    SleepingWait published_;
 };
 
 // Returns when ready(), which reads only this event count, is true. sleep(until) sleeps on the event count, at most
@@ -315,12 +345,13 @@ inline void wait_until_event_count_holds(const char* function, sync::EventCount&
 // Returns when ready() is true, which a peer's plain store to line causes. In a fiber: a store that advances the
 // wake-up.
 template <class Ready>
-void wait_for_store(const char* function, const void* line, Ready ready, bool one_line = true) {
+void wait_for_store(const char* function, const void* line, Ready ready, bool one_line = true,
+                    const WaitTarget* target = nullptr) {
     if (ready())
         return;
     if (Fiber* const fiber = Fiber::current())
         return fiber->wait(ready);
-    WaitSteps steps(function, line, one_line);
+    WaitSteps steps(function, line, one_line, target);
     while (!ready()) {
         if (steps.step(ready) && steps.sleep_in_lot(ready, true))
             return;
@@ -329,8 +360,8 @@ void wait_for_store(const char* function, const void* line, Ready ready, bool on
 
 // Returns when ready() is true, which reads several lines; `first` is one of them.
 template <class Ready>
-void wait_for_stores(const char* function, const void* first, Ready ready) {
-    wait_for_store(function, first, ready, false);
+void wait_for_stores(const char* function, const void* first, Ready ready, const WaitTarget* target = nullptr) {
+    wait_for_store(function, first, ready, false, target);
 }
 
 }  // namespace heddle::progress

@@ -6,11 +6,11 @@
 #include "base/source_line.h"
 #include "memory/symmetric.h"
 #include "os/clock.h"
+#include "os/registers.h"
 
 #include <heddle/abi.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 #include <algorithm>
 #include <atomic>
@@ -46,19 +46,7 @@ const char* name_of(int signal) {
     return "";
 }
 
-struct Registers {
-    uintptr_t instruction;
-    uintptr_t stack;
-};
-
-Registers registers_of(const void* context) {
-    const mcontext_t& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
-#if defined(__x86_64__)
-    return {static_cast<uintptr_t>(machine.gregs[REG_RIP]), static_cast<uintptr_t>(machine.gregs[REG_RSP])};
-#elif defined(__aarch64__)
-    return {machine.pc, machine.sp};
-#endif
-}
+using os::Registers;
 
 // Writes a part of the message at once: the next part may crash or hang.
 __attribute__((format(printf, 1, 2))) void say(const char* format, ...) {
@@ -171,7 +159,7 @@ void crashed(int signal, siginfo_t* info, void* context) {
     const bool is_first = reporter.compare_exchange_strong(nobody, gettid(), std::memory_order_relaxed);
     if (!is_first && nobody != gettid())
         os::sleep_ns(uint64_t{kPatienceS} * 1000000000);  // the first thread's signal ends this thread, too
-    const Registers registers = registers_of(context);
+    const Registers registers = os::registers_of(context);
     if (is_first && owner == getpid()) {
         say("heddle [pe %d] signal %d (%s): ", base::message_pe, signal, name_of(signal));
         say_address(signal, *info, registers);

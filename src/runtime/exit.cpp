@@ -37,8 +37,15 @@ void exit_begins(int status, void*) {
 }
 
 __attribute__((destructor)) void library_ends() {
-    if (process != 0 && getpid() == process)
-        finish();
+    if (process == 0 || getpid() != process)
+        return;
+    finish();
+    // oshrun gives the job this status itself.
+    const bootstrap::Job& job = bootstrap::job;
+    if (ends_well && job.launcher_pid == 0 && job.page->races.load(std::memory_order_relaxed) != 0) {
+        fflush(nullptr);
+        _exit(bootstrap::kStatusRaces);
+    }
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
+#include "operations/observer.h"
 #include "os/locked.h"
 #include "runtime/runtime.h"
 
@@ -98,10 +99,17 @@ char* take(const char* function, size_t size, size_t alignment) {
     return address_of(offset);
 }
 
-void give(const char* function, void* ptr) {
+void give(const Call& call, void* ptr) {
+    if (operations::Observer* const told = operations::find_observer())
+        told->free(call, ptr);
     const os::Locked lock(symmetric->lock);
     if (!symmetric->allocator->release(offset_of(ptr)))
-        not_allocated(function, ptr);
+        not_allocated(call.function, ptr);
+}
+
+void tell_of(const Call& call, const void* block, size_t bytes) {
+    if (operations::Observer* const told = operations::find_observer(); told && block)
+        told->allocate(call, block, bytes);
 }
 
 void* allocate_with_barrier(const Call& call, size_t size, size_t alignment) {
@@ -111,6 +119,7 @@ void* allocate_with_barrier(const Call& call, size_t size, size_t alignment) {
     if (size == 0)
         return nullptr;
     void* ptr = take(call.function, size, alignment);
+    tell_of(call, ptr, size);
     collective::barrier_all_comparing(call, shape);
     return ptr;
 }
@@ -151,6 +160,7 @@ void* allocate_zeroed(const Call& call, size_t count, size_t size) {
     char* ptr = take(call.function, bytes, Allocator::kUnit);
     if (ptr)
         memset(ptr, 0, bytes);
+    tell_of(call, ptr, bytes);
     collective::barrier_all_comparing(call, shape);
     return ptr;
 }
@@ -186,7 +196,7 @@ void* reallocate(const Call& call, void* ptr, size_t size) {
     check_comparison(call, shape);
     if (size == 0) {
         collective::barrier_all_comparing(call, shape);
-        give(call.function, ptr);
+        give(call, ptr);
         return nullptr;
     }
     collective::barrier_all_comparing(call, shape);  // no PE may still write to the block, which may move
@@ -196,9 +206,10 @@ void* reallocate(const Call& call, void* ptr, size_t size) {
         result = take(call.function, size, Allocator::kUnit);
         if (result) {
             memcpy(result, ptr, std::min(old_bytes, size));
-            give(call.function, ptr);
+            give(call, ptr);
         }
     }
+    tell_of(call, result, size);
     collective::barrier_all(call);
     return result;
 }
@@ -209,7 +220,7 @@ void release(const Call& call, void* ptr) {
     const Shape shape = {{pointer_argument(call.function, ptr)}};
     check_comparison(call, shape);
     collective::barrier_all_comparing(call, shape);
-    give(call.function, ptr);
+    give(call, ptr);
 }
 
 }  // namespace heddle::runtime

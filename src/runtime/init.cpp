@@ -9,6 +9,8 @@
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/rendezvous/client.h"
+#include "checking/checking.h"
+#include "checking/status/published_waits.h"
 #include "collective/node/reduce.h"
 #include "collective/sync.h"
 #include "context/context.h"
@@ -27,6 +29,7 @@
 #include "os/topology.h"
 #include "progress/engine.h"
 #include "progress/wait_policy.h"
+#include "runtime/build_memory.h"
 #include "runtime/crash.h"
 #include "runtime/exit.h"
 #include "runtime/leaving.h"
@@ -106,6 +109,7 @@ void become_forked_child() {
     base::on_fatal = nullptr;
     base::counters = &base::counters_of_nobody;
     this_pe.calls = {};
+    checking::forget();
     bootstrap::begin_child();
 }
 
@@ -134,7 +138,11 @@ bool poll_all() {
     return progress::engine->drive() || moved;
 }
 
-bool start_waiting(const char*, char*) {
+void count_other_threads() {
+    progress::engine->set_other_threads(job.launcher_threads + this_pe.network_threads + checking::threads());
+}
+
+bool start_waiting(const char*, char* error) {
     if (!progress::wait_policy)
         progress::wait_policy = new progress::WaitPolicy;  // stays valid as long as the process
     progress::WaitPolicy& policy = *progress::wait_policy;
@@ -145,91 +153,15 @@ bool start_waiting(const char*, char*) {
     policy.node_sleepers = &job.page->sleepers;
     policy.node_cores = job.cores;
     policy.own_cores = static_cast<uint32_t>(os::usable_cores());
-    policy.show = bootstrap::show_wait;
     policy.looked = looked;
     policy.poll = poll_all;
     progress::count_this_thread();
     if (!progress::engine)
         progress::engine =
             new progress::Engine(policy, base::settings.async_copy, job.page->cpus, bootstrap::kCpuWords);
-    progress::engine->set_other_threads(job.launcher_threads + this_pe.network_threads);
-    return true;
-}
-
-// The PEs that share memory exchange their sizes, agree on one layout, and map it.
-bool map_memory(const char* function, const memory::StaticRange& data, char* error) {
-    const size_t heap_bytes = base::settings.symmetric_size;
-    bootstrap::exchange(function, {heap_bytes, data.bytes()});
-    size_t data_bytes = 0;
-    for (int pe = 0; pe < job.n_pes; ++pe) {
-        if (job.slot_of(pe) < 0)
-            continue;
-        const bootstrap::Post post = bootstrap::posted(job.slot_of(pe));
-        if (post[0] != heap_bytes) {
-            snprintf(error, kErrorBytes,
-                     "SHMEM_SYMMETRIC_SIZE is %zu bytes here, but %zu on PE %d: right would be one value for all",
-                     heap_bytes, static_cast<size_t>(post[0]), pe);
-            return false;
-        }
-        data_bytes = std::max(data_bytes, static_cast<size_t>(post[1]));
-    }
-    const memory::Layout layout = memory::plan(
-        job.n_slots, bootstrap::job_page_bytes(static_cast<int>(job.page->n_pes)),
-        team::team_segments_bytes(job.n_slots) * static_cast<size_t>(job.n_page_nodes), heap_bytes, data_bytes);
-    if (!memory::map_node(job.memory_fd, layout, job.slot)) {
-        snprintf(error, kErrorBytes,
-                 "cannot map the memory of %d PEs, %zu bytes of heap each: %s; right would be a smaller "
-                 "SHMEM_SYMMETRIC_SIZE (or a higher limit, ulimit -v)",
-                 job.n_slots, heap_bytes, os::describe_memory_error(errno));
+    if (!checking::start_status(policy, error, kErrorBytes))
         return false;
-    }
-    os::set_dumped(job.page, bootstrap::job_page_bytes(static_cast<int>(job.page->n_pes)), false);
-    return true;
-}
-
-// Once per process: node memory, static data, peers. An error here is the same in every PE, or ends this one.
-bool build_memory(const char* function, char* error) {
-    memory::StaticRange data;
-    if (!job.as_thread)
-        data = memory::find_static_data();
-    if (!map_memory(function, data, error))
-        return false;
-    const memory::NodeMemory& node = memory::node_memory;
-    if (data.bytes() > 0 && !memory::move_static_data(data, node.fd, node.data_file_offset(job.slot))) {
-        snprintf(error, kErrorBytes, "cannot make static data shared: %s", strerror(errno));
-        return false;
-    }
-    auto* symmetric = new memory::Symmetric;  // stays valid as long as the process
-    symmetric->heap = {reinterpret_cast<uintptr_t>(node.heap(job.slot)), node.layout.heap_bytes};
-    symmetric->data = {data.begin, data.bytes()};
-    symmetric->pe = job.pe;
-    symmetric->n_pes = job.n_pes;
-    symmetric->has_network = job.n_nodes > 1;
-    symmetric->published = memory::make_peer_table(job.n_pes);
-    symmetric->nobody = memory::nobody();
-    if (!symmetric->published || !symmetric->nobody) {
-        snprintf(error, kErrorBytes, "no address space for the table of %d PEs; right would be a higher ulimit -v",
-                 job.n_pes);
-        return false;
-    }
-    auto* peers = static_cast<heddle_peer*>(calloc(static_cast<size_t>(job.n_pes), sizeof(heddle_peer)));
-    if (!peers) {
-        snprintf(error, kErrorBytes, "no memory for a table of %d PEs", job.n_pes);
-        return false;
-    }
-    for (int pe = 0; pe < job.n_pes; ++pe) {
-        const int slot = job.slot_of(pe);
-        if (job.node_of(pe) == job.node)
-            peers[pe] = {node.heap(slot), node.layout.heap_bytes, node.data(slot), data.bytes()};
-    }
-    // A PE reaches itself at its own addresses. No gap lies behind its static data, so its last bytes take the slow
-    // path.
-    if (data.bytes() > 0) {
-        peers[job.pe].data = reinterpret_cast<char*>(data.begin);
-        peers[job.pe].data_size = data.bytes() - HEDDLE_SHORT_BYTES;
-    }
-    symmetric->peers = peers;
-    memory::symmetric.publish(symmetric);  // pairs with runtime::publish, after a fork by another thread
+    count_other_threads();
     return true;
 }
 
@@ -256,7 +188,7 @@ bool map(const char* function, char* error) {
     job.own_record().state.store(static_cast<uint32_t>(bootstrap::PeState::kRunning), std::memory_order_relaxed);
     prepare_output();
     prepare_exit();
-    if (!memory::symmetric && !build_memory(function, error))
+    if (!memory::symmetric && !build_memory(function, error, kErrorBytes))
         return false;
     report_crashes();
     return true;
@@ -289,7 +221,7 @@ bool connect(const char* function, char* error) {
         return false;
     if (this_pe.network_threads == 0) {
         this_pe.network_threads = os::count_threads() - threads;
-        progress::engine->set_other_threads(job.launcher_threads + this_pe.network_threads);
+        count_other_threads();
     }
     return true;
 }
@@ -300,6 +232,8 @@ bool run(const char*, char* error) {
                  reason);  // the reason is about the policy asked for; auto is always possible
         return false;
     }
+    checking::start(job.pe);
+    count_other_threads();
     open_hot_path();
     base::lifecycle = Lifecycle::kRunning;
     report_start();
@@ -332,6 +266,7 @@ bool start(const char* function, char* error) {
 
 // True for the one PE of the job that is to report PEs that did not call shmem_finalize.
 bool stop(const base::Call& call, Leave how) {
+    checking::stop(call.function);
     progress::engine->stop(call.function);
     const bool tells = leave(call, how);
     if (fabric::network) {

@@ -4,6 +4,7 @@
 #include "bootstrap/bootstrap.h"
 #include "collective/sync.h"
 #include "fabric/network.h"
+#include "operations/lock.h"
 #include "operations/order.h"
 #include "os/clock.h"
 #include "os/process.h"
@@ -252,6 +253,7 @@ void show_look() {
 
 bool leave(const base::Call& call, Leave how) {
     operations::settle_all(call.function);
+    operations::report_held_locks(how == Leave::kFinalize ? call.function : "exit");
     Leaving here(call, how);
     bootstrap::barrier(call.function);
     int32_t first = here.first_untold();

@@ -4,6 +4,7 @@
 #include "bootstrap/bootstrap.h"
 #include "memory/symmetric.h"
 #include "operations/check.h"
+#include "operations/observer.h"
 #include "runtime/exit.h"
 #include "runtime/runtime.h"
 
@@ -65,7 +66,10 @@ int addr_accessible(const char* function, const void* addr, int pe) {
 }
 
 void* pointer(const char* function, const void* dest, int pe) {
-    return pe_accessible(function, pe) ? memory::address_on(dest, pe) : nullptr;
+    void* const there = pe_accessible(function, pe) ? memory::address_on(dest, pe) : nullptr;
+    if (operations::Observer* const told = operations::find_observer(); told && there && pe != job.pe)
+        told->hand_out_address();
+    return there;
 }
 
 void info_get_version(const char* function, int* major, int* minor) {

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "context/request.h"
+#include "operations/observer.h"
 #include "operations/order.h"
 #include "operations/transfer.h"
 #include "progress/engine.h"
@@ -51,14 +52,31 @@ void wait_for(const Call& call, Request* request, RequestWait::For what = Reques
         [&] { return wait.is_over(); }, [&] { return wait.has_ended(); });
 }
 
+void tell_of_end() {
+    if (operations::Observer* const told = operations::find_observer())
+        told->complete_request();
+}
+
+__attribute__((noinline)) void end_object(const Call& call, shmemx_request_t* req, Request* request) {
+    tell_of_end();
+    if (request->shared)
+        return;
+    context::end_handle(call, request);
+    *req = SHMEMX_REQUEST_NULL;
+}
+
 // For a complete *req: ends a PRIVATE request.
 void end_if_private(const Call& call, shmemx_request_t* req, Request* request) {
     operations::complete_stores();
-    if (request && request->shared)
-        return;
-    if (request)
-        context::end_handle(call, request);
+    if (__builtin_expect(request != nullptr, 0))
+        return end_object(call, req, request);
     *req = SHMEMX_REQUEST_NULL;
+}
+
+// A test did not hold: an observer may let what is late leave.
+void tell_of_look() {
+    if (operations::Observer* const told = operations::find_observer())
+        told->look();
 }
 
 bool is_complete(Request* request) {
@@ -145,6 +163,7 @@ void free_request(const Call& call, shmemx_request_t* req) {
         wait_for(call, request);
         context::end_handle(call, request);
     }
+    tell_of_end();
     operations::complete_stores();
     *req = SHMEMX_REQUEST_NULL;
 }
@@ -202,6 +221,7 @@ int test_request(const Call& call, shmemx_request_t* req) {
     require_request(call, req);
     Request* request = context::find_request(call, *req);
     if (!is_complete(request)) {
+        tell_of_look();
         progress::engine->help([&](const progress::Owners& owners) { return is_part_of(owners.request, request); });
         progress::poll();
         if (!is_complete(request))
@@ -227,6 +247,7 @@ size_t test_any_request(const Call& call, size_t count, shmemx_request_t* reques
     require_requests(call, count, requests);
     size_t index = SIZE_MAX, living;
     if (end_complete(call, count, requests, &index, false, &living) == 0 && living > 0) {
+        tell_of_look();
         progress::engine->help(
             [&](const progress::Owners& owners) { return is_part_of_any(call, owners.request, count, requests); });
         progress::poll();
@@ -240,6 +261,7 @@ void fence_request(const Call& call, shmemx_request_t* req) {
     // Completes large transfers now: later operations are stores, which nothing delays.
     if (Request* request = context::find_request(call, *req))
         wait_for(call, request);
+    tell_of_end();
     operations::order_stores();
 }
 

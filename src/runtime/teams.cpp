@@ -164,7 +164,7 @@ void* team_pointer(const char* function, shmem_team_t handle, const void* dest, 
     const Team* team = find_team(function, handle);
     if (!team || pe < 0 || pe >= team->members.size)
         return nullptr;
-    return memory::address_on(dest, team->members.pe(pe));
+    return pointer(function, dest, team->members.pe(pe));
 }
 
 int team_split_strided(const Call& call, shmem_team_t parent_handle, int start, int stride, int size,

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "os/clock.h"
 #include "progress/engine.h"
+#include "progress/wait_policy.h"
 #include "team/segment_table.h"
 
 #include <cstring>
@@ -73,7 +74,7 @@ constexpr int kMaxLooked = 1024;  // PEs of a job in which cycles are looked for
 
 namespace {
 
-void show(const Call& call) {
+base::CallText show(const Call& call) {
     WaitRecord& here = team_segments.wait_records[team_segments.slot];
     const base::CallText text = base::describe(call);
     for (size_t i = 0; i < WaitRecord::kTextWords; ++i) {
@@ -82,12 +83,15 @@ void show(const Call& call) {
         here.text[i].store(word, std::memory_order_relaxed);
     }
     here.threads.store(progress::threads_of_program(), std::memory_order_relaxed);
+    return text;
 }
 
 }  // namespace
 
 void enter_collective(const Call& call, int segment_index) {
-    show(call);
+    const base::CallText text = show(call);
+    if (progress::wait_policy && progress::wait_policy->record)
+        progress::wait_policy->record(text.data());
     team_segments.wait_records[team_segments.slot].segment.store(segment_index + 1, std::memory_order_relaxed);
 }
 

@@ -377,7 +377,9 @@ const Team* team_of_step(uint64_t word, bool on_this_node) {
             return on_this_node && word_of(team.state, static_cast<uint32_t>(word)) == word;
         return team.span && team.span->word_of(word) == word;
     };
-    const os::Locked lock(teams->lock);
+    const os::TryLocked lock(teams->lock);  // this thread may hold the lock, and wait for an active set's segment
+    if (!lock)
+        return nullptr;
     for (const Team* team : {&teams->world, &teams->shared})
         if (is_of(*team))
             return team;

@@ -124,7 +124,8 @@ Team* create(const Members& members, int segment, int num_contexts, uint64_t id 
 // This PE leaves the team for good.
 void destroy(Team* team);
 
-// The team of this PE to which a step's word belongs; null: none. on_this_node: the word comes from a PE of this node.
+// The team of this PE to which a step's word belongs; null: none, or teams are being made or destroyed. on_this_node:
+// the word comes from a PE of this node.
 const Team* team_of_step(uint64_t word, bool on_this_node);
 // How many steps this PE has begun in a team.
 struct Begun {

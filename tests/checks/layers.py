@@ -29,14 +29,15 @@ MAY_INCLUDE = {
     "context": ["base", "sync", "fabric"],
     "team": ["base", "os", "sync", "progress", "memory", "fabric"],
     "operations": ["base", "os", "progress", "bootstrap", "memory", "fabric", "context", "team"],
+    "checking": ["base", "os", "sync", "progress", "bootstrap", "memory", "fabric", "context", "team", "operations"],
     "collective": ["base", "progress", "memory", "fabric", "context", "team", "operations"],
     "runtime": ["base", "os", "progress", "bootstrap", "memory", "fabric", "context", "team", "operations",
-                "collective"],
+                "checking", "collective"],
     "entry": ["operations", "collective", "runtime"],
 }
 # Programs beside the library share its basics, the job page, and the reader of launchers' variables, nothing else.
 BESIDE = ["base", "os", "sync"]
-BESIDE_FILES = ["bootstrap/job_page.h", "bootstrap/launch_environment.h"]
+BESIDE_FILES = ["bootstrap/job_page.h", "bootstrap/launch_environment.h", "bootstrap/status_report.h"]
 # Which public headers a folder of src/ reads; the rest see the ABI and the constants alone.
 PUBLIC = {
     "base": ["heddle/abi.h"],
@@ -47,7 +48,8 @@ PUBLIC = {
     "fabric": ["heddle/abi.h", "heddle/hot_path.h"],
     "collective": ["heddle/abi.h", "heddle/constants.h", "heddle/request.h"],
     "context": ["heddle/abi.h", "heddle/request.h"],
-    "operations": ["heddle/abi.h", "heddle/constants.h", "heddle/hot_path.h", "heddle/request.h"],
+    "checking": ["heddle/abi.h", "heddle/accesses.h", "heddle/constants.h"],
+    "operations": ["heddle/abi.h", "heddle/accesses.h", "heddle/constants.h", "heddle/hot_path.h", "heddle/request.h"],
     "runtime": ["heddle/abi.h", "heddle/constants.h", "heddle/request.h"],
     "entry": ["shmemx.h"],
     "launcher": ["heddle/constants.h"],

@@ -47,6 +47,9 @@ function(conformance_row row)
     string(REPLACE ":" "_" test ${test})
     set(target conformance_${program})
     if(NOT TARGET ${target})
+        if(in_make_test STREQUAL "-" AND NOT HEDDLE_ALL_TESTS) # not compiled, for no row of make test runs it
+            return()
+        endif()
         if(NOT HEDDLE_SANITIZER AND NOT program MATCHES "^static_data_") # their ways are fewer; linkers may be missing
             message(FATAL_ERROR "${file}: ${row}: there is no program ${target}")
         endif()

@@ -242,6 +242,11 @@ void lock_twice_cleared_by_a_thread(int pe) {
     pthread_join(thread, nullptr);
 }
 
+void lock_at_the_end(int pe) {
+    if (pe == 1)
+        shmem_set_lock(&lock);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -265,7 +270,8 @@ int main(int argc, char** argv) {
                      {"lock_over_a_barrier", lock_over_a_barrier},
                      {"crossed_locks", crossed_locks},
                      {"lock_twice", lock_twice},
-                     {"lock_twice_cleared_by_a_thread", lock_twice_cleared_by_a_thread}};
+                     {"lock_twice_cleared_by_a_thread", lock_twice_cleared_by_a_thread},
+                     {"lock_at_the_end", lock_at_the_end}};
     int provided;
     if (shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided) != 0)
         return 2;

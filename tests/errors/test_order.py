@@ -31,7 +31,8 @@ POSTED = ("different_posted", "posted_and_blocking", "unequal_posted", "crossed_
 RUNS |= {f"{scenario} {policy}": (scenario, 2, {"HEDDLE_PROGRESS": policy})
          for scenario in POSTED for policy in PROGRESS}
 RUNS |= {scenario: (scenario, 2, {}) for scenario in ("thread_that_waited", "new_thread", "lock_over_a_barrier",
-                                                      "crossed_locks", "lock_twice", "lock_twice_cleared_by_a_thread")}
+                                                      "crossed_locks", "lock_twice", "lock_twice_cleared_by_a_thread",
+                                                      "lock_at_the_end")}
 
 
 @pytest.fixture(scope="module")
@@ -185,3 +186,13 @@ def test_lock_taken_twice(results):
     cleared = results["lock_twice_cleared_by_a_thread"].result()  # only said, since that may be what is meant
     assert cleared.status == 0 and cleared.out.count("survived") == 2, cleared
     assert re.fullmatch(message("shmem_set_lock", TWICE, 0), cleared.err.strip()), cleared
+
+
+def test_lock_held_at_the_end(results):
+    """Only said: where no PE waits for the lock, all is well."""
+    result = results["lock_at_the_end"].result()
+    assert result.status == 0 and result.out.count("survived") == 2, result
+    assert re.fullmatch(message("shmem_finalize", f"this PE ends while it holds lock 0x[0-9a-f]+, since "
+                                f"{site('shmem_set_lock')}: right would be shmem_clear_lock before"
+                                r" \(called at order\+0x[0-9a-f]+\)", 1),
+                        result.err.strip()), result

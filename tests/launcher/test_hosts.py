@@ -19,6 +19,7 @@ case $1,${0##*/} in
 esac
 for word in "$@"; do printf '%s\\n' "$word"; done
 echo "A=$A"
+echo "HEDDLE_CHAOS=$HEDDLE_CHAOS" >chaos
 exit 6
 """
 
@@ -83,6 +84,17 @@ def test_what_hydra_is_told(oshrun, path_with):
                                             *threads, "./one", ":", "-n", "1", *threads, "./two"], result
     result = oshrun.run("--hosts", "a", "-n", "1", "--stdin", "all", "./one", env=path_with("mpiexec.hydra"))
     assert result.status == 2 and "gives input to PE 0" in result.err, result
+
+
+@pytest.mark.parametrize("name,option", [("mpirun", "-x"), ("prterun", "-x"), ("srun", None), ("mpiexec.hydra", None),
+                                         ("flux", None)])
+def test_the_seed_of_chaos_goes_on(oshrun, path_with, name, option):
+    result = oshrun.run("--hosts", "a:2", "-n", 2, "--chaos=17", "./program", env=path_with(name, FLUX_URI="local"))
+    assert result.status == 6 and (oshrun.folder / "chaos").read_text() == "HEDDLE_CHAOS=17\n", result
+    assert result.err == ("oshrun: chaos seed 17 (HEDDLE_CHAOS=17); this job again: "
+                          f"{oshrun.path} --chaos=17 --hosts a:2 -n 2 ./program\n"), result
+    assert not option or "HEDDLE_CHAOS" in words_behind(result, option), result
+    assert "--chaos" not in result.out, result
 
 
 def slurm(path_with, **variables):
@@ -264,6 +276,8 @@ def test_the_timeout_of_several_hosts(oshrun, path_with, tmp_path):
     result = oshrun.run("--hosts", "a", "--timeout", "1.5", "-n", "1", "./program", env=environment)
     assert result.status == 124 and result.out == "ends\n" and result.seconds >= 1.5, result
     assert result.messages == ["oshrun: the job has not ended within 1.5 s (--timeout); ending it. Its PEs:"], result
+    result = oshrun.run("--hosts", "a", "--timeout", "0.5", "--chaos=9", "-n", "1", "./program", env=environment)
+    assert result.status == 124 and result.messages[0].endswith("ending it (HEDDLE_CHAOS=9). Its PEs:"), result
 
 
 def test_the_deadline_reaches_the_pes(oshrun, path_with, tmp_path):

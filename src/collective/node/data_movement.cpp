@@ -55,7 +55,7 @@ int broadcast(const Call& call, const Group& group, void* dest, const void* sour
             broadcast(call, alone, dest, source, nelems, element_bytes, root);
         });
     Shape shape = shape_of(nelems, dest, source);
-    shape.arguments[1] = {"PE_root", root};
+    shape.arguments[1] = {kRootArgument, root};
     CollectiveCall coll(call, group, shape);
     MemberState& state = coll.state;
     if (root < 0 || root >= coll.size())

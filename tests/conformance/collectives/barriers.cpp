@@ -68,20 +68,28 @@ void order(Order which, const int* pes, size_t count) {
     }
 }
 
-// After any of them a put to oneself, or to the next PE and back, is there.
+// After any of them a put to oneself, or to the next PE and back, is there. The standard promises it behind a quiet of the
+// context alone.
 void completion() {
     subject = "fence, quiet, pe_quiet";
     const int all[kMaxPes] = {0, 1, 2, 3, 4, 5, 6, 7};
     const int twice[] = {pe, pe};
     const int next = (pe + 1) % n_pes;
+    static uint64_t sources[51];  // of the rounds: they are read until the quiet
     for (int which = 0; which < kOrders; ++which) {
+        const bool is_quiet =
+            which == kCtxQuiet || which == kCtxPeQuiet || (which > kCtxFence && conformance_ctx == SHMEM_CTX_DEFAULT);
         order(static_cast<Order>(which), nullptr, 0);
         order(static_cast<Order>(which), twice, 2);
         for (uint64_t round = 1; round <= 50; ++round) {
-            shmem_ctx_uint64_put_nbi(conformance_ctx, &received[pe], &round, 1, next);
+            sources[round] = round;
+            shmem_ctx_uint64_put_nbi(conformance_ctx, &received[pe], &sources[round], 1, next);
             order(static_cast<Order>(which), all, static_cast<size_t>(n_pes));
-            CHECK_EQ(shmem_ctx_uint64_g(conformance_ctx, &received[pe], next), round);
+            const uint64_t there = shmem_ctx_uint64_g(conformance_ctx, &received[pe], next);
+            if (is_quiet || !chaos_run())
+                CHECK_EQ(there, round);
         }
+        shmem_ctx_quiet(conformance_ctx);  // what follows would not be ordered behind it
         shmem_barrier_all();
     }
 }

@@ -115,6 +115,8 @@ int main() {
     std::vector<Group> groups = make_groups();
     syncs(groups);
     for (size_t i = 0; i < move_rows_count; ++i) {
+        if (!is_drawn(i))
+            continue;
         all_operations(groups, move_rows[i], i, rounds);
         if (move_rows[i].op == MOVE_BROADCAST && i % 5 == 0)
             every_root(groups, move_rows[i], i);

@@ -82,7 +82,9 @@ int main() {
     }
     const uint64_t rounds = number("HEDDLE_TEST_ROUNDS", 1);
     std::vector<Group> groups = make_groups();
-    for (size_t i = 0; i < reduce_rows_count; ++i) all_operations(groups, reduce_rows[i], i, rounds);
+    for (size_t i = 0; i < reduce_rows_count; ++i)
+        if (is_drawn(i))
+            all_operations(groups, reduce_rows[i], i, rounds);
     destroy_groups(groups);
     shmem_uint64_atomic_add(&all_results, results, 0);
     shmem_barrier_all();

@@ -275,16 +275,20 @@ int main() {
     heap_ivars = static_cast<unsigned char*>(shmem_malloc(2 * kMaxElements * 8));
     CHECK(heap_ivars);
     for (size_t i = 0; i < wait_rows_count; ++i) {
+        if (!is_drawn(i))
+            continue;
         test_model(wait_rows[i], i, heap_ivars);
         test_model(wait_rows[i], i, static_ivars);
     }
     for (size_t i = 0; i < wait_rows_count; ++i)
-        if (wait_rows[i].set == WAIT_ANY)
-            test_fairness(wait_rows[i]);
+        if (is_drawn(i))
+            if (wait_rows[i].set == WAIT_ANY)
+                test_fairness(wait_rows[i]);
     test_fairness_of_threads();
     shmem_barrier_all();
     for (size_t i = 0; i < wait_rows_count; ++i)
-        if (!wait_rows[i].tests)
-            test_wait(wait_rows[i], i, i % 2 ? heap_ivars : static_ivars);
+        if (is_drawn(i))
+            if (!wait_rows[i].tests)
+                test_wait(wait_rows[i], i, i % 2 ? heap_ivars : static_ivars);
     return finish();
 }

@@ -101,6 +101,8 @@ int main() {
     Random random = random_for(1, static_cast<uint64_t>(pe));
     for (Slot* slots : {heap_slots, static_slots}) {
         for (size_t i = 0; i < amo_rows_count; ++i) {
+            if (!is_drawn(i))
+                continue;
             subject = amo_rows[i].info.name;
             for (int target = 0; target < n_pes; ++target)
                 for (size_t round = 0; round < kRounds; ++round) one_operation(amo_rows[i], slots + pe, target, random);

@@ -228,10 +228,18 @@ int main() {
     CHECK(heap_area && big_area);
     CHECK_EQ(n_pes <= static_cast<int>(kMaxPes), true);
     for (unsigned char* area : {heap_area, static_area}) {
-        for (size_t i = 0; i < put_rows_count; ++i) test_put(put_rows[i], i, area);
-        for (size_t i = 0; i < get_rows_count; ++i) test_get(get_rows[i], i, area);
-        for (size_t i = 0; i < p_rows_count; ++i) test_values(p_rows[i], i, area, true);
-        for (size_t i = 0; i < g_rows_count; ++i) test_values(g_rows[i], i, area, false);
+        for (size_t i = 0; i < put_rows_count; ++i)
+            if (is_drawn(i))
+                test_put(put_rows[i], i, area);
+        for (size_t i = 0; i < get_rows_count; ++i)
+            if (is_drawn(i))
+                test_get(get_rows[i], i, area);
+        for (size_t i = 0; i < p_rows_count; ++i)
+            if (is_drawn(i))
+                test_values(p_rows[i], i, area, true);
+        for (size_t i = 0; i < g_rows_count; ++i)
+            if (is_drawn(i))
+                test_values(g_rows[i], i, area, false);
         test_unaligned_bytes(area);
     }
     const size_t first = seed % 7;  // one row in seven, another set each run

@@ -53,6 +53,8 @@ void test_put_signal(unsigned char* data, uint64_t* signals) {
     signals[1] = 0;
     barrier();
     for (size_t i = 0; i < put_signal_rows_count; ++i) {
+        if (!is_drawn(i))
+            continue;
         subject = put_signal_rows[i].info.name;
         const size_t count = kCounts[i % std::size(kCounts)];
         exchange(put_signal_rows[i], data, &signals[1], count, SHMEM_SIGNAL_SET, round);
@@ -79,6 +81,8 @@ void test_signal_alone() {
 
 void test_signal_operations(uint64_t* signals) {
     for (size_t i = 0; i < signal_rows_count; ++i) {
+        if (!is_drawn(i))
+            continue;
         const signal_row& row = signal_rows[i];
         subject = row.info.name;
         const uint64_t first = UINT64_MAX - 2;

@@ -134,10 +134,18 @@ int main() {
     heap_area = static_cast<unsigned char*>(shmem_malloc(static_cast<size_t>(n_pes) * kSlot));
     CHECK(heap_area && n_pes <= kMaxPes);
     for (unsigned char* area : {heap_area, static_area}) {
-        for (size_t i = 0; i < iput_rows_count; ++i) test_put(iput_rows[i], i, area);
-        for (size_t i = 0; i < ibput_rows_count; ++i) test_put(ibput_rows[i], 1000 + i, area);
-        for (size_t i = 0; i < iget_rows_count; ++i) test_get(iget_rows[i], i, area);
-        for (size_t i = 0; i < ibget_rows_count; ++i) test_get(ibget_rows[i], 1000 + i, area);
+        for (size_t i = 0; i < iput_rows_count; ++i)
+            if (is_drawn(i))
+                test_put(iput_rows[i], i, area);
+        for (size_t i = 0; i < ibput_rows_count; ++i)
+            if (is_drawn(i))
+                test_put(ibput_rows[i], 1000 + i, area);
+        for (size_t i = 0; i < iget_rows_count; ++i)
+            if (is_drawn(i))
+                test_get(iget_rows[i], i, area);
+        for (size_t i = 0; i < ibget_rows_count; ++i)
+            if (is_drawn(i))
+                test_get(ibget_rows[i], 1000 + i, area);
     }
     const size_t some = seed % iput_rows_count;  // another function each run
     for (size_t count : {size_t{1000}, size_t{65537}}) {

@@ -64,6 +64,8 @@ struct Noise {
         const uint64_t value = random.below(100);
         shmem_ctx_uint64_atomic_add(ctx, &counters[thread], value, next);
         added += value;
+        if (chaos_run())  // Heddle keeps the order of one thread's atomics of a word, which the standard does not promise
+            shmem_ctx_fence(ctx);
         const uint64_t seen = shmem_ctx_uint64_atomic_fetch(ctx, &counters[thread], next);
         CHECK_EQ(seen, added);
         if (value < 10)

@@ -29,7 +29,12 @@ extern constinit thread_local const char* subject;  // the function under test, 
 
 // A number of the environment.
 uint64_t number(const char* name, uint64_t otherwise);
-// True in a checked run (HEDDLE_CHECK=1), which is slower and stricter.
+// Whether a row of a table is one of those that run: one in HEDDLE_TEST_ROWS (all without it), drawn from the seed.
+bool is_drawn(size_t row);
+// True where operations are as late and as unordered as the standard allows (HEDDLE_CHAOS): what Heddle gives beyond it
+// is not there.
+bool chaos_run();
+// True in a checked run (HEDDLE_CHECK=1, HEDDLE_CHAOS), which is slower and stricter.
 bool checked_run();
 
 // Pages that this PE has mapped. Where a network reaches other PEs, of private memory in use instead: its threads have

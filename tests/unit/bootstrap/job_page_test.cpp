@@ -42,6 +42,7 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(JobPage, leaving), 172u);
     EXPECT_EQ(offsetof(JobPage, told), 176u);
     EXPECT_EQ(offsetof(JobPage, counted), 180u);
+    EXPECT_EQ(offsetof(JobPage, hang_told), 184u);
     EXPECT_EQ(offsetof(JobPage, central_barrier), 256u);
     EXPECT_EQ(sizeof(JobPage), 512u);
     EXPECT_EQ(offsetof(PeRecord, state), 0u);
@@ -55,32 +56,43 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(PeRecord, wait_step), 112u);
     EXPECT_EQ(offsetof(PeRecord, left), 120u);
     EXPECT_EQ(offsetof(PeRecord, counters), 128u);
-    EXPECT_EQ(sizeof(PeRecord), 256u);
+    EXPECT_EQ(offsetof(PeRecord, pe), 256u);
+    EXPECT_EQ(sizeof(PeRecord), 320u);
     EXPECT_EQ(offsetof(PeAddress, data), 8u);
     EXPECT_EQ(sizeof(PeAddress), 2048u);
-    EXPECT_EQ(kJobPageMagic, 0x35656c6464656800u);
-    EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle5", 7), 0);
+    EXPECT_EQ(offsetof(PeStatus, entries), 0u);
+    EXPECT_EQ(offsetof(PeStatus, n_calls), 4u);
+    EXPECT_EQ(offsetof(PeStatus, waits), 8u);
+    EXPECT_EQ(sizeof(WaitState), 360u);
+    EXPECT_EQ(sizeof(Waiters), 528u);
+    EXPECT_EQ(sizeof(CallRecord), 128u);
+    EXPECT_EQ(sizeof(Unacked), 272u);
+    EXPECT_EQ(sizeof(PeStatus), 11712u);
+    EXPECT_EQ(kJobPageMagic, 0x36656c6464656800u);
+    EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle6", 7), 0);
 }
 
 TEST(JobPage, RecordsAndAddressBlobsFollowThePageAndHaveLinesOfTheirOwn) {
     auto page = std::make_unique<JobPage>();
     page->n_pes = 3;
     EXPECT_EQ(reinterpret_cast<char*>(page->records()) - reinterpret_cast<char*>(page.get()), 512);
-    EXPECT_EQ(reinterpret_cast<char*>(page->address_blobs()) - reinterpret_cast<char*>(page.get()), 512 + 3 * 256);
+    EXPECT_EQ(reinterpret_cast<char*>(page->address_blobs()) - reinterpret_cast<char*>(page.get()), 512 + 3 * 320);
+    EXPECT_EQ(reinterpret_cast<char*>(page->statuses()) - reinterpret_cast<char*>(page.get()), 512 + 3 * (320 + 2048));
     EXPECT_EQ(alignof(PeRecord), 64u);
     EXPECT_EQ(alignof(PeAddress), 64u);
 }
 
 TEST(JobPage, BytesAreWholePagesThatHoldAllRecords) {
     constexpr size_t kPage = 4096;
-    EXPECT_EQ(job_page_bytes(1, kPage), kPage);
-    EXPECT_EQ(job_page_bytes(2, kPage), 2 * kPage);
+    EXPECT_EQ(job_page_bytes(1, kPage), 4 * kPage);
+    EXPECT_EQ(job_page_bytes(2, kPage), 7 * kPage);
     EXPECT_EQ(job_page_bytes(2, 16 * kPage), 16 * kPage);
     for (const size_t page : {os::page_bytes(), kPage, 4 * kPage, 16 * kPage})
         for (int n_pes = 1; n_pes <= kMaxPes; ++n_pes) {
             EXPECT_EQ(job_page_bytes(n_pes, page) % page, 0u);
             EXPECT_GE(job_page_bytes(n_pes, page),
-                      sizeof(JobPage) + static_cast<size_t>(n_pes) * (sizeof(PeRecord) + sizeof(PeAddress)));
+                      sizeof(JobPage) +
+                          static_cast<size_t>(n_pes) * (sizeof(PeRecord) + sizeof(PeAddress) + sizeof(PeStatus)));
         }
 }
 

@@ -1,0 +1,21 @@
+// The tools that find mistakes of the program's own, as observers of its operations (operations/observer.h). Threads:
+// one of the PE, in init, finalize and the child of a fork.
+#pragma once
+
+#include <cstdint>
+
+namespace heddle::checking {
+
+// Starts the tool that the settings ask for, if any, before the hot path is opened. pe: in the world.
+void start(int pe);
+
+// Ends it, while all PEs can still be reached: all operations are carried out.
+void stop(const char* function);
+
+// In the child of a fork, which is no PE.
+void forget();
+
+// The library's threads that the tool, and HEDDLE_STATUS_SIGNAL, have started.
+uint32_t threads();
+
+}  // namespace heddle::checking

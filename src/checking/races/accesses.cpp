@@ -1,0 +1,127 @@
+#include "checking/races/accesses.h"
+
+#include "operations/observer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <mutex>
+#include <utility>
+
+namespace heddle::checking::races {
+
+constinit std::atomic<Accesses::Table*> Accesses::tables_{nullptr};
+constinit thread_local Accesses::OfThread Accesses::of_thread_;
+
+// Relaxed, here and in what follows: see heddle/accesses.h.
+bool Accesses::are_told() {
+    return __atomic_load_n(&operations::program_tells_accesses, __ATOMIC_RELAXED);
+}
+
+void Accesses::watch(int range, uintptr_t begin, size_t bytes) {
+    auto& watch = operations::watched_accesses.ranges[range];
+    __atomic_store_n(&watch.bytes, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&watch.begin, begin, __ATOMIC_RELAXED);
+    __atomic_store_n(&watch.bytes, bytes, __ATOMIC_RELAXED);
+}
+
+bool Accesses::is_watched(int range, const void* address, size_t bytes) {
+    return heddle_touches(&operations::watched_accesses.ranges[range], address, bytes) != 0;
+}
+
+void Accesses::watch_none() {
+    for (int range = 0; range < HEDDLE_WATCHED_RANGES; ++range) watch(range, 0, 0);
+}
+
+Accesses::OfThread::~OfThread() {
+    if (table)
+        table->is_taken.store(false, std::memory_order_release);  // pairs with Accesses::take_table
+    table = nullptr;
+}
+
+Accesses::Table* Accesses::take_table() {
+    for (Table* table = tables_.load(std::memory_order_acquire); table; table = table->next)
+        if (!table->is_taken.exchange(true, std::memory_order_acquire))  // pairs with OfThread::~OfThread
+            return table;
+    auto* const made = new Table;
+    made->is_taken.store(true, std::memory_order_relaxed);
+    made->next = tables_.load(std::memory_order_relaxed);
+    // Release: the acquire loads of the list, here and in flush, see what is in the table.
+    while (!tables_.compare_exchange_weak(made->next, made, std::memory_order_release, std::memory_order_relaxed)) {
+    }
+    return made;
+}
+
+void Accesses::add(uintptr_t address, size_t bytes, bool writes, const void* caller) {
+    OfThread& here = of_thread_;
+    if (std::exchange(here.is_inside, true))
+        return;
+    if (!here.table)
+        here.table = take_table();
+    Table& table = *here.table;
+    const std::lock_guard locked(table.lock);
+    for (const uintptr_t end = address + bytes; address < end;) {
+        const uintptr_t block = address / kBlockBytes;
+        const size_t begin = address % kBlockBytes, last = std::min(kBlockBytes, begin + (end - address));
+        const size_t number =
+            (block * 0x9e3779b97f4a7c15 ^ (reinterpret_cast<uintptr_t>(caller) + writes) * 0xc2b2ae3d27d4eb4f) >> 54;
+        static_assert(kEntries == size_t{1} << (64 - 54));
+        Entry& entry = table.entries[number];
+        const bool is_used = entry.caller != nullptr;
+        if (!is_used)
+            table.used.push_back(static_cast<uint16_t>(number));
+        else if (entry.block != block || entry.caller != caller || entry.writes != writes)
+            evict(entry);
+        entry.block = block;
+        entry.caller = caller;
+        entry.writes = writes;
+        for (size_t at = begin; at < last;) {
+            const size_t bit = at % 64, here_bits = std::min(64 - bit, last - at);
+            entry.bytes[at / 64] |= (here_bits == 64 ? ~uint64_t{0} : (uint64_t{1} << here_bits) - 1) << bit;
+            at += here_bits;
+        }
+        address += last - begin;
+    }
+    here.is_inside = false;
+}
+
+void Accesses::evict(Entry& entry) {
+    std::vector<Run> runs;
+    take_runs(entry, &runs);
+    visitor_(to_, runs);
+}
+
+// Appends each run of bytes, and leaves none.
+void Accesses::take_runs(Entry& entry, std::vector<Run>* runs) {
+    const auto is_set = [&](size_t at) { return (entry.bytes[at / 64] >> (at % 64) & 1) != 0; };
+    for (size_t at = 0; at < kBlockBytes;) {
+        const uint64_t rest = entry.bytes[at / 64] >> (at % 64);
+        if (rest == 0) {
+            at = (at / 64 + 1) * 64;
+            continue;
+        }
+        at += static_cast<size_t>(std::countr_zero(rest));
+        size_t end = at;
+        while (end < kBlockBytes && is_set(end))
+            end += static_cast<size_t>(std::countr_one(entry.bytes[end / 64] >> (end % 64)));
+        runs->push_back({entry.block * kBlockBytes + at, end - at, entry.writes, entry.caller});
+        at = end;
+    }
+    entry.bytes = {};
+}
+
+void Accesses::flush() {
+    for (Table* table = tables_.load(std::memory_order_acquire); table; table = table->next) {
+        const std::lock_guard locked(table->lock);
+        std::vector<Run> runs;
+        for (const uint16_t number : table->used) {
+            take_runs(table->entries[number], &runs);
+            table->entries[number].caller = nullptr;
+        }
+        table->used.clear();
+        if (!runs.empty())
+            visitor_(to_, runs);
+    }
+}
+
+}  // namespace heddle::checking::races

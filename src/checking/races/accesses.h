@@ -1,0 +1,80 @@
+// Accesses: the loads and stores of this PE's own symmetric memory that its program has told of (heddle/accesses.h).
+// They are kept until the program calls the library. What happens between two calls has one place in the order of the
+// PE's operations. A loop over an array is one access for each 512 bytes of it.
+//
+// Threads: any; a table for each, with a lock that its thread takes alone but while another one flushes.
+#pragma once
+
+#include "checking/races/shared_lock.h"
+
+#include <heddle/accesses.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace heddle::checking::races {
+
+class Accesses {
+  public:
+    // Accesses by one instruction of the program to addresses from begin on.
+    struct Run {
+        uintptr_t begin;
+        size_t bytes;
+        bool writes;
+        const void* caller;
+    };
+    using Visitor = void (*)(void* to, const std::vector<Run>& runs);
+
+    Accesses(Visitor visitor, void* to) : visitor_(visitor), to_(to) {}
+
+    // The address must be watched as this PE's own. What the table has no room for is visited at once.
+    void add(uintptr_t address, size_t bytes, bool writes, const void* caller);
+    // Visits what has been added, by any thread, before it returns. Called before each operation of the PE, and before
+    // each time that it learns of others.
+    void flush();
+
+    // Whether the program tells of accesses at all.
+    static bool are_told();
+    // Sets one of the ranges of which it tells, all empty at first.
+    static void watch(int range, uintptr_t begin, size_t bytes);
+    static void watch_none();
+    static bool is_watched(int range, const void* address, size_t bytes);
+
+  private:
+    static constexpr size_t kBlockBytes = 512, kWords = kBlockBytes / 64, kEntries = 1024;
+
+    struct Entry {
+        uintptr_t block;
+        const void* caller;
+        bool writes;
+        std::array<uint64_t, kWords> bytes;  // a bit each; all 0: no entry
+    };
+    struct Table {
+        SharedLock lock = {};
+        std::atomic<bool> is_taken{false};  // by a thread, which gives it back at its end
+        Table* next = nullptr;
+        std::vector<uint16_t> used;
+        std::array<Entry, kEntries> entries = {};
+    };
+    struct OfThread {
+        Table* table = nullptr;
+        bool is_inside = false;  // a handler of a signal tells nothing
+        ~OfThread();
+    };
+
+    void evict(Entry& entry);
+    static void take_runs(Entry& entry, std::vector<Run>* runs);
+    static Table* take_table();
+
+    // Of all threads that there have been, for all observers of this process, one after the other. None ever goes.
+    static std::atomic<Table*> tables_;
+    static thread_local OfThread of_thread_;
+
+    Visitor visitor_;
+    void* to_;
+};
+
+}  // namespace heddle::checking::races

@@ -1,0 +1,90 @@
+// Races (HEDDLE_RACES=1): conflicting accesses to symmetric memory by calls that nothing orders, among the PEs of one
+// node. A report has both calls, and what is missing; the job goes on (docs/decisions/0048). This is the observer that
+// tells the detector what the program does.
+//
+// Threads: any.
+#pragma once
+
+#include "checking/races/accesses.h"
+#include "checking/races/detector.h"
+#include "checking/races/report.h"
+#include "operations/observer.h"
+
+#include <pthread.h>
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace heddle::checking::races {
+
+class Races : public operations::Observer {
+  public:
+    // Null, and *reason has the cause, when races cannot be looked for in this job.
+    static Races* make(std::string* reason);
+
+    bool issue(const operations::Operation& operation) override;
+    void order(const char* function, shmem_ctx_t ctx) override;
+    void complete(const char* function, shmem_ctx_t ctx, const int* pes, size_t npes) override;
+    bool is_complete(shmem_ctx_t ctx) override;
+    void look() override {}
+    void enter_collective(const base::Call&) override {}
+    void stop(const char*) override;
+
+    void see(const void* address, size_t bytes) override;
+    void complete_request() override;
+    void take_lock(const long* lock) override;
+    void give_lock(const long* lock) override;
+    void begin_collective(const team::MemberState& state, int root) override;
+    void end_collective(const team::MemberState& state) override;
+    void allocate(const base::Call& call, const void* block, size_t bytes) override;
+    void free(const base::Call& call, const void* block) override;
+    void use_buffer(const base::Call& call, const void* buffer, size_t bytes, bool writes) override;
+    void hand_out_address() override;
+    void access(const void* address, size_t bytes, heddle_access_kind kind, const void* caller) override;
+
+  private:
+    struct Block {  // of the heap
+        size_t bytes;
+        base::CallText origin;
+    };
+    struct Entered {
+        CollectiveKey key;
+        bool takes;
+    };
+
+    explicit Races(char* memory);
+    static void report_to(void* races, const Race& race) { static_cast<Races*>(races)->report(race); }
+    static void take_runs(void* races, const std::vector<Accesses::Run>& runs);
+    void report(const Race& race);
+    bool is_repeated(const Race& race);
+    std::string object_at(size_t position) const;
+    static std::string global_at(size_t offset);  // of static data
+
+    bool find(const void* address, size_t* position) const;
+    // In the node's memory: the PE whose memory it is, or -1.
+    int find_owner(const void* address, size_t* position) const;
+    // What the program has told of its accesses happens before what it does next.
+    void take_accesses();
+    // The program is to tell of accesses to buffers in use.
+    void watch_buffers();
+    void put(const operations::Operation& operation, const base::Call& call, Flow flow);
+    // True when a value comes back with the call that the program may take for a flag; *position: where it is.
+    bool get(const operations::Operation& operation, const base::Call& call, Flow flow, size_t* position);
+    bool update(const operations::Operation& operation, const base::Call& call, Flow flow, size_t* position);
+    // The operation's part in this PE's memory.
+    void use_buffer(const operations::Operation& operation, const base::Call& call, Flow flow);
+
+    Detector detector_;
+    Accesses accesses_;
+    std::vector<int> pe_of_slot_;
+    Reported reported_;
+    mutable pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;  // of what follows
+    std::map<size_t, Block> blocks_;                            // by offset in the heap
+    std::map<int, Entered> entered_;                            // by segment: the collective that this PE is in
+    bool fetches_under_request_ = false;
+    std::array<uint64_t, 256> found_ = {};  // the last races, by their calls
+};
+
+}  // namespace heddle::checking::races

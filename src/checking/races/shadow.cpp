@@ -1,0 +1,203 @@
+#include "checking/races/shadow.h"
+
+#include <algorithm>
+#include <mutex>
+
+namespace heddle::checking::races {
+
+namespace {
+
+// The bits of the granule's bytes [begin, end).
+uint8_t bits(size_t begin, size_t end) {
+    return static_cast<uint8_t>((0xffu << begin) & (0xffu >> (Shadow::kGranuleBytes - end)));
+}
+
+bool is_same_kind(const Mark& one, const Mark& other) {
+    return one.pe == other.pe && one.writes == other.writes && one.is_atomic == other.is_atomic &&
+           one.completion == other.completion && one.flow == other.flow;
+}
+
+}  // namespace
+
+Shadow::Shadow(char* memory, size_t positions, int owner)
+    : n_blocks_((positions + kBlockBytes - 1) / kBlockBytes), owner_(owner) {
+    pool_ = reinterpret_cast<Pool*>(memory);
+    memory += whole_lines(sizeof(Pool));
+    free_ = reinterpret_cast<uint32_t*>(memory);
+    memory += whole_lines(kChunks * sizeof *free_);
+    users_ = reinterpret_cast<uint64_t*>(memory);
+    memory += whole_lines(kChunks * sizeof *users_);
+    chunks_ = reinterpret_cast<Chunk*>(memory);
+    memory += kChunks * sizeof *chunks_;
+    blocks_ = reinterpret_cast<Block*>(memory);
+}
+
+size_t Shadow::bytes(size_t positions) {
+    return whole_lines(sizeof(Pool)) + whole_lines(kChunks * sizeof(uint32_t)) +
+           whole_lines(kChunks * sizeof(uint64_t)) + kChunks * sizeof(Chunk) +
+           whole_lines((positions + kBlockBytes - 1) / kBlockBytes * sizeof(Block));
+}
+
+// Forgets what the access makes needless: an earlier one that is over, whose every conflict the access has, too.
+void Shadow::Look::check(Marks& marks, uint8_t bytes, size_t position) const {
+    for (Mark& earlier : marks) {
+        const uint8_t both = earlier.bytes & bytes;
+        if (both == 0)
+            continue;
+        if (known.is_before(earlier, access, owner)) {
+            const bool covered =
+                both == earlier.bytes && (access.writes || !earlier.writes) && (!access.is_atomic || earlier.is_atomic);
+            if (covered)
+                earlier = {};
+        } else if (!conflict->found && races::conflict(earlier, access)) {
+            *conflict = {true, earlier, position + static_cast<size_t>(__builtin_ctz(both))};
+        }
+    }
+}
+
+void Shadow::keep(Block& block, Marks& marks, const Mark& mark) {
+    Mark* place = nullptr;
+    for (Mark& earlier : marks) {
+        if (is_same_kind(earlier, mark) && (earlier.bytes & ~mark.bytes) == 0) {
+            place = &earlier;  // what is before the new one is before this one
+            break;
+        }
+        if (!place && earlier.is_empty())
+            place = &earlier;
+    }
+    if (!place) {
+        const auto older = [](const Mark& one, const Mark& other) {
+            return one.writes != other.writes ? !one.writes : one.time < other.time;
+        };
+        place = std::min_element(marks.begin(), marks.end(), older);
+        if (place->writes)
+            block.is_lost = 1;
+    }
+    *place = mark;
+}
+
+void Shadow::access(size_t position, size_t bytes, const Mark& access, const Knowledge& known, Conflict* conflict) {
+    const Look look = {access, known, owner_, conflict};
+    for (size_t end = position + bytes; position < end;) {
+        const size_t number = position / kBlockBytes, begin = position % kBlockBytes;
+        const size_t here = std::min(kBlockBytes - begin, end - position);
+        if (number >= n_blocks_)
+            return;
+        Block& at = block(number);
+        const std::lock_guard locked(at.lock);
+        look.check(at.whole, 0xff, position);
+        Mark mark = access;
+        if (here == kBlockBytes) {
+            mark.bytes = 0xff;
+            if (at.chunk != 0) {
+                Chunk& chunk = chunks_[at.chunk - 1];
+                bool is_empty = true;
+                for (size_t i = 0; i < kGranules; ++i) {
+                    look.check(chunk.of[i], 0xff, position + i * kGranuleBytes);
+                    for (const Mark& kept : chunk.of[i]) is_empty &= kept.is_empty();
+                }
+                if (is_empty)
+                    give_chunk(at);
+            }
+            keep(at, at.whole, mark);
+        } else if (Chunk* const chunk = chunk_of(at, number)) {
+            for (size_t i = begin / kGranuleBytes; i * kGranuleBytes < begin + here; ++i) {
+                const size_t first = std::max(begin, i * kGranuleBytes) - i * kGranuleBytes;
+                const size_t last = std::min(begin + here - i * kGranuleBytes, kGranuleBytes);
+                mark.bytes = bits(first, last);
+                look.check(chunk->of[i], mark.bytes, position - begin + i * kGranuleBytes);
+                keep(at, chunk->of[i], mark);
+            }
+        } else if (mark.writes) {
+            at.is_lost = 1;
+        }
+        position += here;
+    }
+}
+
+void Shadow::see(size_t position, size_t bytes, Seen* seen) {
+    const size_t end = position + bytes;
+    for (size_t granule = position / kGranuleBytes; granule * kGranuleBytes < end; ++granule) {
+        const size_t number = granule / kGranules, start = granule * kGranuleBytes;
+        if (number >= n_blocks_)
+            return;
+        const uint8_t wanted = bits(std::max(position, start) - start, std::min(end - start, kGranuleBytes));
+        Block& at = block(number);
+        const std::lock_guard locked(at.lock);
+        seen->is_lost |= at.is_lost != 0;
+        const bool has_whole =
+            std::any_of(at.whole.begin(), at.whole.end(), [](const Mark& mark) { return mark.writes != 0; });
+        if (at.chunk == 0 && !has_whole)
+            continue;
+        Chunk* const chunk = chunk_of(at, number);
+        if (!chunk) {
+            seen->is_lost = true;
+            continue;
+        }
+        if (has_whole)
+            spread(at, *chunk);
+        for (Mark& mark : chunk->of[granule % kGranules])
+            if (mark.writes && (mark.bytes & wanted) != 0) {
+                if (!mark.is_atomic)
+                    seen->add(mark);
+                mark.completion = Completion::kAtReturn;
+            }
+    }
+}
+
+// Hands the marks of the whole block on to its granules.
+void Shadow::spread(Block& block, Chunk& chunk) {
+    for (Mark& mark : block.whole) {
+        if (mark.is_empty())
+            continue;
+        for (Marks& marks : chunk.of) keep(block, marks, mark);
+        mark = {};
+    }
+}
+
+// The block's chunk, taken if it has none; null when there is none. The block's lock is held.
+Shadow::Chunk* Shadow::chunk_of(Block& block, size_t number) {
+    if (block.chunk == 0)
+        block.chunk = take_chunk(number);
+    return block.chunk == 0 ? nullptr : &chunks_[block.chunk - 1];
+}
+
+uint32_t Shadow::take_chunk(size_t number) {
+    const std::lock_guard locked(pool_->lock);
+    uint32_t chunk = 0;
+    if (pool_->n_free > 0) {
+        chunk = free_[--pool_->n_free] + 1;
+    } else if (pool_->taken < kChunks) {
+        chunk = ++pool_->taken;
+    } else {
+        // From another block, whose lock is only tried: its holder may wait for this lock.
+        constexpr int kTries = 64;
+        for (int i = 0; i < kTries && chunk == 0; ++i) {
+            const uint32_t victim = pool_->victim;
+            pool_->victim = (victim + 1) % kChunks;
+            Block& from = block(users_[victim]);
+            if (!from.lock.try_lock())
+                continue;
+            if (from.chunk == victim + 1) {
+                from.chunk = 0;
+                from.is_lost = 1;
+                chunk = victim + 1;
+            }
+            from.lock.unlock();
+        }
+        if (chunk == 0)
+            return 0;
+    }
+    users_[chunk - 1] = number;
+    chunks_[chunk - 1] = {};
+    return chunk;
+}
+
+// Gives the block's empty chunk back.
+void Shadow::give_chunk(Block& block) {
+    const std::lock_guard locked(pool_->lock);
+    free_[pool_->n_free++] = block.chunk - 1;
+    block.chunk = 0;
+}
+
+}  // namespace heddle::checking::races

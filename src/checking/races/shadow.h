@@ -1,0 +1,113 @@
+// Shadow: the last accesses to the symmetric memory of one PE, its owner, by any PE. In shared memory, which begins
+// zeroed. Threads: of any PE; a lock for each block.
+//
+// A position is a byte of the owner's symmetric memory, heap and static data as one range. Positions come in blocks of
+// 512, a block in 64 granules of 8. A block keeps four accesses that cover it whole, so that long transfers are cheap.
+// The granules have four each, in a chunk, which a block takes at its first access to a part of it.
+//
+// Bounded: a granule forgets an older access for a fifth, and a block loses its chunk when all chunks are taken. Races
+// with what was forgotten are missed. A lost write may have been a flag: whoever sees it then counts as knowing all
+// that has happened (Seen::is_lost), so that nothing false is reported.
+#pragma once
+
+#include "checking/races/knowledge.h"
+#include "checking/races/mark.h"
+#include "checking/races/shared_lock.h"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace heddle::checking::races {
+
+// Rounded up to whole cache lines.
+constexpr size_t whole_lines(size_t bytes) {
+    constexpr size_t kLine = 64;
+    return (bytes + kLine - 1) / kLine * kLine;
+}
+
+// Two accesses that nothing orders, and the first position that both have.
+struct Conflict {
+    bool found = false;
+    Mark earlier = {};
+    size_t position = 0;
+};
+
+// The plain writes that a wait may have seen.
+struct Seen {
+    static constexpr size_t kMost = 16;
+    std::array<Mark, kMost> writes = {};
+    size_t n = 0;
+    bool is_lost = false;
+
+    void add(const Mark& write) {
+        if (n < kMost)
+            writes[n++] = write;
+        else
+            is_lost = true;
+    }
+};
+
+class Shadow {
+  public:
+    static constexpr size_t kGranuleBytes = 8, kBlockBytes = 512, kGranules = kBlockBytes / kGranuleBytes;
+
+    Shadow(char* memory, size_t positions, int owner);
+    static size_t bytes(size_t positions);
+
+    // Checks the access to `bytes` positions against earlier ones, and keeps it. Cost: a lock and some 5 ns for each
+    // granule; for whole blocks, for each block.
+    void access(size_t position, size_t bytes, const Mark& access, const Knowledge& known, Conflict* conflict);
+
+    // The writes that a wait on these positions, at most 16, may have seen. They are over from now on.
+    void see(size_t position, size_t bytes, Seen* seen);
+
+  private:
+    static constexpr size_t kKept = 4;
+    using Marks = std::array<Mark, kKept>;
+    struct Chunk {
+        Marks of[kGranules];
+    };
+    struct Block {
+        SharedLock lock;
+        uint32_t chunk;  // its number plus one; 0: none
+        uint32_t is_lost;
+        uint32_t spare;
+        Marks whole;
+    };
+    struct Pool {
+        SharedLock lock;
+        uint32_t taken;   // chunks that have been taken from the start
+        uint32_t victim;  // where the search for a chunk to take away begins
+        uint32_t n_free;
+    };
+    static constexpr uint32_t kChunks = 1 << 14;  // 64 MiB, for 8 MiB of memory that is accessed in parts
+
+    // One access, as a granule or a block looks at it.
+    struct Look {
+        const Mark& access;
+        const Knowledge& known;
+        int owner;
+        Conflict* conflict;
+
+        void check(Marks& marks, uint8_t bytes, size_t position) const;
+    };
+
+    Block& block(size_t number) const { return blocks_[number]; }
+    Chunk* chunk_of(Block& block, size_t number);
+    uint32_t take_chunk(size_t number);
+    void give_chunk(Block& block);
+    void spread(Block& block, Chunk& chunk);
+    static void keep(Block& block, Marks& marks, const Mark& mark);
+
+    Pool* pool_;
+    uint32_t* free_;   // numbers of chunks that were given back
+    uint64_t* users_;  // by chunk: the number of its block
+    Chunk* chunks_;
+    Block* blocks_;
+    size_t n_blocks_;
+    int owner_;
+};
+
+}  // namespace heddle::checking::races

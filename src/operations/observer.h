@@ -1,0 +1,146 @@
+// The hook of checked runs: what a tool of src/checking/ is told of the program's operations, and may carry out itself,
+// later. Only checked runs have an observer, and no more than one. Other runs never look for it where the hot path or a
+// common case is: the inlined operations, put_at_once, fence and quiet with nothing outstanding.
+//
+// Threads: any may call the observer; it must be ready for that. The observer may call carry_out from any thread.
+#pragma once
+
+#include "base/call.h"
+#include "base/pe_local.h"
+#include "progress/fiber.h"
+
+#include <heddle/accesses.h>
+#include <heddle/hot_path.h>
+#include <heddle/request.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace heddle::team {
+struct MemberState;
+}
+
+namespace heddle::operations {
+
+// One operation as the program called it. The target, the extent and the addresses have been checked.
+struct Operation {
+    enum class Kind : uint8_t {
+        kPut,        // nblocks blocks of nelems elements each; one block but for the strided and blocked forms
+        kGet,        // likewise
+        kAtomic,     // amo, on the datum of element_bytes at dest; fetch: where the old value goes, or null
+        kPutSignal,  // a put of nelems elements and then the signal
+    };
+
+    Kind kind = Kind::kPut;
+    base::Call call;
+    shmem_ctx_t ctx = nullptr;
+    int pe = 0;        // of the context
+    int world_pe = 0;  // the same PE in the world
+    // Of a put and a signal's data: dest is symmetric, source is this PE's. Of a get: the other way round.
+    void* dest = nullptr;
+    const void* source = nullptr;
+    size_t nelems = 0, element_bytes = 1;
+    size_t nblocks = 1, dest_step = 0, source_step = 0;  // from block to block, in bytes
+    heddle_amo_op amo = HEDDLE_AMO_FETCH;
+    uint64_t operand = 0, compare = 0;
+    void* fetch = nullptr;
+    uint64_t* sig_addr = nullptr;
+    uint64_t signal = 0;
+    int sig_op = 0;
+    shmemx_request_t* req = nullptr;  // the operation joins *req; null: none
+    // The call returns behind it: of a put, source may be reused then; of a get and a fetch, the value is there.
+    bool blocking = true;
+
+    size_t block_bytes() const { return nelems * element_bytes; }
+    // Nothing comes back: the operation is complete behind a quiet, and needs not be before.
+    bool only_stores() const { return kind != Kind::kGet && !fetch; }
+};
+
+// Carries the operation out, without telling the observer, and returns when its buffers may be reused: its memory is
+// stored to on this node, or a message to another one is under way. req is not looked at.
+void carry_out(const Operation& operation);
+
+class Observer {
+  public:
+    virtual ~Observer() = default;
+
+    // Called before an operation is carried out. True: the observer has done so, or will.
+    virtual bool issue(const Operation& operation) = 0;
+    // What follows on ctx is to be ordered behind what was issued before, for each PE (fence).
+    virtual void order(const char* function, shmem_ctx_t ctx) = 0;
+    // What was issued on ctx is to be complete (quiet, barrier, the end of a context); ctx null: on all contexts. pes:
+    // of the context, the only ones concerned; null: all.
+    virtual void complete(const char* function, shmem_ctx_t ctx, const int* pes = nullptr, size_t npes = 0) = 0;
+    // True when nothing that was issued on ctx is left with the observer.
+    virtual bool is_complete(shmem_ctx_t ctx) = 0;
+    // The calling thread is about to wait for, or to test, symmetric memory of its PE.
+    virtual void look() = 0;
+    // The calling thread is about to enter a collective.
+    virtual void enter_collective(const base::Call& call) = 0;
+
+    // --- For observers of the order that a program makes.
+
+    // A word of this PE's symmetric memory, in which a wait or a test of this thread has found what it looked for.
+    virtual void see(const void*, size_t) {}
+    // The thread holds a lock; it is about to give one back, and what it did before is complete.
+    virtual void take_lock(const long*) {}
+    virtual void give_lock(const long*) {}
+    // A request is complete.
+    virtual void complete_request() {}
+    // Before and behind a collective: the members on this node, and the root's rank; -1: none.
+    virtual void begin_collective(const team::MemberState&, int) {}
+    virtual void end_collective(const team::MemberState&) {}
+    // This PE's part in a collective's buffer, symmetric memory that is read or written between both.
+    virtual void use_buffer(const base::Call&, const void*, size_t, bool /*writes*/) {}
+    // A block of the heap, and the call that has allocated it; a block that is free again.
+    virtual void allocate(const base::Call&, const void*, size_t) {}
+    virtual void free(const base::Call&, const void*) {}
+    // The program gets an address of another PE's memory, which it may load and store.
+    virtual void hand_out_address() {}
+    // A load or store by the program itself, as heddle_slow_access.
+    virtual void access(const void*, size_t, heddle_access_kind, const void* /*caller*/) {}
+
+    // The last of all calls, in finalize, while all PEs can still be reached.
+    virtual void stop(const char* function) = 0;
+};
+
+// The addresses whose accesses the observer wants to be told of (heddle/accesses.h), and whether the program tells:
+// false until the first of its accesses. Relaxed atomics.
+extern heddle_watched watched_accesses;
+extern bool program_tells_accesses;
+
+// This PE's observer: null but in checked runs that ask for a tool. Set by init and finalize.
+extern HEDDLE_PE_LOCAL base::PePointer<Observer> observer;
+
+// Where the program called the operation that this thread issues next; null: unknown, and the stack tells. An address
+// in this library: the exported function has been called, not the inlined one. Set for an observer alone, which clears
+// it.
+extern constinit thread_local const void* called_from __attribute__((tls_model("initial-exec")));
+
+// Marks, while it lives, that the calling thread works for the observer, which is not told of what it does.
+class Unobserved {
+  public:
+    Unobserved() { ++depth_; }
+    ~Unobserved() { --depth_; }
+    Unobserved(const Unobserved&) = delete;
+    Unobserved& operator=(const Unobserved&) = delete;
+    static bool is_marked() { return depth_ != 0; }
+
+  private:
+    static constinit thread_local int depth_ __attribute__((tls_model("initial-exec")));
+};
+
+// The observer of what the calling thread does, or null. None in a fiber, which may leave its thread where the observer
+// waits: what a posted collective asks of the observer is asked before it is posted.
+inline Observer* find_observer() {
+    Observer* const found = observer;
+    return HEDDLE_UNLIKELY(found != nullptr) && !Unobserved::is_marked() && !progress::Fiber::current() ? found
+                                                                                                        : nullptr;
+}
+
+// True when the observer takes the operation from the caller, which has then nothing more to do.
+#define HEDDLE_OBSERVED(...)                                              \
+    (HEDDLE_UNLIKELY(::heddle::operations::find_observer() != nullptr) && \
+     ::heddle::operations::observer->issue(::heddle::operations::Operation{__VA_ARGS__}))
+
+}  // namespace heddle::operations
