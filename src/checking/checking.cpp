@@ -74,9 +74,13 @@ void forget() {
     chaos = nullptr;
 }
 
+void stop_serving() {
+    races::Races::stop_serving();
+}
+
 uint32_t threads() {
     Chaos* const here = chaos;
-    return status_threads() + (here ? here->threads() : 0);
+    return status_threads() + races::Races::threads() + (here ? here->threads() : 0);
 }
 
 }  // namespace heddle::checking

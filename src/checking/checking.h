@@ -12,6 +12,9 @@ void start(int pe);
 // Ends it, while all PEs can still be reached: all operations are carried out.
 void stop(const char* function);
 
+// Behind the last meeting of all PEs, none of which has a tool any more.
+void stop_serving();
+
 // In the child of a fork, which is no PE.
 void forget();
 

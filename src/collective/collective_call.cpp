@@ -100,7 +100,7 @@ void CollectiveCall::begin(const Shape& shape) {
         thread_group.by_one([&] {
             if (operations::Observer* const told = operations::find_observer()) {
                 told->enter_collective(call);
-                told->begin_collective(state, root_of(shape));
+                told->begin_collective(team, root_of(shape));
             }
             if (!progress::Fiber::current())  // a posted collective: this PE is elsewhere
                 team::enter_collective(call, state.segment.index);
@@ -112,7 +112,7 @@ void CollectiveCall::end() {
     if (base::settings.check)
         thread_group.by_one([&] {
             if (operations::Observer* const told = operations::find_observer())
-                told->end_collective(state);
+                told->end_collective(team);
             if (!progress::Fiber::current())
                 team::leave_collective();
         });

@@ -17,7 +17,7 @@
 #include <cstdint>
 
 namespace heddle::team {
-struct MemberState;
+struct Team;
 }
 
 namespace heddle::operations {
@@ -87,9 +87,9 @@ class Observer {
     virtual void give_lock(const long*) {}
     // A request is complete.
     virtual void complete_request() {}
-    // Before and behind a collective: the members on this node, and the root's rank; -1: none.
-    virtual void begin_collective(const team::MemberState&, int) {}
-    virtual void end_collective(const team::MemberState&) {}
+    // Before and behind a collective: the team, and the root's rank; -1: none.
+    virtual void begin_collective(const team::Team&, int) {}
+    virtual void end_collective(const team::Team&) {}
     // This PE's part in a collective's buffer, symmetric memory that is read or written between both.
     virtual void use_buffer(const base::Call&, const void*, size_t, bool /*writes*/) {}
     // A block of the heap, and the call that has allocated it; a block that is free again.

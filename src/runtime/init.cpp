@@ -269,6 +269,7 @@ bool stop(const base::Call& call, Leave how) {
     checking::stop(call.function);
     progress::engine->stop(call.function);
     const bool tells = leave(call, how);
+    checking::stop_serving();
     if (fabric::network) {
         operations::settle_all(call.function);
         count_control_messages();

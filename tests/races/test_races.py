@@ -52,9 +52,7 @@ def run(pes, *arguments, **environment):
                           timeout=TIMEOUT_S, check=False, env={**os.environ, "HEDDLE_RACES": "1", **environment})
 
 
-@pytest.mark.parametrize(("case", "pes"), RUNS)
-def test_a_race_is_reported(case, pes):
-    result = run(pes, case, "racy")
+def require_report(result, case, pes):
     assert result.returncode == STATUS_RACES, result
     assert result.stdout == "goes on\n" * pes, result
     races = [line for line in result.stderr.splitlines() if " race: " in line]
@@ -66,9 +64,35 @@ def test_a_race_is_reported(case, pes):
 
 
 @pytest.mark.parametrize(("case", "pes"), RUNS)
+def test_a_race_is_reported(case, pes):
+    require_report(run(pes, case, "racy"), case, pes)
+
+
+@pytest.mark.parametrize(("case", "pes"), RUNS)
 def test_its_cure_is_silent(case, pes):
     result = run(pes, case, "cured")
     assert (result.returncode, result.stdout, result.stderr) == (0, "goes on\n" * pes, ""), result
+
+
+def between_nodes(per_node):
+    return {"HEDDLE_TEST_PES_PER_NODE": str(per_node), "HEDDLE_NET_TRANSPORTS": "tcp"}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_race_between_nodes_is_reported(case):
+    pes = NEEDS.get(case, 2)
+    require_report(run(pes, case, "racy", **between_nodes(1)), case, pes)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_its_cure_is_silent_between_nodes(case):
+    result = run(4, case, "cured", **between_nodes(2))
+    assert (result.returncode, result.stdout, result.stderr) == (0, "goes on\n" * 4, ""), result
+
+
+def test_one_path_by_the_program_alone_serves_the_search():
+    result = run(3, "no_fence", "racy", HEDDLE_PROGRESS="manual", **between_nodes(1))
+    require_report(result, "no_fence", 3)
 
 
 def test_the_object_is_named():
@@ -87,9 +111,3 @@ def test_a_failure_keeps_its_status():
     result = run(2, "no_fence", "racy", HEDDLE_RACES="1", HEDDLE_CHAOS="1")
     assert result.returncode == 1, result
     assert "HEDDLE_CHAOS is set, too: right would be one of them in a run" in result.stderr, result
-
-
-def test_several_nodes_are_not_looked_at():
-    result = run(2, "no_fence", "cured", HEDDLE_TEST_PES_PER_NODE="1", HEDDLE_NET_TRANSPORTS="tcp")
-    assert result.returncode == 0, result
-    assert "no races are looked for: this job has 2 nodes; races are found among the PEs of one" in result.stderr

@@ -1,5 +1,7 @@
 #include "checking/races/detector.h"
 
+#include "checking/races/report.h"
+
 #include <algorithm>
 #include <atomic>
 #include <utility>
@@ -35,13 +37,13 @@ size_t Detector::bytes(size_t positions, int n_pes) {
 }
 
 Detector::Detector(char* memory, size_t positions, int pe, int n_pes, void (*report)(void* to, const Race& race),
-                   void* to)
+                   void* to, bool is_here)
     : known_(pe, n_pes),
       histories_(memory + sizeof(SharedHead) + kSharedBytes, n_pes),
       collectives_(memory + sizeof(SharedHead) + kSharedBytes + whole_lines(Histories::bytes(n_pes)), n_pes),
       places_(memory + sizeof(SharedHead) + kSharedBytes + whole_lines(Histories::bytes(n_pes)) +
                   whole_lines(CollectiveClocks::bytes(n_pes)),
-              pe),
+              pe, is_here),
       edges_(static_cast<size_t>(n_pes)),
       head_(reinterpret_cast<SharedHead*>(memory)),
       shared_words_(memory + sizeof(SharedHead)),
@@ -224,11 +226,6 @@ void Detector::quiet_all() {
     publish();
 }
 
-void Detector::release_buffers(Flow flow) {
-    const Locked locked(*this);
-    pending_.quiet(flow);
-}
-
 void Detector::fence(Flow flow) {
     const Locked locked(*this);
     bool changed = false;
@@ -287,16 +284,30 @@ void Detector::learn_all() {
     publish();
 }
 
+bool Detector::is_new(const base::CallText& one, const base::CallText& other) {
+    static_assert(Reported::kBytes <= kSharedBytes);
+    return Reported(shared_words_).is_new(one, other);
+}
+
 void Detector::expect_stores() {
     head_->expects_stores.store(1, std::memory_order_relaxed);  // a hint, before the program can store
 }
 
+namespace {
+
+thread_local int own_number = -1;  // none yet
+
+}  // namespace
+
 uint8_t thread_number() {
     static std::atomic<uint32_t> threads{0};
-    // Relaxed: only distinct numbers matter.
-    thread_local const uint8_t number =
-        static_cast<uint8_t>(std::min(threads.fetch_add(1, std::memory_order_relaxed), uint32_t{255}));
-    return number;
+    if (own_number < 0)  // relaxed: only distinct numbers matter
+        own_number = static_cast<int>(std::min(threads.fetch_add(1, std::memory_order_relaxed), uint32_t{255}));
+    return static_cast<uint8_t>(own_number);
+}
+
+void set_thread_number(uint8_t number) {
+    own_number = number;
 }
 
 }  // namespace heddle::checking::races

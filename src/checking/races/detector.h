@@ -3,13 +3,11 @@
 // Threads: those of its PE; a lock. The threads of a PE are one to it: what orders them is not the library's.
 #pragma once
 
-#include "base/call.h"
-#include "checking/races/collective_clocks.h"
 #include "checking/races/contributions.h"
 #include "checking/races/histories.h"
 #include "checking/races/knowledge.h"
-#include "checking/races/pending_buffers.h"
 #include "checking/races/places.h"
+#include "checking/races/race_detector.h"
 #include "checking/races/shadow.h"
 
 #include <pthread.h>
@@ -18,81 +16,39 @@
 
 namespace heddle::checking::races {
 
-// How this PE has last learned of another one's operations.
-enum class Edge : uint8_t { kNone, kWait, kRead, kLock, kCollective };
-
-// A race, to be reported.
-struct Race {
-    Mark earlier, later;    // of them, `later` is this PE's access
-    int owner = 0;          // of the memory; -1: this PE's private memory
-    size_t position = 0;    // the first that both have
-    size_t bytes = 0;       // of the later access, from position on
-    bool is_known = false;  // the program has ordered the earlier call before the later one, but not its completion
-    Edge edge = Edge::kNone;
-    bool is_buffer = false;         // the earlier one is of a local buffer
-    const void* address = nullptr;  // of the private memory
-};
-
-// An access to the symmetric memory of a PE.
-struct Access {
-    int owner = 0;
-    size_t position = 0;
-    size_t bytes = 0;
-    bool writes = false;
-    bool is_atomic = false;
-    Completion completion = Completion::kAtReturn;
-    Flow flow = Flow::kDefault;
-};
-
-class Detector {
+class Detector final : public RaceDetector {
   public:
-    // memory: zeroed, bytes(...) of them, the same for all PEs. positions: bytes of symmetric memory of a PE.
-    Detector(char* memory, size_t positions, int pe, int n_pes, void (*report)(void* to, const Race& race), void* to);
-    ~Detector();
-    Detector(const Detector&) = delete;
-    Detector& operator=(const Detector&) = delete;
+    // memory: zeroed, bytes(...) of them, the same for all PEs. positions: bytes of symmetric memory of a PE. is_here:
+    // the PE is this process; else its calls have texts that it tells (Places::add).
+    Detector(char* memory, size_t positions, int pe, int n_pes, void (*report)(void* to, const Race& race), void* to,
+             bool is_here = true);
+    ~Detector() override;
     static size_t bytes(size_t positions, int n_pes);
 
     Places& places() { return places_; }
-    char* shared_words() { return shared_words_; }  // kSharedBytes for the report
-    static constexpr size_t kSharedBytes = 64 * 1024;
+    static constexpr size_t kSharedBytes = 64 * 1024;  // for the pairs that have been reported
 
-    void access(const Access& access, const base::Call& call);
-    // access, of several, of which none is before another.
-    struct AtOnce {
-        Access access;
-        base::Call call;
-    };
-    void access_at_once(const std::vector<AtOnce>& accesses);
-    // access, of a buffer in the collective that this PE has entered: who learns of its entry knows of the access.
-    void access_in_collective(const Access& access, const base::Call& call);
-    // access, of an atomic or signal that others may wait for.
-    void update(const Access& access, const base::Call& call, bool is_signal = false);
-    // A local buffer of a non-blocking operation, in use until its flow is quiet; and a local buffer of any call.
-    void hold(const void* buffer, size_t bytes, bool writes, Flow flow, const base::Call& call);
-    void touch(const void* buffer, size_t bytes, bool writes, const base::Call& call);
-    PendingBuffers::Hull held();
-
-    // A wait, a test, or an operation that returns a value, has seen the words of owner.
-    void see(int owner, size_t position, size_t bytes, Edge edge);
-    void quiet(Flow flow);
-    void quiet_all();
-    void release_buffers(Flow flow);  // the buffers alone may be reused
-    void fence(Flow flow);
-
-    // A lock's word is that of PE 0.
-    void release_lock(size_t position);
-    void take_lock(size_t position);
-
-    void enter_collective(const CollectiveKey& key, bool gives);
-    void leave_collective(const CollectiveKey& key, bool takes);
-
-    // A value has been seen of which is not known who wrote it.
-    void see_unknown();
-    // From here on all that other PEs have done counts as known: where they have met unseen by this detector.
-    void learn_all();
-    // Memory is shared in ways that the detector does not see (shmem_ptr): a wait without a known writer learns all.
-    void expect_stores();
+    void access(const Access& access, const base::Call& call) override;
+    void access_at_once(const std::vector<AtOnce>& accesses) override;
+    void access_in_collective(const Access& access, const base::Call& call) override;
+    void update(const Access& access, const base::Call& call, bool is_signal) override;
+    void hold(const void* buffer, size_t bytes, bool writes, Flow flow, const base::Call& call) override;
+    void touch(const void* buffer, size_t bytes, bool writes, const base::Call& call) override;
+    PendingBuffers::Hull held() override;
+    void see(int owner, size_t position, size_t bytes, Edge edge) override;
+    void quiet(Flow flow) override;
+    void quiet_all() override;
+    void fence(Flow flow) override;
+    void release_lock(size_t position) override;
+    void take_lock(size_t position) override;
+    void enter_collective(const CollectiveKey& key, bool gives) override;
+    void leave_collective(const CollectiveKey& key, bool takes) override;
+    void see_unknown() override;
+    void learn_all() override;
+    void expect_stores() override;
+    void settle() override {}
+    base::CallText text_of(int pe, uint32_t place) override { return places_.text(pe, place); }
+    bool is_new(const base::CallText& one, const base::CallText& other) override;
 
   private:
     struct SharedHead;
@@ -125,7 +81,8 @@ class Detector {
     pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
 };
 
-// The number of the calling thread in its process, from 0.
+// The number of the calling thread in its process, from 0; and another one, where it works for a thread of another PE.
 uint8_t thread_number();
+void set_thread_number(uint8_t number);
 
 }  // namespace heddle::checking::races

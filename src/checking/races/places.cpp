@@ -4,9 +4,7 @@
 
 namespace heddle::checking::races {
 
-namespace {
-
-base::CallText name_of(const base::Call& call) {
+base::CallText Places::text_of(const base::Call& call) {
     base::CallText text = base::describe(call);
     if (call.function != kLoad && call.function != kStore)
         return text;
@@ -16,17 +14,25 @@ base::CallText name_of(const base::Call& call) {
     return text;
 }
 
-}  // namespace
-
 // The text is written before its number is in any mark, whose lock orders both.
+void Places::add(const base::Call& call, const base::CallText& text) {
+    const auto [at, is_new] = numbers_.try_emplace({call.function, call.caller}, 0);
+    if (!is_new || numbers_.size() >= kPlaces)
+        return;
+    at->second = static_cast<uint32_t>(numbers_.size());
+    entry(pe_, at->second) = text;
+}
+
 uint32_t Places::number(const base::Call& call) {
     Known& last = known_[reinterpret_cast<uintptr_t>(call.caller) / 4 % kKnown];
     if (last.number != 0 && last.call.function == call.function && last.call.caller == call.caller)
         return last.number;
-    const auto [at, is_new] = numbers_.try_emplace({call.function, call.caller}, 0);
-    if (is_new && numbers_.size() < kPlaces) {
-        at->second = static_cast<uint32_t>(numbers_.size());
-        entry(pe_, at->second) = name_of(call);
+    auto at = numbers_.find({call.function, call.caller});
+    if (at == numbers_.end()) {
+        if (!describes_)
+            return 0;
+        add(call, text_of(call));
+        at = numbers_.find({call.function, call.caller});
     }
     last = {call, at->second};
     return at->second;

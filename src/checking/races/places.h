@@ -21,11 +21,15 @@ class Places {
   public:
     static constexpr uint32_t kPlaces = 4096;  // of each PE; further calls are known by their function's name alone
 
-    Places(char* memory, int pe) : memory_(memory), pe_(pe) {}
+    // describes: the calls are of this process, where their texts can be made; else they are told by add.
+    Places(char* memory, int pe, bool describes = true) : memory_(memory), pe_(pe), describes_(describes) {}
     static size_t bytes(int n_pes) { return static_cast<size_t>(n_pes) * kPlaces * sizeof(base::CallText); }
 
-    // The number of a call of this PE. 0: there is no room for more.
+    // The number of a call of this PE. 0: there is no room for more, or its text is not known.
     uint32_t number(const base::Call& call);
+    // Makes a call of this PE known.
+    void add(const base::Call& call, const base::CallText& text);
+    static base::CallText text_of(const base::Call& call);
 
     // The text of a number of any PE; 0: "an unknown call".
     base::CallText text(int pe, uint32_t number) const;
@@ -37,6 +41,7 @@ class Places {
 
     char* memory_;
     int pe_;
+    const bool describes_;
     std::map<std::pair<const char*, const void*>, uint32_t> numbers_;
     struct Known {
         base::Call call;

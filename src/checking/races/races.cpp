@@ -1,22 +1,22 @@
 #include "checking/races/races.h"
 
-#include "base/elf_file.h"
 #include "base/error.h"
+#include "base/pe_local.h"
 #include "base/place.h"
 #include "base/source_line.h"
 #include "bootstrap/bootstrap.h"
 #include "checking/races/caller.h"
+#include "checking/races/detector.h"
+#include "checking/races/detector_network.h"
 #include "context/context.h"
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
 #include "operations/transfer.h"
 #include "os/locked.h"
 #include "os/memfd.h"
-#include "team/team_segment.h"
+#include "team/team.h"
 
 #include <cerrno>
-#include <cinttypes>
-#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <utility>
@@ -34,11 +34,6 @@ constexpr size_t kMessageBytes = 1800;  // what base::report shows
 
 enum WatchedRange { kOfNode, kOfData, kOfBuffers };
 static_assert(kOfBuffers + 1 == HEDDLE_WATCHED_RANGES);
-
-// Where static data begins among the positions: behind the heap.
-size_t data_position() {
-    return os::round_up(memory::symmetric->heap.bytes, Shadow::kBlockBytes);
-}
 
 size_t positions() {
     return data_position() + memory::symmetric->data.bytes;
@@ -68,31 +63,72 @@ char* map(size_t bytes) {
     return mapped;
 }
 
+HEDDLE_PE_LOCAL base::PePointer<DetectorService> service;  // of PE 0, in a job of several nodes
+
+std::vector<int> pes_elsewhere() {
+    std::vector<int> pes;
+    for (int pe = 0; pe < job.n_pes; ++pe)
+        if (job.node_of(pe) != job.node)
+            pes.push_back(pe);
+    return pes;
+}
+
+RaceDetector* make_detector(char* memory, DetectorLink* link, void (*report)(void*, const Race&), void* to) {
+    if (link)
+        return new RemoteDetector(*link, job.n_pes, report, to);
+    return new Detector(memory, positions(), job.pe, job.n_pes, report, to);
+}
+
+bool is_alone(const team::Team& team) {
+    return !team.span && team.state.segment.index < 0;
+}
+
+CollectiveKey key_of(const team::Team& team) {
+    if (team.span)
+        return {CollectiveKey::kSpans | team.span->id, static_cast<uint32_t>(team.span->steps)};
+    return {static_cast<uint64_t>(job.node) << 32 | static_cast<uint32_t>(team.state.segment.index), team.state.count};
+}
+
 }  // namespace
 
 Races* Races::make(std::string* reason) {
     char text[256] = "";
-    if (job.n_nodes > 1)
-        snprintf(text, sizeof text, "this job has %d nodes; races are found among the PEs of one", job.n_nodes);
-    else if (job.n_pes > kMostPes)
+    const bool is_here = job.node == job.node_of(0);
+    char* memory = nullptr;
+    if (job.n_pes > kMostPes)
         snprintf(text, sizeof text, "this job has %d PEs; races are found among up to %d", job.n_pes, kMostPes);
-    else if (char* const memory = map(Detector::bytes(positions(), job.n_pes)))
-        return new Races(memory);
-    else
+    else if (is_here && !(memory = map(Detector::bytes(positions(), job.n_pes))))
         snprintf(text, sizeof text, "no memory: %s; right would be a smaller SHMEM_SYMMETRIC_SIZE",
                  os::describe_memory_error(errno));
     *reason = text;
-    return nullptr;
+    if (!reason->empty()) {
+        if (memory == nullptr && is_here && job.n_nodes > 1 && job.n_pes <= kMostPes)
+            base::fatal("HEDDLE_RACES", "%s", text);  // other nodes count on this one
+        return nullptr;
+    }
+    if (job.pe == 0 && job.n_nodes > 1)
+        service = new DetectorService(memory, positions(), job.n_pes, pes_elsewhere());
+    return new Races(memory);
+}
+
+void Races::stop_serving() {
+    delete service;
+    service = nullptr;
+}
+
+uint32_t Races::threads() {
+    return service ? 1 : 0;
 }
 
 Races::Races(char* memory)
-    : detector_(memory, positions(), job.pe, job.n_pes, &Races::report_to, this),
+    : link_(memory ? nullptr : new NetworkLink),
+      detector_(make_detector(memory, link_.get(), &Races::report_to, this)),
       accesses_(&Races::take_runs, this),
-      pe_of_slot_(static_cast<size_t>(job.n_slots), -1),
-      reported_(detector_.shared_words()) {
-    static_assert(Reported::kBytes <= Detector::kSharedBytes);
-    detector_.learn_all();  // all PEs have met before
-    for (int pe = 0; pe < job.n_pes; ++pe) pe_of_slot_[static_cast<size_t>(job.slot_of(pe))] = pe;
+      pe_of_slot_(static_cast<size_t>(job.n_slots), -1) {
+    detector_->learn_all();  // all PEs have met before
+    for (int pe = 0; pe < job.n_pes; ++pe)
+        if (const int slot = job.slot_of(pe); slot >= 0)
+            pe_of_slot_[static_cast<size_t>(slot)] = pe;
     if (job.as_thread)
         return;
     const memory::NodeMemory& node = memory::node_memory;
@@ -105,6 +141,7 @@ Races::Races(char* memory)
 void Races::stop(const char*) {
     Accesses::watch_none();
     accesses_.flush();
+    detector_->settle();
 }
 
 bool Races::find(const void* address, size_t* position) const {
@@ -143,7 +180,7 @@ void Races::take_runs(void* races, const std::vector<Accesses::Run>& runs) {
         if (here->find(reinterpret_cast<const void*>(run.begin), &position))
             accesses.push_back({{.owner = job.pe, .position = position, .bytes = run.bytes, .writes = run.writes},
                                 {run.writes ? kStore : kLoad, run.caller}});
-    here->detector_.access_at_once(accesses);
+    here->detector_->access_at_once(accesses);
 }
 
 void Races::take_accesses() {
@@ -154,7 +191,7 @@ void Races::take_accesses() {
 void Races::watch_buffers() {
     if (!Accesses::are_told())
         return;
-    const PendingBuffers::Hull hull = detector_.held();
+    const PendingBuffers::Hull hull = detector_->held();
     Accesses::watch(kOfBuffers, hull.begin, hull.end - hull.begin);
 }
 
@@ -166,17 +203,17 @@ void Races::access(const void* address, size_t bytes, heddle_access_kind kind, c
         if (owner < 0)
             return;
         take_accesses();
-        return detector_.see(owner, position, bytes, Edge::kWait);
+        return detector_->see(owner, position, bytes, Edge::kWait);
     }
     const bool writes = kind == HEDDLE_ACCESS_STORE;
     const base::Call call = {writes ? kStore : kLoad, caller};
     if (Accesses::is_watched(kOfBuffers, address, bytes))
-        detector_.touch(address, bytes, writes, call);
+        detector_->touch(address, bytes, writes, call);
     if (is_own)
         return accesses_.add(reinterpret_cast<uintptr_t>(address), bytes, writes, caller);
     // At once: no call of the library need be between it and what another PE does then.
     if (owner >= 0)
-        detector_.access({.owner = owner, .position = position, .bytes = bytes, .writes = writes}, call);
+        detector_->access({.owner = owner, .position = position, .bytes = bytes, .writes = writes}, call);
 }
 
 // What the caller would carry out by several operations is carried out here, as one.
@@ -188,7 +225,7 @@ bool Races::issue(const Operation& operation) {
         call.caller = is_of_program(from) ? from : find_caller();
     const Flow flow = operation.req ? Flow::kRequest : flow_of(operation.ctx);
     if (context::context_of(operation.ctx).options & SHMEMX_CTX_ORDERED)
-        detector_.fence(flow);
+        detector_->fence(flow);
     size_t seen = 0;  // position of a value that comes back with this call
     bool sees = false;
     switch (operation.kind) {
@@ -204,6 +241,8 @@ bool Races::issue(const Operation& operation) {
     }
     if (!operation.blocking)
         watch_buffers();
+    if (operation.kind != Operation::Kind::kGet)
+        detector_->settle();
     if (!sees && !operation.req && operation.kind != Operation::Kind::kPutSignal)
         return false;
     carry_out(operation);
@@ -211,8 +250,8 @@ bool Races::issue(const Operation& operation) {
         operations::join(operation.call, operation.req);
     if (sees) {
         const bool is_atomic = operation.kind == Operation::Kind::kAtomic;
-        detector_.see(operation.world_pe, seen, is_atomic ? operation.element_bytes : operation.block_bytes(),
-                      is_atomic && operation.world_pe == job.pe ? Edge::kWait : Edge::kRead);
+        detector_->see(operation.world_pe, seen, is_atomic ? operation.element_bytes : operation.block_bytes(),
+                       is_atomic && operation.world_pe == job.pe ? Edge::kWait : Edge::kRead);
     }
     return true;
 }
@@ -225,11 +264,11 @@ void Races::use_buffer(const Operation& operation, const base::Call& call, Flow 
     for (size_t i = 0; i < operation.nblocks && bytes != 0; ++i) {
         const char* const block = buffer + i * step;
         size_t position;
-        detector_.touch(block, bytes, writes, call);
+        detector_->touch(block, bytes, writes, call);
         if (!operation.blocking)
-            detector_.hold(block, bytes, writes, flow, call);
+            detector_->hold(block, bytes, writes, flow, call);
         if (find(block, &position))
-            detector_.access({.owner = job.pe, .position = position, .bytes = bytes, .writes = writes}, call);
+            detector_->access({.owner = job.pe, .position = position, .bytes = bytes, .writes = writes}, call);
     }
 }
 
@@ -240,22 +279,22 @@ void Races::put(const Operation& operation, const base::Call& call, Flow flow) {
     use_buffer(operation, call, flow);
     if (bytes != 0 && find(operation.dest, &position))
         for (size_t i = 0; i < operation.nblocks; ++i)
-            detector_.access({.owner = operation.world_pe,
-                              .position = position + i * operation.dest_step,
-                              .bytes = bytes,
-                              .writes = true,
-                              .completion = Completion::kOrdered,
-                              .flow = has_signal ? Flow::kSignal : flow},
-                             call);
+            detector_->access({.owner = operation.world_pe,
+                               .position = position + i * operation.dest_step,
+                               .bytes = bytes,
+                               .writes = true,
+                               .completion = Completion::kOrdered,
+                               .flow = has_signal ? Flow::kSignal : flow},
+                              call);
     if (has_signal && find(operation.sig_addr, &position))
-        detector_.update({.owner = operation.world_pe,
-                          .position = position,
-                          .bytes = sizeof *operation.sig_addr,
-                          .writes = true,
-                          .is_atomic = true,
-                          .completion = Completion::kOrdered,
-                          .flow = flow},
-                         call, true);
+        detector_->update({.owner = operation.world_pe,
+                           .position = position,
+                           .bytes = sizeof *operation.sig_addr,
+                           .writes = true,
+                           .is_atomic = true,
+                           .completion = Completion::kOrdered,
+                           .flow = flow},
+                          call, true);
 }
 
 bool Races::get(const Operation& operation, const base::Call& call, Flow flow, size_t* position) {
@@ -264,12 +303,12 @@ bool Races::get(const Operation& operation, const base::Call& call, Flow flow, s
     if (!find(operation.source, position))
         return false;
     for (size_t i = 0; i < operation.nblocks; ++i)
-        detector_.access({.owner = operation.world_pe,
-                          .position = *position + i * operation.source_step,
-                          .bytes = bytes,
-                          .completion = operation.blocking ? Completion::kAtReturn : Completion::kAtQuiet,
-                          .flow = flow},
-                         call);
+        detector_->access({.owner = operation.world_pe,
+                           .position = *position + i * operation.source_step,
+                           .bytes = bytes,
+                           .completion = operation.blocking ? Completion::kAtReturn : Completion::kAtQuiet,
+                           .flow = flow},
+                          call);
     return operation.blocking && !operation.req && operation.nblocks == 1 && bytes <= kWordBytes;
 }
 
@@ -286,7 +325,7 @@ bool Races::update(const Operation& operation, const base::Call& call, Flow flow
                            .completion = operation.fetch && operation.blocking && !operation.req ? Completion::kAtReturn
                                                                                                  : Completion::kOrdered,
                            .flow = flow};
-    writes ? detector_.update(access, call) : detector_.access(access, call);
+    writes ? detector_->update(access, call, false) : detector_->access(access, call);
     if (!operation.fetch)
         return false;
     if (operation.req) {
@@ -294,18 +333,18 @@ bool Races::update(const Operation& operation, const base::Call& call, Flow flow
         fetches_under_request_ = true;
     }
     if (!operation.blocking)
-        detector_.hold(operation.fetch, bytes, true, flow, call);
+        detector_->hold(operation.fetch, bytes, true, flow, call);
     return !operation.req;
 }
 
 void Races::order(const char*, shmem_ctx_t ctx) {
     take_accesses();
-    detector_.fence(flow_of(ctx));
+    detector_->fence(flow_of(ctx));
 }
 
 void Races::complete(const char*, shmem_ctx_t ctx, const int*, size_t) {
     take_accesses();
-    ctx ? detector_.quiet(flow_of(ctx)) : detector_.quiet_all();
+    ctx ? detector_->quiet(flow_of(ctx)) : detector_->quiet_all();
     watch_buffers();
 }
 
@@ -318,11 +357,11 @@ bool Races::is_complete(shmem_ctx_t ctx) {
 // Which operations a request has is not known: all that are under requests count as complete.
 void Races::complete_request() {
     take_accesses();
-    detector_.quiet(Flow::kRequest);
+    detector_->quiet(Flow::kRequest);
     watch_buffers();
     const os::Locked locked(lock_);
     if (fetches_under_request_)
-        detector_.see_unknown();
+        detector_->see_unknown();
     fetches_under_request_ = false;
 }
 
@@ -330,74 +369,70 @@ void Races::see(const void* address, size_t bytes) {
     size_t position;
     take_accesses();
     if (find(address, &position))
-        detector_.see(job.pe, position, bytes, Edge::kWait);
+        detector_->see(job.pe, position, bytes, Edge::kWait);
 }
 
 void Races::take_lock(const long* lock) {
     size_t position;
     take_accesses();
     if (find(lock, &position))
-        detector_.take_lock(position);
+        detector_->take_lock(position);
 }
 
 void Races::give_lock(const long* lock) {
     size_t position;
     take_accesses();
-    if (find(lock, &position))
-        detector_.release_lock(position);
+    if (!find(lock, &position))
+        return;
+    detector_->release_lock(position);
+    detector_->settle();
 }
 
 // Of a broadcast (root: the rank), the members know what the root knew; of all others, what all knew.
-void Races::begin_collective(const team::MemberState& state, int root) {
+void Races::begin_collective(const team::Team& team, int root) {
     take_accesses();
-    if (state.segment.index < 0)
+    if (is_alone(team))
         return;
-    const CollectiveKey key = {state.segment.index, state.count};
+    const CollectiveKey key = key_of(team);
     {
         const os::Locked locked(lock_);
-        entered_[state.segment.index] = {key, root < 0 || root != state.rank};
+        entered_[key.team] = {key, root < 0 || root != team.rank};
     }
-    detector_.enter_collective(key, root < 0 || root == state.rank);
+    detector_->enter_collective(key, root < 0 || root == team.rank);
+    detector_->settle();
 }
 
-void Races::end_collective(const team::MemberState& state) {
+void Races::end_collective(const team::Team& team) {
     take_accesses();  // of other threads
     Entered entered;
+    if (is_alone(team))
+        return;
     {
         const os::Locked locked(lock_);
-        const auto found = entered_.find(state.segment.index);
+        const auto found = entered_.find(key_of(team).team);
         if (found == entered_.end())
             return;
         entered = found->second;
         entered_.erase(found);
     }
-    detector_.leave_collective(entered.key, entered.takes);
+    detector_->leave_collective(entered.key, entered.takes);
 }
 
 void Races::allocate(const base::Call& call, const void* block, size_t bytes) {
     size_t position;
     if (!block || !find(block, &position))
         return;
-    const os::Locked locked(lock_);
-    blocks_[position] = {bytes, base::describe(call)};
+    objects_.allocate(position, bytes, base::describe(call));
 }
 
 // All that was put to this PE's block must be complete.
 void Races::free(const base::Call& call, const void* block) {
-    size_t position, bytes = 0;
+    size_t position;
     take_accesses();
     if (!block || !find(block, &position))
         return;
-    {
-        const os::Locked locked(lock_);
-        const auto found = blocks_.find(position);
-        if (found == blocks_.end())
-            return;
-        bytes = found->second.bytes;
-    }
-    detector_.access({.owner = job.pe, .position = position, .bytes = bytes, .writes = true}, call);
-    const os::Locked locked(lock_);
-    blocks_.erase(position);
+    if (const size_t bytes = objects_.free(position))
+        detector_->access({.owner = job.pe, .position = position, .bytes = bytes, .writes = true}, call);
 }
 
 // Not those with gaps between their blocks, nor what the root of a broadcast may leave as it is.
@@ -412,49 +447,15 @@ void Races::use_buffer(const base::Call& call, const void* buffer, size_t bytes,
             if (!entered.takes)
                 return;
     }
-    detector_.touch(buffer, bytes, writes, call);
+    detector_->touch(buffer, bytes, writes, call);
     if (find(buffer, &position))
-        detector_.access_in_collective({.owner = job.pe, .position = position, .bytes = bytes, .writes = writes}, call);
+        detector_->access_in_collective({.owner = job.pe, .position = position, .bytes = bytes, .writes = writes},
+                                        call);
 }
 
 // The program may reach another PE's memory by loads and stores of its own.
 void Races::hand_out_address() {
-    detector_.expect_stores();
-}
-
-// Of this PE's program, and so of all where they run the same one.
-std::string Races::global_at(size_t offset) {
-    const uintptr_t address = memory::symmetric->data.base + offset;
-    base::Module module;
-    base::ObjectName object;
-    std::array<char, PATH_MAX> path;
-    std::array<char, 160> text;
-    if (!base::find_module(address, &module) || !base::path_of(module, path.data(), path.size()) ||
-        !base::find_object(path.data(), module.linked(address), &object))
-        return {};
-    snprintf(text.data(), text.size(), "from byte %" PRIu64 " of the %" PRIu64 " of %s", object.offset, object.bytes,
-             object.name);
-    return text.data();
-}
-
-std::string Races::object_at(size_t position) const {
-    char text[256];
-    const os::Locked locked(lock_);
-    const auto behind = blocks_.upper_bound(position);
-    if (behind != blocks_.begin()) {
-        const auto& [begin, block] = *std::prev(behind);
-        if (position - begin < block.bytes) {
-            snprintf(text, sizeof text, "from byte %zu of the %zu of %s", position - begin, block.bytes,
-                     block.origin.data());
-            return text;
-        }
-    }
-    const bool in_heap = position < memory::symmetric->heap.bytes;
-    const size_t offset = position - (in_heap ? 0 : data_position());
-    if (const std::string name = in_heap ? "" : global_at(offset); !name.empty())
-        return name;
-    snprintf(text, sizeof text, "from byte %#zx of its %s", offset, in_heap ? "heap" : "static data");
-    return text;
+    detector_->expect_stores();
 }
 
 // What this PE has found before is not looked up again.
@@ -467,13 +468,14 @@ bool Races::is_repeated(const Race& race) {
 void Races::report(const Race& race) {
     if (is_repeated(race))
         return;
-    const base::CallText earlier = detector_.places().text(static_cast<int>(race.earlier.pe), race.earlier.place);
-    const base::CallText later = detector_.places().text(static_cast<int>(race.later.pe), race.later.place);
-    if (!reported_.is_new(earlier, later))
+    const base::CallText earlier = detector_->text_of(static_cast<int>(race.earlier.pe), race.earlier.place);
+    const base::CallText later = detector_->text_of(static_cast<int>(race.later.pe), race.later.place);
+    if (!detector_->is_new(earlier, later))
         return;
     char text[kMessageBytes];
-    base::add_source_lines(describe(race, earlier, later, race.owner < 0 ? "" : object_at(race.position)).c_str(), text,
-                           sizeof text);
+    base::add_source_lines(
+        describe(race, earlier, later, race.owner < 0 ? "" : objects_.describe(race.position)).c_str(), text,
+        sizeof text);
     base::report("race", "%s", text);
     job.page->races.fetch_add(1, std::memory_order_relaxed);  // a count; who reads it comes behind the PE's end
 }

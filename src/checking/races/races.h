@@ -1,12 +1,14 @@
-// Races (HEDDLE_RACES=1): conflicting accesses to symmetric memory by calls that nothing orders, among the PEs of one
-// node. A report has both calls, and what is missing; the job goes on (docs/decisions/0048). This is the observer that
-// tells the detector what the program does.
+// Races (HEDDLE_RACES=1): conflicting accesses to symmetric memory by calls that nothing orders. A report has both
+// calls, and what is missing; the job goes on (docs/decisions/0048). This is the observer that tells the detector what
+// the program does: the detector in this node's memory, where PE 0 shares it, or else the one in PE 0's node.
 //
 // Threads: any.
 #pragma once
 
 #include "checking/races/accesses.h"
-#include "checking/races/detector.h"
+#include "checking/races/objects.h"
+#include "checking/races/race_detector.h"
+#include "checking/races/remote_detector.h"
 #include "checking/races/report.h"
 #include "operations/observer.h"
 
@@ -23,6 +25,10 @@ class Races : public operations::Observer {
   public:
     // Null, and *reason has the cause, when races cannot be looked for in this job.
     static Races* make(std::string* reason);
+    // In PE 0, when no PE looks for races any more: ends the thread that serves PEs of other nodes.
+    static void stop_serving();
+    // The threads of this PE's that serve them.
+    static uint32_t threads();
 
     bool issue(const operations::Operation& operation) override;
     void order(const char* function, shmem_ctx_t ctx) override;
@@ -36,8 +42,8 @@ class Races : public operations::Observer {
     void complete_request() override;
     void take_lock(const long* lock) override;
     void give_lock(const long* lock) override;
-    void begin_collective(const team::MemberState& state, int root) override;
-    void end_collective(const team::MemberState& state) override;
+    void begin_collective(const team::Team& team, int root) override;
+    void end_collective(const team::Team& team) override;
     void allocate(const base::Call& call, const void* block, size_t bytes) override;
     void free(const base::Call& call, const void* block) override;
     void use_buffer(const base::Call& call, const void* buffer, size_t bytes, bool writes) override;
@@ -45,22 +51,16 @@ class Races : public operations::Observer {
     void access(const void* address, size_t bytes, heddle_access_kind kind, const void* caller) override;
 
   private:
-    struct Block {  // of the heap
-        size_t bytes;
-        base::CallText origin;
-    };
     struct Entered {
         CollectiveKey key;
         bool takes;
     };
 
-    explicit Races(char* memory);
+    explicit Races(char* memory);  // of the search; null: it is on another node
     static void report_to(void* races, const Race& race) { static_cast<Races*>(races)->report(race); }
     static void take_runs(void* races, const std::vector<Accesses::Run>& runs);
     void report(const Race& race);
     bool is_repeated(const Race& race);
-    std::string object_at(size_t position) const;
-    static std::string global_at(size_t offset);  // of static data
 
     bool find(const void* address, size_t* position) const;
     // In the node's memory: the PE whose memory it is, or -1.
@@ -76,13 +76,13 @@ class Races : public operations::Observer {
     // The operation's part in this PE's memory.
     void use_buffer(const operations::Operation& operation, const base::Call& call, Flow flow);
 
-    Detector detector_;
+    const std::unique_ptr<DetectorLink> link_;  // null: not needed
+    const std::unique_ptr<RaceDetector> detector_;
     Accesses accesses_;
     std::vector<int> pe_of_slot_;
-    Reported reported_;
-    mutable pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;  // of what follows
-    std::map<size_t, Block> blocks_;                            // by offset in the heap
-    std::map<int, Entered> entered_;                            // by segment: the collective that this PE is in
+    Objects objects_;
+    pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;  // of what follows
+    std::map<uint64_t, Entered> entered_;               // by team: the collective that this PE is in
     bool fetches_under_request_ = false;
     std::array<uint64_t, 256> found_ = {};  // the last races, by their calls
 };

@@ -38,7 +38,15 @@ bool ControlInbox::deliver(const ControlKey& key, int from_pe, const char* data,
         waiting.other_call = key.call;
         waiting.other_pe = from_pe;
     }
+    if (watched_messages_ && key.team == watched_team_)
+        watched_messages_->advance();
     return true;
+}
+
+void ControlInbox::watch(uint64_t team, sync::EventCount* messages) {
+    const os::Locked locked(lock_);
+    watched_team_ = team;
+    watched_messages_ = messages;
 }
 
 ControlInbox::Stray ControlInbox::find_stray(const ControlKey& key) const {

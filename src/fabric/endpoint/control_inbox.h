@@ -12,6 +12,7 @@
 #pragma once
 
 #include "fabric/protocol/record.h"
+#include "sync/event_count.h"
 
 #include <pthread.h>
 #include <cstddef>
@@ -44,6 +45,10 @@ class ControlInbox {
     // the PE. *stray, where no message is taken: one that shows that members' calls differ. The reader is the only one
     // of its team, and has read all that its earlier steps read.
     bool take(const ControlKey& key, int from_pe, void* data, size_t bytes, size_t* length, Stray* stray = nullptr);
+
+    // From here on the event count advances with each message of that team, which is none of the program's; null: no
+    // more. One team.
+    void watch(uint64_t team, sync::EventCount* messages);
 
     // The number of control messages that have come, read or not.
     uint64_t received();
@@ -83,6 +88,8 @@ class ControlInbox {
     uint64_t received_ = 0;
     uint64_t taken_ = 0;
     uint64_t most_waiting_ = 0;
+    uint64_t watched_team_ = 0;
+    sync::EventCount* watched_messages_ = nullptr;
     std::unordered_map<int, size_t> waiting_bytes_;  // by PE, where there are some
     // For messages of teams that this PE has not made yet, and their sender has.
     int64_t allowed_ = 64 * 1024 * 1024;

@@ -147,6 +147,20 @@ TEST(ControlInbox, EmptyMessagesAreMessagesToo) {
     EXPECT_FALSE(control_inbox.take({1}, 0, nullptr, 0, &length));
 }
 
+TEST(ControlInbox, AnEventCountAdvancesWithTheMessagesOfTheTeamThatItWatches) {
+    ControlInbox inbox;
+    sync::EventCount messages{};
+    inbox.watch(7, &messages);
+    EXPECT_TRUE(inbox.deliver({.team = 6}, 1, "a", 1));
+    EXPECT_FALSE(messages.reached(1));
+    EXPECT_TRUE(inbox.deliver({.team = 7}, 1, "a", 1));
+    EXPECT_TRUE(inbox.deliver({.team = 7, .step = 1}, 2, "a", 1));
+    EXPECT_TRUE(messages.holds(2));
+    inbox.watch(7, nullptr);
+    EXPECT_TRUE(inbox.deliver({.team = 7}, 1, "a", 1));
+    EXPECT_TRUE(messages.holds(2));
+}
+
 TEST(ControlInbox, MessagesAreCountedAsTheyCome) {
     ControlInbox control_inbox;
     EXPECT_EQ(control_inbox.received(), 0u);
