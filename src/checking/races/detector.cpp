@@ -277,14 +277,19 @@ void Detector::leave_collective(const CollectiveKey& key, bool takes) {
     publish();
 }
 
-void Detector::learn_all() {
+void Detector::learn_ended() {
     const Locked locked(*this);
     for (int from = 0; from < known_.n_pes; ++from) {
-        const Time now = histories_.now(from);
-        raise(known_.clock.issued(from), now);
-        for (int flow = 0; flow < kFlows; ++flow) raise(known_.clock.complete(from, Flow(flow)), now);
+        const Time ended = histories_.ended(from);
+        raise(known_.clock.issued(from), ended);
+        for (int flow = 0; flow < kFlows; ++flow) raise(known_.clock.complete(from, Flow(flow)), ended);
     }
     publish();
+}
+
+void Detector::end() {
+    const Locked locked(*this);
+    histories_.end(known_.pe, time_);
 }
 
 void Detector::expect_stores() {

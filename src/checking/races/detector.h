@@ -89,8 +89,11 @@ class Detector {
 
     // A value has been seen of which is not known who wrote it.
     void see_unknown();
-    // From here on all that other PEs have done counts as known: where they have met unseen by this detector.
-    void learn_all();
+    // All that PEs did before the last finalize counts as known: they met there, and in init behind it. What a PE does
+    // that has left this init earlier does not.
+    void learn_ended();
+    // In finalize, before all PEs meet.
+    void end();
     // Memory is shared in ways that the detector does not see (shmem_ptr): a wait without a known writer learns all.
     void expect_stores();
 

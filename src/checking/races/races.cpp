@@ -91,7 +91,7 @@ Races::Races(char* memory)
       pe_of_slot_(static_cast<size_t>(job.n_slots), -1),
       reported_(detector_.shared_words()) {
     static_assert(Reported::kBytes <= Detector::kSharedBytes);
-    detector_.learn_all();  // all PEs have met before
+    detector_.learn_ended();
     for (int pe = 0; pe < job.n_pes; ++pe) pe_of_slot_[static_cast<size_t>(job.slot_of(pe))] = pe;
     if (job.as_thread)
         return;
@@ -105,6 +105,7 @@ Races::Races(char* memory)
 void Races::stop(const char*) {
     Accesses::watch_none();
     accesses_.flush();
+    detector_.end();
 }
 
 bool Races::find(const void* address, size_t* position) const {

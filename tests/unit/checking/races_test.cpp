@@ -77,6 +77,33 @@ TEST_F(Races, UnorderedPutAndGetAreOne) {
     EXPECT_NE(cure().find("a wait"), std::string::npos) << cure();
 }
 
+// PEs meet in init and leave it one by one: the last one does not know what the first has done since.
+TEST_F(Races, WhoLeavesInitLateKnowsNothing) {
+    start(2);
+    pe(0).learn_ended();
+    put(0, 1, kData);
+    pe(1).learn_ended();
+    get(1, 1, kData);
+    EXPECT_EQ(found_.size(), 1u);
+}
+
+TEST_F(Races, AFinalizeOrders) {
+    start(2);
+    put(0, 1, kData);
+    for (auto& one : pes_) one->end();
+    pes_.clear();
+    for (int number = 0; number < 2; ++number) {
+        pes_.push_back(std::make_unique<Detector>(memory_.front().bytes, kPositions, number, 2, &Races::note, this));
+        pe(number).learn_ended();
+        if (number == 0)
+            put(0, 1, kFlag);
+    }
+    get(1, 1, kData);
+    EXPECT_TRUE(found_.empty());
+    get(1, 1, kFlag);
+    EXPECT_EQ(found_.size(), 1u);
+}
+
 TEST_F(Races, ReadsAreNone) {
     start(2);
     get(0, 1, kData);
