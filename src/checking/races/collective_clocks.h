@@ -29,7 +29,7 @@ class CollectiveClocks {
             return;
         const std::lock_guard locked(segment->lock);
         Round& round = round_of(*segment, key.step);
-        join(words_of(round), clock.words(), clock.size());
+        join(words_of(round), clock.words(), n_pes_);
     }
 
     // A member leaves, and joins into `clock` what those that have entered knew. False when that is not known.

@@ -68,7 +68,7 @@ Time Detector::tick() {
 
 Mark Detector::mark_of(const Access& access, const base::Call& call, Time time) {
     Mark mark = {};
-    mark.time = time & ((Time{1} << 48) - 1);
+    mark.time = time_of(time);
     mark.pe = static_cast<uint16_t>(known_.pe);
     mark.place = places_.number(call);
     mark.bytes = 0xff;
@@ -212,6 +212,16 @@ void Detector::quiet(Flow flow) {
     bool changed = false;
     for (const Flow of : {flow, Flow::kSignal, Flow::kRequest})
         changed |= raise(known_.clock.complete(known_.pe, of), time_);
+    for (const Flow of : {flow, Flow::kRequest}) pending_.quiet(of);
+    if (changed)
+        publish();
+}
+
+void Detector::quiet_to(Flow flow, int target) {
+    const Locked locked(*this);
+    bool changed = false;
+    for (const Flow of : {flow, Flow::kSignal, Flow::kRequest})
+        changed |= known_.clock.arrive(known_.pe, of, time_, target);
     for (const Flow of : {flow, Flow::kRequest}) pending_.quiet(of);
     if (changed)
         publish();

@@ -76,6 +76,7 @@ class Detector {
     // A wait, a test, or an operation that returns a value, has seen the words of owner.
     void see(int owner, size_t position, size_t bytes, Edge edge);
     void quiet(Flow flow);
+    void quiet_to(Flow flow, int target);  // what goes to one PE alone
     void quiet_all();
     void release_buffers(Flow flow);  // the buffers alone may be reused
     void fence(Flow flow);

@@ -9,6 +9,7 @@
 #include "context/context.h"
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
+#include "operations/check.h"
 #include "operations/transfer.h"
 #include "os/locked.h"
 #include "os/memfd.h"
@@ -304,9 +305,13 @@ void Races::order(const char*, shmem_ctx_t ctx) {
     detector_.fence(flow_of(ctx));
 }
 
-void Races::complete(const char*, shmem_ctx_t ctx, const int*, size_t) {
+void Races::complete(const char* function, shmem_ctx_t ctx, const int* pes, size_t npes) {
     take_accesses();
-    ctx ? detector_.quiet(flow_of(ctx)) : detector_.quiet_all();
+    if (pes)
+        for (size_t i = 0; i < npes; ++i)
+            detector_.quiet_to(flow_of(ctx), operations::require_target(function, ctx, pes[i]));
+    else
+        ctx ? detector_.quiet(flow_of(ctx)) : detector_.quiet_all();
     watch_buffers();
 }
 

@@ -149,6 +149,23 @@ TEST_F(Races, AQuietIsOfItsContext) {
     EXPECT_NE(cure().find("shmem_ctx_quiet"), std::string::npos) << cure();
 }
 
+TEST_F(Races, AQuietOfOnePeIsOfThatPe) {
+    start(3);
+    put(0, 1, kData);
+    put(0, 2, kData);
+    pe(0).quiet_to(Flow::kDefault, 1);
+    sync();
+    get(2, 1, kData);
+    get(0, 1, kData);
+    EXPECT_TRUE(found_.empty());
+    get(1, 2, kData);
+    EXPECT_EQ(found_.size(), 1u);
+    pe(0).quiet_to(Flow::kDefault, 2);
+    sync();
+    for (int of = 1; of < 3; ++of) get(1, of, kData);
+    EXPECT_EQ(found_.size(), 1u);
+}
+
 TEST_F(Races, AFlagBehindAFenceOrders) {
     start(2);
     put(0, 1, kData, 100);
@@ -200,6 +217,39 @@ TEST_F(Races, WhatAFlagSaysIsHandedOn) {
     put(1, 2, kFlag);
     wait(2, kFlag);
     get(2, 1, kData);
+    EXPECT_TRUE(found_.empty());
+}
+
+TEST_F(Races, AFenceSaysNothingOfOtherPesToThirdOnes) {
+    start(3);
+    put(0, 2, kData);
+    pe(0).fence(Flow::kDefault);
+    put(0, 1, kFlag);
+    wait(1, kFlag);
+    put(1, 2, kFlag);
+    wait(2, kFlag);
+    get(2, 2, kData);
+    ASSERT_EQ(found_.size(), 1u);
+    EXPECT_NE(cure().find("shmem_quiet on PE 0"), std::string::npos) << cure();
+}
+
+// Also what has arrived at several PEs, by as many fences and flags, is known there by all who hear of it.
+TEST_F(Races, WhatHasArrivedAtSeveralPesIsHandedOn) {
+    start(5);
+    for (int round = 0; round < 3; ++round)
+        for (int to = 1; to < 4; ++to) {
+            const size_t at = 8 * static_cast<size_t>(round);
+            put(0, to, kData + at);
+            pe(0).fence(Flow::kDefault);
+            put(0, to, kFlag + at);
+            wait(to, kFlag + at);
+            add(to, 4, kFlag);
+        }
+    wait(4, kFlag);
+    for (int of = 1; of < 4; ++of) get(4, of, kData, 24);
+    sync();
+    for (int who = 1; who < 5; ++who)
+        for (int of = 1; of < 4; ++of) get(who, of, kData, 24);
     EXPECT_TRUE(found_.empty());
 }
 
