@@ -255,6 +255,15 @@ static void result_of_reduction(void) {
     shmem_long_sum_reduce(SHMEM_TEAM_WORLD, data, data_of_program, 4); /* second: result_of_reduction */
 }
 
+/* Who has the result does not know that others have it. */
+static void result_elsewhere(void) {
+    shmem_long_fcollect(SHMEM_TEAM_WORLD, data, data_of_program, 1); /* first: result_elsewhere */
+    if (cured)
+        shmem_sync_all();
+    if (me == 0)
+        shmem_long_g(data, 1); /* second: result_elsewhere */
+}
+
 /* A barrier completes what is on the default context. */
 static void freed_block(void) {
     const long one = 1;
@@ -293,6 +302,7 @@ static const struct {
               {"strided", strided},
               {"sum_then_broadcast", sum_then_broadcast},
               {"result_of_reduction", result_of_reduction},
+              {"result_elsewhere", result_elsewhere},
               {"freed_block", freed_block}};
 
 int main(int argc, char** argv) {

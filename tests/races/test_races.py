@@ -34,6 +34,7 @@ CASES = {
     "strided": "a wait",
     "sum_then_broadcast": "shmem_quiet ",
     "result_of_reduction": "a wait",
+    "result_elsewhere": "a wait",
     "freed_block": "shmem_ctx_quiet of the call's context on PE 0",
 }
 NEEDS = {"fence_for_quiet": 3}

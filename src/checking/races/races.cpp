@@ -361,7 +361,7 @@ void Races::begin_collective(const team::MemberState& state, int root) {
     const CollectiveKey key = {state.segment.index, state.count};
     {
         const os::Locked locked(lock_);
-        entered_[state.segment.index] = {key, root < 0 || root != state.rank};
+        entered_[state.segment.index] = {key, root < 0 || root != state.rank, thread_number(), {}};
     }
     detector_.enter_collective(key, root < 0 || root == state.rank);
 }
@@ -374,10 +374,12 @@ void Races::end_collective(const team::MemberState& state) {
         const auto found = entered_.find(state.segment.index);
         if (found == entered_.end())
             return;
-        entered = found->second;
+        entered = std::move(found->second);
         entered_.erase(found);
     }
     detector_.leave_collective(entered.key, entered.takes);
+    // Members leave one by one: who has left does not know that this PE is done with its buffers.
+    detector_.access_at_once(entered.buffers);
 }
 
 void Races::allocate(const base::Call& call, const void* block, size_t bytes) {
@@ -419,8 +421,14 @@ void Races::use_buffer(const base::Call& call, const void* buffer, size_t bytes,
                 return;
     }
     detector_.touch(buffer, bytes, writes, call);
-    if (find(buffer, &position))
-        detector_.access_in_collective({.owner = job.pe, .position = position, .bytes = bytes, .writes = writes}, call);
+    if (!find(buffer, &position))
+        return;
+    const Access access = {.owner = job.pe, .position = position, .bytes = bytes, .writes = writes};
+    detector_.access_in_collective(access, call);
+    const os::Locked locked(lock_);
+    for (auto& [segment, entered] : entered_)
+        if (entered.thread == thread_number())
+            entered.buffers.push_back({access, call});
 }
 
 // The program may reach another PE's memory by loads and stores of its own.

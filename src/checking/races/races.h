@@ -52,6 +52,8 @@ class Races : public operations::Observer {
     struct Entered {
         CollectiveKey key;
         bool takes;
+        uint8_t thread;
+        std::vector<Detector::AtOnce> buffers;  // in use until this PE leaves
     };
 
     explicit Races(char* memory);
