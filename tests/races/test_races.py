@@ -12,6 +12,8 @@ SOURCE = pathlib.Path(__file__).resolve().parent / "racy.c"
 STATUS_RACES = 66
 TIMEOUT_S = 300  # a hang: anything here ends within a second on a machine that is free
 
+ORDER_RUNS = 40  # of a mistake whose report needs the PEs to come in some order
+
 # What is missing, of each case; and the PEs that it needs.
 CASES = {
     "no_wait": "a wait",
@@ -70,6 +72,20 @@ def test_a_race_is_reported(case, pes):
 def test_its_cure_is_silent(case, pes):
     result = run(pes, case, "cured")
     assert (result.returncode, result.stdout, result.stderr) == (0, "goes on\n" * pes, ""), result
+
+
+def test_pes_come_in_more_than_one_order():
+    """Most runs have the flags behind what they are to wait for, and no race."""
+    for _ in range(ORDER_RUNS):
+        assert run(2, "credits", "cured").returncode == 0
+        result = run(2, "credits", "racy")
+        if result.returncode == STATUS_RACES:
+            break
+    races = [line for line in result.stderr.splitlines() if " race: " in line]
+    assert len(races) == 1, result
+    for mark in ("first", "second"):
+        assert f", racy.c:{line_of(mark, 'credits')})" in races[0], races
+    assert "missing: a wait" in races[0], races
 
 
 def test_the_object_is_named():

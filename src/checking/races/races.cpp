@@ -89,6 +89,7 @@ Races* Races::make(std::string* reason) {
 Races::Races(char* memory)
     : detector_(memory, positions(), job.pe, job.n_pes, &Races::report_to, this),
       accesses_(&Races::take_runs, this),
+      pauses_(job.pe),
       pe_of_slot_(static_cast<size_t>(job.n_slots), -1),
       reported_(detector_.shared_words()) {
     static_assert(Reported::kBytes <= Detector::kSharedBytes);
@@ -184,6 +185,7 @@ void Races::access(const void* address, size_t bytes, heddle_access_kind kind, c
 // What the caller would carry out by several operations is carried out here, as one.
 bool Races::issue(const Operation& operation) {
     take_accesses();
+    pauses_.maybe_pause();
     base::Call call = operation.call;
     const void* const from = std::exchange(operations::called_from, nullptr);
     if (!is_of_program(call.caller))
@@ -337,6 +339,7 @@ void Races::see(const void* address, size_t bytes) {
     take_accesses();
     if (find(address, &position))
         detector_.see(job.pe, position, bytes, Edge::kWait);
+    pauses_.maybe_pause();
 }
 
 void Races::take_lock(const long* lock) {

@@ -7,6 +7,7 @@
 
 #include "checking/races/accesses.h"
 #include "checking/races/detector.h"
+#include "checking/races/pauses.h"
 #include "checking/races/report.h"
 #include "operations/observer.h"
 
@@ -80,6 +81,7 @@ class Races : public operations::Observer {
 
     Detector detector_;
     Accesses accesses_;
+    Pauses pauses_;
     std::vector<int> pe_of_slot_;
     Reported reported_;
     mutable pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;  // of what follows
