@@ -20,7 +20,7 @@ static atomic_int over;
 static void put_few(int pe) {
     long source[kFew];
     for (int i = 0; i < kFew; ++i) source[i] = i;
-    shmem_long_put(data + 1000, source, kFew, pe); /* first: load store copy in_a_thread in_a_loop */
+    shmem_long_put(data + 1000, source, kFew, pe); /* first: load store copy fill in_a_thread in_a_loop */
 }
 
 static void load(void) {
@@ -50,6 +50,15 @@ static void copy(void) {
     if (me == 1)
         memcpy(mine, data, sizeof mine); /* second: copy */
     sink = mine[me];
+}
+
+static void fill(void) {
+    if (me == 0)
+        put_few(1);
+    if (cured)
+        shmem_barrier_all();
+    if (me == 1)
+        memset(data, 0, kWords * sizeof *data); /* second: fill */
 }
 
 static void* load_in_thread(void* nothing) {
@@ -186,6 +195,7 @@ static const struct {
 } kCases[] = {{"load", load},
               {"store", store},
               {"copy", copy},
+              {"fill", fill},
               {"in_a_thread", in_a_thread},
               {"in_a_loop", in_a_loop},
               {"neighbour", neighbour},

@@ -255,6 +255,31 @@ static void result_of_reduction(void) {
     shmem_long_sum_reduce(SHMEM_TEAM_WORLD, data, data_of_program, 4); /* second: result_of_reduction */
 }
 
+/* Who has the result does not know that others have it. */
+static void result_elsewhere(void) {
+    shmem_long_fcollect(SHMEM_TEAM_WORLD, data, data_of_program, 1); /* first: result_elsewhere */
+    if (cured)
+        shmem_sync_all();
+    if (me == 0)
+        shmem_long_g(data, 1); /* second: result_elsewhere */
+}
+
+/* PE 1 says that it has read an item. PE 0 looks for the item before, unless cured. */
+static void credits(void) {
+    for (long item = 1; item <= 4; ++item) {
+        if (me == 0) {
+            shmem_long_wait_until(&turn, SHMEM_CMP_GE, cured ? item - 1 : item - 2);
+            shmem_long_put(data, &item, 1, 1); /* first: credits */
+            shmem_fence();
+            shmem_long_p(&flag, item, 1);
+        } else if (me == 1) {
+            shmem_long_wait_until(&flag, SHMEM_CMP_GE, item);
+            shmem_long_g(data, 1); /* second: credits */
+            shmem_long_atomic_inc(&turn, 0);
+        }
+    }
+}
+
 /* A barrier completes what is on the default context. */
 static void freed_block(void) {
     const long one = 1;
@@ -293,6 +318,8 @@ static const struct {
               {"strided", strided},
               {"sum_then_broadcast", sum_then_broadcast},
               {"result_of_reduction", result_of_reduction},
+              {"result_elsewhere", result_elsewhere},
+              {"credits", credits},
               {"freed_block", freed_block}};
 
 int main(int argc, char** argv) {

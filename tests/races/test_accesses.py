@@ -19,6 +19,7 @@ CASES = {
     "load": ("a wait", "a load"),
     "store": ("a wait", "a store"),
     "copy": ("a wait", "a load"),
+    "fill": ("a wait", "a store"),
     "in_a_thread": ("a wait", "a load"),
     "in_a_loop": ("a wait", "a load"),
     "source_of_nbi": ("shmem_quiet before the buffer is used again", "a store"),

@@ -12,6 +12,8 @@ SOURCE = pathlib.Path(__file__).resolve().parent / "racy.c"
 STATUS_RACES = 66
 TIMEOUT_S = 300  # a hang: anything here ends within a second on a machine that is free
 
+ORDER_RUNS = 200  # at most, of a mistake whose report needs the PEs to come in some order
+
 # What is missing, of each case; and the PEs that it needs.
 CASES = {
     "no_wait": "a wait",
@@ -34,6 +36,7 @@ CASES = {
     "strided": "a wait",
     "sum_then_broadcast": "shmem_quiet ",
     "result_of_reduction": "a wait",
+    "result_elsewhere": "a wait",
     "freed_block": "shmem_ctx_quiet of the call's context on PE 0",
 }
 NEEDS = {"fence_for_quiet": 3}
@@ -90,9 +93,23 @@ def test_its_cure_is_silent_between_nodes(case):
     assert (result.returncode, result.stdout, result.stderr) == (0, "goes on\n" * 4, ""), result
 
 
-def test_one_path_by_the_program_alone_serves_the_search():
+def test_the_search_goes_on_where_the_program_alone_makes_progress():
     result = run(3, "no_fence", "racy", HEDDLE_PROGRESS="manual", **between_nodes(1))
     require_report(result, "no_fence", 3)
+
+
+def test_pes_come_in_more_than_one_order():
+    """Most runs have the flags behind what they are to wait for, and no race."""
+    for _ in range(ORDER_RUNS):
+        assert run(2, "credits", "cured").returncode == 0
+        result = run(2, "credits", "racy")
+        if result.returncode == STATUS_RACES:
+            break
+    races = [line for line in result.stderr.splitlines() if " race: " in line]
+    assert len(races) == 1, result
+    for mark in ("first", "second"):
+        assert f", racy.c:{line_of(mark, 'credits')})" in races[0], races
+    assert "missing: a wait" in races[0], races
 
 
 def test_the_object_is_named():

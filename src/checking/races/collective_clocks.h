@@ -31,7 +31,7 @@ class CollectiveClocks {
             return;
         const std::lock_guard locked(team->lock);
         Round& round = round_of(*team, key.step);
-        join(words_of(round), clock.words(), clock.size());
+        join(words_of(round), clock.words(), n_pes_);
     }
 
     // A member leaves, and joins into `clock` what those that have entered knew. False when that is not known.

@@ -70,7 +70,7 @@ Time Detector::tick() {
 
 Mark Detector::mark_of(const Access& access, const base::Call& call, Time time) {
     Mark mark = {};
-    mark.time = time & ((Time{1} << 48) - 1);
+    mark.time = time_of(time);
     mark.pe = static_cast<uint16_t>(known_.pe);
     mark.place = places_.number(call);
     mark.bytes = 0xff;
@@ -219,6 +219,16 @@ void Detector::quiet(Flow flow) {
         publish();
 }
 
+void Detector::quiet_to(Flow flow, int target) {
+    const Locked locked(*this);
+    bool changed = false;
+    for (const Flow of : {flow, Flow::kSignal, Flow::kRequest})
+        changed |= known_.clock.arrive(known_.pe, of, time_, target);
+    for (const Flow of : {flow, Flow::kRequest}) pending_.quiet(of);
+    if (changed)
+        publish();
+}
+
 void Detector::quiet_all() {
     const Locked locked(*this);
     for (int flow = 0; flow < kFlows; ++flow) known_.clock.complete(known_.pe, Flow(flow)) = time_;
@@ -274,14 +284,19 @@ void Detector::leave_collective(const CollectiveKey& key, bool takes) {
     publish();
 }
 
-void Detector::learn_all() {
+void Detector::learn_ended() {
     const Locked locked(*this);
     for (int from = 0; from < known_.n_pes; ++from) {
-        const Time now = histories_.now(from);
-        raise(known_.clock.issued(from), now);
-        for (int flow = 0; flow < kFlows; ++flow) raise(known_.clock.complete(from, Flow(flow)), now);
+        const Time ended = histories_.ended(from);
+        raise(known_.clock.issued(from), ended);
+        for (int flow = 0; flow < kFlows; ++flow) raise(known_.clock.complete(from, Flow(flow)), ended);
     }
     publish();
+}
+
+void Detector::end() {
+    const Locked locked(*this);
+    histories_.end(known_.pe, time_);
 }
 
 bool Detector::is_new(const base::CallText& one, const base::CallText& other) {

@@ -23,6 +23,7 @@ enum class RequestKind : uint32_t {
     kHeld,
     kSee,
     kQuiet,
+    kQuietTo,  // access.owner
     kQuietAll,
     kFence,
     kReleaseLock,
@@ -30,7 +31,8 @@ enum class RequestKind : uint32_t {
     kEnterCollective,
     kLeaveCollective,
     kSeeUnknown,
-    kLearnAll,
+    kLearnEnded,
+    kEnd,
     kExpectStores,
     kSettle,
     kText,   // of the call `number` of the PE access.owner

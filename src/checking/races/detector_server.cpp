@@ -158,6 +158,10 @@ bool DetectorServer::carry_out(Client& client, const Request& request, std::stri
         }
         case RequestKind::kQuiet:
             return detector.quiet(flow), true;
+        case RequestKind::kQuietTo:
+            if (words.owner < 0 || words.owner >= n_pes_)
+                return false;
+            return detector.quiet_to(flow, words.owner), true;
         case RequestKind::kQuietAll:
             return detector.quiet_all(), true;
         case RequestKind::kFence:
@@ -172,8 +176,10 @@ bool DetectorServer::carry_out(Client& client, const Request& request, std::stri
             return detector.leave_collective(key, request.flag != 0), true;
         case RequestKind::kSeeUnknown:
             return detector.see_unknown(), true;
-        case RequestKind::kLearnAll:
-            return detector.learn_all(), true;
+        case RequestKind::kLearnEnded:
+            return detector.learn_ended(), true;
+        case RequestKind::kEnd:
+            return detector.end(), true;
         case RequestKind::kExpectStores:
             return detector.expect_stores(), true;
         case RequestKind::kSettle:

@@ -23,6 +23,10 @@ class Histories {
     void advance(int pe, Time now) { head(pe).now.store(now, std::memory_order_relaxed); }
     Time now(int pe) { return head(pe).now.load(std::memory_order_relaxed); }
 
+    // The PE's last operation before all PEs met in its last finalize; 0: it has not called that.
+    void end(int pe, Time now) { head(pe).ended.store(now, std::memory_order_relaxed); }
+    Time ended(int pe) { return head(pe).ended.load(std::memory_order_relaxed); }
+
     // The state that holds from `since` on.
     void publish(Time since, const Knowledge& known) {
         const Clock clock = known.published();
@@ -50,7 +54,7 @@ class Histories {
 
   private:
     struct Head {
-        std::atomic<Time> now;
+        std::atomic<Time> now, ended;
         SharedLock lock;
         uint64_t published;
     };

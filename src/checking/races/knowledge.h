@@ -34,7 +34,7 @@ class Knowledge {
         const Time time = earlier.time;
         if (earlier.completion == Completion::kAtReturn)
             return from == pe || clock.issued(from) >= time;
-        if (clock.complete(from, earlier.flow) >= time)
+        if (clock.complete(from, earlier.flow) >= time || clock.has_arrived(from, earlier.flow, time, owner))
             return true;
         if (earlier.completion == Completion::kAtQuiet)
             return false;
@@ -43,11 +43,11 @@ class Knowledge {
         return from == pe && (now.writes || now.is_atomic) && fenced[static_cast<size_t>(earlier.flow)] >= time;
     }
 
-    // The clock for others. What is known to be here counts as complete for third PEs: a limit that hides races alone.
+    // The clock for others, to whom what is here has arrived at this PE.
     Clock published() const {
         Clock known = clock;
         for (int from = 0; from < n_pes; ++from)
-            for (int flow = 0; flow < kFlows; ++flow) raise(known.complete(from, Flow(flow)), here(from, Flow(flow)));
+            for (int flow = 0; flow < kFlows; ++flow) known.arrive(from, Flow(flow), here(from, Flow(flow)), pe);
         return known;
     }
 

@@ -15,8 +15,8 @@ enum class Completion : uint8_t {
 };
 
 struct Mark {
-    uint64_t time : 48;
-    uint64_t pe : 16;
+    uint64_t time : kTimeBits;
+    uint64_t pe : 64 - kTimeBits;
     uint32_t place;  // of the call, in the PE's table (places.h); 0: unknown
     uint8_t bytes;   // of the granule, a bit each; 0: no access
     uint8_t writes : 1;

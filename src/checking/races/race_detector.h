@@ -65,6 +65,7 @@ class RaceDetector {
     // A wait, a test, or an operation that returns a value, has seen the words of owner.
     virtual void see(int owner, size_t position, size_t bytes, Edge edge) = 0;
     virtual void quiet(Flow flow) = 0;
+    virtual void quiet_to(Flow flow, int target) = 0;  // what goes to one PE alone
     virtual void quiet_all() = 0;
     virtual void fence(Flow flow) = 0;
 
@@ -77,8 +78,11 @@ class RaceDetector {
 
     // A value has been seen of which is not known who wrote it.
     virtual void see_unknown() = 0;
-    // From here on all that other PEs have done counts as known: where they have met unseen by this detector.
-    virtual void learn_all() = 0;
+    // All that PEs did before the last finalize counts as known: they met there, and in init behind it. What a PE does
+    // that has left this init earlier does not.
+    virtual void learn_ended() = 0;
+    // In finalize, before all PEs meet.
+    virtual void end() = 0;
     // Memory is shared in ways that the detector does not see (shmem_ptr): a wait without a known writer learns all.
     virtual void expect_stores() = 0;
 

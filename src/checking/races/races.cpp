@@ -11,6 +11,7 @@
 #include "context/context.h"
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
+#include "operations/check.h"
 #include "operations/transfer.h"
 #include "os/locked.h"
 #include "os/memfd.h"
@@ -124,8 +125,9 @@ Races::Races(char* memory)
     : link_(memory ? nullptr : new NetworkLink),
       detector_(make_detector(memory, link_.get(), &Races::report_to, this)),
       accesses_(&Races::take_runs, this),
+      pauses_(job.pe),
       pe_of_slot_(static_cast<size_t>(job.n_slots), -1) {
-    detector_->learn_all();  // all PEs have met before
+    detector_->learn_ended();
     for (int pe = 0; pe < job.n_pes; ++pe)
         if (const int slot = job.slot_of(pe); slot >= 0)
             pe_of_slot_[static_cast<size_t>(slot)] = pe;
@@ -141,6 +143,7 @@ Races::Races(char* memory)
 void Races::stop(const char*) {
     Accesses::watch_none();
     accesses_.flush();
+    detector_->end();
     detector_->settle();
 }
 
@@ -219,6 +222,7 @@ void Races::access(const void* address, size_t bytes, heddle_access_kind kind, c
 // What the caller would carry out by several operations is carried out here, as one.
 bool Races::issue(const Operation& operation) {
     take_accesses();
+    pauses_.maybe_pause();
     base::Call call = operation.call;
     const void* const from = std::exchange(operations::called_from, nullptr);
     if (!is_of_program(call.caller))
@@ -342,9 +346,13 @@ void Races::order(const char*, shmem_ctx_t ctx) {
     detector_->fence(flow_of(ctx));
 }
 
-void Races::complete(const char*, shmem_ctx_t ctx, const int*, size_t) {
+void Races::complete(const char* function, shmem_ctx_t ctx, const int* pes, size_t npes) {
     take_accesses();
-    ctx ? detector_->quiet(flow_of(ctx)) : detector_->quiet_all();
+    if (pes)
+        for (size_t i = 0; i < npes; ++i)
+            detector_->quiet_to(flow_of(ctx), operations::require_target(function, ctx, pes[i]));
+    else
+        ctx ? detector_->quiet(flow_of(ctx)) : detector_->quiet_all();
     watch_buffers();
 }
 
@@ -370,6 +378,7 @@ void Races::see(const void* address, size_t bytes) {
     take_accesses();
     if (find(address, &position))
         detector_->see(job.pe, position, bytes, Edge::kWait);
+    pauses_.maybe_pause();
 }
 
 void Races::take_lock(const long* lock) {
@@ -396,7 +405,7 @@ void Races::begin_collective(const team::Team& team, int root) {
     const CollectiveKey key = key_of(team);
     {
         const os::Locked locked(lock_);
-        entered_[key.team] = {key, root < 0 || root != team.rank};
+        entered_[key.team] = {key, root < 0 || root != team.rank, thread_number(), {}};
     }
     detector_->enter_collective(key, root < 0 || root == team.rank);
     detector_->settle();
@@ -412,10 +421,12 @@ void Races::end_collective(const team::Team& team) {
         const auto found = entered_.find(key_of(team).team);
         if (found == entered_.end())
             return;
-        entered = found->second;
+        entered = std::move(found->second);
         entered_.erase(found);
     }
     detector_->leave_collective(entered.key, entered.takes);
+    // Members leave one by one: who has left does not know that this PE is done with its buffers.
+    detector_->access_at_once(entered.buffers);
 }
 
 void Races::allocate(const base::Call& call, const void* block, size_t bytes) {
@@ -448,9 +459,14 @@ void Races::use_buffer(const base::Call& call, const void* buffer, size_t bytes,
                 return;
     }
     detector_->touch(buffer, bytes, writes, call);
-    if (find(buffer, &position))
-        detector_->access_in_collective({.owner = job.pe, .position = position, .bytes = bytes, .writes = writes},
-                                        call);
+    if (!find(buffer, &position))
+        return;
+    const Access access = {.owner = job.pe, .position = position, .bytes = bytes, .writes = writes};
+    detector_->access_in_collective(access, call);
+    const os::Locked locked(lock_);
+    for (auto& [segment, entered] : entered_)
+        if (entered.thread == thread_number())
+            entered.buffers.push_back({access, call});
 }
 
 // The program may reach another PE's memory by loads and stores of its own.

@@ -7,6 +7,7 @@
 
 #include "checking/races/accesses.h"
 #include "checking/races/objects.h"
+#include "checking/races/pauses.h"
 #include "checking/races/race_detector.h"
 #include "checking/races/remote_detector.h"
 #include "checking/races/report.h"
@@ -54,6 +55,8 @@ class Races : public operations::Observer {
     struct Entered {
         CollectiveKey key;
         bool takes;
+        uint8_t thread;
+        std::vector<RaceDetector::AtOnce> buffers;  // in use until this PE leaves
     };
 
     explicit Races(char* memory);  // of the search; null: it is on another node
@@ -79,6 +82,7 @@ class Races : public operations::Observer {
     const std::unique_ptr<DetectorLink> link_;  // null: not needed
     const std::unique_ptr<RaceDetector> detector_;
     Accesses accesses_;
+    Pauses pauses_;
     std::vector<int> pe_of_slot_;
     Objects objects_;
     pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;  // of what follows

@@ -199,6 +199,10 @@ void RemoteDetector::quiet(Flow flow) {
     tell(request_of(RequestKind::kQuiet, flow));
 }
 
+void RemoteDetector::quiet_to(Flow flow, int target) {
+    tell(request_of(RequestKind::kQuietTo, {.owner = target, .flow = flow}));
+}
+
 void RemoteDetector::quiet_all() {
     tell(request_of(RequestKind::kQuietAll));
 }
@@ -227,8 +231,12 @@ void RemoteDetector::see_unknown() {
     tell(request_of(RequestKind::kSeeUnknown));
 }
 
-void RemoteDetector::learn_all() {
-    tell(request_of(RequestKind::kLearnAll));
+void RemoteDetector::learn_ended() {
+    tell(request_of(RequestKind::kLearnEnded));
+}
+
+void RemoteDetector::end() {
+    tell(request_of(RequestKind::kEnd));
 }
 
 void RemoteDetector::expect_stores() {

@@ -37,6 +37,7 @@ class RemoteDetector final : public RaceDetector {
     PendingBuffers::Hull held() override;
     void see(int owner, size_t position, size_t bytes, Edge edge) override;
     void quiet(Flow flow) override;
+    void quiet_to(Flow flow, int target) override;
     void quiet_all() override;
     void fence(Flow flow) override;
     void release_lock(size_t position) override;
@@ -44,7 +45,8 @@ class RemoteDetector final : public RaceDetector {
     void enter_collective(const CollectiveKey& key, bool gives) override;
     void leave_collective(const CollectiveKey& key, bool takes) override;
     void see_unknown() override;
-    void learn_all() override;
+    void learn_ended() override;
+    void end() override;
     void expect_stores() override;
     void settle() override;
     base::CallText text_of(int pe, uint32_t place) override;

@@ -39,6 +39,12 @@ class Races : public testing::TestWithParam<Where> {
     bool is_here(int pe) const { return GetParam() == Where::kHere || (GetParam() == Where::kBoth && pe % 2 == 0); }
     void start(int n_pes) {
         memory_ = std::make_unique<SearchMemory>(n_pes);
+        begin(n_pes);
+    }
+    // A life of the PEs, from init to finalize.
+    void begin(int n_pes) {
+        pes_.clear();
+        links_.clear();
         server_ = std::make_unique<DetectorServer>(memory_->get(), kPositions, n_pes);
         for (int pe = 0; pe < n_pes; ++pe) {
             links_.push_back(std::make_unique<DirectLink>(*server_, pe));
@@ -107,6 +113,30 @@ TEST_P(Races, UnorderedPutAndGetAreOne) {
     EXPECT_NE(cure().find("a wait"), std::string::npos) << cure();
 }
 
+// PEs meet in init and leave it one by one: the last one does not know what the first has done since.
+TEST_P(Races, WhoLeavesInitLateKnowsNothing) {
+    start(2);
+    pe(0).learn_ended();
+    put(0, 1, kData);
+    pe(1).learn_ended();
+    get(1, 1, kData);
+    EXPECT_EQ(found().size(), 1u);
+}
+
+TEST_P(Races, AFinalizeOrders) {
+    start(2);
+    put(0, 1, kData);
+    for (auto& one : pes_) one->end();
+    begin(2);
+    pe(0).learn_ended();
+    put(0, 1, kFlag);
+    pe(1).learn_ended();
+    get(1, 1, kData);
+    EXPECT_TRUE(found().empty());
+    get(1, 1, kFlag);
+    EXPECT_EQ(found().size(), 1u);
+}
+
 TEST_P(Races, ReadsAreNone) {
     start(2);
     get(0, 1, kData);
@@ -150,6 +180,23 @@ TEST_P(Races, AQuietIsOfItsContext) {
     get(1, 1, kData);
     ASSERT_EQ(found().size(), 1u);
     EXPECT_NE(cure().find("shmem_ctx_quiet"), std::string::npos) << cure();
+}
+
+TEST_P(Races, AQuietOfOnePeIsOfThatPe) {
+    start(3);
+    put(0, 1, kData);
+    put(0, 2, kData);
+    pe(0).quiet_to(Flow::kDefault, 1);
+    sync();
+    get(2, 1, kData);
+    get(0, 1, kData);
+    EXPECT_TRUE(found().empty());
+    get(1, 2, kData);
+    EXPECT_EQ(found().size(), 1u);
+    pe(0).quiet_to(Flow::kDefault, 2);
+    sync();
+    for (int of = 1; of < 3; ++of) get(1, of, kData);
+    EXPECT_EQ(found().size(), 1u);
 }
 
 TEST_P(Races, AFlagBehindAFenceOrders) {
@@ -203,6 +250,39 @@ TEST_P(Races, WhatAFlagSaysIsHandedOn) {
     put(1, 2, kFlag);
     wait(2, kFlag);
     get(2, 1, kData);
+    EXPECT_TRUE(found().empty());
+}
+
+TEST_P(Races, AFenceSaysNothingOfOtherPesToThirdOnes) {
+    start(3);
+    put(0, 2, kData);
+    pe(0).fence(Flow::kDefault);
+    put(0, 1, kFlag);
+    wait(1, kFlag);
+    put(1, 2, kFlag);
+    wait(2, kFlag);
+    get(2, 2, kData);
+    ASSERT_EQ(found().size(), 1u);
+    EXPECT_NE(cure().find("shmem_quiet on PE 0"), std::string::npos) << cure();
+}
+
+// Also what has arrived at several PEs, by as many fences and flags, is known there by all who hear of it.
+TEST_P(Races, WhatHasArrivedAtSeveralPesIsHandedOn) {
+    start(5);
+    for (int round = 0; round < 3; ++round)
+        for (int to = 1; to < 4; ++to) {
+            const size_t at = 8 * static_cast<size_t>(round);
+            put(0, to, kData + at);
+            pe(0).fence(Flow::kDefault);
+            put(0, to, kFlag + at);
+            wait(to, kFlag + at);
+            add(to, 4, kFlag);
+        }
+    wait(4, kFlag);
+    for (int of = 1; of < 4; ++of) get(4, of, kData, 24);
+    sync();
+    for (int who = 1; who < 5; ++who)
+        for (int of = 1; of < 4; ++of) get(who, of, kData, 24);
     EXPECT_TRUE(found().empty());
 }
 
