@@ -2,6 +2,7 @@
 
 #include "bootstrap/bootstrap.h"
 #include "os/clock.h"
+#include "os/memfd.h"
 #include "os/process.h"
 
 #include <unistd.h>
@@ -23,6 +24,16 @@ bool is_part_of(const CallRecord& before, const CallRecord& call) {
 
 PeStatus* own_status() {
     return job.page ? job.page->statuses() + job.slot : nullptr;
+}
+
+void limit_dump() {
+    const size_t page_bytes = os::page_bytes();
+    char* const base = reinterpret_cast<char*>(job.page);
+    os::set_dumped(base, job_page_bytes(static_cast<int>(job.page->n_pes)), false);
+    os::set_dumped(base, os::round_up(sizeof(JobPage), page_bytes), true);
+    const auto mine = static_cast<size_t>(reinterpret_cast<char*>(own_status()) - base);
+    const size_t begin = mine / page_bytes * page_bytes;
+    os::set_dumped(base + begin, os::round_up(mine + sizeof(PeStatus), page_bytes) - begin, true);
 }
 
 void record_call(CallRecord::Kind kind, const char* text) {

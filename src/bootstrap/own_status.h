@@ -9,6 +9,9 @@ namespace heddle::bootstrap {
 // Where this PE publishes; null before it has joined.
 PeStatus* own_status();
 
+// Leaves of the job page to core dumps the head and what this PE publishes, five pages. After join.
+void limit_dump();
+
 // Records a call in this PE's ring of last calls; text: as in CallRecord. Calls in a row from one place are one record,
 // of the last of them, and so are a collective and the waits inside it.
 void record_call(CallRecord::Kind kind, const char* text);

@@ -6,12 +6,6 @@
 
 namespace heddle::context {
 
-struct Contexts {
-    sync::Pool<Context, 64> pool;
-    Context of_default;
-    const heddle_peer* nobody = nullptr;
-};
-
 HEDDLE_PE_LOCAL base::PePointer<Contexts> contexts;
 HEDDLE_PE_LOCAL std::atomic<uint64_t> stream_sets_epoch{0};
 

@@ -40,7 +40,11 @@ fabric::Spread spread_of(const Context& context);
 // set is then invalid.
 extern HEDDLE_PE_LOCAL std::atomic<uint64_t> stream_sets_epoch;
 
-struct Contexts;
+struct Contexts {
+    sync::Pool<Context, 64> pool;
+    Context of_default;
+    const heddle_peer* nobody = nullptr;  // the table of start_contexts
+};
 extern HEDDLE_PE_LOCAL base::PePointer<Contexts> contexts;  // this PE's; lives as long as the process
 
 // Sets up the pool of this PE of n_pes, and destroys the contexts of an earlier init. nobody: the table of peers of a

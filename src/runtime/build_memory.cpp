@@ -2,6 +2,7 @@
 
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/own_status.h"
 #include "memory/node_memory.h"
 #include "memory/peers.h"
 #include "memory/static_data.h"
@@ -48,7 +49,7 @@ bool map_memory(const char* function, const memory::StaticRange& data, char* err
                  job.n_slots, heap_bytes, os::describe_memory_error(errno));
         return false;
     }
-    os::set_dumped(job.page, bootstrap::job_page_bytes(static_cast<int>(job.page->n_pes)), false);
+    bootstrap::limit_dump();
     return true;
 }
 

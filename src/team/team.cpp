@@ -7,8 +7,8 @@
 #include "memory/peers.h"
 #include "memory/symmetric.h"
 #include "os/locked.h"
+#include "team/team_table.h"
 
-#include <pthread.h>
 #include <sys/resource.h>
 #include <algorithm>
 #include <cstdlib>
@@ -18,35 +18,6 @@
 const struct heddle_team heddle_team_world = {}, heddle_team_shared = {};
 
 namespace heddle::team {
-
-namespace {
-
-struct Chunk {
-    static constexpr int kTeams = 32;
-    Team teams[kTeams];
-    Chunk* next = nullptr;
-};
-
-struct ActiveSet {
-    static constexpr size_t kBuckets = 64;
-    Team team;
-    int log_stride = 0;
-    ActiveSet* next = nullptr;
-};
-
-}  // namespace
-
-struct Teams {
-    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    Team world, shared;
-    Chunk* chunks = nullptr;
-    Team* free = nullptr;
-    std::atomic<ActiveSet*> active_sets[ActiveSet::kBuckets] = {};
-    int pe = 0;
-    const int* nodes = nullptr;  // of each PE; null: the job has one node
-    Members on_node;             // all PEs of this PE's node
-    int peer_tables = 0;
-};
 
 HEDDLE_PE_LOCAL base::PePointer<Teams> teams;
 

@@ -178,6 +178,19 @@ def test_info_names_a_malformed_setting(prefix):
     assert done.returncode == 1 and "SHMEM_SYMMETRIC_SIZE=12Q is malformed" in done.stderr
 
 
+def test_gdb(prefix, program):
+    """gdb loads what lies beside the library, and the command for core files finds its part."""
+    if not shutil.which("gdb"):
+        pytest.skip("no gdb on this machine")
+    run(prefix / "bin/oshcc", "-g", "hello.c", "-o", "hello", cwd=program)
+    wanted = "PE 0 of 1: is initialized\n"
+    text = run("gdb", "-batch", "-nx", "-iex", f"add-auto-load-safe-path {prefix}", "-ex", "set width 0",
+               "-ex", "break shmem_finalize", "-ex", "run", "-ex", "heddle-status", "-ex", "print (shmem_team_t)0",
+               "-ex", "generate-core-file core", program / "hello", cwd=program)
+    assert wanted in text and "$1 = SHMEM_TEAM_INVALID" in text, text
+    assert wanted in run(prefix / "bin/heddle-status", program / "core")
+
+
 def test_documented_settings(prefix):
     expected = (SOURCE / "docs/user/settings.md").read_text()
     assert run(prefix / "bin/heddle-info", "--settings-markdown") == expected, "docs/user/settings.md is out of date"
