@@ -7,8 +7,8 @@
  * (os/asymmetric_fence.h) sees each thread's buffer empty at some point. Who holds the lock reads what was stored under
  * it: the lock is given back by an exchange.
  *
- * What departs is acknowledged later. From the second departure that is not acknowledged on, what follows gathers, as
- * in SendRing::take_message. Windows, full messages and flushes only make more depart, and are left out.
+ * What departs is acknowledged later. Until then what follows gathers, and the first of it ends idleness, as in
+ * SendRing::take_message. Windows, full messages and flushes only make more depart, and are left out.
  *
  * Proven: when all threads have stopped and the network has brought all that it had, every record has departed and the
  * stream is not on the stack. Besides (StreamGroup): whenever the producer has posted, its stream is active and counted,
@@ -251,9 +251,14 @@ inline send() {
           fi
        :: else ->
           if
-          :: departed != acked && !idle_stored -> break  /* it gathers */
+          :: departed != acked ->  /* it gathers */
+             if
+             :: idle_stored -> atomic { idle_stored = false; buffer[me] ! IDLE, false }
+             :: else
+             fi;
+             break
 #ifdef GATHER
-          :: !(departed != acked && !idle_stored) && busy ->
+          :: departed == acked && busy ->
              if
              :: !waits -> atomic { waits = true; gathered_at = seen }
              :: waits && gathered_at != seen -> atomic { idle_stored = false; buffer[me] ! IDLE, false }
@@ -261,11 +266,7 @@ inline send() {
              fi;
              break
 #endif
-          :: else ->
-             if
-             :: departed != acked -> atomic { idle_stored = false; buffer[me] ! IDLE, false; departed = seen }
-             :: else -> departed = seen
-             fi
+          :: else -> departed = seen
           fi
        fi
     od

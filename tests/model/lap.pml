@@ -1,10 +1,11 @@
-/* Laps of a send ring in memory that is lent: SendRing::find_room, begin_lap, set_memory and take_message
+/* Laps of a send ring in memory that is lent: SendRing::find_room, rewind, begin_lap, set_memory and take_message
  * (src/fabric/endpoint/send_ring.h), RingQuota (ring_quota.h), in every interleaving of a producer, a sender, and a
  * transport that reads what it was given until it lets go, in order.
  *
  * Two pieces of memory of three words each. The producer publishes records of one or two words, each word with its own
  * position in it. Where nothing is in use it may give its memory back, for another stream that writes to it, and borrow
- * either piece. A message is one or more words of one lap; the transport reads it when it lets go of it.
+ * either piece; a rewind begins a lap in the same one. A message is one or more words of one lap; the transport reads it
+ * when it lets go of it.
  *
  * The producer's stores are seen in their order (published is stored with release), as are those of freed. What the
  * sender reads of the lap is read behind published, in steps of their own.

@@ -131,15 +131,17 @@ bool SendRing::take_message(uint64_t limit, Stream* stream, Message* message, si
     const bool full = find_message_end(limit, &end) || ends_lap;
     const bool flushed = flush_up_to_.load(std::memory_order_acquire) > sent_;  // pairs with SendRing::flush
     const bool in_flight = sent_ != acked;
-    if (in_flight && !is_idle() && !full && !flushed)
+    if (in_flight && !full && !flushed) {
+        begin_pressure();  // the records gather until all in flight is acknowledged
         return false;
+    }
     HEDDLE_INVARIANT_MSG(sent_ < end && end <= limit, "sent %#zx, end %#zx, limit %#zx", size_t{sent_}, size_t{end},
                          size_t{limit});
     HEDDLE_INVARIANT(end - sent_ <= size());  // a message lies in the memory as one piece
     *message = {sent_, reinterpret_cast<const char*>(sent_base_ + sent_), end - sent_, nullptr};
     if (!full && message->bytes < short_bytes)
         return true;
-    if (in_flight)  // the next records gather
+    if (in_flight)
         begin_pressure();
     Sending& sending = sending_[sending_head_++ % kMaxSending];
     sending.stream = stream;

@@ -18,19 +18,21 @@
 //     memory   |== this lap ==>          |== the lap before ==|       |
 //                            position  freed                  end
 //
-// A message ends with its lap. Memory is lent (RingQuota). While nothing of it is in use the producer may give it back,
-// or take other memory, where a lap begins. The sender reads memory of published records alone (tests/model/lap.pml).
+// A message ends with its lap. A producer that has called the sender, and finds nothing in use, begins a lap
+// (`rewind`). So what gathers behind a lone record has the whole memory ahead of it. Memory is lent (RingQuota). While
+// nothing of it is in use the producer may give it back, or take other memory, where a lap begins. The sender reads
+// memory of published records alone (tests/model/lap.pml).
 //
-// An idle stream sends its records at once, so that a lone record waits for nobody. It is idle until a second message
-// is in flight. Then records leave when a message is full, when all in flight is acknowledged, or when a thread waits
-// (`flush`). So small operations gather while the network is busy, and only then. No message leaves while kWindow
-// bytes are in flight, nor while the transport has kMaxSending messages.
+// An idle stream sends its records at once, so that a lone record waits for nobody. It is idle until a record follows
+// while a message is in flight. That record gathers with those behind it. They leave when a message is full, when all
+// in flight is acknowledged, or when a thread waits (`flush`). So small operations gather while the network is busy,
+// and only then. No message leaves while kWindow bytes are in flight, nor while the transport has kMaxSending messages.
 //
 // No record is left behind. A sender that finds nothing in flight and nothing to send sets idle, and then reads
 // published again. The producer publishes, and then reads idle. Between its two steps the sender makes all threads of
 // the process pass a full fence (os/asymmetric_fence.h). The streams that go idle in one turn of a channel share it.
-// Therefore the producer, whose steps are in every operation, needs none. A stream with one message in flight at a time
-// stays idle, and costs no such fence.
+// Therefore the producer, whose steps are in every operation, needs none. A stream whose records are complete one by
+// one stays idle, and costs no such fence.
 //
 // Full messages end where the producer says (end_message), in a ring of kMaxMessageEnds positions. A sender that is
 // further behind loses the oldest, and its message goes on to the next end that is left. The message is longer, and
@@ -112,6 +114,11 @@ class alignas(128) SendRing {
 
     // Looks again whether a record fits; begins a lap where it does not fit into this one, and would into the next.
     bool find_room(size_t bytes);
+    // Begins a lap where nothing of the memory is in use.
+    void rewind() {
+        if (position() != lap_.load(std::memory_order_relaxed) && is_free())
+            begin_lap(position());
+    }
     // Nothing of the memory is in use. Acquire: pairs with SendRing::on_sent.
     bool is_free() const { return freed_.load(std::memory_order_acquire) == position(); }
     // Where is_free: the records from here on go into that memory, or there is none (null). Returns the memory so far.

@@ -53,6 +53,7 @@ void Stream::send_published() {
     const bool is_left = !full && producer_.expected_wait.is_expected() && channel_.is_polled_soon();
     if (!is_left)
         channel_.poll(full ? Channel::kLook : pe_);
+    ring_.rewind();
     if (channel_.is_crowded())
         producer_.expected_wait.posted(os::now_ns(), is_left);
     if (full && rails)

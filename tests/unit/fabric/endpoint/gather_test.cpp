@@ -1,4 +1,4 @@
-// Streams of several stream sets to one PE: which records wait for acks of others, what leaves together, and that
+// Records that wait for acks: of one stream, and of several stream sets to one PE. What leaves together, and that
 // nothing waits for what does not come.
 #include "base/counters.h"
 #include "unit/fabric/pair.h"
@@ -47,6 +47,41 @@ class GatherTest : public testing::Test {
     const Waiting waiting{nullptr};
     size_t before[2] = {};
 };
+
+// Puts and a quiet: the first put alone, and the others, but for full messages.
+TEST_F(GatherTest, ABurstLeavesInTwoMessages) {
+    constexpr size_t kRounds = 50;
+    Stream& one = stream(0);
+    for (const size_t words : {2, 3, 64, 1000, 1024, 3000}) {
+        const auto put_burst = [&] {
+            for (size_t i = 0; i < words; ++i) put_word(one, 8 * i, i + words);
+            one.flush();
+            pair.settle();
+            ASSERT_TRUE(one.is_quiet());
+            for (size_t i = 0; i < words; ++i) ASSERT_EQ(pair[1].word(i), i + words);
+        };
+        for (int i = 0; i < 3; ++i) put_burst();  // the ring grows
+        const size_t puts = sent(0), acks = sent(1);
+        for (size_t i = 0; i < kRounds; ++i) put_burst();
+        const size_t most = 2 * kRounds + kRounds * words * 2 * record::kWord / kMessageBytes + 1;
+        EXPECT_LE(sent(0) - puts, most) << words << " words";
+        EXPECT_LE(sent(1) - acks, most) << words << " words";
+    }
+}
+
+TEST_F(GatherTest, OneOperationAtATimeIsAMessageEachWayAndNoFence) {
+    const uint64_t fences = base::counters->heavy_fences.read();
+    constexpr size_t kRounds = 2000;  // which the first ring does not take
+    for (size_t i = 1; i <= kRounds; ++i) {
+        put_word(stream(0), 0, i);
+        stream(0).flush();
+        pair.settle();
+        ASSERT_EQ(pair[1].word(0), i);
+    }
+    EXPECT_EQ(sent(0), kRounds);
+    EXPECT_EQ(sent(1), kRounds);
+    EXPECT_EQ(base::counters->heavy_fences.read(), fences);
+}
 
 TEST_F(GatherTest, RecordsOfFurtherStreamsWaitForAnAckAndShareAMessage) {
     make_busy();
