@@ -75,6 +75,9 @@ class Detector {
 
     // A wait, a test, or an operation that returns a value, has seen the words of owner.
     void see(int owner, size_t position, size_t bytes, Edge edge);
+    // The last write of which the detector has been told to this PE's words, as far as that is known: by which PE, and
+    // the call. False: unknown. Takes no lock for longer than a look, and waits for none.
+    bool try_last_write(size_t position, size_t bytes, int* pe, base::CallText* call) const;
     void quiet(Flow flow);
     void quiet_all();
     void release_buffers(Flow flow);  // the buffers alone may be reused

@@ -370,6 +370,47 @@ TEST_F(Races, OldStatesAreReplacedByLaterOnes) {
 }
 
 // More words than the tables hold: no order is lost.
+TEST_F(Races, APartThatIsWrittenAgainHidesNothingOfTheRest) {
+    start(2);
+    put(0, 1, 0, Shadow::kBlockBytes);
+    pe(0).quiet(Flow::kDefault);
+    put(0, 1, 0);
+    get(1, 1, 256);
+    EXPECT_EQ(found_.size(), 1u);
+}
+
+TEST_F(Races, TheLastWriteIsKnown) {
+    start(8);
+    const auto last = [&](size_t position, size_t bytes = 8) {
+        int from = -1;
+        base::CallText call;
+        return pe(0).try_last_write(position, bytes, &from, &call) ? std::to_string(from) + " " + call.data() : "";
+    };
+    EXPECT_EQ(last(kFlag), "");
+    put(3, 0, kFlag);
+    EXPECT_EQ(last(kFlag), "3 put");
+    for (int from = 7; from > 1; --from) add(from, 0, kFlag);  // more than a granule keeps
+    EXPECT_EQ(last(kFlag), "2 add");
+    signal(5, 0, kFlag);
+    get(4, 0, kFlag);
+    EXPECT_EQ(last(kFlag), "5 signal");
+    wait(0, kFlag);
+    EXPECT_EQ(last(kFlag), "5 signal");
+    put(6, 0, kFlag + 4, 4);
+    EXPECT_EQ(last(kFlag, 4), "5 signal");
+    EXPECT_EQ(last(kFlag + 4, 4), "6 put");
+    put(1, 0, kFlag, Shadow::kBlockBytes);
+    EXPECT_EQ(last(kFlag), "1 put");
+    pe(1).quiet(Flow::kDefault);
+    put(1, 0, kFlag + 8);  // another word of the block
+    EXPECT_EQ(last(kFlag), "1 put");
+    put(2, 0, kFlag);
+    wait(0, kFlag + 16);  // hands what the block has on to its words
+    EXPECT_EQ(last(kFlag), "2 put");
+    EXPECT_EQ(last(kData), "");
+    EXPECT_EQ(last(kFlag + 4), "") << "of two granules";
+}
+
 TEST_F(Races, FullTablesFindNothingFalse) {
     start(2);
     for (size_t i = 0; i < 2 * Contributions::kWords; ++i) {
