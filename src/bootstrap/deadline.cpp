@@ -37,7 +37,7 @@ void* tell_at_deadline(void*) {
              static_cast<double>(now_ns - watched.begin_ns) * 1e-9);
     std::vector<std::string> places = {since};
     if (watched.has_joined.load(std::memory_order_acquire))  // pairs with bootstrap::tell_place
-        places = describe_pe(source_of_own_page(true), job.slot);
+        places = describe_pe(source_of_own_page(), job.slot);
     for (const std::string& place : places) {
         const std::string text = "oshrun: PE " + std::to_string(watched.pe) + " (pid " + std::to_string(getpid()) +
                                  " on host " + host + "): " + place + "\n";

@@ -19,6 +19,8 @@ ANSWER = re.compile(r"(?:(?P<count>\d+) PEs \((?P<pes>[\d, -]+?)(?:; pids (?P<pi
                     r"PE (?P<pe>\d+)(?: \(pid (?P<pid>\d+)\))?): (?P<text>.*?)"
                     r"(?: since (?P<since>\d+\.\d)(?: to \d+\.\d)? s)?")
 
+NUMBER = r" #(\d+(?:-\d+)?)"
+
 
 def line_of(word):
     found = [number for number, line in enumerate(SOURCE, 1) if f"/* line: {word} */" in line]
@@ -32,9 +34,10 @@ def call(what, word):
 
 
 class Report:
-    """answers: from PEs, as a tuple, to what they do. pids: by PE, as far as told. relations: all other lines."""
+    """answers: from PEs, as a tuple, to what they do. numbers: so, of their collectives. pids: by PE, as far as told.
+    relations: all other lines."""
     def __init__(self, lines):
-        self.answers, self.pids, self.relations, self.text = {}, {}, [], lines
+        self.answers, self.numbers, self.pids, self.relations, self.text = {}, {}, {}, [], lines
         self.since_s = []  # of the PE of each group that has waited for the shortest time
         for line in lines:
             found = ANSWER.fullmatch(line)
@@ -46,7 +49,9 @@ class Report:
             pids = [int(word) for word in (found["pids"] or found["pid"] or "").split(", ") if word]
             assert len(pids) == min(len(pes), 4) and bool(found["more"]) == (len(pes) > 4), line
             self.pids.update(zip(pes, pids, strict=False))
-            self.answers[pes] = re.sub(r"hangs\+0x[0-9a-f]+, ", "", found["text"])
+            number = re.search(NUMBER, found["text"])
+            self.numbers[pes] = number and number[1]
+            self.answers[pes] = re.sub(NUMBER, "", re.sub(r"hangs\+0x[0-9a-f]+, ", "", found["text"]))
             self.since_s += [float(found["since"])] if found["since"] else []
 
     def __repr__(self):
@@ -209,6 +214,57 @@ def test_pretended_nodes(oshrun, hangs, how, count):
     process.send_signal(signal.SIGINT)
     result = oshrun.finish(process)
     assert result.status == 128 + signal.SIGINT and reported(result.messages).answers == wanted(how, count), result
+
+
+def end(oshrun, process):
+    """Before another job of the same test."""
+    process.terminate()
+    oshrun.finish(process)
+    for path in oshrun.folder.glob("pid.*"):
+        path.unlink()
+
+
+@pytest.mark.parametrize("environment", [{}, NODES], ids=["node", "nodes"])
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_collective_has_its_number(oshrun, hangs, count, environment):
+    """One for all PEs, and as many more as there were more barriers."""
+    numbers = []
+    for rounds in (3, 10):
+        process = oshrun.start("-n", count, hangs, "rounds", rounds, env={**os.environ, **environment})
+        oshrun.pids(count)
+        last = None
+
+        def is_there(process=process):
+            nonlocal last
+            _, last = status(oshrun, process.pid)
+            return last and last.answers == groups(count, call("shmem_long_wait_until(never != 0, is 0)", "never"),
+                                                   call("shmem_barrier_all", "last round"))
+        assert wait_until(is_there), last
+        assert last.numbers[0,] is None, last
+        numbers.append(int(last.numbers[tuple(range(1, count))]))
+        end(oshrun, process)
+    assert numbers[1] - numbers[0] == 7, numbers
+
+
+@pytest.mark.parametrize("how,wait,value,write", [
+    ("written", "shmem_int_wait_until(flag[3] >= 3", 1, ("shmem_int_p", "plain")),
+    ("counted", "shmem_int_wait_until(flag[0] == 3", 2, ("shmem_int_atomic_add", "last addition")),
+    ("signalled", "shmem_signal_wait_until(signals[0] == 8", 7, ("shmem_int_put_signal", "put with signal"))])
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_last_writer_is_named_where_races_are_looked_for(oshrun, hangs, how, wait, value, write, count):
+    for races in ("1", "0"):
+        function, line = write
+        writer = f", last written by PE {count - 1}: {function} called at {line_of(line)}" if races == "1" else ""
+        process = oshrun.start("-n", count, hangs, how, env={**os.environ, "HEDDLE_RACES": races})
+        oshrun.pids(count)
+        last = None
+
+        def is_there(process=process, writer=writer):
+            nonlocal last
+            _, last = status(oshrun, process.pid)
+            return last and last.answers == {tuple(range(count)): call(f"{wait}, is {value}{writer})", how)}
+        assert wait_until(is_there), last
+        end(oshrun, process)
 
 
 def test_what_other_nodes_have_not_acknowledged_is_told(oshrun, hangs):

@@ -333,6 +333,12 @@ void Races::see(const void* address, size_t bytes) {
         detector_.see(job.pe, position, bytes, Edge::kWait);
 }
 
+bool Races::try_last_write(const void* address, size_t bytes, int* pe, base::CallText* call) {
+    size_t position;
+    take_accesses();
+    return find(address, &position) && detector_.try_last_write(position, bytes, pe, call);
+}
+
 void Races::take_lock(const long* lock) {
     size_t position;
     take_accesses();

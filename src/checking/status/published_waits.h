@@ -2,9 +2,10 @@
 // init.
 //
 // A wait that falls asleep takes an entry, with function, object, comparison and value. A tenth of a second later, at
-// its next look, the place of the call follows, and then, once a second or less: the holder of a lock, and the PEs that
-// wait for this one. Threads: any. Cost: nothing while a wait spins; 0.2 us when it falls asleep; microseconds for the
-// walk over the stack, once in a wait that lasts.
+// its next look, the place of the call follows. With it come the number of the collective and the last write to the
+// value, from a tool that knows it. Once a second or less these are looked for again. So are the holder of a lock and
+// the PEs that wait for this one. Threads: any. Cost: nothing while a wait spins; 0.2 us when it falls asleep;
+// microseconds for the walk over the stack, once in a wait that lasts.
 #pragma once
 
 #include "progress/wait_policy.h"

@@ -24,7 +24,7 @@ void tell_if_none_comes_forward(uint64_t now_ns) {
     // PEs of other hosts may compute: by default the notice is only for jobs all of whose PEs are on this page.
     if (job.n_slots < job.n_pes && !getenv("HEDDLE_HANG_S"))
         return;
-    const bootstrap::StatusSource source = bootstrap::source_of_own_page(false);
+    const bootstrap::StatusSource source = bootstrap::source_of_own_page(0);
     if (!bootstrap::all_wait(source, now_ns - hang_s * 1000000000) ||
         job.page->hang_told.exchange(1, std::memory_order_relaxed) != 0)
         return;
@@ -36,7 +36,7 @@ void tell_if_none_comes_forward(uint64_t now_ns) {
 }
 
 void tell_own_place(const char* interrupted_at) {
-    const bootstrap::StatusSource source = bootstrap::source_of_own_page(true);
+    const bootstrap::StatusSource source = bootstrap::source_of_own_page();
     const std::vector<std::string> places = bootstrap::describe_pe(source, job.slot);
     char with_line[512] = "";
     if (interrupted_at[0] != '\0') {
