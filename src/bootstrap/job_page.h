@@ -36,6 +36,8 @@ constexpr const char* kEnvHandedOver = "HEDDLE_HANDED_OVER";  // name of the lau
 // NS:UNIX_NS, the --timeout of a job that oshrun has handed over, and when it ends by the clock of oshrun's host.
 constexpr const char* kEnvDeadline = "HEDDLE_DEADLINE";
 
+constexpr uint32_t kEndTold = UINT32_MAX;  // in JobPage::end_told: a PE has told where the PEs are
+
 // The status of a job that would have ended well, but has reported races (HEDDLE_RACES).
 constexpr int kStatusRaces = 66;
 
@@ -116,18 +118,20 @@ static_assert(sizeof(PeAddress) == 2048);
 struct JobPage {
     uint64_t magic;
     uint32_t n_pes;
-    uint32_t cores;                        // that the job may use on this node
-    uint64_t cpus[kCpuWords];              // those cores, a bit each; empty on machines with more cores than bits
-    std::atomic<uint32_t> threads;         // known to run in the job's PEs on this node
-    std::atomic<uint32_t> sleepers;        // of these threads, those that sleep in the library
-    std::atomic<uint64_t> exit;            // an Exit, packed; the first change from 0 wins
-    uint64_t token;                        // of this job, drawn at random
-    std::atomic<uint32_t> lost_rails;      // of the network, a bit each (HEDDLE_RAIL_LOSS)
-    std::atomic<uint32_t> leaving;         // PEs that wait for the other PEs to leave, too (runtime/leaving.h)
-    std::atomic<uint32_t> told;            // 1: a leaving PE has said why the job cannot end well
-    std::atomic<uint32_t> counted;         // PEs whose counters are final, over all rounds of init and finalize
-    std::atomic<uint32_t> hang_told;       // 1: a PE has told that no PE of the page came forward (HEDDLE_HANG_S)
-    std::atomic<uint32_t> races;           // that PEs have reported (HEDDLE_RACES)
+    uint32_t cores;                    // that the job may use on this node
+    uint64_t cpus[kCpuWords];          // those cores, a bit each; empty on machines with more cores than bits
+    std::atomic<uint32_t> threads;     // known to run in the job's PEs on this node
+    std::atomic<uint32_t> sleepers;    // of these threads, those that sleep in the library
+    std::atomic<uint64_t> exit;        // an Exit, packed; the first change from 0 wins
+    uint64_t token;                    // of this job, drawn at random
+    std::atomic<uint32_t> lost_rails;  // of the network, a bit each (HEDDLE_RAIL_LOSS)
+    std::atomic<uint32_t> leaving;     // PEs that wait for the other PEs to leave, too (runtime/leaving.h)
+    std::atomic<uint32_t> told;        // 1: a leaving PE has said why the job cannot end well
+    std::atomic<uint32_t> counted;     // PEs whose counters are final, over all rounds of init and finalize
+    std::atomic<uint32_t> hang_told;   // 1: a PE has told that no PE of the page came forward (HEDDLE_HANG_S)
+    std::atomic<uint32_t> races;       // that PEs have reported (HEDDLE_RACES)
+    // Of the PE that tells where the PEs are when a signal ends the job: its slot, plus one; then kEndTold.
+    std::atomic<uint32_t> end_told;
     sync::CentralBarrier central_barrier;  // the bootstrap's barrier
 
     PeRecord* records() { return reinterpret_cast<PeRecord*>(this + 1); }

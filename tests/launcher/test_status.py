@@ -7,9 +7,11 @@ import shutil
 import signal
 import socket
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import PROGRAMS, PROMPT_S, build, wait_until
+from pmi_manager import Manager
 from processes import alive
 
 SOURCE = (PROGRAMS / "hangs.c").read_text().splitlines()
@@ -345,6 +347,81 @@ def test_status_signal_that_is_none(oshrun, hangs):
     result = oshrun.run("-n", 1, hangs, "until", env={**os.environ, "HEDDLE_STATUS_SIGNAL": "KILL"})
     assert result.status == 1 and ("HEDDLE_STATUS_SIGNAL=KILL is malformed: right would be a signal such as USR2"
                                    in result.err), result
+
+
+class Managed:
+    """PEs of hangs that a process manager of the tests' own has started."""
+    def __init__(self, folder, command, count, **environment):
+        inside = ["env", "--default-signal=INT", "sh", "-c", f'cd {folder} && exec "$@"', "sh", *command]
+        self.folder, self.count = folder, count
+        self.results = ThreadPoolExecutor(1).submit(Manager(count).run, inside, 600, **environment)
+
+    def pids(self):
+        """By PE."""
+        files = [self.folder / f"pid.{pe}" for pe in range(self.count)]
+        assert wait_until(lambda: all(file.exists() for file in files) or self.results.done()), self.results
+        return [int(file.read_text()) for file in files]
+
+    def end(self, signal_of_all=signal.SIGTERM):
+        """The status, output and messages of each PE. Those that have not ended get a signal."""
+        for pid in self.pids():
+            if alive(pid):
+                os.kill(pid, signal_of_all)
+        return self.results.result(600)
+
+
+def without_lines(answers):
+    """The report at the end of a job looks for lines of source only for a moment."""
+    return {pes: re.sub(r"hangs\+0x[0-9a-f]+|hangs\.c:\d+", "PLACE", text) for pes, text in answers.items()}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("how,count", [("barrier", 3), ("until", 1), ("finalize", 2)])
+def test_a_signal_shows_where_the_pes_are_without_oshrun(oshrun, hangs, tmp_path, how, count, number):
+    """One PE tells for all, and no other one; each ends by the signal."""
+    job = Managed(tmp_path, [hangs, how], count)
+    pids = job.pids()
+    last = None
+
+    def is_there():
+        nonlocal last
+        _, last = status(oshrun, pids[0])
+        return last and last.answers == wanted(how, count) and all(since > 1.5 for since in last.since_s)
+    assert wait_until(is_there), last
+    os.kill(pids[-1], number)
+    assert wait_until(lambda: not alive(pids[-1]))
+    assert all(alive(pid) for pid in pids[:-1])
+    results = job.end(number)
+    assert [result[0] for result in results] == [-number] * count, results
+    assert all(err == "" for _, _, err in results[:-1]), results
+    begin = f"heddle [pe {count - 1}] {number.name}: "
+    lines = results[-1][2].splitlines()
+    assert all(line.startswith(begin) for line in lines), results
+    assert lines[0] == f"{begin}the job ends. The PEs of host {socket.gethostname()} are:", results
+    told = Report([line.removeprefix(begin) for line in lines[1:]])
+    assert without_lines(told.answers) == without_lines(wanted(how, count)), results
+    assert told.relations == relations_wanted(how, count), results
+
+
+@pytest.mark.parametrize("words,ends,environment", [
+    (["spin"], -signal.SIGTERM, {}),
+    (["until"], -signal.SIGTERM, {"HEDDLE_CRASH_REPORT": "no"}),
+    (["until", "handles"], 77, {}),
+    (["until", "handles later"], 77, {}),
+], ids=["no PE waits", "off", "a handler of the program's", "a later one"])
+def test_no_report_at_a_signal(oshrun, hangs, tmp_path, words, ends, environment):
+    job = Managed(tmp_path, [hangs, *words], 1, **environment)
+    pid, = job.pids()
+    if words[0] == "until":
+        assert wait_until(lambda: float((re.findall(r"since (\d+\.\d) s", status(oshrun, pid)[0].out) or [0])[0]) > 1.5)
+    (ended, _, err), = job.end()
+    assert (ended, err) == (ends, ""), err
+
+
+@pytest.mark.parametrize("how,ends", [("raises", -signal.SIGTERM), ("forks", signal.SIGTERM)])
+def test_a_signal_of_a_pe_to_itself_or_to_its_child_has_its_usual_effect(hangs, tmp_path, how, ends):
+    (ended, _, err), = Managed(tmp_path, [hangs, how], 1).results.result(600)
+    assert ended == ends and "did not hang" not in err, (ended, err)
 
 
 def read_until(process, text):

@@ -5,6 +5,7 @@
 #include "base/source_line.h"
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/own_status.h"
+#include "checking/status/end_signals.h"
 #include "checking/status/self_report.h"
 #include "checking/status/status_signal.h"
 #include "fabric/network.h"
@@ -252,7 +253,7 @@ bool start_status(progress::WaitPolicy& policy, char* error, size_t error_bytes)
     policy.publish = publish_wait;
     policy.withdraw = withdraw_wait;
     policy.record = [](const char* call) { bootstrap::record_call(CallRecord::Kind::kCollective, call); };
-    return take_status_signal(error, error_bytes);
+    return take_status_signal(error, error_bytes) && take_end_signals(error, error_bytes);
 }
 
 }  // namespace heddle::checking

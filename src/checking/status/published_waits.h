@@ -17,8 +17,8 @@ namespace heddle::checking {
 void publish_wait(progress::SleepingWait& wait);
 void withdraw_wait(progress::SleepingWait& wait);
 
-// Lets the waits of this policy be published, and takes the signal of HEDDLE_STATUS_SIGNAL. False with the reason in
-// error.
+// Lets the waits of this policy be published, and takes the signals at which this PE tells of them (status_signal.h,
+// end_signals.h). False with the reason in error.
 bool start_status(progress::WaitPolicy& policy, char* error, size_t error_bytes);
 
 }  // namespace heddle::checking

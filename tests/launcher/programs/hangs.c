@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static long never;
@@ -96,12 +97,31 @@ static void hang(const char* how, int me) {
         shmem_barrier_all();
     } else if (!strcmp(how, "spin")) {
         spin();
+    } else if (!strcmp(how, "raises")) {
+        raise(SIGTERM);
+    } else if (!strcmp(how, "forks")) {
+        const pid_t child = fork();
+        if (child == 0)
+            spin();
+        int status = 0;
+        kill(child, SIGTERM);
+        waitpid(child, &status, 0);
+        exit(WIFSIGNALED(status) ? WTERMSIG(status) : 97);
     }
+}
+
+static void end_well(int number) {
+    (void)number;
+    _exit(77);
 }
 
 int main(int argc, char** argv) {
     char name[64], new_name[64];
+    if (argc > 2 && !strcmp(argv[2], "handles"))
+        signal(SIGTERM, end_well);
     shmem_init();
+    if (argc > 2 && !strcmp(argv[2], "handles later"))
+        signal(SIGTERM, end_well);
     snprintf(name, sizeof name, "pid.%d", shmem_my_pe());
     snprintf(new_name, sizeof new_name, "new.%d", shmem_my_pe());
     FILE* file = fopen(new_name, "w");

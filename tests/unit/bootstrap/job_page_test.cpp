@@ -44,6 +44,7 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(JobPage, counted), 180u);
     EXPECT_EQ(offsetof(JobPage, hang_told), 184u);
     EXPECT_EQ(offsetof(JobPage, races), 188u);
+    EXPECT_EQ(offsetof(JobPage, end_told), 192u);
     EXPECT_EQ(offsetof(JobPage, central_barrier), 256u);
     EXPECT_EQ(sizeof(JobPage), 512u);
     EXPECT_EQ(offsetof(PeRecord, state), 0u);
