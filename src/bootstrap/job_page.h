@@ -95,7 +95,8 @@ struct alignas(64) PeRecord {
     // shmem_finalize.
     std::atomic<uint64_t> left;
     base::Counters counters;
-    std::atomic<uint32_t> pe;  // its number in the world, plus one; 0: it has not joined
+    std::atomic<uint32_t> pe;   // its number in the world, plus one; 0: it has not joined
+    std::atomic<uint32_t> end;  // how far its process is at its end, of a job with races (runtime/exit.cpp)
 };
 
 // The function in which a PE has published that it waits, terminated. A change meanwhile may mix two names; a broken PE

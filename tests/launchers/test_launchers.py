@@ -53,6 +53,15 @@ def test_a_pe_ends_the_job(here, launcher, way):
     result.leaves_nothing()
 
 
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_job_with_races_has_their_status(here, launcher):
+    """And no PE is ended by another one's."""
+    result = here.run(*LAUNCHERS[launcher], "-n", 3, here.program, "race", HEDDLE_RACES="1")
+    assert result.status == 66 and " race: " in result.err, result
+    assert [line for line in result.lines if "is at its end" in line] == [f"PE {pe} is at its end" for pe in range(3)]
+    result.leaves_nothing()
+
+
 @pytest.mark.parametrize("launcher,sent,name", [
     *((launcher, sent, sent.name) for launcher in ("hydra", "hydra-port") for sent in (signal.SIGTERM, signal.SIGINT)),
     *(("openmpi", sent, "SIGTERM") for sent in (signal.SIGTERM, signal.SIGINT)),

@@ -59,6 +59,7 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(PeRecord, left), 120u);
     EXPECT_EQ(offsetof(PeRecord, counters), 128u);
     EXPECT_EQ(offsetof(PeRecord, pe), 256u);
+    EXPECT_EQ(offsetof(PeRecord, end), 260u);
     EXPECT_EQ(sizeof(PeRecord), 320u);
     EXPECT_EQ(offsetof(PeAddress, data), 8u);
     EXPECT_EQ(sizeof(PeAddress), 2048u);
