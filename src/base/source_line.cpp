@@ -20,8 +20,6 @@ namespace heddle::base {
 
 namespace {
 
-constexpr int kPatienceS = 10;  // seconds for a slow tool; then the message has no line
-
 // True when addr2line may find lines in the file, or through it: the file has a section for that.
 bool has_debug_information(const char* path) {
     const ElfFile file(path);
@@ -76,9 +74,9 @@ uint64_t now_ms() {
 }
 
 // Reads fd to its end into a string. What does not fit is left out; nothing is returned when reading takes too long.
-void read_all(int fd, char* text, size_t bytes) {
+void read_all(int fd, char* text, size_t bytes, uint64_t patience_ms) {
     size_t used = 0;
-    const uint64_t end_ms = now_ms() + kPatienceS * 1000;
+    const uint64_t end_ms = now_ms() + patience_ms;
     text[0] = '\0';
     for (;;) {
         const uint64_t now = now_ms();
@@ -98,7 +96,7 @@ void read_all(int fd, char* text, size_t bytes) {
 }
 
 // Runs addr2line and leaves its output in text.
-void ask(const char* file, uintptr_t address, char* text, size_t bytes) {
+void ask(const char* file, uintptr_t address, char* text, size_t bytes, uint64_t patience_ms) {
     char tool[PATH_MAX], place[32], follow_inlined[] = "-i", option[] = "-e";
     char* const arguments[] = {tool, follow_inlined, option, const_cast<char*>(file), place, nullptr};
     int ends[2];
@@ -111,7 +109,7 @@ void ask(const char* file, uintptr_t address, char* text, size_t bytes) {
     close(nothing);
     close(ends[1]);
     if (child > 0) {
-        read_all(ends[0], text, bytes);
+        read_all(ends[0], text, bytes, patience_ms);
         kill(child, SIGKILL);  // it has ended, or takes too long
         waitpid(child, nullptr, 0);
     }
@@ -145,12 +143,12 @@ LineText source_line(const Module& module, uintptr_t linked_address) {
     return path_of(module, path, sizeof path) ? source_line(path, linked_address) : LineText{};
 }
 
-LineText source_line(const char* path, uintptr_t linked_address) {
+LineText source_line(const char* path, uintptr_t linked_address, uint64_t patience_ms) {
     LineText line = {};
     char said[4096];
     if (!has_debug_information(path))
         return line;
-    ask(path, linked_address, said, sizeof said);
+    ask(path, linked_address, said, sizeof said, patience_ms);
     // One line for each function inlined there, innermost first: "folder/heat.c:42 (discriminator 3)".
     for (char *rest = said, *one; (one = strtok_r(rest, "\n", &rest));) {
         if (char* const blank = strchr(one, ' '))

@@ -12,8 +12,9 @@ namespace heddle::base {
 // "heat.c:42"; for code inlined from Heddle's headers, the line of the program. Empty when unknown.
 using LineText = std::array<char, 128>;
 LineText source_line(const Module& module, uintptr_t linked_address);
-// The line of an address in the file at `path`.
-LineText source_line(const char* path, uintptr_t linked_address);
+// The line of an address in the file at `path`; empty also when the tool takes longer.
+constexpr uint64_t kPatienceMs = 10'000;
+LineText source_line(const char* path, uintptr_t linked_address, uint64_t patience_ms = kPatienceMs);
 // The path of a loaded module's file. False when it is unknown, or has no room in `bytes`.
 bool path_of(const Module& module, char* path, size_t bytes);
 

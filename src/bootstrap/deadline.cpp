@@ -36,8 +36,11 @@ void* tell_at_deadline(void*) {
     snprintf(since, sizeof since, "in shmem_init since %.1f s, waiting for other PEs",
              static_cast<double>(now_ns - watched.begin_ns) * 1e-9);
     std::vector<std::string> places = {since};
-    if (watched.has_joined.load(std::memory_order_acquire))  // pairs with bootstrap::tell_place
-        places = describe_pe(source_of_own_page(true), job.slot);
+    if (watched.has_joined.load(std::memory_order_acquire)) {  // pairs with bootstrap::tell_place
+        places = describe_pe(source_of_own_page(), job.slot);
+        // Relaxed: only a hint, for the signal that ends the job two seconds later.
+        job.page->end_told.store(kEndTold, std::memory_order_relaxed);
+    }
     for (const std::string& place : places) {
         const std::string text = "oshrun: PE " + std::to_string(watched.pe) + " (pid " + std::to_string(getpid()) +
                                  " on host " + host + "): " + place + "\n";

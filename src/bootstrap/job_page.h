@@ -19,7 +19,7 @@
 
 namespace heddle::bootstrap {
 
-constexpr uint64_t kJobPageMagic = 0x36656c6464656800;  // "heddle6" as bytes, last first
+constexpr uint64_t kJobPageMagic = 0x37656c6464656800;  // "heddle7" as bytes, last first
 constexpr size_t kCpuWords = 16;
 constexpr int kMaxPes = 4096;  // on one node: more than can run, and small enough for tables with a line for each PE
 
@@ -35,6 +35,8 @@ constexpr const char* kEnvJob = "HEDDLE_JOB";
 constexpr const char* kEnvHandedOver = "HEDDLE_HANDED_OVER";  // name of the launcher that oshrun asked to start the PEs
 // NS:UNIX_NS, the --timeout of a job that oshrun has handed over, and when it ends by the clock of oshrun's host.
 constexpr const char* kEnvDeadline = "HEDDLE_DEADLINE";
+
+constexpr uint32_t kEndTold = UINT32_MAX;  // in JobPage::end_told: a PE has told where the PEs are
 
 // The status of a job that would have ended well, but has reported races (HEDDLE_RACES).
 constexpr int kStatusRaces = 66;
@@ -93,7 +95,8 @@ struct alignas(64) PeRecord {
     // shmem_finalize.
     std::atomic<uint64_t> left;
     base::Counters counters;
-    std::atomic<uint32_t> pe;  // its number in the world, plus one; 0: it has not joined
+    std::atomic<uint32_t> pe;   // its number in the world, plus one; 0: it has not joined
+    std::atomic<uint32_t> end;  // how far its process is at its end, of a job with races (runtime/exit.cpp)
 };
 
 // The function in which a PE has published that it waits, terminated. A change meanwhile may mix two names; a broken PE
@@ -116,18 +119,20 @@ static_assert(sizeof(PeAddress) == 2048);
 struct JobPage {
     uint64_t magic;
     uint32_t n_pes;
-    uint32_t cores;                        // that the job may use on this node
-    uint64_t cpus[kCpuWords];              // those cores, a bit each; empty on machines with more cores than bits
-    std::atomic<uint32_t> threads;         // known to run in the job's PEs on this node
-    std::atomic<uint32_t> sleepers;        // of these threads, those that sleep in the library
-    std::atomic<uint64_t> exit;            // an Exit, packed; the first change from 0 wins
-    uint64_t token;                        // of this job, drawn at random
-    std::atomic<uint32_t> lost_rails;      // of the network, a bit each (HEDDLE_RAIL_LOSS)
-    std::atomic<uint32_t> leaving;         // PEs that wait for the other PEs to leave, too (runtime/leaving.h)
-    std::atomic<uint32_t> told;            // 1: a leaving PE has said why the job cannot end well
-    std::atomic<uint32_t> counted;         // PEs whose counters are final, over all rounds of init and finalize
-    std::atomic<uint32_t> hang_told;       // 1: a PE has told that no PE of the page came forward (HEDDLE_HANG_S)
-    std::atomic<uint32_t> races;           // that PEs have reported (HEDDLE_RACES)
+    uint32_t cores;                    // that the job may use on this node
+    uint64_t cpus[kCpuWords];          // those cores, a bit each; empty on machines with more cores than bits
+    std::atomic<uint32_t> threads;     // known to run in the job's PEs on this node
+    std::atomic<uint32_t> sleepers;    // of these threads, those that sleep in the library
+    std::atomic<uint64_t> exit;        // an Exit, packed; the first change from 0 wins
+    uint64_t token;                    // of this job, drawn at random
+    std::atomic<uint32_t> lost_rails;  // of the network, a bit each (HEDDLE_RAIL_LOSS)
+    std::atomic<uint32_t> leaving;     // PEs that wait for the other PEs to leave, too (runtime/leaving.h)
+    std::atomic<uint32_t> told;        // 1: a leaving PE has said why the job cannot end well
+    std::atomic<uint32_t> counted;     // PEs whose counters are final, over all rounds of init and finalize
+    std::atomic<uint32_t> hang_told;   // 1: a PE has told that no PE of the page came forward (HEDDLE_HANG_S)
+    std::atomic<uint32_t> races;       // that PEs have reported (HEDDLE_RACES)
+    // Of the PE that tells where the PEs are when a signal ends the job: its slot, plus one; then kEndTold.
+    std::atomic<uint32_t> end_told;
     sync::CentralBarrier central_barrier;  // the bootstrap's barrier
 
     PeRecord* records() { return reinterpret_cast<PeRecord*>(this + 1); }

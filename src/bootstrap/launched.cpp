@@ -131,6 +131,10 @@ bool is_launched() {
     }
 }
 
+bool has_process_manager() {
+    return job.launcher && job.launcher != &rendezvous::launcher;
+}
+
 bool join_launched(char* error, size_t error_bytes) {
     job.launcher = choose_launcher(error, error_bytes);
     const uint32_t threads = os::count_threads() - rendezvous::server_threads();

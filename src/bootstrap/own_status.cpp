@@ -57,7 +57,7 @@ void record_call(CallRecord::Kind kind, const char* text) {
     mine->calls[number % PeStatus::kCalls].write(call);
 }
 
-StatusSource source_of_own_page(bool finds_lines) {
+StatusSource source_of_own_page(uint64_t lines_ns) {
     StatusSource source;
     source.page = job.page;
     for (int slot = 0; slot < job.n_slots; ++slot) {
@@ -69,7 +69,7 @@ StatusSource source_of_own_page(bool finds_lines) {
     if (os::identify(job.memory_fd) == job.memory_file)  // the program may have closed it
         source.memory_fd = job.memory_fd;
     source.now_ns = os::now_ns();
-    source.finds_lines = finds_lines;
+    source.lines_ns = lines_ns;
     return source;
 }
 

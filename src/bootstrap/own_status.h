@@ -17,6 +17,6 @@ void limit_dump();
 void record_call(CallRecord::Kind kind, const char* text);
 
 // The source of a report by this PE, of all PEs of its page. After join.
-StatusSource source_of_own_page(bool finds_lines);
+StatusSource source_of_own_page(uint64_t lines_ns = StatusSource::kLinesNs);
 
 }  // namespace heddle::bootstrap

@@ -32,19 +32,23 @@ struct WaitState {
     uint64_t nelems = 0;
     uint64_t step = 0;    // of a collective, a word as in team/team_segment.h; 0: none
     uint64_t linked = 0;  // the address of the call as in its module's file
+    uint64_t seen = 0;    // the value there when the last write was looked for
+    uint64_t number = 0;  // of the collective: the steps that its team has begun; 0: unknown
     int32_t thread = 0;   // as gettid tells
     int32_t holder = -1;  // the PE that holds the lock; -1: unknown
     int32_t node = 0;     // of the PE
+    int32_t writer = -1;  // the PE whose write was the last, by the call writer_call; -1: unknown
     Awaits awaits = Awaits::kUnknown;
     Region region = Region::kNone;
     uint8_t value_bytes = 0;
     uint8_t is_signed = 0;
     char comparison[4] = "";  // ">="
     char is_object_known = 0;
-    char padding[3] = {};
+    char padding[7] = {};
     char function[48] = "";
-    char place[64] = "";    // of the call: "prog+0x12bc"; empty: not known yet
-    char module[160] = "";  // the path of the call's module; empty: unknown, or too long
+    char place[64] = "";         // of the call: "prog+0x12bc"; empty: not known yet
+    char writer_call[128] = "";  // "shmem_long_p (called at prog+0x12bc)"
+    char module[160] = "";       // the path of the call's module; empty: unknown, or too long
 };
 
 // PEs that wait for this one: they are in a step of a collective to which this PE has not come.

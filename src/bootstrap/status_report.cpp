@@ -11,6 +11,7 @@
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -19,8 +20,7 @@ namespace heddle::bootstrap {
 
 namespace {
 
-constexpr uint64_t kLinesNs = 10'000 * os::kMillisecondNs;  // a report runs addr2line no longer than this
-constexpr size_t kFewPids = 4;                              // a group's processes that are told
+constexpr size_t kFewPids = 4;  // a group's processes that are told
 
 __attribute__((format(printf, 1, 2))) std::string format(const char* how, ...) {
     char text[256];
@@ -77,8 +77,49 @@ std::string object_text(const WaitState& wait) {
     }
 }
 
+// The lines of source of a report's places, each looked for once.
+class Lines {
+  public:
+    explicit Lines(uint64_t for_ns) : end_ns_(for_ns == 0 ? 0 : os::now_ns() + for_ns) {}
+
+    // "ring.c:42", or nothing.
+    std::string find(const std::string& module, uint64_t linked) {
+        const std::pair key(module, linked);
+        if (const auto known = lines_.find(key); known != lines_.end())
+            return known->second;
+        std::string& line = lines_[key];
+        const uint64_t now_ns = os::now_ns();
+        if (!module.empty() && module[0] == '/' && now_ns < end_ns_)
+            line = base::source_line(module.c_str(), linked, (end_ns_ - now_ns) / os::kMillisecondNs).data();
+        return line;
+    }
+
+  private:
+    std::map<std::pair<std::string, uint64_t>, std::string> lines_;
+    uint64_t end_ns_;
+};
+
+// "PE 3: shmem_long_p called at prog+0x12bc, ring.c:42". The line is known where the writer's module is the waiting
+// PE's, too.
+std::string writer_text(const WaitState& wait, Lines* lines) {
+    size_t length = 0;
+    while (length < sizeof wait.writer_call && isprint(static_cast<unsigned char>(wait.writer_call[length]))) ++length;
+    std::string call(wait.writer_call, length);
+    if (const size_t open = call.rfind(" ("); open != std::string::npos && call.back() == ')') {
+        call.pop_back();
+        call.erase(open + 1, 1);
+    }
+    const std::string module = printable(wait.module);
+    const std::string name = " at " + module.substr(module.rfind('/') + 1) + "+";
+    if (const size_t at = call.find(name); at != std::string::npos)
+        if (const std::string line = lines->find(module, strtoull(call.c_str() + at + name.size(), nullptr, 16));
+            !line.empty())
+            call += ", " + line;
+    return "PE " + std::to_string(wait.writer) + ": " + call;
+}
+
 // "(flag[3] >= 3, is 2)", "(lock at heap+0x40, held by PE 0)", or nothing.
-std::string target_text(const StatusSource& source, const WaitState& wait) {
+std::string target_text(const StatusSource& source, const WaitState& wait, Lines* lines) {
     const std::string object = object_text(wait);
     const bool has_value =
         wait.value_bytes == 1 || wait.value_bytes == 2 || wait.value_bytes == 4 || wait.value_bytes == 8;
@@ -89,8 +130,11 @@ std::string target_text(const StatusSource& source, const WaitState& wait) {
                 return {};
             text = object + " " + printable(wait.comparison) + " " + number_text(wait.value, wait);
             uint64_t now = 0;
-            if (read_memory(source, wait.file_offset, &now, wait.value_bytes))
-                text += ", is " + number_text(now, wait);
+            if (!read_memory(source, wait.file_offset, &now, wait.value_bytes))
+                break;
+            text += ", is " + number_text(now, wait);
+            if (wait.writer >= 0 && number_text(now, wait) == number_text(wait.seen, wait))  // nobody has written since
+                text += ", last written by " + writer_text(wait, lines);
             break;
         }
         case WaitState::Awaits::kAnyValue:
@@ -109,45 +153,48 @@ std::string target_text(const StatusSource& source, const WaitState& wait) {
     return "(" + text + ")";
 }
 
-// The lines of source of a report's places, each looked for once.
-class Lines {
-  public:
-    explicit Lines(bool is_on) : end_ns_(is_on ? os::now_ns() + kLinesNs : 0) {}
-
-    // "ring.c:42", or nothing.
-    std::string find(const WaitState& wait) {
-        const std::pair key(printable(wait.module), wait.linked);
-        if (const auto known = lines_.find(key); known != lines_.end())
-            return known->second;
-        std::string& line = lines_[key];
-        if (!key.first.empty() && key.first[0] == '/' && os::now_ns() < end_ns_)
-            line = base::source_line(key.first.c_str(), key.second).data();
-        return line;
-    }
-
-  private:
-    std::map<std::pair<std::string, uint64_t>, std::string> lines_;
-    uint64_t end_ns_;
-};
-
-// "shmem_barrier_all (called at prog+0x12bc, ring.c:42)"
+// "shmem_signal_wait_until(flag[3] >= 3, is 2)"
 std::string wait_text(const StatusSource& source, const WaitState& wait, Lines* lines) {
-    const std::string function = printable(wait.function), place = printable(wait.place);
-    std::string text = (function.empty() ? "Heddle" : function) + target_text(source, wait);
-    if (place.empty())
-        return text;
-    const std::string line = lines->find(wait);
-    return text + " (called at " + place + (line.empty() ? "" : ", " + line) + ")";
+    const std::string function = printable(wait.function);
+    return (function.empty() ? "Heddle" : function) + target_text(source, wait, lines);
 }
 
-// What one thread of a PE, or the PE, answers. Answers with the same text are told together.
+// " (called at prog+0x12bc, ring.c:42)", or nothing.
+std::string place_text(const WaitState& wait, Lines* lines) {
+    const std::string place = printable(wait.place);
+    if (place.empty())
+        return {};
+    const std::string line = lines->find(printable(wait.module), wait.linked);
+    return " (called at " + place + (line.empty() ? "" : ", " + line) + ")";
+}
+
+// What one thread of a PE, or the PE, answers. Answers with the same texts are told together.
 struct Answer {
     int slot = 0;
     int pe = 0;
     int thread = 0;  // 0: there is one answer of this PE
     std::string text;
+    std::string place;      // told behind the text, and the number
     uint64_t since_ns = 0;  // 0: no wait
+    uint64_t number = 0;    // of a collective; 0: unknown
 };
+
+// "shmem_barrier_all #1042 (called at prog+0x12bc)"; "#1042-1043" of answers with several numbers.
+std::string text_of(const std::vector<const Answer*>& group) {
+    uint64_t first = UINT64_MAX, last = 0;
+    for (const Answer* one : group) {
+        if (one->number == 0)
+            continue;
+        first = std::min(first, one->number);
+        last = std::max(last, one->number);
+    }
+    std::string text = group[0]->text;
+    if (last != 0)
+        text.append(" #").append(std::to_string(first));
+    if (first < last)
+        text.append("-").append(std::to_string(last));
+    return text.append(group[0]->place);
+}
 
 // The answer of a PE none of whose threads publishes a wait: it runs, or waits for its launcher.
 Answer other_answer(const PeRecord& record, int slot, int pe) {
@@ -155,12 +202,12 @@ Answer other_answer(const PeRecord& record, int slot, int pe) {
     const uint64_t since_ns = record.wait_since_ns.load(std::memory_order_relaxed);
     const bool leaves = state_of(record) == PeState::kLeaving;
     if (since_ns == 0)
-        return {slot, pe, 0, leaves ? "at its end" : "running, not waiting in Heddle", 0};
+        return {slot, pe, 0, leaves ? "at its end" : "running, not waiting in Heddle", ""};
     const WaitName name = wait_name_of(record);
     char text[sizeof name] = {};
     memcpy(text, name.data(), sizeof name);
     const std::string function = printable(text);
-    return {slot, pe, 0, (leaves ? "at its end, in " : "in ") + (function.empty() ? "Heddle" : function), since_ns};
+    return {slot, pe, 0, (leaves ? "at its end, in " : "in ") + (function.empty() ? "Heddle" : function), "", since_ns};
 }
 
 // The answers of one PE: of each thread that waits, or of none.
@@ -168,18 +215,19 @@ std::vector<Answer> answers_of(const StatusSource& source, int slot, Lines* line
     const PeRecord& record = source.page->records()[slot];
     const int pe = pe_of(*source.page, slot);
     if (source.processes[static_cast<size_t>(slot)].ended)
-        return {{slot, pe, 0, "has ended", 0}};
+        return {{slot, pe, 0, "has ended", ""}};
     const PeState state = state_of(record);
     if (state == PeState::kAbsent)
-        return {{slot, pe, 0, "has not called shmem_init", 0}};
+        return {{slot, pe, 0, "has not called shmem_init", ""}};
     if (state == PeState::kFinalized)
-        return {{slot, pe, 0, "has called shmem_finalize and runs on", 0}};
+        return {{slot, pe, 0, "has called shmem_finalize and runs on", ""}};
     if (state != PeState::kRunning && state != PeState::kLeaving)
-        return {{slot, pe, 0, "in a state that its own stores have damaged", 0}};
+        return {{slot, pe, 0, "in a state that its own stores have damaged", ""}};
     const char* const before = state == PeState::kLeaving ? "at its end, in " : "in ";
     std::vector<Answer> answers;
     for (const WaitState& wait : waits_of(*source.page, slot))
-        answers.push_back({slot, pe, wait.thread, before + wait_text(source, wait, lines), wait.since_ns});
+        answers.push_back({slot, pe, wait.thread, before + wait_text(source, wait, lines), place_text(wait, lines),
+                           wait.since_ns, wait.number});
     if (answers.empty())
         return {other_answer(record, slot, pe)};
     if (answers.size() == 1)
@@ -250,14 +298,14 @@ int n_slots(const StatusSource& source) {
 }  // namespace
 
 std::vector<std::string> describe_pes(const StatusSource& source) {
-    Lines lines(source.finds_lines);
+    Lines lines(source.lines_ns);
     std::vector<Answer> answers;
     for (int slot = 0; slot < n_slots(source); ++slot)
         for (Answer& answer : answers_of(source, slot, &lines)) answers.push_back(std::move(answer));
     std::vector<std::vector<const Answer*>> groups;
-    std::map<std::string, size_t> group_of;
+    std::map<std::pair<std::string, std::string>, size_t> group_of;
     for (const Answer& answer : answers) {
-        const auto [found, is_new] = group_of.emplace(answer.text, groups.size());
+        const auto [found, is_new] = group_of.emplace(std::pair(answer.text, answer.place), groups.size());
         if (is_new)
             groups.emplace_back();
         groups[found->second].push_back(&answer);
@@ -265,7 +313,7 @@ std::vector<std::string> describe_pes(const StatusSource& source) {
     std::vector<std::string> text;
     text.reserve(groups.size());
     for (const auto& group : groups)
-        text.push_back(name_of(source, group) + ": " + (group.size() > 1 ? plural(group[0]->text) : group[0]->text) +
+        text.push_back(name_of(source, group) + ": " + (group.size() > 1 ? plural(text_of(group)) : text_of(group)) +
                        since_text(group, source.now_ns));
     for (std::string& line : describe_relations(*source.page, n_slots(source))) text.push_back(std::move(line));
     for (std::string& line : describe_unacked(*source.page, n_slots(source))) text.push_back(std::move(line));
@@ -273,10 +321,10 @@ std::vector<std::string> describe_pes(const StatusSource& source) {
 }
 
 std::vector<std::string> describe_pe(const StatusSource& source, int slot) {
-    Lines lines(source.finds_lines);
+    Lines lines(source.lines_ns);
     std::vector<std::string> text;
     for (const Answer& answer : answers_of(source, slot, &lines))
-        text.push_back((answer.thread ? format("thread %d: ", answer.thread) : "") + answer.text +
+        text.push_back((answer.thread ? format("thread %d: ", answer.thread) : "") + text_of({&answer}) +
                        since_text({&answer}, source.now_ns));
     return text;
 }

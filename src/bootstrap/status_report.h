@@ -23,11 +23,13 @@ struct StatusSource {
     std::vector<Process> processes;  // by slot: of the PEs to tell of
     int memory_fd = -1;              // the node's memory, which has the values that PEs wait for; -1: not told
     uint64_t now_ns = 0;             // os::now_ns
-    bool finds_lines = true;         // runs addr2line
+    uint64_t lines_ns = kLinesNs;    // runs addr2line for so long at most; 0: not at all
+
+    static constexpr uint64_t kLinesNs = 10'000'000'000;
 };
 
 // A line for each group of PEs and threads with the same answer, in the order of their first PEs:
-//     3 PEs (0-1, 3; pids 11, 12, 14): in shmem_barrier_all (called at prog+0x12bc, ring.c:42) since 12.1 s
+//     3 PEs (0-1, 3; pids 11, 12, 14): in shmem_barrier_all #1042 (called at prog+0x12bc, ring.c:42) since 12.1 s
 //     PE 2 (pid 13): in shmem_signal_wait_until(flag[3] >= 3, is 2) (called at prog+0x1310, ring.c:57) since 12.2 s
 // Lines behind them name cycles, collectives that do not match, and PEs that others wait for.
 std::vector<std::string> describe_pes(const StatusSource& source);

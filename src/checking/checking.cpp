@@ -6,6 +6,7 @@
 #include "bootstrap/bootstrap.h"
 #include "checking/chaos/chaos.h"
 #include "checking/races/races.h"
+#include "checking/status/end_signals.h"
 #include "checking/status/status_signal.h"
 #include "operations/observer.h"
 #include "progress/engine.h"
@@ -80,7 +81,7 @@ void stop_serving() {
 
 uint32_t threads() {
     Chaos* const here = chaos;
-    return status_threads() + races::Races::threads() + (here ? here->threads() : 0);
+    return status_threads() + end_threads() + races::Races::threads() + (here ? here->threads() : 0);
 }
 
 }  // namespace heddle::checking

@@ -18,7 +18,7 @@ void stop_serving();
 // In the child of a fork, which is no PE.
 void forget();
 
-// The library's threads that the tool, and HEDDLE_STATUS_SIGNAL, have started.
+// The library's threads that the tool, and the signals of src/checking/status/, have started.
 uint32_t threads();
 
 }  // namespace heddle::checking

@@ -82,6 +82,9 @@ class Observer {
 
     // A word of this PE's symmetric memory, in which a wait or a test of this thread has found what it looked for.
     virtual void see(const void*, size_t) {}
+    // The last write to such a word, as far as that is known: its PE and its call. False: unknown. A thread that sleeps
+    // in a wait may ask.
+    virtual bool try_last_write(const void*, size_t, int* /*pe*/, base::CallText* /*call*/) { return false; }
     // The thread holds a lock; it is about to give one back, and what it did before is complete.
     virtual void take_lock(const long*) {}
     virtual void give_lock(const long*) {}

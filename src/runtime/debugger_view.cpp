@@ -1,6 +1,6 @@
 // What debuggers read of a PE: its root object and the handles, with the types of all that these lead to. The debugger
 // finds members by their names in this file's debug information, which a release build has for this file alone
-// (src/CMakeLists.txt, docs/decisions/0053). tools/gdb is the reader. No code uses the view.
+// (src/CMakeLists.txt, docs/decisions/0050). tools/gdb is the reader. No code uses the view.
 #ifndef HEDDLE_PES_AS_THREADS
 
 #include "bootstrap/bootstrap.h"

@@ -1,15 +1,20 @@
 #include "runtime/exit.h"
 
 #include "bootstrap/bootstrap.h"
+#include "os/clock.h"
+#include "os/process.h"
 #include "progress/wait_policy.h"
 #include "runtime/runtime.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 
 namespace heddle::runtime {
+
+using bootstrap::job;
 
 namespace {
 
@@ -36,16 +41,43 @@ void exit_begins(int status, void*) {
         finish();
 }
 
+// How far a process is at its end (PeRecord::end).
+enum End : uint32_t { kNotYet, kHasFlushed, kMayExit };
+
+// Returns when all other PEs of the page are as far, or have ended.
+void meet_at_end(End end) {
+    const uint32_t space = os::process_namespace();
+    // Relaxed, here and below: output and signals are the kernel's.
+    job.own_record().end.store(end, std::memory_order_relaxed);
+    for (int slot = 0; slot < job.n_slots; ++slot) {
+        const bootstrap::PeRecord& other = job.record(slot);
+        const auto is_awaited = [&] {
+            const int pid = other.pid.load(std::memory_order_relaxed);
+            // Of a process of another namespace its end would not be seen.
+            return slot != job.slot && other.end.load(std::memory_order_relaxed) < end && pid != 0 && space != 0 &&
+                   other.process_namespace.load(std::memory_order_relaxed) == space && !os::has_ended(pid, space);
+        };
+        while (is_awaited()) os::sleep_ns(os::kMillisecondNs);
+    }
+}
+
+// Ends this PE of a job that has reported races. Where oshrun is not the launcher, each PE has the status, and srun
+// ends the others at the first of them. So no PE ends before all have flushed their output, and ignore SIGTERM.
+[[noreturn]] void end_with_races() {
+    fflush(nullptr);
+    meet_at_end(kHasFlushed);
+    for (const int ending : {SIGTERM, SIGINT}) signal(ending, SIG_IGN);
+    meet_at_end(kMayExit);
+    _exit(bootstrap::kStatusRaces);
+}
+
 __attribute__((destructor)) void library_ends() {
     if (process == 0 || getpid() != process)
         return;
     finish();
     // oshrun gives the job this status itself.
-    const bootstrap::Job& job = bootstrap::job;
-    if (ends_well && job.launcher_pid == 0 && job.page->races.load(std::memory_order_relaxed) != 0) {
-        fflush(nullptr);
-        _exit(bootstrap::kStatusRaces);
-    }
+    if (ends_well && job.launcher_pid == 0 && job.page->races.load(std::memory_order_relaxed) != 0)
+        end_with_races();
 }
 
 }  // namespace

@@ -201,11 +201,14 @@ static void* put_until_end(void* word) {
 static void flood(int me, int threads) {
     if (me == 0)
         with_threads(threads, put_until_end, NULL);
-    if (me == 1)
+    if (me == 1) {
+        shmem_uint64_wait_until(&words[0], SHMEM_CMP_NE, 0); /* it has begun */
+        shmem_uint64_p(&pong, 1, 2);
         shmem_uint64_wait_until(&end, SHMEM_CMP_EQ, 1);
+    }
     if (me < 2)
         return;
-    while (shmem_uint64_g(&words[0], 1) == 0) usleep(1000); /* it has begun */
+    shmem_uint64_wait_until(&pong, SHMEM_CMP_EQ, 1);
     for (uint64_t i = 0; i < (uint64_t)times; ++i)
         if (shmem_uint64_atomic_fetch_inc(&ping, 1) != i)
             shmem_global_exit(3);

@@ -281,7 +281,7 @@ def test_timeout_tells_where_pes_wait(oshrun, fault):
     assert result.status == 124 and result.seconds < 2.5 + PROMPT_S, result
     _, first, second, third = result.messages[:4]
     called = r" \(called at fault\+0x[0-9a-f]+\)"
-    found = re.fullmatch(rf"oshrun: PE 0 \(pid (\d+)\): in shmem_barrier_all{called} since (\d\.\d) s", first)
+    found = re.fullmatch(rf"oshrun: PE 0 \(pid (\d+)\): in shmem_barrier_all #\d+{called} since (\d\.\d) s", first)
     assert found and 1 <= float(found[2]) <= 2.5, result
     assert int(found[1]) == int((oshrun.folder / "pid.0").read_text())
     found = re.fullmatch(rf"oshrun: PE 1 \(pid \d+\): in shmem_long_wait_until\(never != 0, is 0\){called} "
@@ -336,7 +336,7 @@ def test_damaged_job_page(oshrun, fault, python, tmp_path):
     """A wild store into the request to exit ends the job and is called what it is."""
     program = python("vandal", "import mmap, os, struct, time\nfd = int(os.environ['HEDDLE_JOB_FD'])\n"
                      "open('inode', 'w').write(str(os.fstat(fd).st_ino))\npage = mmap.mmap(fd, 4096)\n"
-                     "assert struct.unpack_from('<Q', page)[0] == 0x36656c6464656800\n"
+                     "assert struct.unpack_from('<Q', page)[0] == 0x37656c6464656800\n"
                      "struct.pack_into('<Q', page, 152, 0x4141414141414141)\ntime.sleep(600)\n")
     result = oshrun.run("-n", 2, program)
     assert result.status == 1 and result.seconds < PROMPT_S

@@ -7,9 +7,11 @@ import shutil
 import signal
 import socket
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from conftest import PROGRAMS, PROMPT_S, build, wait_until
+from pmi_manager import Manager
 from processes import alive
 
 SOURCE = (PROGRAMS / "hangs.c").read_text().splitlines()
@@ -18,6 +20,8 @@ NODES = {"HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp"}
 ANSWER = re.compile(r"(?:(?P<count>\d+) PEs \((?P<pes>[\d, -]+?)(?:; pids (?P<pids>[\d, ]+?)(?P<more>, \.\.\.)?)?\)|"
                     r"PE (?P<pe>\d+)(?: \(pid (?P<pid>\d+)\))?): (?P<text>.*?)"
                     r"(?: since (?P<since>\d+\.\d)(?: to \d+\.\d)? s)?")
+
+NUMBER = r" #(\d+(?:-\d+)?)"
 
 
 def line_of(word):
@@ -32,9 +36,10 @@ def call(what, word):
 
 
 class Report:
-    """answers: from PEs, as a tuple, to what they do. pids: by PE, as far as told. relations: all other lines."""
+    """answers: from PEs, as a tuple, to what they do. numbers: so, of their collectives. pids: by PE, as far as told.
+    relations: all other lines."""
     def __init__(self, lines):
-        self.answers, self.pids, self.relations, self.text = {}, {}, [], lines
+        self.answers, self.numbers, self.pids, self.relations, self.text = {}, {}, {}, [], lines
         self.since_s = []  # of the PE of each group that has waited for the shortest time
         for line in lines:
             found = ANSWER.fullmatch(line)
@@ -46,7 +51,9 @@ class Report:
             pids = [int(word) for word in (found["pids"] or found["pid"] or "").split(", ") if word]
             assert len(pids) == min(len(pes), 4) and bool(found["more"]) == (len(pes) > 4), line
             self.pids.update(zip(pes, pids, strict=False))
-            self.answers[pes] = re.sub(r"hangs\+0x[0-9a-f]+, ", "", found["text"])
+            number = re.search(NUMBER, found["text"])
+            self.numbers[pes] = number and number[1]
+            self.answers[pes] = re.sub(NUMBER, "", re.sub(r"hangs\+0x[0-9a-f]+, ", "", found["text"]))
             self.since_s += [float(found["since"])] if found["since"] else []
 
     def __repr__(self):
@@ -211,6 +218,57 @@ def test_pretended_nodes(oshrun, hangs, how, count):
     assert result.status == 128 + signal.SIGINT and reported(result.messages).answers == wanted(how, count), result
 
 
+def end(oshrun, process):
+    """Before another job of the same test."""
+    process.terminate()
+    oshrun.finish(process)
+    for path in oshrun.folder.glob("pid.*"):
+        path.unlink()
+
+
+@pytest.mark.parametrize("environment", [{}, NODES], ids=["node", "nodes"])
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_collective_has_its_number(oshrun, hangs, count, environment):
+    """One for all PEs, and as many more as there were more barriers."""
+    numbers = []
+    for rounds in (3, 10):
+        process = oshrun.start("-n", count, hangs, "rounds", rounds, env={**os.environ, **environment})
+        oshrun.pids(count)
+        last = None
+
+        def is_there(process=process):
+            nonlocal last
+            _, last = status(oshrun, process.pid)
+            return last and last.answers == groups(count, call("shmem_long_wait_until(never != 0, is 0)", "never"),
+                                                   call("shmem_barrier_all", "last round"))
+        assert wait_until(is_there), last
+        assert last.numbers[0,] is None, last
+        numbers.append(int(last.numbers[tuple(range(1, count))]))
+        end(oshrun, process)
+    assert numbers[1] - numbers[0] == 7, numbers
+
+
+@pytest.mark.parametrize("how,wait,value,write", [
+    ("written", "shmem_int_wait_until(flag[3] >= 3", 1, ("shmem_int_p", "plain")),
+    ("counted", "shmem_int_wait_until(flag[0] == 3", 2, ("shmem_int_atomic_add", "last addition")),
+    ("signalled", "shmem_signal_wait_until(signals[0] == 8", 7, ("shmem_int_put_signal", "put with signal"))])
+@pytest.mark.parametrize("count", [1, 3])
+def test_the_last_writer_is_named_where_races_are_looked_for(oshrun, hangs, how, wait, value, write, count):
+    for races in ("1", "0"):
+        function, line = write
+        writer = f", last written by PE {count - 1}: {function} called at {line_of(line)}" if races == "1" else ""
+        process = oshrun.start("-n", count, hangs, how, env={**os.environ, "HEDDLE_RACES": races})
+        oshrun.pids(count)
+        last = None
+
+        def is_there(process=process, writer=writer):
+            nonlocal last
+            _, last = status(oshrun, process.pid)
+            return last and last.answers == {tuple(range(count)): call(f"{wait}, is {value}{writer})", how)}
+        assert wait_until(is_there), last
+        end(oshrun, process)
+
+
 def test_what_other_nodes_have_not_acknowledged_is_told(oshrun, hangs):
     process = oshrun.start("-n", 2, hangs, "quiet", env={**os.environ, **NODES, "HEDDLE_PROGRESS": "manual"})
     oshrun.pids(2)
@@ -289,6 +347,81 @@ def test_status_signal_that_is_none(oshrun, hangs):
     result = oshrun.run("-n", 1, hangs, "until", env={**os.environ, "HEDDLE_STATUS_SIGNAL": "KILL"})
     assert result.status == 1 and ("HEDDLE_STATUS_SIGNAL=KILL is malformed: right would be a signal such as USR2"
                                    in result.err), result
+
+
+class Managed:
+    """PEs of hangs that a process manager of the tests' own has started."""
+    def __init__(self, folder, command, count, **environment):
+        inside = ["env", "--default-signal=INT", "sh", "-c", f'cd {folder} && exec "$@"', "sh", *command]
+        self.folder, self.count = folder, count
+        self.results = ThreadPoolExecutor(1).submit(Manager(count).run, inside, 600, **environment)
+
+    def pids(self):
+        """By PE."""
+        files = [self.folder / f"pid.{pe}" for pe in range(self.count)]
+        assert wait_until(lambda: all(file.exists() for file in files) or self.results.done()), self.results
+        return [int(file.read_text()) for file in files]
+
+    def end(self, signal_of_all=signal.SIGTERM):
+        """The status, output and messages of each PE. Those that have not ended get a signal."""
+        for pid in self.pids():
+            if alive(pid):
+                os.kill(pid, signal_of_all)
+        return self.results.result(600)
+
+
+def without_lines(answers):
+    """The report at the end of a job looks for lines of source only for a moment."""
+    return {pes: re.sub(r"hangs\+0x[0-9a-f]+|hangs\.c:\d+", "PLACE", text) for pes, text in answers.items()}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("how,count", [("barrier", 3), ("until", 1), ("finalize", 2)])
+def test_a_signal_shows_where_the_pes_are_without_oshrun(oshrun, hangs, tmp_path, how, count, number):
+    """One PE tells for all, and no other one; each ends by the signal."""
+    job = Managed(tmp_path, [hangs, how], count)
+    pids = job.pids()
+    last = None
+
+    def is_there():
+        nonlocal last
+        _, last = status(oshrun, pids[0])
+        return last and last.answers == wanted(how, count) and all(since > 1.5 for since in last.since_s)
+    assert wait_until(is_there), last
+    os.kill(pids[-1], number)
+    assert wait_until(lambda: not alive(pids[-1]))
+    assert all(alive(pid) for pid in pids[:-1])
+    results = job.end(number)
+    assert [result[0] for result in results] == [-number] * count, results
+    assert all(err == "" for _, _, err in results[:-1]), results
+    begin = f"heddle [pe {count - 1}] {number.name}: "
+    lines = results[-1][2].splitlines()
+    assert all(line.startswith(begin) for line in lines), results
+    assert lines[0] == f"{begin}the job ends. The PEs of host {socket.gethostname()} are:", results
+    told = Report([line.removeprefix(begin) for line in lines[1:]])
+    assert without_lines(told.answers) == without_lines(wanted(how, count)), results
+    assert told.relations == relations_wanted(how, count), results
+
+
+@pytest.mark.parametrize("words,ends,environment", [
+    (["spin"], -signal.SIGTERM, {}),
+    (["until"], -signal.SIGTERM, {"HEDDLE_CRASH_REPORT": "no"}),
+    (["until", "handles"], 77, {}),
+    (["until", "handles later"], 77, {}),
+], ids=["no PE waits", "off", "a handler of the program's", "a later one"])
+def test_no_report_at_a_signal(oshrun, hangs, tmp_path, words, ends, environment):
+    job = Managed(tmp_path, [hangs, *words], 1, **environment)
+    pid, = job.pids()
+    if words[0] == "until":
+        assert wait_until(lambda: float((re.findall(r"since (\d+\.\d) s", status(oshrun, pid)[0].out) or [0])[0]) > 1.5)
+    (ended, _, err), = job.end()
+    assert (ended, err) == (ends, ""), err
+
+
+@pytest.mark.parametrize("how,ends", [("raises", -signal.SIGTERM), ("forks", signal.SIGTERM)])
+def test_a_signal_of_a_pe_to_itself_or_to_its_child_has_its_usual_effect(hangs, tmp_path, how, ends):
+    (ended, _, err), = Managed(tmp_path, [hangs, how], 1).results.result(600)
+    assert ended == ends and "did not hang" not in err, (ended, err)
 
 
 def read_until(process, text):

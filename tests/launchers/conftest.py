@@ -114,6 +114,30 @@ def compile_program(source, program):
     return program
 
 
+def all_hang(pes):
+    """True when all PEs that share a host with one of these processes have waited for more than a second."""
+    for pe in pes:
+        said = subprocess.run([BUILD / "bin" / "oshrun", "--status", str(pe)], capture_output=True, text=True,
+                              timeout=LIMIT_S).stdout
+        waits = [re.search(r" since (\d+\.\d)", line) for line in said.splitlines() if re.match(r"(\d+ PEs|PE) ", line)]
+        if not waits or not all(wait and float(wait[1]) > 1.5 for wait in waits):
+            return False
+    return True
+
+
+def reports_in(messages, name):
+    """The reports that PEs made at a signal: by host, the lines without their beginnings."""
+    reports, by = {}, {}
+    for line in messages.splitlines():
+        found = re.search(rf"heddle \[(pe \d+)\] {name}: (?:the job ends\. The PEs of host ([\w.-]+) are:$)?(.*)", line)
+        if found and found[2]:
+            assert found[2] not in reports, f"two reports of a host: {messages}"
+            by[found[1]] = reports.setdefault(found[2], [])
+        elif found:
+            by[found[1]].append(found[3])
+    return reports
+
+
 @pytest.fixture(scope="session")
 def here(tmp_path_factory):
     program = compile_program(HERE / "pe.c", tmp_path_factory.mktemp("program") / "pe")

@@ -1,6 +1,7 @@
 /* pe WAY: a PE of a real launcher. How the last PE ends: well; kill, by SIGKILL; exit, by _exit(7); global, by
  * shmem_global_exit(5). stay: all wait for ever. deaf: so, and they ignore SIGINT. child: each PE starts this program.
- * stop: each stops itself before it ends.
+ * stop: each stops itself before it ends. race: several PEs put to one place, and the last one goes on for a while when
+ * all have finalized.
  * hello: only PE 0 adds to the sums, which for hundreds of PEs would otherwise take most of the time. */
 #include <shmem.h>
 #include <signal.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static long sum;
+static long sum, raced;
 
 int main(int argc, char** argv) {
     const char* way = argc > 1 ? argv[1] : "well";
@@ -35,11 +36,17 @@ int main(int argc, char** argv) {
         _exit(7);
     if (me == pes - 1 && strcmp(way, "global") == 0)
         shmem_global_exit(5);
-    if (strstr("well child hello stop", way) == NULL)
+    if (strcmp(way, "race") == 0)
+        shmem_long_p(&raced, me, 0);
+    if (strstr("well child hello stop race", way) == NULL)
         shmem_long_wait_until(&sum, SHMEM_CMP_LT, 0);
     if (strcmp(way, "stop") == 0)
         raise(SIGSTOP);
     const int status = strcmp(way, "child") == 0 ? system(argv[0]) : 0;
     shmem_finalize();
+    if (strcmp(way, "race") == 0) {
+        usleep(me == pes - 1 ? 2000000 : 0);
+        printf("PE %d is at its end\n", me);
+    }
     return status != 0;
 }

@@ -1,11 +1,24 @@
 """Programs under real launchers: they start right, are refused, or end, and never are several jobs without a word."""
 
 import os
+import re
 import signal
+import subprocess
 import time
 
 import pytest
-from conftest import BUILD, LAUNCHERS, OVER_TCP, SPEAK_PMI, Result, wait_until, write_script
+from conftest import (
+    BUILD,
+    LAUNCHERS,
+    LIMIT_S,
+    OVER_TCP,
+    SPEAK_PMI,
+    Result,
+    all_hang,
+    reports_in,
+    wait_until,
+    write_script,
+)
 from processes import alive, stat
 
 
@@ -38,6 +51,42 @@ def test_a_pe_ends_the_job(here, launcher, way):
     told = [1, 2, 3] if launcher.startswith("hydra") else [3]  # hydra may lose the last words of what it ends
     assert result.status != 0 and len(result.processes) in told, result
     result.leaves_nothing()
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_job_with_races_has_their_status(here, launcher):
+    """And no PE is ended by another one's."""
+    result = here.run(*LAUNCHERS[launcher], "-n", 3, here.program, "race", HEDDLE_RACES="1")
+    assert result.status == 66 and " race: " in result.err, result
+    assert [line for line in result.lines if "is at its end" in line] == [f"PE {pe} is at its end" for pe in range(3)]
+    result.leaves_nothing()
+
+
+@pytest.mark.parametrize("launcher,sent,name", [
+    *((launcher, sent, sent.name) for launcher in ("hydra", "hydra-port") for sent in (signal.SIGTERM, signal.SIGINT)),
+    *(("openmpi", sent, "SIGTERM") for sent in (signal.SIGTERM, signal.SIGINT)),
+    *((launcher, "scancel", "SIGTERM") for launcher in ("slurm-pmi2", "slurm-pmix"))])
+def test_a_signal_to_the_launcher_shows_where_the_pes_are(here, launcher, sent, name):
+    """Once for all. A launcher that is itself kept waiting may end the PEs before, or lose it: then once more."""
+    for _ in range(5):
+        job = here.start(*LAUNCHERS[launcher], "-n", 3, here.program, "stay",
+                         OMPI_MCA_odls_base_sigkill_timeout="10")
+        job.hear(3)
+        pes = Result(None, job.heard, "").processes
+        wait_until(lambda pes=pes: all_hang(pes))
+        if sent == "scancel":
+            subprocess.run(["scancel", "--user", "root"], env=here.environment, check=True, timeout=LIMIT_S)
+        else:
+            job.process.send_signal(sent)
+        result = job.end()
+        assert result.status != 0, result
+        result.leaves_nothing()
+        reports = reports_in(result.err, name)
+        if reports:
+            break
+    (line,), = reports.values()
+    assert re.fullmatch(r"3 PEs \(0-2; pids [\d, ]+\): in shmem_long_wait_until\(sum < 0, is 6\) "
+                        r"\(called at pe\+0x[0-9a-f]+\) since \d+\.\d( to \d+\.\d)? s", line), result
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)

@@ -6,7 +6,7 @@ import pty
 import re
 
 import pytest
-from conftest import BUILD, HERE, compile_program, write_script
+from conftest import BUILD, HERE, Result, all_hang, compile_program, reports_in, wait_until, write_script
 from two_hosts import WAYS, OpenMpi, Slurm
 
 
@@ -36,6 +36,28 @@ def test_a_pe_ends_the_job(here, launcher, end, status):
     assert result.status == status if isinstance(launcher, OpenMpi) else result.status != 0, result  # of one host
     assert len(result.processes) == 4 or "hydra" in launcher.way, result  # which may lose the other host's last words
     result.leaves_nothing()
+
+
+@only("hydra", "openmpi", "oshrun-mpirun", "oshrun-hydra")
+def test_a_signal_to_the_launcher_shows_where_the_pes_are(here, launcher):
+    """Once for each host. Launchers may end PEs before that, or lose it: then once more. mpirun ends a host after the
+    other, so that PEs of the second one may end when they notice, by a message."""
+    for _ in range(5):
+        job = launcher.start(2, here.program, "stay")
+        job.hear(4)
+        pes = Result(None, job.heard, "").processes
+        wait_until(lambda pes=pes: all_hang(pes))
+        job.process.terminate()
+        result = job.end()
+        assert result.status != 0, result
+        result.leaves_nothing()
+        reports = reports_in(result.err, "SIGTERM")
+        if len(reports) == 2:
+            break
+    pes_of = dict(zip((host.name for host in launcher.hosts.all), ("0-1", "2-3"), strict=True))
+    assert reports and reports.keys() <= pes_of.keys(), result
+    for host, (line,) in reports.items():
+        assert re.match(rf"2 PEs \({pes_of[host]}; pids [\d, ]+\): in shmem_long_wait_until\(sum < 0, is 10\) ", line)
 
 
 def test_a_program_that_a_pe_starts_is_a_job_of_one(here, launcher):

@@ -72,7 +72,7 @@ Mark Detector::mark_of(const Access& access, const base::Call& call, Time time) 
     Mark mark = {};
     mark.time = time_of(time);
     mark.pe = static_cast<uint16_t>(known_.pe);
-    mark.place = places_.number(call);
+    mark.place = places_.number(call) & (Places::kPlaces - 1);
     mark.bytes = 0xff;
     mark.writes = access.writes;
     mark.is_atomic = access.is_atomic;
@@ -201,6 +201,15 @@ void Detector::see(int owner, size_t position, size_t bytes, Edge edge) {
         learn_latest(owner, edge);  // the owner may have stored the value itself, which nobody sees
     if (has_learned_)
         publish();
+}
+
+bool Detector::try_last_write(size_t position, size_t bytes, int* pe, base::CallText* call) const {
+    Mark write;
+    if (!shadows_[static_cast<size_t>(known_.pe)]->try_last_write(position, bytes, &write))
+        return false;
+    *pe = static_cast<int>(write.pe);
+    *call = places_.text(*pe, write.place);
+    return true;
 }
 
 void Detector::see_unknown() {

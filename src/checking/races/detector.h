@@ -36,6 +36,7 @@ class Detector final : public RaceDetector {
     void touch(const void* buffer, size_t bytes, bool writes, const base::Call& call) override;
     PendingBuffers::Hull held() override;
     void see(int owner, size_t position, size_t bytes, Edge edge) override;
+    bool try_last_write(size_t position, size_t bytes, int* pe, base::CallText* call) const override;
     void quiet(Flow flow) override;
     void quiet_to(Flow flow, int target) override;
     void quiet_all() override;

@@ -17,8 +17,9 @@ enum class Completion : uint8_t {
 struct Mark {
     uint64_t time : kTimeBits;
     uint64_t pe : 64 - kTimeBits;
-    uint32_t place;  // of the call, in the PE's table (places.h); 0: unknown
-    uint8_t bytes;   // of the granule, a bit each; 0: no access
+    uint32_t place : 12;  // of the call, in the PE's table (places.h); 0: unknown
+    uint32_t stamp : 20;  // the writes to the block so far, this one included, for the shadow
+    uint8_t bytes;        // of the granule, a bit each; 0: no access
     uint8_t writes : 1;
     uint8_t is_atomic : 1;
     Completion completion : 2;

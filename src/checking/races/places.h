@@ -21,6 +21,8 @@ class Places {
   public:
     static constexpr uint32_t kPlaces = 4096;  // of each PE; further calls are known by their function's name alone
 
+    static_assert(kPlaces == uint32_t{1} << 12);  // Mark::place
+
     // describes: the calls are of this process, where their texts can be made; else they are told by add.
     Places(char* memory, int pe, bool describes = true) : memory_(memory), pe_(pe), describes_(describes) {}
     static size_t bytes(int n_pes) { return static_cast<size_t>(n_pes) * kPlaces * sizeof(base::CallText); }

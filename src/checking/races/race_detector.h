@@ -64,6 +64,10 @@ class RaceDetector {
 
     // A wait, a test, or an operation that returns a value, has seen the words of owner.
     virtual void see(int owner, size_t position, size_t bytes, Edge edge) = 0;
+    // The last write of which the detector has been told to this PE's words, as far as that is known: by which PE, and
+    // the call. False: unknown, as always to a PE on another node. Takes no lock for longer than a look, and waits for
+    // none.
+    virtual bool try_last_write(size_t position, size_t bytes, int* pe, base::CallText* call) const = 0;
     virtual void quiet(Flow flow) = 0;
     virtual void quiet_to(Flow flow, int target) = 0;  // what goes to one PE alone
     virtual void quiet_all() = 0;

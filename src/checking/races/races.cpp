@@ -8,6 +8,7 @@
 #include "checking/races/caller.h"
 #include "checking/races/detector.h"
 #include "checking/races/detector_network.h"
+#include "checking/races/mapping.h"
 #include "context/context.h"
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
@@ -47,23 +48,6 @@ Flow flow_of(shmem_ctx_t ctx) {
     return number % 2 == 0 ? Flow::kContextA : Flow::kContextB;
 }
 
-// The shared memory behind the slots of the node's file; null when it cannot be had. Zeroed the first time in a job.
-HEDDLE_PE_LOCAL char* mapped = nullptr;  // stays as long as the process
-char* map(size_t bytes) {
-    const memory::NodeMemory& node = memory::node_memory;
-    const size_t offset = os::round_up(node.layout.total_bytes, os::page_bytes());
-    if (mapped)
-        return mapped;
-    if (const int error = os::set_memory_size(node.fd, offset + bytes); error != 0) {
-        errno = -error;
-        return nullptr;
-    }
-    mapped = static_cast<char*>(os::map_shared_unlocked(node.fd, offset, bytes, nullptr));
-    if (mapped)
-        os::set_dumped(mapped, bytes, false);
-    return mapped;
-}
-
 HEDDLE_PE_LOCAL base::PePointer<DetectorService> service;  // of PE 0, in a job of several nodes
 
 std::vector<int> pes_elsewhere() {
@@ -98,7 +82,7 @@ Races* Races::make(std::string* reason) {
     char* memory = nullptr;
     if (job.n_pes > kMostPes)
         snprintf(text, sizeof text, "this job has %d PEs; races are found among up to %d", job.n_pes, kMostPes);
-    else if (is_here && !(memory = map(Detector::bytes(positions(), job.n_pes))))
+    else if (is_here && !(memory = map_search(Detector::bytes(positions(), job.n_pes))))
         snprintf(text, sizeof text, "no memory: %s; right would be a smaller SHMEM_SYMMETRIC_SIZE",
                  os::describe_memory_error(errno));
     *reason = text;
@@ -379,6 +363,12 @@ void Races::see(const void* address, size_t bytes) {
     if (find(address, &position))
         detector_->see(job.pe, position, bytes, Edge::kWait);
     pauses_.maybe_pause();
+}
+
+bool Races::try_last_write(const void* address, size_t bytes, int* pe, base::CallText* call) {
+    size_t position;
+    take_accesses();
+    return find(address, &position) && detector_->try_last_write(position, bytes, pe, call);
 }
 
 void Races::take_lock(const long* lock) {

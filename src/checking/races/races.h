@@ -40,6 +40,7 @@ class Races : public operations::Observer {
     void stop(const char*) override;
 
     void see(const void* address, size_t bytes) override;
+    bool try_last_write(const void* address, size_t bytes, int* pe, base::CallText* call) override;
     void complete_request() override;
     void take_lock(const long* lock) override;
     void give_lock(const long* lock) override;

@@ -36,6 +36,7 @@ class RemoteDetector final : public RaceDetector {
     void touch(const void* buffer, size_t bytes, bool writes, const base::Call& call) override;
     PendingBuffers::Hull held() override;
     void see(int owner, size_t position, size_t bytes, Edge edge) override;
+    bool try_last_write(size_t, size_t, int*, base::CallText*) const override { return false; }
     void quiet(Flow flow) override;
     void quiet_to(Flow flow, int target) override;
     void quiet_all() override;

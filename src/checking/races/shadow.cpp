@@ -39,14 +39,14 @@ size_t Shadow::bytes(size_t positions) {
 }
 
 // Forgets what the access makes needless: an earlier one that is over, whose every conflict the access has, too.
-void Shadow::Look::check(Marks& marks, uint8_t bytes, size_t position) const {
+void Shadow::Look::check(Marks& marks, uint8_t bytes, size_t position, bool is_part) const {
     for (Mark& earlier : marks) {
         const uint8_t both = earlier.bytes & bytes;
         if (both == 0)
             continue;
         if (known.is_before(earlier, access, owner)) {
-            const bool covered =
-                both == earlier.bytes && (access.writes || !earlier.writes) && (!access.is_atomic || earlier.is_atomic);
+            const bool covered = !is_part && both == earlier.bytes && (access.writes || !earlier.writes) &&
+                                 (!access.is_atomic || earlier.is_atomic);
             if (covered)
                 earlier = {};
         } else if (!conflict->found && races::conflict(earlier, access)) {
@@ -59,6 +59,8 @@ void Shadow::keep(Block& block, Marks& marks, const Mark& mark) {
     Mark* place = nullptr;
     for (Mark& earlier : marks) {
         if (is_same_kind(earlier, mark) && (earlier.bytes & ~mark.bytes) == 0) {
+            if (block.age(earlier) < block.age(mark))
+                return;        // handed on by spread, and older
             place = &earlier;  // what is before the new one is before this one
             break;
         }
@@ -66,12 +68,12 @@ void Shadow::keep(Block& block, Marks& marks, const Mark& mark) {
             place = &earlier;
     }
     if (!place) {
-        const auto older = [](const Mark& one, const Mark& other) {
-            return one.writes != other.writes ? !one.writes : one.time < other.time;
+        const auto older = [&](const Mark& one, const Mark& other) {
+            return one.writes != other.writes ? !one.writes : block.age(one) > block.age(other);
         };
         place = std::min_element(marks.begin(), marks.end(), older);
         if (place->writes)
-            block.is_lost = 1;
+            block.is_lost |= kOlderLost;
     }
     *place = mark;
 }
@@ -85,8 +87,10 @@ void Shadow::access(size_t position, size_t bytes, const Mark& access, const Kno
             return;
         Block& at = block(number);
         const std::lock_guard locked(at.lock);
-        look.check(at.whole, 0xff, position);
+        look.check(at.whole, 0xff, position, here < kBlockBytes);
         Mark mark = access;
+        at.writes += mark.writes;
+        mark.stamp = at.writes % kStamps;
         if (here == kBlockBytes) {
             mark.bytes = 0xff;
             if (at.chunk != 0) {
@@ -109,7 +113,7 @@ void Shadow::access(size_t position, size_t bytes, const Mark& access, const Kno
                 keep(at, chunk->of[i], mark);
             }
         } else if (mark.writes) {
-            at.is_lost = 1;
+            at.is_lost |= kAnyLost;
         }
         position += here;
     }
@@ -143,6 +147,36 @@ void Shadow::see(size_t position, size_t bytes, Seen* seen) {
                 mark.completion = Completion::kAtReturn;
             }
     }
+}
+
+bool Shadow::try_last_write(size_t position, size_t bytes, Mark* write) {
+    const size_t number = position / kBlockBytes, granule = position / kGranuleBytes;
+    if (number >= n_blocks_ || bytes == 0 || (position + bytes - 1) / kGranuleBytes != granule)
+        return false;
+    Block& at = block(number);
+    const std::unique_lock locked(at.lock, std::try_to_lock);
+    if (!locked)
+        return false;
+    const size_t begin = position % kGranuleBytes;
+    const Mark* newest = nullptr;
+    bool is_whole = false;
+    const auto look = [&](const Marks& marks, bool whole) {
+        for (const Mark& mark : marks) {
+            if (!mark.writes || (mark.bytes & bits(begin, begin + bytes)) == 0 ||
+                (newest && at.age(*newest) <= at.age(mark)))
+                continue;
+            newest = &mark;
+            is_whole = whole;
+        }
+    };
+    look(at.whole, true);
+    if (at.chunk != 0)
+        look(chunks_[at.chunk - 1].of[granule % kGranules], false);
+    // A chunk that was lost may have had a newer one than those of the whole block.
+    if (!newest || (is_whole && (at.is_lost & kAnyLost) != 0))
+        return false;
+    *write = *newest;
+    return true;
 }
 
 // Hands the marks of the whole block on to its granules.
@@ -180,7 +214,7 @@ uint32_t Shadow::take_chunk(size_t number) {
                 continue;
             if (from.chunk == victim + 1) {
                 from.chunk = 0;
-                from.is_lost = 1;
+                from.is_lost |= kAnyLost;
                 chunk = victim + 1;
             }
             from.lock.unlock();

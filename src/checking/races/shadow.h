@@ -63,6 +63,10 @@ class Shadow {
     // The writes that a wait on these positions, at most 16, may have seen. They are over from now on.
     void see(size_t position, size_t bytes, Seen* seen);
 
+    // The newest write to any of these positions, which lie in one granule. False where it is not known, and when
+    // another PE keeps an access meanwhile.
+    bool try_last_write(size_t position, size_t bytes, Mark* write);
+
   private:
     static constexpr size_t kKept = 4;
     using Marks = std::array<Mark, kKept>;
@@ -71,10 +75,13 @@ class Shadow {
     };
     struct Block {
         SharedLock lock;
-        uint32_t chunk;  // its number plus one; 0: none
-        uint32_t is_lost;
-        uint32_t spare;
+        uint32_t chunk;    // its number plus one; 0: none
+        uint32_t is_lost;  // a write: kOlderLost, kAnyLost
+        uint32_t writes;   // to any part of the block
         Marks whole;
+
+        // How many writes to the block came behind the mark; modulo 2^20.
+        uint32_t age(const Mark& mark) const { return (writes - mark.stamp) % kStamps; }
     };
     struct Pool {
         SharedLock lock;
@@ -82,6 +89,9 @@ class Shadow {
         uint32_t victim;  // where the search for a chunk to take away begins
         uint32_t n_free;
     };
+    // Of a granule or the block, older than those that are kept; and any.
+    static constexpr uint32_t kOlderLost = 1, kAnyLost = 2;
+    static constexpr uint32_t kStamps = 1 << 20;  // Mark::stamp
     static constexpr uint32_t kChunks = 1 << 14;  // 64 MiB, for 8 MiB of memory that is accessed in parts
 
     // One access, as a granule or a block looks at it.
@@ -91,7 +101,8 @@ class Shadow {
         int owner;
         Conflict* conflict;
 
-        void check(Marks& marks, uint8_t bytes, size_t position) const;
+        // is_part: of what the marks are of.
+        void check(Marks& marks, uint8_t bytes, size_t position, bool is_part = false) const;
     };
 
     Block& block(size_t number) const { return blocks_[number]; }

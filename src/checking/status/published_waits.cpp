@@ -5,12 +5,14 @@
 #include "base/source_line.h"
 #include "bootstrap/bootstrap.h"
 #include "bootstrap/own_status.h"
+#include "checking/status/end_signals.h"
 #include "checking/status/self_report.h"
 #include "checking/status/status_signal.h"
 #include "fabric/network.h"
 #include "memory/node_memory.h"
 #include "memory/symmetric.h"
 #include "operations/lock.h"
+#include "operations/observer.h"
 #include "os/clock.h"
 #include "os/locked.h"
 #include "progress/engine.h"
@@ -120,6 +122,39 @@ void find_place(const SleepingWait& wait, WaitState* state) {
     }
 }
 
+// The number of the collective in which the thread waits: alike on all members that are in it, since they go through
+// the steps of their team together.
+void find_number(WaitState* state) {
+    if (state->step == 0 || !team::teams)
+        return;
+    const team::Team* const team = team::team_of_step(state->step, true);
+    if (!team)
+        return;
+    const team::Begun begun = team::begun(*team);
+    state->number = team->span ? begun.across : begun.in_segment;
+}
+
+// The last write to what the wait looks at, from a tool that knows it (HEDDLE_RACES).
+void find_writer(const SleepingWait& wait, WaitState* state) {
+    operations::Observer* const tool = operations::observer;
+    if (!tool || state->awaits != WaitState::Awaits::kValue)
+        return;
+    const auto value = [&] {
+        uint64_t now = 0;
+        memcpy(&now, wait.target->address, std::min<size_t>(wait.target->value_bytes, sizeof now));
+        return now;
+    };
+    const uint64_t before = value();
+    base::CallText call;
+    int pe = -1;
+    state->writer = -1;
+    if (!tool->try_last_write(wait.target->address, wait.target->value_bytes, &pe, &call) || value() != before)
+        return;
+    state->writer = pe;
+    state->seen = before;
+    snprintf(state->writer_call, sizeof state->writer_call, "%s", call.data());
+}
+
 // The PEs whose collectives wait for this PE: steps of teams that this PE has not begun. For PEs of one thread, whose
 // teams stand still while the thread is here.
 void find_waiters(PeStatus& mine, uint64_t since_ns) {
@@ -179,6 +214,8 @@ void look_again(PeStatus& mine, SleepingWait& wait, uint64_t now_ns) {
         return;
     if (state.place[0] == '\0')
         find_place(wait, &state);
+    find_number(&state);
+    find_writer(wait, &state);
     if (state.awaits == WaitState::Awaits::kLock)
         state.holder = operations::holder_of(static_cast<const long*>(wait.target->address));
     mine.waits[wait.entry].write(state);
@@ -216,7 +253,7 @@ bool start_status(progress::WaitPolicy& policy, char* error, size_t error_bytes)
     policy.publish = publish_wait;
     policy.withdraw = withdraw_wait;
     policy.record = [](const char* call) { bootstrap::record_call(CallRecord::Kind::kCollective, call); };
-    return take_status_signal(error, error_bytes);
+    return take_status_signal(error, error_bytes) && take_end_signals(error, error_bytes);
 }
 
 }  // namespace heddle::checking

@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static long never;
 static int flag[8] = {0, 0, 0, 2};
 static uint64_t signals[2] = {2, 2};
 static long lock;
+static int rounds;
 
 static void wait_for_ever(void) {
     shmem_long_wait_until(&never, SHMEM_CMP_NE, 0); /* line: never */
@@ -28,6 +30,27 @@ static void hang(const char* how, int me) {
         shmem_barrier_all(); /* line: barrier */
     } else if (!strcmp(how, "until")) {
         shmem_int_wait_until(&flag[3], SHMEM_CMP_GE, 3); /* line: until */
+    } else if (!strcmp(how, "written")) {
+        if (me == shmem_n_pes() - 1)
+            for (int pe = 0; pe <= me; ++pe) shmem_int_p(&flag[3], 1, pe); /* line: plain */
+        shmem_int_wait_until(&flag[3], SHMEM_CMP_GE, 3);                   /* line: written */
+    } else if (!strcmp(how, "counted")) {
+        if (me == 0)
+            for (int pe = 0; pe < shmem_n_pes(); ++pe) shmem_int_atomic_add(&flag[0], 1, pe);
+        shmem_barrier_all();
+        if (me == shmem_n_pes() - 1)
+            for (int pe = 0; pe <= me; ++pe) shmem_int_atomic_add(&flag[0], 1, pe); /* line: last addition */
+        shmem_int_wait_until(&flag[0], SHMEM_CMP_EQ, 3);                            /* line: counted */
+    } else if (!strcmp(how, "signalled")) {
+        if (me == shmem_n_pes() - 1)
+            for (int pe = 0; pe <= me; ++pe)
+                shmem_int_put_signal(flag, flag + 4, 2, signals, 7, SHMEM_SIGNAL_SET, pe); /* line: put with signal */
+        shmem_signal_wait_until(signals, SHMEM_CMP_EQ, 8);                                 /* line: signalled */
+    } else if (!strcmp(how, "rounds")) {
+        for (int round = 0; round < rounds; ++round) shmem_barrier_all();
+        if (me == 0)
+            wait_for_ever();
+        shmem_barrier_all(); /* line: last round */
     } else if (!strcmp(how, "heap")) {
         int* word = shmem_calloc(64, sizeof *word);
         word[5] = -7;
@@ -76,18 +99,38 @@ static void hang(const char* how, int me) {
         shmem_barrier_all();
     } else if (!strcmp(how, "spin")) {
         spin();
+    } else if (!strcmp(how, "raises")) {
+        raise(SIGTERM);
+    } else if (!strcmp(how, "forks")) {
+        const pid_t child = fork();
+        if (child == 0)
+            spin();
+        int status = 0;
+        kill(child, SIGTERM);
+        waitpid(child, &status, 0);
+        exit(WIFSIGNALED(status) ? WTERMSIG(status) : 97);
     }
+}
+
+static void end_well(int number) {
+    (void)number;
+    _exit(77);
 }
 
 int main(int argc, char** argv) {
     char name[64], new_name[64];
+    if (argc > 2 && !strcmp(argv[2], "handles"))
+        signal(SIGTERM, end_well);
     shmem_init();
+    if (argc > 2 && !strcmp(argv[2], "handles later"))
+        signal(SIGTERM, end_well);
     snprintf(name, sizeof name, "pid.%d", shmem_my_pe());
     snprintf(new_name, sizeof new_name, "new.%d", shmem_my_pe());
     FILE* file = fopen(new_name, "w");
     fprintf(file, "%d\n", (int)getpid());
     fclose(file);
     rename(new_name, name);
+    rounds = argc > 2 ? atoi(argv[2]) : 0;
     hang(argc > 1 ? argv[1] : "barrier", shmem_my_pe());
     fprintf(stderr, "PE %d did not hang\n", shmem_my_pe());
     return 98;

@@ -43,6 +43,8 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(JobPage, told), 176u);
     EXPECT_EQ(offsetof(JobPage, counted), 180u);
     EXPECT_EQ(offsetof(JobPage, hang_told), 184u);
+    EXPECT_EQ(offsetof(JobPage, races), 188u);
+    EXPECT_EQ(offsetof(JobPage, end_told), 192u);
     EXPECT_EQ(offsetof(JobPage, central_barrier), 256u);
     EXPECT_EQ(sizeof(JobPage), 512u);
     EXPECT_EQ(offsetof(PeRecord, state), 0u);
@@ -57,19 +59,20 @@ TEST(JobPage, Layout) {
     EXPECT_EQ(offsetof(PeRecord, left), 120u);
     EXPECT_EQ(offsetof(PeRecord, counters), 128u);
     EXPECT_EQ(offsetof(PeRecord, pe), 256u);
+    EXPECT_EQ(offsetof(PeRecord, end), 260u);
     EXPECT_EQ(sizeof(PeRecord), 320u);
     EXPECT_EQ(offsetof(PeAddress, data), 8u);
     EXPECT_EQ(sizeof(PeAddress), 2048u);
     EXPECT_EQ(offsetof(PeStatus, entries), 0u);
     EXPECT_EQ(offsetof(PeStatus, n_calls), 4u);
     EXPECT_EQ(offsetof(PeStatus, waits), 8u);
-    EXPECT_EQ(sizeof(WaitState), 360u);
+    EXPECT_EQ(sizeof(WaitState), 512u);
     EXPECT_EQ(sizeof(Waiters), 528u);
     EXPECT_EQ(sizeof(CallRecord), 128u);
     EXPECT_EQ(sizeof(Unacked), 272u);
-    EXPECT_EQ(sizeof(PeStatus), 11712u);
-    EXPECT_EQ(kJobPageMagic, 0x36656c6464656800u);
-    EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle6", 7), 0);
+    EXPECT_EQ(sizeof(PeStatus), 14144u);
+    EXPECT_EQ(kJobPageMagic, 0x37656c6464656800u);
+    EXPECT_EQ(memcmp(reinterpret_cast<const char*>(&kJobPageMagic) + 1, "heddle7", 7), 0);
 }
 
 TEST(JobPage, RecordsAndAddressBlobsFollowThePageAndHaveLinesOfTheirOwn) {
@@ -84,8 +87,8 @@ TEST(JobPage, RecordsAndAddressBlobsFollowThePageAndHaveLinesOfTheirOwn) {
 
 TEST(JobPage, BytesAreWholePagesThatHoldAllRecords) {
     constexpr size_t kPage = 4096;
-    EXPECT_EQ(job_page_bytes(1, kPage), 4 * kPage);
-    EXPECT_EQ(job_page_bytes(2, kPage), 7 * kPage);
+    EXPECT_EQ(job_page_bytes(1, kPage), 5 * kPage);
+    EXPECT_EQ(job_page_bytes(2, kPage), 9 * kPage);
     EXPECT_EQ(job_page_bytes(2, 16 * kPage), 16 * kPage);
     for (const size_t page : {os::page_bytes(), kPage, 4 * kPage, 16 * kPage})
         for (int n_pes = 1; n_pes <= kMaxPes; ++n_pes) {

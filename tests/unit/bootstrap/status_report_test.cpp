@@ -25,7 +25,7 @@ class StatusReport : public testing::Test {
         source_.page = page_;
         source_.memory_fd = fd_;
         source_.now_ns = kNow;
-        source_.finds_lines = false;
+        source_.lines_ns = 0;
         for (int pe = 0; pe < n_pes; ++pe) {
             source_.processes.push_back({100 + pe, false});
             page_->records()[pe].state.store(static_cast<uint32_t>(PeState::kRunning));
@@ -122,6 +122,51 @@ TEST_F(StatusReport, ValuesHaveTheirSize) {
         EXPECT_EQ(report()[0], std::string("PE 0 (pid 100): in wait(") + text + ") since 1.0 s");
         page_->statuses()[0].release(0);
     }
+}
+
+TEST_F(StatusReport, CollectivesHaveTheirNumbers) {
+    make(4);
+    states_.reserve(10);
+    for (const int pe : {0, 1, 2, 3}) {
+        WaitState& state = wait(pe, "shmem_barrier_all");
+        state.number = pe == 3 ? 0 : 1042;  // PE 3 has not yet looked
+        strcpy(state.place, "prog+0x12bc");
+        publish(pe, state);
+    }
+    EXPECT_EQ(report()[0],
+              "4 PEs (0-3; pids 100, 101, 102, 103): in shmem_barrier_all #1042 (called at prog+0x12bc) since 10.0 s");
+    EXPECT_EQ(describe_pe(source_, 1)[0], "in shmem_barrier_all #1042 (called at prog+0x12bc) since 10.0 s");
+    states_[1].number = 1043;
+    page_->statuses()[1].waits[0].write(states_[1]);
+    EXPECT_EQ(report()[0],
+              "4 PEs (0-3; pids 100, 101, 102, 103): in shmem_barrier_all #1042-1043 (called at prog+0x12bc) since "
+              "10.0 s");
+}
+
+TEST_F(StatusReport, TheLastWriterIsNamedWhileItsValueIsThere) {
+    make(2);
+    int64_t value = 7;
+    const off_t offset = sizeof(JobPage) + 72;
+    ASSERT_EQ(pwrite(fd_, &value, sizeof value, offset), 8);
+    WaitState state;
+    state.since_ns = kNow - kS;
+    state.awaits = WaitState::Awaits::kValue;
+    state.region = WaitState::Region::kHeap;
+    state.file_offset = static_cast<uint64_t>(offset);
+    state.value = 8;
+    state.value_bytes = 8;
+    strcpy(state.comparison, "==");
+    strcpy(state.function, "wait");
+    state.seen = 7;
+    state.writer = 1;
+    strcpy(state.writer_call, "shmem_long_p (called at prog+0x12bc)");
+    publish(0, state);
+    EXPECT_EQ(report()[0],
+              "PE 0 (pid 100): in wait(heap+0 == 8, is 7, last written by PE 1: shmem_long_p called at prog+0x12bc) "
+              "since 1.0 s");
+    value = 6;
+    ASSERT_EQ(pwrite(fd_, &value, sizeof value, offset), 8);
+    EXPECT_EQ(report()[0], "PE 0 (pid 100): in wait(heap+0 == 8, is 6) since 1.0 s");
 }
 
 TEST_F(StatusReport, CyclesThroughLocksAndCollectivesAreNamed) {
