@@ -13,10 +13,9 @@ base::Call call_of(const CallWords& words) {
 }
 
 // Text of a PE.
-base::CallText read_text(const char* bytes) {
-    base::CallText text;
-    memcpy(text.data(), bytes, text.size());
-    text.back() = '\0';
+base::CallText read_text(std::string_view bytes) {
+    base::CallText text = {};
+    bytes.copy(text.data(), text.size() - 1);
     return text;
 }
 
@@ -132,7 +131,7 @@ bool DetectorServer::carry_out(Client& client, const Request& request, std::stri
         return false;
     switch (kind) {
         case RequestKind::kName:
-            detector.places().add(call_of(request.call), read_text(more.data()));
+            detector.places().add(call_of(request.call), read_text(more));
             return true;
         case RequestKind::kAccess:
         case RequestKind::kAccessInCollective:
@@ -190,7 +189,7 @@ bool DetectorServer::carry_out(Client& client, const Request& request, std::stri
             answer->text = detector.text_of(words.owner, request.number);
             return true;
         case RequestKind::kIsNew:
-            answer->flag = detector.is_new(read_text(more.data()), read_text(more.data() + kText));
+            answer->flag = detector.is_new(read_text(more), read_text(more.substr(kText)));
             return true;
     }
     return false;

@@ -79,15 +79,16 @@ CollectiveKey key_of(const team::Team& team) {
 Races* Races::make(std::string* reason) {
     char text[256] = "";
     const bool is_here = job.node == job.node_of(0);
-    char* memory = nullptr;
-    if (job.n_pes > kMostPes)
+    const bool is_small = job.n_pes <= kMostPes;
+    char* const memory = is_here && is_small ? map_search(Detector::bytes(positions(), job.n_pes)) : nullptr;
+    if (!is_small)
         snprintf(text, sizeof text, "this job has %d PEs; races are found among up to %d", job.n_pes, kMostPes);
-    else if (is_here && !(memory = map_search(Detector::bytes(positions(), job.n_pes))))
+    else if (is_here && !memory)
         snprintf(text, sizeof text, "no memory: %s; right would be a smaller SHMEM_SYMMETRIC_SIZE",
                  os::describe_memory_error(errno));
     *reason = text;
     if (!reason->empty()) {
-        if (memory == nullptr && is_here && job.n_nodes > 1 && job.n_pes <= kMostPes)
+        if (is_small && job.n_nodes > 1)
             base::fatal("HEDDLE_RACES", "%s", text);  // other nodes count on this one
         return nullptr;
     }

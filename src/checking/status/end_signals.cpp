@@ -19,7 +19,7 @@ namespace heddle::checking {
 namespace {
 
 constexpr int kTaken[] = {SIGTERM, SIGINT};
-constexpr uint64_t kAgainNs = 1'000 * os::kMillisecondNs;  // a launcher may send one signal twice at once
+constexpr uint64_t kRepeatNs = 1000 * os::kMillisecondNs;  // a launcher may send one signal twice at once
 constexpr uint64_t kStayNs = 5'000 * os::kMillisecondNs;   // of a thread that has taken one
 
 pid_t owner = 0;                        // the process that takes the signals; a fork's child inherits the handlers
@@ -39,7 +39,7 @@ void take(int signal, siginfo_t* info, void*) {
     const int error = errno;
     const bool is_own = info->si_code <= 0 && info->si_pid == getpid();  // raise returns when the signal has been taken
     const uint64_t since_ns = ending_since.load(std::memory_order_relaxed);
-    const bool is_another = since_ns != 0 && os::now_ns() > since_ns + kAgainNs;
+    const bool is_another = since_ns != 0 && os::now_ns() > since_ns + kRepeatNs;
     uint32_t nothing = 0;
     if (getpid() != owner || is_own || is_another) {
         end_now(signal);
