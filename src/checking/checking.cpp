@@ -79,6 +79,10 @@ void stop_serving() {
     races::Races::stop_serving();
 }
 
+bool is_answer_awaited() {
+    return races::Races::is_answer_awaited();
+}
+
 uint32_t threads() {
     Chaos* const here = chaos;
     return status_threads() + end_threads() + races::Races::threads() + (here ? here->threads() : 0);

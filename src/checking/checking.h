@@ -15,6 +15,9 @@ void stop(const char* function);
 // Behind the last meeting of all PEs, none of which has a tool any more.
 void stop_serving();
 
+// True while a thread of this PE waits for a tool, in a wait that ends by itself.
+bool is_answer_awaited();
+
 // In the child of a fork, which is no PE.
 void forget();
 

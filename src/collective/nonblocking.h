@@ -30,6 +30,8 @@ int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t by
     operations::require_running(call.function);
     operations::require_pointer(call.function, "req", req);
     team::Team& team = team_of(call, handle);
+    if (operations::Observer* const told = operations::find_observer())
+        told->post_collective();
     const context::Posting posting(call, req);
     context::Request* const request = context::request_to_post(call, req);
     progress::Sequence& sequence = sequence_of(team);

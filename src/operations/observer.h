@@ -90,6 +90,8 @@ class Observer {
     virtual void give_lock(const long*) {}
     // A request is complete.
     virtual void complete_request() {}
+    // A collective is posted to a request; its end is the request's.
+    virtual void post_collective() {}
     // Before and behind a collective: the team, and the root's rank; -1: none.
     virtual void begin_collective(const team::Team&, int) {}
     virtual void end_collective(const team::Team&) {}

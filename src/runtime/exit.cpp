@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <unistd.h>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -42,6 +43,7 @@ void exit_begins(int status, void*) {
 }
 
 // How far a process is at its end (PeRecord::end).
+constexpr uint64_t kLongestNapNs = 50 * os::kMillisecondNs;
 enum End : uint32_t { kNotYet, kHasFlushed, kMayExit };
 
 // Returns when all other PEs of the page are as far, or have ended.
@@ -57,17 +59,19 @@ void meet_at_end(End end) {
             return slot != job.slot && other.end.load(std::memory_order_relaxed) < end && pid != 0 && space != 0 &&
                    other.process_namespace.load(std::memory_order_relaxed) == space && !os::has_ended(pid, space);
         };
-        while (is_awaited()) os::sleep_ns(os::kMillisecondNs);
+        for (uint64_t nap = os::kMillisecondNs; is_awaited(); nap = std::min(nap * 2, kLongestNapNs)) os::sleep_ns(nap);
     }
 }
 
 // Ends this PE of a job that has reported races. Where oshrun is not the launcher, each PE has the status, and srun
-// ends the others at the first of them. So no PE ends before all have flushed their output, and ignore SIGTERM.
+// ends the others at the first of them. So no PE ends before all have flushed their output, and ignore SIGTERM. Other
+// streams come last: a thread that reads one holds its lock for as long.
 [[noreturn]] void end_with_races() {
-    fflush(nullptr);
+    flush_output();
     meet_at_end(kHasFlushed);
     for (const int ending : {SIGTERM, SIGINT}) signal(ending, SIG_IGN);
     meet_at_end(kMayExit);
+    fflush(nullptr);
     _exit(bootstrap::kStatusRaces);
 }
 

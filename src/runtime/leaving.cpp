@@ -1,7 +1,9 @@
 #include "runtime/leaving.h"
 
 #include "base/error.h"
+#include "base/settings.h"
 #include "bootstrap/bootstrap.h"
+#include "checking/checking.h"
 #include "collective/sync.h"
 #include "fabric/network.h"
 #include "operations/lock.h"
@@ -223,7 +225,7 @@ void Leaving::tell_if_it_lasts(int waiting) {
 
 // True when no operation that this PE has begun continues without it.
 bool nothing_is_under_way() {
-    if (progress::engine->outstanding() != 0 || progress::wait_policy->posted.load(std::memory_order_relaxed) != 0)
+    if (checking::is_answer_awaited() || progress::engine->outstanding() != 0 || progress::wait_policy->posted.load(std::memory_order_relaxed) != 0)
         return false;
     bool quiet = true;
     if (fabric::network)
@@ -249,6 +251,15 @@ void show_look() {
         mine.looks.fetch_add(1, std::memory_order_release);  // pairs with Leaving::look_for_cycle
 }
 
+// Races that PEs of another page have reported give this page's PEs their status, too. All PEs have ended their search.
+void share_races(const base::Call& call) {
+    int32_t has_none = job.page->races.load(std::memory_order_relaxed) == 0;
+    collective::part(call, &has_none);
+    uint32_t none = 0;
+    if (has_none == 0)  // relaxed: read at the end of a PE, behind a barrier of all
+        job.page->races.compare_exchange_strong(none, 1, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 bool leave(const base::Call& call, Leave how) {
@@ -262,6 +273,8 @@ bool leave(const base::Call& call, Leave how) {
             "PEs of other nodes are in another collective (shmem_barrier_all?), but this PE %s: right would be "
             "the same collectives on all PEs",
             here.what_it_did());
+    if (job.n_slots < job.n_pes && base::settings.races)
+        share_races(call);
     return first == job.pe;
 }
 

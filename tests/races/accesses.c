@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { kWords = 4096, kFew = 32 };
@@ -14,6 +15,7 @@ static uint64_t signal_word;
 static atomic_long flag;
 static long* data;
 static int me, n, cured;
+static int first; /* the PE that begins in language_atomics */
 static volatile long sink;
 static atomic_int over;
 
@@ -142,12 +144,12 @@ static void through_a_pointer(void) {
 
 /* What atomics of the language order is not known: nothing is said. */
 static void language_atomics(void) {
-    if (me == 0) {
-        long* const there = shmem_ptr(data, 1);
+    if (me == first) {
+        long* const there = shmem_ptr(data, first + 1);
         there[8] = 3;
-        atomic_store((atomic_long*)shmem_ptr(&flag, 1), 1);
+        atomic_store((atomic_long*)shmem_ptr(&flag, first + 1), 1);
     }
-    if (me == 1) {
+    if (me == first + 1) {
         while (atomic_load(&flag) == 0) {
         }
         sink = data[8];
@@ -211,6 +213,7 @@ int main(int argc, char** argv) {
     shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
     me = shmem_my_pe(), n = shmem_n_pes();
     data = shmem_calloc(kWords, sizeof *data);
+    first = argc > 3 ? atoi(argv[3]) : 0;
     cured = argc > 2 && strcmp(argv[2], "cured") == 0;
     pthread_t thread;
     const int has_thread = argc > 1 && strcmp(argv[1], "to_the_end") == 0;

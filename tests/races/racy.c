@@ -33,6 +33,18 @@ static void no_wait(void) {
         shmem_long_g(data + 3, 1); /* second: no_wait */
 }
 
+static void posted_barrier(void) {
+    if (me == 0)
+        shmem_long_p(data, 1, 1); /* first: posted_barrier */
+    if (cured) {
+        shmemx_request_t request = SHMEMX_REQUEST_NULL;
+        shmemx_team_barrier_nbe(SHMEM_TEAM_WORLD, &request);
+        shmemx_request_wait(&request);
+    }
+    if (me == 1)
+        shmem_long_g(data, 1); /* second: posted_barrier */
+}
+
 static void no_fence(void) {
     if (me == 0) {
         put_data(1);
@@ -299,6 +311,7 @@ static const struct {
     const char* name;
     void (*run)(void);
 } kCases[] = {{"no_wait", no_wait},
+              {"posted_barrier", posted_barrier},
               {"no_fence", no_fence},
               {"sync_for_quiet", sync_for_quiet},
               {"fence_for_quiet", fence_for_quiet},

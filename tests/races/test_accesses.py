@@ -79,6 +79,29 @@ def test_correct_programs_are_silent(program, case, pes):
         assert is_silent(result, pes), result
 
 
+NODES_OF_TWO = {"HEDDLE_TEST_PES_PER_NODE": "2", "HEDDLE_NET_TRANSPORTS": "tcp"}
+
+
+@pytest.mark.parametrize("case", ["load", "store", "in_a_loop", "source_of_nbi"])
+def test_a_race_between_nodes_is_reported(program, case):
+    result = run(program, 2, case, "racy", HEDDLE_TEST_PES_PER_NODE="1", HEDDLE_NET_TRANSPORTS="tcp")
+    assert result.returncode == STATUS_RACES and result.stdout == "goes on\n" * 2, result
+    assert f"missing: {CASES[case][0]}" in result.stderr, result
+
+
+@pytest.mark.parametrize("case", [*CASES, *RIGHT])
+def test_correct_programs_are_silent_between_nodes(program, case):
+    result = run(program, 4, case, "cured", **NODES_OF_TWO)
+    assert is_silent(result, 4), result
+
+
+def test_pes_of_a_node_that_is_not_that_of_the_search(program):
+    """Loads of a flag in a loop tell faster than the search takes."""
+    for _ in range(5):
+        result = run(program, 4, "language_atomics", "cured", "2", **NODES_OF_TWO)
+        assert is_silent(result, 4), result
+
+
 def test_the_flags_of_the_wrapper(tmp_path):
     """Objects of gcc -fsanitize=thread may be linked, too; the option stands anywhere; a library has it as well."""
     def call(*words):

@@ -17,6 +17,7 @@ ORDER_RUNS = 200  # at most, of a mistake whose report needs the PEs to come in 
 # What is missing, of each case; and the PEs that it needs.
 CASES = {
     "no_wait": "a wait",
+    "posted_barrier": "a wait",
     "no_fence": "shmem_fence on PE 0 between it and the flag that PE 1 has waited for",
     "sync_for_quiet": "shmem_quiet on PE 0 before the synchronization with PE",
     "fence_for_quiet": "shmem_quiet on PE 0 between it and the flag that PE 1 has seen",

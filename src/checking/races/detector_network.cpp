@@ -1,6 +1,7 @@
 #include "checking/races/detector_network.h"
 
 #include "base/error.h"
+#include "base/pe_local.h"
 #include "fabric/network.h"
 #include "operations/remote.h"
 #include "os/own_thread.h"
@@ -18,6 +19,8 @@ namespace {
 constexpr const char* kFunction = "HEDDLE_RACES";
 constexpr uint64_t kTeam = 0x7365636172;  // "races": the id of no team
 constexpr fabric::ControlKey kRequest = {.team = kTeam, .round = 0}, kAnswer = {.team = kTeam, .round = 1};
+
+HEDDLE_PE_LOCAL std::atomic<uint32_t> n_awaited{0};
 
 fabric::ControlInbox& inbox() {
     return fabric::network->control_inbox();
@@ -47,8 +50,14 @@ void NetworkLink::send(std::string_view message) {
 
 size_t NetworkLink::receive(char* message, size_t bytes) {
     size_t length = 0;
+    n_awaited.fetch_add(1, std::memory_order_relaxed);  // read by a look of this wait, or of another thread's
     progress::wait_for_stores(kFunction, this, [&] { return inbox().take(kAnswer, 0, message, bytes, &length); });
+    n_awaited.fetch_sub(1, std::memory_order_relaxed);
     return length;
+}
+
+bool is_answer_awaited() {
+    return n_awaited.load(std::memory_order_relaxed) != 0;
 }
 
 DetectorService::DetectorService(char* memory, size_t positions, int n_pes, std::vector<int> pes)

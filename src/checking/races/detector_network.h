@@ -33,6 +33,9 @@ class DetectorStreams {
     fabric::StreamSet* stream_set_;
 };
 
+// True while a thread of this PE waits for an answer, which ends by itself.
+bool is_answer_awaited();
+
 // Of a PE on another node than PE 0.
 class NetworkLink final : public DetectorLink {
   public:

@@ -102,6 +102,10 @@ void Races::stop_serving() {
     service = nullptr;
 }
 
+bool Races::is_answer_awaited() {
+    return races::is_answer_awaited();
+}
+
 uint32_t Races::threads() {
     return service ? 1 : 0;
 }
@@ -191,7 +195,8 @@ void Races::access(const void* address, size_t bytes, heddle_access_kind kind, c
         if (owner < 0)
             return;
         take_accesses();
-        return detector_->see(owner, position, bytes, Edge::kWait);
+        detector_->see(owner, position, bytes, Edge::kWait);
+        return detector_->settle();
     }
     const bool writes = kind == HEDDLE_ACCESS_STORE;
     const base::Call call = {writes ? kStore : kLoad, caller};
@@ -200,8 +205,11 @@ void Races::access(const void* address, size_t bytes, heddle_access_kind kind, c
     if (is_own)
         return accesses_.add(reinterpret_cast<uintptr_t>(address), bytes, writes, caller);
     // At once: no call of the library need be between it and what another PE does then.
-    if (owner >= 0)
-        detector_->access({.owner = owner, .position = position, .bytes = bytes, .writes = writes}, call);
+    if (owner < 0)
+        return;
+    detector_->access({.owner = owner, .position = position, .bytes = bytes, .writes = writes}, call);
+    if (writes)
+        detector_->settle();
 }
 
 // What the caller would carry out by several operations is carried out here, as one.
@@ -319,7 +327,7 @@ bool Races::update(const Operation& operation, const base::Call& call, Flow flow
         return false;
     if (operation.req) {
         const os::Locked locked(lock_);
-        fetches_under_request_ = true;
+        learns_by_requests_ = true;
     }
     if (!operation.blocking)
         detector_->hold(operation.fetch, bytes, true, flow, call);
@@ -347,15 +355,21 @@ bool Races::is_complete(shmem_ctx_t ctx) {
     return true;
 }
 
+// Who learns of a posted collective's end is not known: who waits for the request counts as knowing all.
+void Races::post_collective() {
+    const os::Locked locked(lock_);
+    learns_by_requests_ = true;
+}
+
 // Which operations a request has is not known: all that are under requests count as complete.
 void Races::complete_request() {
     take_accesses();
     detector_->quiet(Flow::kRequest);
     watch_buffers();
     const os::Locked locked(lock_);
-    if (fetches_under_request_)
+    if (learns_by_requests_)
         detector_->see_unknown();
-    fetches_under_request_ = false;
+    learns_by_requests_ = false;
 }
 
 void Races::see(const void* address, size_t bytes) {
@@ -368,7 +382,6 @@ void Races::see(const void* address, size_t bytes) {
 
 bool Races::try_last_write(const void* address, size_t bytes, int* pe, base::CallText* call) {
     size_t position;
-    take_accesses();
     return find(address, &position) && detector_->try_last_write(position, bytes, pe, call);
 }
 
@@ -396,7 +409,7 @@ void Races::begin_collective(const team::Team& team, int root) {
     const CollectiveKey key = key_of(team);
     {
         const os::Locked locked(lock_);
-        entered_[key.team] = {key, root < 0 || root != team.rank, thread_number(), {}};
+        entered_[key.team] = {key, root < 0 || root != team.rank, pthread_self(), {}};
     }
     detector_->enter_collective(key, root < 0 || root == team.rank);
     detector_->settle();
@@ -456,7 +469,7 @@ void Races::use_buffer(const base::Call& call, const void* buffer, size_t bytes,
     detector_->access_in_collective(access, call);
     const os::Locked locked(lock_);
     for (auto& [segment, entered] : entered_)
-        if (entered.thread == thread_number())
+        if (pthread_equal(entered.thread, pthread_self()))
             entered.buffers.push_back({access, call});
 }
 

@@ -28,6 +28,8 @@ class Races : public operations::Observer {
     static Races* make(std::string* reason);
     // In PE 0, when no PE looks for races any more: ends the thread that serves PEs of other nodes.
     static void stop_serving();
+    // This PE waits for the search, which goes on without it.
+    static bool is_answer_awaited();
     // The threads of this PE's that serve them.
     static uint32_t threads();
 
@@ -42,6 +44,7 @@ class Races : public operations::Observer {
     void see(const void* address, size_t bytes) override;
     bool try_last_write(const void* address, size_t bytes, int* pe, base::CallText* call) override;
     void complete_request() override;
+    void post_collective() override;
     void take_lock(const long* lock) override;
     void give_lock(const long* lock) override;
     void begin_collective(const team::Team& team, int root) override;
@@ -56,7 +59,7 @@ class Races : public operations::Observer {
     struct Entered {
         CollectiveKey key;
         bool takes;
-        uint8_t thread;
+        pthread_t thread;
         std::vector<RaceDetector::AtOnce> buffers;  // in use until this PE leaves
     };
 
@@ -88,8 +91,8 @@ class Races : public operations::Observer {
     Objects objects_;
     pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;  // of what follows
     std::map<uint64_t, Entered> entered_;               // by team: the collective that this PE is in
-    bool fetches_under_request_ = false;
-    std::array<uint64_t, 256> found_ = {};  // the last races, by their calls
+    bool learns_by_requests_ = false;                   // a fetch or a collective is under one
+    std::array<uint64_t, 256> found_ = {};              // the last races, by their calls
 };
 
 }  // namespace heddle::checking::races

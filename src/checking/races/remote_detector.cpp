@@ -64,6 +64,7 @@ void RemoteDetector::send(const Request& request, std::string_view more) {
     std::string message(bytes_of(request));
     message += more;
     link_.send(message);
+    ahead_ += message.size() + kOverheadBytes;
 }
 
 // The server learns of a call when it is first told of.
@@ -75,18 +76,45 @@ void RemoteDetector::name(const base::Call& call) {
     send(request, bytes_of(Places::text_of(call)));
 }
 
-void RemoteDetector::tell(const Request& request, std::string_view more) {
-    const os::Locked locked(lock_);
+void RemoteDetector::tell(const Request& request, std::string_view more, std::vector<Race>* races) {
     send(request, more);
+    if (ahead_ > kMostAhead)
+        ask(request_of(RequestKind::kSettle), {}, races);
+}
+
+void RemoteDetector::tell(const Request& request) {
+    std::vector<Race> races;
+    {
+        const os::Locked locked(lock_);
+        tell(request, {}, &races);
+    }
+    report(races);
 }
 
 void RemoteDetector::tell_of(const Request& request, const base::Call& call) {
+    std::vector<Race> races;
     Request told = request;
     told.call = words_of(call);
     told.thread = thread_number();
-    const os::Locked locked(lock_);
-    name(call);
-    send(told, {});
+    {
+        const os::Locked locked(lock_);
+        name(call);
+        tell(told, {}, &races);
+    }
+    report(races);
+}
+
+Answer RemoteDetector::ask(Request request, std::string_view more, std::vector<Race>* races) {
+    request.answers = 1;
+    send(request, more);
+    const Answer answer = receive(races);
+    for (uint32_t left = answer.left; left != 0; left = receive(races).left) {
+        Request again = request_of(RequestKind::kSettle);
+        again.answers = 1;
+        send(again, {});
+    }
+    ahead_ = 0;
+    return answer;
 }
 
 Answer RemoteDetector::ask(Request request, std::string_view more) {
@@ -94,17 +122,15 @@ Answer RemoteDetector::ask(Request request, std::string_view more) {
     Answer answer;
     {
         const os::Locked locked(lock_);
-        request.answers = 1;
-        send(request, more);
-        answer = receive(&races);
-        for (uint32_t left = answer.left; left != 0; left = receive(&races).left) {
-            Request again = request_of(RequestKind::kSettle);
-            again.answers = 1;
-            send(again, {});
-        }
+        answer = ask(request, more, &races);
     }
-    for (const Race& race : races) report_(to_, race);
+    report(races);
     return answer;
+}
+
+// Without the lock: it asks for the calls' texts.
+void RemoteDetector::report(const std::vector<Race>& races) const {
+    for (const Race& race : races) report_(to_, race);
 }
 
 Answer RemoteDetector::receive(std::vector<Race>* races) {
@@ -153,7 +179,8 @@ void RemoteDetector::access(const Access& access, const base::Call& call) {
 void RemoteDetector::access_at_once(const std::vector<AtOnce>& accesses) {
     Request request = request_of(RequestKind::kAccessAtOnce);
     request.thread = thread_number();
-    const os::Locked locked(lock_);
+    std::vector<Race> races;
+    pthread_mutex_lock(&lock_);
     for (size_t begin = 0; begin < accesses.size(); begin += kMostAtOnce) {
         const size_t end = std::min(accesses.size(), begin + kMostAtOnce);
         std::string more;
@@ -162,8 +189,10 @@ void RemoteDetector::access_at_once(const std::vector<AtOnce>& accesses) {
             more += bytes_of(AccessRequest{races::words_of(accesses[i].access), words_of(accesses[i].call)});
         }
         request.number = static_cast<uint32_t>(end - begin);
-        send(request, more);
+        tell(request, more, &races);
     }
+    pthread_mutex_unlock(&lock_);
+    report(races);
 }
 
 void RemoteDetector::access_in_collective(const Access& access, const base::Call& call) {

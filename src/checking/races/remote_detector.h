@@ -1,5 +1,7 @@
 // RemoteDetector: tells a DetectorServer on another node what this PE does. Requests go one way, in order; settle, and
-// what returns a value, wait for the answer. Cost: a message for each call; a round trip for each that waits.
+// what returns a value, wait for the answer. So does each request behind kMostAhead bytes of others, or those of a PE
+// that tells faster than the server works would pile up there. Cost: a message for each call; a round trip for each
+// that waits.
 // Threads: any; a lock, which is held while an answer is waited for.
 #pragma once
 
@@ -54,11 +56,16 @@ class RemoteDetector final : public RaceDetector {
     bool is_new(const base::CallText& one, const base::CallText& other) override;
 
   private:
-    void tell(const Request& request, std::string_view more = {});
+    static constexpr size_t kMostAhead = 128 * 1024, kOverheadBytes = 128;
+
+    void tell(const Request& request);
     void tell_of(const Request& request, const base::Call& call);
     Answer ask(Request request, std::string_view more = {});
-    // Under the lock.
+    // Under the lock. *races: those that answers have brought.
     void send(const Request& request, std::string_view more);
+    void tell(const Request& request, std::string_view more, std::vector<Race>* races);
+    Answer ask(Request request, std::string_view more, std::vector<Race>* races);
+    void report(const std::vector<Race>& races) const;
     void name(const base::Call& call);
     Answer receive(std::vector<Race>* races);
     bool read(const RaceWords& words, Race* race) const;
@@ -68,6 +75,7 @@ class RemoteDetector final : public RaceDetector {
     void (*report_)(void* to, const Race& race);
     void* to_;
     pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
+    size_t ahead_ = 0;                                     // bytes that were sent since the last answer
     std::set<std::pair<const char*, const void*>> named_;  // calls whose text the server has
 };
 

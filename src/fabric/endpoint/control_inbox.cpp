@@ -102,7 +102,7 @@ bool ControlInbox::take(const ControlKey& key, int from_pe, void* data, size_t b
     if (messages.size() == 1)
         messages_.erase(found);
     else
-        messages.erase(messages.begin());
+        messages.pop_front();
     return true;
 }
 

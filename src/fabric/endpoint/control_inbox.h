@@ -17,6 +17,7 @@
 #include <pthread.h>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <unordered_map>
 #include <utility>
@@ -69,7 +70,7 @@ class ControlInbox {
     struct Hash {  // finds the bucket; Source::operator== decides
         size_t operator()(const Source& source) const;
     };
-    using Messages = std::vector<std::vector<char>>;  // one or more, the oldest first
+    using Messages = std::deque<std::vector<char>>;  // one or more, the oldest first
     // The messages of one step of one team that wait: the first one's call and sender, and those of another call.
     struct StepCalls {
         size_t count = 0;
