@@ -5,6 +5,7 @@
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
 #include "checking/chaos/chaos.h"
+#include "checking/races/detector_network.h"
 #include "checking/races/races.h"
 #include "checking/status/end_signals.h"
 #include "checking/status/status_signal.h"
@@ -80,7 +81,7 @@ void stop_serving() {
 }
 
 bool is_answer_awaited() {
-    return races::Races::is_answer_awaited();
+    return races::is_answer_awaited();
 }
 
 uint32_t threads() {

@@ -225,7 +225,8 @@ void Leaving::tell_if_it_lasts(int waiting) {
 
 // True when no operation that this PE has begun continues without it.
 bool nothing_is_under_way() {
-    if (checking::is_answer_awaited() || progress::engine->outstanding() != 0 || progress::wait_policy->posted.load(std::memory_order_relaxed) != 0)
+    if (checking::is_answer_awaited() || progress::engine->outstanding() != 0 ||
+        progress::wait_policy->posted.load(std::memory_order_relaxed) != 0)
         return false;
     bool quiet = true;
     if (fabric::network)

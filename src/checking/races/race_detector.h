@@ -85,7 +85,7 @@ class RaceDetector {
     // All that PEs did before the last finalize counts as known: they met there, and in init behind it. What a PE does
     // that has left this init earlier does not.
     virtual void learn_ended() = 0;
-    // In finalize, before all PEs meet.
+    // In finalize, before all PEs meet. Calls behind it, of threads that run on, need not do anything.
     virtual void end() = 0;
     // Memory is shared in ways that the detector does not see (shmem_ptr): a wait without a known writer learns all.
     virtual void expect_stores() = 0;

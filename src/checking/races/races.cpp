@@ -102,10 +102,6 @@ void Races::stop_serving() {
     service = nullptr;
 }
 
-bool Races::is_answer_awaited() {
-    return races::is_answer_awaited();
-}
-
 uint32_t Races::threads() {
     return service ? 1 : 0;
 }
@@ -133,7 +129,6 @@ void Races::stop(const char*) {
     Accesses::watch_none();
     accesses_.flush();
     detector_->end();
-    detector_->settle();
 }
 
 bool Races::find(const void* address, size_t* position) const {
@@ -355,7 +350,7 @@ bool Races::is_complete(shmem_ctx_t ctx) {
     return true;
 }
 
-// Who learns of a posted collective's end is not known: who waits for the request counts as knowing all.
+// The wait for a posted collective's request counts as knowing all.
 void Races::post_collective() {
     const os::Locked locked(lock_);
     learns_by_requests_ = true;

@@ -28,8 +28,6 @@ class Races : public operations::Observer {
     static Races* make(std::string* reason);
     // In PE 0, when no PE looks for races any more: ends the thread that serves PEs of other nodes.
     static void stop_serving();
-    // This PE waits for the search, which goes on without it.
-    static bool is_answer_awaited();
     // The threads of this PE's that serve them.
     static uint32_t threads();
 

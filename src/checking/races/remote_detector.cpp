@@ -61,6 +61,8 @@ RemoteDetector::~RemoteDetector() {
 }
 
 void RemoteDetector::send(const Request& request, std::string_view more) {
+    if (has_ended_)
+        return;
     std::string message(bytes_of(request));
     message += more;
     link_.send(message);
@@ -105,6 +107,8 @@ void RemoteDetector::tell_of(const Request& request, const base::Call& call) {
 }
 
 Answer RemoteDetector::ask(Request request, std::string_view more, std::vector<Race>* races) {
+    if (has_ended_)
+        return {};
     request.answers = 1;
     send(request, more);
     const Answer answer = receive(races);
@@ -264,8 +268,12 @@ void RemoteDetector::learn_ended() {
     tell(request_of(RequestKind::kLearnEnded));
 }
 
+// A thread that runs on behind finalize finds no server any more.
 void RemoteDetector::end() {
     tell(request_of(RequestKind::kEnd));
+    settle();
+    const os::Locked locked(lock_);
+    has_ended_ = true;
 }
 
 void RemoteDetector::expect_stores() {

@@ -75,6 +75,7 @@ class RemoteDetector final : public RaceDetector {
     void (*report_)(void* to, const Race& race);
     void* to_;
     pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
+    bool has_ended_ = false;
     size_t ahead_ = 0;                                     // bytes that were sent since the last answer
     std::set<std::pair<const char*, const void*>> named_;  // calls whose text the server has
 };
