@@ -361,10 +361,12 @@ void Races::complete_request() {
     take_accesses();
     detector_->quiet(Flow::kRequest);
     watch_buffers();
-    const os::Locked locked(lock_);
-    if (learns_by_requests_)
+    const bool learns = [&] {
+        const os::Locked locked(lock_);
+        return std::exchange(learns_by_requests_, false);
+    }();
+    if (learns)  // without the lock, which a report takes
         detector_->see_unknown();
-    learns_by_requests_ = false;
 }
 
 void Races::see(const void* address, size_t bytes) {
