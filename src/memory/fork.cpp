@@ -92,7 +92,7 @@ void find_guarded() {
         os::Mapping* const mine = guarded + n_guarded;
         const size_t room = kMaxProtected - n_guarded;
         const size_t told = os::read_mappings(part.begin, part.end, mine, room);
-        const size_t count = told == os::kUntold ? 0 : std::min(told, room);
+        const size_t count = told == os::kNoMaps ? 0 : std::min(told, room);
         const auto is_plain = [](const os::Mapping& mapping) { return mapping.protection == (PROT_READ | PROT_WRITE); };
         n_guarded += static_cast<size_t>(std::remove_if(mine, mine + count, is_plain) - mine);
     }

@@ -87,7 +87,7 @@ std::vector<os::Mapping> pieces_of(const StaticRange& range) {
             room = count;
             pieces.resize(before + room);
             count = os::read_mappings(part.begin, part.end, &pieces[before], room);
-            if (count == os::kUntold)
+            if (count == os::kNoMaps)
                 count = os::try_mappings(part.begin, part.end, &pieces[before], room);
         }
         pieces.resize(before + count);

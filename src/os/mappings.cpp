@@ -127,7 +127,7 @@ size_t try_mappings(uintptr_t begin, uintptr_t end, Mapping* mappings, size_t mo
 
 size_t read_mappings(uintptr_t begin, uintptr_t end, Mapping* mappings, size_t most) {
     size_t count = 0;
-    return read_maps(begin, end, mappings, most, &count) ? count : kUntold;
+    return read_maps(begin, end, mappings, most, &count) ? count : kNoMaps;
 }
 
 TouchedPages::TouchedPages() : pagemap_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {

@@ -18,9 +18,9 @@ struct Mapping {
 };
 
 // The mappings within [begin, end), which are whole pages: clipped to it, ascending. Writes the first `most` of them
-// and returns how many there are; kUntold without /proc/self/maps.
+// and returns how many there are; kNoMaps without /proc/self/maps.
 size_t read_mappings(uintptr_t begin, uintptr_t end, Mapping* mappings, size_t most);
-constexpr size_t kUntold = SIZE_MAX;
+constexpr size_t kNoMaps = SIZE_MAX;
 
 // Runs of pages within [begin, end) that are readable, reported as writable, and runs that are not, or not mapped: for
 // systems without /proc. Reads each page, so pages of a file are then in memory.

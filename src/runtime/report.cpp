@@ -17,16 +17,16 @@ namespace {
 
 // oshrun is no launcher of MPI. The name is found wherever a library of MPI is loaded for all to see.
 void report_mpi() {
-    const bootstrap::Job& job = bootstrap::job;
+    const bootstrap::Job& this_job = bootstrap::job;
     static bool is_told = false;  // written by PE 0 alone, in its inits
-    if (is_told || !base::settings.mpi_warning || job.launcher_pid == 0 || job.n_pes == 1 ||
+    if (is_told || !base::settings.mpi_warning || this_job.launcher_pid == 0 || this_job.n_pes == 1 ||
         !dlsym(RTLD_DEFAULT, "MPI_Init"))
         return;
     is_told = true;
     base::report("shmem_init",
                  "the program has MPI, too, which oshrun does not start: each PE is an MPI job of one process; right "
                  "would be mpirun -n %d, for both (HEDDLE_MPI_WARNING=no silences this)",
-                 job.n_pes);
+                 this_job.n_pes);
 }
 
 }  // namespace

@@ -31,11 +31,11 @@ void require_requests(const Call& call, size_t count, const shmemx_request_t* re
         operations::require_pointer(call.function, "requests", requests);
 }
 
-// True when the task's owner is request, or a request that was merged into it. An object is never freed, so a chain
+// True when task_owner is request, or a request that was merged into it. An object is never freed, so a chain
 // that changes meanwhile can only mislead, and its length is bounded.
-bool is_part_of(const void* owner, const Request* request) {
+bool is_part_of(const void* task_owner, const Request* request) {
     constexpr int kMaxMerges = 64;
-    const auto* part = static_cast<const Request*>(owner);
+    const auto* part = static_cast<const Request*>(task_owner);
     for (int i = 0; part && i < kMaxMerges; ++i) {
         if (part == request)
             return true;
@@ -103,10 +103,10 @@ size_t end_complete(const Call& call, size_t count, shmemx_request_t* requests, 
 }
 
 // True when a task belongs to one of the requests, whose handles must be valid.
-bool is_part_of_any(const Call& call, const void* owner, size_t count, const shmemx_request_t* requests) {
+bool is_part_of_any(const Call& call, const void* task_owner, size_t count, const shmemx_request_t* requests) {
     for (size_t i = 0; i < count; ++i) {
         const Request* request = context::find_request(call, requests[i]);
-        if (request && is_part_of(owner, request))
+        if (request && is_part_of(task_owner, request))
             return true;
     }
     return false;

@@ -53,8 +53,8 @@ Request request_of(RequestKind kind, const void* buffer, size_t bytes, bool writ
 
 }  // namespace
 
-RemoteDetector::RemoteDetector(DetectorLink& link, int n_pes, void (*report)(void* to, const Race& race), void* to)
-    : link_(link), n_pes_(n_pes), report_(report), to_(to) {}
+RemoteDetector::RemoteDetector(DetectorLink& link, int n_pes, void (*report_race)(void* to, const Race& race), void* to)
+    : link_(link), n_pes_(n_pes), report_(report_race), to_(to) {}
 
 RemoteDetector::~RemoteDetector() {
     pthread_mutex_destroy(&lock_);

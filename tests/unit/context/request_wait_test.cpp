@@ -28,12 +28,12 @@ constexpr long kMostOfOne = 40, kMostBeside = 1000;
 
 // The most instructions of one of many messages while a thread waits for one of so many requests.
 long cost_of_a_message(size_t count) {
-    constexpr base::Call kCall = {"shmemx_test", nullptr};
+    constexpr base::Call kWaitCall = {"shmemx_test", nullptr};
     std::vector<shmemx_request_t> handles(count, SHMEMX_REQUEST_NULL);
     std::vector<uint32_t> sides;
     for (shmemx_request_t& handle : handles) {
         EXPECT_EQ(shmemx_request_allocate(&handle, SHMEMX_REQUEST_SHARED), 0);
-        sides.push_back(find_request(kCall, handle)->post());
+        sides.push_back(find_request(kWaitCall, handle)->post());
     }
     size_t found = 0;
     std::thread waiting = test::thread_of_pe([&] { found = shmemx_request_wait_any(count, handles.data()); });
@@ -45,11 +45,11 @@ long cost_of_a_message(size_t count) {
         most = std::max(most, progress::instructions_of([] { progress::engine->on_messages(); }));
     }
     const size_t last = count - 1;
-    find_request(kCall, handles[last])->complete(sides[last]);
+    find_request(kWaitCall, handles[last])->complete(sides[last]);
     progress::engine->on_messages();
     waiting.join();
     EXPECT_EQ(found, last);
-    for (size_t i = 0; i < last; ++i) find_request(kCall, handles[i])->complete(sides[i]);
+    for (size_t i = 0; i < last; ++i) find_request(kWaitCall, handles[i])->complete(sides[i]);
     for (shmemx_request_t& handle : handles) shmemx_request_free(&handle);
     return most;
 }

@@ -91,7 +91,7 @@ TEST_F(MappingsTest, AreClippedAndAscending) {
 TEST_F(MappingsTest, AreUntoldWithoutProc) {
     const NoDescriptors none;
     Mapping mapping;
-    EXPECT_EQ(read_mappings(address(0), address(1), &mapping, 1), kUntold);
+    EXPECT_EQ(read_mappings(address(0), address(1), &mapping, 1), kNoMaps);
 }
 
 TEST_F(MappingsTest, TouchedPagesAreThoseWritten) {

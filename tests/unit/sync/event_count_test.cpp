@@ -13,15 +13,15 @@
 namespace heddle::sync {
 namespace {
 
-constexpr uint64_t kLostNs = 300ull * 1000000000;  // a sleep this long means that the wake was lost
+constexpr uint64_t kLostWakeNs = 300ull * 1000000000;  // a sleep this long means that the wake was lost
 
 // Sleeps, without spinning, until event count reaches target; false when no wake came.
 bool sleep_until(EventCount& event_count, uint32_t target) {
-    const timespec deadline = os::to_timespec(os::now_ns() + kLostNs);
+    const timespec deadline = os::to_timespec(os::now_ns() + kLostWakeNs);
     while (!event_count.reached(target)) {
         const uint64_t begin = os::now_ns();
         event_count.sleep(target, &deadline);
-        if (os::now_ns() - begin >= kLostNs)
+        if (os::now_ns() - begin >= kLostWakeNs)
             return false;
     }
     return true;

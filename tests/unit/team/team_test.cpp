@@ -20,7 +20,7 @@
 namespace heddle::team {
 namespace {
 
-const Members kOne = {0, 1, 1};
+const Members kOnePe = {0, 1, 1};
 
 // Against the list of the members itself.
 TEST(Members, NumbersGoBothWays) {
@@ -82,7 +82,7 @@ TEST(TeamPool, FindsPredefinedTeamsAndNoInvalidOne) {
 
 TEST(TeamPool, HandlesOfDestroyedTeamsAreNone) {
     alone([] {
-        Team* team = create(kOne, take_segment(kOne), 4);
+        Team* team = create(kOnePe, take_segment(kOnePe), 4);
         const shmem_team_t handle = team->handle;
         EXPECT_EQ(find(handle), team);
         EXPECT_EQ(team->num_contexts, 4);
@@ -93,13 +93,13 @@ TEST(TeamPool, HandlesOfDestroyedTeamsAreNone) {
 
 TEST(TeamPool, ARecycledTeamIsAsNew) {
     alone([] {
-        Team* team = create(kOne, take_segment(kOne), 4);
+        Team* team = create(kOnePe, take_segment(kOnePe), 4);
         const shmem_team_t handle = team->handle;
         for (int i = 0; i < 40; ++i) barrier({"test", nullptr}, team->state);
         next_bounce(team->state);
         ASSERT_NE(peers_of(team, true), nullptr);
         destroy(team);
-        Team* next = create(kOne, take_segment(kOne), 0);
+        Team* next = create(kOnePe, take_segment(kOnePe), 0);
         EXPECT_EQ(next->handle, handle) << "pooled objects are used again";
         EXPECT_EQ(next->state.count, 0u);
         EXPECT_EQ(next->state.all_done, 0u);
@@ -127,7 +127,7 @@ TEST(TeamPool, GrowsAndKeepsHandlesApart) {
         std::set<shmem_team_t> handles;
         std::vector<Team*> made;
         for (int i = 0; i < 200; ++i) {
-            made.push_back(create(kOne, take_segment(kOne), i));
+            made.push_back(create(kOnePe, take_segment(kOnePe), i));
             EXPECT_TRUE(handles.insert(made.back()->handle).second);
         }
         for (int i = 0; i < 200; ++i) {
@@ -144,7 +144,7 @@ TEST(TeamPool, GrowsAndKeepsHandlesApart) {
 TEST(TeamPool, CheckedRunsKnowForeignHandles) {
     setenv("HEDDLE_CHECK", "1", 1);
     alone([] {
-        Team* team = create(kOne, take_segment(kOne), 0);
+        Team* team = create(kOnePe, take_segment(kOnePe), 0);
         static const heddle_team foreign = {};
         const char* inside = reinterpret_cast<const char*>(team->handle) + 8;
         EXPECT_EQ(find(&foreign), nullptr);
@@ -166,8 +166,8 @@ TEST(TeamPool, OtherTeamsAreFoundWhileAnEndedOneIsEmptied) {
         ASSERT_TRUE(network) << error;
         static Team *ending, *other;
         static int finds;
-        ending = create(kOne, take_segment(kOne), 0);
-        other = create(kOne, take_segment(kOne), 0);
+        ending = create(kOnePe, take_segment(kOnePe), 0);
+        other = create(kOnePe, take_segment(kOnePe), 0);
         ASSERT_TRUE(network->make_stream_set(ending->stream_sets, nullptr));
         ending->stream_sets.n_active = 1;  // something is not acknowledged
         finds = 0;
@@ -307,7 +307,7 @@ TEST(PeersOfTeams, AreKeptForTheNextTeamAndHoldNothingOfTheLast) {
 TEST(PeersOfTeams, InCheckedRunsHoldNothing) {
     setenv("HEDDLE_CHECK", "1", 1);
     alone([] {
-        Team* team = create(kOne, take_segment(kOne), 0);
+        Team* team = create(kOnePe, take_segment(kOnePe), 0);
         EXPECT_EQ(peers_of(team, false)[0].heap_size, 0u);
     });
     unsetenv("HEDDLE_CHECK");
@@ -325,7 +325,7 @@ TEST(PeersOfTeams, AreManyAtOnce) {
         const heddle_peer* world = peers_of(find(SHMEM_TEAM_WORLD), true);
         std::set<const heddle_peer*> tables;
         for (int i = 0; i < kTables; ++i) {
-            const heddle_peer* peers = peers_of(create(kOne, take_segment(kOne), 0), true);
+            const heddle_peer* peers = peers_of(create(kOnePe, take_segment(kOnePe), 0), true);
             ASSERT_NE(peers, nullptr) << i;
             EXPECT_TRUE(tables.insert(peers).second);
             EXPECT_EQ(peers[0].heap, world[0].heap);

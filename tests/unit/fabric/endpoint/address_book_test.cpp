@@ -12,14 +12,14 @@
 namespace heddle::fabric {
 namespace {
 
-constexpr int kSlow = 7, kUnknown = 8;
+constexpr int kSlow = 7, kUnknownPe = 8;
 std::atomic<int> gets[16];
 std::atomic<bool> is_held{false};
 
 size_t look_up(int pe, char* address_blob, char* error, size_t error_bytes) {
     ++gets[pe];
     while (pe == kSlow && is_held) std::this_thread::yield();
-    if (pe == kUnknown)
+    if (pe == kUnknownPe)
         return static_cast<void>(snprintf(error, error_bytes, "nobody knows PE %d", pe)), 0;
     return static_cast<size_t>(sprintf(address_blob, "address of %d", pe));
 }
@@ -75,11 +75,11 @@ TEST_F(AddressBookTest, WhatThePeSendsItselfEndsTheWait) {
 }
 
 TEST_F(AddressBookTest, WhatTheJobDoesNotKnowIsAskedOnce) {
-    EXPECT_EQ(find(kUnknown), "error: nobody knows PE 8");
-    EXPECT_EQ(find(kUnknown), "error: nobody knows PE 8");
-    EXPECT_EQ(gets[kUnknown], 1);
-    book.learn(kUnknown, "here", 4);
-    EXPECT_EQ(find(kUnknown), "here");
+    EXPECT_EQ(find(kUnknownPe), "error: nobody knows PE 8");
+    EXPECT_EQ(find(kUnknownPe), "error: nobody knows PE 8");
+    EXPECT_EQ(gets[kUnknownPe], 1);
+    book.learn(kUnknownPe, "here", 4);
+    EXPECT_EQ(find(kUnknownPe), "here");
 }
 
 }  // namespace
