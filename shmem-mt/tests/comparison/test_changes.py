@@ -74,6 +74,7 @@ def test_the_same_code_is_seldom_called_worse(starts, noise, runs):
     assert called < 0.05 * COMPARISONS
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kept", [range(1), range(1, 4)])
 def test_a_point_that_few_runs_have_hides_nothing_of_the_others(kept):
     """One point of each benchmark is missing from some of four baselines, which lie apart as a whole."""

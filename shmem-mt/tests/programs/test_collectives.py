@@ -134,6 +134,7 @@ def test_the_driver_measures_mpi_beside(shmem_mt, wrappers, mpi_reference, tmp_p
     assert f"{mpi_reference.label}: collectives alltoalls skipped" in stderr
 
 
+@pytest.mark.long
 def test_without_mpi_it_is_skipped_by_name(shmem_mt, wrappers, tmp_path, monkeypatch):
     monkeypatch.setattr(mpi, "find", lambda *_: (None, "no mpicc here"))
     arguments = ["--only", "collectives", "--pes", "2", "--sizes", "64", "--rounds", "1", "--out", tmp_path / "run"]

@@ -52,6 +52,7 @@ def test_faults_that_touch_everything(threaded, tmp_path, fault):
     assert set(verdicts(points).values()) == {False}
 
 
+@pytest.mark.long
 def test_without_them_they_are_skipped_by_name(implementation, tmp_path):
     without = compiled_without(implementation, tmp_path, "collectives_mt", "SHMEM_MT_HAVE_SHMEMX")
     assert measure(without, tmp_path, 2, 2) == ([], {"everything"})

@@ -41,6 +41,7 @@ def test_all_are_valid(implementation, tmp_path, pes, threads):
     assert bool(skipped) != has_requests(implementation)
 
 
+@pytest.mark.long
 def test_without_requests_they_are_skipped_by_name(implementation, tmp_path):
     without = compiled_without(implementation, tmp_path, "message_rate", "SHMEM_MT_HAVE_SHMEMX")
     points, skipped = measure(without, tmp_path, 2, 1, "--contexts", "default")

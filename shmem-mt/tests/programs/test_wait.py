@@ -79,6 +79,7 @@ def test_what_cannot_be_measured_is_skipped_by_name(implementation, tmp_path):
     assert run_points(without, tmp_path, "wait", 1, 1) == ([], {"1 PE"})
 
 
+@pytest.mark.long
 def test_a_policy_that_is_not_there_is_skipped_by_name(implementation, tmp_path, monkeypatch):
     without = compiled_without(implementation, tmp_path, "wait", "SHMEM_MT_HAVE_PROGRESS")
     monkeypatch.setenv("HEDDLE_PROGRESS", "manual")
