@@ -356,8 +356,15 @@ void remote_put_control(const IssueParams& issue, void* dest, const void* source
 }
 
 void remote_go(const IssueParams& issue, int pe) {
-    stream_set_for(issue).all_to(pe, [](Stream& stream) { stream.flush(); });
-    fabric::network->poll();
+    bool waits = false;
+    stream_set_for(issue).all_to(pe, [&](Stream& stream) {
+        if (stream.has_left())
+            return;
+        stream.flush();
+        waits = true;
+    });
+    if (waits)
+        fabric::network->poll();
 }
 
 // The target keeps the order of the records of one stream set. It does not order one stream set behind another: where

@@ -105,6 +105,8 @@ class alignas(128) Stream {
 
     uint64_t position() const { return ring_.position(); }
     uint64_t returns() const { return returns_.head(); }
+    // The transport has let go of all that was published.
+    bool has_left() const { return ring_.is_free() && is_local(); }
 
     // --- Any thread.
 

@@ -48,6 +48,22 @@ class GatherTest : public testing::Test {
     size_t before[2] = {};
 };
 
+TEST_F(GatherTest, WhatHasLeftNeedsNoPoll) {
+    Stream& one = stream(0);
+    EXPECT_TRUE(one.has_left());
+    put_word(one, 0, 1);
+    EXPECT_TRUE(one.has_left());
+    put_word(one, 8, 2);
+    EXPECT_FALSE(one.has_left()) << "gathers behind the first";
+    pair.settle();
+    EXPECT_TRUE(one.has_left());
+    const std::string data(kLargeBytes, 'x');
+    put(one, 0, data.data(), data.size());
+    EXPECT_FALSE(one.has_left()) << "the body may not be overwritten";
+    pair.settle();
+    EXPECT_TRUE(one.has_left());
+}
+
 // Puts and a quiet: the first put alone, and the others, but for full messages.
 TEST_F(GatherTest, ABurstLeavesInTwoMessages) {
     constexpr size_t kRounds = 50;
