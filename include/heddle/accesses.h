@@ -15,6 +15,7 @@ struct heddle_watched_range {
 };
 struct heddle_watched {
     struct heddle_watched_range ranges[HEDDLE_WATCHED_RANGES];
+    uint64_t epoch; /* changes where a struct heddle_recent may be no longer valid */
 };
 
 /* Whether an access to so many bytes touches the range. Relaxed loads. Any thread. */
@@ -22,6 +23,36 @@ static inline int heddle_touches(const struct heddle_watched_range* range, const
     const uintptr_t at = (uintptr_t)address, begin = __atomic_load_n(&range->begin, __ATOMIC_RELAXED);
     const uintptr_t length = __atomic_load_n(&range->bytes, __ATOMIC_RELAXED);
     return at - begin < length || begin - at < (length != 0 ? bytes : 0);
+}
+
+#define HEDDLE_RECENT_BYTES 512
+
+/* Where a thread has last told of accesses by one instruction of the program: in the same 512 bytes, and the same
+ * epoch, the next one is a bit. Zeroes: nowhere. */
+struct heddle_recent {
+    const void* caller;
+    uintptr_t begin; /* of the 512 bytes */
+    uint64_t epoch;
+    uint64_t* bits; /* one for each of these bytes */
+};
+
+static inline uint64_t heddle_epoch(const struct heddle_watched* watched) {
+    return __atomic_load_n(&watched->epoch, __ATOMIC_RELAXED);
+}
+
+/* Notes the access, and returns 1, where it is like those before. The recent one is the calling thread's. Relaxed: another
+ * thread that takes the bits meanwhile misses this one, which has no order with what that thread does. */
+static inline int heddle_is_recent(const struct heddle_watched* watched, const struct heddle_recent* recent,
+                                   const void* address, size_t bytes, const void* caller) {
+    const uintptr_t at = (uintptr_t)address - recent->begin, bit = at % 64;
+    uint64_t* word;
+    if (recent->caller != caller || at >= HEDDLE_RECENT_BYTES || bit + bytes > 64 ||
+        recent->epoch != heddle_epoch(watched))
+        return 0;
+    word = recent->bits + at / 64;
+    __atomic_store_n(word, __atomic_load_n(word, __ATOMIC_RELAXED) | ((UINT64_C(1) << bytes) - 1) << bit,
+                     __ATOMIC_RELAXED);
+    return 1;
 }
 
 enum heddle_access_kind {
@@ -39,8 +70,9 @@ extern "C" {
 const struct heddle_watched* heddle_slow_watched(void);
 
 /* Tells of an access that touches a watched range. caller: the return address of the call that the compiler has put in
- * front of the access. Any thread. */
-void heddle_slow_access(const void* address, size_t bytes, enum heddle_access_kind kind, const void* caller);
+ * front of the access. recent: set where further ones may be told of by bits; may be null. Any thread. */
+void heddle_slow_access(const void* address, size_t bytes, enum heddle_access_kind kind, const void* caller,
+                        struct heddle_recent* recent);
 
 #ifdef __cplusplus
 }

@@ -97,9 +97,10 @@ const heddle_watched* heddle_slow_watched() {
     return &operations::watched_accesses;
 }
 
-void heddle_slow_access(const void* address, size_t bytes, heddle_access_kind kind, const void* caller) {
+void heddle_slow_access(const void* address, size_t bytes, heddle_access_kind kind, const void* caller,
+                        heddle_recent* recent) {
     if (operations::Observer* const told = operations::find_observer())
-        told->access(address, bytes, kind, caller);
+        told->access(address, bytes, kind, caller, recent);
 }
 
 }  // extern "C"

@@ -103,7 +103,7 @@ class Observer {
     // The program gets an address of another PE's memory, which it may load and store.
     virtual void hand_out_address() {}
     // A load or store by the program itself, as heddle_slow_access.
-    virtual void access(const void*, size_t, heddle_access_kind, const void* /*caller*/) {}
+    virtual void access(const void*, size_t, heddle_access_kind, const void* /*caller*/, heddle_recent*) {}
 
     // The last of all calls, in finalize, while all PEs can still be reached.
     virtual void stop(const char* function) = 0;

@@ -18,19 +18,24 @@ bool Accesses::are_told() {
     return __atomic_load_n(&operations::program_tells_accesses, __ATOMIC_RELAXED);
 }
 
-void Accesses::watch(int range, uintptr_t begin, size_t bytes) {
+void Accesses::watch(WatchedRange range, uintptr_t begin, size_t bytes) {
     auto& watch = operations::watched_accesses.ranges[range];
     __atomic_store_n(&watch.bytes, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&watch.begin, begin, __ATOMIC_RELAXED);
     __atomic_store_n(&watch.bytes, bytes, __ATOMIC_RELAXED);
+    end_epoch();
 }
 
-bool Accesses::is_watched(int range, const void* address, size_t bytes) {
+void Accesses::end_epoch() {
+    __atomic_fetch_add(&operations::watched_accesses.epoch, 1, __ATOMIC_RELAXED);
+}
+
+bool Accesses::is_watched(WatchedRange range, const void* address, size_t bytes) {
     return heddle_touches(&operations::watched_accesses.ranges[range], address, bytes) != 0;
 }
 
 void Accesses::watch_none() {
-    for (int range = 0; range < HEDDLE_WATCHED_RANGES; ++range) watch(range, 0, 0);
+    for (const WatchedRange range : {kOfNode, kOfData, kOfBuffers}) watch(range, 0, 0);
 }
 
 Accesses::OfThread::~OfThread() {
@@ -52,7 +57,17 @@ Accesses::Table* Accesses::take_table() {
     return made;
 }
 
-void Accesses::add(uintptr_t address, size_t bytes, bool writes, const void* caller) {
+void Accesses::set_bits(Entry& entry, size_t begin, size_t end) {
+    while (begin < end) {
+        const size_t bit = begin % 64, bits = std::min(64 - bit, end - begin);
+        uint64_t& word = entry.bytes[begin / 64];
+        const uint64_t mask = (bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1) << bit;
+        __atomic_store_n(&word, __atomic_load_n(&word, __ATOMIC_RELAXED) | mask, __ATOMIC_RELAXED);
+        begin += bits;
+    }
+}
+
+void Accesses::add(uintptr_t address, size_t bytes, bool writes, const void* caller, heddle_recent* recent) {
     OfThread& here = of_thread_;
     if (std::exchange(here.is_inside, true))
         return;
@@ -72,14 +87,15 @@ void Accesses::add(uintptr_t address, size_t bytes, bool writes, const void* cal
             table.used.push_back(static_cast<uint16_t>(number));
         else if (entry.block != block || entry.caller != caller || entry.writes != writes)
             evict(entry);
+        if (entry.block != block || entry.caller != caller || entry.writes != writes)
+            clear(entry);  // of a bit that came behind the end of an epoch
         entry.block = block;
         entry.caller = caller;
         entry.writes = writes;
-        for (size_t at = begin; at < last;) {
-            const size_t bit = at % 64, here_bits = std::min(64 - bit, last - at);
-            entry.bytes[at / 64] |= (here_bits == 64 ? ~uint64_t{0} : (uint64_t{1} << here_bits) - 1) << bit;
-            at += here_bits;
-        }
+        set_bits(entry, begin, last);
+        if (recent)
+            *recent = {caller, block * kBlockBytes,
+                       __atomic_load_n(&operations::watched_accesses.epoch, __ATOMIC_RELAXED), entry.bytes.data()};
         address += last - begin;
     }
     here.is_inside = false;
@@ -87,15 +103,23 @@ void Accesses::add(uintptr_t address, size_t bytes, bool writes, const void* cal
 
 void Accesses::evict(Entry& entry) {
     std::vector<Run> runs;
+    end_epoch();
     take_runs(entry, &runs);
     visitor_(to_, runs);
 }
 
+void Accesses::clear(Entry& entry) {
+    for (uint64_t& word : entry.bytes) __atomic_store_n(&word, 0, __ATOMIC_RELAXED);
+}
+
 // Appends each run of bytes, and leaves none.
 void Accesses::take_runs(Entry& entry, std::vector<Run>* runs) {
-    const auto is_set = [&](size_t at) { return (entry.bytes[at / 64] >> (at % 64) & 1) != 0; };
+    std::array<uint64_t, kWords> bytes;
+    for (size_t i = 0; i < kWords; ++i) bytes[i] = __atomic_load_n(&entry.bytes[i], __ATOMIC_RELAXED);
+    clear(entry);
+    const auto is_set = [&](size_t at) { return (bytes[at / 64] >> (at % 64) & 1) != 0; };
     for (size_t at = 0; at < kBlockBytes;) {
-        const uint64_t rest = entry.bytes[at / 64] >> (at % 64);
+        const uint64_t rest = bytes[at / 64] >> (at % 64);
         if (rest == 0) {
             at = (at / 64 + 1) * 64;
             continue;
@@ -103,16 +127,18 @@ void Accesses::take_runs(Entry& entry, std::vector<Run>* runs) {
         at += static_cast<size_t>(std::countr_zero(rest));
         size_t end = at;
         while (end < kBlockBytes && is_set(end))
-            end += static_cast<size_t>(std::countr_one(entry.bytes[end / 64] >> (end % 64)));
+            end += static_cast<size_t>(std::countr_one(bytes[end / 64] >> (end % 64)));
         runs->push_back({entry.block * kBlockBytes + at, end - at, entry.writes, entry.caller});
         at = end;
     }
-    entry.bytes = {};
 }
 
 void Accesses::flush() {
     for (Table* table = tables_.load(std::memory_order_acquire); table; table = table->next) {
         const std::lock_guard locked(table->lock);
+        if (table->used.empty())
+            continue;
+        end_epoch();
         std::vector<Run> runs;
         for (const uint16_t number : table->used) {
             take_runs(table->entries[number], &runs);

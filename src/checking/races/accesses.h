@@ -2,6 +2,9 @@
 // They are kept until the program calls the library. What happens between two calls has one place in the order of the
 // PE's operations. A loop over an array is one access for each 512 bytes of it.
 //
+// A thread sets bits of the entries that it has last added to without the table's lock, nor a call (heddle_recent), in
+// one epoch. An epoch ends under the lock, before bits are taken.
+//
 // Threads: any; a table for each, with a lock that its thread takes alone but while another one flushes.
 #pragma once
 
@@ -19,6 +22,9 @@ namespace heddle::checking::races {
 
 class Accesses {
   public:
+    enum WatchedRange { kOfNode, kOfData, kOfBuffers };
+    static_assert(kOfBuffers + 1 == HEDDLE_WATCHED_RANGES);
+
     // Accesses by one instruction of the program to addresses from begin on.
     struct Run {
         uintptr_t begin;
@@ -30,8 +36,9 @@ class Accesses {
 
     Accesses(Visitor visitor, void* to) : visitor_(visitor), to_(to) {}
 
-    // The address must be watched as this PE's own. What the table has no room for is visited at once.
-    void add(uintptr_t address, size_t bytes, bool writes, const void* caller);
+    // The address must be watched as this PE's own. What the table has no room for is visited at once. recent: null, or
+    // where the program notes further accesses by the caller to these 512 bytes; of those that nothing else watches.
+    void add(uintptr_t address, size_t bytes, bool writes, const void* caller, heddle_recent* recent);
     // Visits what has been added, by any thread, before it returns. Called before each operation of the PE, and before
     // each time that it learns of others.
     void flush();
@@ -39,18 +46,18 @@ class Accesses {
     // Whether the program tells of accesses at all.
     static bool are_told();
     // Sets one of the ranges of which it tells, all empty at first.
-    static void watch(int range, uintptr_t begin, size_t bytes);
+    static void watch(WatchedRange range, uintptr_t begin, size_t bytes);
     static void watch_none();
-    static bool is_watched(int range, const void* address, size_t bytes);
+    static bool is_watched(WatchedRange range, const void* address, size_t bytes);
 
   private:
-    static constexpr size_t kBlockBytes = 512, kWords = kBlockBytes / 64, kEntries = 1024;
+    static constexpr size_t kBlockBytes = HEDDLE_RECENT_BYTES, kWords = kBlockBytes / 64, kEntries = 1024;
 
     struct Entry {
         uintptr_t block;
         const void* caller;
         bool writes;
-        std::array<uint64_t, kWords> bytes;  // a bit each; all 0: no entry
+        std::array<uint64_t, kWords> bytes;  // a bit each; relaxed, for the thread sets some without the lock
     };
     struct Table {
         SharedLock lock = {};
@@ -66,6 +73,9 @@ class Accesses {
     };
 
     void evict(Entry& entry);
+    static void end_epoch();
+    static void set_bits(Entry& entry, size_t begin, size_t end);
+    static void clear(Entry& entry);
     static void take_runs(Entry& entry, std::vector<Run>* runs);
     static Table* take_table();
 

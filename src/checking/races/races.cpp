@@ -34,9 +34,6 @@ constexpr int kMostPes = 256;           // a clock has a word for each PE and fl
 constexpr size_t kWordBytes = 8;        // a value that a program may wait for
 constexpr size_t kMessageBytes = 1800;  // what base::report shows
 
-enum WatchedRange { kOfNode, kOfData, kOfBuffers };
-static_assert(kOfBuffers + 1 == HEDDLE_WATCHED_RANGES);
-
 size_t positions() {
     return data_position() + memory::symmetric->data.bytes;
 }
@@ -120,91 +117,15 @@ Races::Races(char* memory)
         return;
     const memory::NodeMemory& node = memory::node_memory;
     const auto& data = memory::symmetric->data;
-    Accesses::watch(kOfNode, reinterpret_cast<uintptr_t>(node.heap(0)),
+    Accesses::watch(Accesses::kOfNode, reinterpret_cast<uintptr_t>(node.heap(0)),
                     node.layout.stride * static_cast<size_t>(job.n_slots));
-    Accesses::watch(kOfData, data.base, data.bytes);
+    Accesses::watch(Accesses::kOfData, data.base, data.bytes);
 }
 
 void Races::stop(const char*) {
     Accesses::watch_none();
     accesses_.flush();
     detector_->end();
-}
-
-bool Races::find(const void* address, size_t* position) const {
-    const memory::Symmetric& memory = *memory::symmetric;
-    const auto at = reinterpret_cast<uintptr_t>(address);
-    if (memory.heap.holds(address))
-        *position = at - memory.heap.base;
-    else if (memory.data.holds(address))
-        *position = data_position() + (at - memory.data.base);
-    else
-        return false;
-    return true;
-}
-
-int Races::find_owner(const void* address, size_t* position) const {
-    const memory::NodeMemory& node = memory::node_memory;
-    const size_t offset = reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(node.heap(0));
-    const size_t slot = offset / node.layout.stride, inside = offset % node.layout.stride;
-    if (slot >= pe_of_slot_.size())
-        return -1;
-    if (inside < memory::symmetric->heap.bytes)
-        *position = inside;
-    else if (inside - node.layout.data_offset < memory::symmetric->data.bytes)
-        *position = data_position() + (inside - node.layout.data_offset);
-    else
-        return -1;
-    return pe_of_slot_[slot];
-}
-
-void Races::take_runs(void* races, const std::vector<Accesses::Run>& runs) {
-    auto* const here = static_cast<Races*>(races);
-    std::vector<Detector::AtOnce> accesses;
-    accesses.reserve(runs.size());
-    size_t position;
-    for (const Accesses::Run& run : runs)
-        if (here->find(reinterpret_cast<const void*>(run.begin), &position))
-            accesses.push_back({{.owner = job.pe, .position = position, .bytes = run.bytes, .writes = run.writes},
-                                {run.writes ? kStore : kLoad, run.caller}});
-    here->detector_->access_at_once(accesses);
-}
-
-void Races::take_accesses() {
-    if (Accesses::are_told())
-        accesses_.flush();
-}
-
-void Races::watch_buffers() {
-    if (!Accesses::are_told())
-        return;
-    const PendingBuffers::Hull hull = detector_->held();
-    Accesses::watch(kOfBuffers, hull.begin, hull.end - hull.begin);
-}
-
-void Races::access(const void* address, size_t bytes, heddle_access_kind kind, const void* caller) {
-    size_t position = 0;
-    const bool is_own = find(address, &position);
-    const int owner = is_own ? job.pe : find_owner(address, &position);
-    if (kind == HEDDLE_ACCESS_ATOMIC) {  // of the language: a flag, if another PE has changed it
-        if (owner < 0)
-            return;
-        take_accesses();
-        detector_->see(owner, position, bytes, Edge::kWait);
-        return detector_->settle();
-    }
-    const bool writes = kind == HEDDLE_ACCESS_STORE;
-    const base::Call call = {writes ? kStore : kLoad, caller};
-    if (Accesses::is_watched(kOfBuffers, address, bytes))
-        detector_->touch(address, bytes, writes, call);
-    if (is_own)
-        return accesses_.add(reinterpret_cast<uintptr_t>(address), bytes, writes, caller);
-    // At once: no call of the library need be between it and what another PE does then.
-    if (owner < 0)
-        return;
-    detector_->access({.owner = owner, .position = position, .bytes = bytes, .writes = writes}, call);
-    if (writes)
-        detector_->settle();
 }
 
 // What the caller would carry out by several operations is carried out here, as one.

@@ -51,7 +51,8 @@ class Races : public operations::Observer {
     void free(const base::Call& call, const void* block) override;
     void use_buffer(const base::Call& call, const void* buffer, size_t bytes, bool writes) override;
     void hand_out_address() override;
-    void access(const void* address, size_t bytes, heddle_access_kind kind, const void* caller) override;
+    void access(const void* address, size_t bytes, heddle_access_kind kind, const void* caller,
+                heddle_recent* recent) override;
 
   private:
     struct Entered {
@@ -68,6 +69,7 @@ class Races : public operations::Observer {
     bool is_repeated(const Race& race);
 
     bool find(const void* address, size_t* position) const;
+    static bool is_own_block(const void* address);
     // In the node's memory: the PE whose memory it is, or -1.
     int find_owner(const void* address, size_t* position) const;
     // What the program has told of its accesses happens before what it does next.

@@ -8,31 +8,63 @@
 #include <stdbool.h>
 #include <string.h>
 
-static bool is_watched(const void* address, size_t bytes) {
-    static const struct heddle_watched* watched;
-    /* Relaxed: each thread that comes first finds the same address. */
+/* Of this thread, by the instruction's address and the block's. */
+enum { kRecent = 256 };
+static __thread struct heddle_recent recent_ones[kRecent];
+static __thread uint64_t unwatched[HEDDLE_RECENT_BYTES / 64];
+
+/* Relaxed: each thread that comes first finds the same address. */
+static const struct heddle_watched nothing, *watched = &nothing;
+
+static const struct heddle_watched* find_watched(void) {
     const struct heddle_watched* here = __atomic_load_n(&watched, __ATOMIC_RELAXED);
-    if (!here) {
+    if (here == &nothing) {
         here = heddle_slow_watched();
         __atomic_store_n(&watched, here, __ATOMIC_RELAXED);
     }
+    return here;
+}
+
+static bool is_watched(const struct heddle_watched* here, const void* address, size_t bytes) {
     for (int i = 0; i < HEDDLE_WATCHED_RANGES; ++i)
         if (heddle_touches(&here->ranges[i], address, bytes))
             return true;
     return false;
 }
 
-static inline void tell(const void* address, size_t bytes, enum heddle_access_kind kind, const void* caller) {
-    if (__builtin_expect(is_watched(address, bytes), 0))
-        heddle_slow_access(address, bytes, kind, caller);
+static void tell(const void* address, size_t bytes, enum heddle_access_kind kind, const void* caller) {
+    if (__builtin_expect(is_watched(find_watched(), address, bytes), 0))
+        heddle_slow_access(address, bytes, kind, caller, NULL);
+}
+
+/* The first access by an instruction to a block, in an epoch. What nobody watches is noted where nobody looks. */
+__attribute__((noinline)) static void tell_first(const void* address, size_t bytes, enum heddle_access_kind kind,
+                                                 const void* caller, struct heddle_recent* recent) {
+    const struct heddle_watched* const here = find_watched();
+    const uintptr_t begin = (uintptr_t)address & ~(uintptr_t)(HEDDLE_RECENT_BYTES - 1);
+    const uint64_t epoch = heddle_epoch(here);
+    if (!is_watched(here, (const void*)begin, HEDDLE_RECENT_BYTES + bytes))
+        *recent = (struct heddle_recent){caller, begin, epoch, unwatched};
+    else if (is_watched(here, address, bytes))
+        heddle_slow_access(address, bytes, kind, caller, recent);
+}
+
+/* Of a load or store by an instruction: all that it tells of are of one kind. */
+__attribute__((always_inline)) static inline void tell_recent(const void* address, size_t bytes,
+                                                              enum heddle_access_kind kind, const void* caller) {
+    const uintptr_t number = ((uintptr_t)caller / 4 ^ (uintptr_t)address / HEDDLE_RECENT_BYTES) % kRecent;
+    struct heddle_recent* const recent = &recent_ones[number];
+    if (__builtin_expect(!heddle_is_recent(__atomic_load_n(&watched, __ATOMIC_RELAXED), recent, address, bytes, caller),
+                         0))
+        tell_first(address, bytes, kind, caller, recent);
 }
 
 #define CALLER __builtin_return_address(0)
 
-#define PLAIN(name, bytes, kind)            \
-    void __tsan_##name(void* address);      \
-    void __tsan_##name(void* address) {     \
-        tell(address, bytes, kind, CALLER); \
+#define PLAIN(name, bytes, kind)                   \
+    void __tsan_##name(void* address);             \
+    void __tsan_##name(void* address) {            \
+        tell_recent(address, bytes, kind, CALLER); \
     }
 #define LOAD_AND_STORE(bytes)                                 \
     PLAIN(read##bytes, bytes, HEDDLE_ACCESS_LOAD)             \

@@ -1,0 +1,112 @@
+// Accesses of a program between two calls of the library: what is told of by bits alone, and when no more.
+#include "checking/races/accesses.h"
+#include "operations/observer.h"
+
+#include <gtest/gtest.h>
+#include <vector>
+
+namespace heddle::checking::races {
+namespace {
+
+class AccessesTest : public testing::Test {
+  protected:
+    void TearDown() override { accesses.flush(); }
+    // An access as the program tells of it: by a bit where that is possible. True then.
+    bool access(size_t at, size_t bytes, const void* caller = kHere, bool writes = false) {
+        if (heddle_is_recent(&operations::watched_accesses, &recent, address(at), bytes, caller) != 0)
+            return true;
+        accesses.add(reinterpret_cast<uintptr_t>(address(at)), bytes, writes, caller, &recent);
+        return false;
+    }
+    std::vector<std::pair<size_t, size_t>> flushed() {
+        runs.clear();
+        accesses.flush();
+        std::vector<std::pair<size_t, size_t>> found;
+        for (const Accesses::Run& run : runs)
+            found.emplace_back(run.begin - reinterpret_cast<uintptr_t>(memory), run.bytes);
+        return found;
+    }
+    const char* address(size_t at) const { return memory + at; }
+    static void visit(void* to, const std::vector<Accesses::Run>& visited) {
+        auto& all = static_cast<AccessesTest*>(to)->runs;
+        all.insert(all.end(), visited.begin(), visited.end());
+    }
+
+    static constexpr const void* kHere = "an instruction";
+    static constexpr const void* kElsewhere = "another one";
+    alignas(HEDDLE_RECENT_BYTES) char memory[2048 * HEDDLE_RECENT_BYTES] = {};
+    std::vector<Accesses::Run> runs;
+    Accesses accesses{&AccessesTest::visit, this};
+    heddle_recent recent = {};
+};
+
+using Runs = std::vector<std::pair<size_t, size_t>>;
+
+TEST_F(AccessesTest, ALoopOverABlockIsOneRunAndOneCall) {
+    EXPECT_FALSE(access(0, 8));
+    for (size_t at = 8; at < HEDDLE_RECENT_BYTES; at += 8) EXPECT_TRUE(access(at, 8)) << at;
+    EXPECT_FALSE(access(HEDDLE_RECENT_BYTES, 8));
+    EXPECT_EQ(flushed(), (Runs{{0, HEDDLE_RECENT_BYTES}, {HEDDLE_RECENT_BYTES, 8}}));
+    EXPECT_EQ(flushed(), Runs{});
+}
+
+TEST_F(AccessesTest, EachSizeKeepsItsBytes) {
+    EXPECT_FALSE(access(1, 1));
+    EXPECT_TRUE(access(3, 2));
+    EXPECT_TRUE(access(60, 4));
+    EXPECT_FALSE(access(124, 8)) << "across a word of bits";
+    EXPECT_TRUE(access(48, 16));
+    EXPECT_EQ(flushed(), (Runs{{1, 1}, {3, 2}, {48, 16}, {124, 8}}));
+}
+
+TEST_F(AccessesTest, AfterAFlushABitIsToldOfAnew) {
+    access(0, 8);
+    EXPECT_TRUE(access(8, 8));
+    EXPECT_EQ(flushed(), (Runs{{0, 16}}));
+    EXPECT_FALSE(access(24, 8));
+    EXPECT_EQ(flushed(), (Runs{{24, 8}}));
+}
+
+TEST_F(AccessesTest, AnotherInstructionTellsForItself) {
+    access(0, 8);
+    EXPECT_FALSE(access(8, 8, kElsewhere));
+    EXPECT_FALSE(access(16, 8, kHere));
+    flushed();
+    ASSERT_EQ(runs.size(), 3u);
+}
+
+TEST_F(AccessesTest, ARangeThatChangesEndsWhatIsRecent) {
+    access(0, 8);
+    Accesses::watch(Accesses::kOfBuffers, reinterpret_cast<uintptr_t>(memory), 64);
+    EXPECT_FALSE(access(8, 8));
+    Accesses::watch_none();
+}
+
+// As another thread's flush meets the one that sets a bit.
+TEST_F(AccessesTest, ABitThatComesBehindItsEpochIsNoAccess) {
+    access(0, 8);
+    const heddle_recent late = recent;
+    EXPECT_EQ(flushed(), (Runs{{0, 8}}));
+    late.bits[0] |= 0xff00;
+    access(32, 8);
+    EXPECT_EQ(flushed(), (Runs{{32, 8}}));
+}
+
+// More blocks than a table has room for.
+TEST_F(AccessesTest, WhatIsEvictedIsToldOfOnceAndNoMoreByBits) {
+    constexpr size_t kBlocks = sizeof memory / HEDDLE_RECENT_BYTES;
+    access(0, 8);
+    const heddle_recent first = recent;
+    for (size_t block = 1; block < kBlocks; ++block) {
+        EXPECT_FALSE(access(block * HEDDLE_RECENT_BYTES, 8));
+        EXPECT_TRUE(access(block * HEDDLE_RECENT_BYTES + 8, 8));
+    }
+    EXPECT_EQ(heddle_is_recent(&operations::watched_accesses, &first, address(8), 8, kHere), 0);
+    accesses.flush();
+    ASSERT_EQ(runs.size(), kBlocks);
+    for (const Accesses::Run& run : runs)
+        EXPECT_EQ(run.bytes, run.begin == reinterpret_cast<uintptr_t>(memory) ? 8u : 16u);
+}
+
+}  // namespace
+}  // namespace heddle::checking::races
