@@ -33,8 +33,8 @@ const char* text(const char* name) {
 
 // Of the network; 0: there is none.
 int n_rails() {
-    const auto node_pes = static_cast<int>(number("HEDDLE_TEST_PES_PER_NODE", 0));
-    return node_pes == 0 || node_pes >= n_pes ? 0 : static_cast<int>(number("HEDDLE_NET_RAILS", 1));
+    const bool on_one_node = shmem_team_n_pes(SHMEM_TEAM_SHARED) == n_pes;
+    return on_one_node ? 0 : static_cast<int>(number("HEDDLE_NET_RAILS", 1));
 }
 
 size_t bytes_of(shmem_ctx_t ctx) {
