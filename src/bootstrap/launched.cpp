@@ -73,7 +73,7 @@ const LauncherApi* choose_launcher(char* error, size_t error_bytes) {
 // Fills the job's tables.
 void take_places(const LauncherJob& started, const std::vector<Place>& places) {
     const int leader = places[static_cast<size_t>(started.pe)].leader;
-    auto* leaders = new int[places.size()];  // both stay valid as long as the process
+    auto* leaders = new int[places.size()];  // where the job has several nodes, both stay valid as long as the process
     auto* slots = new int[places.size()];
     job.n_slots = 0;
     for (size_t pe = 0; pe < places.size(); ++pe) {
@@ -87,6 +87,9 @@ void take_places(const LauncherJob& started, const std::vector<Place>& places) {
     if (job.n_slots < started.n_pes) {
         job.leaders = leaders;
         job.slots = slots;
+    } else {
+        delete[] leaders;
+        delete[] slots;
     }
 }
 
