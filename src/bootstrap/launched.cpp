@@ -18,6 +18,7 @@
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <vector>
 
 namespace heddle::bootstrap {
@@ -73,8 +74,7 @@ const LauncherApi* choose_launcher(char* error, size_t error_bytes) {
 // Fills the job's tables.
 void take_places(const LauncherJob& started, const std::vector<Place>& places) {
     const int leader = places[static_cast<size_t>(started.pe)].leader;
-    auto* leaders = new int[places.size()];  // where the job has several nodes, both stay valid as long as the process
-    auto* slots = new int[places.size()];
+    auto leaders = std::make_unique<int[]>(places.size()), slots = std::make_unique<int[]>(places.size());
     job.n_slots = 0;
     for (size_t pe = 0; pe < places.size(); ++pe) {
         leaders[pe] = places[pe].leader;
@@ -85,11 +85,8 @@ void take_places(const LauncherJob& started, const std::vector<Place>& places) {
     job.n_pes = started.n_pes;
     job.slot = slots[started.pe];
     if (job.n_slots < started.n_pes) {
-        job.leaders = leaders;
-        job.slots = slots;
-    } else {
-        delete[] leaders;
-        delete[] slots;
+        job.leaders = leaders.release();  // both stay valid as long as the process
+        job.slots = slots.release();
     }
 }
 
@@ -105,6 +102,8 @@ void give_up(const char* why) {
     job.page = nullptr;
     job.memory_fd = -1;
     job.launcher = nullptr;
+    delete[] job.leaders;
+    delete[] job.slots;
     job.leaders = job.slots = nullptr;
     job.n_pes = job.n_slots = 0;
 }
