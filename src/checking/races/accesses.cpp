@@ -20,6 +20,9 @@ bool Accesses::are_told() {
 
 void Accesses::watch(WatchedRange range, uintptr_t begin, size_t bytes) {
     auto& watch = operations::watched_accesses.ranges[range];
+    if (__atomic_load_n(&watch.begin, __ATOMIC_RELAXED) == begin &&
+        __atomic_load_n(&watch.bytes, __ATOMIC_RELAXED) == bytes)
+        return;  // as behind most calls: the epoch goes on
     __atomic_store_n(&watch.bytes, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&watch.begin, begin, __ATOMIC_RELAXED);
     __atomic_store_n(&watch.bytes, bytes, __ATOMIC_RELAXED);
@@ -83,11 +86,12 @@ void Accesses::add(uintptr_t address, size_t bytes, bool writes, const void* cal
         static_assert(kEntries == size_t{1} << (64 - 54));
         Entry& entry = table.entries[number];
         const bool is_used = entry.caller != nullptr;
+        const bool is_same = entry.block == block && entry.caller == caller && entry.writes == writes;
         if (!is_used)
             table.used.push_back(static_cast<uint16_t>(number));
-        else if (entry.block != block || entry.caller != caller || entry.writes != writes)
+        else if (!is_same)
             evict(entry);
-        if (entry.block != block || entry.caller != caller || entry.writes != writes)
+        if (!is_same)
             clear(entry);  // of a bit that came behind the end of an epoch
         entry.block = block;
         entry.caller = caller;

@@ -79,6 +79,8 @@ TEST_F(AccessesTest, ARangeThatChangesEndsWhatIsRecent) {
     access(0, 8);
     Accesses::watch(Accesses::kOfBuffers, reinterpret_cast<uintptr_t>(memory), 64);
     EXPECT_FALSE(access(8, 8));
+    Accesses::watch(Accesses::kOfBuffers, reinterpret_cast<uintptr_t>(memory), 64);
+    EXPECT_TRUE(access(16, 8)) << "the same as before";
     Accesses::watch_none();
 }
 

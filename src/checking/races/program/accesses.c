@@ -1,6 +1,6 @@
 /* The functions that -fsanitize=thread puts into a program, for HEDDLE_RACES: they tell the library of loads and stores
  * where it watches (heddle/accesses.h). In place of the sanitizer's own runtime, and part of the program: an archive,
- * which gcc takes for its libtsan.a. Without HEDDLE_RACES each access costs a call and a comparison.
+ * which gcc takes for its libtsan.a. Without HEDDLE_RACES each access costs a call, some comparisons and a bit.
  *
  * Threads: any. */
 #include <heddle/accesses.h>
