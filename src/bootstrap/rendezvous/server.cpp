@@ -111,27 +111,27 @@ void Server::run() {
 void Server::poll_once() {
     const size_t strangers = peers_.size() - static_cast<size_t>(joined_);
     const bool listens = listener_ >= 0 && strangers < kMaxStrangers && os::now_ns() >= listens_again_ns_;
-    std::vector<pollfd> its = {{stop_, POLLIN, 0}, {listens ? listener_ : -1, POLLIN, 0}};
+    polled_ = {{stop_, POLLIN, 0}, {listens ? listener_ : -1, POLLIN, 0}};
     for (const auto& peer : peers_)
-        its.push_back({peer->fd, static_cast<short>(POLLIN | (peer->out.empty() ? 0 : POLLOUT)), 0});
+        polled_.push_back({peer->fd, static_cast<short>(POLLIN | (peer->out.empty() ? 0 : POLLOUT)), 0});
     const bool has_deadline = due_ns_ != 0 || strangers > 0 || (listener_ >= 0 && !listens);
-    if (poll(its.data(), its.size(), has_deadline ? kLookMs : -1) < 0 && errno != EINTR)
+    if (poll(polled_.data(), polled_.size(), has_deadline ? kLookMs : -1) < 0 && errno != EINTR)
         return end_job(1, std::string("poll: ") + strerror(errno), nullptr);
-    if (its[0].revents != 0) {
+    if (polled_[0].revents != 0) {
         for_each_pe([](Peer& peer) { peer.out.add(Kind::kParted); });
         phase_ = Phase::kOver;
         return;
     }
-    for (size_t i = 2; i < its.size() && phase_ != Phase::kOver; ++i) {
+    for (size_t i = 2; i < polled_.size() && phase_ != Phase::kOver; ++i) {
         Peer& peer = *peers_[i - 2];
-        if (peer.fd >= 0 && (its[i].revents & (POLLIN | POLLHUP | POLLERR)))
+        if (peer.fd >= 0 && (polled_[i].revents & (POLLIN | POLLHUP | POLLERR)))
             read_from(peer);
         if (peer.fd >= 0 && !peer.out.empty())
             write_to(peer);
     }
     if (phase_ == Phase::kOver)
         return;
-    if (its[1].revents != 0 && listener_ >= 0)
+    if (polled_[1].revents != 0 && listener_ >= 0)
         accept_one();
     look_at_deadlines();
     peers_.erase(std::remove_if(peers_.begin(), peers_.end(), [](const auto& peer) { return peer->fd < 0; }),

@@ -16,6 +16,7 @@
 #include "os/own_descriptor.h"
 
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -25,8 +26,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-struct pollfd;
 
 namespace heddle::bootstrap::rendezvous {
 
@@ -103,6 +102,7 @@ class Server {
     std::atomic<bool> is_over_{false};
     Phase phase_ = Phase::kJoining;
     std::vector<std::unique_ptr<Peer>> peers_;
+    std::vector<pollfd> polled_;  // by poll_once: LeakSanitizer in a forked child does not see the thread's stack
     int joined_ = 0;
     int in_fence_ = 0;
     int left_ = 0;
