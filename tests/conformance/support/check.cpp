@@ -70,6 +70,9 @@ void create_context() {
 }  // namespace
 
 long mapped_pages() {
+#ifdef __SANITIZE_ADDRESS__
+    return 0;
+#endif
     FILE* file = fopen("/proc/self/statm", "r");
     long size = 0, resident = 0, shared = 0;
     CHECK(file && fscanf(file, "%ld %ld %ld", &size, &resident, &shared) == 3);
