@@ -87,6 +87,27 @@ struct heddle_abi_1 {
     struct heddle_ctx default_ctx;
 };
 
+/* What a thread has put to one PE of another node, as far as inlined code reads and writes it: the head of a stream in
+ * the library. Positions are bytes since the stream began. The thread alone writes the first three. */
+struct heddle_stream {
+    uintptr_t base;      /* the address of a position, less that position */
+    uint64_t published;  /* where the next record goes; stored with release behind the record, and read by the sender */
+    uint64_t simple_end; /* a record that ends before it needs no room to be made, and fills no message */
+    uint8_t idle;        /* not 0: nobody looks for the record, and heddle_slow_published tells of it; the sender's */
+};
+
+/* The streams of the calling thread for the context that it used last. All is zero where inlined code must not put by
+ * itself: before the first put, in checked runs, for contexts of a team. */
+struct heddle_streams {
+    const struct heddle_ctx* ctx;    /* NULL: none */
+    uint64_t epoch;                  /* the rest holds while this equals heddle_streams_epoch_1 */
+    unsigned n_pes;                  /* of the context */
+    unsigned nbi_pes;                /* the same for non-blocking puts; 0 between shmemx_request_begin and _end */
+    struct heddle_stream* const* to; /* by PE; NULL: nothing was put there yet. Other threads read it, too */
+    uintptr_t heap_base;             /* as in heddle_abi_1 */
+    size_t heap_words;               /* offsets in the heap at which 8 bytes may begin */
+};
+
 /* The operation of an atomic on its element. */
 enum heddle_amo_op {
     HEDDLE_AMO_FETCH,
@@ -132,6 +153,10 @@ extern const struct heddle_abi_1 heddle_abi_1;
 extern HEDDLE_PE_LOCAL struct heddle_abi_1 heddle_abi_1;
 #endif
 
+/* Written by the library alone. Initial-exec: no call finds it, in a program's own shared libraries either. */
+extern __thread struct heddle_streams heddle_streams_1 __attribute__((__tls_model__("initial-exec")));
+extern HEDDLE_PE_LOCAL uint64_t heddle_streams_epoch_1;
+
 #define SHMEM_CTX_DEFAULT (&heddle_abi_1.default_ctx)
 #define SHMEM_CTX_INVALID ((shmem_ctx_t)0)
 #define SHMEM_TEAM_WORLD (&heddle_team_world)
@@ -160,6 +185,9 @@ HEDDLE_COLD uint64_t heddle_slow_amo(const void* dest, uint64_t operand, int pe,
 /* heddle_slow_amo that may return before the old value is in *fetch: it is there after a quiet. */
 HEDDLE_COLD void heddle_slow_amo_nbi(void* fetch, const void* dest, uint64_t operand, int pe, uint64_t compare,
                                      size_t bytes, enum heddle_amo_op op, const char* function, shmem_ctx_t ctx);
+
+/* Inlined code has put a record into the stream, which is idle. The thread that has put it. */
+HEDDLE_COLD void heddle_slow_published(struct heddle_stream* stream);
 
 #ifdef __cplusplus
 }

@@ -181,6 +181,60 @@ HEDDLE_LOCAL void heddle_copy(void* to, const void* from, size_t nelems, size_t 
         heddle_copy_long(to, from, nelems, element_bytes);
 }
 
+/* The first word of the record of a put of `bytes`, at most 8, to an offset in the heap of another node's PE; the bits
+ * of the value follow (docs/internals/protocol.md). */
+#define HEDDLE_PUT_RECORD(offset, bytes) ((uint64_t)(offset) | (uint64_t)(bytes) << 54)
+#define HEDDLE_PUT_RECORD_BYTES 16
+
+/* Puts a value of `bytes`, at most 8, to the heap of a PE on another node: a record in the calling thread's stream, of
+ * that context, to that PE. is_nbi: a non-blocking put. Returns the stream, which heddle_tell_sender then looks at.
+ * NULL, and nothing is done, where the library must look first; it is always right to leave a put to the library.
+ * pe is hidden from the compiler, so that the path on the node is compiled as if there were no other. */
+HEDDLE_LOCAL struct heddle_stream* heddle_put_far(shmem_ctx_t ctx, const void* dest, uint64_t bits, size_t bytes,
+                                                  int pe, int is_nbi) {
+    uintptr_t offset = (uintptr_t)dest;
+    struct heddle_stream* stream;
+    uint64_t at;
+    heddle_u64* record;
+    __asm__("" : "+r"(pe));
+    offset -= heddle_streams_1.heap_base;
+    /* Relaxed: who fences or destroys a context tells other threads of it by the program's own synchronization. */
+    if (heddle_streams_1.ctx != ctx || (unsigned)pe >= (is_nbi ? heddle_streams_1.nbi_pes : heddle_streams_1.n_pes) ||
+        offset >= heddle_streams_1.heap_words ||
+        heddle_streams_1.epoch != __atomic_load_n(&heddle_streams_epoch_1, __ATOMIC_RELAXED))
+        return NULL;
+    stream = __atomic_load_n(heddle_streams_1.to + pe, __ATOMIC_RELAXED);
+    if (stream == NULL)
+        return NULL;
+    at = stream->published;
+    if (HEDDLE_UNLIKELY(at + HEDDLE_PUT_RECORD_BYTES >= stream->simple_end))
+        return NULL;
+    record = (heddle_u64*)(stream->base + at);
+    __atomic_store_n(record, HEDDLE_PUT_RECORD(offset, bytes),
+                     __ATOMIC_RELAXED); /* two stores, by no vector register */
+    __atomic_store_n(record + 1, bits, __ATOMIC_RELAXED);
+    __atomic_store_n(&stream->published, at + HEDDLE_PUT_RECORD_BYTES, __ATOMIC_RELEASE); /* to SendRing::published */
+    return stream;
+}
+
+/* Behind heddle_put_far: tells the sender of an idle stream, which nobody else looks at. */
+HEDDLE_LOCAL void heddle_tell_sender(struct heddle_stream* stream) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* the light side of Channel::finish_idle */
+    if (HEDDLE_UNLIKELY(__atomic_load_n(&stream->idle, __ATOMIC_RELAXED) != 0))
+        heddle_slow_published(stream);
+}
+
+/* heddle_put_far of one element of 8 bytes, or of several that are 8 together. NULL for others, and for numbers of
+ * elements that the compiler does not know. */
+HEDDLE_LOCAL struct heddle_stream* heddle_put_word_far(shmem_ctx_t ctx, const void* dest, const void* source,
+                                                       size_t nelems, size_t element_bytes, int pe, int is_nbi) {
+    uint64_t bits;
+    if (!__builtin_constant_p(nelems) || nelems == 0 || nelems > 8 || nelems * element_bytes != 8)
+        return NULL;
+    memcpy(&bits, source, 8);
+    return heddle_put_far(ctx, dest, bits, 8, pe, is_nbi);
+}
+
 /* The body of shmem_p: stores *value, of `bytes`, in dest on pe. function: the name that the program called. */
 HEDDLE_LOCAL void heddle_p(const char* function, shmem_ctx_t ctx, void* dest, const void* value, size_t bytes, int pe) {
     uintptr_t offset;
@@ -190,8 +244,13 @@ HEDDLE_LOCAL void heddle_p(const char* function, shmem_ctx_t ctx, void* dest, co
         heddle_store(base + offset, value, bytes);
     } else if (bytes <= 8) { /* by value, so that the value stays in its register on the hot path */
         uint64_t bits = 0;
+        struct heddle_stream* stream;
         memcpy(&bits, value, bytes <= 8 ? bytes : 8);
-        heddle_slow_p(dest, bits, pe, bytes, function, ctx);
+        stream = heddle_put_far(ctx, dest, bits, bytes, pe, 0);
+        if (HEDDLE_LIKELY(stream != NULL))
+            heddle_tell_sender(stream);
+        else
+            heddle_slow_p(dest, bits, pe, bytes, function, ctx);
     } else {
         heddle_slow_put(dest, value, 1, pe, bytes, function, ctx);
     }
@@ -224,6 +283,12 @@ HEDDLE_LOCAL void heddle_put(const char* function, shmem_ctx_t ctx, void* dest, 
             return;
         if (HEDDLE_LIKELY(heddle_fits(region, offset, nelems, element_bytes))) {
             heddle_copy_long(base + offset, source, nelems, element_bytes);
+            return;
+        }
+    } else {
+        struct heddle_stream* stream = heddle_put_word_far(ctx, dest, source, nelems, element_bytes, pe, 0);
+        if (HEDDLE_LIKELY(stream != NULL)) {
+            heddle_tell_sender(stream);
             return;
         }
     }
@@ -285,7 +350,13 @@ HEDDLE_LOCAL int heddle_get_inline(shmem_ctx_t ctx, void* dest, const void* sour
  * complete: to other nodes, and for transfers of HEDDLE_LARGE_BYTES between shmemx_request_begin and _end. */
 HEDDLE_LOCAL void heddle_put_nbi(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                                  size_t element_bytes, int pe) {
-    if (!heddle_put_inline(ctx, dest, source, nelems, element_bytes, pe))
+    struct heddle_stream* stream;
+    if (heddle_put_inline(ctx, dest, source, nelems, element_bytes, pe))
+        return;
+    stream = heddle_put_word_far(ctx, dest, source, nelems, element_bytes, pe, 1);
+    if (HEDDLE_LIKELY(stream != NULL))
+        heddle_tell_sender(stream);
+    else
         heddle_slow_put_nbi(dest, source, nelems, pe, element_bytes, function, ctx);
 }
 

@@ -20,8 +20,14 @@ HEDDLE_LOCAL void heddle_join(const char* function, shmemx_request_t* req) {
 /* The body of shmemx_put_nbe: heddle_put_nbi under *req. */
 HEDDLE_LOCAL void heddle_put_nbe(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                                  size_t element_bytes, int pe, shmemx_request_t* req) {
-    if (heddle_put_inline(ctx, dest, source, nelems, element_bytes, pe))
+    struct heddle_stream* stream;
+    if (heddle_put_inline(ctx, dest, source, nelems, element_bytes, pe)) {
         heddle_join(function, req);
+        return;
+    }
+    stream = req != NULL ? heddle_put_word_far(ctx, dest, source, nelems, element_bytes, pe, 0) : NULL;
+    if (HEDDLE_LIKELY(stream != NULL))
+        heddle_slow_claim(stream, req, function);
     else
         heddle_slow_put_nbe(dest, source, nelems, pe, element_bytes, function, ctx, req);
 }

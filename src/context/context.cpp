@@ -4,10 +4,11 @@
 #include "base/settings.h"
 #include "fabric/network.h"
 
+HEDDLE_PE_LOCAL uint64_t heddle_streams_epoch_1 = 0;
+
 namespace heddle::context {
 
 HEDDLE_PE_LOCAL base::PePointer<Contexts> contexts;
-HEDDLE_PE_LOCAL std::atomic<uint64_t> stream_sets_epoch{0};
 
 namespace {
 
@@ -19,7 +20,7 @@ void retire(Context& context) {
     if (context.stream_sets.first.load(std::memory_order_relaxed)) {
         fabric::network->return_stream_sets(context.stream_sets);
         // A thread that goes on using the context breaks the specification: relaxed suffices.
-        stream_sets_epoch.fetch_add(1, std::memory_order_relaxed);
+        stream_sets_epoch().fetch_add(1, std::memory_order_relaxed);
     }
     contexts->pool.give(&context);
 }

@@ -38,7 +38,9 @@ fabric::Spread spread_of(const Context& context);
 
 // Advances when stream sets change hands, and when a Context::fences does. Every cached pointer to a context's stream
 // set is then invalid.
-extern HEDDLE_PE_LOCAL std::atomic<uint64_t> stream_sets_epoch;
+inline std::atomic_ref<uint64_t> stream_sets_epoch() {
+    return std::atomic_ref<uint64_t>(heddle_streams_epoch_1);
+}
 
 struct Contexts {
     sync::Pool<Context, 64> pool;

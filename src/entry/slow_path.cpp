@@ -19,6 +19,10 @@ void heddle_slow_put(void* dest, const void* source, size_t nelems, int pe, size
     operations::put(function, ctx, dest, source, nelems, element_bytes, pe);
 }
 
+void heddle_slow_published(heddle_stream* stream) {
+    heddle::fabric::Stream::with(stream)->send_published();
+}
+
 void heddle_slow_get(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes, const char* function,
                      shmem_ctx_t ctx) {
     HEDDLE_NOTE_CALLER();
@@ -86,6 +90,12 @@ void heddle_slow_amo_nbe(const void* dest, uint64_t operand, int pe, uint64_t co
                          enum heddle_amo_op op, const char* function, shmem_ctx_t ctx, shmemx_request_t* req,
                          void* fetch) {
     operations::issue_amo(HEDDLE_CALL(function), ctx, op, fetch, dest, operand, compare, bytes, pe, req);
+}
+
+void heddle_slow_claim(heddle_stream* stream, shmemx_request_t* req, const char* function) {
+    heddle::fabric::Stream& posted = *heddle::fabric::Stream::with(stream);
+    heddle::context::claim(HEDDLE_CALL(function), req, posted);
+    heddle_tell_sender(stream);
 }
 
 void heddle_slow_join(shmemx_request_t* req, const char* function) {

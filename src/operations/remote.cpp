@@ -5,6 +5,7 @@
 #include "fabric/endpoint/awaited.h"
 #include "fabric/network.h"
 #include "memory/symmetric.h"
+#include "operations/transfer.h"
 #include "os/asymmetric_fence.h"
 #include "os/thread_exit.h"
 #include "progress/wait_policy.h"
@@ -12,6 +13,8 @@
 #include <heddle/constants.h>
 #include <heddle/request.h>
 #include <algorithm>
+
+__thread heddle_streams heddle_streams_1 = {};
 
 namespace heddle::operations {
 
@@ -72,13 +75,14 @@ void mark_fence(Context& context, StreamSet& mine) {
     if (mine.fences_seen == fences)
         mine.fences_seen = fences + 1;
     // Release: pairs with operations::find_stream_set.
-    const uint64_t epoch = context::stream_sets_epoch.fetch_add(1, std::memory_order_release);
-    if (last_stream_set.epoch == epoch)
-        last_stream_set.epoch = epoch + 1;
+    const uint64_t epoch = context::stream_sets_epoch().fetch_add(1, std::memory_order_release);
+    if (heddle_streams_1.epoch == epoch)
+        heddle_streams_1.epoch = epoch + 1;
 }
 
 // At the end of a thread: the next ones have its stream sets. What it still sends behind this finds one anew.
 void leave_stream_sets() {
+    heddle_streams_1 = {};
     last_stream_set = {};
     earlier_stream_set = {};
     if (fabric::network)
@@ -87,7 +91,7 @@ void leave_stream_sets() {
 
 StreamSet& find_stream_set(const char* function, Context& context) {
     // Acquire: pairs with operations::mark_fence.
-    const uint64_t epoch = context::stream_sets_epoch.load(std::memory_order_acquire);
+    const uint64_t epoch = context::stream_sets_epoch().load(std::memory_order_acquire);
     const bool one = has_one_stream_set(context);
     const void* const thread = (context.options & SHMEM_CTX_SERIALIZED) ? nullptr : fabric::this_thread();
     StreamSet* stream_set =
@@ -112,28 +116,25 @@ StreamSet& find_stream_set(const char* function, Context& context) {
     };
     const memory::SymmetricRegion &heap = memory::symmetric->heap, &data = memory::symmetric->data;
     if (last_stream_set.context != &context)
-        earlier_stream_set = last_stream_set;
-    last_stream_set = {{.ctx = context::handle_of(context),
+        earlier_stream_set = {heddle_streams_1, last_stream_set.context, last_stream_set.stream_set};
+    const unsigned n_pes = as_world ? static_cast<unsigned>(members.size) : 0;
+    heddle_streams_1 = {.ctx = context::handle_of(context),
                         .epoch = epoch,
-                        .n_pes = as_world ? members.size : 0,
-                        .streams = stream_set->streams,
-                        .context = &context,
-                        .stream_set = stream_set},
-                       heap,
-                       data,
-                       words(heap),
-                       words(data)};
+                        .n_pes = n_pes,
+                        .nbi_pes = capturing ? 0 : n_pes,
+                        .to = fabric::heads_of(stream_set->streams),
+                        .heap_base = heap.base,
+                        .heap_words = words(heap)};
+    last_stream_set = {&context, stream_set, data, words(data)};
     return *stream_set;
 }
 
 inline StreamSet& stream_set_of(const char* function, Context& context) {
-    if (__builtin_expect(last_stream_set.context == &context &&
-                             last_stream_set.epoch == context::stream_sets_epoch.load(std::memory_order_relaxed),
-                         1))
+    const uint64_t epoch = context::stream_sets_epoch().load(std::memory_order_relaxed);
+    if (__builtin_expect(last_stream_set.context == &context && heddle_streams_1.epoch == epoch, 1))
         return *last_stream_set.stream_set;
-    const CachedStreamSet& earlier = earlier_stream_set;
-    if (earlier.context == &context && earlier.epoch == context::stream_sets_epoch.load(std::memory_order_relaxed))
-        return *earlier.stream_set;
+    if (earlier_stream_set.context == &context && earlier_stream_set.streams.epoch == epoch)
+        return *earlier_stream_set.stream_set;
     return find_stream_set(function, context);
 }
 
@@ -227,11 +228,11 @@ bool all_active(Context& context, Visit visit) {
 }  // namespace
 
 void flush_before_wait() {
-    const uint64_t epoch = context::stream_sets_epoch.load(std::memory_order_relaxed);
-    for (const CachedStreamSet* const used : {static_cast<const CachedStreamSet*>(&last_stream_set),
-                                              static_cast<const CachedStreamSet*>(&earlier_stream_set)})
-        if (used->stream_set && used->epoch == epoch)
-            used->stream_set->begin_wait();
+    const uint64_t epoch = context::stream_sets_epoch().load(std::memory_order_relaxed);
+    if (last_stream_set.stream_set && heddle_streams_1.epoch == epoch)
+        last_stream_set.stream_set->begin_wait();
+    if (earlier_stream_set.stream_set && earlier_stream_set.streams.epoch == epoch)
+        earlier_stream_set.stream_set->begin_wait();
 }
 
 bool is_remote(int pe) {

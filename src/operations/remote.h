@@ -13,23 +13,22 @@
 
 namespace heddle::operations {
 
-// A stream set that this thread has used. Valid while context::stream_sets_epoch equals `epoch`.
-struct CachedStreamSet {
-    shmem_ctx_t ctx = nullptr;
-    uint64_t epoch = 0;
-    int n_pes = 0;  // of the context, if its PE numbers are those of the world; otherwise 0
-    std::atomic<fabric::Stream*>* streams = nullptr;  // of stream_set, by PE
+// The stream set that this thread has used last, beside what inlined code knows of it (heddle_streams_1, of which all of
+// this has the epoch; its PE numbers are those of the world, or none), and what the common case needs to know.
+struct LastStreamSet {
     const context::Context* context = nullptr;
     fabric::StreamSet* stream_set = nullptr;
-};
-// The one that it used last, and what the common case needs to know beside it.
-struct LastStreamSet : CachedStreamSet {
-    memory::SymmetricRegion heap, data;
-    size_t heap_words = 0, data_words = 0;  // offsets at which a word may begin
+    memory::SymmetricRegion data;
+    size_t data_words = 0;  // offsets at which a word may begin
 };
 extern constinit thread_local LastStreamSet last_stream_set __attribute__((tls_model("initial-exec")));
 // The one before: two contexts that a thread uses in turns stay cached, whichever of them is in last_stream_set. One
 // and no more, because a library that is loaded by dlopen has some hundred bytes for such variables.
+struct CachedStreamSet {
+    heddle_streams streams = {};  // as heddle_streams_1 was
+    const context::Context* context = nullptr;
+    fabric::StreamSet* stream_set = nullptr;
+};
 extern constinit thread_local CachedStreamSet earlier_stream_set __attribute__((tls_model("initial-exec")));
 
 // What this thread has sent and the network has not taken yet leaves with the next poll: the thread is about to wait.
@@ -48,32 +47,31 @@ inline const memory::SymmetricRegion& find_region(const void* address, fabric::A
 
 // The stream to pe in the common case: the context of `cached`, a PE that was sent to before, no
 // checked run. Otherwise null: the caller then takes the slow path.
-[[gnu::always_inline]] inline fabric::Stream* stream_at_once(const CachedStreamSet& cached, shmem_ctx_t ctx, int pe) {
-    if (cached.ctx != ctx || cached.epoch != context::stream_sets_epoch.load(std::memory_order_relaxed) ||
-        static_cast<unsigned>(pe) >= static_cast<unsigned>(cached.n_pes))
+[[gnu::always_inline]] inline fabric::Stream* stream_at_once(const heddle_streams& cached, shmem_ctx_t ctx, int pe) {
+    if (cached.ctx != ctx || cached.epoch != context::stream_sets_epoch().load(std::memory_order_relaxed) ||
+        static_cast<unsigned>(pe) >= cached.n_pes)
         return nullptr;
-    return cached.streams[pe].load(std::memory_order_relaxed);
+    return fabric::Stream::with(__atomic_load_n(cached.to + pe, __ATOMIC_RELAXED));
 }
 
 // A put of one word to symmetric memory in the common case of stream_at_once. Returns the stream. Null, and nothing
 // was done, when its ring must first make space, its message is full, or the address is out of range.
-[[gnu::always_inline]] inline fabric::Stream* put_word_at_once(const CachedStreamSet& cached, shmem_ctx_t ctx,
+[[gnu::always_inline]] inline fabric::Stream* put_word_at_once(const heddle_streams& cached, shmem_ctx_t ctx,
                                                                void* dest, uint64_t bits, int pe) {
     fabric::Stream* const stream = stream_at_once(cached, ctx, pe);
     if (!stream)
         return nullptr;
     const LastStreamSet& last = last_stream_set;  // the regions are those of every context
     const auto address = reinterpret_cast<uintptr_t>(dest);
-    if (address - last.heap.base < last.heap_words)
-        return stream->put_word_at_once({address - last.heap.base, fabric::RegionName::kHeap}, bits) ? stream : nullptr;
+    if (const uint64_t offset = address - cached.heap_base; offset < cached.heap_words)
+        return stream->put_word_at_once({offset, fabric::RegionName::kHeap}, bits) ? stream : nullptr;
     if (address - last.data.base < last.data_words)
         return stream->put_word_at_once({address - last.data.base, fabric::RegionName::kData}, bits) ? stream : nullptr;
     return nullptr;
 }
 [[gnu::always_inline]] inline fabric::Stream* put_word_at_once(shmem_ctx_t ctx, void* dest, uint64_t bits, int pe) {
-    if (__builtin_expect(last_stream_set.ctx != ctx, 0))
-        return put_word_at_once(earlier_stream_set, ctx, dest, bits, pe);
-    return put_word_at_once(last_stream_set, ctx, dest, bits, pe);
+    const bool is_last = __builtin_expect(heddle_streams_1.ctx == ctx, 1);
+    return put_word_at_once(is_last ? heddle_streams_1 : earlier_stream_set.streams, ctx, dest, bits, pe);
 }
 // Whether a put is of one word, and that word.
 [[gnu::always_inline]] inline bool is_word(const void* source, size_t nelems, size_t element_bytes, uint64_t* bits) {
@@ -87,11 +85,11 @@ inline const memory::SymmetricRegion& find_region(const void* address, fabric::A
     uint64_t bits;
     return is_word(source, nelems, element_bytes, &bits) ? put_word_at_once(ctx, dest, bits, pe) : nullptr;
 }
-// As put_word_at_once, for the context of last_stream_set alone.
+// As put_word_at_once, for the context of heddle_streams_1 alone.
 [[gnu::always_inline]] inline fabric::Stream* put_last_word_at_once(shmem_ctx_t ctx, void* dest, const void* source,
                                                                     size_t nelems, size_t element_bytes, int pe) {
     uint64_t bits;
-    return is_word(source, nelems, element_bytes, &bits) ? put_word_at_once(last_stream_set, ctx, dest, bits, pe)
+    return is_word(source, nelems, element_bytes, &bits) ? put_word_at_once(heddle_streams_1, ctx, dest, bits, pe)
                                                          : nullptr;
 }
 
@@ -101,9 +99,9 @@ inline fabric::Stream* put_at_once(const char* function, shmem_ctx_t ctx, void* 
     const size_t bytes = nelems * element_bytes;  // no overflow passes the next line, because nelems is bounded
     if (nelems > fabric::record::kMaxSmallPut || bytes - 1 >= fabric::record::kMaxSmallPut || !source)
         return nullptr;
-    fabric::Stream* stream = stream_at_once(last_stream_set, ctx, pe);
+    fabric::Stream* stream = stream_at_once(heddle_streams_1, ctx, pe);
     if (!stream)
-        stream = stream_at_once(earlier_stream_set, ctx, pe);
+        stream = stream_at_once(earlier_stream_set.streams, ctx, pe);
     if (!stream)  // nor may there be memory yet
         return nullptr;
     fabric::Address to;

@@ -124,6 +124,7 @@ void begin_capture(const base::Call& call, shmemx_request_t* req) {
                     base::describe(call).data(), static_cast<void*>(capturing), base::describe(capturing_since).data());
     join(call, req);
     capturing = req;
+    heddle_streams_1.nbi_pes = 0;
     capturing_since = call;
 }
 
@@ -137,6 +138,7 @@ void end_capture(const base::Call& call, shmemx_request_t* req) {
                     static_cast<void*>(req), base::describe(call).data(), static_cast<void*>(capturing),
                     base::describe(capturing_since).data());
     capturing = nullptr;
+    heddle_streams_1.nbi_pes = heddle_streams_1.n_pes;
 }
 
 bool observe_put_signal(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,

@@ -97,7 +97,7 @@ void publish(bool open) {
 
 // Makes every operation take the slow path, also in code that keeps heddle_abi_1 in registers.
 void close_hot_path() {
-    context::stream_sets_epoch.fetch_add(1, std::memory_order_relaxed);
+    context::stream_sets_epoch().fetch_add(1, std::memory_order_relaxed);
     publish(false);
     team::close_peer_tables();
 }

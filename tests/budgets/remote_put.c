@@ -4,19 +4,26 @@
 
 enum { kOperations = 100000, kWords = 4096 };
 
-static long words[kWords];
+__attribute__((noipa)) void run_p(long* heap) {
+    for (long i = 0; i < kOperations; ++i) shmem_long_p(&heap[i * 7 % kWords], i, 1);
+}
+
+__attribute__((noipa)) void run_put_nbi(long* heap) {
+    for (long i = 0; i < kOperations; ++i) shmem_long_put_nbi(&heap[i * 7 % kWords], &i, 1, 1);
+}
+
+__attribute__((noipa)) void run_put_nbe(long* heap, shmemx_request_t* request) {
+    for (long i = 0; i < kOperations; ++i) shmemx_long_put_nbe(&heap[i * 7 % kWords], &i, 1, 1, request);
+}
 
 int main(void) {
     shmem_init();
     long* heap = shmem_calloc(kWords, sizeof *heap);
     shmemx_request_t request = SHMEMX_REQUEST_NULL;
     if (shmem_my_pe() == 0) {
-        for (long i = 0; i < kOperations; ++i) {
-            const long at = i * 7 % kWords;
-            shmem_long_p(&heap[at], i, 1);
-            shmem_long_put_nbi(&words[at], &i, 1, 1);
-            shmemx_long_put_nbe(&heap[at], &i, 1, 1, &request);
-        }
+        run_p(heap);
+        run_put_nbi(heap);
+        run_put_nbe(heap, &request);
         shmemx_request_wait(&request);
     }
     shmem_barrier_all();

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Counts what the library's part of a put of a word to another node takes, with callgrind, and compares it with the
-budgets in budgets.toml, in the table of the program's name. Counted are the instructions of the exported functions
-alone: what they leave to others (a full message, a first one) is the network's, and rare. That it is rare is checked.
+"""Counts what a put of a word to another node takes, with callgrind, and compares it with the budgets in budgets.toml,
+in the table of the program's name. Counted are the instructions of the program's loop and of the exported functions
+that it calls: what these leave to others (a full message, a first one) is the network's, and rare. That it is rare is
+checked.
 
     remote_put.py BUILD SOURCE
 
@@ -23,32 +24,34 @@ from measure import beyond, callgrind_report, compile_operations
 NETWORK = {"HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp"}
 
 
-def own_instructions(report: str) -> tuple[dict[str, float], dict[str, float]]:
-    """For each function of the slow path its own instructions per call, and how many of its calls go on to the general
-    path of the operation."""
+# Beside the program's own loop: what it calls for nearly every operation.
+SLOW = {"p": ["heddle_slow_p"], "put_nbi": ["heddle_slow_put_nbi"],
+        "put_nbe": ["heddle_slow_put_nbe", "heddle_slow_claim"]}
+
+
+def own_instructions(report: str, operations: int) -> tuple[dict[str, float], dict[str, float]]:
+    """For each kind of put its instructions per operation, the loop's own included, and which part of the operations
+    goes on to the general path."""
     own: dict[str, int] = {}
-    calls: dict[str, int] = {}
     general: dict[str, int] = {}
     function = callee = ""
     is_call = False
     for line in report.splitlines():
         if line.startswith("fn="):
-            function = line[3:]
+            function = re.sub(r"(\.cold)?('\d+)?$", "", line[3:])  # gcc's cold parts, callgrind's recursions
         elif line.startswith("cfn="):
             callee = line[4:]
         elif line.startswith("calls="):
-            count = int(line[6:].split()[0])
-            calls[callee] = calls.get(callee, 0) + count
             if "heddle::operations::" in callee:
-                general[function] = general.get(function, 0) + count
+                general[function] = general.get(function, 0) + int(line[6:].split()[0])
             is_call = True  # the next line is what the callee cost
         elif re.match(r"[\d+*-]", line):
             if not is_call:
                 own[function] = own.get(function, 0) + int(line.split()[1])
             is_call = False
-    names = [name for name in own if name.startswith("heddle_slow_") and calls.get(name)]
-    return ({name[len("heddle_slow_"):]: own[name] / calls[name] for name in names},
-            {name[len("heddle_slow_"):]: general.get(name, 0) / calls[name] for name in names})
+    return ({kind: sum(own.get(name, 0) for name in (f"run_{kind}", *slow)) / operations
+             for kind, slow in SLOW.items() if f"run_{kind}" in own},
+            {kind: sum(general.get(name, 0) for name in slow) / operations for kind, slow in SLOW.items()})
 
 
 def report_over_network(build: Path, source: Path) -> str:
@@ -68,7 +71,8 @@ def budgets_of(source: Path) -> dict[str, float]:
 
 def main() -> int:
     build, source = map(Path, sys.argv[1:])
-    counted, general = own_instructions(report_over_network(build, source))
+    operations = int(re.findall(r"kOperations = (\d+)", source.read_text())[0])
+    counted, general = own_instructions(report_over_network(build, source), operations)
     budgets = budgets_of(source)
     wrong = beyond(counted, budgets)
     wrong += [f"{name}: {general[name]:.0%} of the calls take the general path: right would be below 1 %"

@@ -22,18 +22,18 @@ const void* ended_thread() {
 void SendRing::set_room(uint64_t freed) {
     const uint64_t lap = lap_.load(std::memory_order_relaxed);
     room_end_ = freed >= lap ? lap_end_ : std::min(lap_end_, lap + (freed - lap_before_));
-    simple_end_ = std::min(room_end_, full_at_);
+    set_simple_end();
     // What the transport may still read is not overwritten.
     HEDDLE_INVARIANT_MSG(freed <= position() && position() <= room_end_ && lap_before_ <= freed,
                          "freed %#zx, position %#zx", size_t{freed}, size_t{position()});
 }
 
-// The sender has come to the lap that ends here, or has sent all. It looks at base_ again where a record of the next
-// lap is published. So neither lap_ nor base_ is written while the sender may need what they were.
+// The sender has come to the lap that ends here, or has sent all. It looks at the base again where a record of the next
+// lap is published. So neither lap_ nor the base is written while the sender may need what they were.
 void SendRing::begin_lap(uint64_t freed) {
     const uint64_t begin = position();
     lap_before_ = lap_.load(std::memory_order_relaxed);
-    base_ = reinterpret_cast<uintptr_t>(memory_) - begin;
+    head_.base = reinterpret_cast<uintptr_t>(memory_) - begin;
     lap_end_ = begin + size_;
     lap_.store(begin, std::memory_order_relaxed);  // SendRing::publish_to_idle orders it ahead of the lap's records
     set_room(freed);
@@ -76,7 +76,7 @@ bool SendRing::end_message() {
     // What is left of the lap would be a short message among full ones.
     if (full_at_ > lap_end_ && lap_end_ - lap_.load(std::memory_order_relaxed) > 2 * full_bytes_)
         lap_end_ = room_end_ = head;
-    simple_end_ = std::min(room_end_, full_at_);
+    set_simple_end();
     return true;
 }
 
@@ -85,7 +85,7 @@ bool SendRing::end_message() {
 // As the picture at the top of the header has it.
 void SendRing::check_positions() const {
     const uint64_t acked = acked_.load(std::memory_order_relaxed), freed = freed_.load(std::memory_order_relaxed),
-                   published = published_.load(std::memory_order_relaxed);
+                   published = published_ref().load(std::memory_order_relaxed);
     HEDDLE_INVARIANT_MSG(acked <= sent_, "acked %#zx, sent %#zx", size_t{acked}, size_t{sent_});
     HEDDLE_INVARIANT_MSG(freed <= sent_, "freed %#zx, sent %#zx", size_t{freed}, size_t{sent_});
     HEDDLE_INVARIANT_MSG(sent_ <= published, "sent %#zx, published %#zx", size_t{sent_}, size_t{published});
@@ -123,7 +123,7 @@ bool SendRing::take_message(uint64_t limit, Stream* stream, Message* message, si
     // be seen as well, which changes nothing.
     const uint64_t lap = lap_.load(std::memory_order_relaxed);
     if (sent_ == lap)
-        sent_base_ = base_;
+        sent_base_ = head_.base;
     const bool ends_lap = sent_ < lap && lap <= limit;
     if (ends_lap)
         limit = lap;
@@ -183,7 +183,7 @@ bool SendRing::on_ack(uint64_t position) {
 // store or shows this thread the new producer (Network::make_stream_set).
 bool SendRing::go_idle(const Producer& producer) {
     HEDDLE_INVARIANT(is_drained());  // otherwise an ack is on its way, and sends what waits
-    idle_.store(true, std::memory_order_relaxed);
+    idle_ref().store(1, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     return producer.thread.load(std::memory_order_relaxed) != this_thread();
 }

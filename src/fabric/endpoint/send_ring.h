@@ -73,6 +73,9 @@ constexpr size_t kMessageBytes = 60 * 1024;    // a message is full when a recor
 constexpr uint64_t kWindow = 4 * 1024 * 1024;  // bytes sent and not acknowledged
 
 class alignas(128) SendRing {
+    // What inlined code puts records by. base: of the lap; the sender reads it, too. idle: written by the sender.
+    mutable heddle_stream head_ = {.base = 0, .published = 0, .simple_end = 0, .idle = 1};
+
   public:
     static constexpr uint32_t kMaxSending = 16, kMaxMessageEnds = 16;
 
@@ -96,18 +99,18 @@ class alignas(128) SendRing {
 
     // --- The producer: one thread at a time.
 
-    uint64_t position() const { return published_.load(std::memory_order_relaxed); }
+    uint64_t position() const { return published_ref().load(std::memory_order_relaxed); }
     // Whether a record of so many bytes fits behind the last one, as far as was seen last.
     bool has_room(size_t bytes) const { return position() + bytes <= room_end_; }
     // The place of the next record.
-    char* place() const { return reinterpret_cast<char*>(base_ + position()); }
+    char* place() const { return reinterpret_cast<char*>(head_.base + position()); }
     // The position of a place behind the next record's.
     uint64_t position_of(const char* behind) const { return position() + static_cast<uint64_t>(behind - place()); }
     // Gives the records before `end` to the sender: true when the sender must be called, because it is idle or because
     // a message is full.
     bool publish(uint64_t end) { return publish_to_idle(end) || end >= full_at_; }
     // Whether a record that ends there needs no room to be made and fills no message; publish_simple is enough for it.
-    bool is_simple(uint64_t end) const { return end < simple_end_; }
+    bool is_simple(uint64_t end) const { return end < head_.simple_end; }
     bool publish_simple(uint64_t end) { return publish_to_idle(end); }
     // What has been published ends a message when it is a full one: true then.
     bool end_message();
@@ -133,9 +136,10 @@ class alignas(128) SendRing {
 
     // --- Any thread.
 
+    const heddle_stream* head() const { return &head_; }
     // The position behind the last record that was published. Acquire: pairs with
     // SendRing::publish_to_idle.
-    uint64_t published() const { return published_.load(std::memory_order_acquire); }
+    uint64_t published() const { return published_ref().load(std::memory_order_acquire); }
     // What has been published leaves without waiting for more, when the channel is next polled. A thread that has read
     // less than another one has flushed changes nothing (tests/model/flush.pml).
     void flush() {
@@ -148,7 +152,8 @@ class alignas(128) SendRing {
     }
     // All that was published before this call by this thread leaves without waiting for more.
     bool is_flushed() const {
-        return is_idle() || flush_up_to_.load(std::memory_order_relaxed) >= published_.load(std::memory_order_relaxed);
+        return is_idle() ||
+               flush_up_to_.load(std::memory_order_relaxed) >= published_ref().load(std::memory_order_relaxed);
     }
     uint64_t acked() const { return acked_.load(std::memory_order_relaxed); }
     // All before the position is complete at the target. Acquire: pairs with SendRing::on_ack.
@@ -164,7 +169,7 @@ class alignas(128) SendRing {
     bool take_message(uint64_t limit, Stream* stream, Message* message, size_t short_bytes = 0);
     // Pressure begins: the producer calls the sender no more for every record. Something of the stream is in flight, or
     // its next message waits.
-    void begin_pressure() { idle_.store(false, std::memory_order_relaxed); }
+    void begin_pressure() { idle_ref().store(0, std::memory_order_relaxed); }
     // The transport has let go of a message.
     void on_sent(Sending* sending);
     // The target is complete up to there: false when so much was never sent.
@@ -172,7 +177,7 @@ class alignas(128) SendRing {
     // Nothing was sent that is not acknowledged.
     bool is_drained() const { return acked_.load(std::memory_order_relaxed) == sent_; }
     // The producer calls the sender for every record.
-    bool is_idle() const { return idle_.load(std::memory_order_relaxed); }
+    bool is_idle() const { return idle_ref().load(std::memory_order_relaxed) != 0; }
     // Where is_drained: from here on the producer calls the sender. The caller looks at published behind it; where true
     // is returned, behind a heavy fence (os/asymmetric_fence.h) that it makes.
     bool go_idle(const Producer& producer);
@@ -183,20 +188,21 @@ class alignas(128) SendRing {
         HEDDLE_INVARIANT_MSG(end % record::kWord == 0 && end >= position() && end <= room_end_,
                              "end %#zx, position %#zx, room up to %#zx", size_t{end}, size_t{position()},
                              size_t{room_end_});
-        published_.store(end, std::memory_order_release);     // pairs with SendRing::published
-        std::atomic_signal_fence(std::memory_order_seq_cst);  // pairs with Channel::finish_idle: the light side
-        return idle_.load(std::memory_order_relaxed);
+        published_ref().store(end, std::memory_order_release);  // pairs with SendRing::published
+        std::atomic_signal_fence(std::memory_order_seq_cst);    // pairs with Channel::finish_idle: the light side
+        return idle_ref().load(std::memory_order_relaxed) != 0;
     }
+    std::atomic_ref<uint64_t> published_ref() const { return std::atomic_ref<uint64_t>(head_.published); }
+    std::atomic_ref<uint8_t> idle_ref() const { return std::atomic_ref<uint8_t>(head_.idle); }
+    void set_simple_end() { head_.simple_end = std::min(room_end_, full_at_); }
     void set_room(uint64_t freed);
     void begin_lap(uint64_t freed);
     bool find_message_end(uint64_t limit, uint64_t* end);
     void check_positions() const;
 
     // The producer's.
-    uintptr_t base_ = 0;       // the address of a position of the lap, less the position; the sender reads it, too
-    uint64_t room_end_ = 0;    // records may be written up to here: as far as the transport had let go when last seen
-    uint64_t full_at_ = 0;     // a message is full here
-    uint64_t simple_end_ = 0;  // the lesser of the two
+    uint64_t room_end_ = 0;  // records may be written up to here: as far as the transport had let go when last seen
+    uint64_t full_at_ = 0;   // a message is full here
     const size_t full_bytes_;
     char* memory_ = nullptr;  // null: there is none
     size_t size_ = 0;
@@ -204,12 +210,10 @@ class alignas(128) SendRing {
     uint64_t lap_before_ = 0;  // where the lap before began
     size_t last_size_ = 0;
     // Written by the producer, read by the sender.
-    std::atomic<uint64_t> published_{0};
     std::atomic<uint64_t> lap_{0};  // where the lap begins
     std::atomic<uint64_t> flush_up_to_{0};
     std::unique_ptr<std::atomic<uint64_t>[]> message_ends_;  // by their number; null: there was none
     std::atomic<uint32_t> message_end_count_{0};
-    std::atomic<bool> idle_{true};  // written by the sender
     // Written by the sender, read by all.
     alignas(128) std::atomic<uint64_t> acked_{0};
     std::atomic<uint64_t> freed_{0};

@@ -10,13 +10,15 @@
 namespace heddle::fabric {
 
 Stream::Stream(Channel& channel, Producer& producer, int pe, StreamGroup& group)
-    : group_(group),
+    : ring_(channel.config().full_bytes),
+      group_(group),
       index_(group.next_index()),
-      ring_(channel.config().full_bytes),
       channel_(channel),
       producer_(producer),
       pe_(pe),
-      put_path_(channel.config().is_native ? PutPath::kUnknown : PutPath::kRecords) {}
+      put_path_(channel.config().is_native ? PutPath::kUnknown : PutPath::kRecords) {
+    HEDDLE_INVARIANT(static_cast<const void*>(ring_.head()) == this);  // as Stream::with has it
+}
 
 // --- The producer
 

@@ -38,11 +38,15 @@ class GatheredMessage;
 constexpr uint32_t kMaxStreamSets = 65536;  // of a PE
 
 class alignas(128) Stream {
+    SendRing ring_;  // first: inlined code knows the stream by its head (heddle_stream)
+
   public:
     // Of a group, which is not full.
     Stream(Channel& channel, Producer& producer, int pe, StreamGroup& group);
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
+    // The stream with that head, which inlined code puts records into; null with null.
+    static Stream* with(heddle_stream* head) { return reinterpret_cast<Stream*>(head); }
 
     // --- The producer: one thread at a time. function: for the message that shows where a PE waits.
 
@@ -56,6 +60,8 @@ class alignas(128) Stream {
         if (__builtin_expect(ring_.publish(ring_.position_of(behind)), 0))
             send_published();
     }
+    // Something was published to an idle stream, or fills a message.
+    void send_published();
     // The most frequent record, when nothing else is to be done. False, and nothing is done, when room must be made or
     // the message is full.
     [[gnu::always_inline]] bool put_word_at_once(Address to, uint64_t bits) {
@@ -157,7 +163,6 @@ class alignas(128) Stream {
     enum class PutPath : uint8_t { kUnknown, kRecords, kNative };
 
     void make_room(const char* function, size_t bytes);
-    void send_published();
     void send_ready();
     bool find_put_path(const char* function);
     void wait_for_return(const char* function);
@@ -180,7 +185,6 @@ class alignas(128) Stream {
 
     StreamGroup& group_;
     const uint32_t index_;  // in the group
-    SendRing ring_;
     ReturnRing returns_;
     BodyQueue bodies_;
     NativeFence fence_{returns_};
@@ -193,5 +197,11 @@ class alignas(128) Stream {
     uint64_t last_large_ = 0;   // the producer's: the position behind the last kLarge record
     std::atomic<PutPath> put_path_;
 };
+
+// A table of streams as inlined code reads it.
+inline heddle_stream* const* heads_of(const std::atomic<Stream*>* streams) {
+    static_assert(sizeof *streams == sizeof(heddle_stream*));
+    return reinterpret_cast<heddle_stream* const*>(streams);
+}
 
 }  // namespace heddle::fabric

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <heddle/hot_path.h>
 #include <unistd.h>
+#include <algorithm>
 #include <climits>
 #include <cstdint>
 #include <cstdio>
@@ -279,6 +280,76 @@ TEST_F(HotPathModel, EveryStateEveryPeOfALargeJob) {
         check(fixed, state, few, pes);
     }
     EXPECT_EQ(wrong_, 0u);
+}
+
+// Puts of inlined code to another node: the thread has streams to the PEs 1 and 2 of 4, PE 0 is its own.
+class FarPuts : public HotPathModel {
+  protected:
+    void TearDown() override {
+        heddle_streams_1 = {};
+        HotPathModel::TearDown();
+    }
+    // Whether the put became a record, which must be right then; nothing else may have happened.
+    bool is_put(const heddle_ctx* ctx, uintptr_t address, size_t bytes, int pe, bool is_nbi, uintptr_t heap) {
+        uint64_t ring[6] = {};
+        constexpr uint64_t kPosition = 64, kBits = 0x1122334455667788;
+        for (heddle_stream& stream : streams_)
+            stream = {reinterpret_cast<uintptr_t>(ring + 2) - kPosition, kPosition, kPosition + room_, 0};
+        const heddle_stream* const put =
+            heddle_put_far(ctx, reinterpret_cast<const void*>(address), kBits, bytes, pe, is_nbi);
+        const bool done = put != nullptr;
+        const uint64_t expected[6] = {0, 0, done ? (address - heap) | bytes << 54 : 0, done ? kBits : 0};
+        EXPECT_TRUE(std::equal(ring, ring + 6, expected)) << std::hex << address << " of PE " << pe;
+        for (const heddle_stream& stream : streams_) EXPECT_EQ(stream.published, kPosition + (&stream == put ? 16 : 0));
+        EXPECT_TRUE(!done || put == to_[pe]);
+        return done;
+    }
+
+    const heddle_ctx ctx_ = {nullptr}, other_ = {nullptr};
+    heddle_stream streams_[2] = {};
+    heddle_stream* to_[4] = {nullptr, &streams_[0], &streams_[1], nullptr};
+    uint64_t room_ = 17;  // for one record, with which the message is not full
+};
+
+TEST_F(FarPuts, GoToTheRightPlaceOrToTheLibrary) {
+    size_t n_scenes = 0, n_put = 0;
+    for (const size_t heap : {size_t{0}, size_t{4}, bit(22), bit(45)})
+        for (const Scene& scene : scenes({2, heap, 0x5000})) {
+            if (++n_scenes % (16 * kSceneStep) != 0)
+                continue;
+            const size_t words = heap < 8 ? 0 : heap - 7;
+            const uintptr_t base = scene.heap_of(scene.own);
+            heddle_streams_1 = {&ctx_, heddle_streams_epoch_1, 4, 4, to_, base, words};
+            for (const uintptr_t address : addresses(scene))
+                for (const int pe : {INT_MIN, -1, 0, 1, 2, 3, 4, INT_MAX}) {
+                    const bool right = (pe == 1 || pe == 2) && address - base < words;
+                    n_put += right;
+                    ASSERT_EQ(is_put(&ctx_, address, size_t{1} << (pe & 3), pe, pe & 1, base), right)
+                        << std::hex << address << " of PE " << pe << ", heap at " << base << " of " << heap;
+                }
+        }
+    EXPECT_GT(n_put, 100u);
+}
+
+TEST_F(FarPuts, AreLeftToTheLibraryWhereItMustLook) {
+    const uintptr_t base = 0x7f0000000000;
+    const auto is_put_by = [&](const heddle_ctx* ctx, bool is_nbi) {
+        return is_put(ctx, base + 8, 8, 1, is_nbi, base);
+    };
+    EXPECT_FALSE(is_put_by(&ctx_, false)) << "by a thread that has put nothing";
+    heddle_streams_1 = {&ctx_, heddle_streams_epoch_1, 4, 4, to_, base, 4096};
+    EXPECT_TRUE(is_put_by(&ctx_, false) && is_put_by(&ctx_, true));
+    EXPECT_FALSE(is_put_by(&other_, false)) << "another context than the last";
+    EXPECT_FALSE(is_put_by(nullptr, false)) << "SHMEM_CTX_INVALID";
+    room_ = 16;
+    EXPECT_FALSE(is_put_by(&ctx_, false)) << "the record fills the message";
+    room_ = 17;
+    heddle_streams_1.nbi_pes = 0;
+    EXPECT_TRUE(is_put_by(&ctx_, false));
+    EXPECT_FALSE(is_put_by(&ctx_, true)) << "between shmemx_request_begin and _end";
+    heddle_streams_1.nbi_pes = 4;
+    ++heddle_streams_epoch_1;
+    EXPECT_FALSE(is_put_by(&ctx_, false)) << "streams have changed hands, or another thread has fenced";
 }
 
 // For all addresses at once: what a stale base lets through is one interval of addresses, of which none is a user's.
