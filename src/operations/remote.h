@@ -13,8 +13,8 @@
 
 namespace heddle::operations {
 
-// The stream set that this thread has used last, beside what inlined code knows of it (heddle_streams_1, of which all of
-// this has the epoch; its PE numbers are those of the world, or none), and what the common case needs to know.
+// The stream set that this thread has used last, beside what inlined code knows of it (heddle_streams_1, whose epoch
+// this has; its PE numbers are those of the world, or there are none), and what the common case needs to know.
 struct LastStreamSet {
     const context::Context* context = nullptr;
     fabric::StreamSet* stream_set = nullptr;
