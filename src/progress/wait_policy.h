@@ -174,6 +174,7 @@ class WaitSteps {
     WaitSteps& operator=(const WaitSteps&) = delete;
 
     // Passes a little time in the current phase. True when it is time to sleep, which the caller does in its own way.
+    // Between the awaited change and the return there is no reading of the clock: it takes as long as a put.
     template <class Ready>
     bool step(Ready& ready) {
         switch (phase_) {
@@ -181,12 +182,18 @@ class WaitSteps {
                 if (polls())
                     poll_and_begin_anew();
                 else
-                    for (int i = 0; i < kLooksPerClock && !ready(); ++i) os::pause();
+                    for (int i = 0; i < kLooksPerClock; ++i) {
+                        if (ready())
+                            return false;
+                        os::pause();
+                    }
                 break;
             case Phase::kMonitor:
                 policy_.monitor->arm(line_);
                 if (!ready())  // the line may have changed before it was armed
                     policy_.monitor->wait(watch_ns_);
+                if (ready())
+                    return false;
                 break;
             case Phase::kYield:
                 if (!polls() || !poll_and_begin_anew())
