@@ -96,8 +96,9 @@ struct heddle_stream {
     uint8_t idle;        /* not 0: nobody looks for the record, and heddle_slow_published tells of it; the sender's */
 };
 
-/* The streams of the calling thread for the context that it used last. All is zero where inlined code must not put by
- * itself: before the first put, in checked runs, for contexts of a team. */
+/* The streams of the calling thread for the context that it used last. No PE is below n_pes where inlined code must not
+ * put by itself: before the first put, in checked runs, and where the context numbers PEs in another way than the world.
+ * A thread is one of the kernel's: it keeps its streams when user-level threads change places. */
 struct heddle_streams {
     const struct heddle_ctx* ctx;    /* NULL: none */
     uint64_t epoch;                  /* the rest holds while this equals heddle_streams_epoch_1 */

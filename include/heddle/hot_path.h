@@ -183,18 +183,18 @@ HEDDLE_LOCAL void heddle_copy(void* to, const void* from, size_t nelems, size_t 
 
 /* The first word of the record of a put of `bytes`, at most 8, to an offset in the heap of another node's PE; the bits
  * of the value follow (docs/internals/protocol.md). */
-#define HEDDLE_PUT_RECORD(offset, bytes) ((uint64_t)(offset) | (uint64_t)(bytes) << 54)
+#define HEDDLE_PUT_RECORD(offset, bytes) ((offset) | (bytes) << 54)
 #define HEDDLE_PUT_RECORD_BYTES 16
 
-/* Puts a value of `bytes`, at most 8, to the heap of a PE on another node: a record in the calling thread's stream, of
+/* Puts *value, of `bytes`, at most 8, to the heap of a PE on another node: a record in the calling thread's stream, of
  * that context, to that PE. is_nbi: a non-blocking put. Returns the stream, which heddle_tell_sender then looks at.
- * NULL, and nothing is done, where the library must look first; it is always right to leave a put to the library.
+ * NULL, and nothing is done or read, where the library must look first; it is always right to leave it all to the library.
  * pe is hidden from the compiler, so that the path on the node is compiled as if there were no other. */
-HEDDLE_LOCAL struct heddle_stream* heddle_put_far(shmem_ctx_t ctx, const void* dest, uint64_t bits, size_t bytes,
+HEDDLE_LOCAL struct heddle_stream* heddle_put_far(shmem_ctx_t ctx, const void* dest, const void* value, size_t bytes,
                                                   int pe, int is_nbi) {
     uintptr_t offset = (uintptr_t)dest;
     struct heddle_stream* stream;
-    uint64_t at;
+    uint64_t at, bits = 0;
     heddle_u64* record;
     __asm__("" : "+r"(pe));
     offset -= heddle_streams_1.heap_base;
@@ -209,9 +209,10 @@ HEDDLE_LOCAL struct heddle_stream* heddle_put_far(shmem_ctx_t ctx, const void* d
     at = stream->published;
     if (HEDDLE_UNLIKELY(at + HEDDLE_PUT_RECORD_BYTES >= stream->simple_end))
         return NULL;
+    memcpy(&bits, value, bytes <= 8 ? bytes : 8);
     record = (heddle_u64*)(stream->base + at);
-    __atomic_store_n(record, HEDDLE_PUT_RECORD(offset, bytes),
-                     __ATOMIC_RELAXED); /* two stores, by no vector register */
+    /* Two stores, by no vector register. */
+    __atomic_store_n(record, HEDDLE_PUT_RECORD(offset, bytes), __ATOMIC_RELAXED);
     __atomic_store_n(record + 1, bits, __ATOMIC_RELAXED);
     __atomic_store_n(&stream->published, at + HEDDLE_PUT_RECORD_BYTES, __ATOMIC_RELEASE); /* to SendRing::published */
     return stream;
@@ -228,11 +229,9 @@ HEDDLE_LOCAL void heddle_tell_sender(struct heddle_stream* stream) {
  * elements that the compiler does not know. */
 HEDDLE_LOCAL struct heddle_stream* heddle_put_word_far(shmem_ctx_t ctx, const void* dest, const void* source,
                                                        size_t nelems, size_t element_bytes, int pe, int is_nbi) {
-    uint64_t bits;
     if (!__builtin_constant_p(nelems) || nelems == 0 || nelems > 8 || nelems * element_bytes != 8)
         return NULL;
-    memcpy(&bits, source, 8);
-    return heddle_put_far(ctx, dest, bits, 8, pe, is_nbi);
+    return heddle_put_far(ctx, dest, source, 8, pe, is_nbi);
 }
 
 /* The body of shmem_p: stores *value, of `bytes`, in dest on pe. function: the name that the program called. */
@@ -246,7 +245,7 @@ HEDDLE_LOCAL void heddle_p(const char* function, shmem_ctx_t ctx, void* dest, co
         uint64_t bits = 0;
         struct heddle_stream* stream;
         memcpy(&bits, value, bytes <= 8 ? bytes : 8);
-        stream = heddle_put_far(ctx, dest, bits, bytes, pe, 0);
+        stream = heddle_put_far(ctx, dest, &bits, bytes, pe, 0);
         if (HEDDLE_LIKELY(stream != NULL))
             heddle_tell_sender(stream);
         else

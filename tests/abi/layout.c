@@ -36,7 +36,7 @@ PIN(offsetof(struct heddle_streams, heap_base), 32);
 PIN(offsetof(struct heddle_streams, heap_words), 40);
 /* Inlined code writes records. */
 PIN(HEDDLE_PUT_RECORD_BYTES, 16);
-PIN(HEDDLE_PUT_RECORD(0x123456789abc, 8), 0x0200123456789abc);
+PIN(HEDDLE_PUT_RECORD(0x123456789abcul, 8ul), 0x0200123456789abc);
 
 PIN(sizeof(enum heddle_amo_op), 4);
 PIN(HEDDLE_AMO_FETCH, 0);

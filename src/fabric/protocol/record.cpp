@@ -8,7 +8,8 @@ namespace heddle::fabric {
 
 // What inlined code writes (heddle_put_far) is what put_word writes.
 static_assert(HEDDLE_PUT_RECORD_BYTES == record::put_bytes(record::kWord));
-static_assert(HEDDLE_PUT_RECORD(40, 4) == record::head(Kind::kPut, {.offset = 40, .region = RegionName::kHeap}, 4));
+static_assert(HEDDLE_PUT_RECORD(uint64_t{40}, uint64_t{4}) ==
+              record::head(Kind::kPut, {.offset = 40, .region = RegionName::kHeap}, 4));
 
 namespace {
 

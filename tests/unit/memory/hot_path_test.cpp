@@ -296,9 +296,10 @@ class FarPuts : public HotPathModel {
         for (heddle_stream& stream : streams_)
             stream = {reinterpret_cast<uintptr_t>(ring + 2) - kPosition, kPosition, kPosition + room_, 0};
         const heddle_stream* const put =
-            heddle_put_far(ctx, reinterpret_cast<const void*>(address), kBits, bytes, pe, is_nbi);
+            heddle_put_far(ctx, reinterpret_cast<const void*>(address), &kBits, bytes, pe, is_nbi);
         const bool done = put != nullptr;
-        const uint64_t expected[6] = {0, 0, done ? (address - heap) | bytes << 54 : 0, done ? kBits : 0};
+        const uint64_t expected[6] = {0, 0, done ? (address - heap) | bytes << 54 : 0,
+                                      done ? kBits & (~uint64_t{0} >> (64 - 8 * bytes)) : 0};
         EXPECT_TRUE(std::equal(ring, ring + 6, expected)) << std::hex << address << " of PE " << pe;
         for (const heddle_stream& stream : streams_) EXPECT_EQ(stream.published, kPosition + (&stream == put ? 16 : 0));
         EXPECT_TRUE(!done || put == to_[pe]);
