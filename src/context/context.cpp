@@ -17,6 +17,7 @@ void retire(Context& context) {
     HEDDLE_INVARIANT(&context != &contexts->of_default);
     context.alive.store(false, std::memory_order_relaxed);
     context.abi.peers = contexts->nobody;
+    set_batching(context, false);
     if (context.stream_sets.first.load(std::memory_order_relaxed)) {
         fabric::network->return_stream_sets(context.stream_sets);
         // A thread that goes on using the context breaks the specification: relaxed suffices.
@@ -39,10 +40,18 @@ void start_contexts(int n_pes, const heddle_peer* nobody) {
     HEDDLE_INVARIANT(n_pes > 0 && nobody);
     contexts->nobody = nobody;
     contexts->of_default.members = {0, 1, n_pes, nullptr};
+    set_batching(contexts->of_default, false);
     contexts->pool.for_each([](Context& context) {
         if (context.alive.load(std::memory_order_relaxed))
             retire(context);
     });
+}
+
+bool set_batching(Context& context, bool batches) {
+    if (context.stream_sets.batches.exchange(batches, std::memory_order_relaxed) == batches)
+        return false;
+    contexts->batching.fetch_add(batches ? 1 : UINT32_MAX, std::memory_order_relaxed);
+    return true;
 }
 
 shmem_ctx_t create(long options, shmem_team_t team, const base::Members& members, const heddle_peer* peers) {

@@ -46,6 +46,7 @@ struct Contexts {
     sync::Pool<Context, 64> pool;
     Context of_default;
     const heddle_peer* nobody = nullptr;  // the table of start_contexts
+    std::atomic<uint32_t> batching{0};    // contexts with a session that lets records gather
 };
 extern HEDDLE_PE_LOCAL base::PePointer<Contexts> contexts;  // this PE's; lives as long as the process
 
@@ -56,6 +57,9 @@ void start_contexts(int n_pes, const heddle_peer* nobody);
 // A context of the team for the options (SHMEM_CTX_SERIALIZED, PRIVATE, NOSTORE) and the members' PEs, whose table is
 // peers; null when there is no memory.
 shmem_ctx_t create(long options, shmem_team_t team, const base::Members& members, const heddle_peer* peers);
+
+// Says whether records of the context may gather (StreamSetList::batches); true when that is new.
+bool set_batching(Context& context, bool batches);
 
 // Destroys ctx, which is alive and not the default context.
 void destroy(shmem_ctx_t ctx);

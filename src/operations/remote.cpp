@@ -14,7 +14,7 @@
 #include <heddle/request.h>
 #include <algorithm>
 
-__thread heddle_streams heddle_streams_1 = {};
+alignas(64) __thread heddle_streams heddle_streams_1 = {};  // in one cache line
 
 namespace heddle::operations {
 
@@ -233,6 +233,10 @@ void flush_before_wait() {
         last_stream_set.stream_set->begin_wait();
     if (earlier_stream_set.stream_set && earlier_stream_set.streams.epoch == epoch)
         earlier_stream_set.stream_set->begin_wait();
+    // What gathers in a session of any context: the awaited PE may wait for it.
+    const context::Contexts* const all = context::contexts;  // null: init waits
+    if (all && all->batching.load(std::memory_order_relaxed) != 0)
+        fabric::network->for_each_stream_set([](StreamSet& stream_set) { stream_set.flush(); });
 }
 
 bool is_remote(int pe) {
@@ -432,6 +436,18 @@ void remote_quiet_local(const char* function, shmem_ctx_t ctx) {
         wait_until_local(function, stream);
         return true;
     });
+}
+
+void remote_batch(shmem_ctx_t ctx, bool batches) {
+    Context& context = context::context_of(ctx);
+    if (!context::set_batching(context, batches) || batches || !fabric::network)
+        return;
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with Stream::holds
+    all_active(context, [](Stream& stream) {
+        stream.flush();
+        return true;
+    });
+    fabric::network->poll();
 }
 
 bool is_remote_quiet(shmem_ctx_t ctx) {

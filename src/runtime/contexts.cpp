@@ -8,6 +8,7 @@
 #include "memory/symmetric.h"
 #include "operations/check.h"
 #include "operations/order.h"
+#include "operations/remote.h"
 #include "runtime/runtime.h"
 #include "team/team.h"
 
@@ -114,8 +115,9 @@ int context_team(const char* function, shmem_ctx_t ctx, shmem_team_t* team) {
     return 0;
 }
 
-// A session is a hint, and Heddle needs none: on the node an operation is complete when it returns, and streams
-// coalesce small messages in any case (fabric/endpoint/stream.h). Only arguments are checked.
+// A session is a hint. With BATCH a burst of short operations to another node leaves in full messages, and in one at
+// the end of the session. Without it the first operation leaves by itself (fabric/endpoint/send_ring.h). The number of
+// operations tells nothing that rings need, which grow by use. On the node an operation is complete when it returns.
 void start_session(const char* function, shmem_ctx_t ctx, long options, const shmem_ctx_session_config_t* config,
                    long config_mask) {
     operations::require_running(function);
@@ -130,13 +132,17 @@ void start_session(const char* function, shmem_ctx_t ctx, long options, const sh
               config_mask & ~SHMEM_CTX_SESSION_TOTAL_OPS);
     if (config_mask & SHMEM_CTX_SESSION_TOTAL_OPS)
         operations::require_pointer(function, "config", config);
+    if (options & SHMEM_CTX_SESSION_BATCH)
+        operations::remote_batch(ctx, true);
 }
 
 // No effect without a session.
 void stop_session(const char* function, shmem_ctx_t ctx) {
     operations::require_running(function);
-    if (ctx != SHMEM_CTX_INVALID)
-        require_alive(function, ctx);
+    if (ctx == SHMEM_CTX_INVALID)
+        return;
+    require_alive(function, ctx);
+    operations::remote_batch(ctx, false);
 }
 
 }  // namespace heddle::runtime

@@ -3,6 +3,7 @@
  *     p           pings and pongs of shmem_long_p
  *     put_signal  pings and pongs of a put with its signal
  *     stream      PE 0 puts TIMES words one by one, then waits for all
+ *     bursts      PE 0 puts THREADS words one by one, TIMES times, each time in a session with a quiet behind it
  *     turns       PE 0 puts TIMES words one by one, and gets as many, through THREADS contexts in turns
  *     waiters     pings and pongs while THREADS threads of PE 1 wait for a word that changes last of all
  *     quiet       THREADS threads of PE 0 do TIMES puts with a quiet each, all together
@@ -34,6 +35,7 @@ static char data[kBytes];
 static const char source[kBytes];
 static long times;
 static long stopped_pe; /* the process of PE 2 */
+static uint64_t* words_in_heap;
 static shmem_team_t teams[kMostThreads];
 static atomic_long waits_slept;
 static pthread_barrier_t all_begin;
@@ -53,6 +55,16 @@ static void ping_pong(int with_data) {
         shmem_uint64_wait_until(me == 0 ? &pong : &ping, SHMEM_CMP_EQ, i);
         if (me == 1)
             send(&pong, i, with_data, 0);
+    }
+}
+
+static void bursts(int n_words) {
+    uint64_t* const heap = words_in_heap;
+    for (long i = 0; i < times; ++i) {
+        shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, NULL, 0);
+        for (int word = 0; word < n_words; ++word) shmem_uint64_p(&heap[word], (uint64_t)i, 1);
+        shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
+        shmem_quiet();
     }
 }
 
@@ -224,10 +236,13 @@ int main(int argc, char** argv) {
     int provided;
     shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
     const int me = shmem_my_pe();
-    shmem_barrier_all();
+    words_in_heap = shmem_calloc(kMostThreads, sizeof *words_in_heap); /* a barrier, too */
     if (strcmp(pattern, "stream") == 0) {
         for (long i = 0; me == 0 && i < times; ++i) shmem_uint64_p(&words[0], (uint64_t)i, 1);
         shmem_quiet();
+    } else if (strcmp(pattern, "bursts") == 0) {
+        if (me == 0)
+            bursts(threads);
     } else if (strcmp(pattern, "turns") == 0) {
         if (me == 0)
             turns(threads);

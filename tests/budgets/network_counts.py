@@ -58,8 +58,8 @@ def main() -> int:
         for pattern, formulas in table.items():
             times = TIMES.get(pattern, OTHER_TIMES)
             waiting = list(map(int, options.threads.split(",")))
-            counts = {"waiters": waiting, "turns": [1, 2, 8], "quiet": [1, 16, 64], "requests": waiting[1:],
-                      "collectives": waiting[1:]}
+            counts = {"waiters": waiting, "turns": [1, 2, 8], "bursts": [1, 16, 250], "quiet": [1, 16, 64],
+                      "requests": waiting[1:], "collectives": waiting[1:]}
             for threads in counts.get(pattern, [16]):
                 counted = counts_of(options.build, program, pattern, times, threads)
                 for counter, formula in formulas.items():

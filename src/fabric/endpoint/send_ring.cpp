@@ -114,7 +114,7 @@ bool SendRing::find_message_end(uint64_t limit, uint64_t* end) {
     return false;
 }
 
-bool SendRing::take_message(uint64_t limit, Stream* stream, Message* message, size_t short_bytes) {
+bool SendRing::take_message(uint64_t limit, Stream* stream, Message* message, size_t short_bytes, bool holds) {
     check_positions();
     const uint64_t acked = acked_.load(std::memory_order_relaxed);
     if (sent_ - acked >= kWindow || sending_head_ - sending_tail_ == kMaxSending)
@@ -131,8 +131,8 @@ bool SendRing::take_message(uint64_t limit, Stream* stream, Message* message, si
     const bool full = find_message_end(limit, &end) || ends_lap;
     const bool flushed = flush_up_to_.load(std::memory_order_acquire) > sent_;  // pairs with SendRing::flush
     const bool in_flight = sent_ != acked;
-    if (in_flight && !full && !flushed) {
-        begin_pressure();  // the records gather until all in flight is acknowledged
+    if ((in_flight || holds) && !full && !flushed) {
+        begin_pressure();  // the records gather until all in flight is acknowledged, or until they are flushed
         return false;
     }
     HEDDLE_INVARIANT_MSG(sent_ < end && end <= limit, "sent %#zx, end %#zx, limit %#zx", size_t{sent_}, size_t{end},

@@ -26,7 +26,8 @@
 // An idle stream sends its records at once, so that a lone record waits for nobody. It is idle until a record follows
 // while a message is in flight. That record gathers with those behind it. They leave when a message is full, when all
 // in flight is acknowledged, or when a thread waits (`flush`). So small operations gather while the network is busy,
-// and only then. No message leaves while kWindow bytes are in flight, nor while the transport has kMaxSending messages.
+// and only then. In a session (Producer::batches) the records of an idle stream gather, too, until a message is full or
+// flushed. No message leaves while kWindow bytes are in flight, nor while the transport has kMaxSending messages.
 //
 // No record is left behind. A sender that finds nothing in flight and nothing to send sets idle, and then reads
 // published again. The producer publishes, and then reads idle. Between its two steps the sender makes all threads of
@@ -59,11 +60,15 @@ struct Producer {
     uint32_t stream_set = 0;  // its number in this PE
     // this_thread() of the only one that it can be; null: any; ended_thread(): that one has ended.
     std::atomic<const void*> thread{nullptr};
-    std::atomic<uint32_t>* n_active = nullptr;  // the active streams of all stream sets of its context
-    RingQuota quota;                            // of the stream set's rings
+    std::atomic<uint32_t>* n_active = nullptr;   // the active streams of all stream sets of its context
+    const std::atomic<bool>* batches = nullptr;  // its context has a session whose records may gather; null: never
+    RingQuota quota;                             // of the stream set's rings
     // Its streams whose records gather: the producer does not call the sender for them. A hint for StreamSet::flush.
     std::atomic<uint32_t> n_gathering{0};
     ExpectedWait expected_wait;
+
+    // Relaxed: Stream::holds decides.
+    bool may_batch() const { return batches && batches->load(std::memory_order_relaxed); }
 };
 // A value that no other thread of the process has while this one lives, and one that no thread has.
 const void* this_thread();
@@ -150,9 +155,10 @@ class alignas(128) SendRing {
                !flush_up_to_.compare_exchange_weak(before, end, std::memory_order_release, std::memory_order_relaxed)) {
         }
     }
-    // All that was published before this call by this thread leaves without waiting for more.
-    bool is_flushed() const {
-        return is_idle() ||
+    // All that was published before this call by this thread leaves without waiting for more. may_hold: in a session
+    // even the records of an idle stream wait.
+    bool is_flushed(bool may_hold) const {
+        return (!may_hold && is_idle()) ||
                flush_up_to_.load(std::memory_order_relaxed) >= published_ref().load(std::memory_order_relaxed);
     }
     uint64_t acked() const { return acked_.load(std::memory_order_relaxed); }
@@ -165,10 +171,11 @@ class alignas(128) SendRing {
 
     uint64_t sent() const { return sent_; }
     // The next message of records before `limit`; false: nothing is to leave now. Counts as sent from here on. One that
-    // is not full and has fewer than short_bytes stays where it is: its `sending` is null.
-    bool take_message(uint64_t limit, Stream* stream, Message* message, size_t short_bytes = 0);
+    // is not full and has fewer than short_bytes stays where it is: its `sending` is null. holds: records that fill no
+    // message wait for a flush even where nothing is in flight.
+    bool take_message(uint64_t limit, Stream* stream, Message* message, size_t short_bytes = 0, bool holds = false);
     // Pressure begins: the producer calls the sender no more for every record. Something of the stream is in flight, or
-    // its next message waits.
+    // its next message waits, for others or for a flush.
     void begin_pressure() { idle_ref().store(0, std::memory_order_relaxed); }
     // The transport has let go of a message.
     void on_sent(Sending* sending);

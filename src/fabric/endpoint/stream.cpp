@@ -170,7 +170,7 @@ void Stream::send_ready() {
             continue;
         }
         SendRing::Message message;
-        if (!ring_.take_message(limit, this, &message, kShortMessage))
+        if (!ring_.take_message(limit, this, &message, kShortMessage, holds()))
             return;
         if (!message.sending)
             return gather();
@@ -184,6 +184,15 @@ void Stream::send_ready() {
 uint64_t Stream::limit() const {
     const uint64_t published = ring_.published();
     return fence_.is_holding() ? fence_.limit(published) : published;
+}
+
+// Records that fill no message wait: a session of the context is open. Who ends it flushes what has been published.
+bool Stream::holds() const {
+    if (!producer_.may_batch())
+        return false;
+    // Pairs with operations::remote_batch: it sees what has been published, or the end of the session is seen here.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return producer_.may_batch();
 }
 
 void Stream::send_message(const SendRing::Message& message) {
@@ -205,7 +214,7 @@ void Stream::send_short(GatheredMessage* into) {
     const uint64_t limit = this->limit();
     const bool was_drained = ring_.is_drained();
     SendRing::Message message;
-    if (limit != ring_.sent() && ring_.take_message(limit, this, &message)) {
+    if (limit != ring_.sent() && ring_.take_message(limit, this, &message, 0, holds())) {
         if (message.bytes >= kShortMessage)
             end_busy();
         else if (was_drained)

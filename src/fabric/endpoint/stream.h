@@ -129,7 +129,7 @@ class alignas(128) Stream {
     // What has been published leaves without waiting for more, when the channel is next polled: the caller is about to
     // wait.
     void flush();
-    bool is_flushed() const { return ring_.is_flushed(); }
+    bool is_flushed() const { return ring_.is_flushed(producer_.may_batch()); }
 
     int pe() const { return pe_; }
     uint32_t stream_set() const { return producer_.stream_set; }
@@ -170,6 +170,7 @@ class alignas(128) Stream {
     void post_native(const char* function, Body body);
     void hold(const char* function);
     uint64_t limit() const;
+    bool holds() const;
     void send_message(const SendRing::Message& message);
     void gather();
     void begin_busy();

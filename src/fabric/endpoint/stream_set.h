@@ -74,10 +74,10 @@ struct alignas(128) StreamSet {
                 visit(*stream);
     }
 
-    // What gathers behind messages in flight leaves with the next poll: the producer is about to wait. Cost where
-    // nothing gathers: a load.
+    // What gathers behind messages in flight, or in a session, leaves with the next poll: the producer is about to
+    // wait. Cost where nothing gathers: two loads.
     void flush() const {
-        if (producer.n_gathering.load(std::memory_order_relaxed) != 0)
+        if (producer.n_gathering.load(std::memory_order_relaxed) != 0 || producer.may_batch())
             all_active([](Stream& stream) {
                 if (!stream.is_flushed())
                     stream.flush();
@@ -104,6 +104,8 @@ struct alignas(128) StreamSet {
 struct StreamSetList {
     std::atomic<StreamSet*> first{nullptr};
     std::atomic<uint32_t> n_active{0};  // streams of theirs that have something outstanding (StreamGroup)
+
+    std::atomic<bool> batches{false};  // a session is open that lets records gather (SHMEM_CTX_SESSION_BATCH)
 
     // False: all that this thread knows to be posted is complete, and its sources may be reused. Acquire: pairs with
     // StreamGroup::mark and StreamGroup::clear.

@@ -64,6 +64,92 @@ TEST_F(GatherTest, WhatHasLeftNeedsNoPoll) {
     EXPECT_TRUE(one.has_left());
 }
 
+// In a session (SHMEM_CTX_SESSION_BATCH) nothing leaves before a message is full or something flushes.
+class BatchTest : public GatherTest {
+  protected:
+    BatchTest() { pair[0].producer(0).batches = &batches; }
+    void put_words(size_t words) {
+        ++value;
+        for (size_t i = 0; i < words; ++i) put_word(one, 8 * i, value + i);
+    }
+    void expect_words(size_t words) {
+        for (size_t i = 0; i < words; ++i) EXPECT_EQ(pair[1].word(i), value + i) << i;
+    }
+
+    std::atomic<bool> batches{true};
+    Stream& one = stream(0);
+    uint64_t value = 100;
+};
+
+TEST_F(BatchTest, ABurstLeavesInOneMessage) {
+    for (const size_t words : {1, 2, 3, 64, 250}) {  // no message ends with a lap
+        for (int i = 0; i < 4; ++i) {                // the ring grows
+            put_words(words);
+            one.flush();
+            pair.settle();
+        }
+        const size_t puts = sent(0), acks = sent(1);
+        put_words(words);
+        poll(0);
+        pair.settle();
+        EXPECT_EQ(sent(0), puts) << words << " words, nobody has flushed";
+        EXPECT_FALSE(one.is_flushed());
+        EXPECT_FALSE(one.has_left());
+        pair[0].stream_set(0).flush();
+        pair.settle();
+        EXPECT_EQ(sent(0), puts + 1) << words;
+        EXPECT_EQ(sent(1), acks + 1) << words;
+        expect_words(words);
+        EXPECT_TRUE(one.is_quiet());
+    }
+    expect_all_done();
+}
+
+TEST_F(BatchTest, AFullMessageLeaves) {
+    constexpr size_t kWords = kMessageBytes / 16;
+    for (int i = 0; i < 4; ++i) {  // the ring grows
+        put_words(2 * kWords);
+        one.flush();
+        pair.settle();
+    }
+    const size_t puts = sent(0);
+    const uint64_t position = one.position();
+    put_words(2 * kWords);
+    pair.settle();
+    EXPECT_EQ(sent(0), puts + 2);
+    EXPECT_TRUE(one.is_complete(position + kMessageBytes));
+    EXPECT_FALSE(one.is_quiet());
+    one.flush();
+    expect_all_done();
+    expect_words(2 * kWords);
+}
+
+TEST_F(BatchTest, AtItsEndRecordsLeaveAtOnceAgain) {
+    put_words(3);
+    batches = false;  // as operations::remote_batch ends it
+    one.flush();
+    poll(0);
+    expect_all_done();
+    const size_t puts = sent(0);
+    put_word(one, 0, 7);
+    EXPECT_EQ(sent(0), puts + 1);
+    expect_all_done();
+    EXPECT_EQ(pair[1].word(0), 7u);
+}
+
+TEST_F(BatchTest, AnAckSendsNothing) {
+    batches = false;
+    put_word(one, 0, 1);
+    batches = true;
+    const size_t puts = sent(0);
+    put_words(5);
+    pair.settle();  // what was in flight is acknowledged
+    EXPECT_EQ(sent(0), puts);
+    one.flush();
+    expect_all_done();
+    expect_words(5);
+}
+
 // Puts and a quiet: the first put alone, and the others, but for full messages.
 TEST_F(GatherTest, ABurstLeavesInTwoMessages) {
     constexpr size_t kRounds = 50;

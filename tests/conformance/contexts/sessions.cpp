@@ -1,0 +1,99 @@
+// Sessions whose operations may gather (SHMEM_CTX_SESSION_BATCH): what gathers leaves before its thread waits, through
+// whatever contexts, and at the end of a session without any further call. So no program stands still for a session.
+#include "check.h"
+
+#include <shmemx.h>
+#include <thread>
+#include <vector>
+
+using namespace conformance;
+
+namespace {
+
+constexpr int kContexts = 4, kRounds = 200;
+long *asked, *answered;  // in the heap
+int other;
+
+// PE 0 asks through contexts in turns, each in a session that stays open, and waits behind each question.
+void ask_and_wait(const std::vector<shmem_ctx_t>& contexts) {
+    subject = "a wait in a session";
+    for (const shmem_ctx_t ctx : contexts) shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, nullptr, 0);
+    for (long round = 1; round <= kRounds; ++round) {
+        const auto first = static_cast<size_t>(round) % contexts.size();
+        if (pe == 0) {
+            shmem_ctx_long_p(contexts[first], asked, round, other);
+            for (size_t i = 1; i < contexts.size(); ++i)  // these are used last
+                shmem_ctx_long_p(contexts[(first + i) % contexts.size()], asked + i, round, other);
+            shmem_long_wait_until(answered, SHMEM_CMP_EQ, round);
+        } else if (pe == other) {
+            shmem_long_wait_until(asked, SHMEM_CMP_EQ, round);
+            shmem_ctx_long_p(contexts[first], answered, round, 0);
+        }
+    }
+    shmem_barrier_all();
+    for (size_t i = 1; i < contexts.size() && pe == other; ++i) CHECK_EQ(asked[i], kRounds);
+    for (const shmem_ctx_t ctx : contexts) shmem_ctx_session_stop(ctx);
+}
+
+// The end of a session is enough: behind it PE 0 looks at its memory, and calls the library no more.
+void stop_and_look() {
+    subject = "a word behind a session";
+    shmem_barrier_all();
+    if (pe == 0) {
+        shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, nullptr, 0);
+        for (long i = 0; i <= kRounds; ++i) shmem_long_p(asked, -i, other);
+        shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
+        if (getenv("HEDDLE_PROGRESS") == nullptr)  // otherwise the answer needs this PE's calls
+            while (__atomic_load_n(answered, __ATOMIC_ACQUIRE) != -kRounds) continue;
+    } else if (pe == other) {
+        shmem_long_wait_until(asked, SHMEM_CMP_EQ, -kRounds);
+        shmem_long_p(answered, -kRounds, 0);
+    }
+    shmem_barrier_all();
+}
+
+// Threads post on one context whose sessions begin and end meanwhile; quiets of others complete what gathers.
+void threads_and_quiets() {
+    subject = "sessions that begin and end while others post";
+    constexpr int kThreads = 3;
+    long* const sums = static_cast<long*>(shmem_calloc(kThreads, sizeof *sums));
+    const auto post = [sums](int number) {
+        for (long i = 0; i < kRounds; ++i) {
+            shmem_long_atomic_add(&sums[number], 1, other);
+            if (i % 8 == number)
+                shmem_quiet();
+            if (i % 16 == 0)
+                CHECK(shmem_long_atomic_fetch(&sums[number], other) >= i);
+        }
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads && pe == 0; ++i) threads.emplace_back(post, i);
+    for (int i = 0; i < kRounds && pe == 0; ++i) {
+        shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, nullptr, 0);
+        if (i % 4 == 0)
+            shmem_quiet();
+        std::this_thread::yield();
+        shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
+    }
+    for (std::thread& thread : threads) thread.join();
+    shmem_barrier_all();
+    for (int i = 0; i < kThreads && pe == other; ++i) CHECK_EQ(sums[i], kRounds);
+}
+
+}  // namespace
+
+int main() {
+    start("sessions");
+    other = n_pes - 1;
+    asked = static_cast<long*>(shmem_calloc(kContexts, sizeof *asked));
+    answered = static_cast<long*>(shmem_calloc(1, sizeof *answered));
+    std::vector<shmem_ctx_t> contexts(kContexts);
+    for (shmem_ctx_t& ctx : contexts) CHECK_EQ(shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx), 0);
+    if (n_pes > 1) {
+        ask_and_wait(contexts);
+        stop_and_look();
+        threads_and_quiets();
+    }
+    for (const shmem_ctx_t ctx : contexts) shmem_ctx_destroy(ctx);
+    return finish();
+}
