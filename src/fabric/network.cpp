@@ -300,7 +300,7 @@ StreamSet* Network::make_stream_set(StreamSetList& list, const void* thread, Spr
     tsan::acquire(stream_set);
     stream_set->spread = spread;
     stream_set->producer.n_active = &list.n_active;
-    stream_set->producer.batches = &list.batches;
+    stream_set->producer.batches.store(&list.batches, std::memory_order_release);  // pairs with Producer::may_batch
     stream_set->producer.thread.store(thread, std::memory_order_relaxed);
     // Its last thread may be about to set a stream of it idle, and take it for its own (SendRing::go_idle): from here
     // on it knows better, or has set it (tests/model/idle.pml, NEW_OWNER).

@@ -61,14 +61,19 @@ struct Producer {
     // this_thread() of the only one that it can be; null: any; ended_thread(): that one has ended.
     std::atomic<const void*> thread{nullptr};
     std::atomic<uint32_t>* n_active = nullptr;   // the active streams of all stream sets of its context
-    const std::atomic<bool>* batches = nullptr;  // its context has a session whose records may gather; null: never
+    // Of its context: whether a session is open whose records may gather; null: never.
+    std::atomic<const std::atomic<bool>*> batches{nullptr};
     RingQuota quota;                             // of the stream set's rings
     // Its streams whose records gather: the producer does not call the sender for them. A hint for StreamSet::flush.
     std::atomic<uint32_t> n_gathering{0};
     ExpectedWait expected_wait;
 
-    // Relaxed: Stream::holds decides.
-    bool may_batch() const { return batches && batches->load(std::memory_order_relaxed); }
+    // Any thread, of a stream set that nobody uses, too. Acquire: pairs with Network::make_stream_set. Relaxed:
+    // Stream::holds decides.
+    bool may_batch() const {
+        const std::atomic<bool>* const its = batches.load(std::memory_order_acquire);
+        return its && its->load(std::memory_order_relaxed);
+    }
 };
 // A value that no other thread of the process has while this one lives, and one that no thread has.
 const void* this_thread();
