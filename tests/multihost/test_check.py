@@ -1,5 +1,6 @@
 """heddle-info --check over hosts: it finds nothing wrong where nothing is, and names the pair that fails."""
 
+import re
 import shutil
 
 import pytest
@@ -23,7 +24,9 @@ def named(hosts, *places):
 @pytest.mark.parametrize("places,pes", [(["", "", ""], 3), ([":2", ":1"], 3)])
 def test_all_is_well(check, hosts, places, pes):
     result = check("--hosts", named(hosts, *places))
-    assert result.status == 0 and result.err == "", result
+    # Of Open MPI's launcher: it and the ssh that it starts set the same group, and either may be late.
+    errors = [line for line in result.err.splitlines() if not re.search(r"plm:rsh: Warning: setpgid\(", line)]
+    assert result.status == 0 and not errors, result
     assert result.lines[0] == f"check: {pes} PEs on {len(places)} nodes", result
     assert f"  host {hosts.all[1].name}: PE {pes - 1 if len(places) == 2 else 1}" in result.lines, result
 

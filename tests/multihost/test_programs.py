@@ -25,6 +25,7 @@ SETTINGS = {"conformance_heap_size": {"SHMEM_SYMMETRIC_SIZE": "1m"},
             "conformance_beyond_cache": {"SHMEM_SYMMETRIC_SIZE": "2g", "HEDDLE_VECTOR": "baseline"}}
 LEFT_OUT = {"conformance_no_locks": "it asks that nothing takes a lock or makes a system call: so on a node alone",
             "conformance_message_counts": "test_message_counts.py gives it its collective, and counts",
+            "conformance_captured_far": "it asks for two PEs that are a node each, and for manual progress",
             "conformance_emulated_info": "heddle-info with an instruction emulated, on the machine that it runs on"}
 
 CHOSEN = ["example_heat2d", "conformance_rma_inline", "example_isort", "conformance_strided_inline",
