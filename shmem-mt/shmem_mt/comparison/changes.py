@@ -175,12 +175,14 @@ def _left(pairs, usual):
     squares = (changes - numpy.median(changes)) ** 2
     own = numpy.array([sum(variance for variance, _ in _own(pair, usual)) for pair in pairs])
     starts = numpy.array([_starts(pair, usual) for pair in pairs])
+    squares, own, starts = (values[starts > 0] for values in (squares, own, starts))  # nothing is a multiple of 0
 
     def excess(multiple):
-        return float(numpy.median(squares / (own + multiple * starts + 1e-30)) - stats.chi2.ppf(0.5, 1))
+        return float(numpy.median(squares / (own + multiple * starts)) - stats.chi2.ppf(0.5, 1))
 
-    most = float((squares / (starts + 1e-30)).max()) / stats.chi2.ppf(0.5, 1)
-    return optimize.brentq(excess, 0.0, most) if excess(0.0) > 0 and most > 0 else 0.0
+    if not len(starts) or excess(0.0) <= 0:
+        return 0.0
+    return optimize.brentq(excess, 0.0, 4 * float((squares / starts).max()))  # where no quotient is above 1/4
 
 
 def _starts(pair, usual):
@@ -201,9 +203,10 @@ def _between(pairs, sides, usual):
         rest = ((means - means.mean(axis=0)) ** 2).sum(axis=1) / (count - 1) * len(having) / max(1, len(having) - 1)
         for pair, side_runs, apart in zip(having, runs, rest):
             starts = _drawn(getattr(pair, side), usual[side == "second"])[0]
-            multiples.append(apart / (starts + 1e-30) - numpy.mean([1 / len(run) for run in side_runs]))
+            if starts > 0:  # nothing is a multiple of 0
+                multiples.append(apart / starts - numpy.mean([1 / len(run) for run in side_runs]))
         freedom += count - 1
-    return (every / freedom, freedom), max(0.0, float(numpy.mean(multiples)))
+    return (every / freedom, freedom), max(0.0, float(numpy.mean(multiples or [0.0])))
 
 
 def _drawn(side, usual):
