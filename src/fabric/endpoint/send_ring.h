@@ -60,10 +60,10 @@ struct Producer {
     uint32_t stream_set = 0;  // its number in this PE
     // this_thread() of the only one that it can be; null: any; ended_thread(): that one has ended.
     std::atomic<const void*> thread{nullptr};
-    std::atomic<uint32_t>* n_active = nullptr;   // the active streams of all stream sets of its context
+    std::atomic<uint32_t>* n_active = nullptr;  // the active streams of all stream sets of its context
     // Of its context: whether a session is open whose records may gather; null: never.
     std::atomic<const std::atomic<bool>*> batches{nullptr};
-    RingQuota quota;                             // of the stream set's rings
+    RingQuota quota;  // of the stream set's rings
     // Its streams whose records gather: the producer does not call the sender for them. A hint for StreamSet::flush.
     std::atomic<uint32_t> n_gathering{0};
     ExpectedWait expected_wait;
