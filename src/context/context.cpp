@@ -48,6 +48,7 @@ void start_contexts(int n_pes, const heddle_peer* nobody) {
 }
 
 bool set_batching(Context& context, bool batches) {
+    // One thread at a time is in the library, or none batches: relaxed.
     if (context.stream_sets.batches.exchange(batches, std::memory_order_relaxed) == batches)
         return false;
     contexts->batching.fetch_add(batches ? 1 : UINT32_MAX, std::memory_order_relaxed);

@@ -327,7 +327,8 @@ void Network::return_stream_sets(StreamSetList& list) {
         {
             // The thread may be ending: it finds that the set is not its own, or is done with it.
             const os::Locked locked(stream_set->ends);
-            stream_set->producer.thread.store(nullptr, std::memory_order_relaxed);  // relaxed: the lock orders it
+            stream_set->producer.thread.store(nullptr, std::memory_order_relaxed);   // relaxed: the lock orders it
+            stream_set->producer.batches.store(nullptr, std::memory_order_release);  // as in Network::make_stream_set
             stream_set->producer.quota.take_back_all();
         }
         tsan::release(stream_set);

@@ -440,6 +440,8 @@ void remote_quiet_local(const char* function, shmem_ctx_t ctx) {
 
 void remote_batch(shmem_ctx_t ctx, bool batches) {
     Context& context = context::context_of(ctx);
+    if (progress::wait_policy->multiple_asked)
+        batches = false;  // a thread that waits already would not flush what another one posts
     if (!context::set_batching(context, batches) || batches || !fabric::network)
         return;
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with Stream::holds

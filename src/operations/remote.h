@@ -160,8 +160,8 @@ void remote_quiet_all(const char* function);
 void remote_quiet_to(const char* function, shmem_ctx_t ctx, const int* pes, size_t npes);
 // Waits until the sources of all operations on ctx may be reused.
 void remote_quiet_local(const char* function, shmem_ctx_t ctx);
-// Whether records on ctx may gather from here on, until a message is full or flushed. Where not, what has gathered
-// leaves.
+// Whether records on ctx may gather from here on, until a message is full or flushed; never in a program that asked for
+// SHMEM_THREAD_MULTIPLE. Where not, what has gathered leaves.
 void remote_batch(shmem_ctx_t ctx, bool batches);
 // True when no operation on ctx is outstanding; otherwise makes progress once.
 bool is_remote_quiet(shmem_ctx_t ctx);

@@ -126,6 +126,13 @@ inline bool poll() {
     return wait_policy->polls() && wait_policy->poll();
 }
 
+// As poll, for a call that the program may repeat instead of a wait: what the thread has sent must not gather.
+inline void poll_in_loop() {
+    if (wait_policy->before_wait)
+        wait_policy->before_wait();
+    poll();
+}
+
 // Makes progress, at some calls of a thread, for a test that did not hold or a fetch. A loop over tests then ends even
 // if no thread of the library makes progress. Every call where there is no such thread (WaitPolicy::alone), otherwise
 // one in kTestsPerPoll of a thread. Cost without a network and posted collectives: two loads.
@@ -174,7 +181,8 @@ class WaitSteps {
     WaitSteps& operator=(const WaitSteps&) = delete;
 
     // Passes a little time in the current phase. True when it is time to sleep, which the caller does in its own way.
-    // Between the awaited change and the return there is no reading of the clock: it takes as long as a put.
+    // A change that is seen while spinning leads to the return without a reading of the clock, which takes as long as a
+    // put.
     template <class Ready>
     bool step(Ready& ready) {
         switch (phase_) {
@@ -192,8 +200,6 @@ class WaitSteps {
                 policy_.monitor->arm(line_);
                 if (!ready())  // the line may have changed before it was armed
                     policy_.monitor->wait(watch_ns_);
-                if (ready())
-                    return false;
                 break;
             case Phase::kYield:
                 if (!polls() || !poll_and_begin_anew())

@@ -12,7 +12,7 @@ namespace heddle::runtime {
 void make_progress(const char* function) {
     operations::require_running(function);
     progress::engine->help([](const progress::Owners&) { return true; });
-    progress::poll();
+    progress::poll_in_loop();
 }
 
 const char* apply_progress(progress::Progress progress) {

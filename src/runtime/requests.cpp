@@ -223,7 +223,7 @@ int test_request(const Call& call, shmemx_request_t* req) {
     if (!is_complete(request)) {
         tell_of_look();
         progress::engine->help([&](const progress::Owners& owners) { return is_part_of(owners.request, request); });
-        progress::poll();
+        progress::poll_in_loop();
         if (!is_complete(request))
             return 0;
     }
@@ -250,7 +250,7 @@ size_t test_any_request(const Call& call, size_t count, shmemx_request_t* reques
         tell_of_look();
         progress::engine->help(
             [&](const progress::Owners& owners) { return is_part_of_any(call, owners.request, count, requests); });
-        progress::poll();
+        progress::poll_in_loop();
         end_complete(call, count, requests, &index, false, &living);
     }
     return index;

@@ -234,7 +234,8 @@ int main(int argc, char** argv) {
     times = atol(argv[2]);
     const int threads = atoi(argv[3]);
     int provided;
-    shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
+    /* A session is for programs without SHMEM_THREAD_MULTIPLE. */
+    shmem_init_thread(strcmp(pattern, "bursts") == 0 ? SHMEM_THREAD_SINGLE : SHMEM_THREAD_MULTIPLE, &provided);
     const int me = shmem_my_pe();
     words_in_heap = shmem_calloc(kMostThreads, sizeof *words_in_heap); /* a barrier, too */
     if (strcmp(pattern, "stream") == 0) {
