@@ -199,7 +199,7 @@ class Stream:
     def __init__(self, stream):
         ring, returns, bodies = stream["ring_"], stream["returns_"], stream["bodies_"]
         self.pe = int(stream["pe_"])
-        self.published = int(load(ring["published_"]))
+        self.published = int(ring["head_"]["published"])
         self.sent = int(ring["sent_"])
         self.acked = int(load(ring["acked_"]))
         self.returned = int(load(returns["returned_"]))
