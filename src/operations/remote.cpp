@@ -225,6 +225,15 @@ bool all_active(Context& context, Visit visit) {
     return true;
 }
 
+// What has been posted on the context leaves.
+void flush_all(Context& context) {
+    all_active(context, [](Stream& stream) {
+        stream.flush();
+        return true;
+    });
+    fabric::network->poll();
+}
+
 }  // namespace
 
 void flush_before_wait() {
@@ -445,11 +454,7 @@ void remote_batch(shmem_ctx_t ctx, bool batches) {
     if (!context::set_batching(context, batches) || batches || !fabric::network)
         return;
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with Stream::holds
-    all_active(context, [](Stream& stream) {
-        stream.flush();
-        return true;
-    });
-    fabric::network->poll();
+    flush_all(context);
 }
 
 bool is_remote_quiet(shmem_ctx_t ctx) {
@@ -457,11 +462,7 @@ bool is_remote_quiet(shmem_ctx_t ctx) {
     const auto quiet = [](Stream& stream) { return stream.is_quiet(); };
     if (all_active(context, quiet))
         return true;
-    all_active(context, [](Stream& stream) {
-        stream.flush();
-        return true;
-    });
-    fabric::network->poll();
+    flush_all(context);
     return all_active(context, quiet);
 }
 

@@ -49,9 +49,7 @@ void poll_seldom() {
     // Relaxed: a test that reads the old value polls a few calls later.
     if (!wait_policy->alone.load(std::memory_order_relaxed) && ++tests % kTestsPerPoll != 0)
         return;
-    if (wait_policy->before_wait)
-        wait_policy->before_wait();
-    wait_policy->poll();
+    poll_in_loop();
 }
 
 void count_this_thread() {
