@@ -115,11 +115,13 @@ inline double sample_goal(Session& session, const Body& body, TimeOf time_of, do
 }
 
 // The count that makes a sample last about sample_goal, after as many runs as it takes for two neighbours to differ by
-// less than 3 % (at most 8: a noisy machine never gets steady).
+// less than 3 % (at most 8: a noisy machine never gets steady; none where one operation lasts ten samples).
 inline long warm_up(Session& session, const Body& body, TimeOf time_of) {
     double seconds = 0;
     long count = calibrate(session, body, time_of, &seconds);
     const double goal = sample_goal(session, body, time_of, seconds / static_cast<double>(count));
+    if (count == 1 && seconds > 10 * goal)
+        return count;
     for (int i = 0; i < 8 && seconds < session.options().point_s / 4; ++i) {
         const long next = grown(count, std::max(1.0, 1.1 * goal / seconds));
         const double before = seconds * static_cast<double>(next) / static_cast<double>(count);

@@ -3,7 +3,9 @@
 // that nobody writes before the sample is over.
 //   round_trip  time      of a round trip
 //               cpu_time  of both processes during a round trip, the library's threads included
-// The waiters are started for a sample, and have kSettleSeconds to fall asleep. A sample of each number in turn.
+// The waiters are started for a sample, and have kSettleSeconds to fall asleep. A sample of each number in turn. How many
+// round trips a sample has is found beside the same waiters: where those poll, one can take as long as thousands alone.
+// A number of waiters is skipped whose round trip, judged by the number before it, would be longer than --point-ms.
 #include <atomic>
 #include <chrono>
 #include <string>
@@ -106,25 +108,44 @@ class Waiters {
 struct Series {
     long waiters;
     Checker checker;
+    Samples samples;
     std::vector<double> times, cpu_times;
+
+    Series(long count, Fault fault) : waiters(count), checker(fault) {}
 };
 
-void sample(Job& job, Ball& ball, Word* words, long count, Series& series) {
+// body(), which plays with the ball, beside the waiters of the series.
+template <class Body>
+void beside_waiters(Job& job, const Ball& ball, Word* words, Series& series, Body&& body) {
+    Waiters waiters(words, ball.plays() ? series.waiters : 0, job.next_token());
+    shmem_barrier_all();
+    body();
+    ball.check(series.checker);
+    waiters.release(job.me(), series.checker);
+}
+
+// How many round trips a sample has; the time of one, the same at all PEs.
+double calibrate_round_trips(Job& job, Ball& ball, Word* words, Series& series) {
+    const auto play = [&](long count) { return ball.play(count); };
+    double seconds = 0;
+    beside_waiters(job, ball, words, series, [&] {
+        series.samples.count = warm_up(job, play, TimeOf::kSlowestPe);
+        seconds = timed(job, play, series.samples.count, TimeOf::kSlowestPe);
+    });
+    return seconds / static_cast<double>(series.samples.count);
+}
+
+void sample(Job& job, Ball& ball, Word* words, Series& series) {
+    const long count = series.samples.count;
     double cpu = 0;
     Report mine, burned;
-    {
-        Waiters waiters(words, ball.plays() ? series.waiters : 0, job.next_token());
-        shmem_barrier_all();
-        mine = ball.play(count, &cpu);
-        ball.check(series.checker);
-        waiters.release(job.me(), series.checker);
-    }
+    beside_waiters(job, ball, words, series, [&] { mine = ball.play(count, &cpu); });
     burned.seconds = cpu;
     series.times.push_back(job.agree(mine).max_seconds / static_cast<double>(count));
     series.cpu_times.push_back(job.agree(burned).mean_seconds * job.n_pes() / static_cast<double>(count));
 }
 
-void print(Job& job, const Series& series, const Samples& samples) {
+void print(Job& job, const Series& series) {
     Agreed verdict;
     if (job.options().validate)
         verdict = agree_verdict(job, series.checker);
@@ -132,8 +153,8 @@ void print(Job& job, const Series& series, const Samples& samples) {
     Json params = job.params("round_trip");
     params.integer("size_bytes", 8).text("placement", "heap").text("context", "default").text("sync", "last_word");
     params.integer("waiters", series.waiters);
-    print_point(job, kName, params, "time", "s", series.times, samples, shown);
-    print_point(job, kName, params, "cpu_time", "s", series.cpu_times, samples, shown);
+    print_point(job, kName, params, "time", "s", series.times, series.samples, shown);
+    print_point(job, kName, params, "cpu_time", "s", series.cpu_times, series.samples, shown);
 }
 
 void run_all(Job& job) {
@@ -143,14 +164,24 @@ void run_all(Job& job) {
     if (!options.wants_op("round_trip") || !options.wants_sync("last_word"))
         return;
     std::vector<Series> all;
-    for (const long waiters : options.waiters) all.push_back({waiters, Checker(options.fault), {}, {}});
     Ball ball(job, static_cast<Word*>(symmetric_alloc(sizeof(Word))));
     auto* const words = static_cast<Word*>(symmetric_alloc(sizeof(Word) * kMaxWaiters));
-    Samples samples;
-    samples.count = warm_up(job, [&](long count) { return ball.play(count); }, TimeOf::kSlowestPe);
+    double seconds_a_waiter = 0;
+    for (const long waiters : options.waiters) {
+        const double expected = seconds_a_waiter * static_cast<double>(waiters);
+        if (expected > options.point_s) {
+            job.skip(kName, "waiters=" + std::to_string(waiters),
+                     "a round trip beside them would take " + std::to_string(expected) + " s");
+            continue;
+        }
+        Series& series = all.emplace_back(waiters, options.fault);
+        const double seconds = calibrate_round_trips(job, ball, words, series);
+        if (waiters > 0)
+            seconds_a_waiter = seconds / static_cast<double>(waiters);
+    }
     for (int i = 0; i < options.samples; ++i)
-        for (Series& series : all) sample(job, ball, words, samples.count, series);
-    for (const Series& series : all) print(job, series, samples);
+        for (Series& series : all) sample(job, ball, words, series);
+    for (const Series& series : all) print(job, series);
 }
 
 }  // namespace

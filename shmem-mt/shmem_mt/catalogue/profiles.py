@@ -97,9 +97,9 @@ def _wait(pes, waits_ms, settings, rounds):
 
 
 def _idle_waiters(waiters, samples, rounds):
-    """0.15 s a sample: the waiters start, fall asleep and end."""
+    """0.15 s a sample and a calibration: the waiters start, fall asleep and end."""
     more = ("--waiters", ",".join(map(str, waiters)), "--samples", str(samples))
-    seconds = 0.15 * samples * len(waiters)
+    seconds = 0.15 * (samples + 1) * len(waiters)
     return Group("idle-waiters", (2,), {1: (8,)}, None, len(waiters), more, True, rounds, seconds=seconds)
 
 
@@ -158,7 +158,7 @@ PROFILES = {
             _overlap((2,), (1048576,), ("manual", "auto"), 1, False, _SHORT),
             _wait((2,), (1, 1000), ("default",), rounds=1),
             _wait((16,), (10,), ("default",), rounds=1),
-            _idle_waiters((0, 256), 3, rounds=1),
+            _idle_waiters((0, 16, 256), 3, rounds=1),
             *_apps((2,), (2,), "tiny", 1),
             Group(pes=(2,), rounds=1, **_START),
             *_ordering((2,), _ORDERING_SIZES, (1, 8, 64, 512), 2),
@@ -271,7 +271,7 @@ NETWORK_PROFILES = {
             Group("alltoallv", (2,), {1: (65536,)}),
             _overlap((2,), (1048576,), ("manual", "auto"), 2),
             _wait((2,), (1, 1000), ("default",), rounds=1),
-            _idle_waiters((0, 64, 256), 6, rounds=2),
+            _idle_waiters((0, 16, 256), 6, rounds=2),
             *_apps((2,), (1,), "tiny", 1),
             Group(pes=(2,), **_START),
             *_ordering((2,), _ORDERING_SIZES, (1, 8, 64, 512), 2, True),

@@ -295,6 +295,14 @@ def test_idle_waiters(tmp_path):
     assert_true([p for p in points if p["metric"] == "time"], lambda _: 2 * (t.put(8) + t.flight() + t.wait()))
 
 
+def test_waiters_that_would_take_too_long_are_left_out(tmp_path):
+    """By the round trip beside 8, which takes 100 us, one beside 9 takes less than --point-ms, one beside 256 more."""
+    t = Times(1, flight=(50e3, 0))
+    assert 9 / 8 * 2 * (t.put(8) + t.flight() + t.wait()) < 1e-3 < 256 / 8 * 2 * t.flight()
+    points = measure(tmp_path, "idle_waiters", t, "--waiters", "0,8,9,256", "--point-ms", "1")
+    assert {point["params"]["waiters"] for point in points} == {0, 8, 9}
+
+
 def test_two_modes(tmp_path):
     """Every fourth operation takes nine times as long: the figure is the mean."""
     t, slow = Times(), (3 + 9) / 4
