@@ -47,7 +47,7 @@ class Profile:
     buffer_bytes: int  # no collective whose source or dest is larger
     sleep_ms: int
     timeout_s: int  # of one program start
-    budget_s: float  # no round begins that would end later, except the first two
+    budget_s: float  # from before compiling: no round begins that would end later, except the first two
     most_rounds: int  # where time is left: of starts that have points without an interval, or with a wide one
     thorough: bool  # all placements and contexts at every thread count
     groups: tuple = ()
@@ -146,7 +146,7 @@ PROFILES = {
         buffer_bytes=32 << 20,
         sleep_ms=1000,
         timeout_s=60,
-        budget_s=390,
+        budget_s=345,
         most_rounds=20,
         thorough=False,
         groups=(
@@ -158,7 +158,7 @@ PROFILES = {
             _overlap((2,), (1048576,), ("manual", "auto"), 1, False, _SHORT),
             _wait((2,), (1, 1000), ("default",), rounds=1),
             _wait((16,), (10,), ("default",), rounds=1),
-            _idle_waiters((0, 16, 256), 3, rounds=1),
+            _idle_waiters((0, 8, 256), 3, rounds=1),
             *_apps((2,), (2,), "tiny", 1),
             Group(pes=(2,), rounds=1, **_START),
             *_ordering((2,), _ORDERING_SIZES, (1, 8, 64, 512), 2),
@@ -271,7 +271,7 @@ NETWORK_PROFILES = {
             Group("alltoallv", (2,), {1: (65536,)}),
             _overlap((2,), (1048576,), ("manual", "auto"), 2),
             _wait((2,), (1, 1000), ("default",), rounds=1),
-            _idle_waiters((0, 16, 256), 6, rounds=2),
+            _idle_waiters((0, 8, 256), 6, rounds=2),
             *_apps((2,), (1,), "tiny", 1),
             Group(pes=(2,), **_START),
             *_ordering((2,), _ORDERING_SIZES, (1, 8, 64, 512), 2, True),

@@ -169,8 +169,8 @@ class Session:
         with Display([i.label for i in self.implementations], sum(s.estimate_s for _, _, s in jobs)) as display:
             self.display = display
             try:
-                self._build()
                 began = time.monotonic()
+                self._build()
                 self._run_jobs([job for job in self._jobs() if job[1].binaries.get(job[2].program)], began)
                 if self.goes_on:
                     self._go_on(began)

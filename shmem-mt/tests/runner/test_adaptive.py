@@ -1,5 +1,7 @@
 """How many starts a session gives to what it measures, and in which order, with programs that only pretend to run."""
 
+import time
+
 import numpy
 import pytest
 from conftest import make_point, read_results
@@ -32,12 +34,24 @@ class Pretended:
         return {"event": "point", **make_point(self.label, program, scale=scale)}
 
 
+class Clock:
+    """What a session reads of the module time."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    strftime = staticmethod(time.strftime)
+
+
 @pytest.fixture
 def measured(tmp_path, monkeypatch):
     """Runs a session: measured({program: (planned rounds, noise)}) returns (the order of starts, {program: starts})."""
 
-    def run(programs, goes_on=True, seed=5, labels=("A",), seconds=0.0, name="run"):
-        order = []
+    def run(programs, goes_on=True, seed=5, labels=("A",), seconds=0.0, name="run", build_s=0.0):
+        order, clock = [], Clock()
         found = {label: Pretended(label, {p: noise for p, (_, noise) in programs.items()}) for label in labels}
 
         def run_program(command, _log, _timeout_s, on_point, _counts):
@@ -46,10 +60,16 @@ def measured(tmp_path, monkeypatch):
             with monkeypatch.context() as during:
                 during.setattr(results, "merge_rounds", None)  # a program that measures has the cores to itself
                 on_point(found[label].point(program))
+            clock.now += seconds
             return Outcome(ok=True, seconds=seconds)
 
         monkeypatch.setattr(session, "run_program", run_program)
-        monkeypatch.setattr(session.build, "build", lambda *_: {})
+        def build(*_):
+            clock.now += build_s
+            return {}
+
+        monkeypatch.setattr(session, "time", clock)
+        monkeypatch.setattr(session.build, "build", build)
         starts = [plan.Start(p, 2, 1, (), rounds, 1, seconds) for p, (rounds, _) in programs.items()]
         folder = results.RunFolder.open(str(tmp_path / name))
         made = session.Session(
@@ -83,6 +103,12 @@ def test_the_budget_ends_it(measured):
     """Each start is expected to take half of the budget."""
     _, starts = measured({"noisy": (1, 0.5)}, seconds=plan.PROFILES["quick"].budget_s * 2)
     assert starts == {"noisy": 1}
+
+
+def test_what_compiling_took_is_not_left(measured):
+    programs = {"noisy": (1, 0.5)}
+    budget_s = plan.PROFILES["quick"].budget_s
+    assert measured(programs, build_s=0.9 * budget_s, seconds=0.03 * budget_s)[1] == {"noisy": 3}
 
 
 def test_the_order_of_starts_is_drawn_from_the_seed(measured):

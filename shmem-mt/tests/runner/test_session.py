@@ -356,4 +356,4 @@ def test_the_quick_profile_is_planned_to_take_less_than_seven_minutes():
     }
     assert 2 * took[False] + 3 * took[True] < 390
     assert 3 * took[True] < 100
-    assert profile.budget_s <= 400
+    assert profile.budget_s <= 350  # with compiling
