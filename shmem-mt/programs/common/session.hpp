@@ -282,14 +282,14 @@ class Session {
     }
 
     // The kernel shares out cores among threads only while they run: until it has, one of two cores may have three of four
-    // threads, for hundreds of milliseconds where they mostly wait. So each runs first, for so long of its own.
+    // threads, for hundreds of milliseconds where they mostly wait. So all run first, for so long.
     void settle_threads() {
-        constexpr double kSettleSeconds = 0.1;
+        constexpr double kSettleSeconds = 0.3;
         if (!oversubscribed())
             return;
         team_->run([](int) {
-            const double start = seconds_on(CLOCK_THREAD_CPUTIME_ID);
-            while (seconds_on(CLOCK_THREAD_CPUTIME_ID) - start < kSettleSeconds) {
+            const double start = seconds_on(CLOCK_MONOTONIC_RAW);
+            while (seconds_on(CLOCK_MONOTONIC_RAW) - start < kSettleSeconds) {
             }
         });
         barrier();

@@ -75,6 +75,12 @@ BENCHMARKS = (
         ("requests_put", "requests_get", "requests_fetch_add"),
     ),
     Benchmark(
+        "completion",
+        "completion",
+        "seconds until a thread knows that its own put has arrived, by how it knows, while other threads put blocks",
+        ("put",),
+    ),
+    Benchmark(
         "overlap",
         "overlap",
         "how much of a non-blocking put, get or collective disappears behind a computation, by who makes progress",

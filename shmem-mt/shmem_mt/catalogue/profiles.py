@@ -89,6 +89,11 @@ def _overlap(pes, sizes, policies, rounds, apart=True, more=()):
     return Group("overlap", pes, {1: sizes}, None, 8 * len(policies), more, True, rounds, apart=apart)
 
 
+def _completion(pes, sizes, rounds, more=()):
+    """All ways to know, on one context for all threads and on one for each. `sizes`: by threads; of the blocks beside."""
+    return Group("completion", pes, sizes, dict.fromkeys(sizes, _TWO_CONTEXTS), 4, more, rounds=rounds)
+
+
 def _wait(pes, waits_ms, settings, rounds):
     """All of wait: 4 ways to wait; of each length as many samples as fit into a second, at least one."""
     lengths = ("--waits-ms", ",".join(map(str, waits_ms)), "--point-ms", "1000")
@@ -151,6 +156,7 @@ PROFILES = {
         thorough=False,
         groups=(
             Group("requests", (2,), {1: (8, 4096), 2: (8,)}, points=5, more=(*_HEAP, *_SHORT), rounds=1),
+            _completion((2,), {1: (65536,), 2: (65536,)}, 1, _SHORT),
             *_cold(1),
             Group("collectives-mt", (2,), {2: (1024, 262144)}, more=(*_WORLD, *_SHORT), rounds=1),
             Group("halo", (2,), {2: (8192,)}, {2: _TWO_CONTEXTS}, points=2, more=("--size", "tiny", *_SHORT), rounds=1),
@@ -203,6 +209,7 @@ PROFILES = {
                 more=_HEAP,
                 rounds=10,
             ),
+            _completion((2, 4), {1: (65536,), **dict.fromkeys((2, 4), (8, 4096, 65536))}, 10),
             *_cold(10),
             Group(
                 "collectives-mt",
@@ -266,6 +273,7 @@ NETWORK_PROFILES = {
         timeout_s=120,
         groups=(
             Group("requests", (2,), {1: (8, 4096), 2: (8,)}, points=5, more=_HEAP),
+            _completion((2,), {1: (65536,), 2: (65536,)}, 2),
             Group("collectives-mt", (2,), {2: (1024,)}, more=_WORLD),
             Group("halo", (2,), {1: (8192, 131072)}, points=2, more=("--size", "tiny")),
             Group("alltoallv", (2,), {1: (65536,)}),
@@ -301,6 +309,7 @@ NETWORK_PROFILES = {
         timeout_s=600,
         groups=(
             Group("requests", (2, 4), {1: (8, 128, 4096, 65536), 2: (8, 4096)}, {2: _TWO_CONTEXTS}, 5, _HEAP, rounds=6),
+            _completion((2, 4), {1: (65536,), **dict.fromkeys((2, 4), (8, 4096, 65536))}, 6),
             Group("collectives-mt", (2, 4), {2: (8, 1024, 65536, 1048576)}, more=_WORLD, rounds=6),
             Group(
                 "halo",

@@ -3,7 +3,7 @@
 from shmem_mt import units
 from shmem_mt.statistics import FEWEST_STARTS
 
-NAMED_BY_SYNC = {"requests", "overlap", "halo"}  # the operation alone does not tell their points apart
+NAMED_BY_SYNC = {"requests", "completion", "overlap", "halo"}  # the operation alone does not tell their points apart
 COMMUNICATION = "communication"  # the metric that points of mini-apps alone have
 FIGURE = "figure_of_merit"  # what the original of a mini-app prints of itself; the first one is its headline
 _OF_POINTS = {"part", "timed"}  # params that differ within a run

@@ -12,6 +12,7 @@ SIZE = 1000  # bytes
 PUTS_AND_GETS = {
     "latency": ["--ops", "put_round_trip,put_signal_round_trip,put_quiet,get", "--owners", "warm,handed-over"],
     "bandwidth": ["--ops", "put,get,put_both_ways"],
+    "completion": ["--threads", "2"],
     "message_rate": ["--ops", "put,get,put_nbi,get_nbi,requests_put,requests_get"],
     "ordering": ["--ops", "relaxed,ordered,fence", "--outstanding", "16"],
     "overlap": ["--ops", "put,get", "--policies", "auto"],

@@ -115,6 +115,23 @@ def request_rate_of(t, params):
     return 1 / (posted + (t.flight() + t.request() if sync == "request_each" else 0))
 
 
+@pytest.mark.parametrize("pes,threads", [(2, 1), (4, 1), (2, 3)])
+def test_completion(tmp_path, pes, threads):
+    """What the other threads put takes none of the time of the one that knows."""
+    t = Times()
+    done = {
+        "quiet": t.put_nbi(8) + t.flight() + t.quiet(),
+        "request": t.put_nbi(8) + t.flight() + t.request(),
+        "signal": t.put(8) + t.signal() + t.put(8) + 2 * (t.flight() + t.wait()),
+    }
+    points = measure(tmp_path, "completion", t, *ASKED, "--contexts", "default,private", pes=pes, threads=threads)
+    times = [point for point in points if point["metric"] == "time"]
+    assert len(times) == 2 * 2 * 3
+    assert_true(times, lambda point: done[point["params"]["sync"]])
+    streams = [point for point in points if point["metric"] == "stream_bandwidth"]
+    assert len(streams) == (len(times) if threads > 1 else 0) and all(min(p["samples"]) >= 0 for p in streams)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_requests(tmp_path, threads):
     t = Times()

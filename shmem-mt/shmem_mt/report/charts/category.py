@@ -8,7 +8,7 @@ from shmem_mt.runner.points import pes_threads_and_load
 
 def charts(points):
     """Those that these points can fill."""
-    makers = (_contexts, _requests, _collectives, _halo, _alltoallv, _barrier_cost, _idle_waiters, _startup, _memory)
+    makers = (_contexts, _requests, _completion, _collectives, _halo, _alltoallv, _barrier_cost, _idle_waiters, _startup, _memory)
     return [chart for chart in (maker(points) for maker in makers) if chart]
 
 
@@ -55,6 +55,24 @@ def _requests(points):
         "quiet: non-blocking, one quiet at the end. request_each: a request for each, waited for at once; "
         "request_merged: one for all of a thread; request_shared: one for all threads.",
         value_title="messages/s",
+        shared_values=False,
+    )
+
+
+def _completion(points):
+    return dots(
+        points,
+        "completion",
+        "time",
+        lambda params: f"beside puts of {units.size(params['size_bytes'])}, {pes_threads_and_load(params)}",
+        _way,
+        slug="completion",
+        title="When one put is known to have arrived",
+        about="Seconds of an 8-byte put by one thread until it knows that the put has arrived, while the other threads of "
+        "its PE put blocks to the same PE. quiet: a quiet of the context, which waits for everything on it; request: a "
+        "request for this put; signal: the target answers a put with signal. With one thread there are no blocks.",
+        value_title="s",
+        lower_is_better=True,
         shared_values=False,
     )
 
