@@ -227,6 +227,10 @@ def sample_points(label, faster):
         yield make_point(label, **bandwidth, op="memcpy", size_bytes=size, scale=4e10, context="none", sync="none")
     for sync in ("quiet", "request_merged"):
         yield make_point(label, benchmark="requests", op="put", sync=sync, scale=5e7 * faster)
+    for setting in ("default", "channels:2"):
+        known = dict(benchmark="completion", op="put", sync="quiet", size_bytes=1 << 16, threads=2, setting=setting)
+        yield make_point(label, **known, metric="time", unit="s", scale=1e-5 / faster)
+        yield make_point(label, **known, metric="stream_bandwidth", unit="bytes/s", scale=1e9 * faster)
     for policy in ("manual", "auto"):
         hidden = dict(benchmark="overlap", op="put", sync="quiet", size_bytes=1 << 20, policy=policy)
         for part in ("communication", "compute", "total", "post", "inside"):

@@ -226,11 +226,11 @@ std::unique_ptr<Network> Network::open(const NetworkOptions& options, const Chan
     for (size_t rail = 0; rail < options.rails.size(); ++rail)
         if (!made->open_rail(options, config, error, error_bytes))
             return nullptr;
-    made->channels_.resize(made->rails_.front()->channels.size());
-    for (size_t number = 0; number < made->channels_.size(); ++number) {
-        for (const auto& rail : made->rails_) made->channels_[number].push_back(rail->channels[number].get());
+    for (size_t number = 0; number < made->rails_.front()->channels.size(); ++number) {
+        std::vector<Channel*>& channels = made->channel_pools_.emplace_back(std::make_unique<ChannelPool>())->channels;
+        for (const auto& rail : made->rails_) channels.push_back(rail->channels[number].get());
         if (made->rails() > 1)
-            for (Channel* const channel : made->channels_[number]) channel->set_rails(made->channels_[number].data());
+            for (Channel* const channel : channels) channel->set_rails(channels.data());
     }
     return made;
 }
@@ -248,7 +248,7 @@ Network::~Network() {
     for (const auto& rail : rails_)
         if (rail->transport)
             api_->close(rail->transport);
-    stream_sets_.for_each([&](StreamSet& stream_set) {
+    for_each_stream_set([&](StreamSet& stream_set) {
         stream_set.delete_streams();
         const size_t bytes = table_bytes(static_cast<size_t>(n_pes_));
         if (stream_set.streams)
@@ -268,8 +268,8 @@ Network::~Network() {
 // --- Stream sets
 
 // A stream set that is used for the first time.
-bool Network::prepare(StreamSet& stream_set) {
-    const uint32_t number = stream_set.link.index;
+bool Network::prepare(StreamSet& stream_set, size_t channel) {
+    const size_t number = stream_set.link.index * channel_pools_.size() + channel;
     if (number >= kMaxStreamSets)
         return false;
     const auto n_pes = static_cast<size_t>(n_pes_);
@@ -280,24 +280,49 @@ bool Network::prepare(StreamSet& stream_set) {
         stream_set.streams = make_table<Stream>(n_pes);
     if (!stream_set.streams)
         return false;
-    stream_set.producer.stream_set = number;
+    stream_set.producer.stream_set = static_cast<uint32_t>(number);
+    stream_set.channel = static_cast<int>(channel);
     stream_set.producer.quota.slab = &ring_slab_;
-    stream_set.home_rail = static_cast<int>(number / channels_.size()) % stream_set.n_rails;
-    const std::vector<Channel*>& channels = channels_[number % channels_.size()];
+    stream_set.home_rail = static_cast<int>(stream_set.link.index) % stream_set.n_rails;
+    const std::vector<Channel*>& channels = channel_pools_[channel]->channels;
     std::copy(channels.begin(), channels.end(), stream_set.channels);
     stream_set_table_[number].store(&stream_set, std::memory_order_release);  // pairs with NetworkEvents::stream_of
     return true;
 }
 
-StreamSet* Network::make_stream_set(StreamSetList& list, const void* thread, Spread spread) {
-    StreamSet* const stream_set = stream_sets_.take();
-    if (!stream_set)
-        return nullptr;
-    if (!stream_set->streams && !prepare(*stream_set)) {
-        stream_sets_.give(stream_set);
+// The channel number that weighs least, which weighs so much more from now on.
+size_t Network::weigh_in(uint32_t weight) {
+    const std::lock_guard<std::mutex> lock(weights_lock_);
+    const auto lightest = std::min_element(channel_pools_.begin(), channel_pools_.end(),
+                                           [](const auto& a, const auto& b) { return a->weight < b->weight; });
+    (*lightest)->weight += weight;
+    return static_cast<size_t>(lightest - channel_pools_.begin());
+}
+
+void Network::weigh_out(size_t number, uint32_t weight) {
+    const std::lock_guard<std::mutex> lock(weights_lock_);
+    HEDDLE_INVARIANT(channel_pools_[number]->weight >= weight);
+    channel_pools_[number]->weight -= weight;
+}
+
+bool Network::shares_channels(const StreamSet& stream_set) {
+    const std::lock_guard<std::mutex> lock(weights_lock_);
+    return channel_pools_[static_cast<size_t>(stream_set.channel)]->weight != static_cast<uint32_t>(stream_set.weight);
+}
+
+StreamSet* Network::make_stream_set(StreamSetList& list, const void* thread, Spread spread, Weight weight) {
+    const size_t number = weigh_in(static_cast<uint32_t>(weight));
+    auto& pool = channel_pools_[number]->stream_sets;
+    StreamSet* const stream_set = pool.take();
+    if (!stream_set || (!stream_set->streams && !prepare(*stream_set, number))) {
+        if (stream_set)
+            pool.give(stream_set);
+        weigh_out(number, static_cast<uint32_t>(weight));
         return nullptr;
     }
+    HEDDLE_INVARIANT(stream_set->channel == static_cast<int>(number));
     tsan::acquire(stream_set);
+    stream_set->weight = weight;
     stream_set->spread = spread;
     stream_set->producer.n_active = &list.n_active;
     stream_set->producer.batches.store(&list.batches, std::memory_order_release);  // pairs with Producer::may_batch
@@ -309,7 +334,7 @@ StreamSet* Network::make_stream_set(StreamSetList& list, const void* thread, Spr
     StreamSet* first = list.first.load(std::memory_order_relaxed);
     // Release: pairs with Network::return_stream_sets, StreamSetList::take_over, operations::find_stream_set,
     // operations::all_active, operations::wait_for_fences_of_others, operations::remote_fence,
-    // operations::remote_quiet, operations::remote_quiet_to and runtime::context_info.
+    // operations::remote_quiet, operations::remote_quiet_to, runtime::stream_set_of and runtime::bytes_of.
     do {
         stream_set->next = first;
     } while (
@@ -331,8 +356,10 @@ void Network::return_stream_sets(StreamSetList& list) {
             stream_set->producer.batches.store(nullptr, std::memory_order_release);  // as in Network::make_stream_set
             stream_set->producer.quota.take_back_all();
         }
+        const auto number = static_cast<size_t>(stream_set->channel);
+        weigh_out(number, static_cast<uint32_t>(stream_set->weight));
         tsan::release(stream_set);
-        stream_sets_.give(stream_set);
+        channel_pools_[number]->stream_sets.give(stream_set);
         stream_set = next;
     }
 }

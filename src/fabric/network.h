@@ -3,7 +3,8 @@
 //
 // A rail is a network interface, or several that the transport's library deals with itself, with a transport and
 // channels of its own. Channel w of a rail talks to channel w of the same rail of other PEs. A stream set has the
-// channels of one number, one on each rail.
+// channels of one number, one on each rail, for good: of that number whose stream sets in use weigh least at first use.
+// So PRIVATE contexts have channels of their own first, then SERIALIZED ones, then the threads of other contexts.
 //
 // Threads that wait in the library poll all of a PE's channels; otherwise the service thread does, which sleeps on the
 // transports' descriptors. While other threads poll, the service thread keeps away: it looks again after a tenth of a
@@ -75,20 +76,24 @@ class Network {
 
     // Takes a stream set for the list. thread: the only one that uses it, this one; null: one thread at a time. Null
     // when there is no memory.
-    StreamSet* make_stream_set(StreamSetList& list, const void* thread, Spread spread = Spread::kAnyOrder);
+    StreamSet* make_stream_set(StreamSetList& list, const void* thread, Spread spread = Spread::kAnyOrder,
+                               Weight weight = Weight::kOther);
     // Gives all stream sets of a list back; all their streams are quiet, and no thread uses them.
     void return_stream_sets(StreamSetList& list);
 
     // Every stream set that there is, used or not.
     template <class Visit>
     void for_each_stream_set(Visit visit) {
-        stream_sets_.for_each(visit);
+        for (const auto& pool : channel_pools_) pool->stream_sets.for_each(visit);
     }
+    // Whether other stream sets in use have the channels of this one, and its messages take turns with theirs.
+    bool shares_channels(const StreamSet& stream_set);
 
     // Moves what can be moved on all channels; true when something was.
     bool poll();
     ControlInbox& control_inbox() { return control_inbox_; }
     int rails() const { return static_cast<int>(rails_.size()); }
+    int channels() const { return static_cast<int>(channel_pools_.size()); }  // of each rail
     // The bytes of send rings that streams have on loan.
     size_t lent() const { return ring_slab_.lent(); }
 
@@ -105,13 +110,23 @@ class Network {
         std::unique_ptr<Heartbeat> heartbeat;
     };
 
+    // The channels of one number, on all rails, and the stream sets that have them. Stream set i of that pool has
+    // the number i * channels() + c.
+    struct ChannelPool {
+        std::vector<Channel*> channels;  // by rail
+        sync::Pool<StreamSet, 16> stream_sets;
+        uint32_t weight = 0;  // of its stream sets in use; under weights_lock_
+    };
+
     Network() = default;
     bool load(const char* plugin, char* error, size_t error_bytes);
     bool open_rail(const NetworkOptions& options, const ChannelConfig& config, char* error, size_t error_bytes);
     void open_channels(Rail& rail, int count);
     void retransmit(const ChannelConfig& config, int n_rails, int n_channels);
     bool prepare_service(char* error, size_t error_bytes);
-    bool prepare(StreamSet& stream_set);
+    bool prepare(StreamSet& stream_set, size_t number);
+    size_t weigh_in(uint32_t weight);
+    void weigh_out(size_t number, uint32_t weight);
     static constexpr uint32_t kWakeup = UINT32_MAX;  // in the epoll, the wake-up's descriptor
     static void* run_service(void* network);
     void serve();
@@ -146,9 +161,9 @@ class Network {
     int n_pes_ = 0;
     const progress::WaitPolicy* policy_ = nullptr;
     std::vector<std::unique_ptr<Rail>> rails_;
-    std::vector<std::vector<Channel*>> channels_;  // by number, then by rail
-    RingSlab ring_slab_;                           // of the rings of all streams, which go before it
-    sync::Pool<StreamSet, 16> stream_sets_;
+    RingSlab ring_slab_;  // of the rings of all streams, which go before it
+    std::vector<std::unique_ptr<ChannelPool>> channel_pools_;
+    std::mutex weights_lock_;                                        // taken once a stream set
     std::atomic<StreamSet*>* stream_set_table_ = nullptr;            // by number
     std::mutex watermarks_lock_;                                     // taken once a stream
     std::map<std::pair<int, uint32_t>, RailWatermarks> watermarks_;  // by PE and its stream set

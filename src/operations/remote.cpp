@@ -52,6 +52,13 @@ bool has_one_stream_set(const Context& context) {
     return (context.options & (SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED)) != 0;
 }
 
+// How much of a channel a stream set of the context asks for.
+fabric::Weight weight_of(const Context& context) {
+    if (context.options & SHMEM_CTX_PRIVATE)
+        return fabric::Weight::kPrivate;
+    return context.options & SHMEM_CTX_SERIALIZED ? fabric::Weight::kSerialized : fabric::Weight::kOther;
+}
+
 // Before this thread sends on the context through its stream set: what fences of other threads have left under way is
 // complete. Such a fence has counted in Context::fences; or it saw no stream set but its own, and missed this one,
 // which has been `made` since.
@@ -103,7 +110,8 @@ StreamSet& find_stream_set(const char* function, Context& context) {
         stream_set = context.stream_sets.take_over(thread);  // one that a thread has left
     const bool made = !stream_set;
     if (made)
-        stream_set = fabric::network->make_stream_set(context.stream_sets, thread, context::spread_of(context));
+        stream_set = fabric::network->make_stream_set(context.stream_sets, thread, context::spread_of(context),
+                                                      weight_of(context));
     if (!stream_set)
         base::fatal("network", "no memory for a stream set");
     if (!found && thread)

@@ -48,6 +48,27 @@ int create_on(const char* function, team::Team* team, long options, shmem_ctx_t*
     return *ctx == SHMEM_CTX_INVALID;
 }
 
+// The stream set that the calling thread sends through; where it has none, the newest of the context. Null: nothing was
+// sent to another node.
+const fabric::StreamSet* stream_set_of(const context::Context& context) {
+    // Acquire: pairs with Network::make_stream_set.
+    const fabric::StreamSet* const newest = context.stream_sets.first.load(std::memory_order_acquire);
+    const void* const thread = fabric::this_thread();
+    for (const fabric::StreamSet* own = newest; own; own = own->next)
+        if (own->producer.thread.load(std::memory_order_relaxed) == thread)
+            return own;
+    return newest;
+}
+
+// Of the context and what it sends with, without what is reserved and never touched.
+size_t bytes_of(const context::Context& context) {
+    size_t bytes = HEDDLE_CONTEXT_BYTES;
+    // Acquire: pairs with Network::make_stream_set.
+    const fabric::StreamSet* stream_set = context.stream_sets.first.load(std::memory_order_acquire);
+    for (; stream_set; stream_set = stream_set->next) bytes += sizeof *stream_set + stream_set->producer.quota.lent();
+    return bytes;
+}
+
 // Ends the PE unless ctx is a context.
 void require_alive(const char* function, shmem_ctx_t ctx) {
     if (!context::is_alive(ctx))
@@ -92,13 +113,16 @@ int context_info(const char* function, shmem_ctx_t ctx, shmemx_ctx_info_t* info)
     const context::Context& context = context::context_of(ctx);
     info->options = context.options;
     info->given = context.options;
-    // Acquire: pairs with Network::make_stream_set.
-    const fabric::StreamSet* const stream_set = context.stream_sets.first.load(std::memory_order_acquire);
+    const fabric::StreamSet* const stream_set = stream_set_of(context);
     info->stream_set = stream_set ? static_cast<int>(stream_set->producer.stream_set) : -1;
-    info->bytes = HEDDLE_CONTEXT_BYTES;
+    info->channel = stream_set ? stream_set->channel : -1;
+    info->lock = stream_set && fabric::network->shares_channels(*stream_set);
+    info->bytes = bytes_of(context);
     const fabric::Spread spread = context::spread_of(context);
-    if (fabric::network)
+    if (fabric::network) {
+        info->channels = fabric::network->channels();
         info->rails = spread == fabric::Spread::kOneRail ? 1 : fabric::network->rails();
+    }
     if (context.options & SHMEMX_CTX_ORDERED)
         info->order = info->rails > 1 ? SHMEMX_ORDER_REORDER : SHMEMX_ORDER_RAIL;
     return 0;

@@ -58,6 +58,15 @@ def text(characters):
     return word if word.isprintable() else ""
 
 
+def owned(vector):
+    """What the elements of a std::vector of std::unique_ptr point to."""
+    begin, end = (vector["_M_impl"][name] for name in ("_M_start", "_M_finish"))
+    element = begin.type.strip_typedefs().target().strip_typedefs()
+    pointer = element.template_argument(0).pointer()
+    for index in range(int(end - begin)):
+        yield (begin + index).cast(pointer.pointer()).dereference().dereference()
+
+
 def pool_objects(pool):
     """The objects of a sync::Pool, taken or free."""
     first = int(pool.type.strip_typedefs().template_argument(1))

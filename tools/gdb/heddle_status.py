@@ -291,10 +291,11 @@ def describe_requests():
 
 def describe_streams():
     network = heddle_pe.pe()["network"]
-    for stream_set in heddle_pe.pool_objects(network["stream_sets_"]) if network else ():
-        for one in heddle_pe.streams_of_set(stream_set):
-            if not (stream := heddle_pe.Stream(one)).is_quiet():
-                yield stream.text()
+    for pool in heddle_pe.owned(network["channel_pools_"]) if network else ():
+        for stream_set in heddle_pe.pool_objects(pool["stream_sets"]):
+            for one in heddle_pe.streams_of_set(stream_set):
+                if not (stream := heddle_pe.Stream(one)).is_quiet():
+                    yield stream.text()
 
 
 def describe_calls(status, clock):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shmem_mt.catalogue.catalogue import MPI_RULES, OWNERS, POLICIES, PUT_RULES, TOUCHES
-from shmem_mt.targets.libraries import ORDERS, SETTINGS
+from shmem_mt.targets.libraries import CHANNELS, ORDERS, SETTINGS
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,10 @@ def _overlap(pes, sizes, policies, rounds, apart=True, more=()):
     return Group("overlap", pes, {1: sizes}, None, 8 * len(policies), more, True, rounds, apart=apart)
 
 
-def _completion(pes, sizes, rounds, more=()):
-    """All ways to know, on one context for all threads and on one for each. `sizes`: by threads; of the blocks beside."""
-    return Group("completion", pes, sizes, dict.fromkeys(sizes, _TWO_CONTEXTS), 4, more, rounds=rounds)
+def _completion(pes, sizes, rounds, more=(), settings=("default",)):
+    """All ways to know, on one context for all threads and one for each. `sizes`: of the blocks beside, by threads."""
+    contexts = dict.fromkeys(sizes, _TWO_CONTEXTS)
+    return Group("completion", pes, sizes, contexts, 4, more, rounds=rounds, settings=settings)
 
 
 def _wait(pes, waits_ms, settings, rounds):
@@ -273,7 +274,7 @@ NETWORK_PROFILES = {
         timeout_s=120,
         groups=(
             Group("requests", (2,), {1: (8, 4096), 2: (8,)}, points=5, more=_HEAP),
-            _completion((2,), {1: (65536,), 2: (65536,)}, 2),
+            _completion((2,), {1: (65536,), 2: (65536,)}, 2, settings=("default", "channels:2")),
             Group("collectives-mt", (2,), {2: (1024,)}, more=_WORLD),
             Group("halo", (2,), {1: (8192, 131072)}, points=2, more=("--size", "tiny")),
             Group("alltoallv", (2,), {1: (65536,)}),
@@ -309,7 +310,9 @@ NETWORK_PROFILES = {
         timeout_s=600,
         groups=(
             Group("requests", (2, 4), {1: (8, 128, 4096, 65536), 2: (8, 4096)}, {2: _TWO_CONTEXTS}, 5, _HEAP, rounds=6),
-            _completion((2, 4), {1: (65536,), **dict.fromkeys((2, 4), (8, 4096, 65536))}, 6),
+            _completion(
+                (2, 4), {1: (65536,), **dict.fromkeys((2, 4), (8, 4096, 65536))}, 6, settings=("default", *CHANNELS)
+            ),
             Group("collectives-mt", (2, 4), {2: (8, 1024, 65536, 1048576)}, more=_WORLD, rounds=6),
             Group(
                 "halo",

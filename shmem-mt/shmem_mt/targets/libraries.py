@@ -19,6 +19,9 @@ SETTINGS = {
 # How contexts with order keep it, other than by themselves (the benchmark ordering); also values of params.setting.
 ORDERS = {"reorder": {"HEDDLE_ORDER": "reorder"}}
 
+# How many channels, each with connections and a lock of its own, a PE has to the network (the benchmark completion).
+CHANNELS = {f"channels:{number}": {"HEDDLE_NET_CHANNELS": str(number)} for number in (2, 4)}
+
 
 @dataclass
 class Implementation:
@@ -37,7 +40,7 @@ class Implementation:
 
     name: ClassVar[str] = ""  # the label that it has by itself; empty: that of its compiler wrapper
     coalesces: ClassVar[bool] = False  # can be told to gather small messages for a network, or not to
-    has_settings: ClassVar[bool] = False  # can be told how to wait or to keep order (SETTINGS, ORDERS)
+    has_settings: ClassVar[bool] = False  # can be told what SETTINGS, ORDERS and CHANNELS say
     exit_status_counts: ClassVar[bool] = True  # False: a launcher that fails behind a program that is done
 
     @classmethod
@@ -138,7 +141,7 @@ class Heddle(Implementation):
         return _environment(settings) + (["--hosts", _places(hosts, pes)] if hosts else [])
 
     def setting_flags(self, setting):
-        return _environment({**SETTINGS, **ORDERS}[setting])
+        return _environment({**SETTINGS, **ORDERS, **CHANNELS}[setting])
 
 
 class OpenMpi(Implementation):

@@ -4,6 +4,7 @@ import pytest
 from conftest import compiled_without, run_points
 from shmem_mt.catalogue import catalogue, plan
 from shmem_mt.runner.points import describe
+from shmem_mt.targets import libraries
 
 FEATURES = {"request": "SHMEM_MT_HAVE_SHMEMX", "signal": "SHMEM_MT_HAVE_PUT_SIGNAL"}
 
@@ -59,6 +60,18 @@ def test_plan():
         assert {start.program for start in starts} == {"completion"}
         assert {start.threads for start in starts} >= {1, 2}
         assert all("default,private" in start.arguments for start in starts)
+
+
+def test_channels_are_an_axis_over_networks_and_told_to_heddle_alone():
+    choices = plan.Choices(pes=(2,), threads=(2,))
+    starts = plan.starts(plan.NETWORK_PROFILES["full"], catalogue.select(["completion"]), choices, cores=2)
+    assert [start.setting for start in starts] == ["default", "channels:2", "channels:4"]
+    heddle, other = (libraries.class_of(name)(name, "oshcc", ["oshrun"], "1", "cc") for name in ("Heddle", "Other"))
+    heddle.binaries["completion"] = "completion"
+    assert [other.measures(start) for start in starts] == [True, False, False]
+    for start, told in zip(starts, ([], ["HEDDLE_NET_CHANNELS=2"], ["HEDDLE_NET_CHANNELS=4"])):
+        command = heddle.launch_command("completion", 2, 2, [], start.fabric, "", None, start.setting)
+        assert [word for word in command if "CHANNELS" in word] == told
 
 
 def test_describe_tells_the_ways_apart():

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-CHARTS = 28
+CHARTS = 30
 FLAGS = [
     "--headless",
     "--no-sandbox",

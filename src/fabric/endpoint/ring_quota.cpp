@@ -35,7 +35,7 @@ bool RingQuota::take_back_oldest() {
 }
 
 bool RingQuota::allow(size_t bytes) {
-    const auto fits = [&] { return slab->lent() + bytes <= slab->plenty() || bytes_ + bytes <= slab->plenty() / 512; };
+    const auto fits = [&] { return slab->lent() + bytes <= slab->plenty() || lent() + bytes <= slab->plenty() / 512; };
     for (unsigned looks = 0; !fits(); ++looks) {
         if (looks == kLooks || !newest_)
             return false;
@@ -64,13 +64,13 @@ void RingQuota::lend(Stream& stream, SendRing& ring, size_t bytes) {
     else
         take_back(ring);
     ring.set_memory(memory, size);
-    bytes_ += size;
+    bytes_.store(lent() + size, std::memory_order_relaxed);
 }
 
 void RingQuota::take_back(SendRing& ring) {
     const size_t size = ring.size();
-    HEDDLE_INVARIANT(size != 0 && size <= bytes_);
-    bytes_ -= size;
+    HEDDLE_INVARIANT(size != 0 && size <= lent());
+    bytes_.store(lent() - size, std::memory_order_relaxed);
     slab->give(ring.set_memory(nullptr, 0), size);
 }
 

@@ -12,6 +12,7 @@
 
 #include "fabric/endpoint/ring_slab.h"
 
+#include <atomic>
 #include <cstddef>
 
 namespace heddle::fabric {
@@ -35,6 +36,9 @@ class RingQuota {
     // Takes back what is not in use.
     void take_back_all();
 
+    // The bytes that the streams have on loan. Any thread.
+    size_t lent() const { return bytes_.load(std::memory_order_relaxed); }
+
     RingSlab* slab = nullptr;  // of the PE; set before anything is sent
 
   private:
@@ -42,8 +46,8 @@ class RingQuota {
     void add(Stream& stream);
     bool take_back_oldest();
 
-    size_t bytes_ = 0;  // on loan
-    size_t count_ = 0;  // of rings on loan
+    std::atomic<size_t> bytes_{0};  // on loan; relaxed, all: written by the producer alone
+    size_t count_ = 0;              // of rings on loan
     // The streams that have them, in a ring of Stream::next_with_ring, in the order of the loans: the newest, behind
     // which is the oldest.
     Stream* newest_ = nullptr;

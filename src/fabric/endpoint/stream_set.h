@@ -18,9 +18,14 @@
 
 namespace heddle::fabric {
 
+// How much of a channel a stream set asks for: what belongs to one thread at a time has one to itself first.
+enum class Weight : uint8_t { kOther = 1, kSerialized = 2, kPrivate = 4 };
+
 struct alignas(128) StreamSet {
     sync::PoolLink link;
     Producer producer;
+    int channel = 0;  // the number of its channels
+    Weight weight = Weight::kOther;
     Spread spread = Spread::kOneRail;
     int n_rails = 1;
     int home_rail = 0;                  // the rail of the first message

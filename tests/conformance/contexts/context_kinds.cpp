@@ -104,13 +104,54 @@ void info_of_others() {
     subject = "shmemx_ctx_info";
     shmemx_ctx_info_t info;
     CHECK_EQ(shmemx_ctx_info(SHMEM_CTX_DEFAULT, &info), 0);
-    CHECK(info.options == 0 && info.lock == 0 && info.bytes > 0);
+    CHECK(info.options == 0 && info.bytes > 0);
+    CHECK_EQ(info.channels, n_rails() > 0 ? number("HEDDLE_NET_CHANNELS", 1) : 0);
+    CHECK_EQ(info.channel < 0, info.stream_set < 0);
+    CHECK(info.channel < std::max(1, info.channels));
     CHECK(shmemx_ctx_info(SHMEM_CTX_INVALID, &info) != 0);
     CHECK_EQ(shmemx_ctx_quiet_test(SHMEM_CTX_DEFAULT), 1);
     // What one takes does not grow with the number of PEs, nor with its options.
     const shmem_ctx_t plain = create(false, nullptr, 0), ordered = create(false, nullptr, SHMEMX_CTX_ORDERED);
     CHECK_EQ(bytes_of(plain), bytes_of(ordered));
     shmem_ctx_destroy(plain), shmem_ctx_destroy(ordered);
+}
+
+// Behind an operation on a PE of another node.
+shmemx_ctx_info_t use_and_ask(shmem_ctx_t ctx) {
+    int far = 0;
+    while (shmem_ptr(&word, far)) ++far;
+    shmem_ctx_uint64_atomic_inc(ctx, &word, far);
+    shmemx_ctx_info_t info;
+    CHECK_EQ(shmemx_ctx_info(ctx, &info), 0);
+    return info;
+}
+
+// As many PRIVATE contexts as channels have one each, whatever was sent and created before; more have to share.
+void channels() {
+    subject = "channels of PRIVATE contexts";
+    const int n = n_rails() > 0 ? static_cast<int>(number("HEDDLE_NET_CHANNELS", 1)) : 0;
+    for (int round = 0; round < 3 && n > 0; ++round) {
+        std::vector<shmem_ctx_t> contexts;
+        std::vector<int> users(static_cast<size_t>(n));
+        for (int i = 0; i < 2 * n; ++i) {
+            contexts.push_back(create(i % 2, SHMEM_TEAM_WORLD, SHMEM_CTX_PRIVATE));
+            const shmemx_ctx_info_t info = use_and_ask(contexts.back());
+            CHECK(info.channel >= 0 && info.channel < n);
+            CHECK_EQ(++users[static_cast<size_t>(info.channel)], i < n ? 1 : 2);
+            CHECK(info.lock == 1 || i < n);
+            CHECK(info.bytes > HEDDLE_CONTEXT_BYTES);
+        }
+        const shmem_ctx_t other = create(false, nullptr, SHMEM_CTX_SERIALIZED);
+        CHECK_EQ(use_and_ask(other).lock, 1);
+        for (const shmem_ctx_t ctx : contexts) shmem_ctx_destroy(ctx);
+        // One that another has nothing to do with has its channel for itself, if any has.
+        const shmem_ctx_t alone = create(false, nullptr, SHMEM_CTX_PRIVATE);
+        if (n >= 4)
+            CHECK_EQ(use_and_ask(alone).lock, 0);
+        shmem_ctx_destroy(alone);
+        shmem_ctx_destroy(other);
+    }
+    shmem_barrier_all();  // `word` is used again
 }
 
 void both_at_once() {
@@ -184,6 +225,7 @@ int main() {
     heap = static_cast<unsigned char*>(shmem_malloc(kBytes + 100));
     kinds();
     info_of_others();
+    channels();
     both_at_once();
     cycles(number("HEDDLE_TEST_CYCLES", 20000));
     return finish();

@@ -8,7 +8,19 @@ from shmem_mt.runner.points import pes_threads_and_load
 
 def charts(points):
     """Those that these points can fill."""
-    makers = (_contexts, _requests, _completion, _collectives, _halo, _alltoallv, _barrier_cost, _idle_waiters, _startup, _memory)
+    makers = (
+        _contexts,
+        _requests,
+        _completion,
+        _streams,
+        _collectives,
+        _halo,
+        _alltoallv,
+        _barrier_cost,
+        _idle_waiters,
+        _startup,
+        _memory,
+    )
     return [chart for chart in (maker(points) for maker in makers) if chart]
 
 
@@ -59,18 +71,42 @@ def _requests(points):
     )
 
 
+def _beside(params):
+    return f"beside puts of {units.size(params['size_bytes'])}, {pes_threads_and_load(params)}"
+
+
+def _way_and_channels(params):
+    return _way(params) + ("" if params["setting"] == "default" else f"<br>{params['setting']}")
+
+
+def _streams(points):
+    return dots(
+        points,
+        "completion",
+        "stream_bandwidth",
+        _beside,
+        _way_and_channels,
+        slug="completion-streams",
+        title="What other threads put meanwhile",
+        about="Bytes a second of the threads that put blocks while one thread waits for single puts, all senders "
+        "together. channels: so many paths to the network, each with connections and a lock of its own.",
+        value_title="bytes/s",
+        shared_values=False,
+    )
+
+
 def _completion(points):
     return dots(
         points,
         "completion",
         "time",
-        lambda params: f"beside puts of {units.size(params['size_bytes'])}, {pes_threads_and_load(params)}",
-        _way,
+        _beside,
+        _way_and_channels,
         slug="completion",
         title="When one put is known to have arrived",
-        about="Seconds of an 8-byte put by one thread until it knows that the put has arrived, while the other threads of "
-        "its PE put blocks to the same PE. quiet: a quiet of the context, which waits for everything on it; request: a "
-        "request for this put; signal: the target answers a put with signal. With one thread there are no blocks.",
+        about="Seconds of an 8-byte put by one thread until it knows that the put has arrived, while the other threads "
+        "of its PE put blocks to the same PE. quiet: a quiet of the context, which waits for everything on it; "
+        "request: a request for this put; signal: the target answers a put with signal. With one thread there are no blocks.",
         value_title="s",
         lower_is_better=True,
         shared_values=False,
