@@ -105,8 +105,9 @@ def _completion(points):
         slug="completion",
         title="When one put is known to have arrived",
         about="Seconds of an 8-byte put by one thread until it knows that the put has arrived, while the other threads "
-        "of its PE put blocks to the same PE. quiet: a quiet of the context, which waits for everything on it; "
-        "request: a request for this put; signal: the target answers a put with signal. With one thread there are no blocks.",
+        "of its PE put blocks to the same PE. quiet: a quiet of the context, which waits for all that is on it; "
+        "request: a request for this put; signal: the target answers a put with signal. With one thread there are "
+        "no blocks.",
         value_title="s",
         lower_is_better=True,
         shared_values=False,
