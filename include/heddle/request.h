@@ -47,12 +47,11 @@ typedef struct {
     long given;     /* the options that are in force */
     int stream_set; /* number of the stream set that the calling thread sends through, or else of the context's newest;
                        -1: none, nothing was sent to another node */
-    int lock;       /* 1: the channel is shared, and a message takes its lock in turns with those of other contexts and
-                       threads; 0: nobody else sends on the channel. An operation by itself takes no lock */
+    int lock;       /* 1: others have sent on the channel, and messages take its lock in turns; 0: none have */
     int rails;      /* network interfaces that its operations are spread over; 0: the job is on one node */
+    int channel;    /* number of the channel of that stream set, on each rail; -1: none */
     size_t bytes;   /* memory of the context: HEDDLE_CONTEXT_BYTES, its stream sets, and their send rings */
     int order;      /* SHMEMX_ORDER_...: how deliveries to one PE keep program order */
-    int channel;    /* number of the channel of that stream set, on each rail; -1: none */
     int channels;   /* of the PE on each rail, HEDDLE_NET_CHANNELS; 0: the job is on one node */
 } shmemx_ctx_info_t;
 

@@ -291,33 +291,40 @@ bool Network::prepare(StreamSet& stream_set, size_t channel) {
 }
 
 // The channel number that weighs least, which weighs so much more from now on.
-size_t Network::weigh_in(uint32_t weight) {
+size_t Network::weigh_in(Weight weight) {
     const std::lock_guard<std::mutex> lock(weights_lock_);
     const auto lightest = std::min_element(channel_pools_.begin(), channel_pools_.end(),
                                            [](const auto& a, const auto& b) { return a->weight < b->weight; });
-    (*lightest)->weight += weight;
+    (*lightest)->weight += static_cast<uint64_t>(weight);
     return static_cast<size_t>(lightest - channel_pools_.begin());
 }
 
-void Network::weigh_out(size_t number, uint32_t weight) {
+void Network::weigh_out(size_t number, Weight weight) {
     const std::lock_guard<std::mutex> lock(weights_lock_);
-    HEDDLE_INVARIANT(channel_pools_[number]->weight >= weight);
-    channel_pools_[number]->weight -= weight;
+    HEDDLE_INVARIANT(channel_pools_[number]->weight >= static_cast<uint64_t>(weight));
+    channel_pools_[number]->weight -= static_cast<uint64_t>(weight);
 }
 
 bool Network::shares_channels(const StreamSet& stream_set) {
     const std::lock_guard<std::mutex> lock(weights_lock_);
-    return channel_pools_[static_cast<size_t>(stream_set.channel)]->weight != static_cast<uint32_t>(stream_set.weight);
+    return channel_pools_[static_cast<size_t>(stream_set.channel)]->weight != static_cast<uint64_t>(stream_set.weight);
+}
+
+// Null where there is no memory, or no further number.
+StreamSet* Network::take_stream_set(size_t number) {
+    auto& pool = channel_pools_[number]->stream_sets;
+    StreamSet* const stream_set = pool.take();
+    if (!stream_set || stream_set->streams || prepare(*stream_set, number))
+        return stream_set;
+    pool.give(stream_set);
+    return nullptr;
 }
 
 StreamSet* Network::make_stream_set(StreamSetList& list, const void* thread, Spread spread, Weight weight) {
-    const size_t number = weigh_in(static_cast<uint32_t>(weight));
-    auto& pool = channel_pools_[number]->stream_sets;
-    StreamSet* const stream_set = pool.take();
-    if (!stream_set || (!stream_set->streams && !prepare(*stream_set, number))) {
-        if (stream_set)
-            pool.give(stream_set);
-        weigh_out(number, static_cast<uint32_t>(weight));
+    const size_t number = weigh_in(weight);
+    StreamSet* const stream_set = take_stream_set(number);
+    if (!stream_set) {
+        weigh_out(number, weight);
         return nullptr;
     }
     HEDDLE_INVARIANT(stream_set->channel == static_cast<int>(number));
@@ -357,7 +364,7 @@ void Network::return_stream_sets(StreamSetList& list) {
             stream_set->producer.quota.take_back_all();
         }
         const auto number = static_cast<size_t>(stream_set->channel);
-        weigh_out(number, static_cast<uint32_t>(stream_set->weight));
+        weigh_out(number, stream_set->weight);
         tsan::release(stream_set);
         channel_pools_[number]->stream_sets.give(stream_set);
         stream_set = next;

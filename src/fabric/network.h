@@ -4,7 +4,7 @@
 // A rail is a network interface, or several that the transport's library deals with itself, with a transport and
 // channels of its own. Channel w of a rail talks to channel w of the same rail of other PEs. A stream set has the
 // channels of one number, one on each rail, for good: of that number whose stream sets in use weigh least at first use.
-// So PRIVATE contexts have channels of their own first, then SERIALIZED ones, then the threads of other contexts.
+// That is one with the fewest PRIVATE contexts; among these, with the fewest SERIALIZED ones, then of threads.
 //
 // Threads that wait in the library poll all of a PE's channels; otherwise the service thread does, which sleeps on the
 // transports' descriptors. While other threads poll, the service thread keeps away: it looks again after a tenth of a
@@ -115,7 +115,7 @@ class Network {
     struct ChannelPool {
         std::vector<Channel*> channels;  // by rail
         sync::Pool<StreamSet, 16> stream_sets;
-        uint32_t weight = 0;  // of its stream sets in use; under weights_lock_
+        uint64_t weight = 0;  // of its stream sets in use; under weights_lock_
     };
 
     Network() = default;
@@ -125,8 +125,9 @@ class Network {
     void retransmit(const ChannelConfig& config, int n_rails, int n_channels);
     bool prepare_service(char* error, size_t error_bytes);
     bool prepare(StreamSet& stream_set, size_t number);
-    size_t weigh_in(uint32_t weight);
-    void weigh_out(size_t number, uint32_t weight);
+    size_t weigh_in(Weight weight);
+    void weigh_out(size_t number, Weight weight);
+    StreamSet* take_stream_set(size_t number);
     static constexpr uint32_t kWakeup = UINT32_MAX;  // in the epoll, the wake-up's descriptor
     static void* run_service(void* network);
     void serve();

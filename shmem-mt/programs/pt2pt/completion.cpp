@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <numeric>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "programs/common/requests.hpp"
@@ -115,7 +115,7 @@ class Knowledge {
         Report mine;
         begun_.store(0, std::memory_order_relaxed);
         stop_.store(false, std::memory_order_relaxed);
-        moved_.store(0, std::memory_order_relaxed);
+        rates_.assign(static_cast<size_t>(job_.threads()), 0);
         if (job_.is_sender()) {
             job_.team().run([&](int thread) {
                 job_.with_link(route_, thread, [&](const auto& link) {
@@ -125,6 +125,7 @@ class Knowledge {
                         know_all(link, idle ? 0 : count, checker, mine);
                 });
             });
+            streamed_.push_back(std::accumulate(rates_.begin(), rates_.end(), 0.0));
         } else if (way_ == Way::kSignal && !idle) {
             for (long i = 1; i <= count; ++i) answer(known_ + i, checker);
         }
@@ -142,23 +143,24 @@ class Knowledge {
     void stream(const Link& link, int thread) {
         const bool short_ones = job_.options().fault == Fault::kLastElementMissing;
         const size_t bytes = static_cast<size_t>(blocks_.size) - (short_ones ? 1 : 0);
-        bool first = true;
+        const double start = now_seconds();
+        long windows = 0;
         do {
             for (long slot = 0; slot < blocks_.puts(); ++slot) {
                 const long at = blocks_.offset(thread) + slot * blocks_.size;
                 link.put_nbi(blocks_.dest + at, blocks_.source + at, bytes, job_.message_pe());
             }
-            if (std::exchange(first, false))
+            if (windows++ == 0)
                 begun_.fetch_add(1, std::memory_order_relaxed);
             link.quiet();
-            moved_.fetch_add(blocks_.puts() * blocks_.size, std::memory_order_relaxed);
         } while (!one_window_ && !stop_.load(std::memory_order_relaxed));
+        const double streamed = static_cast<double>(windows * blocks_.puts() * blocks_.size);
+        rates_[static_cast<size_t>(thread)] = streamed / (now_seconds() - start);
     }
 
     template <class Link>
     void know_all(const Link& link, long count, Checker* checker, Report& mine) {
         while (begun_.load(std::memory_order_relaxed) != job_.threads() - 1) sched_yield();
-        const long moved = moved_.load(std::memory_order_relaxed);
         const double start = now_seconds();
         for (long i = 1; i <= count; ++i) {
             know(link, known_ + i);
@@ -166,7 +168,6 @@ class Knowledge {
                 checker->compare_word(shmem_long_g(&words_->known, job_.partner()), known_ + i);
         }
         mine.seconds = now_seconds() - start;
-        streamed_.push_back(static_cast<double>(moved_.load(std::memory_order_relaxed) - moved) / mine.seconds);
         stop_.store(true, std::memory_order_relaxed);
     }
 
@@ -186,7 +187,12 @@ class Knowledge {
 #endif
 #if SHMEM_MT_HAVE_PUT_SIGNAL
         if (way_ == Way::kSignal) {
-            link.put_signal(&words_->known, &value, sizeof value, &words_->signal, static_cast<uint64_t>(value), pe);
+            // A planted fault has the word, but not its signal, go elsewhere, or the target would wait for ever.
+            const bool elsewhere = pe != job_.partner();
+            if (elsewhere)
+                link.put(&words_->known, &value, sizeof value, pe);
+            link.put_signal(&words_->known, &value, elsewhere ? 0 : sizeof value, &words_->signal,
+                            static_cast<uint64_t>(value), job_.partner());
             shmem_long_wait_until(&words_->answer, SHMEM_CMP_EQ, value);
         }
 #endif
@@ -215,7 +221,7 @@ class Knowledge {
     long known_ = 0;                // what the last put has brought
     std::vector<double> streamed_;  // at a sender, of each run so far
     std::atomic<int> begun_{0};     // threads that have put their first window
-    std::atomic<long> moved_{0};    // bytes of windows that are complete
+    std::vector<double> rates_;     // by thread: bytes a second of its windows, from its first put to its last quiet
     std::atomic<bool> stop_{false};
 };
 

@@ -54,6 +54,12 @@ def test_faults_are_caught(implementation, tmp_path, fault):
     assert {p["valid"] for p in points} == {False}
 
 
+@pytest.mark.parametrize("pes,fault", [(2, "rank-as-size"), (4, "rank-as-size"), (4, "peer-list-ignored")])
+def test_wrong_peers_are_caught(implementation, tmp_path, pes, fault):
+    points, _ = measure(implementation, tmp_path, pes, 2, "--plant-fault", fault)
+    assert {p["valid"] for p in points} == {False}
+
+
 def test_plan():
     for profile in (*plan.PROFILES.values(), *plan.NETWORK_PROFILES.values()):
         starts = plan.starts(profile, catalogue.select(["completion"]), plan.Choices(), cores=2)

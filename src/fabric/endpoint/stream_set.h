@@ -18,8 +18,9 @@
 
 namespace heddle::fabric {
 
-// How much of a channel a stream set asks for: what belongs to one thread at a time has one to itself first.
-enum class Weight : uint8_t { kOther = 1, kSerialized = 2, kPrivate = 4 };
+// How much of a channel a stream set asks for. One PRIVATE context weighs more than all SERIALIZED ones that there can
+// be, and one of those more than all others (kMaxStreamSets).
+enum class Weight : uint64_t { kOther = 1, kSerialized = uint64_t{1} << 20, kPrivate = uint64_t{1} << 40 };
 
 struct alignas(128) StreamSet {
     sync::PoolLink link;
