@@ -272,14 +272,14 @@ def test_the_last_writer_is_named_where_races_are_looked_for(oshrun, hangs, how,
 def test_what_other_nodes_have_not_acknowledged_is_told(oshrun, hangs):
     process = oshrun.start("-n", 2, hangs, "quiet", env={**os.environ, **NODES, "HEDDLE_PROGRESS": "manual"})
     oshrun.pids(2)
+    answers = {(0,): call("shmem_quiet", "quiet"), (1,): "running, not waiting in Heddle"}
     last = None
 
-    def is_there():
+    def is_there():  # places follow a moment later
         nonlocal last
         _, last = status(oshrun, process.pid)
-        return last and last.relations
+        return last and last.relations and last.answers == answers
     assert wait_until(is_there), last
-    assert last.answers == {(0,): call("shmem_quiet", "quiet"), (1,): "running, not waiting in Heddle"}
     found = re.fullmatch(r"PE 0 has sent (\d+) bytes to PE 1, which has acknowledged (\d+)", last.relations[0])
     assert found and int(found[1]) > int(found[2]) and len(last.relations) == 1, last
     process.terminate()
