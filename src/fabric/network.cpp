@@ -339,9 +339,10 @@ StreamSet* Network::make_stream_set(StreamSetList& list, const void* thread, Spr
     if (stream_set->groups.load(std::memory_order_relaxed))
         os::heavy_fence();
     StreamSet* first = list.first.load(std::memory_order_relaxed);
-    // Release: pairs with Network::return_stream_sets, StreamSetList::take_over, operations::find_stream_set,
-    // operations::all_active, operations::wait_for_fences_of_others, operations::remote_fence,
-    // operations::remote_quiet, operations::remote_quiet_to, runtime::stream_set_of and runtime::bytes_of.
+    // Release: pairs with Network::return_stream_sets, StreamSetList::take_over, StreamSetList::of,
+    // operations::find_stream_set, operations::all_active, operations::wait_for_fences_of_others,
+    // operations::remote_fence, operations::remote_quiet, operations::remote_quiet_to, runtime::stream_set_of and
+    // runtime::bytes_of.
     do {
         stream_set->next = first;
     } while (

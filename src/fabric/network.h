@@ -124,7 +124,7 @@ class Network {
     void open_channels(Rail& rail, int count);
     void retransmit(const ChannelConfig& config, int n_rails, int n_channels);
     bool prepare_service(char* error, size_t error_bytes);
-    bool prepare(StreamSet& stream_set, size_t number);
+    bool prepare(StreamSet& stream_set, size_t channel);
     size_t weigh_in(Weight weight);
     void weigh_out(size_t number, Weight weight);
     StreamSet* take_stream_set(size_t number);

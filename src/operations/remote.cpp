@@ -101,10 +101,9 @@ StreamSet& find_stream_set(const char* function, Context& context) {
     const uint64_t epoch = context::stream_sets_epoch().load(std::memory_order_acquire);
     const bool one = has_one_stream_set(context);
     const void* const thread = (context.options & SHMEM_CTX_SERIALIZED) ? nullptr : fabric::this_thread();
+    // Acquire: pairs with Network::make_stream_set.
     StreamSet* stream_set =
-        context.stream_sets.first.load(std::memory_order_acquire);  // pairs with Network::make_stream_set
-    while (stream_set && !one && stream_set->producer.thread.load(std::memory_order_relaxed) != thread)
-        stream_set = stream_set->next;
+        one ? context.stream_sets.first.load(std::memory_order_acquire) : context.stream_sets.of(thread);
     const bool found = stream_set != nullptr;
     if (!found && thread)
         stream_set = context.stream_sets.take_over(thread);  // one that a thread has left

@@ -51,13 +51,9 @@ int create_on(const char* function, team::Team* team, long options, shmem_ctx_t*
 // The stream set that the calling thread sends through; where it has none, the newest of the context. Null: nothing was
 // sent to another node.
 const fabric::StreamSet* stream_set_of(const context::Context& context) {
+    const fabric::StreamSet* const own = context.stream_sets.of(fabric::this_thread());
     // Acquire: pairs with Network::make_stream_set.
-    const fabric::StreamSet* const newest = context.stream_sets.first.load(std::memory_order_acquire);
-    const void* const thread = fabric::this_thread();
-    for (const fabric::StreamSet* own = newest; own; own = own->next)
-        if (own->producer.thread.load(std::memory_order_relaxed) == thread)
-            return own;
-    return newest;
+    return own ? own : context.stream_sets.first.load(std::memory_order_acquire);
 }
 
 // Of the context and what it sends with, without what is reserved and never touched.

@@ -54,7 +54,6 @@ struct Blocks {
 
     long puts() const { return std::max(1L, std::min(1024L, (1L << 20) / size)); }  // of a window
     long offset(int thread) const { return (thread - 1) * puts() * size; }
-    static long bytes(long size, int threads) { return Blocks{nullptr, nullptr, size}.offset(threads); }
 };
 
 // One way to know, beside blocks of one size. All public members are collective.
@@ -283,11 +282,14 @@ void run_all(Job& job) {
         if (options.wants_sync(name.sync) && !name.have)
             job.skip(kName, name.sync, name.why_not);
     }
-    const long largest = *std::max_element(options.sizes.begin(), options.sizes.end(), [&](long a, long b) {
-        return Blocks::bytes(a, job.threads()) < Blocks::bytes(b, job.threads());
-    });
-    const size_t bytes = static_cast<size_t>(Blocks::bytes(largest, job.threads())) + 8;
-    Blocks blocks{static_cast<char*>(symmetric_alloc(bytes)), static_cast<char*>(symmetric_alloc(bytes)), 0};
+    Blocks blocks{};
+    size_t bytes = 8;
+    for (const long size : options.sizes) {
+        blocks.size = size;
+        bytes = std::max(bytes, static_cast<size_t>(blocks.offset(job.threads())));
+    }
+    blocks.source = static_cast<char*>(symmetric_alloc(bytes));
+    blocks.dest = static_cast<char*>(symmetric_alloc(bytes));
     for (const long size : options.sizes) {
         blocks.size = size;
         run_group(job, blocks, variants);

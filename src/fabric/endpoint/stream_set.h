@@ -116,6 +116,13 @@ struct StreamSetList {
     // False: all that this thread knows to be posted is complete, and its sources may be reused. Acquire: pairs with
     // StreamGroup::mark and StreamGroup::clear.
     bool is_active() const { return n_active.load(std::memory_order_acquire) != 0; }
+    // The stream set of that thread; null: there is none. Acquire: pairs with Network::make_stream_set.
+    StreamSet* of(const void* thread) const {
+        StreamSet* stream_set = first.load(std::memory_order_acquire);
+        while (stream_set && stream_set->producer.thread.load(std::memory_order_relaxed) != thread)
+            stream_set = stream_set->next;
+        return stream_set;
+    }
     // A stream set whose thread has ended, for this thread, with all that is outstanding; null: there is none.
     StreamSet* take_over(const void* thread);
 };
