@@ -1,4 +1,4 @@
-// SHMEM-MT cg: the NAS Parallel Benchmark CG (matrix.hpp), classes S, W and A. The rows of the matrix are divided among
+// SHMEM-MT cg: the NAS Parallel Benchmark CG (matrix.hpp), classes S to C. The rows of the matrix are divided among
 // the PEs, and a PE's rows among its threads. One solve is the whole benchmark; a solve is right when its zeta is the
 // published one to 1e-10. The rate counts all iterations of conjugate gradients; the time has one matrix product more
 // in each step. The phase `wait` is thread 0 in blocking collectives and in waits for requests. Posting, polling, and

@@ -1,5 +1,5 @@
 // SHMEM-MT is: the NAS Parallel Benchmark IS (Bailey and others, The NAS Parallel Benchmarks, 1991 and 1994), integer
-// sort by buckets, classes S, W and A. One run is the whole benchmark, ten iterations that each rank all keys
+// sort by buckets, classes S to C. One run is the whole benchmark, ten iterations that each rank all keys
 // (sort.hpp); it is right when five keys have the published ranks in each and the ranks sort all keys
 // (verification.hpp). Each thread of each PE counts, packs and sends keys of its own, and ranks those of its share
 // of the buckets. Rates count keys ranked; a million a second is an Mop/s of the report. The phase `exchange` is what

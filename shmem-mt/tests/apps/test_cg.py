@@ -116,7 +116,7 @@ def test_forms_missing_are_skipped_by_name(implementation, tmp_path):
 @pytest.mark.parametrize(
     "arguments,words",
     [
-        (["--class", "B"], "--class: there is no class B; there are S, W, A"),
+        (["--class", "D"], "--class: there is no class D; there are S, W, A, B, C"),
         (["--size", "7"], "--size 7: there are tiny (class S), small (W), medium and large (A)"),
         (["--size", "huge"], "--size: 'huge' is not a number between 1 and"),
         (["--form", "odd"], "unknown operation odd; there are blocking, manual,"),

@@ -33,12 +33,12 @@ def test_every_form_sorts(implementation, pes, threads):
     assert_sorted(implementation, app_verdicts(implementation, "is", pes, threads))
 
 
-@pytest.mark.parametrize("name", ["W", "A"])
+@pytest.mark.parametrize("name", ["W", "A", "B"])
 def test_larger_classes_are_sorted(implementation, name):
     """Each class changes its ranks from iteration to iteration by a rule of its own."""
     found = app_verdicts(implementation, "is", 2, 2, "--class", name)
     assert_sorted(implementation, found)
-    assert {verdict["keys"] for verdict in found.values()} == {{"W": 1 << 20, "A": 1 << 23}[name]}
+    assert {verdict["keys"] for verdict in found.values()} == {{"W": 1 << 20, "A": 1 << 23, "B": 1 << 25}[name]}
 
 
 @pytest.mark.parametrize("pieces", [1, 7, 64])
@@ -105,7 +105,7 @@ def test_forms_missing_are_skipped_by_name(implementation, tmp_path, feature, mi
 @pytest.mark.parametrize(
     "arguments,words",
     [
-        (["--class", "B"], "--class: there is no class B; there are S, W, A"),
+        (["--class", "D"], "--class: there is no class D; there are S, W, A, B, C"),
         (["--size", "7"], "--size 7: there are tiny (class S), small (W), medium and large (A)"),
         (["--form", "odd"], "unknown operation odd; there are default, private, pieces, requests"),
         (["--pieces", "65"], "--pieces: '65' is not a number between 1 and 64"),
