@@ -70,9 +70,10 @@ Random& Chaos::my_random() {
     return mine.random;
 }
 
-// True, and the time is counted, while what was spent is at most kFreePauseNs and one in `share` of the PE's time.
+// True, and the time is counted, while what was spent is at most kFreePauseNs and one in `share` of what the PE has
+// computed. Not of the time that has passed: PEs that wait for each other would all earn by the pauses of one.
 bool Chaos::spend(std::atomic<uint64_t>& spent_ns, uint64_t length_ns, uint64_t share) {
-    const uint64_t allowed = kFreePauseNs + (os::now_ns() - begin_ns_) / share;
+    const uint64_t allowed = kFreePauseNs + os::clock_ns(CLOCK_PROCESS_CPUTIME_ID) / share;
     // Relaxed: two threads may spend a little more together.
     if (spent_ns.load(std::memory_order_relaxed) + length_ns > allowed)
         return false;
@@ -80,7 +81,7 @@ bool Chaos::spend(std::atomic<uint64_t>& spent_ns, uint64_t length_ns, uint64_t 
     return true;
 }
 
-// Between 10 us and kLongestPauseNs; nothing while the PE has been paused for half of its time.
+// Between 10 us and kLongestPauseNs; nothing while the PE has been paused as long as it has computed.
 void Chaos::pause(Random& random) {
     constexpr uint64_t kShortestNs = 10000;
     constexpr uint64_t kDoublings = std::bit_width(kLongestPauseNs / kShortestNs);

@@ -53,9 +53,9 @@ class Chaos : public operations::Observer {
     static constexpr uint64_t kParts = 4;        // of one operation
     static constexpr uint64_t kDueNs = 4000000;  // a drawn share of it
     static constexpr uint64_t kLongestPauseNs = 5000000;
-    static constexpr uint64_t kPauseShare = 2;          // of its time, a PE is paused
-    static constexpr uint64_t kWaitShare = 16;          // of its time, a PE waits longer, as others do for it
-    static constexpr uint64_t kFreePauseNs = 50000000;  // paused in any program, beside half of its time
+    static constexpr uint64_t kPauseShare = 1;          // a PE is paused as long as it computes
+    static constexpr uint64_t kWaitShare = 16;          // of that time, a PE waits longer, as others do for it
+    static constexpr uint64_t kFreePauseNs = 50000000;  // paused in any program, beside that
 
     bool is_late(Random& random, const operations::Operation& operation) const;
     bool keep(Random& random, const operations::Operation& operation);
