@@ -11,6 +11,7 @@ from shmem_mt import __version__
 from shmem_mt.catalogue import catalogue
 from shmem_mt.errors import Ended, MeasuredOtherwiseError, UserError
 from shmem_mt.targets import fabrics
+from shmem_mt.targets.machine import OTHERS
 
 MAX_PES = 4096
 MAX_RAILS = 8
@@ -206,6 +207,13 @@ def _add_compare(commands):
         default=0.5,
         metavar="SHARE",
         help="status 5 when more points than this share cannot be told (default 0.5)",
+    )
+    compare.add_argument(
+        "--others",
+        type=_share,
+        default=OTHERS,
+        metavar="SHARE",
+        help=f"no change is called when other work took more than this share of the CPUs' time (default {OTHERS})",
     )
     for name in ("json", "markdown", "junit"):
         compare.add_argument(f"--{name}", metavar="FILE", help=f"write the comparison there, too, as {name}")

@@ -18,7 +18,8 @@ times as long as one without, the slowest program {worst} times ({slowest}).
 `node`: all PEs on one node; `nodes`: on several, which talk over TCP. The seeds are dealt to the numbers of PEs, and to
 the settings with which the tests run a program. Seconds are means of one job, its start and end included, while as many
 jobs ran as there are cores; the ratios, of that time and of the time that the job's processes ran, are those of the
-seeds that ran both ways. Chaos may pause a program for 50 ms and as long as it computes, which counts where a job is short.
+seeds that ran both ways. Chaos may pause a program for 50 ms, and as long as it computes, which counts where a job is
+short.
 
 | program | place | PEs | seeds | failures | s normal | s chaos | ratio | CPU ratio |
 |---|---|---|---|---|---|---|---|---|

@@ -11,7 +11,7 @@
 The first of 4, 1, 3, 5 that holds counts; --fail-on names those that may count.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy
 
@@ -31,6 +31,7 @@ class Comparison:
     unlike: list  # texts
     margin: float
     unclear_share: float  # from which on the runs cannot tell
+    disturbed: list = field(default_factory=list)  # texts: why no change is called
 
     def counts(self):
         found: dict[str, int] = {}
@@ -79,8 +80,9 @@ def compare(options):
     names = runs.rename(first, second)
     unlike = runs.differences(first, second, names, options.only)
     rows = runs.rows(first, second, options.only)
-    means = changes.judge([row.pair for row in rows if row.pair], options.margin)
-    found = Comparison(rows, means, unlike, options.margin, options.unclear)
+    disturbed = runs.disturbed(first, second, options.others)
+    means = changes.judge([row.pair for row in rows if row.pair], options.margin, not disturbed)
+    found = Comparison(rows, means, unlike, options.margin, options.unclear, disturbed)
     failing = [name for name in found.troubles() if name in options.fail_on]
     status = STATUSES[failing[0]] if failing else 0
     outputs.write(found, status, options)

@@ -73,6 +73,8 @@ def _told(pair):
 def _last_lines(found, status):
     yield ", ".join(f"{count} {name}" for name, count in sorted(found.counts().items()))
     yield from (f"not comparable: {text}" for text in found.unlike)
+    for text in found.disturbed:
+        yield f"cannot tell: {text} (--others says how much may)"
     yield found.power()
     yield f"exit status {status}" + "".join(f", {name}" for name in found.troubles())
 
@@ -83,6 +85,7 @@ def as_json(found, status):
         "status": status,
         "troubles": found.troubles(),
         "not_comparable": found.unlike,
+        "disturbed": found.disturbed,
         "margin": found.margin,
         "counts": found.counts(),
         "power": found.power(),

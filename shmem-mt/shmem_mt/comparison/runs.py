@@ -142,6 +142,17 @@ def differences(first, second, names, only=None):
     return list(dict.fromkeys(told))
 
 
+def disturbed(first, second, others):
+    """Which runs had other work beside them that took more than that share of the CPUs' time, as texts."""
+    told = []
+    for run in (*first, *second):
+        facts = run.machine.get("machine", {})
+        share = (facts.get("others_share") or 0) + (facts.get("steal_share") or 0)
+        if share > others:
+            told.append(f"beside {run.directory} other work took {100 * share:.0f} % of the CPUs' time")
+    return told
+
+
 def _bound_otherwise(one, other, only):
     """Of points that both runs have, where PEs were bound; a point that does not say so is not compared."""
     found: dict[tuple, int] = {}

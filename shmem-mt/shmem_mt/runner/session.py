@@ -320,18 +320,24 @@ class Session:
         """The contents of machine.json; of implementations that are not measured this time, what was told of them."""
         described = {i.label: {**i.describe(), **self.libraries.get(i.label, {})} for i in self.implementations}
         return {
-            "machine": {**self.facts, **machine.since(self.counters)},
+            "machine": {**self.facts, **self._shares()},
             "programs": sources.digest("programs", "apps"),
             "implementations": list({**_by_label(self.before), **described}.values()),
             "settings": self.settings,
             "shmem_mt": __version__,
         }
 
+    def _shares(self):
+        """What others took of the CPUs' time: of the invocations on this folder the most."""
+        before = self.before.get("machine", {})
+        return {name: max(share, before.get(name) or 0) if share is not None else before.get(name)
+                for name, share in machine.since(self.counters).items()}
+
     def _conclude(self):
         results = self.folder.results()
         ours = {i.label for i in self.implementations}
         invalid = [r for r in results if r["valid"] is False and r["label"] in ours]
-        for warning in machine.warnings({**self.facts, **machine.since(self.counters)}):
+        for warning in machine.warnings({**self.facts, **self._shares()}):
             print(f"shmem-mt: {warning}", file=sys.stderr)
         for skip in self.skips:
             print(f"shmem-mt: {skip}", file=sys.stderr)

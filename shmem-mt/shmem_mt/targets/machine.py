@@ -5,9 +5,11 @@ import glob
 import os
 import platform
 import re
+import resource
 import subprocess
 
 BUSY = 0.25  # load a core at the start from which on others' work shows
+OTHERS = 0.05  # share of the CPUs' time that other work takes, from which on it shows
 STOLEN = 0.005  # share of the CPUs' time that a host takes away, from which on it shows
 SETTING_PREFIXES = ("SHMEM_", "SMA_", "HEDDLE_", "OMPI_", "UCX_", "PMIX_", "OMP_", "MALLOC_")
 
@@ -56,18 +58,25 @@ def threads_per_core():
 
 
 def counters():
-    """What `since` takes the difference to: ticks of all CPUs, and of those the ticks that the host took away."""
+    """What `since` takes the difference to, in seconds of all CPUs: all, those that the host took away, those without
+    work, and those of this process and of the children that it has waited for."""
     fields = (_read("/proc/stat") or "").partition("\n")[0].split()[1:9]
-    ticks = [int(field) for field in fields]
-    return (sum(ticks), ticks[7]) if len(ticks) == 8 else None
+    if len(fields) != 8:
+        return None
+    seconds = [int(field) / os.sysconf("SC_CLK_TCK") for field in fields]
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    own = sum(each.ru_utime + each.ru_stime for each in used)
+    return sum(seconds), seconds[7], seconds[3] + seconds[4], own
 
 
 def since(before):
-    """{"steal_share": ...} of the time since `counters`; None where it cannot be known."""
+    """{"steal_share", "others_share"}: of the CPUs' time since `counters` what the host took away, and what work took
+    that this process did not start; None where they cannot be known."""
     now = counters()
     if not before or not now or now[0] <= before[0]:
-        return {"steal_share": None}
-    return {"steal_share": (now[1] - before[1]) / (now[0] - before[0])}
+        return {"steal_share": None, "others_share": None}
+    whole, stolen, without, own = (after - then for after, then in zip(now, before))
+    return {"steal_share": stolen / whole, "others_share": max(0.0, whole - stolen - without - own) / whole}
 
 
 def warnings(facts):
@@ -76,6 +85,8 @@ def warnings(facts):
     load, cores = facts.get("load_at_start"), facts.get("cores") or 1
     if load and load > BUSY * cores:
         told.append(f"the machine was busy at the start: a load of {load:.2g} on {cores} cores")
+    if (facts.get("others_share") or 0) > OTHERS:
+        told.append(f"other work took {100 * facts['others_share']:.0f} % of the CPUs' time")
     if facts.get("governor") not in (None, "performance"):
         told.append(f"the frequency governor is {facts['governor']}, not performance")
     if (facts.get("steal_share") or 0) > STOLEN:

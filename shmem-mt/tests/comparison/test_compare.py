@@ -70,6 +70,16 @@ def test_another_machine_is_status_4_whatever_the_figures_say(shmem_mt, folder, 
     assert status == 4 and "not comparable" in stdout and str(*difference.values()) in stdout
 
 
+@pytest.mark.parametrize("share", [{"others_share": 0.06}, {"steal_share": 0.03, "others_share": 0.03}])
+def test_a_run_beside_other_work_cannot_tell_a_change_from_that_work(shmem_mt, folder, share):
+    busy = folder("two", scale=0.5, machine=share)
+    status, stdout, _ = shmem_mt("compare", folder("one"), busy)
+    assert status == 5 and "4 cannot tell" in stdout and "worse" not in stdout
+    assert f"beside {busy} other work took 6 % of the CPUs' time" in stdout.replace("\n", " ")
+    assert shmem_mt("compare", "--others", "0.07", folder("one"), busy)[0] == 1
+    assert shmem_mt("compare", folder("one"), folder("three", scale=0.5, machine={"others_share": 0.04}))[0] == 1
+
+
 def test_a_folder_that_knows_no_machine_is_status_4(shmem_mt, folder, tmp_path):
     one, two = folder("one"), folder("two")
     (tmp_path / "two" / "machine.json").unlink()
