@@ -13,8 +13,7 @@ whose sign makes larger better. What varies, and where its size comes from:
                        do not count. Points differ in it (lines that PEs contend for vary most), so that it is worth
                        few degrees of freedom.
 
-Where other work took part of the CPUs' time (`is_told` false), no change is called. Of 19 comparisons of three runs
-with a fourth of the same code, beside work that came and went, three called a point worse.
+Where a change may be the machine's (`is_told` false; runs.disturbed) none is called.
 
 Each has its degrees of freedom; they are put together as Welch and Satterthwaite do. All p-values of a comparison, the
 benchmarks' geometric means among them, are adjusted together (Benjamini and Hochberg).

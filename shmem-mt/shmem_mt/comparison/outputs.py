@@ -74,7 +74,7 @@ def _last_lines(found, status):
     yield ", ".join(f"{count} {name}" for name, count in sorted(found.counts().items()))
     yield from (f"not comparable: {text}" for text in found.unlike)
     for text in found.disturbed:
-        yield f"cannot tell: {text} (--others says how much may)"
+        yield f"cannot tell: {text}"
     yield found.power()
     yield f"exit status {status}" + "".join(f", {name}" for name in found.troubles())
 

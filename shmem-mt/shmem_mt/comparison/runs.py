@@ -2,6 +2,7 @@
 
 import json
 import math
+import statistics
 from dataclasses import dataclass, field
 
 from shmem_mt import units
@@ -10,6 +11,7 @@ from shmem_mt.errors import UserError
 from shmem_mt.runner.results import MACHINE, load_machine, load_results, numbered_rounds, unlike
 from shmem_mt.statistics import start_values
 
+FARTHER = 1.5  # times as long a hand-over from core to core, from which on the cores stand elsewhere
 SETTINGS = ("profile", "samples_per_round", "sample_ms", "oversubscribed_sample_ms")
 
 
@@ -143,14 +145,27 @@ def differences(first, second, names, only=None):
 
 
 def disturbed(first, second, others):
-    """Which runs had other work beside them that took more than that share of the CPUs' time, as texts."""
+    """Why a change may be the machine's, as texts: other work beside a run that took more than that share of the CPUs'
+    time, or cores that stood elsewhere."""
     told = []
     for run in (*first, *second):
         facts = run.machine.get("machine", {})
         share = (facts.get("others_share") or 0) + (facts.get("steal_share") or 0)
         if share > others:
             told.append(f"beside {run.directory} other work took {100 * share:.0f} % of the CPUs' time")
+    told += _cores_elsewhere([*first, *second])
     return told
+
+
+def _cores_elsewhere(runs):
+    """Whether the cores stood nearer to each other beside one run than beside another, as a text: on a virtual machine
+    the host moves them."""
+    known = [(run.machine.get("machine", {}).get("hand_over_s"), run.directory) for run in runs]
+    known = [(statistics.median(seconds), directory) for seconds, directory in known if seconds]
+    if known and max(known)[0] > FARTHER * min(known)[0]:
+        ends = min(known), max(known)
+        texts = [f"{units.quantity(seconds, 's')} beside {directory}" for seconds, directory in ends]
+        yield f"a line went from core to core in {' and in '.join(texts)}"
 
 
 def _bound_otherwise(one, other, only):

@@ -124,6 +124,8 @@ class Session:
         self.keys = {start: self._known(start) for start in starts}  # start -> its points
         self.counters = machine.counters()
         self.facts = facts
+        self.hand_over = None  # the program that measures it
+        self.hand_overs = {}  # round -> seconds, or None
         self.settings = {}
         self.problems = []  # texts
         self.failed = {}  # (label, start) -> how often
@@ -239,6 +241,7 @@ class Session:
             failures = build.build(implementation, directory, needed, self.display.say)
             for program, problem in failures.items():
                 self._problem(f"{implementation.label}: {program} does not compile", problem.splitlines()[-5:])
+        self.hand_over = build.hand_over(self.implementations[0], self.folder.path("build"))
         self._write_machine()
 
     def _run_jobs(self, jobs, began):
@@ -266,6 +269,8 @@ class Session:
         return self.took.get((label, start), start.estimate_s)
 
     def _run_one(self, number, implementation, start):
+        if self.hand_over and number not in self.hand_overs:
+            self.hand_overs[number] = machine.hand_over_s(self.hand_over)
         name = f"{_file_name(implementation.label)}-{start.program}-{start.pes}x{start.threads}"
         log = self.folder.path("logs", f"{name}-{self.starts.index(start)}-round{number}.txt")
         place = (start.fabric, start.coalescing, self.hosts_of[start.fabric], start.setting)
@@ -320,7 +325,7 @@ class Session:
         """The contents of machine.json; of implementations that are not measured this time, what was told of them."""
         described = {i.label: {**i.describe(), **self.libraries.get(i.label, {})} for i in self.implementations}
         return {
-            "machine": {**self.facts, **self._shares()},
+            "machine": {**self.facts, **self._shares(), "hand_over_s": self._all_hand_overs()},
             "programs": sources.digest("programs", "apps"),
             "implementations": list({**_by_label(self.before), **described}.values()),
             "settings": self.settings,
@@ -332,6 +337,11 @@ class Session:
         before = self.before.get("machine", {})
         return {name: max(share, before.get(name) or 0) if share is not None else before.get(name)
                 for name, share in machine.since(self.counters).items()}
+
+    def _all_hand_overs(self):
+        """Of a line from core to core, once a round of each invocation on this folder."""
+        found = [seconds for seconds in self.hand_overs.values() if seconds is not None]
+        return self.before.get("machine", {}).get("hand_over_s", []) + found
 
     def _conclude(self):
         results = self.folder.results()

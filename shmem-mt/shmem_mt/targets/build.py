@@ -53,6 +53,13 @@ def build(implementation, directory, programs, note):
     return failures
 
 
+def hand_over(implementation, directory):
+    """The path of the program that prints what the hand-over of a line takes; None where it does not compile."""
+    binary = os.path.join(directory, "hand_over")
+    flags = ["-I", sources.root()]
+    return binary if run_compiler(implementation, flags, sources.probe("hand_over"), binary) is None else None
+
+
 def _write(path, text):
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)

@@ -79,6 +79,14 @@ def since(before):
     return {"steal_share": stolen / whole, "others_share": max(0.0, whole - stolen - without - own) / whole}
 
 
+def hand_over_s(program):
+    """What that program (programs/probes/hand_over.cpp) prints, in seconds; None where it cannot tell."""
+    try:
+        return float(first_line([program], timeout_s=5) or "none")
+    except ValueError:
+        return None
+
+
 def warnings(facts):
     """What makes the figures of this machine doubtful, as texts."""
     told = []

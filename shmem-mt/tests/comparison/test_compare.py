@@ -80,6 +80,16 @@ def test_a_run_beside_other_work_cannot_tell_a_change_from_that_work(shmem_mt, f
     assert shmem_mt("compare", folder("one"), folder("three", scale=0.5, machine={"others_share": 0.04}))[0] == 1
 
 
+@pytest.mark.parametrize("seconds,status", [([9e-8, 6e-8, 1e-7], 5), ([7e-8], 1), ([], 1)])
+def test_runs_on_cores_that_stood_elsewhere_cannot_tell(shmem_mt, folder, seconds, status):
+    one = folder("one", machine={"hand_over_s": [5e-8, 5.5e-8, 3e-7]})
+    two = folder("two", scale=0.5, machine={"hand_over_s": seconds})
+    found, stdout, _ = shmem_mt("compare", one, two)
+    assert found == status
+    told = f"a line went from core to core in 55.0 ns beside {one} and in 90.0 ns beside {two}"
+    assert (told in stdout) == (status == 5)
+
+
 def test_a_folder_that_knows_no_machine_is_status_4(shmem_mt, folder, tmp_path):
     one, two = folder("one"), folder("two")
     (tmp_path / "two" / "machine.json").unlink()

@@ -70,6 +70,7 @@ def measured(tmp_path, monkeypatch):
 
         monkeypatch.setattr(session, "time", clock)
         monkeypatch.setattr(session.build, "build", build)
+        monkeypatch.setattr(session.build, "hand_over", lambda *_: None)
         starts = [plan.Start(p, 2, 1, (), rounds, 1, seconds) for p, (rounds, _) in programs.items()]
         folder = results.RunFolder.open(str(tmp_path / name))
         made = session.Session(

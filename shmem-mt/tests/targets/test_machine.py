@@ -7,6 +7,8 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import pytest
+from shmem_mt import sources
 from shmem_mt.targets import machine
 
 
@@ -35,6 +37,26 @@ def test_own_children_are_no_other_work():
     before = machine.counters()
     subprocess.run([sys.executable, "-c", "import time\nwhile time.process_time() < 0.5: pass"], check=True)
     assert machine.counters()[3] - before[3] > 0.45
+
+
+@pytest.mark.parametrize("text,seconds", [("5.7e-08", 5.7e-8), ("", None), ("no number", None)])
+def test_the_hand_over_is_what_the_program_prints(tmp_path, text, seconds):
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho {text}\n")
+    program.chmod(0o755)
+    assert machine.hand_over_s(str(program)) == seconds
+    assert machine.hand_over_s(str(tmp_path / "none")) is None
+
+
+def test_the_program_measures_a_hand_over(tmp_path):
+    """Half a second at most, on any number of CPUs, and no less than a load from a neighbour's cache takes."""
+    program = str(tmp_path / "hand_over")
+    subprocess.run(["c++", "-std=c++17", "-O2", "-I", sources.root(), sources.probe("hand_over"), "-o", program,
+                    "-pthread"], check=True)
+    found = machine.hand_over_s(program)
+    assert found is None or 5e-9 < found < 0.2
+    one_cpu = subprocess.run(["taskset", "-c", str(min(os.sched_getaffinity(0))), program], capture_output=True)
+    assert (one_cpu.returncode, one_cpu.stdout) == (0, b"")
 
 
 def test_facts_are_json():
