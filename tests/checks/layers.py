@@ -58,7 +58,7 @@ PUBLIC = {
 # The C++ folders of the suite, which includes by the path from shmem-mt/ on. Every folder may include itself.
 SUITE = {
     "programs/common": [],
-    "programs/probes": [],
+    "programs/probes": ["programs/common"],
     **{key: ["programs/common"] for key in ["programs/pt2pt", "programs/collectives", "programs/progress",
                                             "programs/ordering", "simulator"]},
     "apps/common": ["programs/common"],
