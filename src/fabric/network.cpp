@@ -164,6 +164,9 @@ bool Network::open_rail(const NetworkOptions& options, const ChannelConfig& give
         config.api = &RetransmittingTransport::api();
         config.transport = retransmitting_->add_rail(
             rail.transport, {&rail, NetworkEvents::arrived, NetworkEvents::announced, NetworkEvents::failed});
+    } else {
+        // RDMA takes large data past the messages. And what is sent again has an order of its own.
+        config.parts_large = !config.is_native;
     }
     open_channels(rail, wanted.channels);
     if (in_ring)

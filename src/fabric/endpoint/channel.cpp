@@ -222,19 +222,36 @@ void Channel::find_address(int pe) const {
 
 Endpoint* Channel::endpoint_of(int pe) {
     Peer& peer = peers_[pe];
-    if (peer.endpoint)
-        return peer.endpoint;
+    if (!peer.endpoint)
+        peer.endpoint = connect(pe);
+    return peer.endpoint;
+}
+
+// What is sent behind large data on one connection waits until all of that is through.
+Endpoint* Channel::large_endpoint_of(int pe) {
+    Endpoint* const usual = endpoint_of(pe);
+    if (!usual || !config_.parts_large)
+        return usual;
+    Peer& peer = peers_[pe];
+    if (!peer.large_endpoint)
+        peer.large_endpoint = connect(pe);
+    return peer.large_endpoint;
+}
+
+// A new endpoint, on which this PE's address blob is the first message; null: there can be none, and the PE is lost.
+Endpoint* Channel::connect(int pe) {
     char error[512] = "";
     const std::string* const address_blob =
         config_.addresses->find(pe, config_.job.address_blob_of, error, sizeof error);
     size_t bytes = address_blob ? address_blob->size() : 0;
     const char* mine_there = address_blob ? address_blob->data() : nullptr;
+    Endpoint* made = nullptr;
     if (bytes != 0 && !find_rail_address(&mine_there, &bytes, config_.rail))
         snprintf(error, sizeof error, "its address blob has no rail %d: right would be as many rails on all PEs",
                  config_.rail);
     else if (bytes != 0)
-        peer.endpoint = config_.api->connect(config_.transport, number_, pe, mine_there, bytes, error, sizeof error);
-    if (!peer.endpoint) {
+        made = config_.api->connect(config_.transport, number_, pe, mine_there, bytes, error, sizeof error);
+    if (!made) {
         config_.job.lost(pe, Loss::kBroken, error);
         return nullptr;
     }
@@ -244,8 +261,8 @@ Endpoint* Channel::endpoint_of(int pe) {
     if (!copy)
         base::fatal("network", "no memory for a message of %zu bytes", mine_bytes);
     memcpy(copy, mine, mine_bytes);
-    send_message(pe, ConnectHeader{}, copy, mine_bytes, false, free, copy);
-    return peer.endpoint;
+    send_to(made, ConnectHeader{}, copy, mine_bytes, false, free, copy);
+    return made;
 }
 
 void Channel::send_message(int pe, Header header, const char* body, size_t bytes, bool large, Done done,
@@ -254,11 +271,16 @@ void Channel::send_message(int pe, Header header, const char* body, size_t bytes
     // The receiver has places for large data alone.
     HEDDLE_INVARIANT(!large || header.kind == MessageKind::kLargeData || header.kind == MessageKind::kLargeReply);
     HEDDLE_INVARIANT(body || bytes == 0);
-    Endpoint* const to = endpoint_of(pe);
+    Endpoint* const to = large ? large_endpoint_of(pe) : endpoint_of(pe);
     if (!to)
         return;
     if (header.kind == MessageKind::kRecords)
         piggyback_ack(pe, &header);
+    send_to(to, header, body, bytes, large, done, argument);
+}
+
+void Channel::send_to(Endpoint* to, Header header, const char* body, size_t bytes, bool large, Done done,
+                      void* argument) {
     base::counters->messages_sent.add_cheaply();
     header.token = config_.token;
     header.pe = config_.pe;

@@ -91,6 +91,7 @@ struct ChannelConfig {
     const progress::WaitPolicy* policy = nullptr;  // of the threads that wait
     Ring ring;
     bool is_native = false;             // some PEs may be put to and got from directly
+    bool parts_large = false;           // large data goes over an endpoint of its own (docs/decisions/0054)
     size_t full_bytes = kMessageBytes;  // of a full message; 1: every record goes by itself
     int rail = 0;
     int n_rails = 1;
@@ -256,6 +257,9 @@ class Channel {
     bool finish_idle();
     bool send_short();
     bool send_short(int pe);
+    Endpoint* connect(int pe);
+    Endpoint* large_endpoint_of(int pe);
+    void send_to(Endpoint* to, Header header, const char* body, size_t bytes, bool large, Done done, void* argument);
     void send_gathered(int pe, GatheredMessage* message);
     void piggyback_ack(int pe, Header* header);
     Inbound& inbound_of(int pe, uint32_t stream_set);

@@ -28,7 +28,8 @@ constexpr uint32_t kMaxBusy = 4;
 constexpr size_t kShortMessage = 4096;  // a message of fewer bytes is short
 
 struct Peer {
-    Endpoint* endpoint = nullptr;  // null: nothing was sent to the PE yet
+    Endpoint* endpoint = nullptr;        // null: nothing was sent to the PE yet
+    Endpoint* large_endpoint = nullptr;  // of large data; null: none was sent to the PE yet, or there is one endpoint
     // Its streams to this PE, by stream set, below kMaxStreamSets; null: nothing has come on that stream.
     Inbound** inbounds = nullptr;
     uint32_t n_inbounds = 0;

@@ -7,10 +7,10 @@
 //                 independent of each other.
 //   address blob  the bytes that tell others how to reach this PE, with all its channels and regions; at most
 //                 kMaxAddressBlobBytes.
-//   endpoint      the connection of one channel to one PE, made on first use. It is taken down with the transport, or
-//                 dropped.
-//   message       a header of kHeaderBytes and a body. The messages of a channel to one PE arrive in the order in which
-//                 they were sent; other messages may overtake large ones.
+//   endpoint      a connection of one channel to one PE, made on first use: one for large messages, one for others
+//                 (docs/decisions/0054). It is taken down with the transport, or dropped.
+//   message       a header of kHeaderBytes and a body. The messages of an endpoint arrive in the order in which they
+//                 were sent; other messages may overtake large ones.
 //   large         a message whose body goes straight to the address that the receiver names when the header arrives.
 //   region        memory of a PE that others put to and get from without its CPU, where `is_native` says so. Puts and
 //                 gets have no order among each other and with messages: a caller that needs one waits for `done`.
@@ -47,7 +47,7 @@ struct Events {
     // The header of a large one: the callee, now or later but from a call on the same channel, calls receive or refuse
     // once.
     void (*announced)(void* owner, int channel, const void* header, size_t bytes, Arrival* arrival);
-    // pe does not answer any more: called once for an endpoint, from within progress() or a call on the same channel.
+    // pe does not answer any more: called once for a channel, from within progress() or a call on the same channel.
     // Operations to and from the PE that are under way are never done.
     void (*failed)(void* owner, int channel, int pe, const char* reason);
 };

@@ -209,6 +209,7 @@ void send(Transport* transport, int number, Endpoint* to, const void* header, co
     FakeChannel& channel = channel_of(transport, number);
     Transport::Out out = {{}, to->to, body, bytes, large, done, argument};
     memcpy(&out.header, header, sizeof out.header);
+    channel.ways.emplace_back(to, out.header.kind);
     if (out.header.kind != MessageKind::kConnect) {
         channel.sent.push_back(out.header);
         channel.sent_bytes += bytes;

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace heddle::fabric {
@@ -25,6 +26,7 @@ struct Habits {
     bool shuffles_records = false;  // more than the promise: messages of records pass each other
     bool misaligns = false;         // bodies arrive at odd addresses
     bool native = false;            // puts and gets reach the other PE
+    bool parts_large = false;       // channels send large data over an endpoint of its own (Pair)
 };
 
 struct Arrival {
@@ -75,6 +77,7 @@ struct Transport {
         std::deque<std::unique_ptr<Arrival>> receiving;  // announced; the body comes when `to` is known
         std::vector<Header> sent;                        // all that was ever handed over, but hellos
         uint64_t sent_bytes = 0;
+        std::vector<std::pair<const Endpoint*, MessageKind>> ways;  // of each message, hellos too
         unsigned refused = 0;
         std::atomic<bool> holds = false;    // nothing leaves
         std::function<void()> on_progress;  // called at every progress, under the channel's lock

@@ -135,6 +135,7 @@ void Pe::open_rail(int number, size_t heap_bytes, const Habits& habits, size_t f
     config.full_bytes = full_bytes;
     config.ring = {1 - number_, 1 - number_};
     config.is_native = habits.native;
+    config.parts_large = habits.parts_large;
     if (keeps && n_rails_ > 1) {
         if (!retransmitting_)
             retransmitting_ = std::make_unique<RetransmittingTransport>(

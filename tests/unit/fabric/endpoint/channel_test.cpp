@@ -5,9 +5,11 @@
 #include "unit/fabric/records.h"
 
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace heddle::fabric {
 namespace {
@@ -50,6 +52,48 @@ TEST(Channel, APollIsBoundedWhileOthersQueue) {
     EXPECT_EQ(pair[1].word(2), 2u);
     EXPECT_EQ(pair[1].word(1), last);
     EXPECT_EQ(pair[0].left, 1);
+}
+
+// Each endpoint of a PE's cable: the kinds of messages that it has taken, in order.
+std::vector<std::vector<MessageKind>> kinds_by_endpoint(Pe& pe) {
+    std::vector<const Endpoint*> endpoints;
+    std::vector<std::vector<MessageKind>> kinds;
+    for (const auto& [endpoint, kind] : pe.cable().ways) {
+        const auto found = std::find(endpoints.begin(), endpoints.end(), endpoint);
+        const auto index = static_cast<size_t>(found - endpoints.begin());
+        if (found == endpoints.end()) {
+            endpoints.push_back(endpoint);
+            kinds.emplace_back();
+        }
+        kinds[index].push_back(kind);
+    }
+    return kinds;
+}
+
+TEST(Channel, LargeDataHasAnEndpointOfItsOwn) {
+    for (const bool parts_large : {false, true}) {
+        Pair pair({.parts_large = parts_large});
+        const std::string data(2 * kLargeBytes, 'a');
+        std::string back(data.size(), ' ');
+        put_word(pair[0].to_other(), 0, 1);
+        pair.settle();
+        EXPECT_EQ(kinds_by_endpoint(pair[0]).size(), 1u) << "it comes with the first large data";
+        put(pair[0].to_other(), 64, data.data(), data.size());
+        pair.settle();
+        put(pair[0].to_other(), 64, data.data(), data.size());
+        get(pair[0].to_other(), back.data(), 64, back.size());
+        pair.settle();
+        EXPECT_EQ(back, data);
+        for (const int pe : {0, 1}) {
+            const MessageKind large = pe == 0 ? MessageKind::kLargeData : MessageKind::kLargeReply;
+            const auto kinds = kinds_by_endpoint(pair[pe]);
+            ASSERT_EQ(kinds.size(), parts_large ? 2u : 1u);
+            for (const auto& of_endpoint : kinds) EXPECT_EQ(of_endpoint.front(), MessageKind::kConnect);
+            EXPECT_EQ(std::count(kinds.back().begin(), kinds.back().end(), large), pe == 0 ? 2 : 1);
+            if (parts_large)
+                EXPECT_EQ(kinds.back().size(), pe == 0 ? 3u : 2u) << "nothing else";
+        }
+    }
 }
 
 // Streams to the other PE are connected, and pair[0]'s service thread has armed its channel; it sleeps, or has woken up.

@@ -319,6 +319,11 @@ TEST(StreamModel, OnANetworkThatIsLate) {
     for (const unsigned lazy : {2u, 4u, 7u}) run({.seed = new_seed(), .lazy = lazy});
 }
 
+TEST(StreamModel, WhereLargeDataHasAnEndpointOfItsOwn) {
+    for (const int n_rails : {1, 2})
+        for (const unsigned lazy : {0u, 4u, 7u}) run({.seed = new_seed(), .lazy = lazy, .parts_large = true}, n_rails);
+}
+
 TEST(StreamModel, WhereMessagesOfRecordsPassEachOther) {
     for (const unsigned lazy : {2u, 4u, 7u}) run({.seed = new_seed(), .lazy = lazy, .shuffles_records = true});
 }
