@@ -8,11 +8,11 @@
 //
 // Threads that wait in the library poll all of a PE's channels; otherwise the service thread does, which sleeps on the
 // transports' descriptors. While other threads poll, the service thread keeps away: it looks again after a tenth of a
-// millisecond, then more and more rarely, up to a millisecond. So it costs nothing while nothing comes, and a PE that
-// computes answers after one wake-up. What a poll leaves at its bound (Channel::kTurns) wakes it. While non-blocking
-// collectives are under way, the service thread keeps away only from threads that wait, and comes back when they have
-// ended waiting (take_over). The policy of progress may let the service thread spin, or leave the channels to the
-// program's own calls.
+// millisecond, then more and more rarely, up to a millisecond. Where the program's threads have all cores, they have 2
+// ms for their next poll (docs/decisions/0056). So it costs nothing while nothing comes, and a PE that computes answers
+// after one wake-up. What a poll leaves at its bound (Channel::kTurns) wakes it. While non-blocking collectives are
+// under way, the service thread keeps away only from threads that wait, and comes back when they have ended waiting
+// (take_over). The policy of progress may let the service thread spin, or leave the channels to the program.
 //
 // Threads: init and finalize open, start, stop and close; any thread polls, and makes and returns stream sets.
 #pragma once
@@ -148,6 +148,7 @@ class Network {
     void see_polls() { seen_polls_.store(polls_.load(std::memory_order_relaxed), std::memory_order_relaxed); }
     void wait_for_heartbeats();
     int longest_sleep() const;
+    bool has_delayed_acks() const;
     void wake_up();
     void clear_wakeup_descriptor();
     bool arm();
@@ -173,6 +174,7 @@ class Network {
     pthread_t service_ = {};
     bool serving_ = false;
     uint64_t tick_ns_ = 0;
+    uint64_t polled_ns_ = 0;  // when the service thread last saw that other threads poll
     std::atomic<Service> service_kind_{Service::kSleeps};
     std::atomic<bool> asleep_{false};  // the service thread arms the channels, or sleeps on their descriptors
     sync::EventCount away_{};          // advances when the service thread must end its nap

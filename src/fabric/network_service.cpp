@@ -17,6 +17,8 @@ namespace heddle::fabric {
 namespace {
 
 constexpr uint64_t kServiceNapNs = os::kMillisecondNs / 10, kMaxServiceNapNs = os::kMillisecondNs;
+// Where the program's threads have all cores, they are given so long since their last poll for the next one.
+constexpr uint64_t kPatienceNs = 2 * kMaxServiceNapNs;
 
 }  // namespace
 
@@ -104,15 +106,27 @@ bool Network::keeps_away(uint64_t* nap_ns) {
     const uint32_t turn = away_.value.load(std::memory_order_acquire);
     const bool polled = polls_.load(std::memory_order_relaxed) != seen_polls_.load(std::memory_order_relaxed);
     const bool under_way = policy_ && policy_->posted.load(std::memory_order_relaxed) != 0;
-    if (under_way ? policy_->pollers.load(std::memory_order_relaxed) == 0 : !polled) {
+    const uint64_t now_ns = os::now_ns();
+    if (polled)
+        polled_ns_ = now_ns;
+    // A thread that sleeps waits for what comes. Relaxed: it has ended the nap.
+    const bool sleeps = policy_ && policy_->own_sleepers.load(std::memory_order_relaxed) != 0;
+    const bool is_patient = policy_ && !sleeps && !policy_->leaves_core() && now_ns - polled_ns_ < kPatienceNs;
+    if (under_way ? policy_->pollers.load(std::memory_order_relaxed) == 0 : !polled && !is_patient) {
         *nap_ns = kServiceNapNs;
         return false;
     }
     see_polls();
-    const timespec deadline = os::to_timespec(os::now_ns() + *nap_ns);
+    if (sleeps)
+        *nap_ns = kServiceNapNs;
+    const timespec deadline = os::to_timespec(now_ns + *nap_ns);
     away_.sleep(turn + 1, &deadline);
     *nap_ns = std::min(2 * *nap_ns, kMaxServiceNapNs);
-    return std::none_of(rails_.begin(), rails_.end(), [](const auto& rail) {
+    return true;
+}
+
+bool Network::has_delayed_acks() const {
+    return std::any_of(rails_.begin(), rails_.end(), [](const auto& rail) {
         return std::any_of(rail->channels.begin(), rail->channels.end(),
                            [](const auto& channel) { return channel->ack_pending(); });
     });
@@ -178,8 +192,11 @@ void Network::serve() {
         tick(woken);
         woken = false;
         const Service kind = service_kind_.load(std::memory_order_acquire);  // pairs with Network::set_service
-        if (kind == Service::kSleeps && keeps_away(&nap_ns))
+        if (kind == Service::kSleeps && keeps_away(&nap_ns)) {
+            if (has_delayed_acks())
+                poll_channels();
             continue;
+        }
         bool moved = false;
         if (kind != Service::kNone)
             moved = poll_channels();

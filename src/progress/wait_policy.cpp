@@ -123,6 +123,7 @@ void WaitSteps::wake_up() {
         return;
     if (policy_.show)
         policy_.show(nullptr, nullptr);
+    policy_.own_sleepers.fetch_sub(1, std::memory_order_relaxed);
     if (!policy_.node_sleepers)
         return;
     [[maybe_unused]] const uint32_t sleepers = policy_.node_sleepers->fetch_sub(1, std::memory_order_relaxed);
@@ -171,6 +172,9 @@ void WaitSteps::fall_asleep() {
     // Relaxed: only says how many cores are likely to be free.
     if (policy_.node_sleepers)
         policy_.node_sleepers->fetch_add(1, std::memory_order_relaxed);
+    policy_.own_sleepers.fetch_add(1, std::memory_order_relaxed);  // the call shows it to the service thread
+    if (policy_.hand_over)
+        policy_.hand_over();
 }
 
 // The awake threads that poll make progress for those in the lot.

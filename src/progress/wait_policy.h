@@ -69,6 +69,8 @@ struct WaitPolicy {
     uint32_t node_cores = 1;
     std::atomic<uint32_t> own_threads{0};  // counted threads of this PE
     uint32_t own_cores = 1;                // in this PE's affinity mask
+    // Threads of this PE that sleep in a wait. Relaxed: a thread that has added itself calls hand_over.
+    std::atomic<uint32_t> own_sleepers{0};
     // Until then waits yield at once: some thread of this PE found another one ready to run on its core.
     std::atomic<uint64_t> oversubscribed_until_ns{0};
     bool (*poll)() = nullptr;  // makes progress; true when something was moved
@@ -82,8 +84,8 @@ struct WaitPolicy {
     std::atomic<bool> alone{false};    // there is no background thread, and none may start
     bool multiple_asked = false;       // the program asked for SHMEM_THREAD_MULTIPLE
     std::atomic<uint32_t> pollers{0};  // threads that wait, awake, and make progress
-    // Called when the last poller stops while collectives are posted: the network's service thread takes over. May be
-    // null.
+    // Called when a thread falls asleep, and when the last poller stops while collectives are posted: the network's
+    // service thread takes over. May be null.
     void (*hand_over)() = nullptr;
     // Publishes where this thread sleeps (function, address), or that it no longer does (nullptr, nullptr). May be
     // null.
@@ -111,6 +113,12 @@ struct WaitPolicy {
 
     // More threads of this PE have waited in the library than the PE has cores. Relaxed: as in oversubscribed.
     bool is_crowded() const { return own_threads.load(std::memory_order_relaxed) > own_cores; }
+    // A thread of the library finds a core beside the threads of the program. Relaxed: as in oversubscribed.
+    bool leaves_core() const {
+        return own_threads.load(std::memory_order_relaxed) < own_cores + own_sleepers.load(std::memory_order_relaxed) &&
+               (!node_threads || node_threads->load(std::memory_order_relaxed) <
+                                     node_cores + node_sleepers->load(std::memory_order_relaxed));
+    }
     bool oversubscribed(uint64_t now_ns) const {
         // Relaxed: a count that is a moment old only makes a wait spin a little too long or too short.
         return (node_threads && node_threads->load(std::memory_order_relaxed) > node_cores) || is_crowded() ||

@@ -229,6 +229,32 @@ TEST_F(ServiceTest, TakingOverEndsANap) {
     }));
 }
 
+// Of messages that come while the program computes, it would find each within 1.5 ms.
+TEST_F(ServiceTest, WhereTheProgramHasAllCoresItIsGivenTimeForItsNextPoll) {
+    progress::WaitPolicy& policy = policies[1];
+    constexpr int kMessages = 200;
+    const auto count_served = [&](uint32_t threads, uint32_t sleepers) {
+        policy.own_threads = threads;
+        policy.own_sleepers = sleepers;
+        int served = 0;
+        for (int i = 0; i < kMessages; ++i) {
+            networks[1]->poll();
+            put(*stream, 0, ++last);
+            os::sleep_ns(kMs * 3 / 2);
+            served += load(heaps[1][0]) == last;
+        }
+        return served;
+    };
+    const int beside_a_core = count_served(policy.own_cores - 1, 0);
+    const int without = count_served(policy.own_cores, 0);
+    const int asleep = count_served(policy.own_cores, 1);
+    policy.own_threads = policy.own_sleepers = 0;
+    EXPECT_GT(beside_a_core, kMessages / 4);
+    EXPECT_LT(without, beside_a_core / 2);
+    EXPECT_GT(asleep, kMessages / 4) << "a thread that sleeps waits for what comes";
+    EXPECT_TRUE(is_served());
+}
+
 TEST_F(ServiceTest, StopsWhateverItDoes) {
     for (Service kind : {Service::kNone, Service::kSpins, Service::kSleeps}) {
         networks[1]->set_service(kind);
