@@ -5,6 +5,7 @@
 #include "fabric/endpoint/awaited.h"
 #include "fabric/network.h"
 #include "memory/symmetric.h"
+#include "operations/remote_records.h"
 #include "operations/transfer.h"
 #include "os/asymmetric_fence.h"
 #include "os/thread_exit.h"
@@ -166,6 +167,15 @@ bool stays_in_stream(const IssueParams& issue, size_t bytes) {
     return keeps_order(issue) && (changes || bytes < fabric::kMaxPiece);
 }
 
+// True when data of so many bytes goes in records of less than kLargeBytes.
+bool goes_in_records(const IssueParams& issue, int pe, size_t bytes) {
+    if (bytes < fabric::kLargeBytes)
+        return true;
+    if (bytes >= kRendezvousBytes || stream_set_for(issue).n_rails > 1)
+        return false;
+    return keeps_order(issue) || !stream_for(issue, pe).is_native(issue.call.function);
+}
+
 // Splits large data: calls post(stream, at, bytes) for each piece, with the stream of the rail that is expected to be
 // done first.
 template <class Post>
@@ -259,19 +269,21 @@ bool is_remote(int pe) {
     return memory::symmetric->peers[pe].heap == nullptr;
 }
 
-void remote_put(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe) {
+namespace {
+
+void put(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe, Next next) {
     const char* const function = issue.call.function;
     const Address to = address_of(dest);
     const auto* const from = static_cast<const char*>(source);
-    if (bytes < fabric::kLargeBytes || stays_in_stream(issue, bytes)) {
-        for (size_t at = 0; at < bytes; at += fabric::kLargeBytes) {
+    if (goes_in_records(issue, pe, bytes) || stays_in_stream(issue, bytes)) {
+        if (bytes >= fabric::kLargeBytes)
+            stream_for(issue, pe).begin_together(bytes + kRoomForHeads);
+        return for_records(bytes, next, [&](size_t at, size_t now, Next then) {
             Stream& stream = stream_for(issue, pe);
-            const size_t now = std::min(bytes - at, fabric::kLargeBytes);
             char* const place = stream.reserve(function, record::put_bytes(now));
-            stream.publish(record::put(place, {to.offset + at, to.region}, from + at, now));
+            publish(stream, record::put(place, {to.offset + at, to.region}, from + at, now), then);
             join_stream(issue, stream);
-        }
-        return;
+        });
     }
     in_pieces(issue, pe, bytes, [&](Stream& stream, size_t at, size_t now) {
         const Address piece = {to.offset + at, to.region};
@@ -287,6 +299,12 @@ void remote_put(const IssueParams& issue, void* dest, const void* source, size_t
         remote_put_done(issue, pe);
 }
 
+}  // namespace
+
+void remote_put(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe) {
+    put(issue, dest, source, bytes, pe, Next::kNothing);
+}
+
 void remote_put_done(const IssueParams& issue, int pe) {
     stream_set_for(issue).all_to(pe, [&](Stream& stream) { wait_until_local(issue.call.function, stream); });
 }
@@ -295,7 +313,7 @@ void remote_get(const IssueParams& issue, void* dest, const void* source, size_t
     const char* const function = issue.call.function;
     const Address from = address_of(source);
     auto* const to = static_cast<char*>(dest);
-    const auto post = [&](Stream& stream, size_t at, size_t now) {
+    const auto post = [&](Stream& stream, size_t at, size_t now, Next next = Next::kNothing) {
         const Address piece = {from.offset + at, from.region};
         // A get of an idle stream goes by RDMA: behind outstanding operations a record takes no longer, and sees their
         // data.
@@ -304,12 +322,13 @@ void remote_get(const IssueParams& issue, void* dest, const void* source, size_t
             stream.get_native(function, to + at, piece, now);
         } else {
             stream.expect_return(function, to + at, now);
-            stream.publish(record::get(stream.reserve(function, record::kMaxShort), piece, now));
+            publish(stream, record::get(stream.reserve(function, record::kMaxShort), piece, now), next);
         }
         join_stream(issue, stream);
     };
-    if (bytes < fabric::kLargeBytes)
-        post(stream_for(issue, pe), 0, bytes);
+    if (goes_in_records(issue, pe, bytes))
+        for_records(bytes, Next::kNothing,
+                    [&](size_t at, size_t now, Next next) { post(stream_for(issue, pe), at, now, next); });
     else
         in_pieces(issue, pe, bytes, post);
     if (issue.blocking)
@@ -343,7 +362,7 @@ void remote_put_signal(const IssueParams& issue, void* dest, const void* source,
     StreamSet& stream_set = stream_set_for(issue);
     if (bytes == 0 || bytes >= fabric::kLargeBytes || stream_set.n_rails > 1) {
         if (bytes != 0)
-            remote_put(issue, dest, source, bytes, pe);
+            put(issue, dest, source, bytes, pe, Next::kMore);
         return remote_signal(issue, sig_addr, value, sig_op, pe);
     }
     stream_set.order(issue.call.function, pe);
@@ -372,7 +391,7 @@ void remote_put_control(const IssueParams& issue, void* dest, const void* source
         stream.publish(record::control(record::put(at, address_of(dest), source, bytes), key, &bytes, sizeof bytes));
         return;
     }
-    remote_put(issue, dest, source, bytes, pe);
+    put(issue, dest, source, bytes, pe, Next::kMore);
     remote_control(issue, pe, key, &bytes, sizeof bytes);
 }
 

@@ -118,7 +118,9 @@ class alignas(128) SendRing {
     uint64_t position_of(const char* behind) const { return position() + static_cast<uint64_t>(behind - place()); }
     // Gives the records before `end` to the sender: true when the sender must be called, because it is idle or because
     // a message is full.
-    bool publish(uint64_t end) { return publish_to_idle(end) || end >= full_at_; }
+    bool publish(uint64_t end) { return publish_to_idle(end) || is_full(end); }
+    // Whether a record that ends there fills a message.
+    bool is_full(uint64_t end) const { return end >= full_at_; }
     // Whether a record that ends there needs no room to be made and fills no message; publish_simple is enough for it.
     bool is_simple(uint64_t end) const { return end < head_.simple_end; }
     bool publish_simple(uint64_t end) { return publish_to_idle(end); }

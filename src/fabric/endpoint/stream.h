@@ -60,6 +60,21 @@ class alignas(128) Stream {
         if (__builtin_expect(ring_.publish(ring_.position_of(behind)), 0))
             send_published();
     }
+    // Ahead of several records that are to leave together: a lap does not end between them, where that can be helped.
+    void begin_together(size_t bytes) {
+        if (!ring_.has_room(bytes))
+            ring_.rewind();
+    }
+    // A record ahead of one that the caller publishes next, which calls the sender of an idle stream: both leave in one
+    // message, unless this one fills it. The sender may come by itself meanwhile: the stream is active from here on.
+    void publish_ahead(const char* behind) {
+        const uint64_t end = ring_.position_of(behind);
+        const bool is_idle = ring_.publish_simple(end);
+        if (ring_.is_full(end))
+            send_published();
+        else if (is_idle)
+            mark_active();
+    }
     // Something was published to an idle stream, or fills a message.
     void send_published();
     // The most frequent record, when nothing else is to be done. False, and nothing is done, when room must be made or
