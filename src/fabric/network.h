@@ -148,7 +148,7 @@ class Network {
     void see_polls() { seen_polls_.store(polls_.load(std::memory_order_relaxed), std::memory_order_relaxed); }
     void wait_for_heartbeats();
     int longest_sleep() const;
-    bool has_delayed_acks() const;
+    bool any_channel(bool (Channel::*holds)() const) const;
     void wake_up();
     void clear_wakeup_descriptor();
     bool arm();
@@ -174,6 +174,7 @@ class Network {
     pthread_t service_ = {};
     bool serving_ = false;
     uint64_t tick_ns_ = 0;
+    uint32_t turn_ = 0;       // of away_, when the service thread last looked
     uint64_t polled_ns_ = 0;  // when the service thread last saw that other threads poll
     std::atomic<Service> service_kind_{Service::kSleeps};
     std::atomic<bool> asleep_{false};  // the service thread arms the channels, or sleeps on their descriptors

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace heddle::fabric {
 
@@ -101,7 +102,7 @@ void Network::wake_up() {
         base::report("network", "the service thread's descriptor: %s", strerror(errno));
 }
 
-// True after a nap, when other threads poll.
+// True after a nap, when other threads poll, or may soon.
 bool Network::keeps_away(uint64_t* nap_ns) {
     const uint32_t turn = away_.value.load(std::memory_order_acquire);
     const bool polled = polls_.load(std::memory_order_relaxed) != seen_polls_.load(std::memory_order_relaxed);
@@ -111,7 +112,9 @@ bool Network::keeps_away(uint64_t* nap_ns) {
         polled_ns_ = now_ns;
     // A thread that sleeps waits for what comes. Relaxed: it has ended the nap.
     const bool sleeps = policy_ && policy_->own_sleepers.load(std::memory_order_relaxed) != 0;
-    const bool is_patient = policy_ && !sleeps && !policy_->leaves_core() && now_ns - polled_ns_ < kPatienceNs;
+    const bool is_asked = std::exchange(turn_, turn) != turn;
+    const bool is_patient = policy_ && !sleeps && !is_asked && now_ns - polled_ns_ < kPatienceNs &&
+                            !policy_->leaves_core() && !any_channel(&Channel::has_large);
     if (under_way ? policy_->pollers.load(std::memory_order_relaxed) == 0 : !polled && !is_patient) {
         *nap_ns = kServiceNapNs;
         return false;
@@ -125,10 +128,10 @@ bool Network::keeps_away(uint64_t* nap_ns) {
     return true;
 }
 
-bool Network::has_delayed_acks() const {
-    return std::any_of(rails_.begin(), rails_.end(), [](const auto& rail) {
+bool Network::any_channel(bool (Channel::*holds)() const) const {
+    return std::any_of(rails_.begin(), rails_.end(), [&](const auto& rail) {
         return std::any_of(rail->channels.begin(), rail->channels.end(),
-                           [](const auto& channel) { return channel->ack_pending(); });
+                           [&](const auto& channel) { return (*channel.*holds)(); });
     });
 }
 
@@ -193,7 +196,7 @@ void Network::serve() {
         woken = false;
         const Service kind = service_kind_.load(std::memory_order_acquire);  // pairs with Network::set_service
         if (kind == Service::kSleeps && keeps_away(&nap_ns)) {
-            if (has_delayed_acks())
+            if (any_channel(&Channel::ack_pending))
                 poll_channels();
             continue;
         }

@@ -150,10 +150,6 @@ inline StreamSet& stream_set_for(const IssueParams& issue) {
     return issue.stream_set ? *issue.stream_set : stream_set_of(issue.call.function, context::context_of(issue.ctx));
 }
 
-inline Stream& stream_for(const IssueParams& issue, int pe) {
-    return stream_set_for(issue).to(pe);
-}
-
 bool keeps_order(const IssueParams& issue) {
     return (context::context_of(issue.ctx).options & SHMEMX_CTX_ORDERED) != 0;
 }
@@ -162,29 +158,29 @@ bool keeps_order(const IssueParams& issue) {
 // unless its size makes up for a round trip. With HEDDLE_ORDER=reorder on several rails it always does: each change of
 // rails would wait.
 bool stays_in_stream(const IssueParams& issue, size_t bytes) {
+    if (!keeps_order(issue))
+        return false;
     const StreamSet& stream_set = stream_set_for(issue);
-    const bool changes = stream_set.n_rails > 1 && stream_set.spread == fabric::Spread::kInOrder;
-    return keeps_order(issue) && (changes || bytes < fabric::kMaxPiece);
+    return bytes < fabric::kMaxPiece || (stream_set.n_rails > 1 && stream_set.spread == fabric::Spread::kInOrder);
 }
 
 // True when data of so many bytes goes in records of less than kLargeBytes.
-bool goes_in_records(const IssueParams& issue, int pe, size_t bytes) {
+bool goes_in_records(const IssueParams& issue, StreamSet& stream_set, int pe, size_t bytes) {
     if (bytes < fabric::kLargeBytes)
         return true;
-    if (bytes >= kRendezvousBytes || stream_set_for(issue).n_rails > 1)
-        return false;
-    return keeps_order(issue) || !stream_for(issue, pe).is_native(issue.call.function);
+    return bytes < kRendezvousBytes && stream_set.n_rails == 1 &&
+           (keeps_order(issue) || !stream_set.to(pe).is_native(issue.call.function));
 }
 
 // Splits large data: calls post(stream, at, bytes) for each piece, with the stream of the rail that is expected to be
 // done first.
 template <class Post>
 void in_pieces(const IssueParams& issue, int pe, size_t bytes, Post post) {
-    Stream& stream = stream_for(issue, pe);
+    Stream& stream = stream_set_for(issue).to(pe);
     if (!stream.rails)
         return post(stream, size_t{0}, bytes);
-    const auto rails = static_cast<size_t>(stream_set_for(issue).n_rails);
-    const size_t piece = std::clamp(record::padded(bytes / rails), fabric::kLargeBytes, fabric::kMaxPiece);
+    const size_t share = record::padded(bytes / static_cast<size_t>(stream_set_for(issue).n_rails));
+    const size_t piece = std::clamp(share, fabric::kLargeBytes, fabric::kMaxPiece);
     for (size_t at = 0; at < bytes;) {
         // Every piece is large, unless the whole is one piece.
         const size_t left = bytes - at, now = left < piece + fabric::kLargeBytes ? left : piece;
@@ -201,7 +197,7 @@ Address address_of(const void* address) {
     return found;
 }
 
-// Adds what has been posted to the stream so far to the request.
+// Adds what was posted to the stream so far to the request.
 inline void join_stream(const IssueParams& issue, Stream& stream) {
     if (issue.req)
         context::claim(issue.call, issue.req, stream);
@@ -271,15 +267,17 @@ bool is_remote(int pe) {
 
 namespace {
 
-void put(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe, Next next) {
+// Records that are published ahead of others belong to one stream set, found once: that may wait for other threads.
+void put(const IssueParams& issue, StreamSet& stream_set, void* dest, const void* source, size_t bytes, int pe,
+         Next next) {
     const char* const function = issue.call.function;
     const Address to = address_of(dest);
     const auto* const from = static_cast<const char*>(source);
-    if (goes_in_records(issue, pe, bytes) || stays_in_stream(issue, bytes)) {
+    if (goes_in_records(issue, stream_set, pe, bytes) || stays_in_stream(issue, bytes)) {
         if (bytes >= fabric::kLargeBytes)
-            stream_for(issue, pe).begin_together(bytes + kRoomForHeads);
+            stream_set.to(pe).begin_together(bytes + kRoomForHeads);
         return for_records(bytes, next, [&](size_t at, size_t now, Next then) {
-            Stream& stream = stream_for(issue, pe);
+            Stream& stream = stream_set.to(pe);
             char* const place = stream.reserve(function, record::put_bytes(now));
             publish(stream, record::put(place, {to.offset + at, to.region}, from + at, now), then);
             join_stream(issue, stream);
@@ -298,11 +296,26 @@ void put(const IssueParams& issue, void* dest, const void* source, size_t bytes,
     if (issue.blocking)
         remote_put_done(issue, pe);
 }
+void signal(const IssueParams& issue, StreamSet& stream_set, uint64_t* sig_addr, uint64_t value, int sig_op, int pe) {
+    stream_set.order(issue.call.function, pe);
+    Stream& stream = stream_set.to(pe);
+    char* const at = stream.reserve(issue.call.function, record::kMaxShort);
+    stream.publish(record::signal(at, address_of(sig_addr), value, sig_op == SHMEM_SIGNAL_ADD));
+    join_stream(issue, stream);
+}
+
+void control(const IssueParams& issue, StreamSet& stream_set, int pe, const fabric::ControlKey& key, const void* data,
+             size_t bytes) {
+    stream_set.order(issue.call.function, pe);
+    Stream& stream = stream_set.to(pe);
+    char* const at = stream.reserve(issue.call.function, record::control_bytes(bytes));
+    stream.publish(record::control(at, key, data, bytes));
+}
 
 }  // namespace
 
 void remote_put(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe) {
-    put(issue, dest, source, bytes, pe, Next::kNothing);
+    put(issue, stream_set_for(issue), dest, source, bytes, pe, Next::kNothing);
 }
 
 void remote_put_done(const IssueParams& issue, int pe) {
@@ -326,9 +339,10 @@ void remote_get(const IssueParams& issue, void* dest, const void* source, size_t
         }
         join_stream(issue, stream);
     };
-    if (goes_in_records(issue, pe, bytes))
+    StreamSet& stream_set = stream_set_for(issue);
+    if (goes_in_records(issue, stream_set, pe, bytes))
         for_records(bytes, Next::kNothing,
-                    [&](size_t at, size_t now, Next next) { post(stream_for(issue, pe), at, now, next); });
+                    [&](size_t at, size_t now, Next next) { post(stream_set.to(pe), at, now, next); });
     else
         in_pieces(issue, pe, bytes, post);
     if (issue.blocking)
@@ -337,7 +351,7 @@ void remote_get(const IssueParams& issue, void* dest, const void* source, size_t
 
 void remote_amo(const IssueParams& issue, heddle_amo_op op, void* fetch, const void* dest, uint64_t operand,
                 uint64_t compare, size_t bytes, int pe) {
-    Stream& stream = stream_for(issue, pe);
+    Stream& stream = stream_set_for(issue).to(pe);
     const char* const function = issue.call.function;
     if (fetch)
         stream.expect_return(function, fetch, bytes);
@@ -349,12 +363,7 @@ void remote_amo(const IssueParams& issue, heddle_amo_op op, void* fetch, const v
 }
 
 void remote_signal(const IssueParams& issue, uint64_t* sig_addr, uint64_t value, int sig_op, int pe) {
-    const char* const function = issue.call.function;
-    stream_set_for(issue).order(function, pe);
-    Stream& stream = stream_for(issue, pe);
-    stream.publish(record::signal(stream.reserve(function, record::kMaxShort), address_of(sig_addr), value,
-                                  sig_op == SHMEM_SIGNAL_ADD));
-    join_stream(issue, stream);
+    signal(issue, stream_set_for(issue), sig_addr, value, sig_op, pe);
 }
 
 void remote_put_signal(const IssueParams& issue, void* dest, const void* source, size_t bytes, uint64_t* sig_addr,
@@ -362,8 +371,8 @@ void remote_put_signal(const IssueParams& issue, void* dest, const void* source,
     StreamSet& stream_set = stream_set_for(issue);
     if (bytes == 0 || bytes >= fabric::kLargeBytes || stream_set.n_rails > 1) {
         if (bytes != 0)
-            put(issue, dest, source, bytes, pe, Next::kMore);
-        return remote_signal(issue, sig_addr, value, sig_op, pe);
+            put(issue, stream_set, dest, source, bytes, pe, Next::kMore);
+        return signal(issue, stream_set, sig_addr, value, sig_op, pe);
     }
     stream_set.order(issue.call.function, pe);
     Stream& stream = stream_set.to(pe);
@@ -374,11 +383,7 @@ void remote_put_signal(const IssueParams& issue, void* dest, const void* source,
 }
 
 void remote_control(const IssueParams& issue, int pe, const fabric::ControlKey& key, const void* data, size_t bytes) {
-    StreamSet& stream_set = stream_set_for(issue);
-    stream_set.order(issue.call.function, pe);
-    Stream& stream = stream_set.to(pe);
-    char* const at = stream.reserve(issue.call.function, record::control_bytes(bytes));
-    stream.publish(record::control(at, key, data, bytes));
+    control(issue, stream_set_for(issue), pe, key, data, bytes);
 }
 
 void remote_put_control(const IssueParams& issue, void* dest, const void* source, size_t bytes, int pe,
@@ -391,8 +396,8 @@ void remote_put_control(const IssueParams& issue, void* dest, const void* source
         stream.publish(record::control(record::put(at, address_of(dest), source, bytes), key, &bytes, sizeof bytes));
         return;
     }
-    put(issue, dest, source, bytes, pe, Next::kMore);
-    remote_control(issue, pe, key, &bytes, sizeof bytes);
+    put(issue, stream_set, dest, source, bytes, pe, Next::kMore);
+    control(issue, stream_set, pe, key, &bytes, sizeof bytes);
 }
 
 void remote_go(const IssueParams& issue, int pe) {

@@ -24,8 +24,9 @@ enum class Next { kNothing, kMore };
 // while the last is on its way. last: what comes next when all of them are published.
 template <class Visit>
 void for_records(size_t bytes, Next last, Visit visit) {
-    const size_t records = bytes / fabric::kLargeBytes + 1;
-    const size_t each = fabric::record::padded((bytes + records - 1) / records);
+    constexpr size_t kMost = fabric::kLargeBytes - fabric::record::kWord;  // even padded, less than large
+    const size_t records = bytes < fabric::kLargeBytes ? 1 : (bytes + kMost - 1) / kMost;
+    const size_t each = records == 1 ? bytes : fabric::record::padded((bytes + records - 1) / records);
     for (size_t at = 0; at < bytes; at += each)
         visit(at, std::min(each, bytes - at), at + each < bytes ? Next::kMore : last);
 }

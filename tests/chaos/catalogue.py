@@ -29,6 +29,7 @@ LEFT_OUT = {
     "heap_size": "asserts the size of the heap, and communicates nothing",
     "touch_heap": "asserts which pages the heap has, and communicates nothing",
     "beyond_cache": "takes 2 GiB and minutes, for instructions that only copies of that size use",
+    "puts_beside_fences": "holds threads in their copies, which chaos makes under its lock",
     "short_threads": "takes a minute to start and end threads, and says of messages what schedules does",
 }
 # Settings of tests that mean something else under chaos, or take minutes for one seed.

@@ -151,6 +151,10 @@ class Channel {
     // while, in which all other threads go on.
     void find_address(int pe) const;
     int number() const { return number_; }
+    // Large data has been posted, asked for or announced (1), or is through (-1). Relaxed: a hint for the service
+    // thread.
+    void count_large(int by) { large_.fetch_add(static_cast<uint32_t>(by), std::memory_order_relaxed); }
+    bool has_large() const { return large_.load(std::memory_order_relaxed) != 0; }
     // An ack is delayed; a hint for the service thread.
     bool ack_pending() const { return ack_pending_.load(std::memory_order_relaxed); }
 
@@ -282,9 +286,10 @@ class Channel {
     IntrusiveList<Peer, &Peer::to_send> peers_to_send_;  // empty while nobody has the lock
     IntrusiveList<Peer, &Peer::delayed_acks> delayed_acks_;
     std::atomic<bool> ack_pending_{false};
-    bool is_settled_ = false;  // the last round of work has moved nothing
-    bool armed_ = false;       // the transport's channel, for the service thread's sleep
-    bool refused_ = false;     // a message from outside of the job has been reported: it is once
+    std::atomic<uint32_t> large_{0};  // under way
+    bool is_settled_ = false;         // the last round of work has moved nothing
+    bool armed_ = false;              // the transport's channel, for the service thread's sleep
+    bool refused_ = false;            // a message from outside of the job has been reported: it is once
 };
 
 }  // namespace heddle::fabric

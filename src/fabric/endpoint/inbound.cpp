@@ -98,8 +98,9 @@ void Inbound::apply_held() {
 void Inbound::reply(const char* data, size_t bytes) {
     if (bytes >= kLargeBytes) {
         send_replies();
+        channel_.count_large(1);
         channel_.send_message(pe_, LargeReplyHeader{.number = replies_++, .stream_set = stream_set_}, data, bytes, true,
-                              nullptr, nullptr);
+                              on_large_reply_sent, &channel_);
         return;
     }
     const size_t padded = record::padded(bytes);
@@ -130,6 +131,10 @@ void Inbound::send_replies() {
     replies_count_ = 0;
 }
 
+void Inbound::on_large_reply_sent(void* channel) {
+    static_cast<Channel*>(channel)->count_large(-1);
+}
+
 void Inbound::on_reply_sent(void* data) {
     free(data);
 }
@@ -140,6 +145,7 @@ Inbound::Large& Inbound::large_at(uint64_t position) {
     for (Large* large : larges_)
         if (large->position == position)
             return *large;
+    channel_.count_large(1);
     auto* large = new Large{this, position, nullptr, 0, nullptr};
     larges_.push_back(large);
     return *large;
@@ -177,6 +183,7 @@ void Inbound::on_large_done(void* argument) {
     HEDDLE_INVARIANT(large->to);  // what has arrived had a place
     const size_t erased = std::erase(inbound.larges_, large);
     HEDDLE_INVARIANT(erased == 1);  // large data arrives once
+    inbound.channel_.count_large(-1);
     delete large;
     inbound.channel_.queue(&inbound);
 }

@@ -75,6 +75,7 @@ class Inbound final : private Applier {
     void send_replies();
     static void on_large_done(void* large);
     static void on_reply_sent(void* data);
+    static void on_large_reply_sent(void* channel);
 
     void reply(const char* data, size_t bytes) override;
     void expect_large(size_t at, char* to, size_t bytes) override;

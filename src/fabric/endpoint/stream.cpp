@@ -77,6 +77,7 @@ void Stream::wait_for_body(const char* function) {
 void Stream::put_large(const char* function, Address to, const char* from, size_t bytes) {
     wait_for_body(function);
     char* const at = reserve(function, record::kMaxShort);
+    channel_.count_large(1);
     bodies_.post({.position = position(), .from = from, .bytes = bytes});  // ahead of its record
     publish(record::large(at, to, bytes));
     last_large_ = position();
@@ -140,6 +141,8 @@ void Stream::wait_for_return(const char* function) {
 
 void Stream::expect_return(const char* function, void* to, size_t bytes) {
     wait_for_return(function);
+    if (bytes >= kLargeBytes)
+        channel_.count_large(1);
     returns_.take(static_cast<char*>(to), bytes);
 }
 
@@ -269,6 +272,7 @@ void Stream::on_sent(void* argument) {
 
 void Stream::on_body_sent(void* argument) {
     Stream& stream = *static_cast<Stream*>(argument);
+    stream.channel_.count_large(-1);
     stream.bodies_.on_sent();
     stream.rest();
 }
@@ -314,6 +318,7 @@ bool Stream::on_reply(uint64_t first, uint32_t count, const char* body, size_t b
 
 void Stream::on_large_reply(uint64_t number) {
     const bool was_holding = fence_.is_holding();
+    channel_.count_large(-1);
     returns_.finish(number);
     resume(was_holding);
     rest();

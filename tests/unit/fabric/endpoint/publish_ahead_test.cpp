@@ -26,8 +26,9 @@ TEST(PublishAhead, RecordsLeaveWithThoseBehindThem) {
         stream.publish_ahead(write(0, data));
         EXPECT_TRUE(pair[0].is_active());
         stream.publish_ahead(write(data.size(), data));
-        if (round == 0)  // later ones may fill a message that began before
+        if (round == 0) {  // later ones may fill a message that began before
             EXPECT_EQ(pair[0].sent(MessageKind::kRecords), before);
+        }
         pair[0].poll();  // of another thread: what it may send is complete records
         stream.publish(write(2 * data.size(), data));
         pair.settle();
