@@ -235,7 +235,8 @@ def _start(profile, choices, cores, program, pes, threads, ops, sizes, placement
     seconds = _estimate(profile, points, sample_ms)
     if "wait_burn" in ops:
         seconds += 1e-3 * profile.sleep_ms
-    return Start(program, pes, threads, arguments, choices.rounds or profile.rounds, points, seconds)
+    rounds = choices.rounds or (profile.rounds if threads == 1 else profile.threaded_rounds)
+    return Start(program, pes, threads, arguments, rounds, points, seconds)
 
 
 def _arguments(profile, choices, ops, sizes, threads, sample_ms, more):

@@ -32,6 +32,7 @@ class Group:
 @dataclass(frozen=True)
 class Profile:
     rounds: int
+    threaded_rounds: int  # of starts with several threads a PE
     samples: int
     sample_ms: float
     oversubscribed_sample_ms: float  # longer than a time slice, so that every thread has had its turn
@@ -132,13 +133,14 @@ def _ordering(pes, sizes, outstanding, rounds, network=False):
 PROFILES = {
     "quick": Profile(
         rounds=6,
+        threaded_rounds=2,
         samples=3,
         sample_ms=2.5,
         oversubscribed_sample_ms=8,
         pes=(2,),
         barrier_pes=(),  # collectives has them
         collective_pes=(2, 8),
-        collective_rounds=6,
+        collective_rounds=3,
         collective_sample_ms=5,
         threads=(1, 2),
         sizes={
@@ -152,7 +154,7 @@ PROFILES = {
         buffer_bytes=32 << 20,
         sleep_ms=1000,
         timeout_s=60,
-        budget_s=345,
+        budget_s=320,
         most_rounds=20,
         thorough=False,
         groups=(
@@ -173,6 +175,7 @@ PROFILES = {
     ),
     "full": Profile(
         rounds=10,
+        threaded_rounds=10,
         samples=15,
         sample_ms=5,
         oversubscribed_sample_ms=20,
@@ -290,6 +293,7 @@ NETWORK_PROFILES = {
     "full": replace(
         PROFILES["full"],
         rounds=6,
+        threaded_rounds=6,
         samples=10,
         sample_ms=10,
         barrier_pes=(2, 4),
