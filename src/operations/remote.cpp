@@ -157,11 +157,9 @@ bool keeps_order(const IssueParams& issue) {
 // Where order is kept, operations behind large data wait until all of it has arrived. So data goes through the ring
 // unless its size makes up for a round trip. With HEDDLE_ORDER=reorder on several rails it always does: each change of
 // rails would wait.
-bool stays_in_stream(const IssueParams& issue, size_t bytes) {
-    if (!keeps_order(issue))
-        return false;
-    const StreamSet& stream_set = stream_set_for(issue);
-    return bytes < fabric::kMaxPiece || (stream_set.n_rails > 1 && stream_set.spread == fabric::Spread::kInOrder);
+bool stays_in_stream(const IssueParams& issue, const StreamSet& stream_set, size_t bytes) {
+    const bool changes = stream_set.n_rails > 1 && stream_set.spread == fabric::Spread::kInOrder;
+    return keeps_order(issue) && (changes || bytes < fabric::kMaxPiece);
 }
 
 // True when data of so many bytes goes in records of less than kLargeBytes.
@@ -175,11 +173,11 @@ bool goes_in_records(const IssueParams& issue, StreamSet& stream_set, int pe, si
 // Splits large data: calls post(stream, at, bytes) for each piece, with the stream of the rail that is expected to be
 // done first.
 template <class Post>
-void in_pieces(const IssueParams& issue, int pe, size_t bytes, Post post) {
-    Stream& stream = stream_set_for(issue).to(pe);
+void in_pieces(const IssueParams& issue, StreamSet& stream_set, int pe, size_t bytes, Post post) {
+    Stream& stream = stream_set.to(pe);
     if (!stream.rails)
         return post(stream, size_t{0}, bytes);
-    const size_t share = record::padded(bytes / static_cast<size_t>(stream_set_for(issue).n_rails));
+    const size_t share = record::padded(bytes / static_cast<size_t>(stream_set.n_rails));
     const size_t piece = std::clamp(share, fabric::kLargeBytes, fabric::kMaxPiece);
     for (size_t at = 0; at < bytes;) {
         // Every piece is large, unless the whole is one piece.
@@ -273,7 +271,7 @@ void put(const IssueParams& issue, StreamSet& stream_set, void* dest, const void
     const char* const function = issue.call.function;
     const Address to = address_of(dest);
     const auto* const from = static_cast<const char*>(source);
-    if (goes_in_records(issue, stream_set, pe, bytes) || stays_in_stream(issue, bytes)) {
+    if (goes_in_records(issue, stream_set, pe, bytes) || stays_in_stream(issue, stream_set, bytes)) {
         if (bytes >= fabric::kLargeBytes)
             stream_set.to(pe).begin_together(bytes + kRoomForHeads);
         return for_records(bytes, next, [&](size_t at, size_t now, Next then) {
@@ -283,7 +281,7 @@ void put(const IssueParams& issue, StreamSet& stream_set, void* dest, const void
             join_stream(issue, stream);
         });
     }
-    in_pieces(issue, pe, bytes, [&](Stream& stream, size_t at, size_t now) {
+    in_pieces(issue, stream_set, pe, bytes, [&](Stream& stream, size_t at, size_t now) {
         const Address piece = {to.offset + at, to.region};
         if (goes_natively(issue, stream))
             stream.put_native(function, piece, from + at, now);
@@ -292,10 +290,11 @@ void put(const IssueParams& issue, StreamSet& stream_set, void* dest, const void
         join_stream(issue, stream);
     });
     if (keeps_order(issue))
-        stream_set_for(issue).order(function, pe);
+        stream_set.order(function, pe);
     if (issue.blocking)
         remote_put_done(issue, pe);
 }
+
 void signal(const IssueParams& issue, StreamSet& stream_set, uint64_t* sig_addr, uint64_t value, int sig_op, int pe) {
     stream_set.order(issue.call.function, pe);
     Stream& stream = stream_set.to(pe);
@@ -344,7 +343,7 @@ void remote_get(const IssueParams& issue, void* dest, const void* source, size_t
         for_records(bytes, Next::kNothing,
                     [&](size_t at, size_t now, Next next) { post(stream_set.to(pe), at, now, next); });
     else
-        in_pieces(issue, pe, bytes, post);
+        in_pieces(issue, stream_set, pe, bytes, post);
     if (issue.blocking)
         wait_for_returns(issue, pe);
 }
