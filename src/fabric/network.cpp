@@ -249,7 +249,7 @@ size_t Network::address_blob(char* address_blob) const {
 Network::~Network() {
     stop();
     for (const auto& rail : rails_)
-        if (rail->transport)
+        if (rail->transport && !rail->is_lost())  // fabric/multirail/retransmitting_transport.h: a lost rail
             api_->close(rail->transport);
     for_each_stream_set([&](StreamSet& stream_set) {
         stream_set.delete_streams();

@@ -108,6 +108,9 @@ class Network {
         // The channel behind those of the stream sets; null: this PE is not in the ring of nodes.
         std::unique_ptr<Channel> heartbeat_channel;
         std::unique_ptr<Heartbeat> heartbeat;
+        bool is_watched = true;  // its channels' descriptors are in the epoll; the service thread's
+
+        bool is_lost() const { return channels.front()->is_lost(); }
     };
 
     // The channels of one number, on all rails, and the stream sets that have them. Stream set i of that pool has
@@ -149,6 +152,7 @@ class Network {
     void wait_for_heartbeats();
     int longest_sleep() const;
     bool any_channel(bool (Channel::*holds)() const) const;
+    void unwatch_lost_rails();
     void wake_up();
     void clear_wakeup_descriptor();
     bool arm();

@@ -45,7 +45,7 @@ void Network::tick(bool woken) {
     for (const auto& rail : rails_) {
         Heartbeat& heartbeat = *rail->heartbeat;
         heartbeat.tick(now_ns);
-        if (rail->channels.front()->is_lost())
+        if (rail->is_lost())
             continue;
         is_heard |= heartbeat.is_heard();
         all_are_silent &= heartbeat.is_silent();
@@ -156,10 +156,22 @@ int Network::longest_sleep() const {
     return has_heartbeats() || retransmitting_ ? static_cast<int>(Heartbeat::kPeriodNs / 2 / os::kMillisecondNs) : -1;
 }
 
+// Nobody looks at what comes on a lost rail, which would end every sleep. Only the heartbeats' channel goes on.
+void Network::unwatch_lost_rails() {
+    for (const auto& rail : rails_) {
+        if (!rail->is_watched || !rail->is_lost())
+            continue;
+        rail->is_watched = false;
+        for (const auto& channel : rail->channels)
+            epoll_ctl(descriptors_, EPOLL_CTL_DEL, api_->descriptor(rail->transport, channel->number()), nullptr);
+    }
+}
+
 void Network::sleep_until_event() {
     // Ahead of the looks of arm; pairs with Network::on_left and Network::polls_soon.
     asleep_.store(true, std::memory_order_seq_cst);
     epoll_event event;
+    unwatch_lost_rails();
     if (!arm())
         os::sleep_ns(kServiceNapNs);  // another thread polls, or something has come
     else if (epoll_wait(descriptors_, &event, 1, longest_sleep()) == 1 && event.data.u32 == kWakeup)

@@ -104,8 +104,6 @@ void send(Transport*, int, Endpoint*, const void* header, const char* body, size
         done(argument);
 }
 
-void drop(Transport*, int, Endpoint*) {}
-
 void bring(Arrival& arrival) {
     if (!arrival.to)
         return;
@@ -139,7 +137,7 @@ bool progress(Transport* transport, int) {
     return false;
 }
 
-const TransportApi kApi = {"fuzz",  nullptr, nullptr, is_native, address_blob, connect, drop,   send,
+const TransportApi kApi = {"fuzz",  nullptr, nullptr, is_native, address_blob, connect, send,
                            receive, refuse,  nullptr, get,       progress,     nullptr, nullptr};
 
 // --- The PE

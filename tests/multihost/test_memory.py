@@ -12,5 +12,5 @@ def private_bytes(here, pes):
 
 
 def test_a_remote_pe_takes_less_than_200_bytes_before_first_contact(here):
-    few, many = 16, 128  # of fewer, each has more of the libraries' pages to itself
+    few, many = 16, 256  # of fewer, each has more of the libraries' pages to itself; whole pages are counted
     assert private_bytes(here, many) - private_bytes(here, few) < 200 * (many - few)

@@ -61,6 +61,12 @@ class RetransmitQueue {
         message->sent = true;
         message->queue->release();
     }
+    // The transport is not called any more, and lets go of nothing. What it holds is what the other PE may have taken
+    // already: a message that it has not taken stays as it is, for it is not acknowledged.
+    void on_rail_lost() {
+        for (Unacked& message : unacked_) message.sent = true;
+        release();
+    }
     // Whether that message of the PE is the next one, which is taken then. False for a message that has come before, or
     // will come again.
     bool is_next(const Header& header) {

@@ -60,8 +60,7 @@ struct RetransmittingTransport::Functions {
         Rail& rail = rail_of(transport);
         bool moved = rail.all->retransmit(rail, channel);
         moved |= rail.all->handle_strays(rail, channel);
-        moved |= inner_api(rail).progress(rail.inner, channel);
-        return moved;
+        return (!rail.all->is_lost(rail) && inner_api(rail).progress(rail.inner, channel)) || moved;
     }
     static int descriptor(const Transport* transport, int channel) {
         const Rail& rail = rail_of(transport);
@@ -69,7 +68,7 @@ struct RetransmittingTransport::Functions {
     }
     static bool arm(Transport* transport, int channel) {
         const Rail& rail = rail_of(transport);
-        return inner_api(rail).arm(rail.inner, channel);
+        return rail.all->is_lost(rail) || inner_api(rail).arm(rail.inner, channel);
     }
 };
 
@@ -82,7 +81,6 @@ const TransportApi& RetransmittingTransport::api() {
         .is_native = F::is_native,
         .address_blob = F::address_blob,
         .connect = F::connect,
-        .drop = nullptr,
         .send = F::send,
         .receive = F::receive,
         .refuse = F::refuse,
@@ -160,9 +158,9 @@ bool RetransmittingTransport::retransmit(Rail& rail, int channel) {
     link.lost_seen = lost;
     for (size_t i = 0; i < link.peers.size(); ++i) {  // messages that come meanwhile may add to them
         Peer& peer = *link.peers[i];
-        if (peer.inner)
-            config_.api->drop(rail.inner, channel, std::exchange(peer.inner, nullptr));
+        peer.inner = nullptr;
         for (const Unacked& message : peer.queue.unacked()) reroute(channel, peer.queue.pe(), message);
+        peer.queue.on_rail_lost();
     }
     return true;
 }

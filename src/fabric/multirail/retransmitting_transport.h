@@ -5,6 +5,8 @@
 //   sending     Each message is numbered and kept until the other PE has it (fabric/multirail/retransmit_queue.h).
 //               When its rail is lost, all kept messages leave again over the first rail that is left, the oldest
 //               first.
+//   a lost rail Its own transport is not called any more, not even to close an endpoint: UCX says farewell there on
+//               connections that take no more bytes, and waits until they do. What the transport holds stays as it is.
 //   receiving   A message is passed on when its number is the next one of its sender and rail, whatever rail it has
 //               come on, and to the channel of its own rail.
 //   large       A large message travels as a small one, with a mark in its header, and is announced on arrival.

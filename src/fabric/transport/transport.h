@@ -8,7 +8,7 @@
 //   address blob  the bytes that tell others how to reach this PE, with all its channels and regions; at most
 //                 kMaxAddressBlobBytes.
 //   endpoint      a connection of one channel to one PE, made on first use: one for large messages, one for others
-//                 (docs/decisions/0054). It is taken down with the transport, or dropped.
+//                 (docs/decisions/0054). It is taken down with the transport.
 //   message       a header of kHeaderBytes and a body. The messages of an endpoint arrive in the order in which they
 //                 were sent; other messages may overtake large ones.
 //   large         a message whose body goes straight to the address that the receiver names when the header arrives.
@@ -85,9 +85,6 @@ struct TransportApi {
     // blob is none. pe: the number that Events::failed is called with.
     Endpoint* (*connect)(Transport* transport, int channel, int pe, const char* address_blob, size_t address_blob_bytes,
                          char* error, size_t error_bytes);
-
-    // Ends the endpoint: nothing more comes or goes on it. What is under way to its PE is lost, and counts as done.
-    void (*drop)(Transport* transport, int channel, Endpoint* endpoint);
 
     // Sends header and body. The body stays as it is until done(argument), which may come before send returns; the
     // header is copied. `large`: the receiver is asked for a place.

@@ -226,14 +226,6 @@ void send(Transport* transport, int number, Endpoint* to, const void* header, co
     channel.out.push_back(out);
 }
 
-void drop(Transport* transport, int number, Endpoint* endpoint) {
-    FakeChannel& channel = channel_of(transport, number);
-    for (const Transport::Out& out : channel.out)
-        if (out.to == endpoint->to)
-            finish(transport, number, out.done, out.argument);
-    std::erase_if(channel.out, [&](const Transport::Out& out) { return out.to == endpoint->to; });
-}
-
 void receive(Transport*, int, int, Arrival* arrival, char* to, size_t bytes, Done done, void* argument) {
     arrival->to = to;
     arrival->bytes = bytes;
@@ -323,7 +315,7 @@ bool Transport::is_empty() {
     });
 }
 
-const TransportApi fake_api = {"fake",  open,   close, is_native, address_blob, connect,    drop, send,
+const TransportApi fake_api = {"fake",  open,   close, is_native, address_blob, connect,    send,
                                receive, refuse, put,   get,       progress,     descriptor, arm};
 
 }  // namespace heddle::fabric

@@ -80,7 +80,6 @@ const TransportApi heddle_transport_1 = {
     .is_native = [](const Transport*, const Endpoint*) { return false; },
     .address_blob = address_blob,
     .connect = connect,
-    .drop = nullptr,
     .send = send,
     .receive = nullptr,
     .refuse = nullptr,

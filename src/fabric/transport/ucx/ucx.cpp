@@ -77,7 +77,7 @@ void fail(const Channel& channel, int pe, ucs_status_t status) {
 
 void end(Operation* operation, ucs_status_t status) {
     Channel& channel = *operation->channel;
-    if (status == UCS_OK || channel.drops)
+    if (status == UCS_OK)
         return channel.finish(operation);
     fail(channel, operation->pe, status);
     channel.give(operation);
@@ -351,14 +351,6 @@ void send(Transport*, int, Endpoint* to, const void* header, const char* body, s
     begin(operation, ucp_am_send_nbx(to->endpoint, id, operation->header, kHeaderBytes, body, bytes, &param));
 }
 
-void drop(Transport* transport, int number, Endpoint* endpoint) {
-    Channel& channel = transport->channels[static_cast<size_t>(number)];
-    std::erase(channel.endpoints, endpoint);
-    channel.drops = true;
-    close_endpoint(endpoint);
-    channel.drops = false;
-}
-
 void receive(Transport* transport, int number, int pe, Arrival* arrival, char* to, size_t bytes, Done done,
              void* argument) {
     Channel& channel = transport->channels[static_cast<size_t>(number)];
@@ -410,7 +402,6 @@ const heddle::fabric::TransportApi heddle_transport_1 = {
     heddle::fabric::ucx::is_native,
     heddle::fabric::ucx::address_blob,
     heddle::fabric::ucx::connect,
-    heddle::fabric::ucx::drop,
     heddle::fabric::ucx::send,
     heddle::fabric::ucx::receive,
     heddle::fabric::ucx::refuse,

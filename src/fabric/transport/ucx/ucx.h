@@ -43,7 +43,6 @@ struct Channel {
     Endpoint* to_flush = nullptr;  // a list
     Operation* free = nullptr;
     bool moved = false;  // an operation has ended since progress began
-    bool drops = false;  // an endpoint is being dropped: operations that end meanwhile are done
     // Of large messages that UCX has brought whole, and that wait for receive or refuse: each is its Arrival.
     std::vector<std::unique_ptr<std::vector<char>>> bodies;
 
