@@ -29,6 +29,7 @@ LEFT_OUT = {
     "heap_size": "asserts the size of the heap, and communicates nothing",
     "touch_heap": "asserts which pages the heap has, and communicates nothing",
     "beyond_cache": "takes 2 GiB and minutes, for instructions that only copies of that size use",
+    "captured_far": "stands still outside of the library, and chaos waits for it where the program does not",
     "puts_beside_fences": "holds threads in their copies, which chaos makes under its lock",
     "short_threads": "takes a minute to start and end threads, and says of messages what schedules does",
 }

@@ -8,6 +8,7 @@
 #include "os/locked.h"
 #include "os/own_thread.h"
 #include "progress/engine.h"
+#include "progress/wait_policy.h"
 
 #include <heddle/constants.h>
 #include <sched.h>
@@ -311,8 +312,13 @@ void Chaos::run() {
             continue;
         }
         os::sleep_ns(kLookNs);
-        const os::Locked lock(lock_);
-        for (const uint64_t now = os::now_ns(); deliver_one(random, {.due_ns = now});) continue;
+        {
+            const os::Locked lock(lock_);
+            for (const uint64_t now = os::now_ns(); deliver_one(random, {.due_ns = now});) continue;
+        }
+        // In a session it may gather, and the thread that posted it may wait already for the answer.
+        if (progress::wait_policy->before_wait)
+            progress::wait_policy->before_wait();
     }
 }
 

@@ -121,6 +121,7 @@ shmemx_ctx_info_t use_and_ask(shmem_ctx_t ctx) {
     int far = 0;
     while (shmem_ptr(&word, far)) ++far;
     shmem_ctx_uint64_atomic_inc(ctx, &word, far);
+    shmem_ctx_quiet(ctx);  // chaos keeps it until then
     shmemx_ctx_info_t info;
     CHECK_EQ(shmemx_ctx_info(ctx, &info), 0);
     return info;

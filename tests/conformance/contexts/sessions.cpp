@@ -11,7 +11,8 @@ using namespace conformance;
 namespace {
 
 constexpr int kContexts = 4, kRounds = 200;
-long *asked, *answered;  // in the heap
+constexpr size_t kWords = size_t{kContexts} * (kRounds + 1);
+long *asked, *answered;  // in the heap; a word of asked is put to once in a test, for nothing orders the puts
 int other;
 
 // PE 0 asks through contexts in turns, each in a session that stays open, and waits behind each question.
@@ -20,18 +21,20 @@ void ask_and_wait(const std::vector<shmem_ctx_t>& contexts) {
     for (const shmem_ctx_t ctx : contexts) shmem_ctx_session_start(ctx, SHMEM_CTX_SESSION_BATCH, nullptr, 0);
     for (long round = 1; round <= kRounds; ++round) {
         const auto first = static_cast<size_t>(round) % contexts.size();
+        long* const mine = asked + static_cast<size_t>(round) * contexts.size();
         if (pe == 0) {
-            shmem_ctx_long_p(contexts[first], asked, round, other);
+            shmem_ctx_long_p(contexts[first], mine, round, other);
             for (size_t i = 1; i < contexts.size(); ++i)  // these are used last
-                shmem_ctx_long_p(contexts[(first + i) % contexts.size()], asked + i, round, other);
+                shmem_ctx_long_p(contexts[(first + i) % contexts.size()], mine + i, round, other);
             shmem_long_wait_until(answered, SHMEM_CMP_EQ, round);
         } else if (pe == other) {
-            shmem_long_wait_until(asked, SHMEM_CMP_EQ, round);
+            shmem_long_wait_until(mine, SHMEM_CMP_EQ, round);
             shmem_ctx_long_p(contexts[first], answered, round, 0);
         }
     }
     shmem_barrier_all();
-    for (size_t i = 1; i < contexts.size() && pe == other; ++i) CHECK_EQ(asked[i], kRounds);
+    for (size_t i = contexts.size(); i < kWords && pe == other; ++i)
+        CHECK_EQ(asked[i], static_cast<long>(i / contexts.size()));
     for (const shmem_ctx_t ctx : contexts) shmem_ctx_session_stop(ctx);
 }
 
@@ -41,12 +44,12 @@ void stop_and_look() {
     shmem_barrier_all();
     if (pe == 0) {
         shmem_ctx_session_start(SHMEM_CTX_DEFAULT, SHMEM_CTX_SESSION_BATCH, nullptr, 0);
-        for (long i = 0; i <= kRounds; ++i) shmem_long_p(asked, -i, other);
+        for (long i = 1; i <= kRounds; ++i) shmem_long_p(&asked[i], -i, other);
         shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
         if (getenv("HEDDLE_PROGRESS") == nullptr)  // otherwise the answer needs this PE's calls
             while (__atomic_load_n(answered, __ATOMIC_ACQUIRE) != -kRounds) continue;
     } else if (pe == other) {
-        shmem_long_wait_until(asked, SHMEM_CMP_EQ, -kRounds);
+        for (long i = kRounds; i > 0; --i) shmem_long_wait_until(&asked[i], SHMEM_CMP_EQ, -i);
         shmem_long_p(answered, -kRounds, 0);
     }
     shmem_barrier_all();
@@ -118,7 +121,7 @@ void threads_and_quiets() {
 int main() {
     start("sessions");
     other = n_pes - 1;
-    asked = static_cast<long*>(shmem_calloc(kContexts, sizeof *asked));
+    asked = static_cast<long*>(shmem_calloc(kWords, sizeof *asked));
     answered = static_cast<long*>(shmem_calloc(1, sizeof *answered));
     std::vector<shmem_ctx_t> contexts(kContexts);
     for (shmem_ctx_t& ctx : contexts) CHECK_EQ(shmem_ctx_create(SHMEM_CTX_PRIVATE, &ctx), 0);
