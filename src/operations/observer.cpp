@@ -26,9 +26,9 @@ void carry_out(const Operation& operation) {
                          operation.nelems, operation.element_bytes, operation.pe);
             return;
         case Operation::Kind::kGet:
-            for (size_t i = 0; i < operation.nblocks; ++i)
+            for (size_t i = 0; i < operation.nblocks; ++i)  // the last one waits for all, as in get_blocks_far
                 slow_get(function, operation.ctx, dest + i * operation.dest_step, source + i * operation.source_step,
-                         operation.nelems, operation.element_bytes, operation.pe);
+                         operation.nelems, operation.element_bytes, operation.pe, i + 1 == operation.nblocks);
             return;
         case Operation::Kind::kAtomic:
             return post_amo({.call = operation.call, .ctx = operation.ctx, .blocking = true}, operation.amo,
