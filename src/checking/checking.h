@@ -6,6 +6,9 @@
 
 namespace heddle::checking {
 
+// The most PEs of a job that looks for races: a clock has a word for each PE and flow.
+constexpr int kMostPes = 256;
+
 // Starts the tool that the settings ask for, if any, before the hot path is opened. pe: in the world.
 void start(int pe);
 

@@ -220,6 +220,8 @@ bool connect(const char* function, char* error) {
     if (job.n_nodes > 1 && !serve_network(error, kErrorBytes))
         return false;
     if (this_pe.network_threads == 0) {
+        if (job.n_nodes > 1 && base::settings.races && !agree_on_races(error, kErrorBytes))
+            return false;
         this_pe.network_threads = os::count_threads() - threads;
         count_other_threads();
     }

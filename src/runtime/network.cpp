@@ -6,8 +6,10 @@
 #include "base/settings.h"
 #include "base/tsan.h"
 #include "bootstrap/bootstrap.h"
+#include "checking/checking.h"
 #include "fabric/multirail/rail_devices.h"
 #include "fabric/network.h"
+#include "fabric/transport/address_parts.h"
 #include "memory/symmetric.h"
 #include "operations/remote.h"
 #include "os/clock.h"
@@ -33,6 +35,9 @@ using bootstrap::job;
 namespace {
 
 HEDDLE_PE_LOCAL std::atomic<bool> is_leaving{false};
+
+// The part of a PE's address blob behind its rails, where the PE looks for races (HEDDLE_RACES).
+constexpr char kRaces[] = "races";
 
 // Decides whether the loss of a PE is an error. False when this PE needs no answers any more. Otherwise true after a
 // while in which the launcher, which knows more, may have ended the job.
@@ -180,7 +185,10 @@ bool open_network(char* error, size_t error_bytes) {
             return false;
         char address_blob[fabric::kMaxAddressBlobBytes];
         static_assert(bootstrap::kMaxAddressBlobBytes == fabric::kMaxAddressBlobBytes);
-        const size_t address_blob_bytes = fabric::network->address_blob(address_blob);
+        size_t address_blob_bytes = fabric::network->address_blob(address_blob);
+        if (address_blob_bytes != 0 && base::settings.races &&
+            !fabric::add_part(address_blob, &address_blob_bytes, {kRaces, sizeof kRaces}))
+            address_blob_bytes = 0;
         if (address_blob_bytes == 0)
             snprintf(error, error_bytes,
                      "the addresses of this PE take more than %zu bytes: right would be fewer rails "
@@ -194,6 +202,26 @@ bool open_network(char* error, size_t error_bytes) {
     progress::engine->set_network();
     progress::wait_policy->before_wait = operations::flush_before_wait;
     progress::wait_policy->hand_over = [] { fabric::network->take_over(); };
+    return true;
+}
+
+bool agree_on_races(char* error, size_t error_bytes) {
+    if (job.n_pes > checking::kMostPes)
+        return true;  // nobody looks
+    const int end = job.pe == 0 ? job.n_pes : 1;
+    for (int pe = 0; pe < end; ++pe) {
+        char address_blob[fabric::kMaxAddressBlobBytes];
+        const size_t bytes = bootstrap::address_blob_of(pe, address_blob, error, error_bytes);
+        if (bytes == 0)
+            return false;
+        if (!fabric::part_of(address_blob, bytes, fabric::network->rails()).data) {
+            snprintf(error, error_bytes,
+                     "PE %d looks for races (HEDDLE_RACES), and PE %d does not: right would be the same on all PEs "
+                     "(mpirun -x HEDDLE_RACES)",
+                     job.pe, pe);
+            return false;
+        }
+    }
     return true;
 }
 

@@ -8,6 +8,9 @@ namespace heddle::runtime {
 
 // Opens the network, or continues with the one of an earlier init. False with the reason in error.
 bool open_network(char* error, size_t error_bytes);
+// Where this PE looks for races, PE 0 does, too, and PE 0 finds that all do: each would wait for the other. False with
+// the reason in error. Behind a barrier of the world, once a process.
+bool agree_on_races(char* error, size_t error_bytes);
 // Starts to answer other PEs; called after a barrier of the world, when all can be reached. False with the reason in
 // error.
 bool serve_network(char* error, size_t error_bytes);

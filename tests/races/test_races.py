@@ -94,6 +94,20 @@ def test_its_cure_is_silent_between_nodes(case):
     assert (result.returncode, result.stdout, result.stderr) == (0, "goes on\n" * 4, ""), result
 
 
+@pytest.mark.parametrize("without", [0, 2])
+def test_a_pe_that_lacks_the_setting_is_named(tmp_path, without):
+    """As with mpirun, which hands on to other hosts what it is told alone. Otherwise PEs waited for each other."""
+    script = tmp_path / "some"
+    script.write_text(f'#!/bin/sh\n[ "$HEDDLE_PE" = {without} ] && unset HEDDLE_RACES\nexec "$@"\n')
+    script.chmod(0o755)
+    command = [BUILD / "bin" / "oshrun", "-n", "3", script, BUILD / "tests" / "races" / "racy", "no_fence", "cured"]
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_S,
+                            check=False, env={**os.environ, "HEDDLE_RACES": "1", **between_nodes(1)})
+    assert result.returncode == 1, result
+    assert re.search(rf"PE [012] looks for races \(HEDDLE_RACES\), and PE {without} does not: right would be the same",
+                     result.stderr), result
+
+
 def test_the_search_goes_on_where_the_program_alone_makes_progress():
     result = run(3, "no_fence", "racy", HEDDLE_PROGRESS="manual", **between_nodes(1))
     require_report(result, "no_fence", 3)

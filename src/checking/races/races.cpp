@@ -5,6 +5,7 @@
 #include "base/place.h"
 #include "base/source_line.h"
 #include "bootstrap/bootstrap.h"
+#include "checking/checking.h"
 #include "checking/races/caller.h"
 #include "checking/races/detector.h"
 #include "checking/races/detector_network.h"
@@ -30,7 +31,6 @@ using operations::Operation;
 
 namespace {
 
-constexpr int kMostPes = 256;           // a clock has a word for each PE and flow
 constexpr size_t kWordBytes = 8;        // a value that a program may wait for
 constexpr size_t kMessageBytes = 1800;  // what base::report shows
 
@@ -76,7 +76,7 @@ CollectiveKey key_of(const team::Team& team) {
 Races* Races::make(std::string* reason) {
     char text[256] = "";
     const bool is_here = job.node == job.node_of(0);
-    const bool is_small = job.n_pes <= kMostPes;
+    const bool is_small = job.n_pes <= checking::kMostPes;
     char* const memory = is_here && is_small ? map_search(Detector::bytes(positions(), job.n_pes)) : nullptr;
     if (!is_small)
         snprintf(text, sizeof text, "this job has %d PEs; races are found among up to %d", job.n_pes, kMostPes);
