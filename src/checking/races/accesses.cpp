@@ -81,21 +81,7 @@ void Accesses::add(uintptr_t address, size_t bytes, bool writes, const void* cal
     for (const uintptr_t end = address + bytes; address < end;) {
         const uintptr_t block = address / kBlockBytes;
         const size_t begin = address % kBlockBytes, last = std::min(kBlockBytes, begin + (end - address));
-        const size_t number =
-            (block * 0x9e3779b97f4a7c15 ^ (reinterpret_cast<uintptr_t>(caller) + writes) * 0xc2b2ae3d27d4eb4f) >> 54;
-        static_assert(kEntries == size_t{1} << (64 - 54));
-        Entry& entry = table.entries[number];
-        const bool is_used = entry.caller != nullptr;
-        const bool is_same = entry.block == block && entry.caller == caller && entry.writes == writes;
-        if (!is_used)
-            table.used.push_back(static_cast<uint16_t>(number));
-        else if (!is_same)
-            evict(entry);
-        if (!is_same)
-            clear(entry);  // of a bit that came behind the end of an epoch
-        entry.block = block;
-        entry.caller = caller;
-        entry.writes = writes;
+        Entry& entry = entry_of(table, block, caller, writes);
         set_bits(entry, begin, last);
         if (recent)
             *recent = {caller, block * kBlockBytes,
@@ -105,11 +91,26 @@ void Accesses::add(uintptr_t address, size_t bytes, bool writes, const void* cal
     here.is_inside = false;
 }
 
-void Accesses::evict(Entry& entry) {
-    std::vector<Run> runs;
-    end_epoch();
-    take_runs(entry, &runs);
-    visitor_(to_, runs);
+// The entry, or a new one. A table that is full is visited first.
+Accesses::Entry& Accesses::entry_of(Table& table, uintptr_t block, const void* caller, bool writes) {
+    static_assert(kEntries == size_t{1} << (64 - 52) && kMostUsed < kEntries);
+    if (table.used.size() == kMostUsed)
+        visit(table);
+    size_t number =
+        (block * 0x9e3779b97f4a7c15 ^ (reinterpret_cast<uintptr_t>(caller) + writes) * 0xc2b2ae3d27d4eb4f) >> 52;
+    for (;; number = (number + 1) % kEntries) {
+        Entry& entry = table.entries[number];
+        if (entry.block == block && entry.caller == caller && entry.writes == writes)
+            return entry;
+        if (entry.caller)
+            continue;
+        table.used.push_back(static_cast<uint16_t>(number));
+        clear(entry);  // of a bit that came behind the end of an epoch
+        entry.block = block;
+        entry.caller = caller;
+        entry.writes = writes;
+        return entry;
+    }
 }
 
 void Accesses::clear(Entry& entry) {
@@ -137,20 +138,25 @@ void Accesses::take_runs(Entry& entry, std::vector<Run>* runs) {
     }
 }
 
+// Under the table's lock.
+void Accesses::visit(Table& table) {
+    if (table.used.empty())
+        return;
+    end_epoch();
+    std::vector<Run> runs;
+    for (const uint16_t number : table.used) {
+        take_runs(table.entries[number], &runs);
+        table.entries[number].caller = nullptr;
+    }
+    table.used.clear();
+    if (!runs.empty())
+        visitor_(to_, runs);
+}
+
 void Accesses::flush() {
     for (Table* table = tables_.load(std::memory_order_acquire); table; table = table->next) {
         const std::lock_guard locked(table->lock);
-        if (table->used.empty())
-            continue;
-        end_epoch();
-        std::vector<Run> runs;
-        for (const uint16_t number : table->used) {
-            take_runs(table->entries[number], &runs);
-            table->entries[number].caller = nullptr;
-        }
-        table->used.clear();
-        if (!runs.empty())
-            visitor_(to_, runs);
+        visit(*table);
     }
 }
 

@@ -36,7 +36,7 @@ class Accesses {
 
     Accesses(Visitor visitor, void* to) : visitor_(visitor), to_(to) {}
 
-    // The address must be watched as this PE's own. What the table has no room for is visited at once. recent: null, or
+    // The address must be watched as this PE's own. A table that is full is visited at once. recent: null, or
     // where the program notes further accesses by the caller to these 512 bytes; of those that nothing else watches.
     void add(uintptr_t address, size_t bytes, bool writes, const void* caller, heddle_recent* recent);
     // Visits what has been added, by any thread, before it returns. Called before each operation of the PE, and before
@@ -51,7 +51,8 @@ class Accesses {
     static bool is_watched(WatchedRange range, const void* address, size_t bytes);
 
   private:
-    static constexpr size_t kBlockBytes = HEDDLE_RECENT_BYTES, kWords = kBlockBytes / 64, kEntries = 1024;
+    static constexpr size_t kBlockBytes = HEDDLE_RECENT_BYTES, kWords = kBlockBytes / 64;
+    static constexpr size_t kEntries = 4096, kMostUsed = kEntries / 4 * 3;
 
     struct Entry {
         uintptr_t block;
@@ -72,7 +73,8 @@ class Accesses {
         ~OfThread();
     };
 
-    void evict(Entry& entry);
+    Entry& entry_of(Table& table, uintptr_t block, const void* caller, bool writes);
+    void visit(Table& table);
     static void end_epoch();
     static void set_bits(Entry& entry, size_t begin, size_t end);
     static void clear(Entry& entry);

@@ -34,7 +34,7 @@ class AccessesTest : public testing::Test {
 
     static constexpr const void* kHere = "an instruction";
     static constexpr const void* kElsewhere = "another one";
-    alignas(HEDDLE_RECENT_BYTES) char memory[2048 * HEDDLE_RECENT_BYTES] = {};
+    alignas(HEDDLE_RECENT_BYTES) char memory[4096 * HEDDLE_RECENT_BYTES] = {};
     std::vector<Accesses::Run> runs;
     Accesses accesses{&AccessesTest::visit, this};
     heddle_recent recent = {};
@@ -94,8 +94,21 @@ TEST_F(AccessesTest, ABitThatComesBehindItsEpochIsNoAccess) {
     EXPECT_EQ(flushed(), (Runs{{32, 8}}));
 }
 
+// Two that fall on one place of the table do not drive each other out, which would end what is recent of all threads.
+TEST_F(AccessesTest, WhatFitsIntoATableStaysUntilTheFlush) {
+    const uint64_t epoch = heddle_epoch(&operations::watched_accesses);
+    for (int round = 0; round < 2; ++round)
+        for (size_t block = 0; block < 1000; ++block)
+            for (const void* const caller : {kHere, kElsewhere})
+                access(block * HEDDLE_RECENT_BYTES, 8, caller, caller == kElsewhere);
+    EXPECT_EQ(heddle_epoch(&operations::watched_accesses), epoch);
+    EXPECT_TRUE(runs.empty());
+    flushed();
+    EXPECT_EQ(runs.size(), 2000u);
+}
+
 // More blocks than a table has room for.
-TEST_F(AccessesTest, WhatIsEvictedIsToldOfOnceAndNoMoreByBits) {
+TEST_F(AccessesTest, AFullTableIsToldOfOnceAndNoMoreByBits) {
     constexpr size_t kBlocks = sizeof memory / HEDDLE_RECENT_BYTES;
     access(0, 8);
     const heddle_recent first = recent;

@@ -1,6 +1,7 @@
 /* The functions that -fsanitize=thread puts into a program, for HEDDLE_RACES: they tell the library of loads and stores
  * where it watches (heddle/accesses.h). In place of the sanitizer's own runtime, and part of the program: an archive,
- * which gcc takes for its libtsan.a. Without HEDDLE_RACES each access costs a call, some comparisons and a bit.
+ * which gcc takes for its libtsan.a. An access where nobody watches costs a call and a comparison for each range. So does
+ * every access without HEDDLE_RACES.
  *
  * Threads: any. */
 #include <heddle/accesses.h>
@@ -9,62 +10,63 @@
 #include <string.h>
 
 /* Of this thread, by the instruction's address and the block's. */
-enum { kRecent = 256 };
+enum { kRecent = 1024 };
 static __thread struct heddle_recent recent_ones[kRecent];
-static __thread uint64_t unwatched[HEDDLE_RECENT_BYTES / 64];
 
-/* Relaxed: each thread that comes first finds the same address. */
+/* Of the library, from __tsan_init on. Relaxed: each thread that comes there stores the same address. */
 static const struct heddle_watched nothing, *watched = &nothing;
 
-static const struct heddle_watched* find_watched(void) {
-    const struct heddle_watched* here = __atomic_load_n(&watched, __ATOMIC_RELAXED);
-    if (here == &nothing) {
-        here = heddle_slow_watched();
-        __atomic_store_n(&watched, here, __ATOMIC_RELAXED);
-    }
-    return here;
-}
-
-static bool is_watched(const struct heddle_watched* here, const void* address, size_t bytes) {
-    for (int i = 0; i < HEDDLE_WATCHED_RANGES; ++i)
-        if (heddle_touches(&here->ranges[i], address, bytes))
-            return true;
-    return false;
+void __tsan_init(void); /* by a constructor of each file of the program */
+void __tsan_init(void) {
+    __atomic_store_n(&watched, heddle_slow_watched(), __ATOMIC_RELAXED);
 }
 
 static void tell(const void* address, size_t bytes, enum heddle_access_kind kind, const void* caller) {
-    if (__builtin_expect(is_watched(find_watched(), address, bytes), 0))
-        heddle_slow_access(address, bytes, kind, caller, NULL);
+    const struct heddle_watched* const here = __atomic_load_n(&watched, __ATOMIC_RELAXED);
+    for (int i = 0; i < HEDDLE_WATCHED_RANGES; ++i)
+        if (heddle_touches(&here->ranges[i], address, bytes)) {
+            heddle_slow_access(address, bytes, kind, caller, NULL);
+            return;
+        }
 }
 
-/* The first access by an instruction to a block, in an epoch. What nobody watches is noted where nobody looks. */
-__attribute__((noinline)) static void tell_first(const void* address, size_t bytes, enum heddle_access_kind kind,
-                                                 const void* caller, struct heddle_recent* recent) {
-    const struct heddle_watched* const here = find_watched();
-    const uintptr_t begin = (uintptr_t)address & ~(uintptr_t)(HEDDLE_RECENT_BYTES - 1);
-    const uint64_t epoch = heddle_epoch(here);
-    if (!is_watched(here, (const void*)begin, HEDDLE_RECENT_BYTES + bytes))
-        *recent = (struct heddle_recent){caller, begin, epoch, unwatched};
-    else if (is_watched(here, address, bytes))
-        heddle_slow_access(address, bytes, kind, caller, recent);
+/* Whether it begins in a watched range. An object is in a range, or outside. */
+__attribute__((always_inline)) static inline bool begins_in(const struct heddle_watched_range* range,
+                                                            const void* address) {
+    return (uintptr_t)address - __atomic_load_n(&range->begin, __ATOMIC_RELAXED) <
+           __atomic_load_n(&range->bytes, __ATOMIC_RELAXED);
+}
+
+__attribute__((always_inline)) static inline bool is_watched(const struct heddle_watched* here, const void* address) {
+    _Static_assert(HEDDLE_WATCHED_RANGES == 3, "each range is looked at");
+    return begins_in(&here->ranges[0], address) || begins_in(&here->ranges[1], address) ||
+           begins_in(&here->ranges[2], address);
 }
 
 /* Of a load or store by an instruction: all that it tells of are of one kind. */
-__attribute__((always_inline)) static inline void tell_recent(const void* address, size_t bytes,
-                                                              enum heddle_access_kind kind, const void* caller) {
-    const uintptr_t number = ((uintptr_t)caller / 4 ^ (uintptr_t)address / HEDDLE_RECENT_BYTES) % kRecent;
-    struct heddle_recent* const recent = &recent_ones[number];
-    if (__builtin_expect(!heddle_is_recent(__atomic_load_n(&watched, __ATOMIC_RELAXED), recent, address, bytes, caller),
-                         0))
-        tell_first(address, bytes, kind, caller, recent);
+__attribute__((always_inline)) static inline void tell_recent(const struct heddle_watched* here, const void* address,
+                                                              size_t bytes, enum heddle_access_kind kind,
+                                                              const void* caller) {
+    /* The blocks of an array lie side by side, those of each instruction from another place on. */
+    const uint32_t place = (uint32_t)(uintptr_t)caller * UINT32_C(0x9e3779b1) >> 16;
+    struct heddle_recent* const recent = &recent_ones[(place + (uintptr_t)address / HEDDLE_RECENT_BYTES) % kRecent];
+    if (!heddle_is_recent(here, recent, address, bytes, caller))
+        heddle_slow_access(address, bytes, kind, caller, recent);
 }
 
 #define CALLER __builtin_return_address(0)
 
-#define PLAIN(name, bytes, kind)                   \
-    void __tsan_##name(void* address);             \
-    void __tsan_##name(void* address) {            \
-        tell_recent(address, bytes, kind, CALLER); \
+/* Two functions: what the first one does for an address that nobody watches needs no stack. */
+#define PLAIN(name, bytes, kind)                                                                              \
+    __attribute__((noinline)) static void tell_##name(const void* address, const struct heddle_watched* here, \
+                                                      const void* caller) {                                   \
+        tell_recent(here, address, bytes, kind, caller);                                                      \
+    }                                                                                                         \
+    void __tsan_##name(void* address);                                                                        \
+    void __tsan_##name(void* address) {                                                                       \
+        const struct heddle_watched* const here = __atomic_load_n(&watched, __ATOMIC_RELAXED);                \
+        if (__builtin_expect(is_watched(here, address), 0))                                                   \
+            tell_##name(address, here, CALLER);                                                               \
     }
 #define LOAD_AND_STORE(bytes)                                 \
     PLAIN(read##bytes, bytes, HEDDLE_ACCESS_LOAD)             \
@@ -98,8 +100,6 @@ void __tsan_write_range(void* address, size_t bytes) {
     tell(address, bytes, HEDDLE_ACCESS_STORE, CALLER);
 }
 
-void __tsan_init(void);
-void __tsan_init(void) {}
 void __tsan_func_entry(void* caller);
 void __tsan_func_entry(void* caller) {
     (void)caller;
