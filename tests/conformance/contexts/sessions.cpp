@@ -32,6 +32,7 @@ void ask_and_wait(const std::vector<shmem_ctx_t>& contexts) {
             shmem_ctx_long_p(contexts[first], answered, round, 0);
         }
     }
+    for (const shmem_ctx_t ctx : contexts) shmem_ctx_quiet(ctx);  // a barrier completes the default context alone
     shmem_barrier_all();
     for (size_t i = contexts.size(); i < kWords && pe == other; ++i)
         CHECK_EQ(asked[i], static_cast<long>(i / contexts.size()));
