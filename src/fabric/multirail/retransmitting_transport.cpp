@@ -182,10 +182,16 @@ bool RetransmittingTransport::handle_strays(Rail& rail, int channel) {
             is_lost(rail) ? nullptr : reinterpret_cast<Peer*>(config_.endpoint_of(rail.events.owner, channel, one->pe));
         if (!peer || !peer->inner)
             continue;
-        Stray* const stray = one.release();
+        Stray* const stray = one.get();
+        stray->leaves_on = &link;
+        link.leaving.emplace(stray, std::move(one));
         config_.api->send(
             rail.inner, channel, peer->inner, &stray->header, stray->body.data(), stray->body.size(), false,
-            [](void* argument) { delete static_cast<Stray*>(argument); }, stray);
+            [](void* argument) {
+                const auto* const sent = static_cast<Stray*>(argument);
+                sent->leaves_on->leaving.erase(sent);
+            },
+            stray);
     }
     for (const std::unique_ptr<Stray>& one : to_take)
         if (is_new(rail, channel, one->header, one->body.data(), one->body.size()))

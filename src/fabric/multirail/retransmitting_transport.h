@@ -76,6 +76,7 @@ class RetransmittingTransport {
         int pe;
         Header header;
         std::vector<char> body;
+        Link* leaves_on = nullptr;
     };
     struct LargeArrival {
         Link* link;
@@ -87,7 +88,9 @@ class RetransmittingTransport {
         std::vector<std::unique_ptr<Peer>> peers;  // in the order of their first message
         std::unordered_map<int, Peer*> peer_of;
         std::vector<std::unique_ptr<LargeArrival>> arrivals;  // announced and not taken
-        uint32_t lost_seen = 0;                               // lost_rails when kept messages were last sent again
+        // Strays that the transport holds. Those of a lost rail stay.
+        std::unordered_map<const Stray*, std::unique_ptr<Stray>> leaving;
+        uint32_t lost_seen = 0;  // lost_rails when kept messages were last sent again
         std::atomic<bool> has_strays{false};
         std::mutex strays_lock;  // of the next two
         std::vector<std::unique_ptr<Stray>> to_send;
