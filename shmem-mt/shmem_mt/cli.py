@@ -7,6 +7,8 @@ import signal
 import sys
 import time
 
+import shtab
+
 from shmem_mt import __version__
 from shmem_mt.catalogue import catalogue
 from shmem_mt.errors import Ended, MeasuredOtherwiseError, UserError
@@ -60,6 +62,7 @@ def main(arguments):
 def build_parser():
     parser = Parser(prog="shmem-mt", description="Benchmarks for OpenSHMEM libraries: validated, threaded, compared.")
     parser.add_argument("--version", action="version", version=f"shmem-mt {__version__}")
+    shtab.add_argument_to(parser, "--print-completion", help="print what makes a shell complete the options")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=Parser)
     _add_run(commands)
     _add_report(commands)

@@ -24,6 +24,7 @@ namespace shmem_mt {
 namespace {
 
 const std::vector<std::string> kTimes = {"init", "first_barrier", "finalize"};
+const char* const kLaunch = "launch";  // the driver times it: from the launcher's start to its end
 const std::vector<std::string> kMemories = {"before_init", "after_init", "after_barrier"};
 
 // What a PE tells PE 0.
@@ -203,6 +204,7 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
     using namespace shmem_mt;
     std::vector<std::string> ops = kTimes;
+    ops.push_back(kLaunch);
     ops.insert(ops.end(), kMemories.begin(), kMemories.end());
     run(parse_options(argc, argv, Options(), ops));
     return 0;

@@ -4,7 +4,7 @@ their points one more value."""
 import json
 from dataclasses import dataclass, field, replace
 
-from shmem_mt.catalogue.catalogue import BENCHMARKS, NETWORK_OPS, SPINNING_OPS
+from shmem_mt.catalogue.catalogue import BENCHMARKS, LAUNCH, NETWORK_OPS, SPINNING_OPS
 from shmem_mt.catalogue.profiles import NETWORK_PROFILES, PROFILES
 from shmem_mt.targets import fabrics
 
@@ -45,6 +45,11 @@ class Start:
         rails = f"{self.fabric.rails} rails" if self.fabric.rails else ""
         place += [text for text in (self.setting, self.fabric.link_rate, rails) if text]
         return json.dumps([label, self.program, self.pes, self.threads, list(self.arguments), round_number, *place])
+
+    @property
+    def times_launch(self):
+        """True where the time of the launch is wanted, which no program can take."""
+        return any(LAUNCH in text.split(",") for text in self.arguments)
 
     def title(self, implementation):
         """For people."""
@@ -120,7 +125,7 @@ def _group_starts(profile, benchmarks, choices, cores, group):
     found = [benchmark for benchmark in benchmarks if benchmark.name == group.benchmark]
     plan = []
     for pes in (choices.pes or group.pes) if found else ():
-        for threads in (1,) if group.one_thread else choices.threads or group.sizes:
+        for threads in (1,) if group.one_thread else choices.threads or _threads(group, pes, cores):
             sizes = choices.sizes or group.sizes.get(threads) or group.sizes[max(group.sizes)]
             contexts = (group.contexts or {}).get(threads, ("default",))
             own_ms = group.sample_ms or profile.sample_ms
@@ -137,6 +142,10 @@ def _group_starts(profile, benchmarks, choices, cores, group):
                 start = Start(found[0].program, pes, threads, arguments, rounds, points, seconds)
                 plan += [replace(start, setting=setting, coalescing=group.coalescing) for setting in group.settings]
     return plan
+
+
+def _threads(group, pes, cores):
+    return (max(1, cores // pes),) if group.fills_cores else tuple(group.sizes)
 
 
 def _program_starts(profile, benchmarks, choices, cores, program, pes, threads):

@@ -27,6 +27,7 @@ class Group:
     apart: bool = False  # a start for each operation
     seconds: float = 0  # of a start, beside what its points take
     beside: bool = False  # the benchmark has starts of its own, too
+    fills_cores: bool = False  # threads: as many as the cores hold beside each other, not those of `sizes`
 
 
 @dataclass(frozen=True)
@@ -111,10 +112,11 @@ def _idle_waiters(waiters, samples, rounds):
 
 
 def _apps(pes, threads, size, rounds, names=_APPS):
-    """Mini-apps, whose runs are as long as their problem is large."""
-    sizes = dict.fromkeys(threads, (8,))
-    seconds = {"tiny": 1, "medium": 60}.get(size, 15)
-    return (Group(app, pes, sizes, more=("--size", size, *_SHORT), rounds=rounds, seconds=seconds) for app in names)
+    """Mini-apps, whose runs are as long as their problem is large. `threads` None: those that fill the cores."""
+    sizes = dict.fromkeys(threads or (1,), (8,))
+    how: dict[str, Any] = dict(rounds=rounds, seconds={"tiny": 1, "medium": 60}.get(size, 15))
+    how |= dict(more=("--size", size, *_SHORT), fills_cores=threads is None)
+    return (Group(app, pes, sizes, **how) for app in names)
 
 
 def _ordering(pes, sizes, outstanding, rounds, network=False):
@@ -140,7 +142,7 @@ PROFILES = {
         pes=(2,),
         barrier_pes=(),  # collectives has them
         collective_pes=(2, 8),
-        collective_rounds=3,
+        collective_rounds=2,
         collective_sample_ms=5,
         threads=(1, 2),
         sizes={
@@ -154,7 +156,7 @@ PROFILES = {
         buffer_bytes=32 << 20,
         sleep_ms=1000,
         timeout_s=60,
-        budget_s=310,
+        budget_s=300,
         most_rounds=20,
         thorough=False,
         groups=(
@@ -168,7 +170,7 @@ PROFILES = {
             _wait((2,), (1, 1000), ("default",), rounds=1),
             _wait((16,), (10,), ("default",), rounds=1),
             _idle_waiters((0, 8, 256), 3, rounds=1),
-            *_apps((2,), (2,), "tiny", 1),
+            *_apps((2,), None, "tiny", 1),
             Group(pes=(2,), rounds=1, **_START),
             *_ordering((2,), _ORDERING_SIZES, (1, 8, 64, 512), 2),
         ),

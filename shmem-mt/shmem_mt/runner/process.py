@@ -27,10 +27,12 @@ class Outcome:
     start: dict = field(default_factory=dict)
     skips: list = field(default_factory=list)
     points: int = 0
+    left_by_itself: bool = False  # the launcher ended, and was not ended
 
 
-def run_program(command, log_path, timeout_s, on_point, exit_status_counts):
-    """Runs `command`; calls on_point(point) for each point. KeyboardInterrupt ends the program and passes on."""
+def run_program(command, log_path, timeout_s, on_point, exit_status_counts, environment=None):
+    """Runs `command`; calls on_point(point) for each point. KeyboardInterrupt ends the program and passes on.
+    `environment`: None: that of this process."""
     outcome = Outcome()
     began = time.monotonic()
     with open(log_path, "w", encoding="utf-8") as log:
@@ -44,6 +46,7 @@ def run_program(command, log_path, timeout_s, on_point, exit_status_counts):
                 stdin=subprocess.DEVNULL,
                 text=True,
                 errors="replace",
+                env=environment,
                 start_new_session=True,
             )
         except OSError as error:
@@ -53,7 +56,7 @@ def run_program(command, log_path, timeout_s, on_point, exit_status_counts):
             lines = _lines(process)
             done = _read_lines(lines, log, outcome, began + timeout_s, on_point)
             if done:
-                _wait(process, EXIT_GRACE_S)
+                outcome.left_by_itself = _wait(process, EXIT_GRACE_S)
                 _read_lines(lines, log, outcome, time.monotonic() + REST_S, on_point)
         finally:
             supervisor.end(process)

@@ -50,18 +50,20 @@ class Clock:
 def measured(tmp_path, monkeypatch):
     """Runs a session: measured({program: (planned rounds, noise)}) returns (the order of starts, {program: starts})."""
 
-    def run(programs, goes_on=True, seed=5, labels=("A",), seconds=0.0, name="run", build_s=0.0):
+    def run(programs, goes_on=True, seed=5, labels=("A",), seconds=0.0, name="run", build_s=0.0, arguments=()):
         order, clock = [], Clock()
+        run.paddings = []
         found = {label: Pretended(label, {p: noise for p, (_, noise) in programs.items()}) for label in labels}
 
-        def run_program(command, _log, _timeout_s, on_point, _counts):
+        def run_program(command, _log, _timeout_s, on_point, _counts, environment):
             label, program = command
             order.append((label, program))
+            run.paddings.append(len(environment[session.PADDING]))
             with monkeypatch.context() as during:
                 during.setattr(results, "merge_rounds", None)  # a program that measures has the cores to itself
                 on_point(found[label].point(program))
             clock.now += seconds
-            return Outcome(ok=True, seconds=seconds)
+            return Outcome(ok=True, seconds=seconds, left_by_itself=program != "ended")
 
         monkeypatch.setattr(session, "run_program", run_program)
         def build(*_):
@@ -71,7 +73,7 @@ def measured(tmp_path, monkeypatch):
         monkeypatch.setattr(session, "time", clock)
         monkeypatch.setattr(session.build, "build", build)
         monkeypatch.setattr(session.build, "hand_over", lambda *_: None)
-        starts = [plan.Start(p, 2, 1, (), rounds, 1, seconds) for p, (rounds, _) in programs.items()]
+        starts = [plan.Start(p, 2, 1, arguments, rounds, 1, seconds) for p, (rounds, _) in programs.items()]
         folder = results.RunFolder.open(str(tmp_path / name))
         made = session.Session(
             folder, list(found.values()), "quick", starts, machine.facts(), {fabrics.ON_NODE: None}, seed, goes_on
@@ -128,3 +130,26 @@ def test_implementations_stay_neighbours_and_take_turns(measured):
     neighbours = list(zip(order[::2], order[1::2]))
     assert all(one[1] == other[1] and one[0] != other[0] for one, other in neighbours)
     assert {one[0] for one, _ in neighbours} == {"A", "B"}
+
+
+def test_the_size_of_the_environment_is_drawn_for_each_round(measured):
+    """Implementations have the same beside each other, and the same seed has the same again."""
+    programs = {"a": (20, 0.001), "b": (20, 0.001)}
+    measured(programs, labels=("A", "B"), name="first")
+    first = measured.paddings
+    assert first[::2] == first[1::2] and len(set(first)) > 30 and max(first) < session.MOST_PADDING
+    measured(programs, labels=("A", "B"), name="again")
+    assert measured.paddings == first
+
+
+def test_the_time_of_a_launch_is_a_point_of_the_driver(measured, tmp_path):
+    """Where it is asked for, and where the launcher was not ended by the driver."""
+
+    def launches(program, *arguments):
+        measured({program: (1, 0.001)}, seconds=2.5, goes_on=False, arguments=arguments, name=program)
+        return [r for r in read_results(tmp_path / program) if r["params"]["op"] == "launch"]
+
+    (found,) = launches("startup", "--ops", "init,launch")
+    assert (found["samples"], found["metric"], found["unit"], found["valid"]) == ([2.5], "time", "s", True)
+    assert found["params"]["pes"] == 2 and found["params"]["fabric"] == "on-node"
+    assert launches("ended", "--ops", "init,launch") == [] == launches("other", "--ops", "init")

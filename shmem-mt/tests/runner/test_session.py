@@ -8,6 +8,7 @@ import pytest
 from conftest import make_point, read_results
 from shmem_mt import sources
 from shmem_mt.catalogue import plan
+from shmem_mt.cli import build_parser
 from shmem_mt.runner import process
 from shmem_mt.runner.results import RunFolder
 from shmem_mt.targets import build, openshmem
@@ -343,6 +344,13 @@ def test_no_oshcc_anywhere(shmem_mt, tmp_path, monkeypatch):
     assert not os.path.exists(tmp_path / "run")
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_a_shell_completes_the_options(shell, capsys):
+    with pytest.raises(SystemExit) as ended:
+        build_parser().parse_args(["--print-completion", shell])
+    assert ended.value.code == 0 and "--link-rate" in capsys.readouterr().out
+
+
 def test_the_quick_profile_is_planned_to_take_less_than_seven_minutes():
     """With two implementations and MPI on two cores, by the plan's own estimate, without compiling."""
     from shmem_mt.catalogue import catalogue
@@ -356,4 +364,9 @@ def test_the_quick_profile_is_planned_to_take_less_than_seven_minutes():
     }
     assert 2 * took[False] + 3 * took[True] < 390
     assert 3 * took[True] < 100
+    # The mini-apps have the cores, and do not share them.
+    apps = [start for start in starts if "--size" in start.arguments and start.program != "halo"]
+    assert len(apps) == 7 and {start.pes * start.threads for start in apps} == {2}
+    many = plan.starts(profile, catalogue.select(["hpccg"]), plan.Choices(), cores=16)
+    assert [(start.pes, start.threads) for start in many] == [(2, 8)]
     assert profile.budget_s <= 350  # with compiling

@@ -210,7 +210,8 @@ def _startup(points):
         lambda params: f"{params['pes']} PEs",
         slug="startup",
         title="Start and end",
-        about="Seconds of shmem_init, of the first barrier and of shmem_finalize, of the slowest PE.",
+        about="Seconds of shmem_init, of the first barrier and of shmem_finalize, of the slowest PE, and of the "
+        "launcher from its start to its end.",
         value_title="s",
         lower_is_better=True,
         shared_values=False,
