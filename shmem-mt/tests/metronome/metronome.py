@@ -60,9 +60,11 @@ class Times:
 
 def built(name):
     """The path of one of its programs."""
-    path = os.path.join(os.environ.get("SHMEM_MT_TEST_METRONOME", ""), name)
-    if not os.path.exists(path):
+    folder = os.environ.get("SHMEM_MT_TEST_METRONOME")
+    path = os.path.join(folder or "", name)
+    if not folder:
         pytest.skip("SHMEM_MT_TEST_METRONOME does not name the folder of a build that has the metronome")
+    assert os.path.exists(path), "SHMEM_MT_TEST_METRONOME names a folder without the metronome"
     return path
 
 
