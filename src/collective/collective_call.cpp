@@ -83,7 +83,9 @@ std::array<char, 96> name_of(const team::Team& team) {
 }
 
 team::Team& team_of(const Call& call, const Group& group) {
-    return group.is_active_set ? require_active_set(call, group) : require_team(call, group.team);
+    if (group.kind == Group::kTeam)
+        return require_team(call, group.team);
+    return group.kind == Group::kInstance ? *group.instance : require_active_set(call, group);
 }
 
 void watch(bool several_threads) {

@@ -22,10 +22,11 @@ using team::MemberState;
 
 // The PEs of a collective, a team or (deprecated) an active set, and the threads of this PE that take part.
 struct Group {
-    Group(shmem_team_t of_team) : team(of_team) {}  // NOLINT: a team is a group
+    Group(shmem_team_t of_team) : team(of_team) {}                               // NOLINT: a team is a group
+    Group(team::Team& of_instance) : kind(kInstance), instance(&of_instance) {}  // NOLINT: an instance of a team, too
     Group(shmem_team_t of_team, int number, int count) : team(of_team), thread(number), threads(count) {}
     Group(int from, int log, int count, const long* sync_array)
-        : is_active_set(true), start(from), log_stride(log), size(count), psync(sync_array) {}
+        : kind(kActiveSet), start(from), log_stride(log), size(count), psync(sync_array) {}
 
     // The group with one thread of this PE.
     Group single_threaded() const {
@@ -35,10 +36,13 @@ struct Group {
         return group;
     }
 
-    shmem_team_t team = SHMEM_TEAM_INVALID;
-    int thread = 0;  // number of the calling thread among the `threads` of this PE
+    enum Kind : uint8_t { kTeam, kInstance, kActiveSet };
+
+    Kind kind = kTeam;
+    shmem_team_t team = SHMEM_TEAM_INVALID;  // kTeam
+    team::Team* instance = nullptr;          // kInstance: where a non-blocking collective is under way
+    int thread = 0;                          // number of the calling thread among the `threads` of this PE
     int threads = 1;
-    bool is_active_set = false;
     int start = 0;
     int log_stride = 0;
     int size = 0;
@@ -123,7 +127,7 @@ class CollectiveCall {
         HEDDLE_INVARIANT(rank() >= 0 && rank() < size() && pe(rank()) == memory::symmetric->pe);
         HEDDLE_INVARIANT(state.size() <= size() && (team.span || state.size() == size()));
         if (of_group.sequence)  // collectives posted before come first
-            of_group.sequence->wait(called.function);
+            team::wait_for_posted(called.function, of_group);
     }
     static bool is_watched(uint8_t what = UINT8_MAX) { return (watched & what) != 0; }
     void begin(const Shape& shape);

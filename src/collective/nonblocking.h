@@ -1,6 +1,7 @@
 // Non-blocking collectives under a request: the blocking collectives, carried out on the fiber of their team's sequence
-// (docs/decisions/0016). Both thus have the same algorithms and the same bits in results. The collectives of a team are
-// carried out in the order in which they were posted; a blocking one waits for those posted before.
+// (docs/decisions/0016). Both thus have the same algorithms and the same bits in results. The collectives of a team
+// take its instances in turns, in the order of posting; those of different instances are under way beside each other
+// (docs/decisions/0059). A blocking one waits for all that were posted before.
 //
 // Threads: one thread at a time posts for a team, as the specification asks of collectives.
 #pragma once
@@ -18,43 +19,46 @@
 
 namespace heddle::collective {
 
-// The sequence of a team, made by its first non-blocking collective, with streams of its own if the team spans nodes.
-progress::Sequence& sequence_of(team::Team& team);
+// The sequence of an instance of a team, made by its first non-blocking collective, with streams of its own if the team
+// spans nodes.
+progress::Sequence& sequence_of(team::Team& instance);
 
 // Wakes the background thread for what has been posted, if that gains time. bytes: of one member's data.
-void leave_to_background(const team::Team& team, size_t bytes);
+void leave_to_background(const team::Team& instance, size_t bytes);
 
-// Posts work(call), a collective of the team, to *req. Returns 0.
+// Posts work(call, instance), a collective of the team in that instance, to *req. Returns 0.
 template <class Work>
 int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t bytes, Work work) {
     operations::require_running(call.function);
     operations::require_pointer(call.function, "req", req);
-    team::Team& team = team_of(call, handle);
+    team::Team& instance = team::next_instance(call.function, team_of(call, handle));
     if (operations::Observer* const told = operations::find_observer())
         told->post_collective();
     const context::Posting posting(call, req);
     context::Request* const request = context::request_to_post(call, req);
-    progress::Sequence& sequence = sequence_of(team);
+    progress::Sequence& sequence = sequence_of(instance);
     if (!request) {  // no memory for a request: complete when this returns
-        work(call);
+        sequence.wait(call.function);
+        work(call, instance);
         return 0;
     }
     const uint32_t side = request->post();
-    const auto to_its_end = [=] {
-        work(call);
+    const auto to_its_end = [=, in = &instance] {
+        work(call, *in);
         request->complete(side);
     };
-    if (!sequence.post(to_its_end, call.caller)) {
-        to_its_end();  // no memory for an operation: work waits for the operations posted before
+    if (!sequence.post(to_its_end, call.caller)) {  // no memory for an operation
+        sequence.wait(call.function);
+        to_its_end();
         progress::engine->wake_waiters();
     }
     if (!sequence.is_empty())
-        leave_to_background(team, bytes);
+        leave_to_background(instance, bytes);
     return 0;
 }
 
 inline int post_sync(const Call& call, shmem_team_t handle, shmemx_request_t* req) {
-    return post(call, handle, req, 0, [=](const Call& here) { sync(here, handle); });
+    return post(call, handle, req, 0, [](const Call& here, team::Team& instance) { sync(here, instance); });
 }
 
 // The quiet covers at least what was posted on the default context before this call.
@@ -62,7 +66,7 @@ inline int post_barrier(const Call& call, shmem_team_t handle, shmemx_request_t*
     operations::complete_stores();
     if (operations::Observer* const told = operations::find_observer())
         told->complete(call.function, SHMEM_CTX_DEFAULT);
-    return post(call, handle, req, 0, [=](const Call& here) { barrier(here, handle); });
+    return post(call, handle, req, 0, [](const Call& here, team::Team& instance) { barrier(here, instance); });
 }
 
 }  // namespace heddle::collective

@@ -23,6 +23,8 @@ struct SegmentHead {
     std::atomic<uint32_t> left;  // members that have left for good
     std::atomic<int> start, stride, size;
     bool used;  // the segment had members before, so its member slots are not zeroed; accessed by the taker alone
+    // A bit for each further instance that had members before; in the head of instance 0 alone.
+    std::atomic<uint32_t> instances;
 };
 
 // Where a PE waits. All accesses relaxed: a reader that sees half a change looks again a second later.
@@ -43,13 +45,17 @@ struct SegmentClass {
     std::atomic<uint64_t>* used = nullptr;  // a bit for each segment
     char* begin = nullptr;
     size_t segment_bytes = 0;
+
+    // Of all segments of an instance. Instances are behind each other.
+    size_t instance_bytes() const { return static_cast<size_t>(number) * segment_bytes; }
 };
 
 struct TeamSegments {
     WaitRecord* wait_records = nullptr;  // by slot
     sync::PeWakeup* wakeups = nullptr;   // by slot
     ActiveSetEntry* active_sets = nullptr;
-    int n_active_sets = 0;  // as many as there are segments in all classes
+    int n_segments = 0;     // of an instance: those of instance k have the numbers from k * n_segments on
+    int n_active_sets = 0;  // as many as there are segments in all classes of an instance
     int n_classes = 0;
     SegmentClass predefined;  // those of SHMEM_TEAM_WORLD and SHMEM_TEAM_SHARED, always taken
     SegmentClass classes[kMaxClasses];

@@ -46,10 +46,15 @@ Members members_of(const int* pes, int count) {
     return {pes[0], stride, count};
 }
 
+// Of the team and its further instances, in which other members may be ahead of this one.
+int64_t most_waiting_in_instances(const Team& team) {
+    return kInstances * static_cast<int64_t>(team.span->most_waiting());
+}
+
 void allow_control_messages(const Team& team) {
     if (!fabric::network || !team.span || team.span->is_allowed)
         return;
-    fabric::network->control_inbox().allow(static_cast<int64_t>(team.span->most_waiting()));
+    fabric::network->control_inbox().allow(most_waiting_in_instances(team));
     team.span->is_allowed = true;
 }
 
@@ -80,7 +85,7 @@ void drop_span(Team* team) {
     if (!team->span)
         return;
     if (team->span->is_allowed)
-        fabric::network->control_inbox().allow(-static_cast<int64_t>(team->span->most_waiting()));
+        fabric::network->control_inbox().allow(-most_waiting_in_instances(*team));
     delete[] team->span->node_of;
     delete[] team->span->members;
     delete[] team->span->begins;
@@ -122,7 +127,6 @@ void make_span(Team* team, uint64_t id) {
     for (int rank = 0; rank < members.size; ++rank)
         span->members[next[static_cast<size_t>(span->node_of[rank])]++] = rank;
     team->span = span;
-    allow_control_messages(*team);
     team->state.members = members_of(span->locals, n_locals);
 }
 
@@ -141,24 +145,53 @@ void for_each_created(Visit visit) {
         for (Team& team : chunk->teams) visit(&team);
 }
 
+// Visits the team, and those of its further instances that have been used.
+template <class Visit>
+void for_each_instance(Team* team, Visit visit) {
+    visit(team);
+    for (Team* instance : team->instances)
+        if (instance && instance->alive)
+            visit(instance);
+}
+
+// Visits all teams of this PE that are alive, and their instances.
+template <class Visit>
+void for_each_alive(Visit visit) {
+    for_each_instance(&teams->world, visit);
+    for_each_instance(&teams->shared, visit);
+    for_each_created([&](Team* team) {
+        if (team->alive)
+            for_each_instance(team, visit);
+    });
+    for (const auto& bucket : teams->active_sets)
+        for (ActiveSet* set = bucket.load(std::memory_order_relaxed); set; set = set->next) visit(&set->team);
+}
+
 // Ends the PE where two of its teams have one id. Control messages are matched by it (fabric::ControlKey), and an id is
 // a hash: that two are equal is unlikely (2^-64 for a pair), and must not mix up messages. Both members of a pair of
 // PEs that could mix them up are in both teams, so each notices.
 void require_own_id(const Team& team) {
-    const auto compare = [&](const Team* other) {
-        if (other != &team && other->alive && other->span && other->span->id == team.span->id)
+    for_each_alive([&](const Team* other) {
+        if (other != &team && other->span && other->span->id == team.span->id)
             base::fatal("shmem_team_split",
                         "two teams over several nodes have the id %#llx: right would be other members",
                         static_cast<unsigned long long>(team.span->id));
-    };
-    compare(&teams->world);
-    for_each_created(compare);
-    for (const auto& bucket : teams->active_sets)
-        for (const ActiveSet* set = bucket.load(std::memory_order_relaxed); set; set = set->next) compare(&set->team);
+    });
+}
+
+void leave_instances(Team* team) {
+    team->posted = 0;
+    for (Team* instance : team->instances) {
+        if (!instance)
+            continue;
+        drop_span(instance);
+        instance->alive = false;
+    }
 }
 
 // Gives the team its members and its segment. `state` keeps its counts if the segment keeps its own.
-void settle(Team* team, shmem_team_t handle, const Members& members, int segment, uint64_t id) {
+void settle(Team* team, shmem_team_t handle, const Members& members, const TeamSegment& segment, uint64_t id) {
+    leave_instances(team);
     team->alive = true;
     team->handle = handle;
     team->members = members;
@@ -172,10 +205,10 @@ void settle(Team* team, shmem_team_t handle, const Members& members, int segment
         make_span(team, id);
         require_own_id(*team);
     }
-    team->state.segment = segment == kOwnSegment ? team->own_segment->segment() : segment_at(segment);
+    team->state.segment = segment;
     team->state.rank = team->state.members.rank(teams->pe);
     HEDDLE_INVARIANT(team->state.rank >= 0 && team->state.members.size <= members.size);
-    HEDDLE_INVARIANT((segment == kOwnSegment) <= (team->state.members.size == 1));
+    HEDDLE_INVARIANT((segment.index == kOwnSegment) <= (team->state.members.size == 1));
     team->state.barrier_algorithm = barrier_algorithm_for(team->state.members.size);
 }
 
@@ -191,6 +224,7 @@ void retire(Team* team) {
     if (team->alive)
         leave_segment(team->state.segment.index, team->state.members.size);
     close_table(team);
+    leave_instances(team);
     drop_span(team);
     team->alive = false;
     team->next_free = teams->free;
@@ -198,8 +232,33 @@ void retire(Team* team) {
 }
 
 void return_stream_sets(Team* team) {
-    if (team->stream_sets.first.load(std::memory_order_relaxed))
-        fabric::network->return_stream_sets(team->stream_sets);
+    for_each_instance(team, [](Team* instance) {
+        if (instance->stream_sets.first.load(std::memory_order_relaxed))
+            fabric::network->return_stream_sets(instance->stream_sets);
+    });
+}
+
+// The segment of a team that has this index, or the private one.
+TeamSegment segment_of(const Team& team, int index) {
+    return index == kOwnSegment ? team.own_segment->segment() : segment_at(index);
+}
+
+// A team of the same members, for the steps of a further instance.
+Team* make_instance(const char* function, Team& team, int number) {
+    Team*& instance = team.instances[number - 1];
+    const os::Locked lock(teams->lock);
+    if (!instance)
+        instance = new (std::nothrow) Team;
+    const int index = team.state.segment.index;
+    if (!instance || (index == kOwnSegment && !make_own_segment(instance)))
+        base::fatal(function, "no memory for a team's non-blocking collectives");
+    if (team.handle == &team.abi)  // a predefined team keeps its segment, and so its steps
+        instance->state = MemberState();
+    const TeamSegment segment =
+        index == kOwnSegment ? instance->own_segment->segment() : instance_segment_at(index, number);
+    const uint64_t id = team.span ? mix(team.span->id, static_cast<uint64_t>(number)) : 0;
+    settle(instance, team.handle, team.members, segment, id);
+    return instance;
 }
 
 bool grow() {
@@ -243,8 +302,8 @@ void start_teams(int pe, int n_pes, const int* nodes) {
             delete[] pes;
     }
     HEDDLE_INVARIANT(teams->on_node.rank(pe) >= 0 && teams->on_node.size <= n_pes);
-    settle(&teams->world, &heddle_team_world, all, kWorldSegment, id_of(all));
-    settle(&teams->shared, &heddle_team_shared, teams->on_node, kSharedSegment, 0);
+    settle(&teams->world, &heddle_team_world, all, segment_at(kWorldSegment), id_of(all));
+    settle(&teams->shared, &heddle_team_shared, teams->on_node, segment_at(kSharedSegment), 0);
     claim_segment(kWorldSegment, teams->world.state.members);
     claim_segment(kSharedSegment, teams->on_node);
 }
@@ -313,7 +372,8 @@ Team* find_active_set(const char* function, int start, int log_stride, int size)
     if (!set || (segment == kOwnSegment && !make_own_segment(&set->team)))
         return nullptr;
     set->log_stride = log_stride;
-    settle(&set->team, SHMEM_TEAM_INVALID, members, segment, mix(id_of(members), 1));
+    settle(&set->team, SHMEM_TEAM_INVALID, members, segment_of(set->team, segment), mix(id_of(members), 1));
+    allow_control_messages(set->team);
     set->next = bucket.load(std::memory_order_relaxed);
     bucket.store(set, std::memory_order_release);  // pairs with team::find_active_set
     return &set->team;
@@ -329,7 +389,8 @@ Team* create(const Members& members, int segment, int num_contexts, uint64_t id)
     HEDDLE_INVARIANT(!team->alive && !team->span && !team->peers);  // as retire leaves it
     teams->free = team->next_free;
     team->state = MemberState();
-    settle(team, &team->abi, members, segment, id);
+    settle(team, &team->abi, members, segment_of(*team, segment), id);
+    allow_control_messages(*team);
     team->num_contexts = num_contexts;
     return team;
 }
@@ -342,6 +403,22 @@ void destroy(Team* team) {
     retire(team);
 }
 
+Team& next_instance(const char* function, Team& team) {
+    const int number = static_cast<int>(team.posted++ % kInstances);
+    if (number == 0)
+        return team;
+    Team* const instance = team.instances[number - 1];
+    return instance && instance->alive ? *instance : *make_instance(function, team, number);
+}
+
+void wait_for_posted(const char* function, Team& team) {
+    if (!progress::Fiber::current())
+        for_each_instance(&team, [&](const Team* instance) {
+            if (instance->sequence)
+                instance->sequence->wait(function);
+        });
+}
+
 const Team* team_of_step(uint64_t word, bool on_this_node) {
     const auto is_of = [&](const Team& team) {
         if (word & kStepOfSegment)
@@ -351,18 +428,11 @@ const Team* team_of_step(uint64_t word, bool on_this_node) {
     const os::TryLocked lock(teams->lock);  // this thread may hold the lock, and wait for an active set's segment
     if (!lock)
         return nullptr;
-    for (const Team* team : {&teams->world, &teams->shared})
-        if (is_of(*team))
-            return team;
     const Team* found = nullptr;
-    for_each_created([&](const Team* team) {
-        if (team->alive && is_of(*team))
+    for_each_alive([&](const Team* team) {
+        if (!found && is_of(*team))
             found = team;
     });
-    for (const auto& bucket : teams->active_sets)
-        for (const ActiveSet* set = bucket.load(std::memory_order_relaxed); set && !found; set = set->next)
-            if (is_of(set->team))
-                found = &set->team;
     return found;
 }
 

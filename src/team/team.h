@@ -75,11 +75,14 @@ struct Team {
     std::atomic<const char*> inside{nullptr};
     std::atomic<const void*> inside_caller{nullptr};
     // The order of the team's non-blocking collectives and their streams to the network; null before the first of them.
+    // Of a further instance: of those in it.
     progress::Sequence* sequence = nullptr;
     fabric::StreamSetList stream_sets;
-    OwnSegment* own_segment = nullptr;   // for a member alone on its node; kept for the next team of this object
-    heddle_peer* own_peers = nullptr;    // a table of its own, made for the first context, kept for the next team
-    const heddle_peer* peers = nullptr;  // the table of the team's contexts; null: none yet
+    uint32_t posted = 0;                   // non-blocking collectives; accessed by who posts alone
+    Team* instances[kInstances - 1] = {};  // further ones, teams of the same members; made when first used, then kept
+    OwnSegment* own_segment = nullptr;     // for a member alone on its node; kept for the next team of this object
+    heddle_peer* own_peers = nullptr;      // a table of its own, made for the first context, kept for the next team
+    const heddle_peer* peers = nullptr;    // the table of the team's contexts; null: none yet
     Team* next_free = nullptr;
 };
 static_assert(std::is_standard_layout_v<Team>);
@@ -102,6 +105,13 @@ struct Part {
 Part part_on_this_node(const Members& members);
 // The id of the team that a split of parent creates for members; 0 when parent is on one node.
 uint64_t id_of_split(const Team& parent, const Members& members);
+
+// The instance of the team's next non-blocking collective: the team itself, or a further one. The members post in one
+// order, so they go round the instances alike. Called by the thread that posts. Ends the PE when there is no memory.
+Team& next_instance(const char* function, Team& team);
+
+// Returns when the non-blocking collectives that were posted for the team are complete. Within one: at once.
+void wait_for_posted(const char* function, Team& team);
 
 // Destroys every created team; its segment is free when all members have called this. Closes the teams' tables of
 // peers.

@@ -62,17 +62,18 @@ size_t lay_out(TeamSegments* to, char* shared, int n_slots) {
         one.segment_bytes = segment_bytes(one.member_slots);
         first += one.number;
     }
+    to->n_segments = first;
     to->n_active_sets = first - kPredefined;
     const auto n_active_sets = static_cast<size_t>(to->n_active_sets);
     to->active_sets = reinterpret_cast<ActiveSetEntry*>(take(n_active_sets * sizeof(ActiveSetEntry)));
     to->predefined = {n_slots, kPredefined, 0, nullptr, nullptr, segment_bytes(n_slots)};
-    to->predefined.begin = take(kPredefined * to->predefined.segment_bytes);
-    for (int i = 0; i < to->n_classes; ++i)
-        to->classes[i].begin = take(static_cast<size_t>(to->classes[i].number) * to->classes[i].segment_bytes);
+    to->predefined.begin = take(kInstances * to->predefined.instance_bytes());
+    for (int i = 0; i < to->n_classes; ++i) to->classes[i].begin = take(kInstances * to->classes[i].instance_bytes());
     return bytes;
 }
 
-const SegmentClass& class_of(int index) {
+const SegmentClass& class_of(int index) {  // of any instance
+    index %= team_segments.n_segments;
     const SegmentClass* found = &team_segments.predefined;
     for (int i = 0; i < team_segments.n_classes && team_segments.classes[i].first <= index; ++i)
         found = &team_segments.classes[i];
@@ -150,6 +151,12 @@ void barrier_by_dissemination(const Call& call, MemberState& state, uint32_t ste
         // A partner may be one barrier ahead, never two: it cannot end the next one without this member.
         wait_at(call, state, state.segment.member_slots[state.rank].rounds[round].event_count, step);
     }
+}
+
+// Makes the segment with that head as new, for so many members.
+void clear(SegmentHead* head, int members) {
+    memset(static_cast<void*>(head), 0, sizeof *head);
+    memset(static_cast<void*>(head + 1), 0, static_cast<size_t>(members) * sizeof(MemberSlot));
 }
 
 uint32_t begin_step(MemberState& state) {
@@ -236,7 +243,10 @@ BarrierAlgorithm barrier_algorithm_for(int size) {
 
 SegmentHead* head_of(int index) {
     const SegmentClass& of = class_of(index);
-    return reinterpret_cast<SegmentHead*>(of.begin + static_cast<size_t>(index - of.first) * of.segment_bytes);
+    const auto instance = static_cast<size_t>(index / team_segments.n_segments);
+    HEDDLE_INVARIANT(instance < kInstances);
+    const auto number = static_cast<size_t>(index % team_segments.n_segments - of.first);
+    return reinterpret_cast<SegmentHead*>(of.begin + instance * of.instance_bytes() + number * of.segment_bytes);
 }
 
 TeamSegment segment_at(int index) {
@@ -245,6 +255,13 @@ TeamSegment segment_at(int index) {
     MemberSlot* member_slots = reinterpret_cast<MemberSlot*>(head + 1);
     return {&head->central_barrier, member_slots, reinterpret_cast<char*>(member_slots + class_of(index).member_slots),
             index};
+}
+
+TeamSegment instance_segment_at(int index, int instance) {
+    HEDDLE_INVARIANT(index < team_segments.n_segments && instance > 0 && instance < kInstances);
+    // Relaxed: the next taker of the segment sees it, which comes behind all members' leaving.
+    head_of(index)->instances.fetch_or(1u << instance, std::memory_order_relaxed);
+    return segment_at(index + instance * team_segments.n_segments);
 }
 
 void OwnSegment::clear() {
@@ -279,10 +296,13 @@ int take_segment(const Members& members, int size) {
             HEDDLE_INVARIANT(index >= kPredefined && index - of.first < of.number);
             SegmentHead* head = head_of(index);
             const bool was_used = head->used;
-            memset(static_cast<void*>(head), 0, sizeof *head);
+            const uint32_t instances = head->instances.load(std::memory_order_relaxed);  // behind the acquire above
+            clear(head, was_used ? size : 0);
+            for (int instance = 1; instance < kInstances; ++instance)
+                if (instances >> instance & 1)
+                    clear(head_of(index + instance * team_segments.n_segments), size);
             head->used = true;
-            if (was_used)
-                memset(static_cast<void*>(head + 1), 0, static_cast<size_t>(size) * sizeof(MemberSlot));
+            head->instances.store(instances, std::memory_order_relaxed);
             claim_segment(index, members);
             return index;
         }

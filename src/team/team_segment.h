@@ -6,6 +6,10 @@
 //
 // A member that is alone on its node has a segment in private memory (kOwnSegment).
 //
+// Each team segment has kInstances instances: number 0 for the team's blocking collectives, and all of them in turn for
+// non-blocking ones, which are under way beside each other (collective/nonblocking.h, docs/decisions/0059). A further
+// instance is a segment with an index of its own.
+//
 // All members go through one sequence of numbered steps. A step is one of two kinds:
 //     barrier       no member passes before all have arrived; what each wrote before is seen by all afterwards
 //     publish step  some members publish their inline slot, and a member awaits only the slots that it needs.
@@ -66,6 +70,8 @@ struct alignas(128) MemberSlot {
     PaddedEventCount rounds[kMaxRounds];
     std::atomic<uint32_t> entered;  // the last step that the member has reached; kept in checked runs only
 };
+
+constexpr int kInstances = 2;
 
 constexpr int kWorldSegment = 0;
 constexpr int kSharedSegment = 1;
@@ -155,6 +161,9 @@ BarrierAlgorithm barrier_algorithm_for(int size);
 
 // The team segment with this index.
 TeamSegment segment_at(int index);
+// The further instance with that number of a team's segment: as new, but that of a predefined team keeps its steps.
+// Called by each member, in its own time.
+TeamSegment instance_segment_at(int index, int instance);
 // The segment of a member that is alone on its node, in private memory; clear makes the segment as new.
 struct OwnSegment {
     sync::CentralBarrier central_barrier;

@@ -63,7 +63,7 @@ int broadcast(const Call& call, const Group& group, void* dest, const void* sour
     const Buffer to(call, "dest", dest, bytes), from(call, "source", source, bytes);
     check_in_place(call, dest, source, bytes);
     if (coll.team.span) {
-        internode::broadcast(coll, dest, source, bytes, root, !group.is_active_set);
+        internode::broadcast(coll, dest, source, bytes, root, group.kind != Group::kActiveSet);
         return 0;
     }
     const bool is_root = coll.rank() == root;
@@ -87,7 +87,7 @@ int broadcast(const Call& call, const Group& group, void* dest, const void* sour
         team::publish(state, step);
     });
     if (is_root) {
-        if (!group.is_active_set)
+        if (group.kind != Group::kActiveSet)
             copy(mine, static_cast<const char*>(source) + share.begin, share.size());
     } else if (algorithm == Algorithm::kInline) {
         copy(mine, state.inline_data(root, step), bytes);

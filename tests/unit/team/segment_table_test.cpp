@@ -76,6 +76,44 @@ TEST(TeamSegments, AreEnoughInEachClass) {
     }
 }
 
+// An instance is a segment beside its team's; a team that takes the segment again finds it as new, whatever its size.
+TEST(TeamSegments, HaveInstancesThatAreTakenWithThem) {
+    constexpr int kPes = 4;
+    const Members four = {0, 1, kPes}, three = {0, 1, 3};
+    Area area(kPes);
+    std::set<char*> places;
+    for (const int index : {kWorldSegment, kSharedSegment, take_segment(kTwo), take_segment(four)}) {
+        EXPECT_TRUE(places.insert(reinterpret_cast<char*>(segment_at(index).member_slots)).second);
+        for (int instance = 1; instance < kInstances; ++instance) {
+            const TeamSegment there = instance_segment_at(index, instance);
+            EXPECT_NE(there.index, index);
+            EXPECT_EQ(segment_at(there.index).member_slots, there.member_slots);
+            EXPECT_TRUE(places.insert(reinterpret_cast<char*>(there.member_slots)).second);
+            EXPECT_EQ(there.bounce_of(1, 1) - there.bounce, static_cast<ptrdiff_t>(3 * kBounceBytes));
+        }
+    }
+    const int index = take_segment(four);
+    const auto dirty = [&](int instance, int member) {
+        instance_segment_at(index, instance).member_slots[member].inline_slots[1].event_count.advance_to(9);
+        instance_segment_at(index, instance).central_barrier->released.advance_to(9);
+    };
+    const auto leave = [&](int members) {
+        for (int i = 0; i < members; ++i) leave_segment(index, members);
+    };
+    dirty(1, 0), dirty(kInstances - 1, kPes - 1);
+    leave(kPes);
+    ASSERT_EQ(take_segment(three), index);  // uses no instance, and leaves the fourth member's slot as it was
+    leave(3);
+    ASSERT_EQ(take_segment(four), index);
+    for (int instance = 1; instance < kInstances; ++instance) {
+        const TeamSegment there = instance_segment_at(index, instance);
+        EXPECT_FALSE(there.central_barrier->released.reached(1));
+        for (int member = 0; member < kPes; ++member)
+            EXPECT_FALSE(there.member_slots[member].inline_slots[1].event_count.reached(1))
+                << instance << " " << member;
+    }
+}
+
 TEST(TeamSegments, DoNotOverlap) {
     constexpr int kPes = 3;
     Area area(kPes);
