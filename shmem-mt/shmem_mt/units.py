@@ -1,5 +1,7 @@
 """Numbers for people: three or four digits, an SI prefix and the unit."""
 
+from shmem_mt.errors import UserError
+
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 _UNITS = {"messages/s": "/s", "iterations/s": "/s", "bytes/s": "B/s", "bytes": "B", "s": "s"}
 _PLAIN = {"%": "%", "x": "×"}  # no prefixes
@@ -43,4 +45,19 @@ def duration(seconds):
     return f"{whole // 60}:{whole % 60:02d}"
 
 
+# Of the metrics of points, which change is for the better. Every metric that a program prints is in one of the three.
+HIGHER_IS_BETTER = {"bandwidth", "consumed_rate", "figure_of_merit", "overlap", "rate", "stream_bandwidth"}
+HIGHER_IS_BETTER |= {"event-rate"}  # of the simulator
 LOWER_IS_BETTER = {"latency", "cpu_time", "cpu_share", "wake_latency", "switches", "time", "slowdown", "memory"}
+# What describes a run: a mini-app that computes faster communicates for more of its time.
+NOT_JUDGED = {"communication", "imbalance", "poll_interval"}
+NOT_JUDGED |= {"events", "reordering"}  # of the simulator
+
+
+def sense(metric):
+    """1 where more of that metric is better, -1 where less is, 0 where neither is. Raises UserError where it is none of
+    the suite's."""
+    for names, found in ((HIGHER_IS_BETTER, 1), (LOWER_IS_BETTER, -1), (NOT_JUDGED, 0)):
+        if metric in names:
+            return found
+    raise UserError(f"the metric {metric!r} is none whose better direction is known (shmem_mt/units.py)")

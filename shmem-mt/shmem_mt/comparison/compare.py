@@ -44,11 +44,12 @@ class Comparison:
         counts = self.counts()
         worse = counts.get("worse", 0) + counts.get("invalid", 0)
         worse += sum(mean.verdict == "worse" for mean in self.means)
+        judged = len(self.rows) - counts.get("not judged", 0)
         told = {
             "machine": bool(self.unlike),
             "worse": worse > 0,
             "points": any(counts.get(word) for word in ("missing", "new", "unchecked")),
-            "unclear": sum(counts.get(word, 0) for word in UNCLEAR) > self.unclear_share * len(self.rows),
+            "unclear": sum(counts.get(word, 0) for word in UNCLEAR) > self.unclear_share * judged,
         }
         return [name for name in STATUSES if told[name]]
 

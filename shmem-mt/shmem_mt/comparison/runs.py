@@ -72,8 +72,8 @@ def rename(first, second):
 def rows(first, second, only):
     """A Row for each point of either side, in the order of the runs."""
     keys = dict.fromkeys(key for run in (*first, *second) for key in run.points)
-    found = [_row(_having(first, key), _having(second, key)) for key in keys]
-    found = [row for row in found if not only or row.point["benchmark"] in only]
+    both = [(_having(first, key), _having(second, key)) for key in keys]
+    found = [_row(*sides) for sides in both if not only or _any(*sides)["benchmark"] in only]
     if not any(row.medians for row in found):
         raise UserError("the runs have no point in common")
     return found
@@ -84,8 +84,12 @@ def _having(runs, key):
     return {number: run.points[key] for number, run in enumerate(runs) if key in run.points}
 
 
+def _any(first, second):
+    return next(iter((second or first).values()))
+
+
 def _row(first, second):
-    point = next(iter((second or first).values()))
+    point = _any(first, second)
     if not first or not second:
         return Row(point, "new" if second else "missing")
     good = {number: one for number, one in first.items() if one["valid"] is not False}
@@ -96,6 +100,8 @@ def _row(first, second):
         row.verdict = "invalid before"
     elif any(one["valid"] is None for one in second.values()) and all(one["valid"] for one in good.values()):
         row.verdict = "unchecked"
+    elif not units.sense(point["metric"]):
+        row.verdict = "not judged"
     else:
         row.pair = _pair(point, good, second)
     return row
@@ -107,7 +113,7 @@ def _median(points):
 
 
 def _pair(point, first, second):
-    sign = -1 if point["metric"] in units.LOWER_IS_BETTER else 1
+    sign = units.sense(point["metric"])
     before, after = (
         {number: _values(one, sign) for number, one in side.items()} for side in (first, second)
     )

@@ -54,6 +54,30 @@ def test_of_times_the_smaller_is_better(shmem_mt, folder):
     assert shmem_mt("compare", folder("one", **time), folder("two", scale=1.1, **time))[0] == 1
 
 
+@pytest.mark.parametrize("metric,unit", [("communication", "%"), ("poll_interval", "s")])
+@pytest.mark.parametrize("scale", [0.5, 2.0])
+def test_what_is_better_neither_way_is_not_judged(shmem_mt, folder, metric, unit, scale):
+    """It is there or not, and valid or not; whether too much cannot be told is asked of the other points alone."""
+    shares = dict(metric=metric, unit=unit)
+    one, two = folder("one", **shares), folder("two", scale=scale, **shares)
+    status, stdout, _ = shmem_mt("compare", one, two)
+    assert status == 0 and stdout.splitlines()[-3] == "4 not judged"
+    assert shmem_mt("compare", one, folder("three", valid=False, **shares))[0] == 1
+    assert shmem_mt("compare", one, folder("four", sizes=SIZES[:2], **shares))[0] == 3
+    for directory in (one, two):
+        again = RunFolder.open(directory)
+        again.add_point({**make_point(), "round": 0})
+        again.write_results()
+    status, stdout, _ = shmem_mt("compare", one, two)
+    assert status == 5 and "4 not judged, 1 too few starts" in stdout
+
+
+def test_a_metric_of_unknown_sense_is_an_error(shmem_mt, folder):
+    one = folder("one", metric="wobble", unit="x")
+    status, _, stderr = shmem_mt("compare", one, one)
+    assert status == 2 and "the metric 'wobble' is none" in stderr and stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("sides", [("one", "two"), ("two", "one")])
 def test_points_that_are_gone_or_new_are_status_3(shmem_mt, folder, sides):
     runs = {"one": folder("one"), "two": folder("two", sizes=SIZES[:2])}
