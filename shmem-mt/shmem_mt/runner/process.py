@@ -26,8 +26,15 @@ class Outcome:
     seconds: float = 0.0
     start: dict = field(default_factory=dict)
     skips: list = field(default_factory=list)
+    verdicts: list = field(default_factory=list)  # of a mini-app's forms: what its check found, such as a residual
+    tuned: list = field(default_factory=list)  # what a mini-app chose ahead of its samples
     points: int = 0
     left_by_itself: bool = False  # the launcher ended, and was not ended
+
+    def of_forms(self):
+        """{"verdicts": ..., "tuned": ...} as a job notes them; without those that there are none of."""
+        said = {"verdicts": self.verdicts, "tuned": self.tuned}
+        return {name: [_without_kind(event) for event in events] for name, events in said.items() if events}
 
 
 def run_program(command, log_path, timeout_s, on_point, exit_status_counts, environment=None):
@@ -118,17 +125,26 @@ def _read_lines(lines, log, outcome, deadline, on_point):
         if line is None:
             return False
         event = _parse(line)
-        if event is None:
-            log.write("stdout: " + line)
-        elif event.get("event") == "point":
+        kind = event and event["event"]
+        if kind == "point":
             outcome.points += 1
             on_point(event)
-        elif event.get("event") == "start":
+        elif kind == "start":
             outcome.start = event
-        elif event.get("event") == "skip":
+        elif kind == "skip":
             outcome.skips.append(event)
-        elif event.get("event") == "done":
+        elif kind == "verdict":
+            outcome.verdicts.append(event)
+        elif kind == "tuned":
+            outcome.tuned.append(event)
+        elif kind == "done":
             return True
+        else:
+            log.write("stdout: " + line)
+
+
+def _without_kind(event):
+    return {name: value for name, value in event.items() if name != "event"}
 
 
 def _parse(line):

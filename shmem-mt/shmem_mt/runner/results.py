@@ -2,7 +2,8 @@
 
     DIR/results.jsonl   one object a point: benchmark, params, metric, unit, samples, median, interval, valid, ...
     DIR/raw.jsonl       one object a point and round, as it came; appended at once, so nothing done is lost
-    DIR/jobs.jsonl      one object a finished program start; what a resumed run skips
+    DIR/jobs.jsonl      one object a finished program start; what a resumed run skips. Of mini-apps `verdicts`, what the
+                        check of each form found, and `tuned`, what a form chose ahead of its samples
     DIR/machine.json    the machine, the implementations and the settings
     DIR/command.txt     the commands, one a line, with the time
     DIR/logs/, build/   what compilers and programs said on stderr; the compiled programs

@@ -307,6 +307,7 @@ class Session:
                 "points": outcome.points,
                 "results": list(found),
                 "problem": outcome.problem,
+                **outcome.of_forms(),
             }
         )
         self.folder.write_results()

@@ -293,6 +293,25 @@ def test_exit_status_after_done_counts_only_where_asked(tmp_path):
     assert process.run_program([crash], str(tmp_path / "log"), 10, lambda point: None, False).ok
 
 
+def test_what_forms_say_of_their_checks_and_choices_is_kept(shmem_mt, imitation, tmp_path):
+    """Verdicts and tuned values stand in the job; what is no event that the driver knows goes to the log."""
+    pair, _, _ = imitation
+    verdict = {"benchmark": "cg", "form": "blocking", "verdict": "pass", "residual": 1e-12, "seconds": {"total": 2}}
+    tuned = [{"benchmark": "cg", "form": form, "poll_rows": rows} for form, rows in (("a", 32), ("b", 128))]
+    events = [{"event": "tuned", **one} for one in tuned] + [{"event": "verdict", **verdict}, {"event": "weather"}]
+    (tmp_path / "oshrun").write_text(
+        (tmp_path / "oshrun")
+        .read_text()
+        .replace("#!/bin/sh\n", "#!/bin/sh\n" + "".join(f"echo '{json.dumps(event)}'\n" for event in events))
+    )
+    out = tmp_path / "run"
+    assert shmem_mt("run", *pair, "--only", "bandwidth", "--rounds", "1", "--out", out)[0] == 0
+    jobs = [json.loads(line) for line in (out / "jobs.jsonl").read_text().splitlines()]
+    assert jobs and all(job["verdicts"] == [verdict] and job["tuned"] == tuned for job in jobs)
+    assert any('"weather"' in path.read_text() for path in (out / "logs").glob("A-bandwidth-*"))
+    assert process.Outcome().of_forms() == {}
+
+
 @pytest.mark.parametrize(
     "arguments,words",
     [
