@@ -4,6 +4,7 @@
     DIR/raw.jsonl       one object a point and round, as it came; appended at once, so nothing done is lost
     DIR/jobs.jsonl      one object a finished program start; what a resumed run skips. Of mini-apps `verdicts`, what the
                         check of each form found, and `tuned`, what a form chose ahead of its samples
+    DIR/lock            who writes the folder (lock.py)
     DIR/machine.json    the machine, the implementations and the settings
     DIR/command.txt     the commands, one a line, with the time
     DIR/logs/, build/   what compilers and programs said on stderr; the compiled programs
@@ -25,6 +26,7 @@ import os
 
 from shmem_mt import distributions
 from shmem_mt.errors import UserError
+from shmem_mt.runner.lock import lock
 from shmem_mt.statistics import CONFIDENCE, FEWEST_STARTS, median_interval, percentiles, ratio_interval, start_values
 from shmem_mt.targets import fabrics
 
@@ -206,10 +208,12 @@ def _problem(point):
 
 
 class RunFolder:
-    """Writes a run folder. `open` continues one that exists, and is `read` with `go_on`. One process at a time."""
+    """Writes a run folder. `open` continues one that exists, and is `read` with `go_on`. No other process can read or
+    open it as long as this object lives."""
 
     def __init__(self, directory):
         self.directory = directory
+        self._lock = lock(directory)
         self._rounds = {}  # point key -> {round: raw point}
         self._results = {}  # point key -> result made of them
         self._done = {}  # job key -> job object
@@ -223,12 +227,13 @@ class RunFolder:
 
     @classmethod
     def read(cls, directory):
-        """Creates the folder, or reads what an earlier run left in it, and alters none of that. Raises UserError."""
-        folder = cls(directory)
+        """Creates the folder, or reads what an earlier run left in it, and alters none of that. Raises UserError, also
+        where another process is at it."""
         try:
             os.makedirs(directory, exist_ok=True)
         except OSError as error:
             raise UserError(f"cannot make the run folder {directory}: {error.strerror}") from error
+        folder = cls(directory)
         for name in LINES:
             for value in folder._lines(name):
                 folder._remember(name, value)
