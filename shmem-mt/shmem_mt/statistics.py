@@ -50,9 +50,3 @@ def ratio_interval(rounds_a, rounds_b, paired):
     else:
         low, high = stats.ttest_ind(a, b, equal_var=False).confidence_interval(CONFIDENCE)
     return float(numpy.exp(difference)), float(numpy.exp(low)), float(numpy.exp(high))
-
-
-def percentiles(samples):
-    """The 50th, 95th and 99th percentile of the samples, as a dict."""
-    values = numpy.percentile(numpy.asarray(samples, dtype=float), [50, 95, 99])
-    return {name: float(value) for name, value in zip(("p50", "p95", "p99"), values)}

@@ -3,7 +3,7 @@
 import numpy
 import pytest
 from shmem_mt.catalogue.profiles import PROFILES
-from shmem_mt.statistics import FEWEST_STARTS, interval_of, median_interval, percentiles, ratio_interval
+from shmem_mt.statistics import FEWEST_STARTS, interval_of, median_interval, ratio_interval
 
 
 def test_a_start_is_one_value():
@@ -103,7 +103,3 @@ def test_pairing_cancels_drift():
     assert (low, high) == (2.0, 2.0)
     _, low, high = ratio_interval(a, b, paired=False)
     assert low < 1.0 < 4.0 <= high
-
-
-def test_percentiles():
-    assert percentiles(list(range(101))) == {"p50": 50, "p95": 95, "p99": 99}

@@ -16,8 +16,9 @@ none, are on-node.
 Of a point's samples `round_sizes` belong to each of `rounds`, which are its `starts`. `median` and `interval` are those
 of the starts' values; `confidence` is 0.95, or null where so few starts have no more than a range (statistics.py).
 `durations` are p50, p99, p999 and max of single operations, of all PEs that time and all starts, where they were
-stamped. `modes` is there where operations or starts fall into more than one (distributions.py). `clock_error_s`, of
-several hosts, is how far their clocks may have been apart.
+stamped. `operations_per_sample` has a number a round, which each start finds for itself. `modes` is there where
+operations or starts fall into more than one (distributions.py). `clock_error_s`, of several hosts, is how far their
+clocks may have been apart.
 """
 
 import json
@@ -27,7 +28,7 @@ import os
 from shmem_mt import distributions
 from shmem_mt.errors import UserError
 from shmem_mt.runner.lock import lock
-from shmem_mt.statistics import CONFIDENCE, FEWEST_STARTS, median_interval, percentiles, ratio_interval, start_values
+from shmem_mt.statistics import CONFIDENCE, FEWEST_STARTS, median_interval, ratio_interval, start_values
 from shmem_mt.targets import fabrics
 
 # Facts of machine.json without which figures are those of another machine; one that is not known is not compared.
@@ -337,7 +338,10 @@ def merge_rounds(points):
     first = points[0]
     result = {name: first[name] for name in ("benchmark", "params", "metric", "unit")}
     result.update(samples=samples, **_summary(rounds), valid=valid, label=first["label"])
-    result.update(percentiles(samples), round_sizes=[len(r) for r in rounds], rounds=numbers)
+    result.update(round_sizes=[len(r) for r in rounds], rounds=numbers)
+    operations = [point.get("operations_per_sample") for point in points]
+    if any(operations):
+        result["operations_per_sample"] = operations
     spreads = [p["start_spread_s"] for p in points if isinstance(p.get("start_spread_s"), (int, float))]
     if spreads:
         result["start_spread_s"] = sorted(spreads)[len(spreads) // 2]

@@ -129,6 +129,18 @@ def test_two_groups_of_starts_are_told(tmp_path):
     assert how_sure(folder.results()[0]) == "95 %, 6 starts; two modes: 1.00 /s (33 %), 4.01 /s (67 %)"
 
 
+def test_operations_of_a_sample_are_told_by_round(tmp_path):
+    """A round that does not say so has null."""
+    folder = RunFolder.open(str(tmp_path))
+    for number, operations in ((2, 300), (0, 100), (1, None)):
+        said = {"operations_per_sample": operations} if operations else {}
+        folder.add_point({**make_point(), "round": number, **said})
+        folder.add_point({**make_point(op="silent"), "round": number})
+    said, silent = folder.results()
+    assert said["rounds"] == [0, 1, 2] and said["operations_per_sample"] == [100, None, 300]
+    assert "operations_per_sample" not in silent and "p99" not in said
+
+
 def test_the_error_of_clocks_is_the_largest(tmp_path):
     folder = RunFolder.open(str(tmp_path))
     for number, error in enumerate((1e-6, 3e-6, 2e-6)):
