@@ -18,15 +18,15 @@ of the starts' values; `confidence` is 0.95, or null where so few starts have no
 `durations` are p50, p99, p999 and max of single operations, of all PEs that time and all starts, where they were
 stamped. `operations_per_sample` has a number a round, which each start finds for itself. `modes` is there where
 operations or starts fall into more than one (distributions.py). `clock_error_s`, of several hosts, is how far their
-clocks may have been apart.
+clocks may have been apart. records.py has the types of all files but the logs.
 """
 
 import json
-import math
 import os
 
 from shmem_mt import distributions
 from shmem_mt.errors import UserError
+from shmem_mt.runner import records
 from shmem_mt.runner.lock import lock
 from shmem_mt.statistics import CONFIDENCE, FEWEST_STARTS, median_interval, ratio_interval, start_values
 from shmem_mt.targets import fabrics
@@ -37,7 +37,6 @@ MACHINE = (
     *("governor", "boost", "huge_pages", "mitigations", "cpu_quota", "kernel", "environment"),
 )
 LINES = ("raw.jsonl", "jobs.jsonl")  # what a folder is read from
-REQUIRED = ("benchmark", "params", "metric", "unit", "samples", "median", "valid", "label")
 
 
 def point_key(point):
@@ -46,34 +45,32 @@ def point_key(point):
 
 
 def _with_fabric(point):
-    """The point with a fabric. TypeError, KeyError when it has no params."""
+    """The point with a fabric."""
     return {**point, "params": {**point["params"], "fabric": point["params"].get("fabric", fabrics.ON_NODE.name)}}
 
 
-def read_json_lines(path, tolerate_cut_end=False):
-    """The objects of a JSON-lines file. Raises UserError that names file and line.
+def _read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _read_lines(path, tolerate_cut_end=False):
+    """The objects of a file of JSON lines, checked. Raises UserError that names file and line.
 
     `tolerate_cut_end`: a last line without its newline is dropped (the writer was killed in the middle of it).
     """
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
-    lines = text.split("\n")
+    lines = _read(path).split("\n")
     if lines[-1] and tolerate_cut_end:
         lines.pop()
     objects = []
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
         try:
-            value = json.loads(line)
+            objects += [records.parse(os.path.basename(path), line)] if line.strip() else []
         except ValueError as error:
-            raise UserError(f"{path}, line {number}: not JSON ({error})") from error
-        if not isinstance(value, dict):
-            raise UserError(f"{path}, line {number}: not a JSON object")
-        objects.append(value)
+            raise UserError(f"{path}, line {number}: {error}") from error
     return objects
 
 
@@ -84,11 +81,7 @@ def load_results(directory):
         raise UserError(f"{directory}: no such run folder")
     if not os.path.exists(path):
         raise UserError(f"{directory}: not a run folder (it has no results.jsonl)")
-    points = read_json_lines(path)
-    for number, point in enumerate(points, 1):
-        problem = _problem(point)
-        if problem:
-            raise UserError(f"{path}, result {number}: {problem}")
+    points = _read_lines(path)
     if not points:
         raise UserError(f"{path}: no results yet")
     return [_with_interval(_with_fabric(point)) for point in points]
@@ -105,13 +98,9 @@ def load_machine(directory):
     if not os.path.exists(path):
         return {}
     try:
-        with open(path, encoding="utf-8") as file:
-            machine = json.load(file)
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: not JSON ({error})") from error
-    if not isinstance(machine, dict):
-        raise UserError(f"{path}: not a JSON object")
-    return machine
+        return records.parse("machine.json", _read(path))
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from error
 
 
 def unlike(what, keys, one, other):
@@ -172,42 +161,6 @@ def starts_of(point):
     return point.get("starts") or len(rounds_of(point))
 
 
-def _is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _problem(point):
-    missing = [name for name in REQUIRED if name not in point]
-    if missing:
-        return f"has no {missing[0]}"
-    if not isinstance(point["params"], dict) or not isinstance(point["params"].get("op"), str):
-        return "params is not an object with an op"
-    if not fabrics.named(point["params"].get("fabric", fabrics.ON_NODE.name)):
-        return f"params.fabric {point['params']['fabric']!r} is no fabric"
-    samples = point["samples"]
-    if not isinstance(samples, list) or not samples or not all(map(_is_number, samples)):
-        return "samples is not a list of numbers"
-    interval = point.get("interval", [0, 0])
-    if (
-        not _is_number(point["median"])
-        or not isinstance(interval, list)
-        or len(interval) != 2
-        or not all(map(_is_number, interval))
-    ):
-        return "median and interval are not numbers"
-    if point["valid"] is not None and not isinstance(point["valid"], bool):
-        return f"valid is {point['valid']!r}, not true, false or null"
-    sizes = point.get("round_sizes")
-    if sizes is not None and (
-        not isinstance(sizes, list) or not all(map(_is_number, sizes)) or sum(sizes) != len(samples)
-    ):
-        return "round_sizes does not add up to the samples"
-    rounds = point.get("rounds")
-    if rounds is not None and (not isinstance(rounds, list) or len(rounds) != len(sizes or [0])):
-        return "rounds and round_sizes are not of one length"
-    return None
-
-
 class RunFolder:
     """Writes a run folder. `open` continues one that exists, and is `read` with `go_on`. No other process can read or
     open it as long as this object lives."""
@@ -245,7 +198,7 @@ class RunFolder:
         os.makedirs(self.path("logs"), exist_ok=True)
         for name in LINES:
             if os.path.exists(self.path(name)):
-                _rewrite(self.path(name), self._lines(name))
+                _drop_cut_end(self.path(name))
         self.write_results()
 
     def path(self, *names):
@@ -303,24 +256,21 @@ class RunFolder:
 
     def _lines(self, name):
         path = self.path(name)
-        return read_json_lines(path, tolerate_cut_end=True) if os.path.exists(path) else []
+        return _read_lines(path, tolerate_cut_end=True) if os.path.exists(path) else []
 
     def _append(self, name, value):
         with open(self.path(name), "a", encoding="utf-8") as file:
             file.write(json.dumps(value) + "\n")
 
     def _remember(self, name, value):
-        try:
-            if name == "jobs.jsonl":
-                self._done[value["key"]] = value
-                return value["key"]
-            value = _with_fabric(value)
-            key = point_key(value)
-            self._rounds.setdefault(key, {})[value["round"]] = value
-            self._results.pop(key, None)
-            return key
-        except (KeyError, TypeError, AttributeError) as error:
-            raise UserError(f"{self.path(name)}: an object lacks {error}") from error
+        if name == "jobs.jsonl":
+            self._done[value["key"]] = value
+            return value["key"]
+        value = _with_fabric(value)
+        key = point_key(value)
+        self._rounds.setdefault(key, {})[value["round"]] = value
+        self._results.pop(key, None)
+        return key
 
     def _merged(self, key):
         if key not in self._results:
@@ -378,6 +328,12 @@ def _summary(rounds):
     median, low, high = median_interval(rounds)
     confidence = CONFIDENCE if len(rounds) >= FEWEST_STARTS else None
     return {"median": median, "interval": [low, high], "confidence": confidence, "starts": len(rounds)}
+
+
+def _drop_cut_end(path):
+    """Of a file of JSON lines what stands behind its last newline."""
+    with open(path, "rb+") as file:
+        file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def _rewrite(path, objects):
