@@ -3,7 +3,8 @@
 import numpy
 import pytest
 from shmem_mt.catalogue.profiles import PROFILES
-from shmem_mt.statistics import FEWEST_STARTS, interval_of, median_interval, ratio_interval
+from shmem_mt.runner.session import HALF_WIDTH
+from shmem_mt.statistics import FEWEST_STARTS, STOPPING, interval_of, is_settled, median_interval, ratio_interval
 
 
 def test_a_start_is_one_value():
@@ -48,6 +49,44 @@ def test_coverage_of_the_interval(starts, between, within, shape):
         _, low, high = median_interval(simulated(random, starts, between, within, shape))
         hits += low <= 1 <= high
     assert hits >= 0.93 * 300
+
+
+MOST_STARTS = PROFILES["quick"].most_rounds
+SIMULATED = 4000
+
+
+def places(count, *confidence):
+    """Which of so many sorted values are the ends of interval_of()."""
+    return [int(place) for place in interval_of(numpy.arange(count, dtype=float), *confidence)]
+
+
+@pytest.mark.parametrize("shape", ["normal", "tail", "modes"])
+@pytest.mark.parametrize("within", [0.04, 0.08, 0.3])
+@pytest.mark.parametrize("between", [0.03, 0.05, 0.07, 0.1, 0.15])
+def test_coverage_where_the_driver_stops(between, within, shape):
+    """It starts a program until the interval of its only point is narrow, or no more is planned: at least 93 % of those
+    intervals hold the truth. With several points to a program it stops later."""
+    random = numpy.random.default_rng(41)
+    rounds = simulated(random, SIMULATED * MOST_STARTS, between, within, shape)
+    starts = numpy.array([numpy.median(rounds, axis=1)]).reshape(SIMULATED, MOST_STARTS)
+    hits, open_ = 0, numpy.arange(SIMULATED)
+    for count in range(FEWEST_STARTS, MOST_STARTS + 1):
+        values = numpy.sort(starts[open_, :count], axis=1)
+        low, high = values[:, places(count, STOPPING)].T
+        ended = (high - low <= 2 * HALF_WIDTH * numpy.median(values, axis=1)) | (count == MOST_STARTS)
+        assert [is_settled(one, HALF_WIDTH) for one in values[:3]] == list(ended[:3]) or count == MOST_STARTS
+        low, high = values[ended][:, places(count)].T
+        hits += ((low <= 1) & (high >= 1)).sum()
+        open_ = open_[~ended]
+    assert hits >= 0.93 * SIMULATED
+
+
+def test_a_point_is_settled_by_an_interval_that_is_sure():
+    """Of 6 and 7 values that is the range, of 12 all but one at each end: more than the 95 % interval has."""
+    values = [0.89, *[1.0] * 11]
+    assert not is_settled(values[-5:], 0.05) and is_settled(values[-6:], 0.05)
+    assert interval_of(values[:11]) == (1.0, 1.0) and not is_settled(values[:11], 0.05) and is_settled(values, 0.05)
+    assert is_settled([0.95, 1.0, 1.0, 1.0, 1.0, 1.05], 0.05001) and not is_settled([0.95, *[1.0] * 4, 1.05], 0.0499)
 
 
 @pytest.mark.parametrize("paired", [True, False])

@@ -28,7 +28,14 @@ from shmem_mt import distributions
 from shmem_mt.errors import UserError
 from shmem_mt.runner import records
 from shmem_mt.runner.lock import lock
-from shmem_mt.statistics import CONFIDENCE, FEWEST_STARTS, median_interval, ratio_interval, start_values
+from shmem_mt.statistics import (
+    CONFIDENCE,
+    FEWEST_STARTS,
+    is_settled,
+    median_interval,
+    ratio_interval,
+    start_values,
+)
 from shmem_mt.targets import fabrics
 
 # Facts of machine.json without which figures are those of another machine; one that is not known is not compared.
@@ -220,10 +227,8 @@ class RunFolder:
         return self._remember("raw.jsonl", point)
 
     def is_settled(self, key, half_width):
-        """True when the point has an interval, and half of it is at most that share of the median."""
-        point = self._merged(key)
-        low, high = point["interval"]
-        return bool(point["confidence"]) and high - low <= 2 * half_width * abs(point["median"])
+        """statistics.is_settled of a point's starts."""
+        return is_settled(start_values(rounds_of(self._merged(key))), half_width)
 
     def result(self, key):
         """The merged result of that key."""
