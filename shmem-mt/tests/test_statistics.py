@@ -2,6 +2,7 @@
 
 import numpy
 import pytest
+from scipy import stats
 from shmem_mt.catalogue.profiles import PROFILES
 from shmem_mt.runner.session import HALF_WIDTH
 from shmem_mt.statistics import FEWEST_STARTS, STOPPING, interval_of, is_settled, median_interval, ratio_interval
@@ -86,6 +87,7 @@ def test_a_point_is_settled_by_an_interval_that_is_sure():
     values = [0.89, *[1.0] * 11]
     assert not is_settled(values[-5:], 0.05) and is_settled(values[-6:], 0.05)
     assert interval_of(values[:11]) == (1.0, 1.0) and not is_settled(values[:11], 0.05) and is_settled(values, 0.05)
+    assert is_settled([1e-6, 1.05e-6, *[1e-6] * 4], 0.05) and not is_settled([1e-6, 1.2e-6, *[1e-6] * 4], 0.05)
     assert is_settled([0.95, 1.0, 1.0, 1.0, 1.0, 1.05], 0.05001) and not is_settled([0.95, *[1.0] * 4, 1.05], 0.0499)
 
 
@@ -142,3 +144,15 @@ def test_pairing_cancels_drift():
     assert (low, high) == (2.0, 2.0)
     _, low, high = ratio_interval(a, b, paired=False)
     assert low < 1.0 < 4.0 <= high
+
+
+def test_an_interval_of_sides_that_are_no_pairs_is_welchs():
+    """Of the logarithms, with a variance of each side's own; sides that never vary have no width."""
+    random = numpy.random.default_rng(47)
+    a, b = random.normal(1, 0.3, 6), random.normal(0, 0.02, 30)
+    parts = a.var(ddof=1) / 6, b.var(ddof=1) / 30
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / 5 + parts[1] ** 2 / 29)
+    width, change = stats.t.isf(0.025, freedom) * numpy.sqrt(sum(parts)), a.mean() - b.mean()
+    found = ratio_interval(*([[value] for value in numpy.exp(side)] for side in (a, b)), paired=False)
+    assert found == pytest.approx(numpy.exp([change, change - width, change + width]))
+    assert ratio_interval([[3.0]] * 6, [[2.0]] * 7, paired=False) == pytest.approx((1.5, 1.5, 1.5))

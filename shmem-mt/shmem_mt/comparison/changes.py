@@ -139,7 +139,7 @@ def _usual(spreads):
 
 
 def _variance(run):
-    return float(numpy.var(list(run.values()), ddof=1)) if len(run) > 1 else 0.0
+    return float(numpy.var(list(run.values()), ddof=1))
 
 
 def _mean(side):

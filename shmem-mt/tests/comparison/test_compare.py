@@ -49,6 +49,22 @@ def test_a_change_is_called(shmem_mt, folder, scale, status, word):
     assert found == status and f"4 {word}" in stdout
 
 
+def test_each_benchmark_has_a_mean_of_its_own(shmem_mt, folder, tmp_path):
+    sides = []
+    for name, scale in (("one", 1.0), ("two", 0.9)):
+        sides.append(folder(name))
+        again = RunFolder.open(sides[-1])
+        random = numpy.random.default_rng(len(sides))
+        for number in range(8):
+            point = make_point(benchmark="requests", scale=scale * numpy.exp(random.normal(0, 0.003)))
+            again.add_point({**point, "round": number})
+        again.write_results()
+    assert shmem_mt("compare", *sides, "--json", tmp_path / "told.json")[0] == 1
+    means = json.loads((tmp_path / "told.json").read_text())["geometric_means"]
+    told = {mean["benchmark"]: mean["verdict"] for mean in means}
+    assert told == {"message-rate": "no different", "requests": "worse"}
+
+
 def test_of_times_the_smaller_is_better(shmem_mt, folder):
     time = dict(metric="latency", unit="s")
     assert shmem_mt("compare", folder("one", **time), folder("two", scale=1.1, **time))[0] == 1
@@ -100,7 +116,9 @@ def test_a_run_beside_other_work_cannot_tell_a_change_from_that_work(shmem_mt, f
     status, stdout, _ = shmem_mt("compare", folder("one"), busy)
     assert status == 5 and "4 cannot tell" in stdout and "worse" not in stdout
     assert f"beside {busy} other work took 6 % of the CPUs' time" in stdout.replace("\n", " ")
-    assert shmem_mt("compare", "--others", "0.07", folder("one"), busy)[0] == 1
+    assert shmem_mt("compare", "--others", "0.06", folder("one"), busy)[0] == 1
+    _, stdout, _ = shmem_mt("compare", folder("one"), folder("four", machine={"others_share": 0.56}))
+    assert "other work took 56 % of" in stdout.replace("\n", " ")
     assert shmem_mt("compare", folder("one"), folder("three", scale=0.5, machine={"others_share": 0.04}))[0] == 1
 
 
@@ -216,7 +234,7 @@ def test_what_one_point_makes_of_a_comparison(says, troubles):
         (0.05, 9.0, "half of the points could have shown a change of 5 %, with 8 starts a side"),
         (0.3, 2.4, "a change of 30 %, with 8 starts a side; 10 % needs 20 starts a side"),
         (0.3, None, "more starts would not show 10 %, for runs differ by more: give several (--baseline A1,A2)"),
-        (12.0, 2.4, "a change of more than 1000 %, with 8 starts"),
+        (10.5, 2.4, "a change of more than 1000 %, with 8 starts"),
     ],
 )
 def test_what_could_have_been_seen(monkeypatch, seen, factor, words):
@@ -225,10 +243,10 @@ def test_what_could_have_been_seen(monkeypatch, seen, factor, words):
     monkeypatch.setattr(Pair, "is_seen_with", lambda _, change, tests, margin: asked.append((change, tests)) or factor)
     sides = [{0: dict.fromkeys(range(starts), 1.0)} for starts in (8, 9)]
     rows = [Row(make_point(), pair=Pair(None, "latency", *sides, seen=seen)) for _ in range(3)]
-    means = [Pair(None, "latency", *sides, seen=seen), Pair(None, "wait", *sides)]
+    means = [*(Pair(None, "latency", *sides, seen=seen) for _ in range(2)), Pair(None, "wait", *sides)]
     text = Comparison(rows, means, [], 0.02, 0.5).power()
     assert text.endswith(words) if factor != 2.4 or seen < 1 else words in text
-    assert set(asked) == ({(0.1, 4)} if seen > 0.1 else set())
+    assert set(asked) == ({(0.1, 5)} if seen > 0.1 else set())
 
 
 def test_without_a_test_there_is_no_power():
