@@ -160,3 +160,25 @@ def test_rounds_pair_by_their_number(tmp_path):
     assert starts_of_ratio(*folder.results(), paired=True) == 2
     low, high = ratio_of_results(*folder.results(), paired=False)[1:]
     assert (low, high) == (pytest.approx(0.02), pytest.approx(200))  # of runs apart, whatever their numbers
+
+
+def test_of_runs_apart_equal_numbers_are_no_pairs(tmp_path):
+    """Drift that both have would cancel, were they pairs; the side that has fewer starts says how many values count."""
+    folder = RunFolder.open(str(tmp_path))
+    for number in range(6):
+        folder.add_point({**make_point("A", scale=2.0**number), "round": number})
+        folder.add_point({**make_point("B", scale=2.0**number), "round": number})
+    first, second = folder.results()
+    assert ratio_of_results(first, second, paired=True)[1:] == (1.0, 1.0)
+    low, high = ratio_of_results(first, second, paired=False)[1:]
+    assert low < 0.5 and high > 2
+    for above, below in ((first, second), (second, first)):
+        assert starts_of_ratio({**above, "starts": 7}, {**below, "starts": 9}, paired=False) == 7
+        assert starts_of_ratio({**above, "starts": 9}, {**below, "starts": 7}, paired=False) == 7
+
+
+def test_a_start_is_done_when_it_went_well(tmp_path):
+    folder = RunFolder.open(str(tmp_path))
+    for key, status in (("good", "ok"), ("bad", "failed")):
+        folder.add_job({"key": key, "status": status})
+    assert (folder.has_job("good"), folder.has_job("bad"), folder.has_job("unknown")) == (True, False, False)
