@@ -9,7 +9,7 @@ from conftest import make_point
 from shmem_mt.comparison.changes import Pair
 from shmem_mt.comparison.compare import Comparison
 from shmem_mt.comparison.runs import Row
-from shmem_mt.runner.results import RunFolder
+from shmem_mt.runner.results import RunFolder, load_machine
 
 MACHINE = {"cpu": "CPU", "cores": 2, "governor": "performance"}
 SIZES = (8, 64, 512, 4096)
@@ -132,9 +132,20 @@ def test_runs_on_cores_that_stood_elsewhere_cannot_tell(shmem_mt, folder, second
     assert (told in stdout) == (status == 5)
 
 
-def test_a_folder_that_knows_no_machine_is_status_4(shmem_mt, folder, tmp_path):
+@pytest.mark.parametrize("name,words", [("programs", "suite, programs"), ("shmem_mt", "suite, shmem mt")])
+def test_other_programs_are_status_4(shmem_mt, folder, name, words):
     one, two = folder("one"), folder("two")
-    (tmp_path / "two" / "machine.json").unlink()
+    for directory, digest in ((one, "o" * 60), (two, "n" * 61)):
+        made = RunFolder.open(directory)
+        made.write_json("machine.json", {**load_machine(directory), name: digest})
+    status, stdout, _ = shmem_mt("compare", one, two)
+    assert status == 4 and f"not comparable: {words}: {'o' * 60} and {'n' * 57}...\n" in stdout
+
+
+@pytest.mark.parametrize("without", ["one", "two"])
+def test_a_folder_that_knows_no_machine_is_status_4(shmem_mt, folder, tmp_path, without):
+    one, two = folder("one"), folder("two")
+    (tmp_path / without / "machine.json").unlink()
     status, stdout, _ = shmem_mt("compare", one, two)
     assert status == 4 and "does not say on which machine" in stdout
 

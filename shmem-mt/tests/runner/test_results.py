@@ -6,7 +6,7 @@ import re
 import pytest
 from conftest import make_point, read_results
 from shmem_mt.runner.points import how_sure, tail
-from shmem_mt.runner.results import RunFolder, load_results, ratio_of_results, starts_of_ratio
+from shmem_mt.runner.results import RunFolder, load_results, numbered_rounds, ratio_of_results, starts_of_ratio
 
 
 def test_a_round_measured_twice_counts_once(tmp_path):
@@ -91,6 +91,7 @@ def test_a_point_of_an_older_folder_gets_the_interval_of_its_starts(tmp_path):
     (tmp_path / "results.jsonl").write_text(json.dumps(old) + "\n")
     (point,) = load_results(tmp_path)
     assert (point["median"], point["interval"], point["starts"], point["confidence"]) == (1.5, [1.0, 2.0], 2, None)
+    assert numbered_rounds(point) == {0: [1.0, 9.0, 1.0], 1: [2.0, 2.0, 2.0]}
 
 
 def stamped(number, *seconds):
