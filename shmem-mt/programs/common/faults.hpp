@@ -22,7 +22,7 @@ enum class Fault {
     kWindowIgnored,       // window-ignored: more messages are outstanding than the point says
     kLateMessage,         // late-message: the network delivers a message behind the next one
     kIdleTimedPass,       // idle-timed-pass: the loop that is timed does nothing; the validating pass is right
-    kEarlyBarrier,        // early-barrier: barrier_all and sync_all return at once
+    kEarlyBarrier,        // early-barrier: barriers and syncs return at once
     kForeignClocks,       // foreign-clocks: every PE counts as a host, and the clock of PE i is i * 1000 s ahead
     kLateSender,          // late-sender: PE 1 stamps the start and the end of each sample 100 s later than they are
 };

@@ -133,6 +133,20 @@ inline long warm_up(Session& session, const Body& body, TimeOf time_of) {
     return count;
 }
 
+// Adds a sample of samples->count operations, of which each moves so many bytes of a thread. Returns its seconds.
+// Collective.
+inline double take_sample(Session& session, const Body& body, TimeOf time_of, double bytes, Samples* samples) {
+    const Agreed agreed = agree_sample(session, body, samples->count);
+    const double seconds = agreed_seconds(agreed, time_of);
+    const double least_s = static_cast<double>(samples->count) * session.limit().least_s(bytes);
+    samples->seconds.push_back(seconds);
+    samples->spreads.push_back(agreed.start_spread_s);
+    samples->clock_error_s = std::max(samples->clock_error_s, agreed.clock_error_s);
+    samples->wrong = samples->wrong || !agreed.ok;
+    samples->too_fast = samples->too_fast || seconds < least_s;
+    return seconds;
+}
+
 // `bytes`: what a thread moves in one operation of each body, for the machine's limit; empty: nothing.
 inline std::vector<Samples> measure(Session& session, const std::vector<Body>& bodies,
                                     TimeOf time_of = TimeOf::kSlowestPe, const std::vector<double>& bytes = {}) {
@@ -142,17 +156,8 @@ inline std::vector<Samples> measure(Session& session, const std::vector<Body>& b
     for (int sample = 0; sample < session.options().samples; ++sample) {
         if (sample >= 3 && spent > session.options().point_s * static_cast<double>(bodies.size()))
             break;
-        for (size_t b = 0; b < bodies.size(); ++b) {
-            const Agreed agreed = agree_sample(session, bodies[b], all[b].count);
-            const double seconds = agreed_seconds(agreed, time_of);
-            all[b].seconds.push_back(seconds);
-            all[b].spreads.push_back(agreed.start_spread_s);
-            all[b].clock_error_s = std::max(all[b].clock_error_s, agreed.clock_error_s);
-            const double least_s = session.limit().least_s(bytes.empty() ? 0 : bytes[b]);
-            all[b].wrong = all[b].wrong || !agreed.ok;
-            all[b].too_fast = all[b].too_fast || seconds < static_cast<double>(all[b].count) * least_s;
-            spent += seconds;
-        }
+        for (size_t b = 0; b < bodies.size(); ++b)
+            spent += take_sample(session, bodies[b], time_of, bytes.empty() ? 0 : bytes[b], &all[b]);
     }
     return all;
 }

@@ -129,6 +129,9 @@ class Wait {
     }
 
     void block(int thread, long token) {
+        const bool is_barrier = name_.kind == Kind::kBarrierAll || name_.kind == Kind::kTeamSync;
+        if (is_barrier && job_.options().fault == Fault::kEarlyBarrier)
+            return;
         switch (name_.kind) {
             case Kind::kWaitUntil:
                 shmem_long_wait_until(&words_->flags[thread].value, SHMEM_CMP_EQ, token);
@@ -226,7 +229,7 @@ void run_barrier_cost(Job& job, ContextSwitch& context_switch) {
     samples.count = warm_up(job, body, TimeOf::kSlowestPe);
     std::vector<double> barrier_times, switch_times, ratios;
     for (int i = 0; i < job.options().samples; ++i) {
-        barrier_times.push_back(timed(job, body, samples.count, TimeOf::kSlowestPe) /
+        barrier_times.push_back(take_sample(job, body, TimeOf::kSlowestPe, 0, &samples) /
                                 static_cast<double>(samples.count));
         switch_times.push_back(switch_seconds(job, context_switch));
         ratios.push_back(barrier_times.back() / (job.n_pes() * switch_times.back()));

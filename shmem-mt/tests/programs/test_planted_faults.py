@@ -7,7 +7,7 @@ A fault is planted with the hidden option ``--plant-fault NAME`` of the programs
     check-never-runs    the comparison returns "equal" without looking
     get-named-put       the operation reported as put gets
     idle-timed-pass     the loop that is timed does nothing; the validating pass is right
-    early-barrier       barrier_all and sync_all return at once
+    early-barrier       barriers and syncs return at once
     foreign-clocks      every PE counts as a host, and the clock of PE i is i * 1000 s ahead: nothing may be wrong, for
                         clocks are compared, and the point says how well
     late-sender         PE 1 stamps the start and the end of each sample 100 s later than they are: the rate must be
@@ -126,6 +126,7 @@ TIMED = {
     "halo": ["--form", "exchange", "--sizes", "512"],
     "overlap": ["--sizes", "4096", "--policies", "manual", "--ops", "put,get,sum_reduce"],
     "ordering": ["--sizes", "64", "--outstanding", "8"],
+    "wait": ["--ops", "barrier_cost"],
 }
 
 

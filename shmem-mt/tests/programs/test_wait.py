@@ -71,6 +71,13 @@ def test_faults_are_caught(implementation, tmp_path, fault):
     assert {p["valid"] for p in waits(points)} == {False}
 
 
+def test_barriers_that_return_at_once_are_caught(implementation, tmp_path):
+    points, _ = measure(implementation, tmp_path, 2, 1, "--plant-fault", "early-barrier")
+    barriers = {"barrier_all", "team_sync", "barrier_cost"}
+    assert {p["params"]["op"] for p in points if p["valid"] is False} == barriers & {p["params"]["op"] for p in points}
+    assert {p["valid"] for p in points if p["params"]["op"] in barriers} == {False}
+
+
 def test_what_cannot_be_measured_is_skipped_by_name(implementation, tmp_path):
     features = ("SHMEM_MT_HAVE_PROGRESS", "SHMEM_MT_HAVE_TEAM_COLLECTIVES")
     without = compiled_without(implementation, tmp_path, "wait", *features)
