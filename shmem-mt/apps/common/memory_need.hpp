@@ -10,14 +10,11 @@
 
 namespace shmem_mt {
 
-// Fails where the PEs of this machine together need more than it has. `option` is what made the problem so large.
+// Fails where the PEs of one host together need more than this one has. `option` is what made the problem so large.
 // Collective.
 inline void check_memory(Job& job, double bytes, const char* option) {
     constexpr double kGiB = 1 << 30;
-    Report mine;
-    mine.seconds = bytes;
-    const Agreed all = job.agree(mine);
-    const double need = job.one_host() ? all.mean_seconds * job.n_pes() : bytes;
+    const double need = job.most_of_a_host(bytes);
     const double have = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
     if (need <= have)
         return;

@@ -12,6 +12,8 @@
 // of the team. Every PE of collect contributes equally much. Sums and scans are of doubles, maxima of longs.
 #pragma once
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -214,7 +214,7 @@ class Job final : public Session {
 inline bool fits_memory(Job& job, long bytes) {
     const long window = bytes * job.threads();
     Report mine;
-    mine.ok = 2 * window * (job.one_host() ? job.n_pes() : 1) <= available_bytes() / 2;
+    mine.ok = job.most_of_a_host(2.0 * static_cast<double>(window)) <= 0.5 * static_cast<double>(available_bytes());
     if (!job.agree(mine).ok)
         return false;
     void* const memory = shmem_align(4096, static_cast<size_t>(window));

@@ -3,17 +3,16 @@
 // the same one. Job (OpenSHMEM) and MpiJob are the sessions.
 #pragma once
 
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "programs/common/clock.hpp"
+#include "programs/common/cores.hpp"
 #include "programs/common/machine_limit.hpp"
 #include "programs/common/options.hpp"
 #include "programs/common/output.hpp"
@@ -69,6 +68,7 @@ class Session {
     int threads() const { return options_.threads; }
     ThreadTeam& team() { return *team_; }
     bool one_host() const { return one_host_; }
+    bool oversubscribed() const { return oversubscribed_; }  // more threads than cores, as far as that is known
     bool arithmetic_ok() const { return arithmetic_ok_; }
     const MachineLimit& limit() const { return limit_; }
     const std::string& binding() const { return binding_; }
@@ -143,9 +143,14 @@ class Session {
         return json;
     }
 
-    // Whether there are more threads than cores, as far as that is known.
-    bool oversubscribed() const {
-        return one_host_ && static_cast<long>(n_pes_) * options_.threads > sysconf(_SC_NPROCESSORS_ONLN);
+    // Of what each PE has, what the PEs of one host have together, where that is most. Collective.
+    double most_of_a_host(double mine) {
+        const HostPart part{cores_.host, mine};
+        std::vector<HostPart> parts(me_ == 0 ? static_cast<size_t>(n_pes_) : 0);
+        gather(&part, sizeof part, parts.data());
+        Report report;
+        report.seconds = me_ == 0 ? shmem_mt::most_of_a_host(parts) : 0;
+        return agree(report).max_seconds;
     }
 
     void print_point(const Json& point) {
@@ -244,32 +249,27 @@ class Session {
     bool thread_level_ok_ = true;  // the library lets all threads call it at once, or there is only one
 
   private:
-    // All PEs have one clock when they booted together, that is, run on one kernel: the sum of all boot hashes is then the
-    // number of PEs times each of them.
+    // All PEs have one clock when they run on one kernel.
     void find_hosts() {
-        Report mine;
         const bool foreign = options_.fault == Fault::kForeignClocks;
         planted_s_ = foreign ? 1000.0 * me_ : 0;
-        if (FILE* file = std::fopen("/proc/sys/kernel/random/boot_id", "r")) {
-            for (int c; (c = std::fgetc(file)) != EOF;)
-                mine.checked_bytes = (mine.checked_bytes * 131 + c) & ((1L << 40) - 1);
-            std::fclose(file);
-        }
-        const long sum = agree(mine).checked_bytes;
-        Report same;
-        same.ok = !foreign && mine.checked_bytes != 0 && sum == n_pes_ * mine.checked_bytes;
-        one_host_ = agree(same).ok != 0;
+        cores_ = cores_of(me_);
+        if (foreign)
+            cores_.host = -1 - me_;
+        one_host_ = most_of_a_host(1) == n_pes_;
+        std::vector<Cores> all(me_ == 0 ? static_cast<size_t>(n_pes_) : 0);
+        gather(&cores_, sizeof cores_, all.data());
+        Report enough;
+        enough.ok = !too_few_cores(all, options_.threads);
+        oversubscribed_ = !agree(enough).ok;
     }
 
     // Where the threads of a PE may run, as the kernel has it: `1 CPU a PE`, `1 CPU a PE, shared`, `2 CPUs a PE`.
     void find_binding() {
         Report mine;
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        if (sched_getaffinity(0, sizeof set, &set) == 0)
-            mine.cpus = CPU_COUNT(&set);
+        mine.cpus = CPU_COUNT(&cores_.cpus);
         for (int cpu = CPU_SETSIZE - 1; cpu >= 0; --cpu) {
-            if (CPU_ISSET(cpu, &set))
+            if (CPU_ISSET(cpu, &cores_.cpus))
                 mine.cpu = cpu;
         }
         const Agreed all = agree(mine);
@@ -307,7 +307,9 @@ class Session {
     }
 
     std::unique_ptr<ThreadTeam> team_;
+    Cores cores_;
     bool one_host_ = false;
+    bool oversubscribed_ = false;
     bool arithmetic_ok_ = false;
     double planted_s_ = 0;     // a fault: what this PE's clock is ahead
     double shift_s_ = 0;       // from this PE's clock to PE 0's

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "programs/common/clock.hpp"
+#include "programs/common/cores.hpp"
 #include "programs/common/options.hpp"
 #include "programs/common/output.hpp"
 
@@ -31,7 +32,8 @@ const std::vector<std::string> kMemories = {"before_init", "after_init", "after_
 struct Own {
     double seconds[2] = {};  // init, first_barrier
     long bytes[3] = {};      // kMemories; 0: unknown
-    long shares_file = 0;    // it has opened PE 0's
+    Cores cores;
+    long shares_file = 0;  // it has opened PE 0's
     long told = 0;
 };
 
@@ -78,6 +80,9 @@ class Points {
         for (int pe = 0; pe < (options.fault == Fault::kOnePeReduction ? 1 : n_pes); ++pe) owns_.push_back(owns[pe]);
         for (const Own& own : owns_) told_ += own.told;
         for (const Own& own : owns_) one_machine_ = one_machine_ && own.shares_file;
+        std::vector<Cores> cores;
+        for (const Own& own : owns_) cores.push_back(own.cores);
+        oversubscribed_ = too_few_cores(cores, 1);
     }
 
     bool one_machine() const { return one_machine_; }
@@ -105,7 +110,7 @@ class Points {
             return;
         Json params, point;
         params.integer("pes", n_pes_).integer("threads", 1).text("op", op);
-        params.boolean("oversubscribed", one_machine_ && n_pes_ > sysconf(_SC_NPROCESSORS_ONLN));
+        params.boolean("oversubscribed", oversubscribed_);
         if (!pe.empty())
             params.text("pe", pe);
         point.text("event", "point").text("benchmark", "startup").object("params", params).text("metric", metric);
@@ -131,6 +136,7 @@ class Points {
     std::vector<Own> owns_;
     long told_ = 0;
     bool one_machine_ = true;
+    bool oversubscribed_ = false;
     long printed_ = 0;
 };
 
@@ -162,6 +168,7 @@ void run(const Options& options) {
     own.told = 1;
 
     const int me = shmem_my_pe(), n_pes = shmem_n_pes();
+    own.cores = cores_of(me);
     const size_t owns_bytes = sizeof(Own) * static_cast<size_t>(n_pes);
     auto* const owns = static_cast<Own*>(shmem_malloc(owns_bytes));
     auto* const path = static_cast<char*>(shmem_malloc(kPathBytes));

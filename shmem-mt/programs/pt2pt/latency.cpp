@@ -6,6 +6,8 @@
 //   barrier_all, sync_all                   over all PEs, mean of the PEs' times
 //   wait_burn                               CPU seconds that PE n/2 burns while it waits for a PE that sleeps, and the
 //                                           time from the put to its wake-up
+#include <unistd.h>
+
 #include <algorithm>
 #include <iterator>
 #include <string>

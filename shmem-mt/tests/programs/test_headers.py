@@ -1,4 +1,4 @@
-"""Parts of the programs that need no OpenSHMEM: histograms, and the numbers that tell messages apart."""
+"""Parts of the programs that need no OpenSHMEM: histograms, the numbers that tell messages apart, and cores."""
 
 import shutil
 import subprocess
@@ -10,6 +10,7 @@ PROGRAM = """
 #include <cstdio>
 #include <set>
 
+#include "programs/common/cores.hpp"
 #include "programs/common/histogram.hpp"
 #include "programs/common/validation.hpp"
 
@@ -57,14 +58,42 @@ int bases() {
     return 0;
 }
 
+// A PE of that host that may use CPUs from first on.
+Cores bound(long host, int first, int count, long group = 0, double group_cpus = 0) {
+    Cores cores;
+    cores.host = host;
+    for (int cpu = first; cpu < first + count; ++cpu) CPU_SET(cpu, &cores.cpus);
+    cores.group = group;
+    cores.group_cpus = group_cpus;
+    return cores;
+}
+
+int cores() {
+    WANT(!too_few_cores({bound(1, 0, 2), bound(1, 0, 2)}, 1));
+    WANT(too_few_cores({bound(1, 0, 2), bound(1, 0, 2)}, 2));
+    WANT(!too_few_cores({bound(1, 0, 2), bound(1, 2, 2)}, 2));
+    WANT(too_few_cores({bound(1, 0, 1), bound(1, 0, 1), bound(1, 0, 8)}, 1));  // two of three share one
+    WANT(!too_few_cores({bound(1, 0, 1), bound(1, 0, 2), bound(1, 0, 8)}, 1));
+    WANT(!too_few_cores({bound(1, 0, 1), bound(2, 0, 1)}, 1));  // hosts
+    WANT(too_few_cores({bound(1, 0, 1), bound(2, 0, 1), bound(2, 0, 1)}, 1));
+    WANT(too_few_cores({bound(1, 0, 8, 7, 1.5), bound(1, 0, 8, 7, 1.5)}, 1));
+    WANT(!too_few_cores({bound(1, 0, 8, 7, 1.5), bound(1, 0, 8, 8, 1.5)}, 1));  // groups
+    WANT(!too_few_cores({bound(1, 0, 8, 7, 1.5), bound(2, 0, 8, 7, 1.5)}, 1));
+    WANT(!too_few_cores({Cores(), Cores()}, 1));  // not known
+    WANT(most_of_a_host({{1, 3}, {2, 4}, {1, 5}}) == 8);
+    const Cores own = cores_of(3);
+    WANT(own.host != 0 && own.host == cores_of(4).host && CPU_COUNT(&own.cpus) > 0);
+    return 0;
+}
+
 int main() {
-    return buckets() + bases();
+    return buckets() + bases() + cores();
 }
 """
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no c++ on PATH")
-def test_histograms_and_numbers_of_messages(tmp_path):
+def test_histograms_numbers_of_messages_and_cores(tmp_path):
     """Undefined behaviour ends the program."""
     source, binary = tmp_path / "headers.cpp", tmp_path / "headers"
     source.write_text(PROGRAM)

@@ -16,6 +16,8 @@ A fault is planted with the hidden option ``--plant-fault NAME`` of the programs
 test_collectives.py has those that only collectives can have.
 """
 
+import os
+
 import pytest
 from conftest import read_results
 from shmem_mt.runner.process import run_program
@@ -246,6 +248,27 @@ def test_clocks_of_several_hosts_are_compared(implementation, tmp_path, program)
 def test_one_host_has_one_clock(implementation, tmp_path):
     points = run_faulty(implementation, tmp_path, "latency", "none", FOREIGN["latency"])
     assert not any("clock_error_s" in point for point in points)
+
+
+@pytest.mark.parametrize(
+    "program,fault,threads,few",
+    [
+        ("message_rate", "none", 1, True),
+        ("startup", "none", 1, True),
+        ("message_rate", "foreign-clocks", 1, False),  # every PE counts as a host, and so has a core of its own
+        ("message_rate", "foreign-clocks", 2, True),
+    ],
+)
+def test_cores_are_those_that_a_pe_may_use(implementation, tmp_path, program, fault, threads, few):
+    """Two PEs that may use one core, however many the machine has."""
+    options = ["--ops", "p", "--placements", "heap"] if program == "message_rate" else []
+    usable = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(usable)})
+        points = run_faulty(implementation, tmp_path, program, fault, options, threads=threads)
+    finally:
+        os.sched_setaffinity(0, usable)
+    assert {point["params"]["oversubscribed"] for point in points} == {few}
 
 
 def test_operations_are_stamped_where_they_are_long_enough(implementation, tmp_path):

@@ -37,13 +37,7 @@ def test_all_are_there_and_valid(implementation, tmp_path, pes):
     assert {key: p["valid"] for key, p in costs.items()} == dict.fromkeys(COST, True)
     ratio, barrier, switch = (costs[key]["samples"][0] for key in sorted(COST))
     assert ratio == pytest.approx(barrier / (pes * switch), rel=1e-4)
-    assert all(p["params"]["oversubscribed"] == (pes > cores()) for p in points)
-
-
-def cores():
-    from shmem_mt.targets.machine import facts
-
-    return facts()["cores"]
+    assert all(p["params"]["oversubscribed"] == (pes > libraries.usable_cpus()) for p in points)
 
 
 def test_shares_are_of_the_time_waited(implementation, tmp_path):
