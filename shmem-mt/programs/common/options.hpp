@@ -25,7 +25,7 @@ struct Options {
     std::vector<std::string> schemes;     // collectives: back-to-back, window (windows.hpp)
     std::vector<std::string> touches;     // read, write-only: what the target does with the payload of a put
     std::vector<std::string> caches;      // hot; cold: buffers rotate through more than twice the last cache
-    std::vector<std::string> owners;      // handed-over, warm, contended: who had the line (pt2pt/owner.hpp)
+    std::vector<std::string> owners;      // who had the line (pt2pt/owner.hpp)
     std::vector<long> sizes;              // bytes
     std::vector<long> batches;            // consumed rate: messages per flag
     std::vector<long> outstanding;        // ordering: messages of a thread that may be incomplete; powers of two
@@ -123,7 +123,7 @@ inline void check_names(const char* program, const Options& options, const std::
         {"scheme", options.schemes, {"back-to-back", "window"}},
         {"touch", options.touches, {"read", "write-only"}},
         {"cache", options.caches, {"hot", "cold"}},
-        {"owner", options.owners, {"handed-over", "warm", "contended"}},
+        {"owner", options.owners, {"handed-over", "warm", "contended", "false-sharing"}},
         {"policy",
          options.policies,
          {"manual", "polled", "auto", "thread", "thread:spin", "thread:monitor", "thread:block"}},

@@ -84,9 +84,11 @@ void run_one_sided(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes, 
         HandedOver handed(job, memory, boxes, op.op, route, size);
         run_owned(job, handed, op, route, size, "handed-over");
     }
-    if (wants(owners, "contended")) {
-        Contended contended(job, memory, boxes, op.op, route);
-        run_owned(job, contended, op, route, 8, "contended");
+    for (const char* owner : {"contended", "false-sharing"}) {
+        if (!wants(owners, owner))
+            continue;
+        Contended contended(job, memory, boxes, op.op, route, std::string(owner) == "false-sharing");
+        run_owned(job, contended, op, route, 8, owner);
     }
 }
 
@@ -248,7 +250,7 @@ int main(int argc, char** argv) {
     defaults.contexts = {"default", "private"};
     defaults.touches = {"read", "write-only"};
     defaults.caches = {"hot"};
-    defaults.owners = {"handed-over", "warm", "contended"};
+    defaults.owners = {"handed-over", "warm", "contended", "false-sharing"};
     std::vector<std::string> known = {"put_round_trip", "put_signal_round_trip"};
     for (const auto& op : kOps) known.push_back(op.name);
     for (const char* name : {"barrier_all", "sync_all", "wait_burn"}) known.push_back(name);

@@ -1,6 +1,7 @@
 // What a read or an atomic operation costs by who had the line (params.owner):
-//   handed-over  a core of the target has written every line just before: what a program feels whose PEs share data
-//   contended    a core of the target updates the word all the time, and so do all threads of the caller's PE
+//   handed-over    a core of the target has written every line just before: what a program feels whose PEs share data
+//   contended      a core of the target updates the word all the time, and so do all threads of the caller's PE
+//   false-sharing  as contended, but all threads of both PEs have words of their own, in one line
 // (warm, where nobody else touches the line, is a Transfer of one slot.)
 //
 // Handed over, in batches of kSlots objects:
@@ -204,17 +205,25 @@ class HandedOver {
     std::vector<double> seconds_;  // by thread, of the last sample
 };
 
-// All threads of a pair of PEs use one word of the target, through the library. The target's threads add to it until the
-// caller's have done what they were to do.
+// All threads of a pair of PEs use one line of the target, through the library: one word of it or, where the line is
+// shared falsely, words of their own. The target's threads add to their words until the caller's have done what they
+// were to do. Before a caller's thread begins, the target has added to its word: no sample finds what an earlier one
+// found.
 class Contended {
   public:
-    Contended(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes, Op op, Route route)
-        : job_(job), word_(reinterpret_cast<long*>(memory.window(true))), boxes_(boxes), op_(op), route_(route) {
+    Contended(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes, Op op, Route route, bool false_sharing)
+        : job_(job),
+          line_(reinterpret_cast<long*>(memory.window(true))),
+          boxes_(boxes),
+          op_(op),
+          route_(route),
+          false_sharing_(false_sharing) {
         for (int t = 0; t < job.threads(); ++t) boxes[t] = RoundTrip::Mailbox{};
         added_.assign(static_cast<size_t>(job.threads()), 0);
         wrong_.assign(added_.size(), 0);
+        seen_.assign(added_.size(), 0);
         seconds_.assign(added_.size(), 0);
-        *word_ = 0;
+        std::fill_n(line_, kWords, 0);
         shmem_barrier_all();
     }
 
@@ -251,40 +260,49 @@ class Contended {
     }
 
   private:
-    // Caller: values never fall, and the target has added before.
+    static constexpr long kWords = kLineBytes / 8;
+
+    // The word of a thread of the caller, or of the target; of more than four threads a PE some share theirs.
+    long* word_of(int thread, bool of_target) const {
+        return line_ + (false_sharing_ ? (2 * thread + of_target) % kWords : 0);
+    }
+
+    // Caller: values never fall, and the target has added since the last sample.
     template <class Link>
     void use(const Link& link, int thread, long turn, long count, std::vector<Histogram>* histograms) {
         const size_t index = static_cast<size_t>(thread);
         shmem_long_wait_until(&boxes_[thread].flag, SHMEM_CMP_EQ, turn);
         const long todo = job_.options().fault == Fault::kIdleTimedPass ? 0 : count;
         const int pe = job_.message_pe();
-        long seen = 0, wrong = 0;
+        long* const word = word_of(thread, false);
+        long seen = seen_[index], wrong = 0;
         Marks marks(histograms, thread);
         const double start = now_seconds();
         for (long i = 0; i < todo; ++i) {
             const long before = seen;
             switch (op_) {
                 case Op::kAdd:
-                    link.add(word_, 1, pe);
+                    link.add(word, 1, pe);
                     link.quiet();
                     break;
                 case Op::kGet:
-                    link.get(&seen, word_, 8, pe);
+                    link.get(&seen, word, 8, pe);
                     break;
                 case Op::kG:
-                    seen = link.g(word_, pe);
+                    seen = link.g(word, pe);
                     break;
                 case Op::kFetch:
-                    seen = link.fetch(word_, pe);
+                    seen = link.fetch(word, pe);
                     break;
                 default:
-                    seen = link.fetch_add(word_, 1, pe);
+                    seen = link.fetch_add(word, 1, pe);
             }
             marks.mark();
             wrong += seen < before;
         }
         seconds_[index] = now_seconds() - start;
-        wrong_[index] += wrong + (op_ != Op::kAdd && seen == 0);
+        wrong_[index] += wrong + (op_ != Op::kAdd && seen == seen_[index]);
+        seen_[index] = seen;
         link.quiet();
         link.p(&boxes_[thread].flag, turn, job_.partner());
         link.quiet();
@@ -295,9 +313,11 @@ class Contended {
         constexpr long kAdds = 16;  // from one look at the flag to the next
         const size_t index = static_cast<size_t>(thread);
         for (bool told = false; __atomic_load_n(&boxes_[thread].flag, __ATOMIC_ACQUIRE) != turn;) {
-            for (long i = 0; i < kAdds; ++i) link.add(word_, 1, job_.me());
+            for (long i = 0; i < kAdds; ++i) link.add(word_of(thread, true), 1, job_.me());
+            if (!told)
+                link.add(word_of(thread, false), 1, job_.me());
             link.quiet();
-            added_[index] += kAdds;
+            added_[index] += kAdds + !told;
             if (!told)
                 link.p(&boxes_[thread].flag, turn, job_.partner());
             told = true;
@@ -310,18 +330,21 @@ class Contended {
         asked_ += op_is_atomic_update(op_) ? count * job_.threads() : 0;
         long total = asked_;
         for (const long added : added_) total += added;
-        wrong_[0] += __atomic_load_n(word_, __ATOMIC_ACQUIRE) != total;
+        for (long word = 0; word < kWords; ++word) total -= __atomic_load_n(line_ + word, __ATOMIC_ACQUIRE);
+        wrong_[0] += total != 0;
     }
 
     Job& job_;
-    long* const word_;
+    long* const line_;
     RoundTrip::Mailbox* boxes_;
     const Op op_;
     const Route route_;
+    const bool false_sharing_;
     long turn_ = 0;
     long asked_ = 0;               // additions of the caller so far
     std::vector<long> added_;      // by thread of the target
     std::vector<long> wrong_;      // by thread
+    std::vector<long> seen_;       // by thread of the caller: the last value
     std::vector<double> seconds_;  // by thread of the caller, of the last sample
 };
 

@@ -257,7 +257,7 @@ SYNCS = {
 # What the target of a put does with its payload (params.touch), and who had the line of a get or an atomic operation
 # (params.owner).
 TOUCHES = ("read", "write-only")
-OWNERS = ("handed-over", "warm", "contended")
+OWNERS = ("handed-over", "warm", "contended", "false-sharing")
 
 # Who makes progress while a PE computes (params.policy of the benchmark overlap). "auto" is what a library does by
 # itself; the others are Heddle's (shmemx_progress_policy), and "polled" is "manual" with polls in the computation.

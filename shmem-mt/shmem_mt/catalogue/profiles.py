@@ -159,6 +159,7 @@ PROFILES = {
         budget_s=300,
         most_rounds=20,
         thorough=False,
+        owners=OWNERS[:3],  # false sharing is in the full profile
         groups=(
             Group("requests", (2,), {1: (8, 4096), 2: (8,)}, points=5, more=(*_HEAP, *_SHORT), rounds=1),
             _completion((2,), {1: (65536,), 2: (65536,)}, 1, _SHORT),

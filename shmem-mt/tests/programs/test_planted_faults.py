@@ -161,7 +161,7 @@ def test_a_barrier_that_returns_at_once(implementation, tmp_path):
 def test_who_had_the_line_and_who_reads_are_axes(implementation, tmp_path):
     points, skipped = start_faulty(implementation, tmp_path, "latency", "none", TIMED["latency"])
     owners = {(p["params"]["op"], p["params"]["owner"]) for p in points if "owner" in p["params"]}
-    every = ("warm", "handed-over", "contended")
+    every = ("warm", "handed-over", "contended", "false-sharing")
     assert owners == {(op, owner) for op in ("g", "get", "atomic_add_quiet", "atomic_fetch_add") for owner in every}
     read = {(p["params"]["touch"], p["params"]["cache"]) for p in points if p["params"]["sync"] == "fence_flag"}
     caches = ("hot",) if "cache=cold" in skipped else ("hot", "cold")  # a last cache of 128 MiB is too large

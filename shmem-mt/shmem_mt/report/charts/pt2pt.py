@@ -138,7 +138,7 @@ def _has_single(found, context):
 
 # Points of older folders name neither touch, cache nor owner: nobody read, in caches, and the line was the caller's.
 _BLIND, _WARM, _HOT = ("write-only", None), ("warm", None), ("hot", None)
-_READ, _HANDED, _CONTENDED = "read", "handed-over", "contended"
+_READ, _HANDED, _CONTENDED, _FALSE = "read", "handed-over", "contended", "false-sharing"
 # (text, params)
 ROUND_TRIPS = (
     ("put round trip (message is flag)", dict(op="put_round_trip", sync="last_word")),
@@ -150,7 +150,7 @@ ROUND_TRIPS = (
 OWNED_OPS = ("g", "get", "atomic_fetch", "atomic_add_quiet", "atomic_fetch_add")
 OWNED = tuple(
     (f"{op.replace('_quiet', ' + quiet')}, {text}", dict(op=op, owner=owner))
-    for owner, text in ((_HANDED, "handed over"), (_CONTENDED, "contended"), (_WARM, "warm"))
+    for owner, text in ((_HANDED, "handed over"), (_CONTENDED, "contended"), (_FALSE, "false sharing"), (_WARM, "warm"))
     for op in OWNED_OPS
 )
 LATENCY_OPS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -176,7 +176,8 @@ def _latency_small(points):
         title="Latency of 8 bytes, by operation",
         kind="dots",
         about="One thread. Round trips are there and back. Handed over: the target has written the line just before. "
-        "Contended: it goes on writing it. Warm: nobody else touches it.",
+        "Contended: it goes on writing it. False sharing: it goes on writing another word of the line. Warm: nobody "
+        "else touches it.",
         value_title="s",
         lower_is_better=True,
     )
