@@ -57,10 +57,11 @@ class Transfer {
         fill_sources(job.next_token());
     }
 
-    // Bytes of one thread's window, rounded up to pages.
-    static long region_bytes(const TransferSpec& spec) {
-        return (spec.slots * std::max(8L, spec.size_bytes) + 4095) / 4096 * 4096;
-    }
+    // Of one thread.
+    static long window_bytes(const TransferSpec& spec) { return spec.slots * std::max(8L, spec.size_bytes); }
+
+    // The same, rounded up to pages.
+    static long region_bytes(const TransferSpec& spec) { return (window_bytes(spec) + 4095) / 4096 * 4096; }
 
     // False when the static window cannot hold this point.
     static bool fits(const Job& job, const TransferSpec& spec) {

@@ -48,7 +48,7 @@ inline Json transfer_params(Job& job, const NamedTransfer& named) {
     params.text("context", context_name(named.spec.route)).text("sync", named.sync);
     if (!op_reads(named.spec.op) && !op_is_atomic_update(named.spec.op))
         params.text("touch", "write-only");
-    params.text("cache", named.spec.cold ? "cold" : "hot");
+    params.text("cache", named.spec.cold ? "cold" : "hot").integer("window_bytes", Transfer::window_bytes(named.spec));
     if (named.spec.slots == 1 && (op_reads(named.spec.op) || op_is_atomic_update(named.spec.op)))
         params.text("owner", "warm");
     if (named.spec.route == Route::kPlainPeer)

@@ -33,6 +33,7 @@ void run_stream(Job& job, TransferMemory& memory, ReadStream::Post* posts, const
     Json params = job.params("put");
     params.integer("size_bytes", spec.size_bytes).text("placement", "heap").text("context", context_name(spec.route));
     params.text("sync", "fence_flag").text("touch", "read").text("cache", spec.cold ? "cold" : "hot");
+    params.integer("window_bytes", Transfer::window_bytes(spec));
     print_point(job, "bandwidth", params, "bandwidth", "bytes/s", metric_values(job, spec, Metric::kBandwidth, samples),
                 samples, job.options().validate ? &verdict : nullptr);
 }

@@ -110,7 +110,8 @@ void run_round_trip(Job& job, TransferMemory& memory, RoundTrip::Mailbox* boxes,
     params.integer("size_bytes", spec.size_bytes).text("placement", "heap").text("context", context_name(spec.route));
     params.text("sync", sync)
         .text("touch", spec.read ? "read" : "write-only")
-        .text("cache", spec.cold ? "cold" : "hot");
+        .text("cache", spec.cold ? "cold" : "hot")
+        .integer("window_bytes", spec.slots(job.threads()) * spec.stride());
     print_point(job, kName, params, "latency", "s", metric_values(job, TransferSpec{}, Metric::kLatency, samples),
                 samples, job.options().validate ? &verdict : nullptr);
 }

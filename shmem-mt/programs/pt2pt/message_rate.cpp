@@ -140,7 +140,8 @@ void run_consumed(Job& job, Consumer::Channel* channels, Route route, long batch
         measure(job, {[&](long count) { return consumer.sample(count); }}, TimeOf::kCommonWindow, {8})[0];
     Json params = job.params("p");
     params.integer("size_bytes", 8).text("placement", "heap").text("context", context_name(route)).text("sync", sync);
-    params.text("touch", "read").text("cache", "hot").integer("batch", batch);
+    params.text("touch", "read").text("cache", "hot").integer("window_bytes", 8 * Consumer::kSlots);
+    params.integer("batch", batch);
     TransferSpec spec;
     print_point(job, kName, params, "consumed_rate", "messages/s", metric_values(job, spec, Metric::kRate, samples),
                 samples, job.options().validate ? &verdict : nullptr);

@@ -168,6 +168,15 @@ def test_who_had_the_line_and_who_reads_are_axes(implementation, tmp_path):
     assert read == {(touch, cache) for touch in ("read", "write-only") for cache in caches}
 
 
+@pytest.mark.parametrize("program,windows", [("bandwidth", {64 << 10}), ("message_rate", {8 << 10, 16 << 10})])
+def test_points_say_what_their_messages_rotate_through(implementation, tmp_path, program, windows):
+    options = ["--ops", "put,put_both_ways,get" if program == "bandwidth" else "p,put,consumed", "--sizes", "1024"]
+    options += ["--placements", "heap", "--caches", "hot,cold"]
+    params = [point["params"] for point in run_faulty(implementation, tmp_path, program, "none", options)]
+    assert {one["window_bytes"] for one in params if one["cache"] == "hot"} == windows
+    assert all(one["window_bytes"] > max(windows) for one in params if one["cache"] == "cold")
+
+
 @pytest.mark.parametrize("program,op", [("latency", "put_round_trip"), ("bandwidth", "put")])
 def test_cold_points_that_the_heap_has_no_room_for_are_skipped(implementation, tmp_path, monkeypatch, program, op):
     monkeypatch.setenv("SHMEM_SYMMETRIC_SIZE", "16M")
