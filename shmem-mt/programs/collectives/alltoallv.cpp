@@ -128,11 +128,11 @@ class Exchange {
     template <class Finish>
     Report run(long count, Finish&& finish) {
         const Fault fault = job_.options().fault;
-        const bool idle = fault == Fault::kSkippedOperation || (fault == Fault::kStaleResult && round_ > 0) ||
-                          (fault == Fault::kIdleTimedPass && !validating_);
+        const bool skipped = fault == Fault::kSkippedOperation || (fault == Fault::kStaleResult && round_ > 0);
         return run_together(
             job_,
             [&](int thread) {
+                const bool idle = skipped || (job_.idles(thread) && !validating_);
                 job_.with_link(route_, thread, [&](const auto& link) {
                     for (long i = 0; i < count; ++i) {
                         if (!idle)

@@ -22,6 +22,7 @@ enum class Fault {
     kWindowIgnored,       // window-ignored: more messages are outstanding than the point says
     kLateMessage,         // late-message: the network delivers a message behind the next one
     kIdleTimedPass,       // idle-timed-pass: the loop that is timed does nothing; the validating pass is right
+    kIdleThread,          // idle-thread: as idle-timed-pass, but only the last thread of each PE does nothing
     kEarlyBarrier,        // early-barrier: barriers and syncs return at once
     kForeignClocks,       // foreign-clocks: every PE counts as a host, and the clock of PE i is i * 1000 s ahead
     kLateSender,          // late-sender: PE 1 stamps the start and the end of each sample 100 s later than they are
@@ -47,6 +48,7 @@ inline bool fault_from_name(const std::string& name, Fault* fault) {
         {"window-ignored", Fault::kWindowIgnored},
         {"late-message", Fault::kLateMessage},
         {"idle-timed-pass", Fault::kIdleTimedPass},
+        {"idle-thread", Fault::kIdleThread},
         {"early-barrier", Fault::kEarlyBarrier},
         {"foreign-clocks", Fault::kForeignClocks},
         {"late-sender", Fault::kLateSender},

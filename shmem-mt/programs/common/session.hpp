@@ -88,6 +88,12 @@ class Session {
         return pe;
     }
 
+    // Whether a planted fault has this thread do nothing in timed passes.
+    bool idles(int thread) const {
+        return options_.fault == Fault::kIdleTimedPass ||
+               (options_.fault == Fault::kIdleThread && thread == options_.threads - 1);
+    }
+
     // Seconds on a clock that all PEs share: that of the host or, where there are several, PE 0's as synchronize() found.
     double now() const { return now_seconds() + planted_s_ + shift_s_; }
 

@@ -193,8 +193,8 @@ class Transfer {
 
     // `count` messages of one thread. Returns the sum of what it fetched.
     unsigned long send(int thread, const Cursor& c, long messages, std::vector<Histogram>* histograms) {
-        const Fault fault = job_.options().fault;
-        const bool idle = fault == Fault::kSkippedOperation || (fault == Fault::kIdleTimedPass && !validating_);
+        const bool skipped = job_.options().fault == Fault::kSkippedOperation;
+        const bool idle = skipped || (job_.idles(thread) && !validating_);
         const long count = idle ? 0 : messages;
         const long chunk = spec_.quiet_every ? spec_.quiet_every : messages;
         unsigned long sum = 0;

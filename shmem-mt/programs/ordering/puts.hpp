@@ -37,10 +37,13 @@ class OrderedPuts final : public Stream {
             return report;
         }
         mark_last(token);
-        const long messages = faulty(Fault::kIdleTimedPass) ? 0 : windows * outstanding_;
+        const long messages = windows * outstanding_;
         return run_together(
             job_,
-            [&](int thread) { with_link(thread, [&](const auto& link) { send(link, cursor(thread), messages); }); },
+            [&](int thread) {
+                with_link(thread,
+                          [&](const auto& link) { send(link, cursor(thread), job_.idles(thread) ? 0 : messages); });
+            },
             [&] { return settle(token); });
     }
 

@@ -127,7 +127,7 @@ class HandedOver {
     template <class Link>
     void follow(const Link& link, int thread, long batch, Checker* checker, std::vector<Histogram>* histograms) {
         const size_t index = static_cast<size_t>(thread);
-        const bool idle = job_.options().fault == Fault::kIdleTimedPass && checker == nullptr;
+        const bool idle = job_.idles(thread) && checker == nullptr;
         char* const local = memory_.local() + thread * region_;
         shmem_long_wait_until(&boxes_[thread].flag, SHMEM_CMP_EQ, batch);
         std::memset(local, 0, static_cast<size_t>(size_));
@@ -272,7 +272,7 @@ class Contended {
     void use(const Link& link, int thread, long turn, long count, std::vector<Histogram>* histograms) {
         const size_t index = static_cast<size_t>(thread);
         shmem_long_wait_until(&boxes_[thread].flag, SHMEM_CMP_EQ, turn);
-        const long todo = job_.options().fault == Fault::kIdleTimedPass ? 0 : count;
+        const long todo = job_.idles(thread) ? 0 : count;
         const int pe = job_.message_pe();
         long* const word = word_of(thread, false);
         long seen = seen_[index], wrong = 0;

@@ -75,7 +75,7 @@ class ReadStream {
     template <class Link>
     void send(const Link& link, int thread, long first, long end, bool fill) {
         const int pe = job_.partner(), data_pe = job_.message_pe();
-        const bool idle = job_.options().fault == Fault::kIdleTimedPass && !fill;
+        const bool idle = job_.idles(thread) && !fill;
         const size_t bytes = static_cast<size_t>(spec_.size_bytes);
         const long half = spec_.slots / 2;
         for (long seq = first; seq < end;) {

@@ -98,7 +98,7 @@ class RoundTrip {
         const long end = next_[static_cast<size_t>(thread)] + count;
         const bool first = job_.is_sender();
         const bool checks_each = spec_.read && checkers == nullptr && ping != Ping::kLastWord;
-        const bool idle = job_.options().fault == Fault::kIdleTimedPass && checkers == nullptr;
+        const bool idle = job_.idles(thread) && checkers == nullptr;
         const int pe = job_.partner();
         long wrong = 0;
         for (long seq = idle ? end : end - count; seq < end; ++seq) {

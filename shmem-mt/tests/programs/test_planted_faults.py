@@ -7,6 +7,7 @@ A fault is planted with the hidden option ``--plant-fault NAME`` of the programs
     check-never-runs    the comparison returns "equal" without looking
     get-named-put       the operation reported as put gets
     idle-timed-pass     the loop that is timed does nothing; the validating pass is right
+    idle-thread         the same of the last thread of each PE alone
     early-barrier       barriers and syncs return at once
     foreign-clocks      every PE counts as a host, and the clock of PE i is i * 1000 s ahead: nothing may be wrong, for
                         clocks are compared, and the point says how well
@@ -143,6 +144,13 @@ def test_a_timed_loop_that_does_nothing(implementation, tmp_path, program):
     assert [point for point in told(points) if point["valid"] is not False] == []
     outstanding = 8 if program == "ordering" else 1  # of which a sample is a multiple
     assert all(point["operations_per_sample"] <= outstanding << 27 for point in points)
+
+
+@pytest.mark.parametrize("program", ["message_rate", "bandwidth", "latency", "alltoallv", "ordering"])
+def test_a_thread_that_does_nothing(implementation, tmp_path, program):
+    points = run_faulty(implementation, tmp_path, program, "idle-thread", TIMED[program], threads=2)
+    assert [point for point in told(points) if point["valid"] is not False] == []
+    assert all("wrong values" in point["why"] for point in points)
 
 
 @pytest.mark.parametrize("program", TIMED)
