@@ -9,7 +9,12 @@
 struct metronome_context {
     metronome::Picoseconds complete;  // when all that it has sent is at its target
     long options;
+    metronome::Task* creator;
+    long moves;  // operations of as many bytes as METRONOME_COUNT says
 };
+
+// The caller's clock goes on by an operation that moves data through that context. No other thread may use a private one.
+void move(shmem_ctx_t ctx, const metronome::Cost& cost, size_t bytes);
 
 // Of operations: when all are complete. Of a collective: who does it.
 struct metronome_request {

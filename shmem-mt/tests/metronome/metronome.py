@@ -32,6 +32,7 @@ COSTS = {
     "look": (20, 0),
     "awake": (50e3, 0),
     "skew": (0, 0),
+    "thread": (0, 0),
     "late": (5e6, 0),
     "compute": (0.5, 0),
     "pipe": (1900, 0),

@@ -3,6 +3,8 @@
 //     METRONOME        NAME=BASE[+BYTE],...: nanoseconds of an operation, and of each of its bytes; what is not named
 //                      takes none
 //     METRONOME_MODES  N:FACTOR: each Nth operation of a thread that moves data takes FACTOR times as long
+//     METRONOME_COUNT  BYTES: at its end each PE says on stderr through how many contexts it has moved so many bytes at
+//                      once, and through the default one how often
 //     METRONOME_FAULT  KIND:N:BYTES: each Nth message of so many bytes (0: of any number) that is meant for a PE is
 //                        drop    lost
 //                        double  delivered, and once more by `late` later
@@ -57,9 +59,11 @@ struct Settings {
     Cost pipe{"pipe"};        // a byte's way through a pipe to another process
     Cost awake{"awake"};      // CPU time that a thread burns at most while it is blocked
     Cost skew{"skew"};        // PE i leaves barriers and collectives so many times i later
+    Cost thread{"thread"};    // thread i of a PE is so many times i longer in each operation that moves data
     Cost late{"late"};
     long mode_every = 0;
     double mode_factor = 1;
+    size_t count_bytes = 0;  // METRONOME_COUNT
     Fault fault = Fault::kNone;
     long fault_every = 1;
     size_t fault_bytes = 0;
@@ -71,6 +75,8 @@ struct Settings {
             if (std::sscanf(text, "%ld:%lf", &mode_every, &mode_factor) != 2 || mode_every < 1)
                 fatal(std::string("METRONOME_MODES=") + text + " is not N:FACTOR");
         }
+        if (const char* text = std::getenv("METRONOME_COUNT"))
+            count_bytes = std::strtoul(text, nullptr, 10);
         if (const char* text = std::getenv("METRONOME_FAULT"))
             read_fault(text);
     }
@@ -79,7 +85,7 @@ struct Settings {
     void read_costs(const std::string& text) {
         Cost* const all[] = {&put,      &put_nbi, &get,     &get_nbi, &atomic, &fetch,   &signal, &flight,     &quiet,
                              &fence,    &test,    &request, &post,    &wait,   &barrier, &sync,   &collective, &init,
-                             &finalize, &look,    &compute, &pipe,    &awake,  &skew,    &late};
+                             &finalize, &look,    &compute, &pipe,    &awake,  &skew,    &thread, &late};
         for (size_t at = 0; at < text.size();) {
             const size_t end = std::min(text.find(',', at), text.size());
             const std::string item = text.substr(at, end - at);

@@ -16,6 +16,7 @@ using namespace metronome;
 namespace {
 
 metronome_context default_context;
+long contexts_counted;  // that were destroyed and had moved what METRONOME_COUNT asks for
 size_t heap_used;       // bytes of the symmetric heap
 size_t last_allocated;  // where the last allocation begins: shmem_free gives back that one alone
 size_t last_before;
@@ -44,8 +45,8 @@ void do_in_flight(shmem_ctx_t ctx, F&& todo) {
 }
 
 template <class F>
-long update(const Cost& cost, long* dest, int pe, F&& change) {
-    spend_moving(cost, 8);
+long update(shmem_ctx_t ctx, const Cost& cost, long* dest, int pe, F&& change) {
+    move(ctx, cost, 8);
     long value;
     char* const word = at(dest, pe);
     std::memcpy(&value, word, 8);
@@ -59,8 +60,15 @@ long update(const Cost& cost, long* dest, int pe, F&& change) {
 
 shmem_ctx_t SHMEM_CTX_DEFAULT = &default_context;
 
+void move(shmem_ctx_t ctx, const Cost& cost, size_t bytes) {
+    if ((ctx->options & SHMEM_CTX_PRIVATE) != 0 && ctx->creator != self)
+        fatal("a thread uses the private context of another");
+    ctx->moves += settings.count_bytes == bytes;
+    spend_moving(cost, bytes);
+}
+
 void update_in_flight(shmem_ctx_t ctx, long* fetch, long* dest, int pe, const std::function<long(long)>& change) {
-    spend_moving(settings.get_nbi, 8);
+    move(ctx, settings.get_nbi, 8);
     char* const word = at(dest, pe);
     do_in_flight(ctx, [=] {
         long old;
@@ -86,6 +94,9 @@ void shmem_init() {
 }
 
 void shmem_finalize() {
+    if (settings.count_bytes > 0)
+        std::fprintf(stderr, "metronome: PE %d: contexts %ld, default %ld\n", me, contexts_counted,
+                     default_context.moves);
     leave();
 }
 
@@ -142,12 +153,13 @@ void* shmem_ptr(const void*, int) {
 // ---- contexts ----
 
 int shmem_ctx_create(long options, shmem_ctx_t* ctx) {
-    *ctx = new metronome_context{0, options};
+    *ctx = new metronome_context{0, options, self, 0};
     return 0;
 }
 
 void shmem_ctx_destroy(shmem_ctx_t ctx) {
     complete(ctx);
+    contexts_counted += ctx->moves > 0;
     delete ctx;
 }
 
@@ -164,29 +176,29 @@ long shmem_ctx_long_g(shmem_ctx_t ctx, const long* source, int pe) {
 }
 
 void shmem_ctx_putmem(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes, int pe) {
-    spend_moving(settings.put, bytes);
+    move(ctx, settings.put, bytes);
     send_by(ctx, dest, source, bytes, pe);
 }
 
 void shmem_ctx_putmem_nbi(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes, int pe) {
-    spend_moving(settings.put_nbi, bytes);
+    move(ctx, settings.put_nbi, bytes);
     send_by(ctx, dest, source, bytes, pe);
 }
 
-void shmem_ctx_getmem(shmem_ctx_t, void* dest, const void* source, size_t bytes, int pe) {
-    spend_moving(settings.get, bytes);
+void shmem_ctx_getmem(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes, int pe) {
+    move(ctx, settings.get, bytes);
     bring(dest, at(source, pe), bytes);
 }
 
 void shmem_ctx_getmem_nbi(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes, int pe) {
-    spend_moving(settings.get_nbi, bytes);
+    move(ctx, settings.get_nbi, bytes);
     const char* const from = at(source, pe);
     do_in_flight(ctx, [=] { bring(dest, from, bytes); });
 }
 
 void shmem_ctx_putmem_signal(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes, uint64_t* signal,
                              uint64_t value, int, int pe) {
-    spend_moving(settings.put, bytes);
+    move(ctx, settings.put, bytes);
     spend(settings.signal.of());
     send_by(ctx, dest, source, bytes, pe);
     send_by(ctx, signal, &value, 8, pe);
@@ -194,35 +206,35 @@ void shmem_ctx_putmem_signal(shmem_ctx_t ctx, void* dest, const void* source, si
 
 void shmem_ctx_putmem_signal_nbi(shmem_ctx_t ctx, void* dest, const void* source, size_t bytes, uint64_t* signal,
                                  uint64_t value, int, int pe) {
-    spend_moving(settings.put_nbi, bytes);
+    move(ctx, settings.put_nbi, bytes);
     spend(settings.signal.of());
     send_by(ctx, dest, source, bytes, pe);
     send_by(ctx, signal, &value, 8, pe);
 }
 
 void shmem_ctx_long_atomic_add(shmem_ctx_t ctx, long* dest, long value, int pe) {
-    spend_moving(settings.atomic, 8);
+    move(ctx, settings.atomic, 8);
     send_by(ctx, dest, &value, 8, pe, true);
 }
 
-long shmem_ctx_long_atomic_fetch(shmem_ctx_t, const long* source, int pe) {
-    return update(settings.fetch, const_cast<long*>(source), pe, [](long old) { return old; });
+long shmem_ctx_long_atomic_fetch(shmem_ctx_t ctx, const long* source, int pe) {
+    return update(ctx, settings.fetch, const_cast<long*>(source), pe, [](long old) { return old; });
 }
 
-long shmem_ctx_long_atomic_fetch_add(shmem_ctx_t, long* dest, long value, int pe) {
-    return update(settings.fetch, dest, pe, [=](long old) { return old + value; });
+long shmem_ctx_long_atomic_fetch_add(shmem_ctx_t ctx, long* dest, long value, int pe) {
+    return update(ctx, settings.fetch, dest, pe, [=](long old) { return old + value; });
 }
 
 void shmem_ctx_long_atomic_fetch_add_nbi(shmem_ctx_t ctx, long* fetch, long* dest, long value, int pe) {
     update_in_flight(ctx, fetch, dest, pe, [=](long old) { return old + value; });
 }
 
-long shmem_ctx_long_atomic_compare_swap(shmem_ctx_t, long* dest, long cond, long value, int pe) {
-    return update(settings.fetch, dest, pe, [=](long old) { return old == cond ? value : old; });
+long shmem_ctx_long_atomic_compare_swap(shmem_ctx_t ctx, long* dest, long cond, long value, int pe) {
+    return update(ctx, settings.fetch, dest, pe, [=](long old) { return old == cond ? value : old; });
 }
 
-void shmem_ctx_long_atomic_set(shmem_ctx_t, long* dest, long value, int pe) {
-    update(settings.atomic, dest, pe, [=](long) { return value; });
+void shmem_ctx_long_atomic_set(shmem_ctx_t ctx, long* dest, long value, int pe) {
+    update(ctx, settings.atomic, dest, pe, [=](long) { return value; });
 }
 
 void shmem_ctx_long_atomic_fetch_nbi(shmem_ctx_t ctx, long* fetch, const long* source, int pe) {
@@ -233,8 +245,9 @@ void shmem_ctx_long_atomic_compare_swap_nbi(shmem_ctx_t ctx, long* fetch, long* 
     update_in_flight(ctx, fetch, dest, pe, [=](long old) { return old == cond ? value : old; });
 }
 
-void shmem_ctx_uint64_atomic_xor(shmem_ctx_t, uint64_t* dest, uint64_t value, int pe) {
-    update(settings.fetch, reinterpret_cast<long*>(dest), pe, [=](long old) { return old ^ static_cast<long>(value); });
+void shmem_ctx_uint64_atomic_xor(shmem_ctx_t ctx, uint64_t* dest, uint64_t value, int pe) {
+    update(ctx, settings.fetch, reinterpret_cast<long*>(dest), pe,
+           [=](long old) { return old ^ static_cast<long>(value); });
 }
 
 void shmem_ctx_fence(shmem_ctx_t) {

@@ -82,6 +82,14 @@ def test_words(tmp_path, op, kind, every):
     assert set(found.values()) <= {False}
 
 
+@pytest.mark.parametrize("every", (2, 3, 7, 50, 500))
+def test_consumed_messages_that_come_late(tmp_path, every):
+    """Behind the flag of their batch."""
+    found = verdicts(tmp_path, "message_rate", f"late:{every}:8", "--ops", "consumed", "--batches", "8", late=(3e3, 0))
+    assert found
+    assert set(found.values()) == {False}
+
+
 @pytest.mark.parametrize("every", (3, 50, 400))
 @pytest.mark.parametrize("kind", ["drop", "tear", "late"])
 @pytest.mark.parametrize("program,ops", [("latency", "put_round_trip,put_signal_round_trip"), ("bandwidth", "put")])

@@ -1,8 +1,10 @@
 """Each benchmark reports what the metronome's operations take, within 2 %: windows, factors, units and warm-ups."""
 
+import re
+
 import pytest
 from conftest import read_results
-from metronome import Times, assert_true, block_bytes, built, measure
+from metronome import COSTS, Times, assert_true, block_bytes, built, measure
 
 SIZES = (64, 4096)
 ASKED = ["--sizes", ",".join(map(str, SIZES))]
@@ -104,6 +106,30 @@ def test_message_rate(tmp_path, pes, threads, scale):
     asked = ["--ops", ",".join(RATES), *ASKED, *PRIVATE, "--placements", "heap"]
     points = measure(tmp_path, "message_rate", t, *asked, pes=pes, threads=threads, sample_ms=SAMPLE_MS[scale])
     assert_true(points, lambda point: pes // 2 * threads * rate_of(t, point["params"]))
+
+
+MOVING = ("put", "put_nbi", "get", "get_nbi", "atomic", "fetch")
+
+
+@pytest.mark.parametrize("pes,threads", [(2, 2), (4, 3)])
+@pytest.mark.parametrize("program", ["latency", "bandwidth", "message_rate"])
+def test_the_slowest_thread_counts(tmp_path, program, pes, threads):
+    """In each operation that moves data a thread takes 900 ns longer than the one before it."""
+    ops = {"latency": LATENCIES, "bandwidth": ("put", "get"), "message_rate": RATES}[program]
+    t = Times(thread=(900, 0))
+    longer = {name: (COSTS[name][0] + 900 * (threads - 1), COSTS[name][1]) for name in MOVING}
+    slowest = Times(**longer)
+    asked = ["--ops", ",".join(ops), *ASKED, *PRIVATE, "--placements", "heap"]
+    points = measure(tmp_path, program, t, *asked, pes=pes, threads=threads)
+
+    def truth(point):
+        params = point["params"]
+        if program == "latency":
+            return latency_of(slowest, params)
+        one = window_rate(slowest, params, 64) if program == "bandwidth" else rate_of(slowest, params)
+        return pes // 2 * threads * one
+
+    assert_true(points, truth)
 
 
 def request_rate_of(t, params):
@@ -337,6 +363,22 @@ def test_senders_that_start_apart(tmp_path):
     points = measure(tmp_path, "message_rate", t, *asked, pes=4, sample_ms=20)
     assert [point["staggered"] for point in points] == [False]
     assert_true(points, lambda point: 2 * rate_of(t, point["params"]))
+
+
+@pytest.mark.parametrize("program", ["latency", "bandwidth", "message_rate", "halo"])
+@pytest.mark.parametrize("context,used,by_default", [("default", 0, True), ("shared", 1, False), ("private", 2, False)])
+def test_contexts_are_those_that_points_name(tmp_path, program, context, used, by_default):
+    """As many as there are threads where each has its own. The metronome ends where a thread uses another's."""
+    ops = {
+        "latency": "put_round_trip,put_quiet,get",
+        "bandwidth": "put_both_ways,get",  # without the plain copies, which take no virtual time
+        "message_rate": "put,get",
+        "halo": "exchange",
+    }[program]
+    asked = ["--ops", ops, "--sizes", "5000", "--contexts", context, "--owners", "warm,handed-over"]
+    measure(tmp_path, program, Times(), *asked, threads=2, METRONOME_COUNT="5000")
+    told = re.findall(r"PE 0: contexts (\d+), default (\d+)", (tmp_path / "log.txt").read_text())
+    assert [(int(contexts), int(default) > 0) for contexts, default in told] == [(used, by_default)]
 
 
 def test_the_same_again(tmp_path):

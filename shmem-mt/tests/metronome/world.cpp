@@ -189,6 +189,8 @@ void give_turn(Task* task) {
 }
 
 Task* make_task() {
+    int number = 0;
+    for_tasks([&](const Task& task) { number += task.state != State::kNone && task.pe == me; });
     for (int i = world->n_pes; i < kMostTasks; ++i) {
         Task& task = world->tasks[i];
         if (task.state != State::kNone)
@@ -197,6 +199,7 @@ Task* make_task() {
         task.turn.store(0, std::memory_order_relaxed);
         task.state = State::kReady;
         task.pe = me;
+        task.number = number;
         task.clock = self->clock;
         task.busy = task.operations = 0;
         task.yielded = 0;
@@ -238,7 +241,7 @@ void reach(Picoseconds time) {
 }
 
 void spend_moving(const Cost& cost, size_t bytes) {
-    Picoseconds time = cost.of(bytes);
+    Picoseconds time = cost.of(bytes) + self->number * settings.thread.of();
     if (settings.mode_every > 0 && ++self->operations % settings.mode_every == 0)
         time = std::llround(static_cast<double>(time) * settings.mode_factor);
     spend(time);

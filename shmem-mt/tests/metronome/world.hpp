@@ -34,6 +34,7 @@ struct Task {
     std::atomic<uint32_t> turn;  // a futex: 1 gives the turn
     State state;
     int pe;
+    int number;  // among the threads of its PE
     Picoseconds clock;
     Picoseconds busy;     // CPU time
     Picoseconds blocked;  // the clock when it was blocked
