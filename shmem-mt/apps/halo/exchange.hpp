@@ -205,12 +205,16 @@ class Halo {
         const size_t bytes = 8 * static_cast<size_t>(cells);
         uint64_t* const inbox = memory_.inbox(face ^ 1, number);
         const int pe = job_.real_pe(neighbour_at(face));
+        const bool gets = fault == Fault::kGetNamedPut;  // and the signal comes: without it the exchange would not end
+        if (gets)
+            link.get(outbox, inbox, bytes, pe);
 #if SHMEM_MT_HAVE_PUT_SIGNAL
         if (sync_ == HaloSync::kSignal)
-            return link.put_signal(inbox, outbox, bytes, memory_.signal(face ^ 1, number),
+            return link.put_signal(inbox, outbox, gets ? 0 : bytes, memory_.signal(face ^ 1, number),
                                    static_cast<uint64_t>(number), pe);
 #endif
-        link.put(inbox, outbox, bytes, pe);
+        if (!gets)
+            link.put(inbox, outbox, bytes, pe);
     }
 
     void await(int face, long number) {

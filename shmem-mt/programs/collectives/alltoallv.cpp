@@ -112,7 +112,7 @@ class Exchange {
     static constexpr int kRounds = 8;  // of a validating pass
 
     struct Put {
-        const char* source;
+        char* source;
         char* dest;
         size_t bytes;
         int pe;
@@ -152,7 +152,9 @@ class Exchange {
     void put_own(const Link& link, size_t thread) const {
         for (size_t i = thread; i < puts_.size(); i += static_cast<size_t>(job_.threads())) {
             const Put& put = puts_[i];
-            if (blocking_)
+            if (job_.options().fault == Fault::kGetNamedPut)
+                link.get(put.source, put.dest, put.bytes, put.pe);
+            else if (blocking_)
                 link.put(put.dest, put.source, put.bytes, put.pe);
             else
                 link.put_nbi(put.dest, put.source, put.bytes, put.pe);

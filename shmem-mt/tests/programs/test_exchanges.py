@@ -81,6 +81,7 @@ FAULTS = [
     ("peer-list-ignored", 4),
     ("one-pe-reduction", 2),
     ("check-never-runs", 2),
+    ("get-named-put", 2),
     ("skipped-operation", 2),
     ("stale-result", 2),
     ("last-element-missing", 2),
