@@ -40,12 +40,10 @@ struct Samples {
 };
 
 // kCommonWindow: from the first start to the last end, for rates of several senders.
-enum class TimeOf { kSlowestPe, kMeanOfPes, kCommonWindow };
+enum class TimeOf { kSlowestPe, kCommonWindow };
 
 inline double agreed_seconds(const Agreed& agreed, TimeOf time_of) {
-    if (time_of == TimeOf::kCommonWindow)
-        return agreed.window_seconds;
-    return time_of == TimeOf::kSlowestPe ? agreed.max_seconds : agreed.mean_seconds;
+    return time_of == TimeOf::kSlowestPe ? agreed.max_seconds : agreed.window_seconds;
 }
 
 // `count` times `growth`, at most 16 times and at most kMostOperations.

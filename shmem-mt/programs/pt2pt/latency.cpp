@@ -3,7 +3,7 @@
 //   put_quiet, p_quiet, atomic_add_quiet    one slot, quiet after each (common/transfer.hpp)
 //   get, g, atomic_fetch, atomic_fetch_add  one slot, each behind the result of the one before. Reads and atomics also
 //                                           of lines that the target has just written, or keeps writing (owner.hpp)
-//   barrier_all, sync_all                   over all PEs, mean of the PEs' times
+//   barrier_all, sync_all                   over all PEs, until the slowest one has finished
 //   wait_burn                               CPU seconds that PE n/2 burns while it waits for a PE that sleeps, and the
 //                                           time from the put to its wake-up
 #include <unistd.h>
@@ -150,7 +150,7 @@ void run_barrier(Job& job, bool sync_only) {
     Agreed verdict;
     if (job.options().validate)
         verdict = validate_barrier(job, sync_only);
-    Samples samples = measure(job, {barriers(job, sync_only)}, TimeOf::kMeanOfPes)[0];
+    Samples samples = measure(job, {barriers(job, sync_only)}, TimeOf::kSlowestPe)[0];
     stamp_operations(job, samples, [&](long count, std::vector<Histogram>& histograms) {
         return time_barriers(job, sync_only, count, &histograms);
     });

@@ -225,7 +225,7 @@ def _barriers(points):
         panels,
         slug="barrier",
         title="Barriers",
-        about="Seconds a barrier, mean of all PEs' times.",
+        about="Seconds a barrier, of the slowest PE.",
         value_title="s",
         lower_is_better=True,
         kind="dots",
