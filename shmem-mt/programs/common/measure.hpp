@@ -3,6 +3,8 @@
 // with bodies of its own.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -30,6 +32,7 @@ struct Samples {
     long count = 1;               // operations a sample (each thread of each sender)
     std::vector<double> seconds;  // one a sample
     std::vector<double> spreads;  // start spread of each sample, seconds
+    long preempted = -1;          // how often the kernel has taken a core from a thread of the PEs; -1: not counted
     bool wrong = false;           // the timed pass itself has seen wrong values
     bool too_fast = false;        // a sample was faster than the machine's limit
     double clock_error_s = 0;     // several hosts: how far their clocks may be apart in a sample, at the worst
@@ -52,10 +55,18 @@ inline long grown(long count, double growth) {
     return static_cast<long>(std::min(wanted, static_cast<double>(kMostOperations)));
 }
 
+// How often the kernel has taken a core from a thread of this process that could have gone on.
+inline long preempted() {
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_nivcsw : 0;
+}
+
 // One sample, its stamps on the clock of all PEs. Collective.
 inline Agreed agree_sample(Session& session, const Body& body, long count) {
     session.synchronize();
+    const long before = preempted();
     Report mine = body(count);
+    mine.preempted = preempted() - before;
     mine.clock_error_s = session.clock_error_s();
     return session.agree(mine);
 }
@@ -140,6 +151,7 @@ inline double take_sample(Session& session, const Body& body, TimeOf time_of, do
     samples->seconds.push_back(seconds);
     samples->spreads.push_back(agreed.start_spread_s);
     samples->clock_error_s = std::max(samples->clock_error_s, agreed.clock_error_s);
+    samples->preempted = std::max(0L, samples->preempted) + agreed.preempted;
     samples->wrong = samples->wrong || !agreed.ok;
     samples->too_fast = samples->too_fast || seconds < least_s;
     return seconds;
@@ -249,6 +261,8 @@ inline void print_point(Session& session, const char* benchmark, const Json& par
         point.raw("valid", "null");
     }
     point.integer("operations_per_sample", samples.count).text("binding", session.binding());
+    if (samples.preempted >= 0)
+        point.integer("preempted", samples.preempted);
     if (samples.clock_error_s > 0)
         point.number("clock_error_s", samples.clock_error_s);
     if (samples.windows > 0)

@@ -30,8 +30,9 @@ struct Report {
     long ok = 1;
     long checked_bytes = 0;
     long expected_bytes = 0;
-    long cpus = 0;  // that it may use; 0: not said
-    long cpu = -1;  // the first of them
+    long preempted = 0;  // times: its threads that could have gone on
+    long cpus = 0;       // that it may use; 0: not said
+    long cpu = -1;       // the first of them
 };
 
 // What all PEs know after an agreement.
@@ -44,6 +45,7 @@ struct Agreed {
     long ok = 1;
     long checked_bytes = 0;
     long expected_bytes = 0;
+    long preempted = 0;
     long fewest_cpus = 0, most_cpus = 0;  // of a PE
     long single_cpus = 0;                 // different ones to which PEs are bound alone
 };
@@ -234,6 +236,7 @@ class Session {
             }
             result.clock_error_s = std::max(result.clock_error_s, report.clock_error_s);
             result.ok = result.ok && report.ok;
+            result.preempted += report.preempted;
             result.fewest_cpus = pe == 0 ? report.cpus : std::min(result.fewest_cpus, report.cpus);
             result.most_cpus = std::max(result.most_cpus, report.cpus);
             if (report.cpus == 1)

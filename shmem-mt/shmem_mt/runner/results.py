@@ -303,6 +303,9 @@ def merge_rounds(points):
     why = dict.fromkeys(point["why"] for point in points if point.get("why"))
     if why:
         result["why"] = "; ".join(why)
+    preempted = [point["preempted"] for point in points if "preempted" in point]
+    if preempted:
+        result["preempted"] = sum(preempted)
     errors = [point["clock_error_s"] for point in points if "clock_error_s" in point]
     if errors:
         result["clock_error_s"] = max(errors)

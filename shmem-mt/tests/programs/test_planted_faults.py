@@ -286,6 +286,8 @@ def test_cores_are_those_that_a_pe_may_use(implementation, tmp_path, program, fa
     finally:
         os.sched_setaffinity(0, usable)
     assert {point["params"]["oversubscribed"] for point in points} == {few}
+    if program != "startup" and fault == "none":  # threads that spin on one core are preempted
+        assert sum(point["preempted"] for point in points) > 0
 
 
 def test_operations_are_stamped_where_they_are_long_enough(implementation, tmp_path):

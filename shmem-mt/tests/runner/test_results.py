@@ -149,6 +149,13 @@ def test_the_error_of_clocks_is_the_largest(tmp_path):
     assert folder.results()[0]["clock_error_s"] == 3e-6
 
 
+def test_preemptions_of_all_starts_count(tmp_path):
+    folder = RunFolder.open(str(tmp_path))
+    for number, times in enumerate((0, 3, 2)):
+        folder.add_point({**make_point(), "round": number, "preempted": times})
+    assert folder.results()[0]["preempted"] == 5
+
+
 def test_rounds_pair_by_their_number(tmp_path):
     """A start that failed must not shift the others: the ratio is that of the rounds that both have."""
     folder = RunFolder.open(str(tmp_path))
