@@ -6,7 +6,7 @@ from shmem_mt.runner.points import (
     FIGURE,
     form_of_app,
     headline_of_app,
-    pes_and_threads,
+    pes_threads_and_load,
     problem_of_app,
     run_of_app,
 )
@@ -41,4 +41,4 @@ def _percent(part, total):
 
 def _where(params):
     links = f"links of {params['link_rate']}" if "link_rate" in params else ""
-    return ", ".join(filter(None, [problem_of_app(params), pes_and_threads(params), params["fabric"], links]))
+    return ", ".join(filter(None, [problem_of_app(params), pes_threads_and_load(params), params["fabric"], links]))

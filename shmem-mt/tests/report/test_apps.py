@@ -40,6 +40,11 @@ def test_a_line_says_what_did_not_pass(valid, word):
     assert f": {word}, " in line
 
 
+def test_a_line_says_that_threads_were_more_than_cores():
+    (line,) = verdict_lines(results(app_points("A", "blocking", oversubscribed=True)))
+    assert ", 2 PEs, oversubscribed, on-node: pass, " in line
+
+
 def figures(label, op):
     """Figures of merit, the headline first; params.timed tells their clocks apart, not their runs."""
     for name, timed, value in (("Total", "all", 6500), ("SPARSEMV", "products", 7000)):
