@@ -6,7 +6,8 @@
 //   total           post, compute, complete
 //   post            how long the posting call took, in total
 //   inside          how long the computation took, in total
-//   overlap         100 * max(0, 1 - (total - compute) / communication) percent
+//   overlap         100 * (1 - (total - compute) / communication) percent: below 0 where both together take longer than
+//                   one after the other
 //   slowdown        inside over compute
 // The first three are measured in turns, by one loop between the same barriers; a PE that gets data looks at the end of
 // the data, ahead of the last barrier of a get or a collective, and behind that of a put. A look at the clock in the
@@ -283,7 +284,7 @@ void print_variant(Job& job, const Overlap& overlap, const Samples* samples, con
     const std::vector<double> inside = overlap.last_insides(total.size());
     std::vector<double> percent, slowdown;
     for (size_t i = 0; i < total.size(); ++i) {
-        percent.push_back(100 * std::max(0.0, 1 - (total[i] - alone[i]) / communication[i]));
+        percent.push_back(100 * (1 - (total[i] - alone[i]) / communication[i]));
         slowdown.push_back(inside[i] / alone[i]);
     }
     Samples all = samples[2];

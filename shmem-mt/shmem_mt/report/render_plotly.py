@@ -193,7 +193,8 @@ def value_range(chart, panel=None):
     lows = [v for p in panels for s in p.series for v in s.low if v > 0]
     highs = [v for p in panels for s in p.series for v in s.high if v > 0]
     if not chart.log_values:
-        return 0, 1.06 * max(highs, default=1)
+        lowest = min((v for p in panels for s in p.series for v in s.low), default=0)
+        return 1.06 * min(0, lowest), 1.06 * max(highs, default=1)
     if not lows:
         return 0.1, 1
     room = 1.5 if max(highs) > 3 * min(lows) else 3  # a narrow range gets room, so that its axis has ticks

@@ -69,7 +69,7 @@ class Chart:
     x_title: str = ""
     x_is_size: bool = False
     shared_values: bool = True  # one value axis for all panels
-    log_values: bool = True  # otherwise the value axis begins at 0
+    log_values: bool = True  # otherwise the value axis begins at 0, or below where a value does
 
 
 def quantity_interval(result):

@@ -19,8 +19,9 @@ def _hidden(points):
         "overlap",
         slug="overlap-by-size",
         title="Share of a communication that disappears behind a computation",
-        about="100 * max(0, 1 - (total - compute) / communication) percent; the computation takes about as long as the "
-        "communication. A colour is a policy: who makes progress while the PE computes.",
+        about="100 * (1 - (total - compute) / communication) percent; the computation takes about as long as the "
+        "communication. Below 0: both together take longer than one after the other. A colour is a policy: who makes "
+        "progress while the PE computes.",
         value_title="%",
         log_values=False,
     )
