@@ -39,6 +39,9 @@ struct Samples {
     Histogram durations;          // at PE 0: of single operations; empty where none were stamped
     long windows = 0, late = 0;   // at PE 0, of the window scheme: those that count, and those that a PE reached late
 
+    double voluntary_per_s = -1,
+           involuntary_per_s = -1;  // context switches of the thread that computes; -1: not counted
+
     bool ok() const { return !wrong && !too_fast; }
 };
 
@@ -267,6 +270,10 @@ inline void print_point(Session& session, const char* benchmark, const Json& par
         point.number("clock_error_s", samples.clock_error_s);
     if (samples.windows > 0)
         point.integer("windows", samples.windows).integer("late_windows", samples.late);
+    if (samples.voluntary_per_s >= 0) {
+        point.number("voluntary_switches_per_s", samples.voluntary_per_s);
+        point.number("involuntary_switches_per_s", samples.involuntary_per_s);
+    }
     if (samples.durations.total > 0)
         point.raw("durations_ns", samples.durations.pairs()).number("longest_s", samples.durations.longest_s);
     if (!samples.spreads.empty()) {

@@ -17,9 +17,13 @@
 // (common/progress_policy.hpp). With "polled" the computation stops for a poll every so often. Of the --polls-us that
 // are shorter than the computation, the one with the least `total` is chosen before anything is measured, and named:
 // poll_interval.
+//
+// Points of `total` and of the overlap have the context switches of the thread that computes, a second of their samples,
+// of the PE that had most.
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -29,6 +33,7 @@
 #include "programs/common/transfer.hpp"
 #include "programs/progress/communication.hpp"
 #include "programs/progress/computation.hpp"
+#include "programs/progress/thread_switches.hpp"
 
 namespace shmem_mt {
 namespace {
@@ -122,15 +127,18 @@ class Overlap {
         set_policy(parts & kCommunicates ? policy_ : kAlonePolicy);
         communication_->mark(token);
         double posting = 0, computing = 0;
+        ThreadSwitches begin, end;
         Report report = run_together(
             job_,
             [&](int) {
                 if (!communication_->active())
                     return;
+                begin = thread_switches();
                 if (parts & kStamps)
                     stamped_loop(count, &posting, &computing);
                 else
                     loop(parts, count);
+                end = thread_switches();
             },
             [&] {
                 const bool early = variant_.ends_here() && seen(parts, token);
@@ -142,11 +150,18 @@ class Overlap {
         if (parts & kStamps) {
             posts_.push_back(agreed_each(posting, count));
             insides_.push_back(agreed_each(computing, count));
+        } else if (parts & kCommunicates && parts & kComputes) {
+            voluntary_.push_back(agreed_rate(end.voluntary - begin.voluntary, report.seconds));
+            involuntary_.push_back(agreed_rate(end.involuntary - begin.involuntary, report.seconds));
         }
         return report;
     }
 
     static constexpr unsigned kCommunicates = 1, kComputes = 2, kStamps = 4;
+
+    // Context switches a second of the last `count` samples that communicate and compute without stamps.
+    double voluntary_per_s(size_t count) const { return mean_of_last(voluntary_, count); }
+    double involuntary_per_s(size_t count) const { return mean_of_last(involuntary_, count); }
 
     // Seconds of the posting call, and of the computation beside the communication, in the last `count` samples
     // with stamps.
@@ -160,6 +175,10 @@ class Overlap {
   private:
     static constexpr int kRounds = 3, kShortRounds = 8;  // of a validating pass
     static constexpr long kShortBytes = 64L << 10;
+
+    static double mean_of_last(const std::vector<double>& values, size_t count) {
+        return std::accumulate(values.end() - static_cast<long>(count), values.end(), 0.0) / static_cast<double>(count);
+    }
 
     bool seen(unsigned parts, long token) const { return !(parts & kCommunicates) || communication_->marked(token); }
 
@@ -258,6 +277,13 @@ class Overlap {
         return job_.agree(mine).max_seconds;
     }
 
+    // Of the PE that had most of them.
+    double agreed_rate(long events, double seconds) {
+        Report mine;
+        mine.seconds = seconds > 0 ? static_cast<double>(events) / seconds : 0;
+        return job_.agree(mine).max_seconds;
+    }
+
     Job& job_;
     const std::unique_ptr<Communication> communication_;
     const Variant variant_;
@@ -269,7 +295,8 @@ class Overlap {
     double unit_s_ = 0;
     uint64_t result_ = 1;
     const double clock_cost_ = clock_cost();
-    std::vector<double> posts_, insides_;  // one a sample with stamps
+    std::vector<double> posts_, insides_;          // one a sample with stamps
+    std::vector<double> voluntary_, involuntary_;  // one a sample that communicates and computes, without stamps
 };
 
 std::vector<double> each(const Samples& samples) {
@@ -292,6 +319,9 @@ void print_variant(Job& job, const Overlap& overlap, const Samples* samples, con
         all.wrong = all.wrong || samples[part].wrong;
         all.too_fast = all.too_fast || samples[part].too_fast;
     }
+    Samples together = all;
+    together.voluntary_per_s = overlap.voluntary_per_s(total.size());
+    together.involuntary_per_s = overlap.involuntary_per_s(total.size());
     const Agreed* const shown = job.options().validate ? &verdict : nullptr;
     const auto params = [&](const char* part) {
         Json json = job.params(overlap.variant().op);
@@ -299,11 +329,11 @@ void print_variant(Job& job, const Overlap& overlap, const Samples* samples, con
         json.text("sync", overlap.variant().sync).text("policy", overlap.policy());
         return json.number("compute_ratio", job.options().compute_ratio).text("part", part);
     };
-    print_point(job, kName, params("overlap"), "overlap", "%", percent, all, shown);
+    print_point(job, kName, params("overlap"), "overlap", "%", percent, together, shown);
     print_point(job, kName, params("compute"), "slowdown", "x", slowdown, all, shown);
     print_point(job, kName, params("communication"), "time", "s", communication, all, shown);
     print_point(job, kName, params("compute"), "time", "s", alone, all, shown);
-    print_point(job, kName, params("total"), "time", "s", total, all, shown);
+    print_point(job, kName, params("total"), "time", "s", total, together, shown);
     print_point(job, kName, params("post"), "time", "s", overlap.last_posts(total.size()), all, shown);
     print_point(job, kName, params("inside"), "time", "s", inside, all, shown);
     if (overlap.polls())

@@ -86,6 +86,14 @@ def tail(result):
     return ", ".join(f"{names[k]} {units.quantity(durations[k], 's')}" for k in names if durations.get(k) is not None)
 
 
+def switches(result):
+    """Such as ``context switches 120 /s, 3.00 /s of them forced``; empty where none were counted."""
+    counted = [result.get(f"{kind}_switches_per_s") for kind in ("voluntary", "involuntary")]
+    if None in counted:
+        return ""
+    return f"context switches {units.significant(sum(counted))} /s, {units.significant(counted[1])} /s of them forced"
+
+
 def pes_and_threads(params):
     """Such as ``2 PEs x 2 threads``."""
     threads = f" x {params['threads']} threads" if params["threads"] > 1 else ""

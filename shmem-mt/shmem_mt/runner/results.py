@@ -18,7 +18,8 @@ of the starts' values; `confidence` is 0.95, or null where so few starts have no
 `durations` are p50, p99, p999 and max of single operations, of all PEs that time and all starts, where they were
 stamped. `operations_per_sample` has a number a round, which each start finds for itself. `modes` is there where
 operations or starts fall into more than one (distributions.py). `clock_error_s`, of several hosts, is how far their
-clocks may have been apart. records.py has the types of all files but the logs.
+clocks may have been apart. `voluntary_switches_per_s` and `involuntary_switches_per_s` are context switches of the
+thread that is timed, where it counts them: the mean of the starts. records.py has the types of all files but the logs.
 """
 
 import json
@@ -44,6 +45,7 @@ MACHINE = (
     *("governor", "boost", "huge_pages", "mitigations", "cpu_quota", "kernel", "environment"),
 )
 LINES = ("raw.jsonl", "jobs.jsonl")  # what a folder is read from
+SWITCHES = ("voluntary_switches_per_s", "involuntary_switches_per_s")
 
 
 def point_key(point):
@@ -309,6 +311,10 @@ def merge_rounds(points):
     errors = [point["clock_error_s"] for point in points if "clock_error_s" in point]
     if errors:
         result["clock_error_s"] = max(errors)
+    for name in SWITCHES:
+        rates = [point[name] for point in points if name in point]
+        if rates:
+            result[name] = sum(rates) / len(rates)
     result.update(_distribution(points, rounds))
     result["staggered"] = any(point.get("staggered") for point in points)
     result["binding"] = " or ".join(dict.fromkeys(point["binding"] for point in points if point.get("binding")))

@@ -9,10 +9,12 @@ from shmem_mt import sources
 PROGRAM = """
 #include <cstdio>
 #include <set>
+#include <thread>
 
 #include "programs/common/cores.hpp"
 #include "programs/common/histogram.hpp"
 #include "programs/common/validation.hpp"
+#include "programs/progress/thread_switches.hpp"
 
 using namespace shmem_mt;
 
@@ -86,8 +88,24 @@ int cores() {
     return 0;
 }
 
+// A thread that sleeps gives its core away; what another one does is not counted.
+int switches() {
+    const auto sleep = [] {
+        for (int i = 0; i < 20; ++i) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    };
+    ThreadSwitches begin = thread_switches();
+    sleep();
+    ThreadSwitches end = thread_switches();
+    WANT(end.voluntary - begin.voluntary >= 20 && end.involuntary >= begin.involuntary);
+    begin = end;
+    std::thread([&] { sleep(); }).join();  // a wait, perhaps
+    end = thread_switches();
+    WANT(end.voluntary - begin.voluntary <= 5);
+    return 0;
+}
+
 int main() {
-    return buckets() + bases() + cores();
+    return buckets() + bases() + cores() + switches();
 }
 """
 
@@ -98,7 +116,8 @@ def test_histograms_numbers_of_messages_and_cores(tmp_path):
     source, binary = tmp_path / "headers.cpp", tmp_path / "headers"
     source.write_text(PROGRAM)
     checks = ["-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"]
-    command = ["c++", "-std=c++17", "-O1", "-Wall", "-Werror", *checks, "-I", sources.root(), source, "-o", binary]
+    flags = ["-std=c++17", "-O1", "-pthread", "-Wall", "-Werror", *checks]
+    command = ["c++", *flags, "-I", sources.root(), source, "-o", binary]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     done = subprocess.run([binary], capture_output=True, text=True)

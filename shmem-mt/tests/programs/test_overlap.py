@@ -7,7 +7,7 @@ from shmem_mt.catalogue import catalogue, plan
 from shmem_mt.report.charts import policy as policy_charts
 from shmem_mt.report.charts.model import COLOURS, Chart, Panel, Points, Series
 from shmem_mt.report.render_plotly import value_range
-from shmem_mt.runner.results import RunFolder
+from shmem_mt.runner.results import SWITCHES, RunFolder
 
 METRICS = {
     ("overlap", "overlap", "%"),
@@ -79,6 +79,25 @@ def test_all_parts_are_valid(implementation, tmp_path, pes):
     assert (COLLECTIVES & skipped == COLLECTIVES) == (pes == 1 or not has_policies(implementation))
 
 
+def test_context_switches_are_counted_of_what_computes_and_communicates(implementation, tmp_path):
+    points, _ = measure_one(implementation, tmp_path, 2, "put")
+    counted = {(p["metric"], p["params"]["part"]) for p in points if set(SWITCHES) <= set(p)}
+    assert counted == {("overlap", "overlap"), ("time", "total")}
+    assert all(p[name] >= 0 for p in points for name in SWITCHES if name in p)
+
+
+def test_context_switches_reach_the_chart(tmp_path):
+    """As the mean of the starts."""
+    folder = RunFolder.open(str(tmp_path / "run"))
+    names = dict(benchmark="overlap", op="put", sync="quiet", size_bytes=8, policy="manual", metric="overlap", unit="%")
+    for number, forced in enumerate((2, 6)):
+        counted = dict(zip(SWITCHES, (100, forced)))
+        folder.add_point({**make_point(**names), **counted, "round": number})
+    (chart,) = policy_charts.charts(Points(folder.results()))
+    (note,) = chart.panels[0].series[0].notes
+    assert note.endswith("<br>context switches 104 /s, 4.00 /s of them forced")
+
+
 @pytest.mark.parametrize("size", [8, 4096, 1 << 20])
 def test_sizes(with_policies, tmp_path, size):
     points, _ = measure(with_policies, tmp_path, 3 + 1, "--sizes", str(size), "--policies", "auto")
@@ -108,6 +127,17 @@ def test_the_formula_holds_for_every_sample(implementation, tmp_path, op):
         assert slower == pytest.approx(inside / compute, rel=1e-4)
 
 
+def test_overlap_below_0_is_kept(implementation, tmp_path):
+    """Of a short put beside a long computation noise makes more than the put: its overlap falls on both sides of 0."""
+    arguments = ["--samples", "20", "--compute-ratio", "100", "--sizes", "8"]
+    for _ in range(30):
+        points, _ = measure_one(implementation, tmp_path, 1, "put", *arguments)
+        lowest = min(samples_of(points, "overlap", "overlap"))
+        if lowest < 0:
+            break
+    assert lowest < 0
+
+
 def test_the_computation_is_as_long_as_asked(implementation, tmp_path):
     """Within a factor that a wrong calibration exceeds each time. A right one may, too, while others take the cores."""
     arguments = ["--samples", "5", "--sample-ms", "2", "--compute-ratio", "20"]
@@ -127,17 +157,6 @@ def test_the_interval_of_polls_is_one_of_those_tried(with_policies, tmp_path):
     arguments += ["--compute-ratio", "20"]
     points, _ = measure(with_policies, tmp_path, 2, *arguments, "--polls-us", "3,7,1000000")
     assert round(1e6 * samples_of(points, "poll_interval", "inside")[0]) in (3, 7)
-def test_overlap_below_0_is_kept(implementation, tmp_path):
-    """Of a short put beside a long computation noise makes more than the put: its overlap falls on both sides of 0."""
-    arguments = ["--samples", "20", "--compute-ratio", "100", "--sizes", "8"]
-    for _ in range(30):
-        points, _ = measure_one(implementation, tmp_path, 1, "put", *arguments)
-        lowest = min(samples_of(points, "overlap", "overlap"))
-        if lowest < 0:
-            break
-    assert lowest < 0
-
-
     points, _ = measure(with_policies, tmp_path, 2, *arguments, "--polls-us", "1000000")
     (kept,) = samples_of(points, "poll_interval", "inside")
     assert 0 < kept < 0.5  # seconds: half of what a computation took when it was calibrated, not the one asked for
@@ -221,6 +240,13 @@ def test_charts_have_a_line_for_each_policy_and_show_that_nothing_was_hidden(tmp
     }
 
 
+@pytest.mark.parametrize("low,axis", [(-30, (-31.8, 63.6)), (5, (0, 63.6))])
+def test_the_axis_of_a_chart_reaches_below_0_where_values_do(low, axis):
+    series = Series("A", COLOURS[0], x=[8], y=[40], low=[low], high=[60])
+    chart = Chart("overlap", "Overlap", "", [Panel("put", [series])], "%", log_values=False)
+    assert value_range(chart) == pytest.approx(axis)
+
+
 def test_points_of_older_folders_are_drawn_as_auto(tmp_path):
     folder = RunFolder.open(str(tmp_path / "run"))
     old = make_point(benchmark="overlap", op="put", metric="time", unit="s", part="total", size_bytes=65536)
@@ -240,13 +266,6 @@ def test_the_driver_measures_with_one_pe(shmem_mt, wrappers, tmp_path):
     results = read_results(tmp_path / "run")
     assert {r["metric"] for r in results} == {"overlap", "slowdown", "time"}
     assert {(r["params"]["pes"], r["params"]["compute_ratio"], r["params"]["policy"]) for r in results} == {
-@pytest.mark.parametrize("low,axis", [(-30, (-31.8, 63.6)), (5, (0, 63.6))])
-def test_the_axis_of_a_chart_reaches_below_0_where_values_do(low, axis):
-    series = Series("A", COLOURS[0], x=[8], y=[40], low=[low], high=[60])
-    chart = Chart("overlap", "Overlap", "", [Panel("put", [series])], "%", log_values=False)
-    assert value_range(chart) == pytest.approx(axis)
-
-
         (1, 2, "auto")
     }
     assert shmem_mt("compare", tmp_path / "run", tmp_path / "run")[0] == 5  # one start tells nothing

@@ -4,6 +4,7 @@ its own dashes."""
 from shmem_mt import units
 from shmem_mt.catalogue import catalogue
 from shmem_mt.report.charts.model import COLOURS, DASHES, Panel, make_chart, plain_series
+from shmem_mt.runner.points import switches
 from shmem_mt.targets.libraries import SETTINGS
 
 
@@ -128,7 +129,7 @@ def _panels(points, found, policies, panel_of, x_of):
                 one.colour = COLOURS[number % len(COLOURS)]
                 own = [p for p in found if (panel_of(p), p["label"], _policy(p)) == (title, label, policy)]
                 for point in sorted(own, key=lambda p: (_size(p), p["params"].get("wait_s"))):
-                    one.add(x_of(point), point)
+                    one.add(x_of(point), point, switches(point))
                 series.append(one)
         panels.append(Panel(title, series))
     return panels
