@@ -48,6 +48,7 @@ struct Options {
     std::string image;              // mandelbrot: the file for the picture; empty: none
     bool validate = true;
     Fault fault = Fault::kNone;
+    std::string computation = "registers";  // overlap: what is computed (progress/overlap_computation.hpp)
 
     bool wants_op(const std::string& op) const { return std::find(ops.begin(), ops.end(), op) != ops.end(); }
 
@@ -123,6 +124,7 @@ inline void check_names(const char* program, const Options& options, const std::
         {"scheme", options.schemes, {"back-to-back", "window"}},
         {"touch", options.touches, {"read", "write-only"}},
         {"cache", options.caches, {"hot", "cold"}},
+        {"computation", {options.computation}, {"registers", "l1", "memory"}},
         {"owner", options.owners, {"handed-over", "warm", "contended", "false-sharing"}},
         {"policy",
          options.policies,
@@ -164,6 +166,7 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
         {"no-validate", no_argument, nullptr, 'V'},
         {"plant-fault", required_argument, nullptr, 'F'},
         {"compute-ratio", required_argument, nullptr, 'C'},
+        {"computation", required_argument, nullptr, 'X'},  // one of them
         {"seed", required_argument, nullptr, 'D'},
         {"policies", required_argument, nullptr, 'L'},
         {"polls-us", required_argument, nullptr, 'U'},
@@ -241,6 +244,9 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
                 break;
             case 'C':
                 options.compute_ratio = parse_number(program, "compute-ratio", value, 0.01, 100);
+                break;
+            case 'X':
+                options.computation = value;
                 break;
             case 'D':
                 options.seed = static_cast<long>(parse_number(program, "seed", value, 0, 1e9));

@@ -12,6 +12,24 @@
 
 namespace shmem_mt {
 
+// An operation, and what completes it.
+struct Variant {
+    const char* op;
+    const char* sync;
+    bool reads = false;
+    Collective collective = Collective::kCopy;  // none
+
+    // What a get or a collective brings is there as soon as it is complete, and is looked at before any barrier.
+    bool ends_here() const { return reads || !one_sided(); }
+    bool one_sided() const { return collective == Collective::kCopy; }
+    bool with_request() const { return std::string("quiet") != sync; }
+    const char* why_not() const {
+        if (!one_sided() && !SHMEM_MT_HAVE_PROGRESS)
+            return kNoProgress;
+        return with_request() && !SHMEM_MT_HAVE_SHMEMX ? kNoRequests : "";
+    }
+};
+
 class Communication {
   public:
     virtual ~Communication() = default;

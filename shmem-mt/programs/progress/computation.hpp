@@ -2,10 +2,7 @@
 // for the one before and touches no memory.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-
-#include "programs/common/clock.hpp"
 
 namespace shmem_mt {
 
@@ -31,19 +28,6 @@ inline uint64_t computed(uint64_t x, long units) {
         factor *= factor;
     }
     return x;
-}
-
-// Seconds of one unit on this core: the best of several tries of a millisecond or less.
-inline double seconds_per_unit() {
-    constexpr long kUnits = 200000;
-    double best = 1;
-    volatile uint64_t sink = 0;
-    for (int i = 0; i < 9; ++i) {
-        const double start = now_seconds();
-        sink = compute(sink, kUnits);
-        best = std::min(best, (now_seconds() - start) / kUnits);
-    }
-    return best;
 }
 
 }  // namespace shmem_mt

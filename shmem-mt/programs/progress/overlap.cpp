@@ -1,6 +1,6 @@
 // SHMEM-MT overlap: how much of the time of a communication disappears behind a computation of about the same length:
 // a large non-blocking put or get, while the target PE waits in a barrier (one PE alone puts to itself), or a
-// non-blocking collective of all PEs, behind which all compute.
+// non-blocking collective of all PEs, behind which all compute. What is computed: --computation (overlap_computation.hpp).
 //   communication   post, complete (quiet, or wait for the request)
 //   compute         the computation alone, under the policy manual, without progress
 //   total           post, compute, complete
@@ -32,7 +32,7 @@
 #include "programs/common/run_together.hpp"
 #include "programs/common/transfer.hpp"
 #include "programs/progress/communication.hpp"
-#include "programs/progress/computation.hpp"
+#include "programs/progress/overlap_computation.hpp"
 #include "programs/progress/thread_switches.hpp"
 
 namespace shmem_mt {
@@ -41,24 +41,6 @@ namespace {
 constexpr const char* kName = "overlap";
 constexpr const char* kAlonePolicy = "manual";  // of the computation alone: a thread may cost it time
 constexpr int kTries = 5;                       // of what is calibrated; the median counts
-
-// An operation, and what completes it.
-struct Variant {
-    const char* op;
-    const char* sync;
-    bool reads = false;
-    Collective collective = Collective::kCopy;  // none
-
-    // What a get or a collective brings is there as soon as it is complete, and is looked at before any barrier.
-    bool ends_here() const { return reads || !one_sided(); }
-    bool one_sided() const { return collective == Collective::kCopy; }
-    bool with_request() const { return std::string("quiet") != sync; }
-    const char* why_not() const {
-        if (!one_sided() && !SHMEM_MT_HAVE_PROGRESS)
-            return kNoProgress;
-        return with_request() && !SHMEM_MT_HAVE_SHMEMX ? kNoRequests : "";
-    }
-};
 
 constexpr Variant kVariants[] = {
     {"put", "quiet"},
@@ -74,9 +56,14 @@ constexpr Variant kVariants[] = {
 // One variant of a communication under one policy. All members are collective.
 class Overlap {
   public:
-    Overlap(Job& job, std::unique_ptr<Communication> communication, const Variant& variant, const std::string& policy,
-            long size)
-        : job_(job), communication_(std::move(communication)), variant_(variant), policy_(policy), size_(size) {}
+    Overlap(Job& job, Computation& computation, std::unique_ptr<Communication> communication, const Variant& variant,
+            const std::string& policy, long size)
+        : job_(job),
+          computation_(computation),
+          communication_(std::move(communication)),
+          variant_(variant),
+          policy_(policy),
+          size_(size) {}
 
     const Variant& variant() const { return variant_; }
     const std::string& policy() const { return policy_; }
@@ -95,9 +82,10 @@ class Overlap {
             const uint64_t seed = static_cast<uint64_t>(token);
             communication_->fill(token);
             shmem_barrier_all();
-            if (communication_->active())
-                checker.compare_word(static_cast<long>(checked_round(round, seed)),
-                                     static_cast<long>(computed(seed, units_)));
+            if (communication_->active()) {
+                const uint64_t right = computation_.result(seed, units_);
+                checker.compare_word(static_cast<long>(checked_round(round, seed)), static_cast<long>(right));
+            }
             if (variant_.ends_here())
                 communication_->check(checker, token);
             shmem_barrier_all();
@@ -112,7 +100,7 @@ class Overlap {
         const long count = warm_up(job_, body(kCommunicates), TimeOf::kSlowestPe);
         const double once = timed(job_, body(kCommunicates), count, TimeOf::kSlowestPe) / static_cast<double>(count);
         Report unit;
-        unit.seconds = seconds_per_unit();
+        unit.seconds = computation_.seconds_per_unit();
         units_ = std::max(1L, static_cast<long>(once / job_.agree(unit).max_seconds));
         const std::vector<double> seconds = medians(count, {body(kCommunicates), body(kComputes)});
         unit_s_ = seconds[1] / static_cast<double>(count * units_);  // here and now, with whatever load the core has
@@ -227,10 +215,10 @@ class Overlap {
     uint64_t compute_beside(uint64_t x) const {
         long left = units_;
         for (; polls_ && left > units_per_poll_; left -= units_per_poll_) {
-            x = compute(x, units_per_poll_);
+            x = computation_.run(x, units_per_poll_);
             poll_progress();
         }
-        return compute(x, left);
+        return computation_.run(x, left);
     }
 
     // A planted fault may do something else.
@@ -247,7 +235,7 @@ class Overlap {
 
     void loop(unsigned parts, long count) {
         if (!(parts & kCommunicates)) {
-            for (long i = 0; i < count; ++i) result_ = compute(result_, units_);
+            for (long i = 0; i < count; ++i) result_ = computation_.run(result_, units_);
             return;
         }
         for (long i = 0; i < count && job_.options().fault != Fault::kIdleTimedPass; ++i) {
@@ -285,6 +273,7 @@ class Overlap {
     }
 
     Job& job_;
+    Computation& computation_;
     const std::unique_ptr<Communication> communication_;
     const Variant variant_;
     const std::string policy_;
@@ -327,6 +316,7 @@ void print_variant(Job& job, const Overlap& overlap, const Samples* samples, con
         Json json = job.params(overlap.variant().op);
         json.integer("size_bytes", overlap.size()).text("placement", "heap").text("context", "default");
         json.text("sync", overlap.variant().sync).text("policy", overlap.policy());
+        json.text("computation", job.options().computation);
         return json.number("compute_ratio", job.options().compute_ratio).text("part", part);
     };
     print_point(job, kName, params("overlap"), "overlap", "%", percent, together, shown);
@@ -390,7 +380,7 @@ class Buffers {
 };
 
 // All variants of one operation and size under all policies, interleaved.
-void run_group(Job& job, const Buffers& buffers, const std::vector<Variant>& variants,
+void run_group(Job& job, const Buffers& buffers, Computation& computation, const std::vector<Variant>& variants,
                const std::vector<std::string>& policies, long size) {
     constexpr unsigned kBoth = Overlap::kCommunicates | Overlap::kComputes;
     constexpr unsigned kParts[] = {Overlap::kCommunicates, Overlap::kComputes, kBoth, kBoth | Overlap::kStamps};
@@ -399,8 +389,8 @@ void run_group(Job& job, const Buffers& buffers, const std::vector<Variant>& var
     std::vector<Body> bodies;
     for (const Variant& variant : variants) {
         for (const std::string& policy : policies) {
-            overlaps.push_back(
-                std::make_unique<Overlap>(job, buffers.communication(variant, size), variant, policy, size));
+            overlaps.push_back(std::make_unique<Overlap>(job, computation, buffers.communication(variant, size),
+                                                         variant, policy, size));
             Overlap* const overlap = overlaps.back().get();
             verdicts.push_back(job.options().validate ? overlap->validate() : Agreed{});
             overlap->calibrate(job.options().compute_ratio);
@@ -442,7 +432,19 @@ std::vector<std::string> wanted_policies(Job& job) {
     return policies;
 }
 
+// Whether the machine has memory for what its PEs compute with, in half of what is available. Collective.
+bool fits_computation(Job& job) {
+    const long bytes = Computation::bytes_of(job.options().computation);
+    Report mine;
+    mine.ok = bytes * (job.one_host() ? job.n_pes() : 1) <= available_bytes() / 2;
+    return job.agree(mine).ok;
+}
+
 void run_all(Job& job) {
+    if (!fits_computation(job))
+        return job.skip(kName, "computation " + job.options().computation,
+                        "twice the last cache for each PE is more than half of the memory that is available");
+    Computation computation(job.options().computation);
     const Buffers buffers(job);
     const std::vector<std::string> policies = wanted_policies(job);
     for (const auto& op : job.options().ops) {
@@ -456,7 +458,7 @@ void run_all(Job& job) {
                 job.skip(kName, op + " of " + std::to_string(size) + " bytes",
                          "it would need buffers larger than --buffer-bytes");
             else
-                run_group(job, buffers, variants, policies, size);
+                run_group(job, buffers, computation, variants, policies, size);
         }
     }
     set_policy(kAutoPolicy);

@@ -33,6 +33,8 @@ def describe(benchmark, params):
         parts.append(params["sync"])
     if "policy" in params:
         parts.append(f"policy {params['policy']}")
+    if computed_in(params):
+        parts.append(computed_in(params))
     if "pe" in params:
         parts.append(f"{params['pe']} PE")
     if "part" in params:
@@ -84,6 +86,13 @@ def tail(result):
     durations = result.get("durations", {})
     names = {"p99": "p99", "p999": "p99.9", "max": "max"}
     return ", ".join(f"{names[k]} {units.quantity(durations[k], 's')}" for k in names if durations.get(k) is not None)
+
+
+def computed_in(params):
+    """Such as ``computing in memory``; empty where the computation beside a communication is that of all points, in
+    registers."""
+    kind = params.get("computation", "registers")
+    return f"computing in {kind}" if kind != "registers" else ""
 
 
 def switches(result):

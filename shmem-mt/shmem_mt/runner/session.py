@@ -36,6 +36,7 @@ def run(options):
     found = openshmem.resolve(options.oshcc, options.oshrun, options.label)
     extra: tuple[str, ...] = ("--plant-fault", options.plant_fault) if options.plant_fault else ()
     extra += ("--compute-ratio", f"{options.compute_ratio:g}") if options.compute_ratio else ()
+    extra += ("--computation", options.computation) if options.computation else ()
     extra += ("--size", options.size) if options.size else ()
     extra += ("--policies", ",".join(options.policies)) if options.policies else ()
     extra += ("--polls-us", ",".join(map(str, options.polls_us))) if options.polls_us else ()

@@ -14,6 +14,7 @@ PROGRAM = """
 #include "programs/common/cores.hpp"
 #include "programs/common/histogram.hpp"
 #include "programs/common/validation.hpp"
+#include "programs/progress/overlap_computation.hpp"
 #include "programs/progress/thread_switches.hpp"
 
 using namespace shmem_mt;
@@ -104,8 +105,32 @@ int switches() {
     return 0;
 }
 
+// Each stretch of a computation comes to what was foreseen, and goes on where the last one ended: behind half of the
+// memory, at its end, beyond it, several times round.
+int computations() {
+    WANT(Computation::bytes_of(kMemory) > last_cache_bytes() && Computation::bytes_of(kNearestCache) <= 32 << 10);
+    for (const char* const kind : {kRegisters, kNearestCache, kMemory}) {
+        Computation computation(kind);
+        const long lines = std::max(1000L, Computation::bytes_of(kind) / kLineBytes);
+        uint64_t x = 7;
+        std::set<uint64_t> found;
+        for (const long units : {0L, 1L, lines / 2, lines / 2 - 1, 1L, lines - 3, 8L, 2 * lines + 5}) {
+            const uint64_t right = computation.result(x, units);
+            x = computation.run(x, units);
+            WANT(x == right);
+            found.insert(x);
+        }
+        WANT(found.size() == 8);
+        const uint64_t line = computation.result(0, 1);
+        computation.run(0, 1);
+        WANT((computation.result(0, 1) != line) == (kind != kRegisters));
+        WANT(computation.seconds_per_unit() > 0);
+    }
+    return 0;
+}
+
 int main() {
-    return buckets() + bases() + cores() + switches();
+    return buckets() + bases() + cores() + switches() + computations();
 }
 """
 

@@ -7,6 +7,7 @@ from shmem_mt.catalogue import catalogue, plan
 from shmem_mt.report.charts import policy as policy_charts
 from shmem_mt.report.charts.model import COLOURS, Chart, Panel, Points, Series
 from shmem_mt.report.render_plotly import value_range
+from shmem_mt.runner.points import describe
 from shmem_mt.runner.results import SWITCHES, RunFolder
 
 METRICS = {
@@ -30,6 +31,9 @@ def measure_one(implementation, tmp_path, pes, op, *arguments):
     """One operation in one way, under the library's own policy."""
     sync = "request_wait" if op in COLLECTIVES else "quiet"
     return measure(implementation, tmp_path, pes, "--ops", op, "--syncs", sync, "--policies", "auto", *arguments)
+
+
+KINDS = ("registers", "l1", "memory")
 
 
 def has_policies(implementation):
@@ -127,6 +131,20 @@ def test_the_formula_holds_for_every_sample(implementation, tmp_path, op):
         assert slower == pytest.approx(inside / compute, rel=1e-4)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_computation_is_named_and_right(implementation, tmp_path, kind):
+    """Points of several computations in one folder are told apart."""
+    points, _ = measure_one(implementation, tmp_path, 2, "put", "--computation", kind)
+    assert {(p["params"]["computation"], p["valid"]) for p in points} == {(kind, True)}
+    named = describe("overlap", {**points[0]["params"], "fabric": "on-node"})
+    assert (f"computing in {kind}" in named) == (kind != "registers")
+
+
+def test_a_computation_that_is_none_is_refused(shmem_mt):
+    status, _, stderr = shmem_mt("run", "--computation", "disk")
+    assert status == 2 and "invalid choice: 'disk'" in stderr
+
+
 def test_overlap_below_0_is_kept(implementation, tmp_path):
     """Of a short put beside a long computation noise makes more than the put: its overlap falls on both sides of 0."""
     arguments = ["--samples", "20", "--compute-ratio", "100", "--sizes", "8"]
@@ -172,6 +190,13 @@ FAULTS = {
     "last-element-missing": 2,
     "skipped-computation": 2,
 }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_computation_that_is_left_out_is_caught(implementation, tmp_path, kind):
+    arguments = ["--ops", "put", "--policies", "auto", "--computation", kind, "--plant-fault", "skipped-computation"]
+    points, _ = measure(implementation, tmp_path, 2, *arguments)
+    assert {p["valid"] for p in points} == {False}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -247,6 +272,15 @@ def test_the_axis_of_a_chart_reaches_below_0_where_values_do(low, axis):
     assert value_range(chart) == pytest.approx(axis)
 
 
+def test_each_computation_has_a_panel(tmp_path):
+    folder = RunFolder.open(str(tmp_path / "run"))
+    for kind in ("registers", "memory"):
+        names = dict(benchmark="overlap", op="put", sync="quiet", size_bytes=8, policy="auto", computation=kind)
+        folder.add_point({**make_point(**names, metric="overlap", unit="%"), "round": 0})
+    (chart,) = policy_charts.charts(Points(folder.results()))
+    assert [panel.title for panel in chart.panels] == ["put, quiet, 2 PEs", "put, quiet, 2 PEs, computing in memory"]
+
+
 def test_points_of_older_folders_are_drawn_as_auto(tmp_path):
     folder = RunFolder.open(str(tmp_path / "run"))
     old = make_point(benchmark="overlap", op="put", metric="time", unit="s", part="total", size_bytes=65536)
@@ -258,14 +292,13 @@ def test_points_of_older_folders_are_drawn_as_auto(tmp_path):
 @pytest.mark.long
 def test_the_driver_measures_with_one_pe(shmem_mt, wrappers, tmp_path):
     arguments = ["--only", "overlap", "--pes", "1", "--sizes", "65536", "--rounds", "1", "--compute-ratio", "2"]
-    arguments += ["--policies", "auto"]
+    arguments += ["--policies", "auto", "--computation", "l1"]
     status, _, stderr = shmem_mt(
         "run", "--oshcc", wrappers[0], "--oshrun", wrappers[1], "--out", tmp_path / "run", *arguments
     )
     assert status == 0, stderr
     results = read_results(tmp_path / "run")
     assert {r["metric"] for r in results} == {"overlap", "slowdown", "time"}
-    assert {(r["params"]["pes"], r["params"]["compute_ratio"], r["params"]["policy"]) for r in results} == {
-        (1, 2, "auto")
-    }
+    names = ("pes", "compute_ratio", "policy", "computation")
+    assert {tuple(r["params"][name] for name in names) for r in results} == {(1, 2, "auto", "l1")}
     assert shmem_mt("compare", tmp_path / "run", tmp_path / "run")[0] == 5  # one start tells nothing

@@ -4,7 +4,7 @@ its own dashes."""
 from shmem_mt import units
 from shmem_mt.catalogue import catalogue
 from shmem_mt.report.charts.model import COLOURS, DASHES, Panel, make_chart, plain_series
-from shmem_mt.runner.points import switches
+from shmem_mt.runner.points import computed_in, switches
 from shmem_mt.targets.libraries import SETTINGS
 
 
@@ -98,7 +98,7 @@ def _waits(points, metric, **fields):
 
 def _way(point):
     params = point["params"]
-    return f"{params['op']}, {params['sync']}, {params['pes']} PEs"
+    return ", ".join(filter(None, (params["op"], params["sync"], f"{params['pes']} PEs", computed_in(params))))
 
 
 def _wait(point):
