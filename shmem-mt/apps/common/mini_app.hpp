@@ -5,6 +5,8 @@
 //   time            seconds a run: `total`, of the slowest PE; and by phase, of thread 0, the mean of the PEs. Time
 //                   that is booked on no phase is `compute`
 //   communication   percent of the total that phases of communication take
+//   imbalance       how uneven the computing is: of the seconds that thread 0 spends outside of phases of communication,
+//                   those of the PE that spends most over the mean of the PEs. None where nearly all is communication
 //   figure_of_merit what the original program prints of itself, in its unit; params.timed says what its time has
 #pragma once
 
@@ -50,6 +52,12 @@ class MiniApp {
     const std::vector<Phase>& phases() const { return phases_; }
     const std::vector<double>& means(size_t phase) const { return means_[phase]; }  // seconds a run, one a sample
 
+    // Seconds a run that thread 0 computes, one a sample: of the PE that takes longest, and the mean of the PEs.
+    struct Computing {
+        double longest, mean;
+    };
+    const std::vector<Computing>& computing() const { return computing_; }
+
     // What tells the problem from others: fields of params and of the verdict.
     virtual void describe(Json& params) const = 0;
 
@@ -75,12 +83,13 @@ class MiniApp {
     // `count` runs. Collective.
     Report sample(long count) {
         std::fill(booked_.begin(), booked_.end(), 0.0);
+        ran_ = 0;
         Report all;
         double seconds = 0;
         for (long i = 0; i < count; ++i) {
             prepare();
             Report one = run_together(
-                job_, [&](int thread) { run(thread); },
+                job_, [&](int thread) { clocked(thread == 0 ? &ran_ : nullptr, [&] { run(thread); }); },
                 [&] {
                     job_.barrier();
                     return true;
@@ -100,6 +109,10 @@ class MiniApp {
             mine.seconds = booked_[phase] / static_cast<double>(count);
             means_[phase].push_back(job_.agree(mine).mean_seconds);
         }
+        Report mine;
+        mine.seconds = computed_seconds() / static_cast<double>(count);
+        const Agreed computed = job_.agree(mine);
+        computing_.push_back({computed.max_seconds, computed.mean_seconds});
         return all;
     }
 
@@ -115,10 +128,19 @@ class MiniApp {
     Job& job_;
 
   private:
+    double computed_seconds() const {
+        double seconds = ran_;
+        for (size_t phase = 0; phase < phases_.size(); ++phase)
+            seconds -= phases_[phase].communicates && !phases_[phase].is_span ? booked_[phase] : 0;
+        return seconds;
+    }
+
     const std::string op_;
     const std::vector<Phase> phases_;
     std::vector<double> booked_;  // thread 0, of the current sample
+    double ran_ = 0;              // likewise, without the barrier of the PEs behind it
     std::vector<std::vector<double>> means_;
+    std::vector<Computing> computing_;
 };
 
 // One run and its verdict. Collective.
@@ -129,9 +151,12 @@ inline Agreed verify(Job& job, MiniApp& app) {
     return verdict;
 }
 
-// What a form has shown, by sample; seconds a run.
+// A run that computes for a smaller share of its time is said to compute nothing: what is left are looks at the clock.
+constexpr double kLeastComputing = 0.01;
+
+// What a form has shown, by sample; seconds a run. Samples that compute nothing have no imbalance.
 struct Measured {
-    std::vector<double> totals, rates, compute, shares;
+    std::vector<double> totals, rates, compute, shares, imbalances;
     std::vector<std::vector<double>> phases, figures;
 };
 
@@ -166,6 +191,9 @@ inline Measured measured(const MiniApp& app, const std::vector<Figure>& figures,
         found.rates.push_back(app.work() / total);
         found.compute.push_back(rest);
         found.shares.push_back(100 * communication / total);
+        const MiniApp::Computing& computing = app.computing()[app.computing().size() - count + i];
+        if (computing.mean >= kLeastComputing * total)
+            found.imbalances.push_back(computing.longest / computing.mean);
     }
     return found;
 }
@@ -192,6 +220,8 @@ inline void print_form(Job& job, const char* benchmark, const MiniApp& app, cons
             seconds.number(app.phases()[phase].name, middle_of(found.phases[phase]));
     }
     line.object("seconds", seconds).number("communication_percent", middle_of(found.shares));
+    if (!found.imbalances.empty())
+        line.number("imbalance", middle_of(found.imbalances));
     Json merits;
     for (size_t k = 0; k < figures.size(); ++k) merits.number(figures[k].name, middle_of(found.figures[k]));
     line.object("figures_of_merit", merits);
@@ -216,6 +246,8 @@ inline void print_form(Job& job, const char* benchmark, const MiniApp& app, cons
             point(app.phases()[phase].name, "time", "s", found.phases[phase]);
     }
     point("communication", "communication", "%", found.shares);
+    if (!found.imbalances.empty())
+        point("imbalance", "imbalance", "x", found.imbalances);
     for (size_t k = 0; k < figures.size(); ++k)
         point(figures[k].name, "figure_of_merit", figures[k].unit, found.figures[k], figures[k].timed);
 }

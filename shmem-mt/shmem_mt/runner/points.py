@@ -5,6 +5,7 @@ from shmem_mt.statistics import FEWEST_STARTS
 
 NAMED_BY_SYNC = {"requests", "completion", "overlap", "halo"}  # the operation alone does not tell their points apart
 COMMUNICATION = "communication"  # the metric that points of mini-apps alone have
+IMBALANCE = "imbalance"  # of a mini-app: how uneven the computing of its PEs is
 FIGURE = "figure_of_merit"  # what the original of a mini-app prints of itself; the first one is its headline
 _OF_POINTS = {"part", "timed"}  # params that differ within a run
 _OF_RUNS = {"pes", "threads", "op", "context", *_OF_POINTS, "oversubscribed"}  # that say who ran a problem, and how

@@ -4,6 +4,7 @@ from shmem_mt import units
 from shmem_mt.runner.points import (
     COMMUNICATION,
     FIGURE,
+    IMBALANCE,
     form_of_app,
     headline_of_app,
     pes_threads_and_load,
@@ -21,13 +22,15 @@ def _line(share, results):
     verdict = {True: "pass", False: "FAIL", None: "not checked"}[share["valid"]]
     run = [r for r in results if r["label"] == share["label"] and _same_run(r, share)]
     phases = {r["params"]["part"]: r["median"] for r in run if r["metric"] == "time"}
+    uneven = "".join(f", imbalance {units.significant(r['median'])}" for r in run if r["metric"] == IMBALANCE)
     merit = headline_of_app([r for r in run if r["metric"] == FIGURE])
     total = phases.pop("total")
     spent = ", ".join(f"{part} {_percent(seconds, total)}" for part, seconds in phases.items())
     params = share["params"]
     return (
         f"{share['label']}: {share['benchmark']}, {form_of_app(params)}, {_where(params)}: {verdict}, "
-        f"{units.quantity(total, 's')} ({spent}; communication {share['median']:.0f} %)" + f"; {merit}" * bool(merit)
+        f"{units.quantity(total, 's')} ({spent}; communication {share['median']:.0f} %{uneven})"
+        + f"; {merit}" * bool(merit)
     )
 
 

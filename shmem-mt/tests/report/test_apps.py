@@ -45,6 +45,12 @@ def test_a_line_says_that_threads_were_more_than_cores():
     assert ", 2 PEs, oversubscribed, on-node: pass, " in line
 
 
+def test_a_line_says_how_uneven_the_computing_is():
+    uneven = make_point("A", benchmark="brick", op="auto", fabric="on-node", grid="8x8x8", part="imbalance", scale=1.25)
+    (line,) = verdict_lines(results(app_points("A", "auto"), [{**uneven, "metric": "imbalance", "unit": "x"}]))
+    assert "; communication 40 %, imbalance 1.26)" in line
+
+
 def figures(label, op):
     """Figures of merit, the headline first; params.timed tells their clocks apart, not their runs."""
     for name, timed, value in (("Total", "all", 6500), ("SPARSEMV", "products", 7000)):
