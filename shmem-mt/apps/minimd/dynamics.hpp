@@ -45,6 +45,7 @@ class MdDynamics {
         thermo_.clear();
         found_atoms_ = model_.atoms();
         first_number_ += static_cast<uint64_t>(steps_) + 1;
+        pairs_ = 0;
     }
 
     // The fewest atoms that there were at any of these times.
@@ -52,6 +53,9 @@ class MdDynamics {
 
     // Of the last run. Collective; thread 0.
     MdHistory history() {
+    // Nearer than the cutoff, each counted once: the mean of the last run's lines of thermodynamics.
+    double mean_pairs() const { return pairs_ / static_cast<double>(thermo_.size()); }
+
         uint64_t own = 0;
         for (long i = atoms_.own().begin; i < atoms_.own().end; ++i) own += state_of(atoms_.get(steps_, i));
         // Exact: sums of up to 2^13 numbers of 40 bits fit into a double.
@@ -110,6 +114,7 @@ class MdDynamics {
         thermo_.push_back(model_.thermo(all));
         found_atoms_ = std::min(found_atoms_, static_cast<long>(all.atoms));
     }
+        pairs_ += all.pairs;
 
   private:
     struct alignas(64) ThreadSums : MdSums {};
@@ -171,6 +176,7 @@ class MdDynamics {
     std::vector<MdThermo> thermo_;
     long found_atoms_ = 0;
     uint64_t first_number_ = 0;  // of the exchanges of a run
+    double pairs_ = 0;  // at all lines of thermodynamics
 };
 
 }  // namespace shmem_mt

@@ -105,6 +105,10 @@ def test_points_add_up(implementation, tmp_path):
         merit = by_name[form, "figure_of_merit", "performance", "atom-steps/s"]
         assert merit["params"]["timed"] == "all steps behind the first forces"
         assert all(r < m < 2 * r for r, m in zip(rate["samples"], merit["samples"]))
+        # 54 neighbours an atom on the lattice, about as many in the liquid, 101 times for 500 atoms.
+        pulls = by_name[form, "figure_of_merit", "pair updates", "pairs/s"]["samples"]
+        forces = by_name[form, "time", "force", "s"]["samples"]
+        assert [53 < p * f / (101 * 500) < 57 for p, f in zip(pulls, forces)] == [True] * len(forces)
 
 
 @pytest.mark.parametrize(
