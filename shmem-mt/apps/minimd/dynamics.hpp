@@ -25,11 +25,13 @@ class MdDynamics {
           exchange_(job, layout_, atoms_, grid_),
           neighbours_(job.team(), layout_, atoms_, grid_),
           sums_(static_cast<size_t>(job.threads())) {
-        for (long id = 0; id < model.atoms(); ++id) {
-            const Vector at = model.lattice_site(id);
-            if (layout_.owns(at))
-                first_.push_back({at, model.first_velocity(id), id});
-        }
+        layout_.for_cells(model.cells(), [&](long cell) {
+            for (long id = 4 * cell; id < 4 * cell + 4; ++id) {
+                const Vector at = model.lattice_site(id);
+                if (layout_.owns(at))
+                    first_.push_back({at, model.first_velocity(id), id});
+            }
+        });
     }
 
     // Bytes on this PE, about: of each atom and ghost, of own atoms, of ghosts that travel.
@@ -43,19 +45,19 @@ class MdDynamics {
         atoms_.set_own(static_cast<long>(first_.size()));
         for (size_t i = 0; i < first_.size(); ++i) atoms_.set(0, static_cast<long>(i), first_[i]);
         thermo_.clear();
+        pairs_ = 0;
         found_atoms_ = model_.atoms();
         first_number_ += static_cast<uint64_t>(steps_) + 1;
-        pairs_ = 0;
     }
 
     // The fewest atoms that there were at any of these times.
     long found_atoms() const { return found_atoms_; }
 
-    // Of the last run. Collective; thread 0.
-    MdHistory history() {
     // Nearer than the cutoff, each counted once: the mean of the last run's lines of thermodynamics.
     double mean_pairs() const { return pairs_ / static_cast<double>(thermo_.size()); }
 
+    // Of the last run. Collective; thread 0.
+    MdHistory history() {
         uint64_t own = 0;
         for (long i = atoms_.own().begin; i < atoms_.own().end; ++i) own += state_of(atoms_.get(steps_, i));
         // Exact: sums of up to 2^13 numbers of 40 bits fit into a double.
@@ -112,9 +114,9 @@ class MdDynamics {
              {&MdSums::squares, &MdSums::potential, &MdSums::virial, &MdSums::pairs, &MdSums::atoms})
             all.*field = collectives_.sum(own.*field);
         thermo_.push_back(model_.thermo(all));
+        pairs_ += all.pairs;
         found_atoms_ = std::min(found_atoms_, static_cast<long>(all.atoms));
     }
-        pairs_ += all.pairs;
 
   private:
     struct alignas(64) ThreadSums : MdSums {};
@@ -174,9 +176,9 @@ class MdDynamics {
     std::vector<ThreadSums> sums_;  // one a thread
     std::vector<Atom> first_;       // this PE's
     std::vector<MdThermo> thermo_;
+    double pairs_ = 0;  // at all lines of thermodynamics
     long found_atoms_ = 0;
     uint64_t first_number_ = 0;  // of the exchanges of a run
-    double pairs_ = 0;  // at all lines of thermodynamics
 };
 
 }  // namespace shmem_mt

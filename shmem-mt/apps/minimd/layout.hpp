@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "apps/common/range.hpp"
 #include "apps/minimd/model.hpp"
 #include "programs/common/grid.hpp"
 
@@ -53,6 +54,23 @@ class MdLayout {
     long own_capacity() const { return own_capacity_; }
     long remote_capacity() const { return remote_capacity_; }
     long nowhere() const { return nowhere_; }
+
+    // f(cell) for each unit cell of the lattice that may have sites in the part of this PE, in the order of cells: along
+    // x first. One more on either side makes up for rounding.
+    template <class F>
+    void for_cells(long cells, F&& f) const {
+        Range around[3];
+        for (size_t a = 0; a < 3; ++a) {
+            const double length = edge_ / static_cast<double>(cells);
+            around[a] = {std::max(0L, static_cast<long>(low(a) / length) - 1),
+                         std::min(cells, static_cast<long>(high(a) / length) + 2)};
+        }
+        for (long z = around[2].begin; z < around[2].end; ++z) {
+            for (long y = around[1].begin; y < around[1].end; ++y) {
+                for (long x = around[0].begin; x < around[0].end; ++x) f(x + cells * (y + cells * z));
+            }
+        }
+    }
 
     bool owns(const Vector& at) const { return displacement_to(at) == 0; }
 

@@ -63,7 +63,8 @@ inline uint64_t state_of(const Atom& atom) {
 
 class MdModel {
   public:
-    // `cells`, along an edge, of 4 atoms each: at most kMostCells.
+    // `cells`, along an edge, of 4 atoms each: at most kMostCells. All PEs add up all speeds, in the order of atoms: the
+    // sums round otherwise in another order, and then no velocity would have the bits that it has on one PE.
     explicit MdModel(long cells) : cells_(cells), atoms_(atoms_of(cells)), edge_(edge_of(cells)) {
         Vector sum{};
         double squares = 0;
