@@ -1,4 +1,4 @@
-// SHMEM-MT cg: the NAS Parallel Benchmark CG (matrix.hpp), classes S to C. The rows of the matrix are divided among
+// SHMEM-MT cg: the NAS Parallel Benchmark CG (matrix.hpp), classes S to D. The rows of the matrix are divided among
 // the PEs, and a PE's rows among its threads. One solve is the whole benchmark; a solve is right when its zeta is the
 // published one to 1e-10. The rate counts all iterations of conjugate gradients; the time has one matrix product more
 // in each step. The phase `wait` is thread 0 in blocking collectives and in waits for requests. Posting, polling, and
@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "apps/cg/nonblocking.hpp"
 #include "apps/cg/pipelined.hpp"
 #include "apps/common/forms.hpp"
+#include "apps/common/memory_need.hpp"
 #include "apps/common/mini_app.hpp"
 #include "apps/common/npb_class.hpp"
 #include "apps/common/poll_tuning.hpp"
@@ -99,12 +101,25 @@ std::shared_ptr<CgSolver> make_solver(Job& job, const CgClass& problem, const Sp
     return std::make_shared<CgBlocking>(job, problem, matrix);
 }
 
+// Bytes on this PE, about. The generator is gone when the solvers are made. What grows by doubling may be half empty.
+double memory_need(const CgClass& problem, long rows, const std::vector<Form>& forms) {
+    std::set<Style> styles;
+    for (const Form& form : forms) styles.insert(form.style);
+    const double entries = CgGenerator::entries(problem) * static_cast<double>(rows) / static_cast<double>(problem.n);
+    const double vectors = 10.0 * sizeof(double) * static_cast<double>(problem.n);
+    const double solver = 2.0 * sizeof(int32_t) * entries + vectors;
+    return 2.0 * (sizeof(int32_t) + sizeof(double)) * entries +
+           std::max(CgGenerator::memory_need(problem), static_cast<double>(styles.size()) * solver);
+}
+
 void run_all(Job& job, const CgClass& problem) {
     const long rows = (problem.n + job.n_pes() - 1) / job.n_pes();
+    const std::vector<Form> possible = possible_forms(job, kName, Ghosts::kNone);
+    check_memory(job, memory_need(problem, rows, possible), "--class");
     const SparseMatrix matrix = CgGenerator(problem).rows(job.me() * rows, rows);
     std::map<Style, std::shared_ptr<CgSolver>> solvers;
     std::vector<std::unique_ptr<MiniApp>> forms;
-    for (const Form& form : possible_forms(job, kName, Ghosts::kNone)) {
+    for (const Form& form : possible) {
         std::shared_ptr<CgSolver>& solver = solvers[form.style];
         if (solver == nullptr)
             solver = make_solver(job, problem, matrix, form.style);
@@ -118,7 +133,8 @@ void run_all(Job& job, const CgClass& problem) {
 
 int main(int argc, char** argv) {
     using namespace shmem_mt;
-    const Options options = parse_options(argc, argv, Options(), form_names(Ghosts::kNone));
+    Options options = parse_options(argc, argv, Options(), form_names(Ghosts::kNone));
     const CgClass& problem = class_of(argv[0], options, kCgClasses);
+    options.size = problem.name;  // what is said to be too large for the machine
     return run_program(kName, options, [&](Job& job) { run_all(job, problem); });
 }

@@ -25,7 +25,7 @@ struct CgClass {
 constexpr CgClass kCgClasses[] = {
     {"S", 1400, 7, 10, 15, 8.5971775078648},     {"W", 7000, 8, 12, 15, 10.362595087124},
     {"A", 14000, 11, 20, 15, 17.130235054029},   {"B", 75000, 13, 60, 75, 22.712745482631},
-    {"C", 150000, 15, 110, 75, 28.973605592845},
+    {"C", 150000, 15, 110, 75, 28.973605592845}, {"D", 1500000, 21, 500, 100, 52.514532105794},
 };
 constexpr int kCgIterations = 25;  // of conjugate gradients in each step
 
@@ -38,6 +38,19 @@ class CgGenerator {
         NpbRandom random;
         random.next();  // the benchmark leaves out the first number
         for (long i = 0; i < problem.n; ++i) draw(random, i);
+    }
+
+    // Bytes on each PE, about: two entries for each that is drawn, in vectors that have grown by doubling.
+    static double memory_need(const CgClass& problem) {
+        long capacity = 1;
+        while (capacity < problem.nonzer + 1) capacity *= 2;
+        return static_cast<double>(problem.n) *
+               static_cast<double>(2 * (sizeof(std::vector<Entry>) + capacity * static_cast<long>(sizeof(Entry))));
+    }
+
+    // Of all rows together, at most.
+    static double entries(const CgClass& problem) {
+        return static_cast<double>(problem.n) * static_cast<double>((problem.nonzer + 1) * (problem.nonzer + 1));
     }
 
     // Rows [first, first + count); those beyond the last one are empty.

@@ -1,5 +1,6 @@
 """CG: every form finds the published zeta, with the same bits where it should, and a wrong answer is seen as one."""
 
+import os
 import subprocess
 
 import pytest
@@ -116,7 +117,7 @@ def test_forms_missing_are_skipped_by_name(implementation, tmp_path):
 @pytest.mark.parametrize(
     "arguments,words",
     [
-        (["--class", "D"], "--class: there is no class D; there are S, W, A, B, C"),
+        (["--class", "E"], "--class: there is no class E; there are S, W, A, B, C, D"),
         (["--size", "7"], "--size 7: there are tiny (class S), small (W), medium and large (A)"),
         (["--size", "huge"], "--size: 'huge' is not a number between 1 and"),
         (["--form", "odd"], "unknown operation odd; there are blocking, manual,"),
@@ -128,6 +129,15 @@ def test_bad_options_end_with_status_2(implementation, arguments, words):
     done = subprocess.run([implementation.binaries["cg"], *arguments], capture_output=True, text=True, timeout=600)
     assert done.returncode == 2
     assert words in done.stderr
+
+
+def test_what_does_not_fit_into_the_machine_is_refused(implementation):
+    """Ahead of the matrix, which no test has the time for."""
+    if os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") > 25 << 30:
+        pytest.skip("this machine has room for class D")
+    command = implementation.launch_command("cg", 2, 1, ["--class", "D", "--point-ms", "1"])
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert "--class D needs" in done.stderr and "GiB of memory here, and the machine has" in done.stderr
 
 
 def test_describe_names_the_class():
