@@ -62,7 +62,7 @@ class EventQueue {
     static constexpr uint32_t kNone = ~0U;
     static constexpr size_t kBuckets = 1 << 15;
     static constexpr uint32_t kChunk = 15;         // events;
-    static constexpr uint64_t kLook = 1 << 16;     // events between two looks at the load
+    static constexpr uint64_t kLook = 1 << 16;     // events opened, or filed anew, between two looks at the load
     static constexpr uint64_t kMostInBucket = 64;  // the mean
     static constexpr unsigned kWidest = 40;        // a second
 
@@ -122,7 +122,7 @@ class EventQueue {
     void open_next() {
         today_.clear();
         next_ = 0;
-        if (opened_ >= kLook)
+        if (std::max(opened_, refiled_) >= kLook)
             follow_load();
         // What lies in `far_` may have come into the ring's reach since, and before what the ring holds.
         if (!far_.empty() && (in_ring_ == 0 || far_first_ <= next_occupied())) {
