@@ -8,11 +8,16 @@ import shutil
 import subprocess
 import tempfile
 
+import platformdirs
+
 from shmem_mt import sources, supervisor
 from shmem_mt.errors import UserError
 from shmem_mt.simulation import network_model
 
 COMPILERS = ("c++", "g++", "clang++")
+# A compiler may join a product and a sum into one instruction that rounds once, where the processor has it. Without,
+# a seed gives the same bits on every machine.
+FLAGS = ("-std=c++17", "-O2", "-ffp-contract=off")
 COMPILE_TIMEOUT_S = 180
 
 
@@ -28,26 +33,26 @@ def program():
 
 
 def _cache():
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    for folder in (os.path.join(home, "shmem-mt"), os.path.join(tempfile.gettempdir(), f"shmem-mt-{os.getuid()}")):
+    home = platformdirs.user_cache_dir("shmem-mt", appauthor=False)
+    for folder in (home, os.path.join(tempfile.gettempdir(), f"shmem-mt-{os.getuid()}")):
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)
         except OSError:
             continue
         if os.access(folder, os.W_OK) and os.stat(folder).st_uid == os.getuid():
             return folder
-    raise UserError("no folder for the compiled simulator: neither XDG_CACHE_HOME, ~/.cache nor the temporary folder")
+    raise UserError(f"no folder for the compiled simulator: neither {home} nor the temporary folder")
 
 
 def _stamp(compiler):
-    digest = f"{compiler} {os.stat(compiler).st_mtime_ns}" + sources.digest("simulator", "programs/common")
-    return hashlib.sha256(digest.encode()).hexdigest()[:16]
+    parts = [compiler, os.stat(compiler).st_mtime_ns, *FLAGS, sources.digest("simulator", "programs/common")]
+    return hashlib.sha256(" ".join(map(str, parts)).encode()).hexdigest()[:16]
 
 
 def _compile(compiler, binary):
     fresh = f"{binary}.{os.getpid()}"
     source = os.path.join(network_model.folder(), "simulate.cpp")
-    command = [compiler, "-std=c++17", "-O2", "-I", sources.root(), source, "-o", fresh]
+    command = [compiler, *FLAGS, "-I", sources.root(), source, "-o", fresh]
     try:
         done = supervisor.run(command, COMPILE_TIMEOUT_S)
     except (OSError, subprocess.TimeoutExpired) as error:
