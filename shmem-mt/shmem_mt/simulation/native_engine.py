@@ -77,10 +77,14 @@ class Engine:
 
     def simulate(self, model, traffic):
         """What the engine says of it (simulator/simulate.cpp). The traffic has been checked. Raises UserError."""
+        return self.answer(network_model.scenario(model, traffic))
+
+    def answer(self, scenario):
+        """To one line, as network_model.scenario writes them. Raises UserError."""
         requests, answers, errors = self._process.stdin, self._process.stdout, self._process.stderr
         assert requests and answers and errors  # the pipes that __enter__ asked for
         try:
-            requests.write(network_model.scenario(model, traffic) + "\n")
+            requests.write(scenario + "\n")
             requests.flush()
             line = answers.readline()
         except BrokenPipeError:

@@ -1,15 +1,13 @@
-"""A direct model of the network that an ordering study measured: a handful of costs and rates, fitted to most of its
-points, tested on those held back.
+"""A direct model of the network that an ordering study measured: fitted to its points (network_fit.py), and tested on
+levels that a fit did not see.
 
-Each parameter stands for one effect: a message's time there and back, what it costs the core under each rule, what a
-transfer costs, rates of bytes, the start of the large mechanism. First values come from the points that an effect
-dominates; then Levenberg and Marquardt's method moves them all, as logarithms, so that the logarithms of predicted and
-measured rates agree, far-off points counting less (Huber). A weak pull towards the first values decides what the points
-do not.
+A level is one value of one parameter: a message size, a window, a number of rails or of cores. Neighbours of a point
+tell much about it, so points drawn one by one would be no test. For each parameter some levels are held back whole, the
+model is fitted to the rest and predicts them. The model that is written is fitted to all points.
 """
 
-import math
 import random
+from collections import namedtuple
 
 import numpy
 
@@ -20,7 +18,8 @@ from shmem_mt.simulation import network_model
 from shmem_mt.simulation.native_engine import Engine
 from shmem_mt.simulation.network_model import Traffic
 from shmem_mt.simulation.simulate import VALIDATION, open_folder
-from shmem_mt.targets import fabrics, hosts
+from shmem_mt.studies.network_fit import Fit, StudySetup
+from shmem_mt.targets import fabrics
 
 STUDY = "ordering"
 RULES = {  # of the study -> of the simulator
@@ -34,34 +33,11 @@ RULES = {  # of the study -> of the simulator
 }
 BOUND = 0.15  # of the error that a prediction may have
 FEWEST = 10  # points
-BATCH_BYTES = 60000  # what the library gathers at most
-LINK_BURST_BYTES = 1024 * int(hosts.BURST.removesuffix("kb"))
-_PULL = 0.02  # of a parameter towards its first value, for each e-fold
-_FAR = 0.15  # residuals beyond count less
-_DIFFERENCE, _LONGEST, _LEAST_GAIN = 0.02, 0.7, 3e-4  # of logarithms; of the cost
-_TRIAL_STEPS, _STEPS, _DAMPINGS = 12, 30, 6
 _MESSAGES = 16  # of a core, at least
 _BURST_BYTES = 16 << 20  # a burst of more takes as long for each byte
-_OWN = {  # parameters that only points of a rule tell about
-    "ordered": ("ordered_core_ns",),
-    "fence": ("fence_core_ns",),
-    "acknowledged": ("acknowledged_core_ns",),
-    "reorder-buffer": ("reorder_message_ns",),
-    "two-sided": ("two_sided_core_ns", "match_ns", "eager_copy_bytes_per_s"),
-    "two-sided-any": ("any_source_ns",),
-}
-_EVERY = (
-    "hop_latency_ns",
-    "small_core_ns",
-    "small_bytes_per_s",
-    "nic_message_ns",
-    "header_bytes",
-    "packet_header_bytes",
-)
-_LINK_LIMITS = {
-    "link_share": (0.01, 10),
-    "link_bytes_per_s": (1e3, 1e14),
-}  # share: of the rate that the links were given
+
+# What a fit did not see: the parameter's name and its levels as words, the points of the fit, those to predict.
+Fold = namedtuple("Fold", "name levels training held")
 
 
 class Point:
@@ -82,6 +58,7 @@ class Point:
         self.rate, self.interval = result["median"], result["interval"]
         self.label = result["label"]
         self.mechanism = params.get("mechanism", "batch")
+        self.is_large = self.mechanism == "rendezvous"
         self.batched = self.mechanism != "eager" and params.get("coalescing") != "off"
         window = min(window, max(8, _BURST_BYTES // size))
         messages = 2 * (_MESSAGES if rule == "acknowledged" else -(-_MESSAGES // window) * window)  # half of them count
@@ -100,43 +77,44 @@ def calibrate(options):
     held-back points by more than BOUND in the median, else 0."""
     points, link_rates, notes = usable(load_results(options.calibrate))
     cores = load_machine(options.calibrate).get("machine", {}).get("cores", 0)
-    drawn = random.Random(options.seed).sample(range(len(points)), held_back(len(points), options.hold_back))
-    training = [point for index, point in enumerate(points) if index not in set(drawn)]
-    held = [points[index] for index in sorted(drawn)]
+    setup = StudySetup.of(points, link_rates, cores)
+    folds = hold_back(points, options.hold_back, options.seed)
     with Engine() as engine:
-        fit = Fit(engine, training, link_rates, cores)
+        fit = Fit(engine, points, setup)
         fit.run()
-        model, predicted = fit.final(), [fit.predict(point) for point in held]
-        training_errors = [abs(fit.predict(point) / point.rate - 1) for point in training]
+        predictions = [prediction for fold in folds for prediction in _predictions(engine, fold, setup)]
+        errors = [abs(fit.predict(point) / point.rate - 1) for point in points]
+    model = fit.final()
     folder = open_folder(options, model)
     folder.write_json("model.json", {name: value for name, value in model.items() if value is not None})
-    summary = validate(held, predicted)
+    summary = validate(predictions)
     summary.update(
         points=len(points),
-        trained_on=len(training),
-        median_training_error=float(numpy.median(training_errors)),
-        parameters=fit.named_values(),
+        median_fit_error=float(numpy.median(errors)),
+        parameters=fit.parameters(),
         seed=options.seed,
         notes=notes,
     )
     folder.write_json("validation.json", summary)
-    for point, rate in zip(held, predicted):
+    for _, point, rate in predictions:
         _add_points(folder, model, point, rate)
     print("\n".join(notes + _report(summary)))
-    return folder, int(bool(held) and summary["median_error"] > BOUND)
+    return folder, int(bool(predictions) and summary["median_error"] > BOUND)
 
 
 def usable(results):
     """(the points of one network, its rails' rates in bytes a second or None, what was left out and why). Raises
     UserError."""
     groups: dict[tuple[str, str], list[Point]] = {}  # network and its links' rate -> points
-    notes, crowded = [], 0
+    notes, crowded, sliced = [], 0, 0
     for result in results:
         params = result["params"]
         if result["benchmark"] != STUDY or result["metric"] != "rate" or result["valid"] is False:
             continue
         if params.get("oversubscribed"):
             crowded += 1
+        elif "slice_bytes" in params:
+            sliced += 1
         elif params["fabric"] != fabrics.ON_NODE.name and params.get("rule") in RULES and result["median"] > 0:
             where = (params["fabric"], params.get("link_rate", ""))
             groups.setdefault(where, []).append(Point(result))
@@ -146,6 +124,7 @@ def usable(results):
         )
     where = max(groups, key=lambda key: len(groups[key]))
     notes += [f"left out: {crowded} points of more threads than cores"] if crowded else []
+    notes += [f"left out: {sliced} points of messages in slices"] if sliced else []
     notes += [f"left out: {len(own)} points over {' '.join(key)}" for key, own in groups.items() if key != where]
     points = _of_one_library(groups[where], notes)
     if len(points) < FEWEST:
@@ -176,206 +155,71 @@ def _link_rates(text):
         raise UserError(f"params.link_rate {text!r} is no list of rates such as 100mbit") from error
 
 
-def held_back(count, share):
-    """How many points: at least one where any are to be held back, and so that FEWEST / 2 are left."""
-    return min(max(1, round(count * share)), count - FEWEST // 2) if share > 0 else 0
-
-
-class Fit:
-    """The model while it is fitted."""
-
-    def __init__(self, engine, training, link_rates, processors):
-        self.engine, self.training, self.link_rates = engine, training, link_rates
-        self.rails = max(point.rails for point in training)
-        self.large = any(point.mechanism == "rendezvous" for point in training)
-        self.base = self._first_model(processors)
-        self.names = self._parameters()
-        self.first = numpy.log([self._first_value(name) for name in self.names])
-        self.values = self.first.copy()
-
-    def run(self):
-        """A message's cost to the core may be what bounds the rate, or not show at all: both are tried."""
-        trials = []
-        for share in (1, 0.1, 0.1):
-            self.first[self.names.index("small_core_ns")] += math.log(share)
-            trials.append((*self._descend(self.first, _TRIAL_STEPS), self.first.copy()))
-        values, _, self.first = min(trials, key=lambda trial: trial[1])
-        self.values, _ = self._descend(values, _STEPS)
-
-    def _descend(self, values, steps):
-        """(values, cost) after that many steps, or when they gain little."""
-        damping = 0.1
-        residuals, cost = self._residuals(values)
-        for _ in range(steps):
-            jacobian = numpy.column_stack([self._slope(values, residuals, i) for i in range(len(values))])
-            weights = numpy.sqrt(numpy.minimum(1, _FAR / numpy.maximum(abs(residuals), 1e-12)))
-            for _ in range(_DAMPINGS):
-                system = numpy.vstack([jacobian * weights[:, None], math.sqrt(damping) * numpy.eye(len(values))])
-                right = numpy.concatenate([-residuals * weights, numpy.zeros(len(values))])
-                trial = values + numpy.clip(numpy.linalg.lstsq(system, right, rcond=None)[0], -_LONGEST, _LONGEST)
-                new_residuals, new_cost = self._residuals(trial)
-                if new_cost < cost:
-                    break
-                damping *= 5
-            else:
-                break
-            gain, values, residuals, cost = cost - new_cost, trial, new_residuals, new_cost
-            damping = max(damping / 5, 1e-6)
-            if gain < _LEAST_GAIN * cost:
-                break
-        return values, cost
-
-    def final(self):
-        return self._model(self.values)
-
-    def named_values(self):
-        return {name: float(value) for name, value in zip(self.names, numpy.exp(self.values))}
-
-    def predict(self, point, values=None):
-        model = self._model(self.values if values is None else values)
-        model["link_bytes_per_s"] = model["link_bytes_per_s"][: point.rails]
-        if not point.batched:
-            model["batch_bytes"] = 0
-        return self.engine.simulate(model, point.traffic)["rate"]
-
-    def _residuals(self, values):
-        """Of the points, then the pulls; and the cost that is to become least."""
-        apart = [self._apart(point, values) for point in self.training]
-        residuals = numpy.array([*apart, *(_PULL * (values - self.first))])
-        size = abs(residuals)
-        return residuals, float(numpy.sum(numpy.where(size < _FAR, size**2, 2 * _FAR * size - _FAR**2)))
-
-    def _apart(self, point, values):
-        return math.log(self.predict(point, values) / point.rate)
-
-    def _slope(self, values, residuals, index):
-        moved = values.copy()
-        moved[index] += _DIFFERENCE
-        apart = [
-            self._apart(point, moved) if _touches(self.names[index], point) else old
-            for point, old in zip(self.training, residuals)
+def hold_back(points, share, seed):
+    """The folds: of each parameter that share of its levels, one at least. Of sizes and windows inner levels are drawn,
+    which a fit has to interpolate; of rails and cores it is the highest, which are to follow from fewer. A point that
+    two folds would predict is of the first; one whose rule or mechanism the others lack is of none."""
+    draw, folds, taken = random.Random(seed), [], set()
+    for name, level_of, inner in (
+        ("size", lambda point: point.traffic.size_bytes, True),
+        ("outstanding", lambda point: point.outstanding, True),
+        ("rails", lambda point: point.rails, False),
+        ("cores", lambda point: point.traffic.cores, False),
+    ):
+        levels = sorted(set(map(level_of, points)))
+        candidates = levels[1:-1] if inner else levels[1:]
+        count = min(max(1, round(share * len(levels))), len(candidates)) if share > 0 else 0
+        chosen = draw.sample(candidates, count) if inner else candidates[-count:]
+        training = [point for point in points if level_of(point) not in chosen]
+        told = {(point.traffic.rule, point.is_large) for point in training}
+        held = [
+            point
+            for point in points
+            if level_of(point) in chosen and point not in taken and (point.traffic.rule, point.is_large) in told
         ]
-        return (numpy.array([*apart, *(_PULL * (moved - self.first))]) - residuals) / _DIFFERENCE
-
-    def _parameters(self):
-        rules = {point.traffic.rule for point in self.training}
-        names = [*_EVERY, "link_share" if self.link_rates else "link_bytes_per_s"]
-        names += [name for rule, own in _OWN.items() if rule in rules for name in own]
-        names += ["large_startup_ns", "large_bytes_per_s"] if self.large else []
-        return names + (["nic_bytes_per_s"] if self.rails > 1 else [])
-
-    def _model(self, values):
-        model = dict(self.base)
-        for name, value in zip(self.names, numpy.exp(values)):
-            low, high, *_ = _LINK_LIMITS.get(name) or network_model.NUMBERS[name]
-            model[name] = float(min(max(value, low), high))
-        model["large_core_ns"] = model["small_core_ns"]
-        share = model.pop("link_share", None)
-        if share is None:
-            model["link_bytes_per_s"] = [model["link_bytes_per_s"]] * self.rails
-        else:
-            model["link_bytes_per_s"] = [share * rate for rate in (self.link_rates * self.rails)[: self.rails]]
-        return model
-
-    def _first_model(self, processors):
-        large = [point.traffic.size_bytes for point in self.training if point.mechanism == "rendezvous"]
-        values = {
-            "name": "calibrated",
-            "description": f"direct, fitted to {len(self.training)} points of an ordering study",
-            "topology": "direct",
-            "link_bytes_per_s": [1e9] * min(self.rails, network_model.MOST_RAILS),
-            "packet_bytes": 1 << 16,
-            "batch_bytes": BATCH_BYTES,
-            "reorder_buffer_messages": network_model.MOST_OUTSTANDING,
-            "link_burst_bytes": LINK_BURST_BYTES if self.link_rates else 0,
-            "window": "burst",
-            "fence": _fence_endpoint(self.training),
-            "nic_bytes_per_s": 1e13,
-            "large_from_bytes": min(large, default=network_model.MOST_BYTES),
-            "rendezvous_bytes": min(large, default=0),
-            "processors_per_node": processors // 2,
-            "hop_latency_ns": 1,
-            "small_core_ns": 1,
-            "small_bytes_per_s": 1e9,
-            "large_core_ns": 1,
-            "large_startup_ns": 1,
-            "large_bytes_per_s": 1e13,
-        }
-        return network_model.checked(values, "the model")
-
-    def _first_value(self, name):
-        small = min(point.traffic.size_bytes for point in self.training)
-        rates = [point.rate / point.traffic.cores for point in self.training if point.traffic.size_bytes == small]
-        slowest, quickest = min(rates), max(rates)
-        fewest = min(point.rails for point in self.training)
-        fastest = max(p.rate * p.traffic.size_bytes / fewest for p in self.training if p.rails == fewest)
-        round_trip_ns, message_ns = 1e9 / slowest, 1e9 / quickest
-        alone = [point.rate for point in self.training if point.traffic.size_bytes == small and not point.batched]
-        return {
-            "hop_latency_ns": max(round_trip_ns - message_ns, message_ns) / 2.5,
-            "small_core_ns": message_ns,
-            "small_bytes_per_s": 8 * fastest,
-            "nic_message_ns": 1e9 / max(alone) if alone else round_trip_ns / 20,
-            "header_bytes": 16.0,
-            "packet_header_bytes": 60.0,
-            "link_share": 0.95,
-            "link_bytes_per_s": fastest,
-            "large_startup_ns": round_trip_ns / 2,
-            "large_bytes_per_s": 8 * fastest * self.rails,
-            "nic_bytes_per_s": 8 * fastest * self.rails,
-            "eager_copy_bytes_per_s": 4 * fastest,
-        }.get(name, max(message_ns / 4, 1.0))
+        if count and held and len(training) >= FEWEST // 2:
+            texts = map(units.size, sorted(chosen)) if name == "size" else map(str, sorted(chosen))
+            folds.append(Fold(name, ", ".join(texts), training, held))
+            taken.update(held)
+    return folds
 
 
-def _touches(name, point):
-    """Whether that parameter can matter to what is predicted for the point."""
-    rule = point.traffic.rule
-    owners = [owner for owner, own in _OWN.items() if name in own]
-    if owners:
-        return rule == owners[0] or (rule, owners[0]) == ("two-sided-any", "two-sided")
-    large = point.mechanism == "rendezvous"
-    return large if name.startswith("large") else not large if name == "small_bytes_per_s" else True
+def _predictions(engine, fold, setup):
+    """(fold, point, rate) of each point that the fold holds back."""
+    fit = Fit(engine, fold.training, setup)
+    fit.run()
+    return [(fold, point, fit.predict(point)) for point in fold.held]
 
 
-def _fence_endpoint(points):
-    """What a fence costs: a round trip, as quiet does; all rails but one; or neither. What its rates are nearest to, of
-    points that are alike but for the rule."""
-    rates = {}
-    for point in points:
-        t = point.traffic
-        rates[t.rule, t.size_bytes, t.cores, point.outstanding, point.rails, point.mechanism] = point.rate
-    apart: dict[str, list[float]] = {"reorder-buffer": [], "acknowledged": [], "ordered": []}
-    for (rule, *what), rate in rates.items():
-        others = [rates.get((other, *what)) for other in ("relaxed", "acknowledged", "ordered")]
-        if rule == "fence" and all(others):
-            for distances, other in zip(apart.values(), others):
-                distances.append(abs(math.log(rate / other)))
-    return min(apart, key=lambda endpoint: sum(apart[endpoint]))
-
-
-def validate(held, predicted):
+def validate(predictions):
     """What the held-back points say of the model."""
     rows = []
-    for point, rate in zip(held, predicted):
-        error = abs(rate / point.rate - 1)
+    for fold, point, rate in predictions:
         rows.append(
             {
+                "held_out": f"{fold.name} {fold.levels}",
                 "point": point.describe(),
                 "measured": point.rate,
                 "predicted": rate,
-                "error": error,
+                "error": abs(rate / point.rate - 1),
                 "measured_interval": point.interval,
             }
         )
+    levels = [
+        {"held_out": held_out, **_errors([row for row in rows if row["held_out"] == held_out])}
+        for held_out in dict.fromkeys(row["held_out"] for row in rows)
+    ]
+    return {"bound": BOUND, **_errors(rows), "levels": levels, "validation": rows}
+
+
+def _errors(rows):
     errors = [row["error"] for row in rows]
     return {
-        "bound": BOUND,
         "held_back": len(rows),
         "within_bound": sum(error <= BOUND for error in errors),
         "unsure": sum(row["error"] > BOUND and _is_unsure(row) for row in rows),
         "median_error": float(numpy.median(errors)) if errors else None,
         "worst_error": max(errors, default=None),
-        "validation": rows,
     }
 
 
@@ -403,8 +247,10 @@ def _add_points(folder, model, point, predicted):
 
 
 def _report(summary):
-    lines = [f"fitted to {summary['trained_on']} points (median error {summary['median_training_error']:.1%})"]
-    lines += [f"  {name} = {value:.4g}" for name, value in summary["parameters"].items()]
+    lines = [f"fitted to {summary['points']} points (median error {summary['median_fit_error']:.1%})"]
+    for name, found in summary["parameters"].items():
+        error = f"+- {found['standard_error']:.0%}" if found["identified"] else "THE POINTS DO NOT TELL IT"
+        lines.append(f"  {name} = {found['value']:.4g} ({error})")
     for row in summary["validation"]:
         over = "  MORE THAN THE BOUND" if row["error"] > BOUND else ""
         lines.append(
@@ -412,7 +258,12 @@ def _report(summary):
             f"{units.quantity(row['predicted'], 'messages/s')}, error {row['error']:.1%}{over}"
         )
     if not summary["held_back"]:
-        return [*lines, "no point was held back: nothing is known of the model's predictions"]
+        return [*lines, "no level was held back: nothing is known of the model's predictions"]
+    for level in summary["levels"]:
+        lines.append(
+            f"without {level['held_out']}: {level['within_bound']} of {level['held_back']} points within {BOUND:.0%}; "
+            f"median error {level['median_error']:.1%}, worst {level['worst_error']:.1%}"
+        )
     lines.append(
         f"{summary['within_bound']} of {summary['held_back']} held-back points within {BOUND:.0%}; median error "
         f"{summary['median_error']:.1%}, worst {summary['worst_error']:.1%}"
