@@ -1,8 +1,6 @@
-"""A network as the simulator knows it: the model file with its checks, and what is simulated on it.
-shmem-mt/docs/simulator.md says what each parameter means; here are its name, which has the unit, its range and its
-default."""
+"""A network as the simulator knows it: a model by its name, what is simulated on it, and what the engine is told.
+model_file.py has the parameters."""
 
-import difflib
 import json
 import math
 import os
@@ -10,58 +8,15 @@ from dataclasses import dataclass
 
 from shmem_mt import sources
 from shmem_mt.errors import UserError
+from shmem_mt.simulation.model_file import checked
 
 RULES = ("relaxed", "ordered", "reorder-buffer", "fence", "acknowledged", "two-sided", "two-sided-any")
 PATTERNS = ("pair", "neighbour", "random")
-MOST_NODES, MOST_CORES, MOST_OUTSTANDING, MOST_BYTES = 1_000_000, 1024, 4096, 1 << 28
-MOST_RAILS = 16
+MOST_NODES = 1_000_000
 MOST_MEMORY_BYTES = 8 << 30
 MOST_EVENTS = 2e10  # an hour and more
 _WORK = 1_000_000  # events that a simulation has at least, where its messages are not told
 _BYTES = {"transfer": 40, "core": 64, "event": 40}  # of the engine's memory
-
-_COST_NS, _RATE = (0, 1e9), (1e3, 1e14)
-NUMBERS = {  # name -> (lowest, highest, default; None: it must be told)
-    "hop_latency_ns": (*_COST_NS, None),
-    "packet_bytes": (64, 1 << 24, None),
-    "header_bytes": (0, 1 << 16, 0),
-    "packet_header_bytes": (0, 1 << 16, 0),
-    "link_burst_bytes": (0, 1 << 30, 0),
-    "nic_message_ns": (*_COST_NS, 0),
-    "nic_bytes_per_s": (*_RATE, None),
-    "nic_latency_ns": (*_COST_NS, 0),
-    "acknowledgement_ns": (*_COST_NS, 0),
-    "small_core_ns": (*_COST_NS, None),
-    "small_bytes_per_s": (*_RATE, None),
-    "large_core_ns": (*_COST_NS, None),
-    "large_startup_ns": (*_COST_NS, None),
-    "large_bytes_per_s": (*_RATE, None),
-    "target_message_ns": (*_COST_NS, 0),
-    "ordered_core_ns": (*_COST_NS, 0),
-    "fence_core_ns": (*_COST_NS, 0),
-    "acknowledged_core_ns": (*_COST_NS, 0),
-    "two_sided_core_ns": (*_COST_NS, 0),
-    "reorder_message_ns": (*_COST_NS, 0),
-    "match_ns": (*_COST_NS, 0),
-    "any_source_ns": (*_COST_NS, 0),
-    "eager_copy_bytes_per_s": (*_RATE, 1e14),
-}
-WHOLE = {
-    "nodes_per_router": (1, 64, 1),
-    "reorder_buffer_messages": (1, MOST_OUTSTANDING, 64),
-    "rendezvous_bytes": (0, MOST_BYTES, 0),
-    "batch_bytes": (0, 1 << 24, 0),
-    "large_from_bytes": (0, MOST_BYTES, 0),
-    "processors_per_node": (0, MOST_CORES, 0),
-}
-WORDS = {  # name -> (what it may be, default)
-    "topology": (("direct", "torus"), None),
-    "window": (("sliding", "burst"), "sliding"),
-    "fence": (("ordered", "reorder-buffer", "acknowledged"), "acknowledged"),
-}
-_TEXTS = ("name", "description")
-_LINKS = ("link_bytes_per_s", "parallel_links")
-KEYS = (*_TEXTS, *WORDS, *_LINKS, *NUMBERS, *WHOLE)
 
 
 @dataclass(frozen=True)
@@ -96,80 +51,6 @@ def load(name_or_path):
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not JSON ({error})") from error
     return checked(values, path)
-
-
-def checked(values, path):
-    """The model of these values, with all defaults. Raises UserError that names the key, its value and what would be
-    right."""
-    if not isinstance(values, dict):
-        raise UserError(f"{path}: a model is a JSON object with the keys {', '.join(KEYS)}")
-    for key in values:
-        if key not in KEYS:
-            near = difflib.get_close_matches(key, KEYS, 1, 0)
-            raise UserError(f"{path}: no parameter is called {key}; did you mean {near[0]}?")
-    model = {"name": _text(values, "name", path), "description": _text(values, "description", path, "")}
-    for key, (allowed, default) in WORDS.items():
-        value = values.get(key, default)
-        if value not in allowed:
-            raise UserError(f"{path}: {key} {_shown(values, key)}: it must be {' or '.join(allowed)}")
-        model[key] = value
-    for key, limits in NUMBERS.items():
-        model[key] = _number(values, key, path, limits)
-    for key, limits in WHOLE.items():
-        model[key] = int(_number(values, key, path, limits, whole=True))
-    _check_links(values, model, path)
-    return model
-
-
-def _check_links(values, model, path):
-    if model["topology"] == "torus":
-        model["link_bytes_per_s"] = _number(values, "link_bytes_per_s", path, (*_RATE, None))
-        links = values.get("parallel_links", [1, 1, 1])
-        if not isinstance(links, list) or len(links) != 3 or not all(_is_whole(n) and 1 <= n <= 16 for n in links):
-            shown = _shown(values, "parallel_links")
-            raise UserError(f"{path}: parallel_links {shown}: it must be three numbers from 1 to 16, for x, y and z")
-        model["parallel_links"] = links
-        return
-    if "parallel_links" in values:
-        raise UserError(
-            f"{path}: parallel_links is of a torus; a direct network has a rate for each rail in link_bytes_per_s"
-        )
-    rails = values.get("link_bytes_per_s")
-    if not isinstance(rails, list) or not 1 <= len(rails) <= MOST_RAILS:
-        shown = _shown(values, "link_bytes_per_s")
-        raise UserError(f"{path}: link_bytes_per_s {shown}: it must be a list of 1 to {MOST_RAILS} rates, of each rail")
-    model["link_bytes_per_s"] = [
-        _number({"link_bytes_per_s": r}, "link_bytes_per_s", path, (*_RATE, None)) for r in rails
-    ]
-
-
-def _text(values, key, path, default=None):
-    value = values.get(key, default)
-    if not isinstance(value, str) or (default is None and not 1 <= len(value) <= 40):
-        raise UserError(f"{path}: {key} {_shown(values, key)}: it must be a text of 1 to 40 characters")
-    return value
-
-
-def _number(values, key, path, limits, whole=False):
-    low, high, default = limits
-    value = values.get(key, default)
-    right = (_is_whole if whole else _is_number)(value)
-    if not right or not low <= value <= high:
-        kind = "a whole number" if whole else "a number"
-        raise UserError(f"{path}: {key} {_shown(values, key)}: it must be {kind} from {low:g} to {high:g}")
-    return value
-
-
-def _is_number(value):
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_whole(value):
-    return _is_number(value) and value == int(value)
-
-
-def _shown(values, key):
-    return json.dumps(values[key])[:60] if key in values else "is missing"
 
 
 def folder():

@@ -8,7 +8,7 @@ from itertools import product
 from shmem_mt import __version__, units
 from shmem_mt.errors import UserError
 from shmem_mt.runner.results import RunFolder
-from shmem_mt.simulation import network_model
+from shmem_mt.simulation import model_file, network_model
 from shmem_mt.simulation.native_engine import Engine
 from shmem_mt.simulation.network_model import Traffic
 from shmem_mt.targets import fabrics, machine
@@ -21,7 +21,7 @@ DEFAULTS: dict[str, list] = {
     "sizes": [8, 512, 4096, 65536],
     "rules": list(network_model.RULES),
 }
-_HIGHEST = {"nodes": network_model.MOST_NODES, "cores": network_model.MOST_CORES, "sizes": network_model.MOST_BYTES}
+_HIGHEST = {"nodes": network_model.MOST_NODES, "cores": model_file.MOST_CORES, "sizes": model_file.MOST_BYTES}
 _METRICS = (  # of results, of the engine's answer, unit, factor, params.part
     ("rate", "rate", "messages/s", 1, None),
     ("bandwidth", "bandwidth", "bytes/s", 1, None),
@@ -86,7 +86,7 @@ def open_folder(options, model):
 
 def _cut_over(model):
     size = network_model.cut_over_bytes(model)
-    return "none" if size > network_model.MOST_BYTES else f"{size} B"
+    return "none" if size > model_file.MOST_BYTES else f"{size} B"
 
 
 def traffic_params(model, traffic):

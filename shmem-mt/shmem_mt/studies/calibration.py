@@ -14,7 +14,7 @@ import numpy
 from shmem_mt import units
 from shmem_mt.errors import UserError
 from shmem_mt.runner.results import load_machine, load_results
-from shmem_mt.simulation import network_model
+from shmem_mt.simulation import model_file
 from shmem_mt.simulation.native_engine import Engine
 from shmem_mt.simulation.network_model import Traffic
 from shmem_mt.simulation.simulate import VALIDATION, open_folder
@@ -50,7 +50,7 @@ class Point:
             self.rails = params.get("rails", 1)
             cores = max(1, params["pes"] * params["threads"] // 2)
             numbers = (size, window, self.rails, cores)
-            if not all(isinstance(n, int) and 1 <= n <= network_model.MOST_BYTES for n in numbers):
+            if not all(isinstance(n, int) and 1 <= n <= model_file.MOST_BYTES for n in numbers):
                 raise ValueError("its size, outstanding, rails, threads and pes must be whole numbers from 1")
         except (KeyError, TypeError, ValueError) as error:
             raise UserError(f"a point of {STUDY} cannot be simulated: {error!r} in {params}") from error

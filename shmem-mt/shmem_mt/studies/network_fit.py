@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy
 from scipy import optimize
 
-from shmem_mt.simulation import network_model
+from shmem_mt.simulation import model_file, network_model
 from shmem_mt.targets import hosts
 
 BATCH_BYTES = 60000  # what the library gathers at most
@@ -155,7 +155,7 @@ class Fit:
         return names + (["nic_bytes_per_s"] if any(point.rails > 1 for point in self.training) else [])
 
     def _limits(self, name):
-        low, high, *_ = _LINK_LIMITS.get(name) or network_model.NUMBERS[name]
+        low, high = _LINK_LIMITS.get(name) or model_file.limits(name)
         return max(low, _LOWEST), high
 
     def _model(self, moved):
@@ -173,15 +173,15 @@ class Fit:
             "name": "calibrated",
             "description": f"direct, fitted to {len(self.training)} points of an ordering study",
             "topology": "direct",
-            "link_bytes_per_s": [1e9] * min(self.setup.rails, network_model.MOST_RAILS),
+            "link_bytes_per_s": [1e9] * min(self.setup.rails, model_file.MOST_RAILS),
             "packet_bytes": 1 << 16,
             "batch_bytes": BATCH_BYTES,
-            "reorder_buffer_messages": network_model.MOST_OUTSTANDING,
+            "reorder_buffer_messages": model_file.MOST_OUTSTANDING,
             "link_burst_bytes": LINK_BURST_BYTES if self.setup.link_rates else 0,
             "window": "burst",
             "fence": fence_endpoint(self.training),
             "nic_bytes_per_s": 1e13,
-            "large_from_bytes": self.setup.large_from_bytes or network_model.MOST_BYTES,
+            "large_from_bytes": self.setup.large_from_bytes or model_file.MOST_BYTES,
             "rendezvous_bytes": self.setup.large_from_bytes or 0,
             "processors_per_node": self.setup.processors // 2,
             "hop_latency_ns": 1,
@@ -191,7 +191,7 @@ class Fit:
             "large_startup_ns": 1,
             "large_bytes_per_s": 1e13,
         }
-        return network_model.checked(values, "the model")
+        return model_file.checked(values, "the model")
 
     def _first_value(self, name):
         small = min(point.traffic.size_bytes for point in self.training)

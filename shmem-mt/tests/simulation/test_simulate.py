@@ -6,7 +6,7 @@ import math
 import pytest
 from conftest import read_results
 from shmem_mt.report.charts import simulation
-from shmem_mt.simulation import network_model
+from shmem_mt.simulation import model_file, network_model
 from shmem_mt.simulation.native_engine import Engine
 from shmem_mt.simulation.network_model import Traffic
 
@@ -53,7 +53,7 @@ def simulated(engine):
     """Calls the engine: simulated(changes of PLAIN or another model, traffic...) -> its answer."""
 
     def call(changes=None, base=PLAIN, **traffic):
-        model = network_model.checked({**base, **(changes or {})}, "test")
+        model = model_file.checked({**base, **(changes or {})}, "test")
         told = {"nodes": 2, "cores": 1, "size_bytes": 8, "rule": "relaxed", "outstanding": 1, "pattern": "pair"}
         wanted = Traffic(**{**told, **traffic})
         network_model.check_traffic(model, wanted)
@@ -312,7 +312,7 @@ BAD_MODELS = (
     ({"nic_bytes_per_s": 1e30}, "nic_bytes_per_s 1e+30"),
     ({"packet_bytes": 0}, "packet_bytes 0: it must be a number from 64 to"),
     ({"parallel_links": [1, 2]}, "parallel_links [1, 2]: it must be three numbers from 1 to 16"),
-    ({"parallel_links": [1, 2, 0]}, "parallel_links [1, 2, 0]"),
+    ({"parallel_links": [1, 2, 0]}, "parallel_links[2] 0: it must be a whole number from 1 to 16"),
     ({"nodes_per_router": 1.5}, "nodes_per_router 1.5: it must be a whole number from 1 to 64"),
     ({"reorder_buffer_messages": 0}, "reorder_buffer_messages 0"),
     ({"topology": "ring"}, 'topology "ring": it must be direct or torus'),
@@ -321,7 +321,7 @@ BAD_MODELS = (
     ({"name": ""}, 'name "": it must be a text'),
     ({"hop_latency_us": 1}, "no parameter is called hop_latency_us; did you mean hop_latency_ns?"),
     ({"topology": "direct"}, "link_bytes_per_s 1000000000.0: it must be a list of 1 to 16 rates"),
-    ({"topology": "direct", "link_bytes_per_s": [1e9, -1]}, "link_bytes_per_s -1"),
+    ({"topology": "direct", "link_bytes_per_s": [1e9, -1]}, "link_bytes_per_s[1] -1: it must be a number from 1000"),
     ({"topology": "direct", "link_bytes_per_s": [1e9], "parallel_links": [1, 1, 1]}, "parallel_links is of a torus"),
 )
 
@@ -333,6 +333,24 @@ def test_bad_models_are_told_what_is_wrong(shmem_mt, tmp_path, changes, message)
     status, _, stderr = shmem_mt("simulate", "--model", path, "--out", tmp_path / "out")
     assert status == 2 and message in stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_the_schema_beside_the_models_is_up_to_date():
+    """`python -m shmem_mt.simulation.model_file` writes it anew."""
+    with open(model_file.SCHEMA, encoding="utf-8") as file:
+        written = json.load(file)
+    assert written == json.loads(model_file.schema())
+    torus = written["$defs"]["Torus"]["properties"]
+    assert torus["hop_latency_ns"]["minimum"] == 0 and torus["hop_latency_ns"]["maximum"] == 1e9
+    assert written["$defs"]["Torus"]["additionalProperties"] is False
+
+
+def test_all_defaults_are_in_a_checked_model():
+    model = model_file.checked(DIRECT, "test")
+    assert set(model_file.KEYS) - set(model) == {"parallel_links"}
+    assert (model["window"], model["reorder_buffer_messages"], model["header_bytes"]) == ("sliding", 64, 20)
+    assert model_file.checked(PLAIN, "test")["parallel_links"] == [1, 1, 1]
+    assert model_file.limits("packet_bytes") == (64, 1 << 24)
 
 
 def test_a_missing_key_is_named(shmem_mt, tmp_path):

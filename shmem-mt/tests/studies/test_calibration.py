@@ -4,7 +4,7 @@ import json
 
 import pytest
 from conftest import read_results
-from shmem_mt.simulation import network_model
+from shmem_mt.simulation import model_file, network_model
 from shmem_mt.simulation.native_engine import Engine
 from shmem_mt.simulation.network_model import Traffic
 from shmem_mt.studies import calibration, network_fit
@@ -44,7 +44,7 @@ STUDY = {"relaxed": "relaxed", "ordered": "ordered", "quiet": "acknowledged"}
 def study(engine, folder, link_rate="100mbit"):
     """A run folder of the ordering study, made of what TRUE yields."""
     folder.mkdir()
-    true = network_model.checked(TRUE, "test")
+    true = model_file.checked(TRUE, "test")
     lines = []
     for rule, simulated_rule in STUDY.items():
         for size in (8, 512, 8192, 65536, 1 << 20):
