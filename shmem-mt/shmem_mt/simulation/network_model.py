@@ -89,12 +89,17 @@ def check_traffic(model, traffic):
             f"{what}: this would take about {memory / 2**30:.0f} GiB of memory, more than "
             f"{MOST_MEMORY_BYTES >> 30}; simulate fewer --nodes, --cores or --outstanding"
         )
-    events = messages_of(model, traffic) * traffic.senders * _events_of_a_message(model, traffic)
+    events = events_of(model, traffic)
     if events > MOST_EVENTS:
         raise UserError(
             f"{what}: this would take about {events:.0e} events, more than {MOST_EVENTS:.0e} (hours); "
             "simulate fewer --nodes or --cores, smaller --sizes, or fewer --messages"
         )
+
+
+def events_of(model, traffic):
+    """About how many events the simulation has."""
+    return messages_of(model, traffic) * traffic.senders * _events_of_a_message(model, traffic)
 
 
 def endpoint(model, rule):

@@ -2,7 +2,9 @@
 folder."""
 
 import shlex
+import statistics
 import time
+from dataclasses import replace
 from itertools import product
 
 from shmem_mt import __version__, units
@@ -39,6 +41,12 @@ _METRICS = (  # of results, of the engine's answer, unit, factor, params.part
 )
 
 
+SEEDS = 10  # of a point: as many as have an interval of 95 % and not too wide a one
+ALIKE = 3  # seeds that give the same figures are enough: nothing is drawn that matters
+EVENTS = 2e8  # of the seeds of one point, where one seed has no more
+_CLOCKS = ("wall_s", "cpu_s", "events_per_s", "peak_memory_bytes")  # what is not simulated of an answer
+
+
 def simulate(options):
     """Simulates what the options ask for, into a run folder. Returns the folder."""
     model = network_model.load(options.model or "gemini")
@@ -46,10 +54,26 @@ def simulate(options):
     folder = open_folder(options, model)
     with Engine() as engine:
         for number, traffic in enumerate(wanted, 1):
-            answer = engine.simulate(model, traffic)
-            add_answer(folder, model, traffic, answer)
-            print(_line(number, len(wanted), traffic, answer), flush=True)
+            answers = simulate_seeds(engine, model, traffic)
+            for seed, answer in enumerate(answers):
+                add_answer(folder, model, traffic, answer, seed)
+            print(_line(number, len(wanted), traffic, answers), flush=True)
     return folder
+
+
+def simulate_seeds(engine, model, traffic):
+    """The answers for the traffic's seed and those after it. Each seed is what a start is of a measured point."""
+    most = min(SEEDS, max(1, int(EVENTS / network_model.events_of(model, traffic))))
+    answers: list[dict] = []
+    while len(answers) < most:
+        answers.append(engine.simulate(model, replace(traffic, seed=traffic.seed + len(answers))))
+        if len(answers) == ALIKE and all(_simulated(answer) == _simulated(answers[0]) for answer in answers):
+            break
+    return answers
+
+
+def _simulated(answer):
+    return {name: value for name, value in answer.items() if name not in _CLOCKS}
 
 
 def _wanted(model, options):
@@ -106,9 +130,9 @@ def traffic_params(model, traffic):
     }
 
 
-def add_answer(folder, model, traffic, answer):
-    """The points of one simulation. They are valid when every message has arrived once, and in order where the rule
-    says so."""
+def add_answer(folder, model, traffic, answer, number):
+    """The points of one simulation, of the seed with this number, counted from the traffic's. They are valid when every
+    message has arrived once, and in order where the rule says so."""
     valid = answer["sent"] == answer["delivered"]
     if network_model.endpoint(model, traffic.rule) != "relaxed":
         valid = valid and answer["released_out_of_order"] == 0
@@ -116,11 +140,20 @@ def add_answer(folder, model, traffic, answer):
     for metric, name, unit, factor, part in _METRICS:
         point = {"benchmark": BENCHMARK, "metric": metric, "unit": unit, "samples": [answer[name] * factor]}
         own = {**params, "part": part} if part else params
-        folder.add_point({**point, "params": own, "valid": valid, "label": model["name"], "round": 0})
+        folder.add_point({**point, "params": own, "valid": valid, "label": model["name"], "round": number})
 
 
-def _line(number, count, traffic, answer):
-    rate, took = units.quantity(answer["rate"], "messages/s"), f"{answer['wall_s']:.1f} s"
+def _line(number, count, traffic, answers):
+    rates = [answer["rate"] for answer in answers]
+    rate = units.quantity(statistics.median(rates), "messages/s")
+    if len(rates) == 1:
+        seeds = "1 seed, which tells no spread"
+    else:
+        seeds = f"{len(rates)} seeds, {min(rates) / max(rates):.1%} least of most"
     what = f"{traffic.rule}, {units.size(traffic.size_bytes)}, {traffic.nodes} nodes x {traffic.cores} cores"
-    events = f"{answer['events']:.3g} events in {took}"
-    return f"[{number}/{count}] {what}: {rate}, {100 * answer['overtaken_share']:.1f} % overtaken ({events})"
+    overtaken = 100 * statistics.median(answer["overtaken_share"] for answer in answers)
+    events, took = sum(answer["events"] for answer in answers), sum(answer["wall_s"] for answer in answers)
+    return (
+        f"[{number}/{count}] {what}: {rate} ({seeds}), {overtaken:.1f} % overtaken "
+        f"({events:.3g} events in {took:.1f} s)"
+    )

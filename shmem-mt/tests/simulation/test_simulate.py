@@ -6,7 +6,7 @@ import math
 import pytest
 from conftest import read_results
 from shmem_mt.report.charts import simulation
-from shmem_mt.simulation import model_file, network_model
+from shmem_mt.simulation import model_file, network_model, simulate
 from shmem_mt.simulation.native_engine import Engine
 from shmem_mt.simulation.network_model import Traffic
 
@@ -255,6 +255,47 @@ def test_the_seed_decides(simulated):
         first, again, other = (told_apart(simulated(links, seed=seed, **{**told, **changes})) for seed in (7, 7, 8))
         assert first == again
         assert first != other
+
+
+DRAWN = Traffic(40, 4, 3000, "relaxed", 8, "random", 7, 50)
+
+
+def test_a_point_has_as_many_seeds_as_an_interval_needs(engine, monkeypatch):
+    model = model_file.checked({**PLAIN, "link_bytes_per_s": 3e8}, "test")
+    answers = simulate.simulate_seeds(engine, model, DRAWN)
+    assert len(answers) == simulate.SEEDS and len({answer["rate"] for answer in answers}) == simulate.SEEDS
+    assert answers[0]["rate"] == engine.simulate(model, DRAWN)["rate"]  # the seed that was told is the first
+    monkeypatch.setattr(simulate, "EVENTS", 3 * network_model.events_of(model, DRAWN))
+    assert len(simulate.simulate_seeds(engine, model, DRAWN)) == 3
+    monkeypatch.setattr(simulate, "EVENTS", 1)
+    assert len(simulate.simulate_seeds(engine, model, DRAWN)) == 1
+
+
+def test_where_nothing_is_drawn_a_few_seeds_are_enough(engine):
+    model = model_file.checked(DIRECT, "test")
+    answers = simulate.simulate_seeds(engine, model, Traffic(2, 1, 8, "relaxed", 4, "pair", 1, 100))
+    assert len(answers) == simulate.ALIKE and len({answer["rate"] for answer in answers}) == 1
+
+
+def test_intervals_are_those_of_seeds(shmem_mt, tmp_path):
+    """Without enough seeds there is a range, and no confidence is told."""
+    told = ("--nodes", "27", "--cores", "2", "--sizes", "3000", "--rules", "relaxed", "--messages", "40")
+    status, stdout, stderr = shmem_mt("simulate", *told, "--out", tmp_path / "out")
+    assert status == 0, stderr
+    (rate,) = (point for point in read_results(tmp_path / "out") if point["metric"] == "rate")
+    low, high = rate["interval"]
+    assert rate["starts"] == len(set(rate["samples"])) == simulate.SEEDS and rate["confidence"] == 0.95
+    assert min(rate["samples"]) <= low < rate["median"] < high <= max(rate["samples"])
+    assert "(10 seeds, " in stdout
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(DIRECT), encoding="utf-8")
+    status, stdout, stderr = shmem_mt(
+        *("simulate", "--model", path, "--cores", "1", "--sizes", "8", "--rules", "relaxed", "--messages", "40"),
+        *("--out", tmp_path / "direct"),
+    )
+    assert status == 0, stderr
+    (rate,) = (point for point in read_results(tmp_path / "direct") if point["metric"] == "rate")
+    assert rate["starts"] == simulate.ALIKE and rate["confidence"] is None
 
 
 def test_more_active_cores_share_their_processors(simulated):
