@@ -1,6 +1,7 @@
 """Calibration finds a model again in what that model yields, says when it misses, and refuses what it cannot use."""
 
 import json
+import pathlib
 
 import pytest
 from conftest import read_results
@@ -114,6 +115,28 @@ def test_calibration_finds_the_model_again(shmem_mt, engine, tmp_path):
     parts = [p["params"]["part"] for p in read_results(tmp_path / "out")]
     assert parts.count("measured") == parts.count("predicted") == told["held_back"]
     assert (tmp_path / "out" / "simulated-validation.svg").exists()
+
+
+REAL = pathlib.Path(__file__).parent / "namespaces_100mbit"  # shmem-mt/docs/simulator.md says how it was measured
+
+
+@pytest.mark.long
+def test_a_real_study_is_predicted_as_well_as_documented(shmem_mt, tmp_path):
+    """Rates that no simulation made. The bounds are twice and more what shmem-mt/docs/simulator.md
+    says of this study, and no aim."""
+    status, stdout, stderr = shmem_mt("simulate", "--calibrate", REAL, "--out", tmp_path / "out")
+    assert status in (0, 1), stderr
+    told = json.loads((tmp_path / "out" / "validation.json").read_text(encoding="utf-8"))
+    assert told["points"] == 136 and [level["held_out"].split()[0] for level in told["levels"]] == [
+        "size",
+        "outstanding",
+        "rails",
+    ]
+    assert told["median_fit_error"] < 0.12
+    assert told["median_error"] < 0.2
+    assert told["parameters"]["link_share"]["identified"]
+    assert told["parameters"]["link_share"]["value"] == pytest.approx(0.95, abs=0.06)
+    assert "left out: 20 points of messages in slices" in stdout
 
 
 def points_of(lines):
