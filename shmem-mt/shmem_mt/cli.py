@@ -176,7 +176,7 @@ def _add_simulate(commands):
     simulate.add_argument("--seed", type=_up_to(10**9), default=1, metavar="N", help="of all that is drawn (default 1)")
     simulate.add_argument("--calibrate", metavar="RUN", help="fit a direct model to a run of the ordering study")
     simulate.add_argument(
-        "--hold-back", type=_share, default=0.3, metavar="SHARE", help="of the points, for validation (default 0.3)"
+        "--hold-back", type=_share, default=0.3, metavar="SHARE", help="of the levels of each parameter (default 0.3)"
     )
     simulate.add_argument("--out", metavar="DIR", help="run folder")
     simulate.set_defaults(call=_simulate)
