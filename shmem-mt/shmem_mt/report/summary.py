@@ -6,7 +6,7 @@ from shmem_mt import units
 from shmem_mt.report.charts.model import Points
 from shmem_mt.runner.points import tail
 from shmem_mt.runner.results import ratio_of_results, starts_of_ratio
-from shmem_mt.statistics import FEWEST_STARTS
+from shmem_mt.studies.judging import side
 from shmem_mt.targets import fabrics
 
 
@@ -16,7 +16,7 @@ class Ratio:
 
     text: str
     interval: str
-    says: str  # better, worse or same, with a margin of 2 %; same where there are too few starts to tell
+    says: str  # better, worse or same (studies/judging.py); same where there are too few starts to tell
 
 
 @dataclass
@@ -266,10 +266,9 @@ def ratio_of(first, other):
     above, below = (other, first) if first["metric"] in units.LOWER_IS_BETTER else (first, other)
     paired = first.get("run") == other.get("run")
     ratio, low, high = ratio_of_results(above, below, paired)
-    says = "better" if low > 1.02 else "worse" if high < 0.98 else "same"
-    enough = starts_of_ratio(above, below, paired) >= FEWEST_STARTS
-    text = f"{_times(low)} to {_times(high)}" + " (range)" * (not enough)
-    return Ratio(f"{_times(ratio)}×", text, says if enough else "same")
+    found = side(low, high, starts_of_ratio(above, below, paired))
+    text = f"{_times(low)} to {_times(high)}" + " (range)" * (found == "unknown")
+    return Ratio(f"{_times(ratio)}×", text, {"above": "better", "below": "worse"}.get(found, "same"))
 
 
 def _times(ratio):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from shmem_mt.catalogue.catalogue import MPI_RULES
 from shmem_mt.runner.results import merge_rounds, numbered_rounds, ratio_of_results, rounds_of, starts_of_ratio
 from shmem_mt.statistics import FEWEST_STARTS
+from shmem_mt.studies.judging import near_peak, side
 
 BENCHMARK = "ordering"
 FREE = "relaxed"
@@ -26,7 +27,6 @@ BASELINES = {  # rule -> what a ratio of relaxed to it stands for
     "mpi-put-flush": "MPI put and flush each",
 }
 MECHANISMS = ("store", "batch", "eager", "rendezvous", "library")
-PEAK_SHARE = 0.9
 
 # Where rates may be compared: same links, same PEs and threads.
 Place = namedtuple("Place", "link_rate rails pes threads")
@@ -34,7 +34,7 @@ Place = namedtuple("Place", "link_rate rails pes threads")
 
 @dataclass
 class Reach:
-    """How much it takes to come near a peak: `at` is the least of what was tried with which PEAK_SHARE is reached."""
+    """How much it takes to come near a peak (judging.py): `at` is the least of what was tried that does."""
 
     peak_at: int
     peak: dict
@@ -98,12 +98,9 @@ def reach(by_amount):
     """The Reach of {amount: result}, None without any."""
     if not by_amount:
         return None
-    amounts = sorted(by_amount)
-    chosen = {amount: chooses(by_amount[amount]) for amount in amounts}
-    peak_at = max(amounts, key=chosen.__getitem__)
-    at = next(amount for amount in amounts if chosen[amount] >= PEAK_SHARE * chosen[peak_at])
+    peak_at, at = near_peak({amount: chooses(result) for amount, result in by_amount.items()})
     peak, first = reported(by_amount[peak_at]), reported(by_amount[at])
-    return Reach(peak_at, peak, at, first, len(amounts) > 1 and at == amounts[-1], by_amount[peak_at])
+    return Reach(peak_at, peak, at, first, len(by_amount) > 1 and at == max(by_amount), by_amount[peak_at])
 
 
 def cut_over(earlier, later):
@@ -146,10 +143,9 @@ def ratio(above, below):
 
 def verdict(result):
     """What a ratio of relaxed to a baseline says, as words."""
-    if result["starts"] < FEWEST_STARTS:
-        return "too few starts to tell"
+    words = {"above": "faster", "below": "slower", "same": "no clear difference", "unknown": "too few starts to tell"}
     low, high = result["interval"]
-    return "faster" if low > 1.02 else "slower" if high < 0.98 else "no clear difference"
+    return words[side(low, high, result["starts"])]
 
 
 class Study:

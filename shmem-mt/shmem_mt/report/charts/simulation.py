@@ -5,8 +5,8 @@ one message at a time, flatters."""
 from shmem_mt import units
 from shmem_mt.report.charts.model import COLOURS, REFERENCE_COLOUR, Panel, Points, Series, make_chart
 from shmem_mt.simulation.simulate import BENCHMARK, VALIDATION
+from shmem_mt.studies.judging import near_peak
 
-PEAK_SHARE = 0.9
 _COLOURS = dict(
     zip(
         ("relaxed", "acknowledged", "ordered", "two-sided", "reorder-buffer", "fence", "two-sided-any"),
@@ -131,9 +131,8 @@ def _groups(points, *names):
 
 def cores_to_peak(found):
     """Of rates by cores, the one with the fewest cores among those that have 90 % of the largest; None of none."""
-    peak = max((point["median"] for point in found), default=0)
-    near = [point for point in found if point["median"] >= PEAK_SHARE * peak]
-    return min(near, key=lambda point: point["params"]["cores"], default=None)
+    by_cores = {point["params"]["cores"]: point for point in found}
+    return by_cores[near_peak({cores: point["median"] for cores, point in by_cores.items()})[1]] if found else None
 
 
 def _by_nodes(points):
