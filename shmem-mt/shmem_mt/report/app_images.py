@@ -1,15 +1,13 @@
 """The pictures that mini-apps have drawn of their answers (runner/images.py), in the report as PNG, with captions."""
 
 import base64
-import html
 import io
 import json
 import os
-import re
 
-import matplotlib.image
-import numpy
+from PIL import Image
 
+from shmem_mt.report.templating import render
 from shmem_mt.runner.images import FOLDER
 from shmem_mt.runner.points import pes_and_threads
 
@@ -25,6 +23,10 @@ TITLES = {  # program -> (title, what there is to see)
 class Picture:
     def __init__(self, slug, told, png):
         self.slug, self.told, self.png = slug, told, png
+
+    @property
+    def base64(self):
+        return base64.b64encode(self.png).decode("ascii")
 
     @property
     def caption(self):
@@ -53,14 +55,15 @@ def of(directory):
 
 
 def png_of(ppm):
-    """A binary PPM as PNG. ValueError when it is none."""
-    match = re.match(rb"P6\s(\d+)\s(\d+)\s255\s", ppm)
-    if match is None:
-        raise ValueError("not a binary PPM")
-    width, height = int(match[1]), int(match[2])
-    pixels = numpy.frombuffer(ppm[match.end() :], numpy.uint8).reshape(height, width, 3)
+    """A binary PPM as PNG. ValueError when it is none, or cut off."""
     png = io.BytesIO()
-    matplotlib.image.imsave(png, pixels, format="png")
+    if not ppm.startswith(b"P6"):
+        raise ValueError("not a binary PPM")
+    try:
+        with Image.open(io.BytesIO(ppm), formats=["PPM"]) as image:
+            image.convert("RGB").save(png, format="PNG")
+    except OSError as error:
+        raise ValueError(f"a damaged PPM: {error}") from error
     return png.getvalue()
 
 
@@ -72,18 +75,8 @@ def write(picture, directory):
 
 def sections(pictures):
     """Those of each program, for the page."""
-    text = ""
-    for program, (title, about) in TITLES.items():
-        own = [picture for picture in pictures if picture.told["program"] == program]
-        if own:
-            figures = "".join(map(_figure, own))
-            text += f'<section id="{program}-pictures"><h2>{title}</h2><p>{about}</p>{figures}</section>'
-    return text
-
-
-def _figure(picture):
-    caption = html.escape(picture.caption)
-    data = base64.b64encode(picture.png).decode("ascii")
-    return (
-        f'<figure><img src="data:image/png;base64,{data}" alt="{caption}"><figcaption>{caption}</figcaption></figure>'
-    )
+    programs = [
+        {"name": name, "title": title, "about": about, "pictures": [p for p in pictures if p.told["program"] == name]}
+        for name, (title, about) in TITLES.items()
+    ]
+    return render("app_images.html", programs=[program for program in programs if program["pictures"]])

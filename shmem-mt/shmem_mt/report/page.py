@@ -1,52 +1,42 @@
-"""The HTML page of a report: title with the machine's facts, the summary table, the charts. One file, no network."""
+"""The HTML page of a report: title with the machine's facts, the summary table, the charts. One file, no network. What
+is said is made here, as data; the templates have the HTML."""
 
-import html
 import os
 import time
 
+from markupsafe import Markup
+
 from shmem_mt import __version__
-from shmem_mt.report import chart_table, summary
+from shmem_mt.report import chart_table, ordering_chapter, summary, vega
 from shmem_mt.report.charts import apps, collectives
+from shmem_mt.report.templating import render
 from shmem_mt.runner.points import describe, how_sure
 from shmem_mt.runner.results import why_invalid
-from shmem_mt.studies import ordering_chapter
 from shmem_mt.targets import fabrics, machine
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
+
+def build(points, charts, machines, images=""):
+    """The whole page as text. `machines` is a list of (run folder, machine.json), `images` are sections that go behind
+    the charts."""
+    return render(
+        "page.html",
+        library=Markup(vega.library().replace("</script", "<\\/script")),
+        title=_title(points),
+        byline=_byline(machines),
+        runs=[{"name": _name(d), "rows": _facts(contents)} for d, contents in machines],
+        warnings={"machine": _machine_warnings(machines), **_warnings(points)},
+        cards=_cards(points),
+        fabrics=[_tables(points.over(fabric), fabric) for fabric in points.fabrics()],
+        charts=[_chart(chart) for chart in charts],
+        images=images,
+        points=len(points.points),
+        version=__version__,
+        how_sure=how_sure,
+    )
 
 
-def build(points, charts, machines, fragments, library, drawn=""):
-    """The whole page as text. `machines` is a list of (run folder, machine.json), `drawn` are sections to go behind the
-    charts."""
-    parts = {
-        "STYLE": _read("page.css"),
-        "LIBRARY": library.replace("</script", "<\\/script"),
-        "SCRIPT": _read("page.js"),
-        "TITLE": _escape(_title(points)),
-        "BYLINE": _byline(machines),
-        "FACTS": _facts(machines),
-        "WARNINGS": _machine_warnings(machines) + _warnings(points),
-        "HEADLINE": _headline(points),
-        "TABLES": "".join(_tables(points.over(fabric), fabric) for fabric in points.fabrics()),
-        "CONTENTS": "".join(f'<a href="#{c.slug}">{_escape(c.title)}</a>' for c in charts),
-        "CHARTS": "".join(_section(c, f) for c, f in zip(charts, fragments)),
-        "DRAWN": drawn,
-        "CHART_COUNT": str(len(charts)),
-        "VERSION": __version__,
-        "POINTS": str(len(points.points)),
-    }
-    text = _read("page.html")
-    pieces = text.split("@@")
-    return "".join(parts[piece] if index % 2 else piece for index, piece in enumerate(pieces))
-
-
-def _read(name):
-    with open(os.path.join(_HERE, name), encoding="utf-8") as file:
-        return file.read()
-
-
-def _escape(text):
-    return html.escape(str(text))
+def _name(directory):
+    return os.path.basename(os.path.abspath(directory))
 
 
 def _title(points):
@@ -60,21 +50,15 @@ def _byline(machines):
         f"{facts['cores']} cores" if facts.get("cores") else None,
         "virtual machine" if facts.get("virtual") else None,
         facts.get("os"),
+        time.strftime("%d %B %Y"),
     ]
-    return _escape(" · ".join(w for w in words if w) + time.strftime(" · %d %B %Y"))
+    return " · ".join(w for w in words if w)
 
 
-def _facts(machines):
-    blocks = []
-    for directory, contents in machines:
-        rows = _machine_rows(contents.get("machine", {})) + _library_rows(contents)
-        cells = "".join(f"<dt>{_escape(k)}</dt><dd>{_escape(v)}</dd>" for k, v in rows if v not in (None, "", {}))
-        name = os.path.basename(os.path.abspath(directory))
-        blocks.append(
-            f"<details{' open' if len(machines) == 1 else ''}><summary>Machine and settings of {_escape(name)}"
-            f"</summary><dl>{cells}</dl></details>"
-        )
-    return "".join(blocks)
+def _facts(contents):
+    """The rows of one run: (name, text)."""
+    rows = _machine_rows(contents.get("machine", {})) + _library_rows(contents)
+    return [(name, text) for name, text in rows if text not in (None, "", {})]
 
 
 def _machine_rows(facts):
@@ -124,48 +108,25 @@ def _library_rows(contents):
 
 
 def _machine_warnings(machines):
-    told = [
-        f"{_escape(os.path.basename(os.path.abspath(directory)))}: {_escape(text)}"
+    return [
+        f"{_name(directory)}: {text}"
         for directory, contents in machines
         for text in machine.warnings(contents.get("machine", {}))
     ]
-    return f'<div class="warning">{"<br>".join(told)}</div>' if told else ""
 
 
 def _warnings(points):
-    parts = []
-    invalid = [p for p in points.points if p["valid"] is False]
-    if invalid:
-        items = "".join(
-            f"<li>{_escape(': '.join((p['label'], describe(p['benchmark'], p['params']), why_invalid(p))))}</li>"
-            for p in invalid
-        )
-        parts.append(
-            f'<div class="warning bad"><b>{len(invalid)} points are invalid.</b> Their figures mean nothing.'
-            f"<ul>{items}</ul></div>"
-        )
-    unchecked = sum(p["valid"] is None for p in points.points)
-    if unchecked:
-        parts.append(f'<div class="warning">{unchecked} points were measured without validation.</div>')
-    over = sum(bool(p["params"].get("oversubscribed")) for p in points.points)
-    if over:
-        parts.append(
-            f'<div class="warning">{over} of {len(points.points)} points ran more PEs × threads than the machine '
-            "has cores. They carry the word <b>oversubscribed</b>: they measure the scheduler, too.</div>"
-        )
-    staggered = sum(bool(p.get("staggered")) for p in points.points)
-    if staggered:
-        parts.append(
-            f'<div class="warning">{staggered} points are <b>staggered</b>: their threads started more than 5 % of a '
-            "sample apart, so that some ran alone for a while. Rates are those of the common window.</div>"
-        )
-    bindings = {p["binding"] for p in points.points if p.get("binding") and not p["params"].get("oversubscribed")}
-    if len(bindings) > 1:
-        parts.append(
-            f'<div class="warning">Where there are cores enough, PEs ran bound in {len(bindings)} ways: '
-            f"{_escape('; '.join(sorted(bindings)))}.</div>"
-        )
-    return "".join(parts)
+    """What is not as it should be, by what it is."""
+    all_points = points.points
+    invalid = [p for p in all_points if p["valid"] is False]
+    bound = {p["binding"] for p in all_points if p.get("binding") and not p["params"].get("oversubscribed")}
+    return {
+        "invalid": [": ".join((p["label"], describe(p["benchmark"], p["params"]), why_invalid(p))) for p in invalid],
+        "unchecked": sum(p["valid"] is None for p in all_points),
+        "oversubscribed": sum(bool(p["params"].get("oversubscribed")) for p in all_points),
+        "staggered": sum(bool(p.get("staggered")) for p in all_points),
+        "bindings": sorted(bound) if len(bound) > 1 else [],
+    }
 
 
 CARDS = (
@@ -189,38 +150,25 @@ def headline(points):
 def interval_words(cell):
     """Such as ``1.1 to 1.3 us, 95 %, 8 starts``."""
     _, interval, point = cell
-    return f"{interval}, {how_sure(point)}" + ", INVALID" * (point["valid"] is False)
+    return f"{', '.join(interval.splitlines())}, {how_sure(point)}" + ", INVALID" * (point["valid"] is False)
 
 
-def _headline(points):
+def _cards(points):
     labels, rows = headline(points)
-    if not rows:
-        return ""
-    cards = "".join(_card(labels, row) for row in rows)
-    return f'<section id="headline"><h2>What a program feels</h2><div class="cards">{cards}</div></section>'
-
-
-def _card(labels, row):
-    others = "".join(
-        _other(label, cell, ratio) for label, cell, ratio in zip(labels[1:], row.cells[1:], row.ratios) if cell
-    )
-    return (
-        f'<div class="card"><div class="what">{_escape(row.what)}</div><div class="who">{_escape(labels[0])}</div>'
-        f'<div class="figure">{_escape(row.cells[0][0])}</div><div class="sure">{_escape(interval_words(row.cells[0]))}'
-        f"</div>{others}</div>"
-    )
-
-
-def _other(label, cell, ratio):
-    """Another implementation's figure on a card, and what the first is to it."""
-    badge = ""
-    if ratio:
-        words = {"better": f"{ratio.text} better", "worse": f"{ratio.text} as good"}.get(
-            ratio.says, "no clear difference"
-        )
-        badge = f' <span class="badge {ratio.says}">{_escape(words)}</span>'
-    sure = f'<div class="sure">{_escape(interval_words(cell))}</div>'
-    return f'<div class="other">{_escape(label)}: {_escape(cell[0])}{badge}{sure}</div>'
+    return [
+        {
+            "what": row.what,
+            "who": labels[0],
+            "figure": row.cells[0][0],
+            "sure": interval_words(row.cells[0]),
+            "others": [
+                {"who": label, "figure": cell[0], "ratio": ratio, "sure": interval_words(cell)}
+                for label, cell, ratio in zip(labels[1:], row.cells[1:], row.ratios)
+                if cell
+            ],
+        }
+        for row in rows
+    ]
 
 
 def _one_sided(points):
@@ -229,97 +177,63 @@ def _one_sided(points):
 
 
 def _tables(points, fabric):
-    """The summary of one fabric and, where there are some, mini-apps, order and collectives."""
-    own, suffix = _one_sided(points), fabrics.suffix(fabric)
-    over = f"Fabric: <b>{_escape(fabric)}</b>, {_escape(fabrics.named(fabric).what)}. "
-    if any("coalescing" in p["params"] for p in points.points):
-        over += "Coalescing is on where nothing else is said. "
-    beside = [("Beside plain memory operations, interleaved", summary.share_rows(own))]
-    text = _table(
-        "summary" + suffix,
-        f"Summary, {_escape(fabric)}",
-        over + "Medians of program starts, each of which counts as one value; below each, its 95&nbsp;% interval and "
-        "how many starts there were, or the range of fewer than 6. A ratio above 1 means that the first is better, "
-        "whatever the unit.",
-        own.labels,
-        points.colours,
-        [(None, summary.headline_rows(own)), *beside],
+    """What there is of one fabric: the tables of the summary and of the mini-apps, order, the table of collectives."""
+    own = _one_sided(points)
+    theirs = points.among(lambda benchmark: benchmark == collectives.BENCHMARK)
+    summary_of_all = _table(
+        fabric,
+        "Summary",
+        "Coalescing is on where nothing else is said. "
+        * any("coalescing" in p["params"] for p in points.points)
+        + "Medians of program starts, each of which counts as one value; below each, its 95 % interval and how many "
+        "starts there were, or the range of fewer than 6. A ratio above 1 means that the first is better, whatever the "
+        "unit.",
+        own,
+        [(None, summary.headline_rows(own)), ("Beside plain memory operations, interleaved", summary.share_rows(own))],
     )
-    text += _table(
-        "mini-apps" + suffix,
-        f"Mini-apps, {_escape(fabric)}",
-        over + "Seconds a run, by form, its answer checked; below each, the share of communication.",
-        own.labels,
-        points.colours,
+    mini_apps = _table(
+        fabric,
+        "Mini-apps",
+        "Seconds a run, by form, its answer checked; below each, the share of communication.",
+        own,
         apps.rows(own),
     )
-    text += ordering_chapter.section(points, fabric)
-    theirs = points.among(lambda benchmark: benchmark == collectives.BENCHMARK)
-    return text + _table(
-        "collectives" + suffix,
-        f"Collectives, {_escape(fabric)}",
-        over + "Seconds an operation. The floor is the time in which the bytes that must be written on every PE can be "
+    of_collectives = _table(
+        fabric,
+        "Collectives",
+        "Seconds an operation. The floor is the time in which the bytes that must be written on every PE can be "
         "copied, while all PEs copy at once: broadcast, reduction and scan one contribution; collect, fcollect and "
         "all-to-all one of every PE. All sizes are in the charts below.",
-        theirs.labels,
-        points.colours,
+        theirs,
         collectives.rows(theirs),
     )
+    order = ordering_chapter.section(points, fabric)
+    return {"first": [*summary_of_all, *mini_apps], "ordering": order, "last": of_collectives}
 
 
-def _table(slug, title, about, labels, colours, groups):
-    """A section with one table; groups are (heading or None, rows). Empty without rows."""
+def _table(fabric, title, about, points, groups):
+    """A table with implementations side by side; groups are (heading or None, rows). None without rows: []."""
     groups = [(heading, rows) for heading, rows in groups if rows]
-    if not groups:
-        return ""
-    head = "".join(
-        f'<th class="number" scope="col"><span class="swatch" style="background:{colours[label]}"></span>'
-        f"{_escape(label)}</th>"
-        for label in labels
-    )
-    head += "".join(
-        f'<th class="number" scope="col">{_escape(labels[0])} is better than {_escape(label)} by</th>'
-        for label in labels[1:]
-    )
-    body = ""
-    for heading, rows in groups:
-        body += "<tbody>"
-        if heading:
-            wide = f'colspan="{len(labels) * 2}" scope="rowgroup"'
-            body += f'<tr class="group"><th {wide}>{_escape(heading)}</th></tr>'
-        body += "".join(_table_row(row) for row in rows) + "</tbody>"
-    return (
-        f'<section id="{slug}"><h2>{title}</h2><p>{about}</p><div class="scroll" tabindex="0" role="group" '
-        f'aria-label="Table: {title}"><table><caption>{title}</caption>'
-        f'<thead><tr><th scope="col">What</th>{head}</tr></thead>{body}</table></div></section>'
-    )
+    table = {
+        "slug": title.lower() + fabrics.suffix(fabric),
+        "title": f"{title}, {fabric}",
+        "fabric": {"name": fabric, "what": fabrics.named(fabric).what},
+        "about": about,
+        "labels": points.labels,
+        "colours": points.colours,
+        "groups": groups,
+    }
+    return [table] if groups else []
 
 
-def _table_row(row):
-    note = ' <span class="tag">oversubscribed</span>' if row.oversubscribed else ""
-    cells = "".join(_cell(cell) for cell in row.cells) + "".join(_ratio_cell(ratio) for ratio in row.ratios)
-    return f'<tr><th scope="row">{_escape(row.what)}{note}</th>{cells}</tr>'
-
-
-def _cell(cell):
-    if cell is None:
-        return '<td class="number none">not measured</td>'
-    text, interval, point = cell
-    bad = ' <span class="tag bad">invalid</span>' if point["valid"] is False else ""
-    below = "".join(f"<small>{_escape(line)}</small>" for line in [*interval.splitlines(), how_sure(point)])
-    return f'<td class="number"><b>{_escape(text)}</b>{bad}{below}</td>'
-
-
-def _ratio_cell(ratio):
-    if ratio is None:
-        return '<td class="number none">–</td>'
-    text = f"<b>{_escape(ratio.text)}</b><small>{_escape(ratio.interval)}</small>"
-    return f'<td class="number ratio {ratio.says}">{text}</td>'
-
-
-def _section(chart, fragment):
-    return (
-        f'<section id="{chart.slug}"><h2>{_escape(chart.title)}</h2><p>{_escape(chart.about)}</p>'
-        f'<div class="chart" role="group" aria-label="Chart: {_escape(chart.title)}">{fragment}</div>'
-        f"{chart_table.table(chart)}</section>"
-    )
+def _chart(chart):
+    return {
+        "slug": chart.slug,
+        "title": chart.title,
+        "about": chart.about,
+        "has_lines": chart.kind == "lines",
+        "columns": vega.columns(chart),
+        "panels": vega.panels(chart),
+        "legend": [{"name": series.name, "look": vega.look(chart, series)} for series in vega.legend(chart)],
+        "table": chart_table.table(chart),
+    }

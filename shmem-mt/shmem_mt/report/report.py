@@ -3,7 +3,7 @@
 import os
 
 from shmem_mt.errors import UserError
-from shmem_mt.report import app_images, page, render_matplotlib, render_plotly
+from shmem_mt.report import app_images, page, vega
 from shmem_mt.report.charts import apps, category, collectives, ordering, policy, pt2pt, simulation
 from shmem_mt.report.charts.model import Points
 from shmem_mt.runner.results import load_machine, load_results
@@ -20,18 +20,11 @@ def report(options):
         raise UserError("these runs have no point that any chart shows")
     folder = os.path.splitext(out)[0] + "-pictures"
     drawn = [picture for directory in options.runs for picture in app_images.of(directory)]
-    html = page.build(
-        points,
-        charts,
-        [(d, m) for d, _, m in runs],
-        [render_plotly.draw(c) for c in charts],
-        render_plotly.library(),
-        app_images.sections(drawn),
-    )
+    html = page.build(points, charts, [(d, m) for d, _, m in runs], app_images.sections(drawn))
     try:
         os.makedirs(folder, exist_ok=True)
         for chart in charts:
-            render_matplotlib.write(chart, folder)
+            vega.write(chart, folder)
         for picture in drawn:
             app_images.write(picture, folder)
         with open(out, "w", encoding="utf-8") as file:

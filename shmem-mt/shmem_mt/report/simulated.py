@@ -1,6 +1,6 @@
 """What `shmem-mt simulate` leaves beside its points: charts, and what they say."""
 
-from shmem_mt.report import render_matplotlib
+from shmem_mt.report import vega
 from shmem_mt.report.charts import simulation
 from shmem_mt.report.charts.model import Points
 
@@ -11,7 +11,7 @@ def conclude(folder, seed):
     results = [{**result, "run": folder.directory} for result in folder.results()]
     charts = simulation.charts(Points(results))
     for chart in charts:
-        render_matplotlib.write(chart, folder.directory)
+        vega.write(chart, folder.directory)
     for line in simulation.findings(Points(results)):
         print(line)
     print(f"seed {seed}; {len(results)} points in {folder.path('results.jsonl')}, {len(charts)} charts beside it")

@@ -137,8 +137,15 @@ def ratio(above, below):
         return None
     paired = above.get("run") == below.get("run")
     value, low, high = ratio_of_results(above, below, paired)
-    starts = starts_of_ratio(above, below, paired)
-    return {**above, "unit": "x", "median": value, "interval": [low, high], "starts": starts, "modes": []}
+    starts, values = starts_of_ratio(above, below, paired), _values(above, below) if paired else []
+    made = {"unit": "x", "median": value, "interval": [low, high], "starts": starts, "modes": []}
+    return {**above, **made, "samples": values or [value], "round_sizes": [1] * len(values or [value])}
+
+
+def _values(above, below):
+    """The ratio of each start that both have."""
+    over, under = numbered_rounds(above), numbered_rounds(below)
+    return [statistics.median(over[n]) / statistics.median(under[n]) for n in over if n in under]
 
 
 def verdict(result):

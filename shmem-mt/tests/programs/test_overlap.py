@@ -6,7 +6,7 @@ from conftest import compiled_without, make_point, read_results, run_points
 from shmem_mt.catalogue import catalogue, plan
 from shmem_mt.report.charts import policy as policy_charts
 from shmem_mt.report.charts.model import COLOURS, Chart, Panel, Points, Series
-from shmem_mt.report.render_plotly import value_range
+from shmem_mt.report.vega import value_range
 from shmem_mt.runner.points import describe
 from shmem_mt.runner.results import SWITCHES, RunFolder
 

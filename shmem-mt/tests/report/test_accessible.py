@@ -10,13 +10,13 @@ import pathlib
 import re
 
 import pytest
-from shmem_mt.report import page, render_matplotlib, render_plotly, report
+from shmem_mt.report import page, report, vega
 from shmem_mt.report.charts import model, ordering, simulation
 from shmem_mt.report.charts.model import COLOURS, DASHES, REFERENCE_COLOUR, Points
 from shmem_mt.runner.results import load_results
 from test_report import CHROMIUM, chromium
 
-CSS = pathlib.Path(page.__file__).with_name("page.css").read_text(encoding="utf-8")
+CSS = pathlib.Path(page.__file__).with_name("templates").joinpath("page.css").read_text(encoding="utf-8")
 AXE = os.environ.get("SHMEM_MT_TEST_AXE", "/usr/share/nodejs/axe-core/axe.min.js")
 needs_axe = pytest.mark.skipif(
     CHROMIUM is None or not os.path.exists(AXE), reason=f"no chromium on PATH, or no axe-core at {AXE}"
@@ -39,7 +39,7 @@ def charts_of(run_folder):
 def written(shmem_mt, run_folder, tmp_path, monkeypatch):
     """(the path of the page of two implementations, what the command said). B has not measured everything, and what it
     has is not all valid."""
-    monkeypatch.setattr(render_matplotlib, "write", lambda chart, folder: None)  # pictures take most of the time
+    monkeypatch.setattr(vega, "write", lambda chart, folder: None)  # pictures take most of the time
     folder, out = run_folder("run", {"A": 2.0, "B & <b>": 1.0}), tmp_path / "report.html"
     results = pathlib.Path(folder, "results.jsonl")
     points = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
@@ -136,7 +136,7 @@ def test_series_are_told_apart_without_colour(charts_of, labels):
     several = 0
     for chart in charts_of(labels):
         for panel in chart.panels:
-            kinds = len(render_plotly.FILLINGS) if chart.kind == "dots" else DASHES
+            kinds = len(vega.FILLINGS) if chart.kind == "dots" else DASHES
             looks = {one.name: (one.symbol, one.dash % kinds) for one in panel.series}
             assert len(set(looks.values())) == len(looks), (chart.slug, panel.title, looks)
             several += len(looks) > 1
@@ -150,13 +150,16 @@ def test_rules_are_told_apart_without_colour():
     assert set(ordering._RULES) == set(ordering._COLOURS)
 
 
-def test_the_renderers_have_all_looks():
+def test_the_renderer_has_all_looks():
     symbols = {model.Series("", colour).symbol for colour in COLOURS} | {model.REFERENCE_SYMBOL}
     assert len(symbols) == len(COLOURS) + 1
-    assert symbols == set(render_matplotlib.SYMBOLS)
-    assert len(set(render_matplotlib.SYMBOLS.values())) == len(symbols)
-    assert len(render_plotly.DASHES) == len(render_matplotlib.DASHES) == DASHES
-    assert len(render_plotly.FILLINGS) == len(render_matplotlib.FILLINGS)
+    assert symbols == set(vega.SYMBOLS)
+    assert len(set(vega.SYMBOLS.values())) == len(symbols)
+    assert len({tuple(dash) for dash in vega.DASHES}) == len(vega.DASHES) == DASHES
+    dots = model.Chart("", "", "", [], "s", kind="dots")
+    looks = [vega.look(dots, model.Series("", COLOURS[0], dash=number)) for number in range(DASHES)]
+    looks = [tuple(str(value) for value in look.values()) for look in looks]
+    assert len(set(looks)) == len(vega.FILLINGS)
 
 
 def luminance(colour):
@@ -205,6 +208,7 @@ def violations(path, tmp_path):
     """What axe-core finds in the page with everything open, as {rule: elements}."""
     audit = """
     addEventListener("load", async () => {
+        while (document.body.dataset.scriptErrors === undefined) await new Promise(drawn => setTimeout(drawn, 50));
         document.querySelectorAll("details").forEach(one => { one.open = true; });
         const found = await axe.run(document, {resultTypes: ["violations"]});
         const told = found.violations.map(one => [one.id, one.nodes.slice(0, 3).map(node => node.html.slice(0, 200))]);

@@ -90,4 +90,4 @@ def test_charts_are_rates_and_phases():
     by_form, phases = apps.charts(Points(results(app_points("A", "blocking"), app_points("A", "auto"))))
     assert by_form.value_title == "steps/s" and by_form.panels[0].series[0].x == ["blocking", "auto"]
     parts = [phase for phase in PHASES if phase != "total"]
-    assert set(phases.panels[0].series[0].x) == {f"{phase}<br>{op}" for phase in parts for op in ("blocking", "auto")}
+    assert set(phases.panels[0].series[0].x) == {f"{phase}\n{op}" for phase in parts for op in ("blocking", "auto")}

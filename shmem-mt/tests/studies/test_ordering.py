@@ -8,12 +8,13 @@ import pytest
 from conftest import make_point, read_results, run_points
 from shmem_mt.catalogue import catalogue, plan
 from shmem_mt.catalogue.profiles import NETWORK_PROFILES
+from shmem_mt.report import ordering_chapter
 from shmem_mt.report.charts import ordering as ordering_charts
 from shmem_mt.report.charts.model import Points
 from shmem_mt.runner.process import run_program
 from shmem_mt.runner.results import merge_rounds
 from shmem_mt.statistics import FEWEST_STARTS
-from shmem_mt.studies import ordering, ordering_chapter
+from shmem_mt.studies import ordering
 from shmem_mt.studies.ordering import Study
 from shmem_mt.targets import fabrics, hosts
 from shmem_mt.targets.libraries import class_of

@@ -38,7 +38,7 @@ def charts(points):
                 points,
                 name,
                 "time",
-                lambda params: f"{params['part']}<br>{form_of_app(params)}",
+                lambda params: f"{params['part']}\n{form_of_app(params)}",
                 lambda params: params["part"] != "total",
                 slug=f"{name}-phases",
                 title=f"{name}: where the time goes",
@@ -90,9 +90,7 @@ def _row(points, name, key):
 def _cell(points, key, total):
     share = _part(points, total["benchmark"], key, total["label"], COMMUNICATION, COMMUNICATION)
     figures = [
-        point
-        for point in points.find(total["benchmark"], FIGURE, total["label"])
-        if run_of_app(point["params"]) == key
+        point for point in points.find(total["benchmark"], FIGURE, total["label"]) if run_of_app(point["params"]) == key
     ]
     merit = headline_of_app(figures)
     below = f"communication {share['median']:.0f} %" + f"; {merit}" * bool(merit)

@@ -30,7 +30,7 @@ def _where(params):
 
 
 def _way(params):
-    return params["sync"] + ("" if params["context"] == "default" else f"<br>{params['context']} context")
+    return params["sync"] + ("" if params["context"] == "default" else f"\n{params['context']} context")
 
 
 def _contexts(points):
@@ -76,7 +76,7 @@ def _beside(params):
 
 
 def _way_and_channels(params):
-    return _way(params) + ("" if params["setting"] == "default" else f"<br>{params['setting']}")
+    return _way(params) + ("" if params["setting"] == "default" else f"\n{params['setting']}")
 
 
 def _streams(points):

@@ -69,6 +69,7 @@ def _floor(copy, copied_bytes):
         "modes": [],
         "median": copied_bytes / copy["median"],
         "interval": [copied_bytes / high, copied_bytes / low],
+        "samples": [copied_bytes / sample for sample in copy["samples"]],
     }
 
 
@@ -122,7 +123,7 @@ def _barriers(points):
             one = plain_series(points, label)
             for pes in _numbers_of_pes(points):
                 for point in _find(points, op, pes, "world", label=label):
-                    over = "<br>oversubscribed" if point["params"].get("oversubscribed") else ""
+                    over = "\noversubscribed" if point["params"].get("oversubscribed") else ""
                     one.add(f"{pes} PEs{over}", point)
             series.append(one)
         panels.append(Panel(op, series))

@@ -1,11 +1,11 @@
-"""What a chart is, as plain data: what is on which axis, in which colour. Two renderers draw it: render_plotly.py for
-the page, render_matplotlib.py for PNG and SVG."""
+"""What a chart is, as plain data: what is on which axis, in which colour. vega.py draws it."""
 
 from dataclasses import dataclass, field
 
 from shmem_mt import units
 from shmem_mt.runner.points import how_sure, tail
-from shmem_mt.runner.results import why_invalid
+from shmem_mt.runner.results import rounds_of, why_invalid
+from shmem_mt.statistics import start_values
 
 # Okabe and Ito's palette, which stays distinct for colour-blind readers, and three further colours. Their contrast with
 # white is 3 and more, for which the palette's sky blue and orange are darker here. The reference lines are grey.
@@ -14,7 +14,7 @@ REFERENCE_COLOUR = "#555555"
 # What a colour stands for is told without it, too: each has a symbol. What is of one colour has several dashes.
 SYMBOLS = ("circle", "square", "triangle-up", "x", "star", "triangle-down", "pentagon", "cross", "hexagon")
 REFERENCE_SYMBOL = "diamond"
-DASHES = 6  # as many kinds of lines as the renderers have
+DASHES = 6  # as many kinds of lines as vega.py has
 
 
 @dataclass
@@ -27,7 +27,8 @@ class Series:
     y: list = field(default_factory=list)
     low: list = field(default_factory=list)
     high: list = field(default_factory=list)
-    notes: list = field(default_factory=list)  # one a point, shown on hover
+    starts: list = field(default_factory=list)  # one list a point: the value of each program start
+    notes: list = field(default_factory=list)  # one text a point, of several lines, shown on hover
 
     @property
     def symbol(self):
@@ -40,6 +41,7 @@ class Series:
         self.y.append(result["median"])
         self.low.append(result["interval"][0])
         self.high.append(result["interval"][1])
+        self.starts.append(start_values(rounds_of(result)).tolist())
         words = [quantity_interval(result), how_sure(result)]
         words += [text for text in (tail(result), note) if text]
         error = result.get("clock_error_s")
@@ -48,7 +50,7 @@ class Series:
         words += ["oversubscribed"] if result["params"].get("oversubscribed") else []
         words += [f"INVALID: {why_invalid(result)}"] if result["valid"] is False else []
         words += ["not validated"] if result["valid"] is None else []
-        self.notes.append("<br>".join(words))
+        self.notes.append("\n".join(words))
 
 
 @dataclass
@@ -65,7 +67,7 @@ class Chart:
     panels: list
     value_title: str
     lower_is_better: bool = False
-    kind: str = "lines"  # lines: x is a number on a log axis; dots: x is a category (<br> breaks it), drawn downwards
+    kind: str = "lines"  # lines: x is a number on a log axis; dots: x is a category, of lines, drawn downwards
     x_title: str = ""
     x_is_size: bool = False
     shared_values: bool = True  # one value axis for all panels

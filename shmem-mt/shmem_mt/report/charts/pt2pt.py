@@ -217,7 +217,7 @@ def _barriers(points):
         for label in points.labels:
             one = plain_series(points, label)
             for point in sorted(points.find("latency", "latency", label, op=op), key=lambda p: p["params"]["pes"]):
-                over = "<br>oversubscribed" if point["params"].get("oversubscribed") else ""
+                over = "\noversubscribed" if point["params"].get("oversubscribed") else ""
                 one.add(f"{point['params']['pes']} PEs{over}", point)
             series.append(one)
         panels.append(Panel(op, series))

@@ -50,7 +50,8 @@ def _rules(found):
 def _ratio(above, below):
     """A made-up result, for a chart: how many times the rate of the one is that of the other."""
     value = above["median"] / below["median"]
-    return {**above, "median": value, "interval": [value, value], "starts": 1, "unit": "x", "samples": [value]}
+    one = {"median": value, "interval": [value, value], "starts": 1, "samples": [value], "round_sizes": [1]}
+    return {**above, **one, "unit": "x"}
 
 
 def _few(values):
@@ -73,7 +74,7 @@ def _ratios(points):
         title="Simulated: what relaxed order gains",
         about="The rate of relaxed order over that of another rule, by size. ordered is the fair baseline: a pipeline "
         "on one path. acknowledged, one message at a time, flatters the ratio. 1 is no gain.",
-        value_title="times",
+        value_title="×",
         x_title="message size",
         x_is_size=True,
         log_values=False,
@@ -159,8 +160,12 @@ def _by_nodes(points):
 
 
 def _scaled(point, factor):
-    low, high = point["interval"]
-    return {**point, "median": point["median"] * factor, "interval": [low * factor, high * factor]}
+    return {
+        **point,
+        "median": point["median"] * factor,
+        "interval": [end * factor for end in point["interval"]],
+        "samples": [sample * factor for sample in point["samples"]],
+    }
 
 
 def _reordering(points):
@@ -196,7 +201,7 @@ def _validation(points):
         for point in points.find(VALIDATION, "rate", rule=rule):
             params = point["params"]
             what = f"{units.size(params['size_bytes'])}, {params['cores']} cores, {params['outstanding']} outstanding"
-            what += f"<br>{params['mechanism']}, {params['rails']} rails"
+            what += f"\n{params['mechanism']}, {params['rails']} rails"
             (measured if params["part"] == "measured" else predicted).add(what, point)
         panels.append(Panel(rule, [measured, predicted]))
     return make_chart(

@@ -1,8 +1,7 @@
 """The chapter "Order" of a report: what is seen, in sentences made of the numbers, and the tables behind the charts."""
 
-import html
-
 from shmem_mt import units
+from shmem_mt.report.templating import render
 from shmem_mt.runner.points import how_sure
 from shmem_mt.studies.ordering import BASELINES, FREE, Study, links, pes_and_threads, verdict
 from shmem_mt.targets import fabrics
@@ -10,7 +9,7 @@ from shmem_mt.targets import fabrics
 _ABOUT = (
     "One-sided messages of the lower half of the PEs to the upper half, each thread its own stream. A ratio is the "
     "rate of relaxed puts over that of a rule, each with the number of outstanding messages with which it is fastest, "
-    "and its 95&nbsp;% interval or, of fewer than 6 starts, their range. Half of the starts choose that number, the "
+    "and its 95 % interval or, of fewer than 6 starts, their range. Half of the starts choose that number, the "
     "others count. Acknowledging every message (quiet) is the usual strict baseline and flatters the "
     "ratio; the fair one keeps order in a pipeline (ordered)."
 )
@@ -21,11 +20,14 @@ def section(points, fabric):
     study = Study(points)
     if not study.points:
         return ""
-    sentences = "".join(f"<p>{html.escape(sentence)}</p>" for sentence in seen(study))
-    tables = _ratio_table(study) + _reach_table(study) + _cores_table(study) + _cut_over_table(study)
-    return (
-        f'<section id="order{fabrics.suffix(fabric)}"><h2>Order, {html.escape(fabric)}</h2>'
-        f"<p>{_ABOUT}</p>{sentences}{tables}</section>"
+    tables = [_ratio_table(study), _reach_table(study), _cores_table(study), _cut_over_table(study)]
+    return render(
+        "ordering.html",
+        slug="order" + fabrics.suffix(fabric),
+        fabric=fabric,
+        about=_ABOUT,
+        seen=seen(study),
+        tables=[table for table in tables if table["rows"]],
     )
 
 
@@ -86,21 +88,7 @@ def _cut_over_words(library, place, earlier, later, crossing):
 
 
 def _table(title, columns, rows):
-    if not rows:
-        return ""
-    title = html.escape(title)
-    head = "".join(f'<th class="number" scope="col">{html.escape(column)}</th>' for column in columns)
-    body = "".join(
-        f'<tr><th scope="row">{html.escape(what)}</th>'
-        + "".join(f'<td class="number">{html.escape(cell) or "–"}</td>' for cell in cells)
-        + "</tr>"
-        for what, cells in rows
-    )
-    return (
-        f'<h3>{title}</h3><div class="scroll" tabindex="0" role="group" aria-label="Table: {title}"><table>'
-        f'<caption>{title}</caption><thead><tr><th scope="col">What</th>{head}</tr></thead><tbody>{body}</tbody>'
-        "</table></div>"
-    )
+    return {"title": title, "columns": list(columns), "rows": rows}
 
 
 def _ratio_table(study):
