@@ -3,6 +3,7 @@ is said is made here, as data; the templates have the HTML."""
 
 import os
 import time
+from collections import Counter
 
 from markupsafe import Markup
 
@@ -23,12 +24,13 @@ def build(points, charts, machines, images=""):
         library=Markup(vega.library().replace("</script", "<\\/script")),
         title=_title(points),
         byline=_byline(machines),
-        runs=[{"name": _name(d), "rows": _facts(contents)} for d, contents in machines],
+        runs=[{"name": _name(d), "rows": _facts(points, d, contents)} for d, contents in machines],
         warnings={"machine": _machine_warnings(machines), **_warnings(points)},
         cards=_cards(points),
         fabrics=[_tables(points.over(fabric), fabric) for fabric in points.fabrics()],
         charts=[_chart(chart) for chart in charts],
         images=images,
+        method=method(points),
         points=len(points.points),
         version=__version__,
         how_sure=how_sure,
@@ -55,10 +57,52 @@ def _byline(machines):
     return " · ".join(w for w in words if w)
 
 
-def _facts(contents):
+def _facts(points, directory, contents):
     """The rows of one run: (name, text)."""
-    rows = _machine_rows(contents.get("machine", {})) + _library_rows(contents)
+    bound = ("Bound", bindings([point for point in points.points if point.get("run") == directory]))
+    rows = [*_machine_rows(contents.get("machine", {})), bound, *_library_rows(contents)]
     return [(name, text) for name, text in rows if text not in (None, "", {})]
+
+
+def bindings(points):
+    """How the PEs of these points found themselves bound, and how many points each: such as ``1 CPU a PE (8 points)``.
+    Nothing is said of what was simulated: nothing ran."""
+    ran = [point for point in points if point["params"]["fabric"] != fabrics.SIMULATED.name]
+    counts = Counter(point.get("binding") or "not recorded" for point in ran)
+    told = [f"{binding} ({count} point{'s' * (count > 1)})" for binding, count in counts.most_common()]
+    return "; ".join(told) or "nothing: simulated"
+
+
+def method(points):
+    """What holds for the points that there are, in sentences."""
+    simulated = points.over(fabrics.SIMULATED.name).points
+    ran = [point for point in points.points if point["params"]["fabric"] != fabrics.SIMULATED.name]
+    said = []
+    if any(point["benchmark"] != "startup" for point in ran):
+        said.append(
+            "What a benchmark moves or computes is compared with what it must be, in a pass of its own and where it "
+            "is timed, unless the page says otherwise. The clock stops after quiet and, where data go to another PE, "
+            "after that PE has seen them."
+        )
+    if any(point["params"]["op"] in _PLAIN for point in ran):
+        said.append(
+            "Plain stores, loads and copies are references: they call no library, and run in turns with what stands "
+            "beside them."
+        )
+    if any(point["benchmark"] == "startup" for point in ran):
+        said.append(
+            "Start and end are those of whole program starts. They move nothing: what is checked is that every PE has "
+            "told its times."
+        )
+    if simulated:
+        said.append(
+            "Simulated points are what a model of a network computes: no clock ran. They are valid when every message "
+            "has arrived once, in the order that its rule keeps."
+        )
+    return [*said, "All rules are in shmem-mt/docs/method.md."]
+
+
+_PLAIN = {"plain_store", "plain_load", "memcpy", "copy"}
 
 
 def _machine_rows(facts):

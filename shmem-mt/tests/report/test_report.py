@@ -8,6 +8,8 @@ import subprocess
 
 import pytest
 from conftest import make_point, sample_collectives
+from shmem_mt.report import page
+from shmem_mt.report.charts.model import Points
 from shmem_mt.runner.results import RunFolder
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -190,6 +192,44 @@ def test_labels_are_escaped_once(shmem_mt, tmp_path):
         assert escaped in re.search(rf'<section id="{slug}">.*?</section>', seen, re.DOTALL).group(0), slug
     names = {row["note"].split("\n")[0] for one in specifications_in(text) for row in one["data"]["values"]}
     assert names == {odd, "B & <b>", f"{odd}, relaxed", f"{odd}, quiet", "over quiet: acknowledged-strict (flatters)"}
+
+
+def test_the_machines_facts_say_how_pes_were_bound():
+    def point(binding, **params):
+        return {**make_point(**{"fabric": "on-node", **params}), "binding": binding}
+
+    one, two = point("1 CPU a PE"), point("2 CPUs a PE", oversubscribed=True)
+    assert page.bindings([one, two, two]) == "2 CPUs a PE (2 points); 1 CPU a PE (1 point)"
+    assert page.bindings([one, point("")]) == "1 CPU a PE (1 point); not recorded (1 point)"
+    assert page.bindings([point("", fabric="simulated")]) == "nothing: simulated"
+
+
+def test_every_report_says_how_pes_were_bound(report):
+    facts = re.search(r'<section id="facts">.*?</section>', report.read_text(encoding="utf-8"), re.DOTALL).group(0)
+    assert re.search(r"<dt>Bound</dt><dd>not recorded \(\d+ points\)</dd>", facts)
+
+
+@pytest.mark.parametrize(
+    "point,words,others",
+    [
+        (
+            make_point(fabric="on-node"),
+            "The clock stops after quiet",
+            ("no clock ran", "whole program starts", "Plain"),
+        ),
+        (make_point(op="plain_store", fabric="on-node"), "Plain stores", ("no clock ran", "whole program starts")),
+        (
+            make_point(benchmark="startup", fabric="on-node"),
+            "whole program starts",
+            ("The clock stops", "no clock ran"),
+        ),
+        (make_point(benchmark="simulation", fabric="simulated"), "no clock ran", ("The clock stops", "Plain")),
+    ],
+)
+def test_the_page_claims_no_more_than_holds_for_its_points(point, words, others):
+    said = " ".join(page.method(Points([point])))
+    assert words in said and not any(other in said for other in others)
+    assert said.endswith("shmem-mt/docs/method.md.")
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH")
