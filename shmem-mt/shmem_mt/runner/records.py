@@ -66,6 +66,9 @@ class _Point(TypedDict):
     staggered: NotRequired[Flag]
     binding: NotRequired[Text]
     clock_error_s: NotRequired[Number]
+    preempted: NotRequired[Count]  # involuntary context switches of the PEs, which sched_yield may add to
+    voluntary_switches_per_s: NotRequired[Number]  # of the thread that is timed
+    involuntary_switches_per_s: NotRequired[Number]
 
 
 @_record

@@ -233,7 +233,7 @@ def page_of(tmp_path, *params):
     folder.write_results()
     points = Points(report._joined([(folder.directory, load_results(folder.directory), {})]))
     charts = [chart for fabric in points.fabrics() for chart in report._charts(points, fabric)]
-    return page.build(points, charts, [(folder.directory, {})], ["" for _ in charts], ""), charts
+    return page.build(points, charts, [(folder.directory, {})]), charts
 
 
 def test_a_report_keeps_fabrics_apart(tmp_path):
