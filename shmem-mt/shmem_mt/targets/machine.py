@@ -32,7 +32,7 @@ def facts():
     return {
         "cpu": _field(cpuinfo, "model name") or platform.processor() or platform.machine(),
         "cpu_family_model": _family(cpuinfo),
-        "cores": os.cpu_count() or 1,
+        "cores": len(os.sched_getaffinity(0)),  # that may be used
         "threads_per_core": threads_per_core(),
         "smt": None if threads_per_core() is None else threads_per_core() > 1,
         "virtual": "hypervisor" in (_field(cpuinfo, "flags") or "").split(),

@@ -64,3 +64,8 @@ def test_facts_are_json():
     assert json.loads(json.dumps(facts)) == facts
     for name in ("governor", "huge_pages", "numa_nodes", "cpu_quota", "mitigations", "steal_share", "others_share"):
         assert name in facts
+
+
+def test_cores_are_those_that_may_be_used(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 5, 7})
+    assert machine.facts()["cores"] == 3
