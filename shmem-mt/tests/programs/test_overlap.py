@@ -99,7 +99,7 @@ def test_context_switches_reach_the_chart(tmp_path):
         folder.add_point({**make_point(**names), **counted, "round": number})
     (chart,) = policy_charts.charts(Points(folder.results()))
     (note,) = chart.panels[0].series[0].notes
-    assert note.endswith("<br>context switches 104 /s, 4.00 /s of them forced")
+    assert note.endswith("\ncontext switches 104 /s, 4.00 /s of them forced")
 
 
 @pytest.mark.parametrize("size", [8, 4096, 1 << 20])
