@@ -897,10 +897,11 @@ int pshmemx_complexd_prod_reduce_mt(shmem_team_t team, heddle_complexd *dest, co
 int pshmemx_complexf_prod_reduce_mt(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nreduce, int thread, int nthreads);
 
 /* ---- Non-blocking collectives under a request
- * Every member of team posts, one thread each; posting never waits for another PE. The collectives of a team are
- * carried out in the order in which they are posted, which is the same on all members. *req is as for
- * shmemx_put_nbe; source and dest may be used again when the request is complete. The other arguments, results and
- * errors are those of the blocking forms; docs/user/nonblocking-collectives.md. */
+ * Every member of team posts, one thread each; posting never waits for another PE. The members post the collectives
+ * of a team in one order, which says whose calls belong together; two of a team are under way at a time. One that is
+ * posted never belongs to a blocking call. *req is as for shmemx_put_nbe; source and dest may be used again when the
+ * request is complete. The other arguments, results and errors are those of the blocking forms;
+ * docs/user/nonblocking-collectives.md. */
 
 /* Posts a barrier of the members of team. Completes local stores, but no operations on other PEs. */
 int pshmemx_team_sync_nbe(shmem_team_t team, shmemx_request_t *req);

@@ -95,9 +95,8 @@ void watch(bool several_threads) {
 
 void CollectiveCall::begin(const Shape& shape) {
     tsan::release();
-    if (thread_group.thread() == 0 &&
-        is_watched(kWatchThreads))  // one for all of a thread group: it is here while any of them goes through a step
-        take_team();
+    if (is_of_one_thread())
+        take_team(call, team);
     if (base::settings.check)
         thread_group.by_one([&] {
             if (operations::Observer* const told = operations::find_observer()) {
@@ -118,14 +117,19 @@ void CollectiveCall::end() {
             if (!progress::Fiber::current())
                 team::leave_collective();
         });
-    if (thread_group.thread() == 0 && is_watched(kWatchThreads))
-        leave_team();
+    if (is_of_one_thread())
+        leave_team(team);
     tsan::acquire();
 }
 
-// Ends the PE when another thread of this PE is in a collective of the team.
-void CollectiveCall::take_team() {
-    // acq_rel: of two threads one sees the other. Pairs with CollectiveCall::leave_team.
+// One thread is in the team for all of a thread group: it is here while any of them goes through a step. What was
+// posted runs on whichever thread makes progress; of posting threads post() takes the team.
+bool CollectiveCall::is_of_one_thread() const {
+    return is_watched(kWatchThreads) && thread_group.thread() == 0 && !progress::Fiber::current();
+}
+
+void take_team(const Call& call, team::Team& team) {
+    // acq_rel: of two threads one sees the other. Pairs with collective::leave_team.
     if (const char* const other = team.inside.exchange(call.function, std::memory_order_acq_rel)) {
         constexpr int kLooks = 10000;  // the other thread stores its caller soon after its function
         Call theirs = {other, nullptr};
@@ -139,10 +143,10 @@ void CollectiveCall::take_team() {
     team.inside_caller.store(call.caller, std::memory_order_relaxed);  // only for the message
 }
 
-void CollectiveCall::leave_team() {
+void leave_team(team::Team& team) {
     HEDDLE_INVARIANT(team.inside.load(std::memory_order_relaxed));  // take_team has said so
     team.inside_caller.store(nullptr, std::memory_order_relaxed);
-    team.inside.store(nullptr, std::memory_order_release);  // pairs with CollectiveCall::take_team
+    team.inside.store(nullptr, std::memory_order_release);  // pairs with collective::take_team
 }
 
 void Buffer::check(const Call& call, const char* argument, const void* address, size_t bytes) {

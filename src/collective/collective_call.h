@@ -80,6 +80,10 @@ extern HEDDLE_PE_LOCAL uint8_t watched;  // written by watch
 // Sets `watched`; called by init. several_threads: the program may have several threads.
 void watch(bool several_threads);
 
+// A thread of this PE is in a collective of the team from here on (kWatchThreads). Ends the PE when another one is.
+void take_team(const Call& call, team::Team& team);
+void leave_team(team::Team& team);
+
 // One collective operation, from entry to return. Ends the PE when the group is malformed or lacks this PE, and when
 // two threads of a PE are in collectives of one team (kWatchThreads). In a checked run also when members' calls differ.
 class CollectiveCall {
@@ -132,8 +136,7 @@ class CollectiveCall {
     static bool is_watched(uint8_t what = UINT8_MAX) { return (watched & what) != 0; }
     void begin(const Shape& shape);
     void end();
-    void take_team();
-    void leave_team();
+    bool is_of_one_thread() const;
 };
 
 // A symmetric buffer, as this PE addresses it on each member.

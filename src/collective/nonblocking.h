@@ -26,18 +26,42 @@ progress::Sequence& sequence_of(team::Team& instance);
 // Wakes the background thread for what has been posted, if that gains time. bytes: of one member's data.
 void leave_to_background(const team::Team& instance, size_t bytes);
 
+// The calling thread posts a collective of the team.
+class PostingThread {
+  public:
+    PostingThread(const Call& call, team::Team& team) : team_(watched & kWatchThreads ? &team : nullptr) {
+        if (team_)
+            take_team(call, team);
+    }
+    ~PostingThread() { end(); }
+    PostingThread(const PostingThread&) = delete;
+    PostingThread& operator=(const PostingThread&) = delete;
+
+    void end() {
+        if (team_)
+            leave_team(*team_);
+        team_ = nullptr;
+    }
+
+  private:
+    team::Team* team_;
+};
+
 // Posts work(call, instance), a collective of the team in that instance, to *req. Returns 0.
 template <class Work>
 int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t bytes, Work work) {
     operations::require_running(call.function);
     operations::require_pointer(call.function, "req", req);
-    team::Team& instance = team::next_instance(call.function, team_of(call, handle));
+    team::Team& team = team_of(call, handle);
+    PostingThread thread(call, team);
+    team::Team& instance = team::next_instance(call.function, team);
     if (operations::Observer* const told = operations::find_observer())
         told->post_collective();
     const context::Posting posting(call, req);
     context::Request* const request = context::request_to_post(call, req);
     progress::Sequence& sequence = sequence_of(instance);
     if (!request) {  // no memory for a request: complete when this returns
+        thread.end();
         sequence.wait(call.function);
         work(call, instance);
         return 0;
@@ -48,6 +72,7 @@ int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t by
         request->complete(side);
     };
     if (!sequence.post(to_its_end, call.caller)) {  // no memory for an operation
+        thread.end();
         sequence.wait(call.function);
         to_its_end();
         progress::engine->wake_waiters();

@@ -1,5 +1,5 @@
 // Sequence: operations that are carried out in the order in which they were posted: the non-blocking collectives of one
-// team. Any thread that makes progress carries them out, on the sequence's fiber, as if they blocked.
+// instance of a team. Any thread that makes progress carries them out, on the sequence's fiber, as if they blocked.
 //
 //     post    appends an operation to the queue, and drives the sequence
 //     drive   resumes the fiber while its operation can continue; one thread at a time, other threads return at once

@@ -165,8 +165,8 @@ void Leaving::name_one_that_is_ahead() const {
         const uint64_t step = record.wait_step.load(std::memory_order_acquire);  // pairs with runtime::show_look
         if (step == 0 || state_of(record) != PeState::kRunning)
             return;
-        const team::Team* const team = team::team_of_step(step, job.node_of(pe) == job.node);
-        if (team && team::steps_ahead(step, team == &world() ? begun_ : team::begun(*team)) > 0)
+        const team::StepOf of = team::team_of_step(step, job.node_of(pe) == job.node);
+        if (of.team && team::steps_ahead(step, of.team == &world() && of.instance == 0 ? begun_ : of.begun) > 0)
             give_up("PE %d is in %s and waits for this PE, which %s: right would be the same collectives on all PEs",
                     pe, bootstrap::wait_name_of(record).data(), what_it_did());
     });

@@ -35,6 +35,14 @@ uint64_t id_of(const Members& members) {
                mix(static_cast<uint64_t>(members.stride), static_cast<uint64_t>(members.size)));
 }
 
+// Of a team, or of a further instance of it; 0 on one node. The salt is no other id's: active sets have one, too.
+uint64_t id_of_instance(const Team& team, int instance) {
+    constexpr uint64_t kSalt = uint64_t{1} << 32;
+    if (!team.span || instance == 0)
+        return team.span ? team.span->id : 0;
+    return mix(team.span->id, kSalt | static_cast<uint64_t>(instance));
+}
+
 // The members as start and stride if they are evenly spaced, otherwise as the list, which must stay valid.
 Members members_of(const int* pes, int count) {
     if (count == 0)
@@ -154,14 +162,14 @@ void for_each_instance(Team* team, Visit visit) {
             visit(instance);
 }
 
-// Visits all teams of this PE that are alive, and their instances.
+// Visits all teams of this PE that are alive.
 template <class Visit>
 void for_each_alive(Visit visit) {
-    for_each_instance(&teams->world, visit);
-    for_each_instance(&teams->shared, visit);
+    visit(&teams->world);
+    visit(&teams->shared);
     for_each_created([&](Team* team) {
         if (team->alive)
-            for_each_instance(team, visit);
+            visit(team);
     });
     for (const auto& bucket : teams->active_sets)
         for (ActiveSet* set = bucket.load(std::memory_order_relaxed); set; set = set->next) visit(&set->team);
@@ -171,12 +179,23 @@ void for_each_alive(Visit visit) {
 // a hash: that two are equal is unlikely (2^-64 for a pair), and must not mix up messages. Both members of a pair of
 // PEs that could mix them up are in both teams, so each notices.
 void require_own_id(const Team& team) {
-    for_each_alive([&](const Team* other) {
-        if (other != &team && other->span && other->span->id == team.span->id)
+    const auto compare = [&](uint64_t one, uint64_t other) {
+        if (one == other)
             base::fatal("shmem_team_split",
                         "two teams over several nodes have the id %#llx: right would be other members",
-                        static_cast<unsigned long long>(team.span->id));
+                        static_cast<unsigned long long>(one));
+    };
+    for_each_alive([&](const Team* other) {
+        for (int mine = 0; other != &team && other->span && mine < kInstances; ++mine)
+            for (int theirs = 0; theirs < kInstances; ++theirs)
+                compare(id_of_instance(team, mine), id_of_instance(*other, theirs));
     });
+}
+
+// What a new team over several nodes needs besides.
+void admit(const Team& team) {
+    if (team.span)
+        require_own_id(team), allow_control_messages(team);
 }
 
 void leave_instances(Team* team) {
@@ -201,10 +220,8 @@ void settle(Team* team, shmem_team_t handle, const Members& members, const TeamS
     team->peers = nullptr;
     team->state.members = members;
     drop_span(team);
-    if (!is_on_one_node(members)) {
+    if (!is_on_one_node(members))
         make_span(team, id);
-        require_own_id(*team);
-    }
     team->state.segment = segment;
     team->state.rank = team->state.members.rank(teams->pe);
     HEDDLE_INVARIANT(team->state.rank >= 0 && team->state.members.size <= members.size);
@@ -238,7 +255,6 @@ void return_stream_sets(Team* team) {
     });
 }
 
-// The segment of a team that has this index, or the private one.
 TeamSegment segment_of(const Team& team, int index) {
     return index == kOwnSegment ? team.own_segment->segment() : segment_at(index);
 }
@@ -256,8 +272,7 @@ Team* make_instance(const char* function, Team& team, int number) {
         instance->state = MemberState();
     const TeamSegment segment =
         index == kOwnSegment ? instance->own_segment->segment() : instance_segment_at(index, number);
-    const uint64_t id = team.span ? mix(team.span->id, static_cast<uint64_t>(number)) : 0;
-    settle(instance, team.handle, team.members, segment, id);
+    settle(instance, team.handle, team.members, segment, id_of_instance(team, number));
     return instance;
 }
 
@@ -373,7 +388,7 @@ Team* find_active_set(const char* function, int start, int log_stride, int size)
         return nullptr;
     set->log_stride = log_stride;
     settle(&set->team, SHMEM_TEAM_INVALID, members, segment_of(set->team, segment), mix(id_of(members), 1));
-    allow_control_messages(set->team);
+    admit(set->team);
     set->next = bucket.load(std::memory_order_relaxed);
     bucket.store(set, std::memory_order_release);  // pairs with team::find_active_set
     return &set->team;
@@ -390,7 +405,7 @@ Team* create(const Members& members, int segment, int num_contexts, uint64_t id)
     teams->free = team->next_free;
     team->state = MemberState();
     settle(team, &team->abi, members, segment_of(*team, segment), id);
-    allow_control_messages(*team);
+    admit(*team);
     team->num_contexts = num_contexts;
     return team;
 }
@@ -404,8 +419,9 @@ void destroy(Team* team) {
 }
 
 Team& next_instance(const char* function, Team& team) {
+    const bool compares_all = base::settings.check && base::settings.chaos == 0;
     const int number = static_cast<int>(team.posted++ % kInstances);
-    if (number == 0)
+    if (number == 0 || compares_all)
         return team;
     Team* const instance = team.instances[number - 1];
     return instance && instance->alive ? *instance : *make_instance(function, team, number);
@@ -419,19 +435,26 @@ void wait_for_posted(const char* function, Team& team) {
         });
 }
 
-const Team* team_of_step(uint64_t word, bool on_this_node) {
-    const auto is_of = [&](const Team& team) {
-        if (word & kStepOfSegment)
-            return on_this_node && word_of(team.state, static_cast<uint32_t>(word)) == word;
-        return team.span && team.span->word_of(word) == word;
-    };
+StepOf team_of_step(uint64_t word, bool on_this_node) {
+    StepOf found;
     const os::TryLocked lock(teams->lock);  // this thread may hold the lock, and wait for an active set's segment
     if (!lock)
-        return nullptr;
-    const Team* found = nullptr;
+        return found;
+    const auto look = [&](const Team& team, int instance) {
+        const Team* const further = instance == 0 ? &team : team.instances[instance - 1];
+        bool is_here;
+        if (word & kStepOfSegment) {
+            const int index = team.state.segment.index;
+            is_here = on_this_node && index != kOwnSegment &&
+                      word_of_segment(index_of_instance(index, instance), static_cast<uint32_t>(word)) == word;
+        } else {
+            is_here = team.span && Span::word_of(id_of_instance(team, instance), word) == word;
+        }
+        if (!found.team && is_here)
+            found = {&team, instance, further ? begun(*further) : Begun()};
+    };
     for_each_alive([&](const Team* team) {
-        if (!found && is_of(*team))
-            found = team;
+        for (int instance = 0; instance < kInstances; ++instance) look(*team, instance);
     });
     return found;
 }

@@ -52,9 +52,10 @@ struct Span {
 
     static constexpr int kStepBits = 22;  // of a step's word; 40 bits of the id beside them
 
-    uint64_t word_of(uint64_t step) const {
-        return (id >> 24) << kStepBits | (step & ((uint64_t{1} << kStepBits) - 1)) | uint64_t{1} << 63;
+    static uint64_t word_of(uint64_t team_id, uint64_t step) {
+        return (team_id >> 24) << kStepBits | (step & ((uint64_t{1} << kStepBits) - 1)) | uint64_t{1} << 63;
     }
+    uint64_t word_of(uint64_t step) const { return word_of(id, step); }
     int count(int of_node) const { return begins[of_node + 1] - begins[of_node]; }
     int member(int of_node, int index) const { return members[begins[of_node] + index]; }
     int leader(int of_node) const { return members[begins[of_node]]; }
@@ -107,7 +108,8 @@ Part part_on_this_node(const Members& members);
 uint64_t id_of_split(const Team& parent, const Members& members);
 
 // The instance of the team's next non-blocking collective: the team itself, or a further one. The members post in one
-// order, so they go round the instances alike. Called by the thread that posts. Ends the PE when there is no memory.
+// order, so they go round the instances alike. In a checked run always the team itself, but under chaos: its members
+// compare all calls. Called by the thread that posts. Ends the PE when there is no memory.
 Team& next_instance(const char* function, Team& team);
 
 // Returns when the non-blocking collectives that were posted for the team are complete. Within one: at once.
@@ -134,15 +136,21 @@ Team* create(const Members& members, int segment, int num_contexts, uint64_t id 
 // This PE leaves the team for good.
 void destroy(Team* team);
 
-// The team of this PE to which a step's word belongs; null: none, or teams are being made or destroyed. on_this_node:
-// the word comes from a PE of this node.
-const Team* team_of_step(uint64_t word, bool on_this_node);
 // How many steps this PE has begun in a team.
 struct Begun {
     uint32_t in_segment = 0;
     uint64_t across = 0;
 };
 Begun begun(const Team& team);
+// Where a step's word belongs among the teams of this PE. Of an instance that this PE has not used, too: others may
+// wait for it there.
+struct StepOf {
+    const Team* team = nullptr;  // null: none, or teams are being made or destroyed
+    int instance = 0;
+    Begun begun;
+};
+// on_this_node: the word comes from a PE of this node.
+StepOf team_of_step(uint64_t word, bool on_this_node);
 int32_t steps_ahead(uint64_t word, const Begun& begun);
 
 // The table of peers of the team's contexts, by the team's ranks; null when there is no address space for a table.

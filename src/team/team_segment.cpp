@@ -257,11 +257,15 @@ TeamSegment segment_at(int index) {
             index};
 }
 
+int index_of_instance(int index, int instance) {
+    return index + instance * team_segments.n_segments;
+}
+
 TeamSegment instance_segment_at(int index, int instance) {
     HEDDLE_INVARIANT(index < team_segments.n_segments && instance > 0 && instance < kInstances);
     // Relaxed: the next taker of the segment sees it, which comes behind all members' leaving.
     head_of(index)->instances.fetch_or(1u << instance, std::memory_order_relaxed);
-    return segment_at(index + instance * team_segments.n_segments);
+    return segment_at(index_of_instance(index, instance));
 }
 
 void OwnSegment::clear() {
@@ -300,7 +304,7 @@ int take_segment(const Members& members, int size) {
             clear(head, was_used ? size : 0);
             for (int instance = 1; instance < kInstances; ++instance)
                 if (instances >> instance & 1)
-                    clear(head_of(index + instance * team_segments.n_segments), size);
+                    clear(head_of(index_of_instance(index, instance)), size);
             head->used = true;
             head->instances.store(instances, std::memory_order_relaxed);
             claim_segment(index, members);

@@ -138,8 +138,11 @@ void await(const Call& call, MemberState& state, int from_rank, uint32_t step);
 // Set in the word of a step of a team segment, with the segment's index and the step; clear in a word of Span::word_of.
 constexpr uint64_t kStepOfSegment = uint64_t{1} << 62;
 
+inline uint64_t word_of_segment(int index, uint32_t step) {
+    return kStepOfSegment | static_cast<uint64_t>(index) << 32 | step;
+}
 inline uint64_t word_of(const MemberState& state, uint32_t step) {
-    return kStepOfSegment | static_cast<uint64_t>(state.segment.index) << 32 | step;
+    return word_of_segment(state.segment.index, step);
 }
 
 // --- The team segments of a job
@@ -164,6 +167,8 @@ TeamSegment segment_at(int index);
 // The further instance with that number of a team's segment: as new, but that of a predefined team keeps its steps.
 // Called by each member, in its own time.
 TeamSegment instance_segment_at(int index, int instance);
+// The index of that instance of a segment.
+int index_of_instance(int index, int instance);
 // The segment of a member that is alone on its node, in private memory; clear makes the segment as new.
 struct OwnSegment {
     sync::CentralBarrier central_barrier;

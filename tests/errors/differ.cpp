@@ -3,6 +3,7 @@
 // rest: it is the second argument. Prints "survived".
 #include <shmemx.h>
 
+#include <unistd.h>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -123,6 +124,29 @@ void posted_alone() {
     if (other)
         shmemx_team_barrier_nbe(SHMEM_TEAM_WORLD, &request);
 }
+// The first one is right, so that the second one is in another instance of the team, which PEs that have not posted two
+// do not know.
+void post_first() {
+    shmemx_request_t request = SHMEMX_REQUEST_NULL;
+    shmemx_long_sum_reduce_nbe(SHMEM_TEAM_WORLD, dest, source, 8, &request);
+    shmemx_request_wait(&request);
+}
+void posted_or_blocking() {
+    post_first();
+    shmemx_request_t request = SHMEMX_REQUEST_NULL;
+    if (other)
+        shmemx_long_sum_reduce_nbe(SHMEM_TEAM_WORLD, dest, source, 8, &request);
+    else
+        shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, source, 8);
+    shmemx_request_wait(&request);
+}
+void posted_second_alone() {
+    post_first();
+    shmemx_request_t request = SHMEMX_REQUEST_NULL;
+    if (other)
+        shmemx_team_barrier_nbe(SHMEM_TEAM_WORLD, &request);
+    shmemx_request_wait(&request);
+}
 void active_sets() {
     if (other)
         shmem_long_max_to_all(dest, source, 8, 0, 0, n_pes, work, psync);
@@ -215,6 +239,18 @@ void two_different() {
         shmem_long_wait_until(&flag, SHMEM_CMP_NE, 0);
     }
 }
+void one_posts() {
+    post_first();
+    if (shmem_my_pe() == 0) {
+        std::thread thread([] { shmem_team_sync(SHMEM_TEAM_WORLD); });
+        sleep(1);  // it is in there by then
+        shmemx_request_t request = SHMEMX_REQUEST_NULL;
+        shmemx_team_sync_nbe(SHMEM_TEAM_WORLD, &request);
+        thread.join();
+    } else {
+        shmem_long_wait_until(&flag, SHMEM_CMP_NE, 0);
+    }
+}
 void group_and_one() {
     if (shmem_my_pe() == 0) {
         std::thread group[] = {std::thread([] { shmemx_team_sync_mt(SHMEM_TEAM_WORLD, 0, 2); }),
@@ -288,6 +324,8 @@ constexpr struct {
                   {"split_alone", split_alone},
                   {"posted", posted},
                   {"posted_alone", posted_alone},
+                  {"posted_or_blocking", posted_or_blocking},
+                  {"posted_second_alone", posted_second_alone},
                   {"active_sets", active_sets},
                   {"barrier_missed", barrier_missed},
                   {"malloc_alone", malloc_alone},
@@ -307,6 +345,7 @@ constexpr struct {
                   {"two_in_active_set", two_in_active_set},
                   {"two_different", two_different},
                   {"group_and_one", group_and_one},
+                  {"one_posts", one_posts},
                   {"right", right}};
 
 }  // namespace

@@ -39,6 +39,7 @@ FUNCTIONS = {"functions": ("shmem_long_broadcast", "shmem_long_sum_reduce"),
              "order": ("shmem_team_sync", "shmem_long_sum_reduce"),
              "split_alone": ("shmem_team_split_2d", "shmem_sync_all"),
              "posted": ("shmemx_long_max_reduce_nbe", "shmemx_long_sum_reduce_nbe"),
+             "posted_or_blocking": ("shmemx_long_sum_reduce_nbe", "shmem_long_sum_reduce"),
              "active_sets": ("shmem_long_max_to_all", "shmem_long_sum_to_all"),
              "malloc_and_free": ("shmem_free", "shmem_malloc"),
              "malloc_and_barrier": ("shmem_barrier_all", "shmem_malloc")}
@@ -59,6 +60,15 @@ def test_one_that_finalizes_is_not_waited_for(scenario, node_pes):
     parting = r"heddle \[pe \d\] shmem_finalize: PEs of other nodes are in another collective"
     found = [line for line in result.err.splitlines() if re.match(f"{waits}|{over_network}|{parting}", line)]
     assert found, result
+
+
+@nodes
+def test_one_that_posts_alone_is_named_in_any_instance(node_pes):
+    """Plain runs have two. The PE that others wait for has not used the second one."""
+    result = run("posted_second_alone", node_pes, False)
+    assert result.status == 1, result
+    assert re.search(r"heddle \[pe \d\] shmem_finalize: PE 2 is in shmemx_request_wait and waits for this PE, which is "
+                     "in shmem_finalize: right would be the same collectives on all PEs", result.err), result
 
 
 @nodes
@@ -174,6 +184,7 @@ TWO = {"two_in_barrier": ({"shmem_barrier_all"}, "SHMEM_TEAM_WORLD"),
        "two_in_team": ({"shmem_long_sum_reduce"}, "the team of 4 PEs from PE 0 to PE 3"),
        "two_in_active_set": ({"shmem_barrier"}, "the active set of 4 PEs from PE 0 to PE 3"),
        "two_different": ({"shmem_sync_all", "shmem_malloc"}, "SHMEM_TEAM_WORLD"),
+       "one_posts": ({"shmem_team_sync", "shmemx_team_sync_nbe"}, "SHMEM_TEAM_WORLD"),
        "group_and_one": ({"shmem_sync_all", "shmemx_team_sync_mt"}, "SHMEM_TEAM_WORLD")}
 
 
@@ -197,5 +208,5 @@ def test_threads_that_keep_apart_are_fine(node_pes, check):
 def test_scenarios_are_all_run():
     source = pathlib.Path(__file__).with_name("differ.cpp").read_text()
     run_here = {*FUNCTIONS, *LEFT, *ARGUMENTS, *OF_MEMORY, *TWO, *(f"nelems_{name}" for name in NELEMS),
-                "malloc_nothing", "counts_reduced", "right"}
+                "posted_second_alone", "malloc_nothing", "counts_reduced", "right"}
     assert set(re.findall(r'\{"(\w+)", \w+\}', source)) == run_here

@@ -12,7 +12,7 @@
 #if SHMEM_MT_HAVE_PROGRESS
 namespace shmem_mt {
 
-// A team of all PEs. The collectives of one team are carried out one after the other, those of several side by side.
+// A team of all PEs. Of one team a library may carry out few collectives side by side (Heddle: two), of several more.
 class TeamOfAll {
   public:
     // Collective.

@@ -127,11 +127,9 @@ void find_place(const SleepingWait& wait, WaitState* state) {
 void find_number(WaitState* state) {
     if (state->step == 0 || !team::teams)
         return;
-    const team::Team* const team = team::team_of_step(state->step, true);
-    if (!team)
-        return;
-    const team::Begun begun = team::begun(*team);
-    state->number = team->span ? begun.across : begun.in_segment;
+    const team::StepOf of = team::team_of_step(state->step, true);
+    if (of.team)
+        state->number = of.team->span ? of.begun.across : of.begun.in_segment;
 }
 
 // The last write to what the wait looks at, from a tool that knows it (HEDDLE_RACES).
@@ -171,8 +169,8 @@ void find_waiters(PeStatus& mine, uint64_t since_ns) {
             WaitState wait;
             if (!theirs.read(entry, &wait) || wait.step == 0)
                 continue;
-            const team::Team* const team = team::team_of_step(wait.step, job.node_of(pe) == job.node);
-            if (!team || team::steps_ahead(wait.step, team::begun(*team)) <= 0)
+            const team::StepOf of = team::team_of_step(wait.step, job.node_of(pe) == job.node);
+            if (!of.team || team::steps_ahead(wait.step, of.begun) <= 0)
                 continue;
             if (found.number < Waiters::kMost)
                 found.waiters[found.number] = {slot, wait.since_ns};

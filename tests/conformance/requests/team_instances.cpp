@@ -52,6 +52,20 @@ void an_absent_member_holds_up_nobody() {
     shmem_barrier_all();
 }
 
+// The deprecated active set of all PEs is another team than the world and its instances.
+void an_active_set_is_no_instance() {
+    static long sync[SHMEM_BARRIER_SYNC_SIZE];
+    subject = "an active set beside posted collectives";
+    for (long& word : sync) word = SHMEM_SYNC_VALUE;
+    shmem_barrier_all();
+    for (int i = 0; i < 3; ++i) {
+        shmemx_request_t request = SHMEMX_REQUEST_NULL;
+        CHECK_EQ(shmemx_team_sync_nbe(SHMEM_TEAM_WORLD, &request), 0);
+        shmem_barrier(0, 0, n_pes, sync);
+        shmemx_request_wait(&request);
+    }
+}
+
 // The members of a team post `count` collectives, with blocking ones between, and wait in an order of their own.
 void post_on(shmem_team_t team, int count, uint64_t round) {
     const int me = shmem_team_my_pe(team), size = shmem_team_n_pes(team);
@@ -117,8 +131,10 @@ int main() {
     // Under `manual` alone nobody but PE 0 itself can do its part, and only on a node is all of it done in posting.
     if (number("HEDDLE_TEST_ABSENT", 0) != 0)
         an_absent_member_holds_up_nobody();
+    an_active_set_is_no_instance();
     teams_that_come_and_go();
     start_again();
+    an_active_set_is_no_instance();
     teams_that_come_and_go();
     return finish();
 }
