@@ -89,6 +89,7 @@ def test_a_point_is_settled_by_an_interval_that_is_sure():
     assert interval_of(values[:11]) == (1.0, 1.0) and not is_settled(values[:11], 0.05) and is_settled(values, 0.05)
     assert is_settled([1e-6, 1.05e-6, *[1e-6] * 4], 0.05) and not is_settled([1e-6, 1.2e-6, *[1e-6] * 4], 0.05)
     assert is_settled([0.95, 1.0, 1.0, 1.0, 1.0, 1.05], 0.05001) and not is_settled([0.95, *[1.0] * 4, 1.05], 0.0499)
+    assert is_settled([0.75, 1.0, 1.0, 1.0, 1.0, 1.25], 0.25)  # at most that share
 
 
 @pytest.mark.parametrize("paired", [True, False])

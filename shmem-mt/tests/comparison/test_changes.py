@@ -438,6 +438,13 @@ def test_a_point_whose_starts_do_not_vary_hides_nothing_of_the_others():
     assert restless.verdict == "better"
 
 
+def test_runs_whose_starts_do_not_vary_say_nothing_of_the_other_side():
+    """What moves a point from run to run is a multiple of what moves its starts, and of nothing there is none."""
+    pair = Pair(0, "b", steady(0, [0.0] * 3, 0.0), steady(0, [0.0], 0.1))
+    judge([pair], 0.02)
+    assert half_width(pair) == pytest.approx(expected_width([(0.01 / 8, 7)]))
+
+
 @pytest.mark.filterwarnings("error")
 def test_what_does_not_vary_at_all_is_no_change_beyond_a_margin_of_nothing():
     pairs = [Pair(n, "b", steady(n, [0.0], 0.0), steady(n, [0.0], 0.0)) for n in range(2)]
