@@ -18,7 +18,7 @@ _FAILURES = ("worse", "invalid", "missing", "new", "unchecked")
 
 def write(found, status, options):
     """Prints the table and what it says; writes the files that the options name."""
-    console = Console(width=None if Console().is_terminal else 180)
+    console = Console(width=None if Console().is_terminal else 180, markup=False)  # labels are no markup
     table = Table(box=None, header_style="bold", pad_edge=False)
     for index, name in enumerate(COLUMNS):
         table.add_column(name, justify="left" if index in (0, 1, 7) else "right")

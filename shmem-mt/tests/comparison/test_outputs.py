@@ -223,6 +223,12 @@ def test_labels_are_told_where_there_are_two(found, tmp_path):
     assert [line[:15] for line in lines[2:4]] == ["| B: bandwidth,", "| A: bandwidth,"]
 
 
+def test_a_label_is_no_markup(found, tmp_path, capsys):
+    found.rows[0].point["label"] = "lib[red]"
+    written(found, tmp_path)
+    assert "lib[red]: " in capsys.readouterr().out
+
+
 def test_what_would_be_seen_is_told_below_ten_times(found, tmp_path):
     found.rows = found.rows[3:4]
     for seen, told in ((9.5, "| 9.5e+02 % |"), (10.0, "|  |"), (10.5, "|  |")):
