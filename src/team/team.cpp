@@ -205,6 +205,8 @@ void leave_instances(Team* team) {
             continue;
         drop_span(instance);
         instance->alive = false;
+        if (team->handle == &team->abi)  // a predefined team keeps its segment, and so its steps
+            instance->state = MemberState();
     }
 }
 
@@ -268,8 +270,6 @@ Team* make_instance(const char* function, Team& team, int number) {
     const int index = team.state.segment.index;
     if (!instance || (index == kOwnSegment && !make_own_segment(instance)))
         base::fatal(function, "no memory for a team's non-blocking collectives");
-    if (team.handle == &team.abi)  // a predefined team keeps its segment, and so its steps
-        instance->state = MemberState();
     const TeamSegment segment =
         index == kOwnSegment ? instance->own_segment->segment() : instance_segment_at(index, number);
     settle(instance, team.handle, team.members, segment, id_of_instance(team, number));

@@ -147,6 +147,20 @@ void posted_second_alone() {
         shmemx_team_barrier_nbe(SHMEM_TEAM_WORLD, &request);
     shmemx_request_wait(&request);
 }
+// The same on a team that lies where an earlier one has used both instances.
+void posted_on_a_later_team() {
+    shmem_team_t team;
+    shmemx_request_t request = SHMEMX_REQUEST_NULL;
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes, nullptr, 0, &team);
+    for (int i = 0; i < 8; ++i) shmemx_team_sync_nbe(team, &request);
+    shmemx_request_wait(&request);
+    shmem_team_destroy(team);
+    shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n_pes, nullptr, 0, &team);
+    for (int i = 0; i < (other ? 2 : 1); ++i) {
+        shmemx_team_sync_nbe(team, &request);
+        shmemx_request_wait(&request);
+    }
+}
 void active_sets() {
     if (other)
         shmem_long_max_to_all(dest, source, 8, 0, 0, n_pes, work, psync);
@@ -326,6 +340,7 @@ constexpr struct {
                   {"posted_alone", posted_alone},
                   {"posted_or_blocking", posted_or_blocking},
                   {"posted_second_alone", posted_second_alone},
+                  {"posted_on_a_later_team", posted_on_a_later_team},
                   {"active_sets", active_sets},
                   {"barrier_missed", barrier_missed},
                   {"malloc_alone", malloc_alone},

@@ -62,10 +62,14 @@ def test_one_that_finalizes_is_not_waited_for(scenario, node_pes):
     assert found, result
 
 
+IN_SECOND = ("posted_second_alone", "posted_on_a_later_team")
+
+
 @nodes
-def test_one_that_posts_alone_is_named_in_any_instance(node_pes):
+@pytest.mark.parametrize("scenario", IN_SECOND)
+def test_one_that_posts_alone_is_named_in_any_instance(scenario, node_pes):
     """Plain runs have two. The PE that others wait for has not used the second one."""
-    result = run("posted_second_alone", node_pes, False)
+    result = run(scenario, node_pes, False)
     assert result.status == 1, result
     assert re.search(r"heddle \[pe \d\] shmem_finalize: PE 2 is in shmemx_request_wait and waits for this PE, which is "
                      "in shmem_finalize: right would be the same collectives on all PEs", result.err), result
@@ -208,5 +212,5 @@ def test_threads_that_keep_apart_are_fine(node_pes, check):
 def test_scenarios_are_all_run():
     source = pathlib.Path(__file__).with_name("differ.cpp").read_text()
     run_here = {*FUNCTIONS, *LEFT, *ARGUMENTS, *OF_MEMORY, *TWO, *(f"nelems_{name}" for name in NELEMS),
-                "posted_second_alone", "malloc_nothing", "counts_reduced", "right"}
+                *IN_SECOND, "malloc_nothing", "counts_reduced", "right"}
     assert set(re.findall(r'\{"(\w+)", \w+\}', source)) == run_here
