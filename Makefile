@@ -15,6 +15,7 @@ REPORT := report
 FUZZ_RUNS ?= 10000000
 FUZZ_SECONDS ?= 0
 CHAOS_SEEDS ?= 20 # of each program
+CHAOS_FIRST ?= 1
 JOBS ?= $(shell expr $$(nproc) \* 2) # tests at once, for many sleep; those that measure time run alone
 
 .PHONY: help build report test quick test-rest test-many test-all analyze test-hosts test-launchers test-apps test-chaos chaos-record test-cross test-mutants sanitize sanitize-in-process fuzz install require-build require-test clean format
@@ -125,13 +126,13 @@ test-apps: require-test $(VENV)/ready
 	$(call build_tests,ON)
 	ctest --preset $(PRESET) -j $(JOBS) -C apps -R '^suite\.'
 
-# A record of what ran is in $(BUILD)/chaos; make chaos-record writes the page.
+# A record of what ran is in $(BUILD)/chaos; make chaos-record keeps that as a part of this commit, and writes the page.
 test-chaos: require-test $(VENV)/ready
 	$(call build_tests,ON)
-	CHAOS_SEEDS=$(CHAOS_SEEDS) ctest --preset $(PRESET) -C chaos -L '^chaos$$' --verbose
+	CHAOS_SEEDS=$(CHAOS_SEEDS) CHAOS_FIRST=$(CHAOS_FIRST) ctest --preset $(PRESET) -C chaos -L '^chaos$$' --verbose
 
 chaos-record:
-	$(VENV)/bin/python -B tests/chaos/record.py $(BUILD) --write docs/internals/chaos-record.md
+	$(VENV)/bin/python -B tests/chaos/record.py $(BUILD) --keep $$(git rev-parse --short HEAD) --write docs/internals/chaos-record.md
 
 test-cross: require-test $(VENV)/ready
 	@scripts/require.sh cross

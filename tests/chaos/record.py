@@ -3,10 +3,12 @@
 
     record.py BUILD --seeds N [--first SEED] [--kind KIND]... [--only REGEX] [--jobs N] [--limit SECONDS]
     record.py BUILD --sample                   a few programs, two seeds that are drawn: for `make test`
-    record.py BUILD --write PAGE               the page with the table, of the results that are there
+    record.py BUILD --keep COMMIT              adds the results that are there to PARTS, as a part of that commit
+    record.py BUILD --write PAGE               the page with the table, of PARTS
 
-Results are lines of BUILD/chaos/results.jsonl. Jobs that are there are not run again, so that a long record can be made
-in parts; another build of the library begins a new file. Every seed runs all programs before the next one begins.
+Results are lines of BUILD/chaos/results.jsonl. Jobs that are there are not run again, so that they can be stopped and
+go on; another build of the library begins a new file. Every seed runs all programs before the next one begins.
+PARTS is record.jsonl beside this file: what earlier builds have shown stays, and a later build runs other seeds.
 Exit status 1: a job has failed.
 """
 
@@ -26,12 +28,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import jobs
+import parts
 from catalogue import KINDS, Program, programs
 from page import page
 
 SAMPLE = re.compile(r"conformance (rma|signals|waits|ordering|requests|schedules|sequences|order_of_contexts) node|"
                     r"conformance (rma|signals|stress) nodes|old_programs .*")
 SAMPLE_SEEDS = 2
+PARTS = Path(__file__).resolve().parent / "record.jsonl"
 
 
 class Results:
@@ -110,13 +114,14 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path)
     parser.add_argument("--seeds", type=int, default=int(os.environ.get("CHAOS_SEEDS", "3")))
-    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--first", type=int, default=int(os.environ.get("CHAOS_FIRST", "1")))
     parser.add_argument("--kind", action="append", choices=KINDS)
     parser.add_argument("--only", default="", help="a regular expression on 'KIND NAME node' or 'KIND NAME nodes'")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--limit", type=float, default=float("inf"), help="seconds after which no job begins")
     parser.add_argument("--timeout", type=int, default=jobs.TIMEOUT_S, help="seconds for one job")
     parser.add_argument("--sample", action="store_true")
+    parser.add_argument("--keep", metavar="COMMIT")
     parser.add_argument("--write", type=Path)
     return parser.parse_args()
 
@@ -125,8 +130,11 @@ def main() -> int:
     given = arguments()
     build = given.build.resolve()
     results = Results(None if given.sample else build / "chaos/results.jsonl", digest_of(build))
-    if given.write:
-        given.write.write_text(page(results.outcomes))
+    if given.keep or given.write:
+        if given.keep:
+            parts.add(PARTS, parts.parts_of(results.outcomes, given.keep))
+        if given.write:
+            given.write.write_text(page(parts.read(PARTS)))
         return 0
     kinds = ("conformance", "old_programs") if given.sample else tuple(given.kind or KINDS)
     wanted = SAMPLE if given.sample else re.compile(given.only)

@@ -14,6 +14,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 import catalogue  # noqa: E402
 import jobs  # noqa: E402
+import parts  # noqa: E402
 import record  # noqa: E402
 from page import page, rows_of  # noqa: E402
 
@@ -109,15 +110,38 @@ def test_the_limit_ends_it_between_jobs(program):
 
 
 def test_the_page(program):
-    _, results = run([program("good", "true\n"), program("bad", 'test "$HEDDLE_CHAOS" != 4 || exit 3\n')], 5)
-    text = page(results.outcomes)
-    assert re.search(r"^\| examples good \| node \| 2 \| 5 \| 0 \|( 0\.\d\d \|){2}( \d+\.\d \|){2}$", text, re.M), text
-    assert re.search(r"^\| examples bad \| node \| 2 \| 5 \| 1 \|", text, re.M) and "1 have failed" in text
-    assert "- examples bad node, seed 4, 2 PEs: status 3" in text and "make test-chaos CHAOS_SEEDS=5" in text
+    rows = [program("good", "true\n"), program("bad", 'test "$HEDDLE_CHAOS" != 4 || exit 3\n')]
+    first, second = (run(rows, seeds, first=begin)[1].outcomes for begin, seeds in ((1, 5), (6, 2)))
+    made = parts.parts_of(first, "aaa") + parts.parts_of(second, "bbb")
+    text = page(made)
+    assert re.search(r"^\| examples good \| node \| 2 \| 7 \| 0 \|( 0\.\d\d \|){2}( \d+\.\d \|){2}$", text, re.M), text
+    assert re.search(r"^\| examples bad \| node \| 2 \| 7 \| 1 \|", text, re.M) and "1 have failed" in text
+    assert "- examples bad node, seed 4, 2 PEs: status 3" in text
+    assert "\n| aaa | 1 to 5 | 2 | 10 |\n| bbb | 6 to 7 | 2 | 4 |\n" in text and "each with 7 seeds or more" in text
     assert all(f"| {name} | {why} |" in text for name, why in catalogue.LEFT_OUT.items())
-    row = rows_of(results.outcomes)[0]
-    assert row.ratio == pytest.approx(sum(row.chaos[seed].seconds for seed in (1, 2, 3)) /
-                                      sum(row.normal[seed].seconds for seed in (1, 2, 3)))
+    row, good = rows_of(made)[0], [each for each in first + second if each.key == "examples good node"]
+    chaos, normal = ([each for each in good if each.chaos == chaos] for chaos in (True, False))
+    both = {each.seed for each in normal}
+    assert row.seconds == pytest.approx(sum(each.seconds for each in chaos) / 7, abs=1e-3)
+    assert row.ratio == pytest.approx(sum(each.seconds for each in chaos if each.seed in both) /
+                                      sum(each.seconds for each in normal), rel=0.05)
+
+
+def test_parts_are_kept_and_no_seed_counts_twice(program, tmp_path):
+    rows, kept = [program("good", "true\n", pes=(1,))], tmp_path / "record.jsonl"
+    first, again, later = (parts.parts_of(run(rows, 2, first=begin)[1].outcomes, f"c{begin}") for begin in (1, 2, 3))
+    parts.add(kept, first)
+    with pytest.raises(ValueError, match="seeds 2 to 3 of 'examples good node' overlap the part of c1 with 1 to 2"):
+        parts.add(kept, again)
+    assert parts.read(kept) == first
+    parts.add(kept, later)
+    assert parts.read(kept) == first + later
+
+
+def test_a_part_ends_at_a_gap(program):
+    rows = [program("good", "true\n", pes=(1,))]
+    outcomes = [each for begin in (4, 7) for each in run(rows, 2, first=begin)[1].outcomes]
+    assert [(part.first, part.last) for part in parts.parts_of(outcomes, "x")] == [(4, 5)]
 
 
 def test_every_conformance_program_runs_or_is_left_out():
