@@ -54,6 +54,7 @@ void start(int pe) {
         before_wait_of_others = policy.before_wait;
         policy.before_wait = before_wait;
     }
+    policy.counts_cpu_of_waits = true;
     chaos = new Chaos(base::settings.chaos, pe);
     progress::engine->set_observed(true);
     operations::observer = chaos;

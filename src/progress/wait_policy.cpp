@@ -81,6 +81,8 @@ WaitSteps::WaitSteps(const char* function, const void* line, bool one_line, cons
     count_this_thread();
     if (policy_.before_wait)
         policy_.before_wait();
+    if (policy_.counts_cpu_of_waits)
+        start_cpu_ns_ = os::clock_ns(CLOCK_THREAD_CPUTIME_ID);
     phase_ = first_phase(one_line);
 }
 
@@ -98,6 +100,9 @@ WaitSteps::~WaitSteps() {
     if (is_poller_)
         count_as_poller(false);
     hand_over_duty();
+    if (start_cpu_ns_ != 0)  // relaxed: a number that orders nothing
+        policy_.cpu_of_waits_ns.fetch_add(os::clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_cpu_ns_,
+                                          std::memory_order_relaxed);
     HEDDLE_INVARIANT(!function_ || waits > 0);
     waits -= function_ != nullptr;
 }

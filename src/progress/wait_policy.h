@@ -99,6 +99,9 @@ struct WaitPolicy {
     void (*withdraw)(SleepingWait& wait) = nullptr;
     // Records a collective of a checked run, for reports of the last calls. May be null.
     void (*record)(const char* call) = nullptr;
+    // The CPU time of waits that have ended, where it is counted, for who asks what the program has computed.
+    std::atomic<uint64_t> cpu_of_waits_ns{0};
+    bool counts_cpu_of_waits = false;
 
     // True when this PE may have something to make progress with.
     bool polls() const { return has_network || posted.load(std::memory_order_relaxed) != 0; }
@@ -277,6 +280,7 @@ class WaitSteps {
     const char* function_;
     const void* line_;
     uint64_t start_ns_;
+    uint64_t start_cpu_ns_ = 0;  // of the thread; 0: not counted
     Phase phase_;
     // How long to watch the line at once: as long as this wait has lasted, up to the phase's end.
     uint64_t watch_ns_ = 1000;

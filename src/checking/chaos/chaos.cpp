@@ -72,9 +72,13 @@ Random& Chaos::my_random() {
 }
 
 // True, and the time is counted, while what was spent is at most kFreePauseNs and one in `share` of what the PE has
-// computed. Not of the time that has passed: PEs that wait for each other would all earn by the pauses of one.
+// computed. Not of the time that has passed, nor of what its waits took: PEs that wait for each other would all earn by
+// the pauses of one.
 bool Chaos::spend(std::atomic<uint64_t>& spent_ns, uint64_t length_ns, uint64_t share) {
-    const uint64_t allowed = kFreePauseNs + os::clock_ns(CLOCK_PROCESS_CPUTIME_ID) / share;
+    // Relaxed: see WaitSteps. Waits first, as both grow: what a wait took is in the time that is read behind it.
+    const uint64_t waits_ns = progress::wait_policy->cpu_of_waits_ns.load(std::memory_order_relaxed);
+    const uint64_t computed_ns = os::clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    const uint64_t allowed = kFreePauseNs + (computed_ns - std::min(computed_ns, waits_ns)) / share;
     // Relaxed: two threads may spend a little more together.
     if (spent_ns.load(std::memory_order_relaxed) + length_ns > allowed)
         return false;

@@ -291,6 +291,25 @@ TEST(WaitPolicy, ALongWaitBurnsLittle) {
     opener.join();
 }
 
+TEST(WaitPolicy, TheCpuTimeOfWaitsIsCountedWhereItIsAskedFor) {
+    WaitPolicy policy;
+    policy.own_cores = 1000;
+    const auto spin = [&] {
+        const uint64_t before = cpu_ns_of_thread();
+        uint64_t burned = 0;
+        wait_for_store("unit", &policy, [&] { return (burned = cpu_ns_of_thread() - before) >= 100 * kUs; });
+        return burned;
+    };
+    with_policy(policy, [&] {
+        spin();
+        EXPECT_EQ(policy.cpu_of_waits_ns.load(), 0u);
+        policy.counts_cpu_of_waits = true;
+        const uint64_t before = cpu_ns_of_thread(), first = spin(), second = spin();
+        EXPECT_GE(2 * policy.cpu_of_waits_ns.load(), first + second);  // each begins a moment before its wait
+        EXPECT_LE(policy.cpu_of_waits_ns.load(), cpu_ns_of_thread() - before);
+    });
+}
+
 TEST(WaitPolicy, AEventCountIsSleptOnNotNappedOn) {
     WaitPolicy policy;
     policy.spin_ns = policy.yield_ns = 0;
