@@ -18,6 +18,12 @@ progress::Sequence& sequence_of(team::Team& instance) {
     return *instance.sequence;
 }
 
+// What is sent to other nodes takes the sender's time: the copy, the system call, and what the kernel does in it. On
+// the node a poster only publishes, and others copy. docs/decisions/0065.
+bool begins_in_background(const team::Team& instance, size_t bytes) {
+    return instance.span && progress::engine->takes_over(bytes);
+}
+
 // With one member on each node the network's service thread continues the operation when something arrives. A short
 // operation on the node has at once done what other members wait for. One poll of its own thread then completes it,
 // which is cheaper than waking another thread. Not in a checked run, where the members compare their calls first.

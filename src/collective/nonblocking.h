@@ -23,7 +23,9 @@ namespace heddle::collective {
 // spans nodes.
 progress::Sequence& sequence_of(team::Team& instance);
 
-// Wakes the background thread for what has been posted, if that gains time. bytes: of one member's data.
+// bytes: of one member's data. True when the background thread, and not the poster, is to begin the collective.
+bool begins_in_background(const team::Team& instance, size_t bytes);
+// Wakes the background thread for what has been posted and begun, if that gains time.
 void leave_to_background(const team::Team& instance, size_t bytes);
 
 // The calling thread posts a collective of the team.
@@ -71,13 +73,14 @@ int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t by
         work(call, *in);
         request->complete(side);
     };
-    if (!sequence.post(to_its_end, call.caller)) {  // no memory for an operation
+    const bool is_left = begins_in_background(instance, bytes);
+    if (!sequence.post(to_its_end, call.caller, is_left)) {  // no memory for an operation
         thread.end();
         sequence.wait(call.function);
         to_its_end();
         progress::engine->wake_waiters();
     }
-    if (!sequence.is_empty())
+    if (!is_left && !sequence.is_empty())
         leave_to_background(instance, bytes);
     return 0;
 }

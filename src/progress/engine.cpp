@@ -231,6 +231,26 @@ void Engine::request_background(bool seldom) {
         work_.advance();
 }
 
+bool Engine::takes_over(size_t bytes) const {
+    constexpr size_t kLeastBytes = 8192;  // to wake a thread takes longer than to send less
+    if (is_manual() || choice_ == AsyncCopy::kNever)
+        return false;
+    // Relaxed: as in has_free_core.
+    return choice_ == AsyncCopy::kAlways ||
+           (bytes >= kLeastBytes && policy_.leaves_core(awake_.load(std::memory_order_relaxed)));
+}
+
+void Engine::begin_in_background() {
+    caller_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
+    // seq_cst: as in request_background. What set_progress does not see here, it requests itself.
+    if (rest_.load(std::memory_order_seq_cst) == Rest::kNever || !start_thread()) {
+        drive();
+        return;
+    }
+    work_.advance();  // as in Engine::open
+    wake_waiters();
+}
+
 bool Engine::start_thread() {
     // acq_rel: one thread alone starts the background thread; pairs with Engine::start_thread. thread_ is written after
     // the exchange: what orders it before stop is the program, because no other thread may use the engine during stop.

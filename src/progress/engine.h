@@ -157,6 +157,10 @@ class Engine {
     // Called by sequences: an operation is about to be posted, or is done.
     void count_posted();
     void count_done();
+    // True when the background thread, rather than its poster, begins a collective that sends `bytes` to other nodes.
+    bool takes_over(size_t bytes) const;
+    // The background thread begins what was posted.
+    void begin_in_background();
     // Makes the background thread resume posted operations. seldom: only if the policy is not kAuto, or a core is free.
     void request_background(bool seldom);
 

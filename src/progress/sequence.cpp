@@ -12,7 +12,7 @@ Sequence::Sequence(Engine& of_engine) : engine_(of_engine), last_(pool_.take()),
         base::fatal("collective", "no memory for non-blocking collectives");
 }
 
-void Sequence::begin(Operation* operation) {
+void Sequence::begin(Operation* operation, bool is_left) {
     HEDDLE_INVARIANT(operation != last_ && operation->run);
     operation->behind.store(nullptr, std::memory_order_relaxed);
     operation->modes = arithmetic_modes();
@@ -21,7 +21,10 @@ void Sequence::begin(Operation* operation) {
     last_->behind.store(operation, std::memory_order_release);  // pairs with Sequence::carry_on
     last_ = operation;
     posted_.fetch_add(1, std::memory_order_seq_cst);  // see Sequence::drive
-    engine_.drive();
+    if (is_left)
+        engine_.begin_in_background();
+    else
+        engine_.drive();
 }
 
 void Sequence::wait_until_empty(const char* function) {

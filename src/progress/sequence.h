@@ -35,16 +35,17 @@ class Sequence {
     Sequence& operator=(const Sequence&) = delete;
 
     // Posts a copy of work, which runs after all operations posted before, with the calling thread's modes of
-    // arithmetic. Messages name `caller` as the place of the call. False when there is no memory.
+    // arithmetic. Messages name `caller` as the place of the call. False when there is no memory. Unless it is left to
+    // another thread, the calling one carries it out up to its first wait.
     template <class Work>
-    bool post(const Work& work, const void* caller = nullptr) {
+    bool post(const Work& work, const void* caller = nullptr, bool is_left = false) {
         Operation* const operation = pool_.take();
         if (!operation)
             return false;
         operation->run = [](const void* payload) { (*static_cast<const Work*>(payload))(); };
         operation->payload.hold(work);
         operation->caller = caller;
-        begin(operation);
+        begin(operation, is_left);
         return true;
     }
 
@@ -78,7 +79,7 @@ class Sequence {
         InlinePayload<kPayloadBytes> payload;
     };
 
-    void begin(Operation* operation);
+    void begin(Operation* operation, bool is_left);
     void wait_until_empty(const char* function);
     bool carry_on();
     static void run(const Operation* operation);

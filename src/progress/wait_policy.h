@@ -116,10 +116,11 @@ struct WaitPolicy {
 
     // More threads of this PE have waited in the library than the PE has cores. Relaxed: as in oversubscribed.
     bool is_crowded() const { return own_threads.load(std::memory_order_relaxed) > own_cores; }
-    // A thread of the library finds a core beside the threads of the program. Relaxed: as in oversubscribed.
-    bool leaves_core() const {
+    // A thread of the library finds a core beside the threads of the program. is_counted: the thread, which is awake,
+    // is among those of the node. Relaxed: as in oversubscribed.
+    bool leaves_core(bool is_counted = false) const {
         return own_threads.load(std::memory_order_relaxed) < own_cores + own_sleepers.load(std::memory_order_relaxed) &&
-               (!node_threads || node_threads->load(std::memory_order_relaxed) <
+               (!node_threads || node_threads->load(std::memory_order_relaxed) - is_counted <
                                      node_cores + node_sleepers->load(std::memory_order_relaxed));
     }
     bool oversubscribed(uint64_t now_ns) const {

@@ -57,6 +57,27 @@ TEST_F(EngineTest, HasAFreeCoreWhereFewerThreadsRunThanThereAreCores) {
     EXPECT_TRUE(Engine(policy_, AsyncCopy::kAlways, cpus_, Engine::kMaxCpuWords).has_free_core());
 }
 
+TEST_F(EngineTest, TakesOverWhatIsLongToSendWhereThereIsACore) {
+    policy_.own_cores = 2;
+    threads_ = 1;
+    Engine engine(policy_, AsyncCopy::kAuto, cpus_, Engine::kMaxCpuWords);
+    EXPECT_TRUE(engine.takes_over(8192));
+    EXPECT_FALSE(engine.takes_over(8191)) << "to wake a thread takes longer";
+    threads_ = 2;
+    EXPECT_FALSE(engine.takes_over(8192)) << "two threads on two cores";
+    sleepers_ = 1;
+    EXPECT_TRUE(engine.takes_over(8192)) << "one of them sleeps";
+    policy_.own_threads = 2;
+    EXPECT_FALSE(engine.takes_over(8192)) << "the PE's threads have its cores";
+    policy_.own_sleepers = 1;
+    EXPECT_TRUE(engine.takes_over(8192));
+    EXPECT_EQ(engine.set_progress(Progress::kManual), nullptr);
+    EXPECT_FALSE(engine.takes_over(8192)) << "nobody else makes progress";
+    EXPECT_FALSE(Engine(policy_, AsyncCopy::kNever, cpus_, Engine::kMaxCpuWords).takes_over(8192));
+    policy_.own_threads = threads_ = 9;
+    EXPECT_TRUE(Engine(policy_, AsyncCopy::kAlways, cpus_, Engine::kMaxCpuWords).takes_over(0));
+}
+
 TEST_F(EngineTest, DoesEachSliceOnceAndEndsOnce) {
     Engine engine(policy_, AsyncCopy::kAlways, cpus_, Engine::kMaxCpuWords);
     std::atomic<int> slices{0}, ends{0};

@@ -32,6 +32,37 @@ TEST_F(SequenceTest, WhatDoesNotWaitIsDoneWhenItIsPosted) {
     });
 }
 
+TEST_F(SequenceTest, WhatIsLeftIsBegunByAnotherThreadIfOneMayMakeProgress) {
+    for (const Progress progress : {Progress::kBlock, Progress::kSpin, Progress::kManual})
+        pe.run([&] {
+            ASSERT_EQ(pe.engine.set_progress(progress), nullptr);
+            Sequence& sequence = pe.make_sequence();
+            for (int i = 1; i <= 100; ++i) {
+                std::atomic<std::thread::id> by{std::thread::id()};
+                ASSERT_TRUE(sequence.post([&] { by = std::this_thread::get_id(); }, nullptr, true));
+                ASSERT_TRUE(becomes([&] { return sequence.is_empty(); })) << i;
+                EXPECT_EQ(by.load() == std::this_thread::get_id(), progress == Progress::kManual);
+            }
+        });
+}
+
+TEST_F(SequenceTest, WhatIsLeftIsBegunWhileAnotherSequenceWaits) {
+    pe.run([&] {
+        ASSERT_EQ(pe.engine.set_progress(Progress::kBlock), nullptr);
+        sync::EventCount event_count = {};
+        Sequence &waits = pe.make_sequence(), &sequence = pe.make_sequence();
+        ASSERT_TRUE(waits.post([&] { wait_for_event_count("test", event_count, 1); }, nullptr, true));
+        bool is_begun = true;
+        for (int i = 0; i < 50 && is_begun; ++i) {
+            os::sleep_ns(kMs);  // the background thread has gone to sleep at the wake-up
+            EXPECT_TRUE(sequence.post([] {}, nullptr, true));
+            EXPECT_TRUE(is_begun = becomes([&] { return sequence.is_empty(); }));
+        }
+        event_count.advance_to(1);
+        EXPECT_TRUE(becomes([&] { return waits.is_empty(); }));
+    });
+}
+
 TEST_F(SequenceTest, EachBeginsWhenTheOneBeforeItIsOver) {
     pe.run([&] {
         Sequence& sequence = pe.make_sequence();
@@ -320,14 +351,17 @@ class NothingIsMissed : public SequenceTest, public testing::WithParamInterface<
     void post_all(Sequence& sequence) {
         std::mt19937 random(seed + kEventCounts + kWaiters);
         for (uint32_t i = 1; i <= kOperations; ++i) {
-            sequence.post([this, i] {
+            const bool is_left = random() % 2 == 0;
+            const auto work = [this, i] {
                 for (uint32_t g = 0; g < kEventCounts; ++g) {
                     arrived[g].store(i, std::memory_order_relaxed);
                     wait_for_event_count("test", event_counts[g], i);
                 }
                 done.store(i, std::memory_order_release);
-            });
-            pe.engine.request_background(false);
+            };
+            sequence.post(work, nullptr, is_left);
+            if (!is_left)
+                pe.engine.request_background(false);
             if (random() % 4 == 0)
                 sequence.wait("test");
             pause_a_little(random);
