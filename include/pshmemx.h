@@ -1267,6 +1267,62 @@ int pshmemx_longdouble_sum_exscan_nbe(shmem_team_t team, long double *dest, cons
 int pshmemx_complexd_sum_exscan_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, shmemx_request_t *req);
 int pshmemx_complexf_sum_exscan_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, shmemx_request_t *req);
 
+/* ---- Exchanges: alltoallv and neighborhoods
+ * Every member of team calls, one thread each. dest and source are symmetric, and the same objects on all members;
+ * counts and offsets, of elements of element_bytes, count from there and may differ. Data from a member goes into
+ * this PE's dest; what this PE sends to it comes out of source. dest must be ready when this PE calls, not before,
+ * as in MPI. The arrays of counts, offsets and neighbors may be used again when the call returns. Blocks in dest do
+ * not overlap any other; HEDDLE_CHECK=1 finds those that do. A neighbor is named by its number in team, this PE
+ * among them, any number of times: the k-th block for it is the k-th that it has for this PE. Both name each other
+ * as often, with the same bytes; otherwise the job ends with a message on the node, and between nodes with
+ * HEDDLE_CHECK=1. Neighborhoods take what they take from neighbors alone: such a call is no barrier. All return 0.
+ * Source: MPI_Alltoallv, MPI_Neighbor_alltoall and MPI_Neighbor_alltoallv (MPI-4, 6.8 and 8.6); the order of
+ * arguments is that of Cray's shmem_alltoallv. docs/user/nonblocking-collectives.md. */
+
+/* A block from each member to each member. Four arrays of an entry for each member, by its number in team:
+   dest_counts[i] elements come from member i and go to dest_offsets[i], source_counts[i] elements from
+   source_offsets[i] on go to member i. */
+int pshmemx_alltoallv(shmem_team_t team, void *dest, const size_t *dest_counts, const size_t *dest_offsets, const void *source, const size_t *source_counts, const size_t *source_offsets, size_t element_bytes);
+
+/* A block from and to each of the nneighbors neighbors of this PE, in the order of the list: block i of source goes
+   to neighbors[i], block i of dest comes from there. */
+int pshmemx_neighbor_alltoall(shmem_team_t team, const int *neighbors, size_t nneighbors, void *dest, const void *source, size_t block_bytes);
+
+/* shmemx_alltoallv with the nneighbors neighbors of this PE alone: entry i of each array belongs to neighbors[i]. */
+int pshmemx_neighbor_alltoallv(shmem_team_t team, const int *neighbors, size_t nneighbors, void *dest, const size_t *dest_counts, const size_t *dest_offsets, const void *source, const size_t *source_counts, const size_t *source_offsets, size_t element_bytes);
+
+/* Posts shmemx_alltoallv, as the non-blocking collectives. */
+int pshmemx_alltoallv_nbe(shmem_team_t team, void *dest, const size_t *dest_counts, const size_t *dest_offsets, const void *source, const size_t *source_counts, const size_t *source_offsets, size_t element_bytes, shmemx_request_t *req);
+
+/* Posts shmemx_neighbor_alltoall, as the non-blocking collectives. */
+int pshmemx_neighbor_alltoall_nbe(shmem_team_t team, const int *neighbors, size_t nneighbors, void *dest, const void *source, size_t block_bytes, shmemx_request_t *req);
+
+/* Posts shmemx_neighbor_alltoallv, as the non-blocking collectives. */
+int pshmemx_neighbor_alltoallv_nbe(shmem_team_t team, const int *neighbors, size_t nneighbors, void *dest, const size_t *dest_counts, const size_t *dest_offsets, const void *source, const size_t *source_counts, const size_t *source_offsets, size_t element_bytes, shmemx_request_t *req);
+
+/* ---- Plans: collectives that are started many times
+ * Between shmemx_plan_begin and shmemx_plan_end the calling thread's non-blocking collectives are recorded and not
+ * posted; shmemx_request_start posts them, any number of times, with the arguments of their recording and whatever
+ * source then has. All members of a team record and start alike: a start counts as posting, in the order of the
+ * recording. Source: the persistent collectives of MPI-4, 6.13. Errors: a freed plan, a team that was destroyed, and
+ * a start of what is under way end the job with a message. docs/user/nonblocking-collectives.md. */
+
+/* *plan becomes a new plan: the calling thread's non-blocking collectives are recorded in it from here to
+   shmemx_plan_end. Their req is not used, but may not be NULL. Other operations are carried out as ever. May not be
+   nested. */
+void pshmemx_plan_begin(shmemx_plan_t *plan);
+
+/* Ends what shmemx_plan_begin with this plan began, in the same thread. */
+void pshmemx_plan_end(shmemx_plan_t *plan);
+
+/* Posts the collectives of plan to *req, as their own calls would: with others, if *req has others. The collectives
+   of an earlier start must be complete. Any thread, one at a time. Returns 0. */
+int pshmemx_request_start(shmemx_plan_t plan, shmemx_request_t *req);
+
+/* Waits for the collectives of the last start, frees the plan and sets *plan to SHMEMX_PLAN_NULL, which is ignored.
+   Local: members may free at any time. */
+void pshmemx_plan_free(shmemx_plan_t *plan);
+
 /* ---- Progress
  * docs/user/nonblocking-collectives.md has the policies. */
 

@@ -18,6 +18,10 @@ typedef struct heddle_request* shmemx_request_t;
 #define SHMEMX_REQUEST_PRIVATE 0L
 #define SHMEMX_REQUEST_SHARED 1L
 
+/* The handle of a plan: recorded collectives (shmemx_plan_begin); opaque. */
+typedef struct heddle_plan* shmemx_plan_t;
+#define SHMEMX_PLAN_NULL ((shmemx_plan_t)0)
+
 /* Options of shmem_ctx_create and shmem_team_create_ctx in addition to those of the standard; at most one of the two.
  * ORDERED: the deliveries of one thread to one PE keep program order. RELAXED: deliveries may use several network
  * interfaces and arrive in any order until a fence or quiet. Neither: the standard's order, none until a fence or quiet;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "collective/collective_call.h"
+#include "collective/plan.h"
 #include "collective/sync.h"
 #include "context/request.h"
 #include "memory/symmetric.h"
@@ -49,11 +50,35 @@ class PostingThread {
     team::Team* team_;
 };
 
-// Posts work(call, instance), a collective of the team in that instance, to *req. Returns 0.
+// Adds work to the plan that this thread records. exchange: of that work; becomes the plan's.
 template <class Work>
-int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t bytes, Work work) {
+void record(const Call& call, shmem_team_t handle, size_t bytes, Work work, BeforePosting before, Exchange* exchange) {
+    Plan::Part& part = recording->parts.emplace_back();
+    part.call = call;
+    part.team = handle;
+    part.life = team_of(call, handle).lives;
+    part.bytes = bytes;
+    part.before = before;
+    part.exchange = exchange;
+    part.run = [](const void* held, const Call& here, team::Team& instance) {
+        (*static_cast<const Work*>(held))(here, instance);
+    };
+    part.work.hold(work);
+}
+
+// Posts work(call, instance), a collective of the team in that instance, to *req, behind before(call). While this
+// thread records a plan: adds the work to that. Returns 0.
+template <class Work>
+int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t bytes, Work work,
+         BeforePosting before = nullptr, Exchange* exchange = nullptr) {
     operations::require_running(call.function);
     operations::require_pointer(call.function, "req", req);
+    if (__builtin_expect(recording != nullptr, 0)) {
+        record(call, handle, bytes, work, before, exchange);
+        return 0;
+    }
+    if (before)
+        before(call);
     team::Team& team = team_of(call, handle);
     PostingThread thread(call, team);
     team::Team& instance = team::next_instance(call.function, team);
@@ -91,10 +116,13 @@ inline int post_sync(const Call& call, shmem_team_t handle, shmemx_request_t* re
 
 // The quiet covers at least what was posted on the default context before this call.
 inline int post_barrier(const Call& call, shmem_team_t handle, shmemx_request_t* req) {
-    operations::complete_stores();
-    if (operations::Observer* const told = operations::find_observer())
-        told->complete(call.function, SHMEM_CTX_DEFAULT);
-    return post(call, handle, req, 0, [](const Call& here, team::Team& instance) { barrier(here, instance); });
+    const BeforePosting complete = [](const Call& here) {
+        operations::complete_stores();
+        if (operations::Observer* const told = operations::find_observer())
+            told->complete(here.function, SHMEM_CTX_DEFAULT);
+    };
+    return post(
+        call, handle, req, 0, [](const Call& here, team::Team& instance) { barrier(here, instance); }, complete);
 }
 
 }  // namespace heddle::collective

@@ -1,6 +1,7 @@
 // Includes and macros of the generated shims.
 #pragma once
 
+#include "collective/exchange.h"
 #include "collective/node/data_movement.h"
 #include "collective/node/reduce.h"
 #include "collective/nonblocking.h"

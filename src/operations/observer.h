@@ -92,6 +92,8 @@ class Observer {
     virtual void complete_request() {}
     // A collective is posted to a request; its end is the request's.
     virtual void post_collective() {}
+    // A buffer of one that is posted, in use until a request is complete.
+    virtual void post_buffer(const base::Call&, const void*, size_t, bool /*writes*/) {}
     // Before and behind a collective: the team, and the root's rank; -1: none.
     virtual void begin_collective(const team::Team&, int) {}
     virtual void end_collective(const team::Team&) {}

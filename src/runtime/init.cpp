@@ -12,6 +12,7 @@
 #include "checking/checking.h"
 #include "checking/status/published_waits.h"
 #include "collective/node/reduce.h"
+#include "collective/plan.h"
 #include "collective/sync.h"
 #include "context/context.h"
 #include "context/request.h"
@@ -173,6 +174,7 @@ void open_hot_path() {
     heddle_abi_1.default_ctx.peers = symmetric.published;
     context::start_contexts(job.n_pes, symmetric.nobody);
     context::start_requests();
+    collective::start_plans();
     if (!base::settings.check)
         publish(true);
     collective::watch(progress::wait_policy->multiple_asked);

@@ -246,6 +246,7 @@ void retire(Team* team) {
     leave_instances(team);
     drop_span(team);
     team->alive = false;
+    ++team->lives;
     team->next_free = teams->free;
     teams->free = team;
 }

@@ -64,6 +64,7 @@ struct Span {
 struct Team {
     heddle_team abi;  // first: a shmem_team_t points here, or to a predefined handle
     bool alive = false;
+    uint32_t lives = 0;  // of teams in this object: advances when one ends
     shmem_team_t handle = nullptr;
     Members members;
     int rank = 0;  // this PE's number in the team

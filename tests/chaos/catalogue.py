@@ -48,6 +48,7 @@ SHORTER = {
     "fence_schedules": ("HEDDLE_TEST_STEPS", "200"),
     "nonblocking_schedules": ("HEDDLE_TEST_STEPS", "600"),
     "schedules": ("HEDDLE_TEST_STEPS", "100"),
+    "exchanges": ("HEDDLE_TEST_STEPS", "100"),
     "context_kinds": ("HEDDLE_TEST_CYCLES", "1000"),
 }
 REPLACED = ("HEDDLE_BUILD", "HEDDLE_CHECK")  # chaos checks every run

@@ -20,7 +20,7 @@ constexpr int kRounds = 3;
 class NonblockingTest : public testing::TestWithParam<std::tuple<Shape, const char*>> {
   protected:
     void SetUp() override {
-        setenv("SHMEM_SYMMETRIC_SIZE", "32M", 1);
+        setenv("SHMEM_SYMMETRIC_SIZE", "48M", 1);
         setenv("HEDDLE_PROGRESS", std::get<1>(GetParam()), 1);
     }
     void TearDown() override { unsetenv("HEDDLE_PROGRESS"); }
@@ -29,7 +29,7 @@ class NonblockingTest : public testing::TestWithParam<std::tuple<Shape, const ch
 
     // Runs body(thread, team, memory) on every thread of every PE; team: all PEs, of this thread alone; memory:
     // symmetric, kLongs longs of this thread.
-    static constexpr size_t kLongs = 48 * kMax;
+    static constexpr size_t kLongs = 64 * kMax;
     template <class Body>
     void run_job(Body body) {
         run_pes(n_pes(), [&](int pe) {
@@ -68,7 +68,7 @@ long value(int member, long round, size_t i) {
 // One collective of a team, posted with source and dest of its own.
 class Posted {
   public:
-    enum Kind { kSum, kBroadcast, kFcollect, kAlltoall, kScan, kCollect, kKinds };
+    enum Kind { kSum, kBroadcast, kFcollect, kAlltoall, kScan, kCollect, kExchange, kStarted, kKinds };
 
     // Takes longs from memory, at *used.
     Posted(shmem_team_t team, Kind kind, size_t nelems, long round, long* memory, size_t* used)
@@ -81,7 +81,7 @@ class Posted {
     }
 
     void post(shmemx_request_t* request) {
-        const size_t blocks = kind_ == kAlltoall ? static_cast<size_t>(size_) : 1;
+        const size_t blocks = is_alltoall() ? static_cast<size_t>(size_) : 1;
         for (size_t i = 0; i < nelems_ * blocks; ++i) source_[i] = value(me_, round_, i);
         switch (kind_) {
             case kSum:
@@ -99,6 +99,21 @@ class Posted {
             case kScan:
                 ASSERT_EQ(shmemx_long_sum_inscan_nbe(team_, dest_, source_, nelems_, request), 0);
                 break;
+            case kExchange:
+                exchange(request);
+                break;
+            case kStarted: {  // for the second time
+                shmemx_plan_begin(&plan_);
+                exchange(request);
+                shmemx_plan_end(&plan_);
+                shmemx_request_t first = SHMEMX_REQUEST_NULL;
+                ASSERT_EQ(shmemx_request_start(plan_, &first), 0);
+                shmemx_request_wait(&first);
+                for (size_t i = 0; i < nelems_ * blocks; ++i) source_[i] = value(me_, round_, i);
+                std::fill_n(dest_, nelems_ * blocks, -3);
+                ASSERT_EQ(shmemx_request_start(plan_, request), 0);
+                break;
+            }
             default:
                 ASSERT_EQ(shmemx_long_collect_nbe(team_, dest_, source_, nelems_ - odd(me_), request), 0);
         }
@@ -106,11 +121,13 @@ class Posted {
 
     // Looks at dest, and uses source and dest again at once.
     void check_and_reuse() {
+        if (kind_ == kStarted)
+            shmemx_plan_free(&plan_);
         size_t at = 0;
         for (int member = 0; member < size_; ++member) {
-            if (kind_ != kFcollect && kind_ != kAlltoall && kind_ != kCollect)
+            if (kind_ != kFcollect && !is_alltoall() && kind_ != kCollect)
                 continue;
-            const size_t block = kind_ == kAlltoall ? static_cast<size_t>(me_) * nelems_ : 0;
+            const size_t block = is_alltoall() ? static_cast<size_t>(me_) * nelems_ : 0;
             for (size_t i = 0; i < nelems_ - (kind_ == kCollect ? odd(member) : 0); ++i)
                 ASSERT_EQ(dest_[at++], value(member, round_, block + i));
         }
@@ -131,6 +148,20 @@ class Posted {
 
   private:
     int root() const { return static_cast<int>(round_) % size_; }
+    bool is_alltoall() const { return kind_ == kAlltoall || kind_ == kExchange || kind_ == kStarted; }
+    // As kAlltoall does, by lists.
+    void exchange(shmemx_request_t* request) {
+        const auto members = static_cast<size_t>(size_);
+        std::vector<int> neighbors(members);
+        std::vector<size_t> counts(members, nelems_), offsets(members);
+        for (size_t i = 0; i < members; ++i) {
+            neighbors[i] = static_cast<int>(members - 1 - i);
+            offsets[i] = (members - 1 - i) * nelems_;
+        }
+        ASSERT_EQ(shmemx_neighbor_alltoallv_nbe(team_, neighbors.data(), members, dest_, counts.data(), offsets.data(),
+                                                source_, counts.data(), offsets.data(), sizeof(long), request),
+                  0);
+    }
     static size_t odd(int member) { return static_cast<size_t>(member) % 2; }
 
     shmem_team_t team_;
@@ -139,6 +170,7 @@ class Posted {
     int size_, me_;
     size_t nelems_;
     long *source_, *dest_;
+    shmemx_plan_t plan_ = SHMEMX_PLAN_NULL;
 };
 
 // All kinds in all sizes, in memory that is ready on all members.

@@ -188,3 +188,15 @@ def test_long_scans_run_ahead_of_late_pes_only_so_far(operation):
     """At most 32 pieces of one scan wait."""
     waiting = messages(operation, 200 * 16 * KIB, 1, 2, 1, counter="waiting", late=(1,))
     assert 1 < max(waiting) <= 32 + 2, waiting
+
+
+@shapes
+@pytest.mark.parametrize("operation", ["neighbors", "neighbors_started"])
+@pytest.mark.parametrize("nbytes", [8, 16 * KIB, 16 * KIB + 8, 100 * KIB])
+def test_an_exchange_is_one_letter_a_neighbor_elsewhere_or_two(pes, node_pes, operation, nbytes):
+    """Nobody but the neighbors hears of it: nothing goes through leaders. Of long blocks the reader says that it is
+    there, and where they belong: one more."""
+    elsewhere = [sum(neighbor // node_pes != pe // node_pes for neighbor in {(pe - 1) % pes, (pe + 1) % pes})
+                 for pe in range(pes)]
+    each = 1 if nbytes <= 16 * KIB else 2
+    assert messages_of_one(operation, nbytes, pes, node_pes) == [each * count for count in elsewhere]

@@ -21,6 +21,7 @@ void* pointer_argument(const char* name);
 long long number_argument(const char* name);
 shmem_ctx_t context_argument(void);
 shmem_team_t team_argument(const char* name);
+shmemx_plan_t plan_argument(const char* name);
 void show_pointer(const void* result);
 void show_number(long long result);
 

@@ -31,17 +31,18 @@ INLINED = {function.name for function in all_chosen() if function.inline}
 
 # Collectives on a team or an active set, with data; and those that only wait.
 MOVING = ("broadcast", "collect", "alltoall", "_reduce", "scan", "to_all")
-COLLECTIVES = [name for name in FUNCTIONS if any(word in name for word in MOVING)]
+EXCHANGES = [name for name in FUNCTIONS if "alltoallv" in name or "neighbor" in name]  # test_exchanges.py
+COLLECTIVES = [name for name in FUNCTIONS if any(word in name for word in MOVING) and name not in EXCHANGES]
 WAITING = ["shmem_team_sync", "shmem_sync", "shmem_barrier", "shmemx_team_sync_mt", "shmemx_team_barrier_mt",
            "shmemx_team_sync_nbe", "shmemx_team_barrier_nbe"]
-ON_TEAMS = [name for name in COLLECTIVES + WAITING if "team" in FUNCTIONS[name]]
+ON_TEAMS = [name for name in COLLECTIVES + EXCHANGES + WAITING if "team" in FUNCTIONS[name]]
 ON_ACTIVE_SETS = [name for name in COLLECTIVES + WAITING if "pSync" in FUNCTIONS[name]]
 
 
 def those_with(*names):
-    """The functions that have all these parameters, in the table's order, but for COLLECTIVES."""
+    """The functions that have all these parameters, in the table's order, but for COLLECTIVES and EXCHANGES."""
     return [function for function, parameter in FUNCTIONS.items()
-            if set(names) <= set(parameter) and function not in COLLECTIVES]
+            if set(names) <= set(parameter) and function not in COLLECTIVES + EXCHANGES]
 
 
 def remote_argument(function):

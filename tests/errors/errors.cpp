@@ -129,7 +129,7 @@ long long right_number(const std::string& name) {
         return 2;
     if (name == "size" || name == "alignment")
         return 64;
-    return 0;  // start, config_mask, PE_start, logPE_stride, PE_root, pe, cond, sig_op, cmp_value, hints, options,
+    return 0;  // nneighbors, element_bytes, block_bytes, start, config_mask, PE_start, logPE_stride, PE_root, pe, cond, sig_op, cmp_value, hints, options,
                // requested, status
 }
 
@@ -208,6 +208,18 @@ shmem_team_t team_argument(const char* name) {
     if (value == "destroyed")
         shmem_team_destroy(team);
     return team;
+}
+
+// One that has recorded nothing.
+shmemx_plan_t plan_argument(const char* name) {
+    if (option(name))
+        return reinterpret_cast<shmemx_plan_t>(pointer_argument(name));
+    shmemx_plan_t plan = SHMEMX_PLAN_NULL;
+    if (running) {
+        shmemx_plan_begin(&plan);
+        shmemx_plan_end(&plan);
+    }
+    return plan;
 }
 
 void show_pointer(const void* result) {

@@ -45,6 +45,8 @@ def argument(c_type, name):
         return f'({c_type})pointer_argument("{name}")'
     if c_type == "shmem_ctx_t":
         return "context_argument()"
+    if c_type == "shmemx_plan_t":
+        return f'plan_argument("{name}")'
     if c_type == "shmem_team_t":
         return f'team_argument("{name}")'
     return f'({c_type})number_argument("{name}")'

@@ -5,6 +5,7 @@ import re
 import pytest
 from conftest import (
     COLLECTIVES,
+    EXCHANGES,
     FUNCTIONS,
     HEAP_BYTES,
     INLINED,
@@ -25,14 +26,16 @@ TO_A_PE = [function for function in those_with("pe") if function not in QUERIES]
 OUT_OF_RANGE = r"pe {} is out of range: the job has PEs 0 to 1"
 # Those that end the job, start it once more, or need something to be there before.
 NOT_TO_CALL = {"shmem_global_exit", "shmem_init", "shmem_init_thread", "start_pes", "shmem_clear_lock",
-               "shmemx_request_end", "shmemx_get_uniqueid", "shmemx_init_uniqueid", "shmemx_init_thread_uniqueid"}
+               "shmemx_request_end", "shmemx_plan_end", "shmemx_get_uniqueid", "shmemx_init_uniqueid",
+               "shmemx_init_thread_uniqueid"}
 # What some need beside the arguments that are right for all.
 ARGUMENTS = {"shmem_ctx_destroy": ["ctx=created"], "shmem_team_destroy": ["team=created"],
              "shmem_wait": ["cmp_value=5"], "shmem_long_wait": ["cmp_value=5"]}
 TAKE_A_LOCK = {"shmem_set_lock", "shmem_test_lock"}  # which the program does not give back
 COLLECTIVE = {"shmem_malloc", "shmem_calloc", "shmem_align", "shmem_malloc_with_hints", "shmem_realloc", "shmem_free",
               "shmem_barrier_all", "shmem_sync_all", "shmem_finalize", "shmalloc", "shmemalign", "shrealloc", "shfree",
-              "shmem_team_split_strided", "shmem_team_split_2d", "shmem_team_destroy", *COLLECTIVES, *WAITING}
+              "shmem_team_split_strided", "shmem_team_split_2d", "shmem_team_destroy", *COLLECTIVES, *EXCHANGES,
+              *WAITING}
 
 
 @pytest.mark.parametrize("function", [name for name in FUNCTIONS if name not in NOT_TO_CALL])

@@ -5,6 +5,7 @@ import pytest
 from conftest import (
     ADDRESS,
     COLLECTIVES,
+    EXCHANGES,
     FUNCTIONS,
     INT_MAX,
     INT_MIN,
@@ -191,4 +192,4 @@ def test_syncs_are_silent(function, check):
 
 def test_lists_are_complete():
     assert len(ON_TEAMS) >= 20 and len(ON_ACTIVE_SETS) >= 14
-    assert set(ON_TEAMS + ON_ACTIVE_SETS) == {*COLLECTIVES, *WAITING}
+    assert set(ON_TEAMS + ON_ACTIVE_SETS) == {*COLLECTIVES, *EXCHANGES, *WAITING}

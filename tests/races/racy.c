@@ -133,6 +133,33 @@ static void value_of_nbi(void) {
     }
 }
 
+/* A posted exchange with the neighbors of a ring, of which each sends the other's number. */
+static void exchange(shmemx_request_t* request) {
+    const shmem_team_t all = SHMEM_TEAM_WORLD;
+    const int list[2] = {(me + 1) % n, (me + n - 1) % n};
+    shmemx_neighbor_alltoall_nbe(all, list, 2, data, data + 2, 8, request); /* first: exchange_source exchange_value */
+}
+
+static void exchange_source(void) {
+    shmemx_request_t request = SHMEMX_REQUEST_NULL;
+    exchange(&request);
+    if (cured)
+        shmemx_request_wait(&request);
+    if (me == 0)
+        shmem_long_get(data + 3, data_of_program, 1, 1); /* second: exchange_source */
+    shmemx_request_wait(&request);
+}
+
+static void exchange_value(void) {
+    shmemx_request_t request = SHMEMX_REQUEST_NULL;
+    exchange(&request);
+    if (cured)
+        shmemx_request_wait(&request);
+    if (me == 0)
+        shmem_long_put(data_of_program, data, 1, 1); /* second: exchange_value */
+    shmemx_request_wait(&request);
+}
+
 static void wait_on_data(void) {
     if (me == 0) {
         long source[kWords];
@@ -320,6 +347,8 @@ static const struct {
               {"own_put_and_get", own_put_and_get},
               {"source_of_nbi", source_of_nbi},
               {"value_of_nbi", value_of_nbi},
+              {"exchange_source", exchange_source},
+              {"exchange_value", exchange_value},
               {"wait_on_data", wait_on_data},
               {"put_before_signal", put_before_signal},
               {"atomic_and_plain", atomic_and_plain},

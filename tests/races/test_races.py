@@ -26,6 +26,8 @@ CASES = {
     "own_put_and_get": "shmem_quiet between them",
     "source_of_nbi": "shmem_quiet before the buffer is used again",
     "value_of_nbi": "shmem_quiet before the buffer is used again",
+    "exchange_source": "a wait for the call's request before the buffer is used again",
+    "exchange_value": "a wait for the call's request before the buffer is used again",
     "wait_on_data": "a wait of PE 1 for the signal (shmem_signal_wait_until)",
     "put_before_signal": "shmem_fence on PE 0 between it and the flag that PE 1 has waited for",
     "atomic_and_plain": "atomics on both sides, or a wait or barrier between them",

@@ -11,6 +11,7 @@
 #include "base/settings.h"
 #include "bootstrap/bootstrap.h"
 #include "collective/node/reduce.h"
+#include "collective/plan.h"
 #include "context/context.h"
 #include "context/request.h"
 #include "memory/node_memory.h"
@@ -47,6 +48,7 @@ struct PeState {
     progress::Engine* engine = progress::engine;
     context::Contexts* contexts = context::contexts;
     context::RequestPool* request_pool = context::request_pool;
+    collective::PlanPool* plan_pool = collective::plan_pool;
     team::TeamSegments team_segments = team::team_segments;
     team::Teams* teams = team::teams;
     collective::Machine machine = collective::machine;
@@ -70,6 +72,7 @@ struct PeState {
         progress::engine = engine;
         context::contexts = contexts;
         context::request_pool = request_pool;
+        collective::plan_pool = plan_pool;
         team::team_segments = team_segments;
         team::teams = teams;
         collective::machine = machine;

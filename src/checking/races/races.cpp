@@ -277,6 +277,22 @@ void Races::post_collective() {
     learns_by_requests_ = true;
 }
 
+void Races::post_buffer(const base::Call& call, const void* buffer, size_t bytes, bool writes) {
+    size_t position;
+    take_accesses();
+    detector_->touch(buffer, bytes, writes, call);
+    detector_->hold(buffer, bytes, writes, Flow::kRequest, call);
+    if (find(buffer, &position))
+        detector_->access({.owner = job.pe,
+                           .position = position,
+                           .bytes = bytes,
+                           .writes = writes,
+                           .completion = Completion::kAtQuiet,
+                           .flow = Flow::kRequest},
+                          call);
+    watch_buffers();
+}
+
 // Which operations a request has is not known: all that are under requests count as complete.
 void Races::complete_request() {
     take_accesses();

@@ -11,8 +11,9 @@ namespace heddle::collective {
 namespace {
 
 const char* name_of(uint64_t kind) {
-    constexpr const char* kNames[] = {"a barrier",   "a broadcast", "a collect",         "an fcollect",
-                                      "an alltoall", "a reduction", "an inclusive scan", "an exclusive scan"};
+    constexpr const char* kNames[] = {"a barrier",         "a broadcast",       "a collect",
+                                      "an fcollect",       "an alltoall",       "a reduction",
+                                      "an inclusive scan", "an exclusive scan", "an exchange"};
     return kind < std::size(kNames) ? kNames[kind] : "a call that is none";
 }
 
@@ -37,6 +38,11 @@ void InternodeStep::end_by(const fabric::ControlInbox::Stray& stray) const {
     const uint64_t theirs = stray.call >> kKindShift, own = call_ >> kKindShift;
     const char* const function = coll_.call.function;
     const auto team = collective::name_of(coll_.team);
+    if (stray.step != number_ && theirs == static_cast<uint64_t>(StepKind::kExchange))
+        base::fatal(function,
+                    "PE %d has sent this PE more, in an earlier exchange on %s, than this PE expected: right would be "
+                    "lists of neighbors in which both name each other as often, with the same bytes",
+                    stray.pe, team.data());
     if (stray.step != number_)
         base::fatal(function,
                     "argument nelems differed, or PE %d was in another collective on %s, in an earlier call: it was in "

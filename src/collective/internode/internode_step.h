@@ -25,7 +25,8 @@ enum class StepKind : uint8_t {
     kAlltoall,
     kReduce,
     kInclusiveScan,
-    kExclusiveScan
+    kExclusiveScan,
+    kExchange
 };
 
 // A number, alike on all members, and ways to send and to read under it. A round tells apart what one member sends

@@ -1635,6 +1635,16 @@ int shmemx_double_sum_exscan_nbe(shmem_team_t team, double *dest, const double *
 int shmemx_longdouble_sum_exscan_nbe(shmem_team_t team, long double *dest, const long double *source, size_t nelems, shmemx_request_t *req) { return heddle::collective::post(HEDDLE_CALL("shmemx_longdouble_sum_exscan_nbe"), team, req, nelems * sizeof(long double), [=](const heddle::base::Call& call, heddle::team::Team& instance) { heddle::collective::scan<long double>(call, instance, heddle::collective::Prefix::kExclusive, dest, source, nelems); }); }
 int shmemx_complexd_sum_exscan_nbe(shmem_team_t team, heddle_complexd *dest, const heddle_complexd *source, size_t nelems, shmemx_request_t *req) { return heddle::collective::post(HEDDLE_CALL("shmemx_complexd_sum_exscan_nbe"), team, req, nelems * sizeof(heddle_complexd), [=](const heddle::base::Call& call, heddle::team::Team& instance) { heddle::collective::scan<heddle_complexd>(call, instance, heddle::collective::Prefix::kExclusive, dest, source, nelems); }); }
 int shmemx_complexf_sum_exscan_nbe(shmem_team_t team, heddle_complexf *dest, const heddle_complexf *source, size_t nelems, shmemx_request_t *req) { return heddle::collective::post(HEDDLE_CALL("shmemx_complexf_sum_exscan_nbe"), team, req, nelems * sizeof(heddle_complexf), [=](const heddle::base::Call& call, heddle::team::Team& instance) { heddle::collective::scan<heddle_complexf>(call, instance, heddle::collective::Prefix::kExclusive, dest, source, nelems); }); }
+int shmemx_alltoallv(shmem_team_t team, void *dest, const size_t *dest_counts, const size_t *dest_offsets, const void *source, const size_t *source_counts, const size_t *source_offsets, size_t element_bytes) { return heddle::collective::exchange(HEDDLE_CALL("shmemx_alltoallv"), team, {heddle::collective::ExchangeKind::kAlltoallv, dest, dest_counts, dest_offsets, source, source_counts, source_offsets, element_bytes}); }
+int shmemx_neighbor_alltoall(shmem_team_t team, const int *neighbors, size_t nneighbors, void *dest, const void *source, size_t block_bytes) { return heddle::collective::exchange(HEDDLE_CALL("shmemx_neighbor_alltoall"), team, {heddle::collective::ExchangeKind::kNeighborAlltoall, dest, nullptr, nullptr, source, nullptr, nullptr, block_bytes, neighbors, nneighbors}); }
+int shmemx_neighbor_alltoallv(shmem_team_t team, const int *neighbors, size_t nneighbors, void *dest, const size_t *dest_counts, const size_t *dest_offsets, const void *source, const size_t *source_counts, const size_t *source_offsets, size_t element_bytes) { return heddle::collective::exchange(HEDDLE_CALL("shmemx_neighbor_alltoallv"), team, {heddle::collective::ExchangeKind::kNeighborAlltoallv, dest, dest_counts, dest_offsets, source, source_counts, source_offsets, element_bytes, neighbors, nneighbors}); }
+int shmemx_alltoallv_nbe(shmem_team_t team, void *dest, const size_t *dest_counts, const size_t *dest_offsets, const void *source, const size_t *source_counts, const size_t *source_offsets, size_t element_bytes, shmemx_request_t *req) { return heddle::collective::post_exchange(HEDDLE_CALL("shmemx_alltoallv_nbe"), team, {heddle::collective::ExchangeKind::kAlltoallv, dest, dest_counts, dest_offsets, source, source_counts, source_offsets, element_bytes}, req); }
+int shmemx_neighbor_alltoall_nbe(shmem_team_t team, const int *neighbors, size_t nneighbors, void *dest, const void *source, size_t block_bytes, shmemx_request_t *req) { return heddle::collective::post_exchange(HEDDLE_CALL("shmemx_neighbor_alltoall_nbe"), team, {heddle::collective::ExchangeKind::kNeighborAlltoall, dest, nullptr, nullptr, source, nullptr, nullptr, block_bytes, neighbors, nneighbors}, req); }
+int shmemx_neighbor_alltoallv_nbe(shmem_team_t team, const int *neighbors, size_t nneighbors, void *dest, const size_t *dest_counts, const size_t *dest_offsets, const void *source, const size_t *source_counts, const size_t *source_offsets, size_t element_bytes, shmemx_request_t *req) { return heddle::collective::post_exchange(HEDDLE_CALL("shmemx_neighbor_alltoallv_nbe"), team, {heddle::collective::ExchangeKind::kNeighborAlltoallv, dest, dest_counts, dest_offsets, source, source_counts, source_offsets, element_bytes, neighbors, nneighbors}, req); }
+void shmemx_plan_begin(shmemx_plan_t *plan) { heddle::collective::begin_plan(HEDDLE_CALL("shmemx_plan_begin"), plan); }
+void shmemx_plan_end(shmemx_plan_t *plan) { heddle::collective::end_plan(HEDDLE_CALL("shmemx_plan_end"), plan); }
+int shmemx_request_start(shmemx_plan_t plan, shmemx_request_t *req) { return heddle::collective::start_plan(HEDDLE_CALL("shmemx_request_start"), plan, req); }
+void shmemx_plan_free(shmemx_plan_t *plan) { heddle::collective::free_plan(HEDDLE_CALL("shmemx_plan_free"), plan); }
 void shmemx_progress(void) { heddle::runtime::make_progress("shmemx_progress"); }
 int shmemx_progress_policy(const char *policy) { return heddle::runtime::set_progress_policy("shmemx_progress_policy", policy); }
 int shmemx_ctx_info(shmem_ctx_t ctx, shmemx_ctx_info_t *info) { return heddle::runtime::context_info("shmemx_ctx_info", ctx, info); }
@@ -3271,6 +3281,16 @@ HEDDLE_TWIN(shmemx_double_sum_exscan_nbe)
 HEDDLE_TWIN(shmemx_longdouble_sum_exscan_nbe)
 HEDDLE_TWIN(shmemx_complexd_sum_exscan_nbe)
 HEDDLE_TWIN(shmemx_complexf_sum_exscan_nbe)
+HEDDLE_TWIN(shmemx_alltoallv)
+HEDDLE_TWIN(shmemx_neighbor_alltoall)
+HEDDLE_TWIN(shmemx_neighbor_alltoallv)
+HEDDLE_TWIN(shmemx_alltoallv_nbe)
+HEDDLE_TWIN(shmemx_neighbor_alltoall_nbe)
+HEDDLE_TWIN(shmemx_neighbor_alltoallv_nbe)
+HEDDLE_TWIN(shmemx_plan_begin)
+HEDDLE_TWIN(shmemx_plan_end)
+HEDDLE_TWIN(shmemx_request_start)
+HEDDLE_TWIN(shmemx_plan_free)
 HEDDLE_TWIN(shmemx_progress)
 HEDDLE_TWIN(shmemx_progress_policy)
 HEDDLE_TWIN(shmemx_ctx_info)

@@ -6,6 +6,8 @@
 // BYTES: of a part or a block; a multiple of 8 where numbers are added. LATE: a PE that begins half a second later.
 #include "check.h"
 
+#include <shmemx.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
@@ -44,6 +46,23 @@ void split() {
 }
 
 shmem_team_t teams[3];  // of all PEs: for "broadcasts"
+shmemx_plan_t plan = SHMEMX_PLAN_NULL;
+
+// With the PEs before and behind, in a ring. started: a plan, made by the first.
+void exchange(const Buffers& of, bool started) {
+    const int neighbors[] = {(pe + n_pes - 1) % n_pes, (pe + 1) % n_pes};
+    const size_t count = n_pes > 2 ? 2 : 1;
+    shmemx_request_t request = SHMEMX_REQUEST_NULL;
+    if (!started)
+        return (void)shmemx_neighbor_alltoall(SHMEM_TEAM_WORLD, neighbors, count, of.dest, of.source, of.bytes);
+    if (plan == SHMEMX_PLAN_NULL) {
+        shmemx_plan_begin(&plan);
+        shmemx_neighbor_alltoall_nbe(SHMEM_TEAM_WORLD, neighbors, count, of.dest, of.source, of.bytes, &request);
+        shmemx_plan_end(&plan);
+    }
+    shmemx_request_start(plan, &request);
+    shmemx_request_wait(&request);
+}
 
 void run(const std::string& operation, const Buffers& of) {
     const shmem_team_t all = SHMEM_TEAM_WORLD;
@@ -74,8 +93,14 @@ void run(const std::string& operation, const Buffers& of) {
         shmem_sync_all();
     else if (operation == "split")
         split();
+    else if (operation == "neighbors" || operation == "neighbors_started")
+        exchange(of, operation == "neighbors_started");
     else
         fail(__FILE__, __LINE__, "no such operation: %s", operation.c_str());
+}
+
+bool is_exchange(const std::string& operation) {
+    return operation == "neighbors" || operation == "neighbors_started";
 }
 
 bool is_arithmetic(const std::string& operation) {
@@ -94,7 +119,8 @@ void fill(const std::string& operation, const Buffers& of) {
     }
     for (size_t to = 0; to < blocks; ++to)
         for (size_t i = 0; i < of.bytes; ++i)
-            of.source[to * of.bytes + i] = byte_of(pe, operation == "alltoall" ? static_cast<int>(to) : 0, i);
+            of.source[to * of.bytes + i] =
+                byte_of(pe, operation == "alltoall" || is_exchange(operation) ? static_cast<int>(to) : 0, i);
 }
 
 void check_part(const unsigned char* got, int from, int to, size_t bytes) {
@@ -119,6 +145,12 @@ void check(const std::string& operation, const Buffers& of) {
     }
     if (is_arithmetic(operation) && operation != "alltoalls")
         return check_sums(operation, of);
+    if (is_exchange(operation) && n_pes > 2) {  // what is for the PE before is its block 1
+        check_part(of.dest, (pe + n_pes - 1) % n_pes, 1, of.bytes);
+        return check_part(of.dest + of.bytes, (pe + 1) % n_pes, 0, of.bytes);
+    }
+    if (is_exchange(operation))
+        return check_part(of.dest, (pe + 1) % n_pes, 0, of.bytes);
     const unsigned char* at = of.dest;
     for (int from = 0; from < n_pes; ++from) {
         if (operation == "alltoalls") {
