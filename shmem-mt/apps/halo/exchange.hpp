@@ -10,12 +10,14 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "programs/common/grid.hpp"
 #include "programs/common/job.hpp"
 #include "programs/common/measure.hpp"
+#include "programs/common/requests.hpp"
 #include "programs/common/run_together.hpp"
 
 namespace shmem_mt {
@@ -23,8 +25,13 @@ namespace shmem_mt {
 constexpr int kFaces = 6;
 
 // kSignal: a put with signal a face, and the thread waits for its own faces' signals. kBarrier: puts, quiet by each
-// thread, one barrier of all PEs.
-enum class HaloSync { kSignal, kBarrier };
+// thread, one barrier of all PEs. kNeighbors: all faces in one shmemx_neighbor_alltoallv_nbe, which one thread posts and
+// waits for; kPlan: the same, recorded once and started each time.
+enum class HaloSync { kSignal, kBarrier, kNeighbors, kPlan };
+
+inline bool is_collective(HaloSync sync) {
+    return sync == HaloSync::kNeighbors || sync == HaloSync::kPlan;
+}
 
 // For the largest face of a program: inboxes and their signals, symmetric; the cells of the box and what is packed,
 // private. Only the box that is being measured needs its cells.
@@ -34,6 +41,8 @@ class HaloMemory {
     explicit HaloMemory(long edge)
         : cells(static_cast<size_t>((edge + 2) * (edge + 2) * (edge + 2))),
           outboxes(static_cast<size_t>(kFaces * edge * edge)),
+          symmetric_outboxes(
+              static_cast<uint64_t*>(symmetric_alloc(static_cast<size_t>(kFaces * edge * edge) * sizeof(uint64_t)))),
           stride_((8 * edge * edge + 4095) / 4096 * 4096),
           inboxes_(static_cast<char*>(symmetric_alloc(static_cast<size_t>(2 * kFaces * stride_)))),
           signals_(static_cast<Signal*>(symmetric_alloc(2 * kFaces * sizeof(Signal)))) {}
@@ -45,6 +54,7 @@ class HaloMemory {
 
     std::vector<uint64_t> cells;
     std::vector<uint64_t> outboxes;
+    uint64_t* const symmetric_outboxes;  // of collective exchanges
 
     // The number of the next exchange of this program; the same on all PEs.
     long next = 1;
@@ -61,6 +71,71 @@ class HaloMemory {
     Signal* const signals_;
 };
 
+// All faces of an exchange as one collective. The inboxes of even and of odd exchanges take turns.
+class HaloNeighbors {
+  public:
+    HaloNeighbors(Job& job, HaloMemory& memory, HaloSync sync, long edge) : memory_(memory), sync_(sync) {
+        const Place grid = grid_of(job.n_pes());
+        const auto neighbour_of = [&](int pe, int face) {
+            return neighbour(grid, place_of(grid, pe), face / 2, face % 2 ? 1 : -1);
+        };
+        const Fault fault = job.options().fault;
+        const long cells = fault == Fault::kGetNamedPut ? 0 : edge * edge - (fault == Fault::kLastElementMissing);
+        const auto of_face = [&](int face) { return static_cast<size_t>(face * edge * edge) * sizeof(uint64_t); };
+        for (int face = 0; face < kFaces; ++face) {
+            const int pe = neighbour_of(job.me(), face);
+            neighbours_[face] = pe;
+            bytes_[face] = static_cast<size_t>(cells) * sizeof(uint64_t);
+            from_[face] = of_face(job.real_pe(pe) == pe ? face : face ^ 1);
+            // Where the neighbour is one for several faces, its k-th is for this PE's k-th.
+            int place = 0, there = 0;
+            for (int before = 0; before < face; ++before) place += neighbour_of(job.me(), before) == pe;
+            while (neighbour_of(pe, there) != job.me() || place-- > 0) ++there;
+            to_[face] = static_cast<size_t>(reinterpret_cast<char*>(memory.inbox(there ^ 1, 0)) -
+                                            reinterpret_cast<char*>(memory.inbox(0, 0)));
+        }
+#if SHMEM_MT_HAVE_SHMEMX
+        for (long number = 0; sync == HaloSync::kPlan && number < 2; ++number) {
+            shmemx_request_t unused = SHMEMX_REQUEST_NULL;
+            shmemx_plan_begin(&plans_[number]);
+            post(number, &unused);
+            shmemx_plan_end(&plans_[number]);
+        }
+#endif
+    }
+#if SHMEM_MT_HAVE_SHMEMX
+    ~HaloNeighbors() {
+        for (shmemx_plan_t& plan : plans_) shmemx_plan_free(&plan);
+    }
+    void exchange(long number) {
+        shmemx_request_t request = SHMEMX_REQUEST_NULL;
+        if (sync_ == HaloSync::kPlan)
+            shmemx_request_start(plans_[number % 2], &request);
+        else
+            post(number, &request);
+        shmemx_request_wait(&request);
+    }
+#else
+    void exchange(long) {}
+#endif
+    HaloNeighbors(const HaloNeighbors&) = delete;
+    HaloNeighbors& operator=(const HaloNeighbors&) = delete;
+
+  private:
+#if SHMEM_MT_HAVE_SHMEMX
+    void post(long number, shmemx_request_t* request) {
+        shmemx_neighbor_alltoallv_nbe(SHMEM_TEAM_WORLD, neighbours_, kFaces, memory_.inbox(0, number), bytes_, to_,
+                                      memory_.symmetric_outboxes, bytes_, from_, 1, request);
+    }
+
+    shmemx_plan_t plans_[2] = {};
+#endif
+    HaloMemory& memory_;
+    const HaloSync sync_;
+    int neighbours_[kFaces];
+    size_t bytes_[kFaces], to_[kFaces], from_[kFaces];
+};
+
 class Halo {
   public:
     Halo(Job& job, HaloMemory& memory, HaloSync sync, Route route, long edge)
@@ -72,7 +147,8 @@ class Halo {
           grid_(grid_of(job.n_pes())),
           place_(place_of(grid_, job.me())),
           cells_(memory.cells),
-          outboxes_(memory.outboxes) {}
+          outboxes_(is_collective(sync) ? memory.symmetric_outboxes : memory.outboxes.data()),
+          neighbors_(is_collective(sync) ? std::make_unique<HaloNeighbors>(job, memory, sync, edge) : nullptr) {}
 
     const Place& grid() const { return grid_; }
 
@@ -179,6 +255,12 @@ class Halo {
     template <class Link>
     void exchange(const Link& link, int thread, long number, bool again) {
         for (int face = thread; face < kFaces; face += job_.threads()) send(link, face, number);
+        if (neighbors_) {
+            job_.team().barrier();
+            if (thread == 0)
+                neighbors_->exchange(number);
+            job_.team().barrier();
+        }
         if (sync_ == HaloSync::kBarrier) {
             link.quiet();
             job_.meet(thread);
@@ -196,11 +278,13 @@ class Halo {
     template <class Link>
     void send(const Link& link, int face, long number) {
         const Fault fault = job_.options().fault;
-        uint64_t* const outbox = outboxes_.data() + face * edge_ * edge_;
+        uint64_t* const outbox = outboxes_ + face * edge_ * edge_;
         if (fault != Fault::kStaleResult || round_ == 0) {
             const uint64_t salt = salt_of(number);
             for_layer(face, face % 2 ? edge_ : 1, [&](size_t from, size_t to) { outbox[to] = cells_[from] ^ salt; });
         }
+        if (neighbors_)
+            return;
         const long cells = edge_ * edge_ - (fault == Fault::kLastElementMissing);
         const size_t bytes = 8 * static_cast<size_t>(cells);
         uint64_t* const inbox = memory_.inbox(face ^ 1, number);
@@ -293,7 +377,8 @@ class Halo {
     const Place grid_;
     const Place place_;
     std::vector<uint64_t>& cells_;
-    std::vector<uint64_t>& outboxes_;
+    uint64_t* const outboxes_;
+    const std::unique_ptr<HaloNeighbors> neighbors_;  // null: puts
     bool validating_ = false;
     int round_ = 0;              // of a validating pass
     std::vector<long> changed_;  // by thread: ghost cells in which an exchange of a round differed from the one before

@@ -84,7 +84,10 @@ void run_exchange(Job& job) {
     const struct {
         HaloSync sync;
         const char* name;
-    } kSyncs[] = {{HaloSync::kSignal, "put_signal"}, {HaloSync::kBarrier, "quiet_barrier"}};
+    } kSyncs[] = {{HaloSync::kSignal, "put_signal"},
+                  {HaloSync::kBarrier, "quiet_barrier"},
+                  {HaloSync::kNeighbors, "neighbor_alltoallv"},
+                  {HaloSync::kPlan, "plan"}};
     const auto routes = wanted_routes(job, kName);
     std::vector<Variant> variants;
     for (const auto& sync : kSyncs) {
@@ -94,7 +97,14 @@ void run_exchange(Job& job) {
             job.skip(kName, sync.name, "the library has no shmem_putmem_signal (OpenSHMEM 1.5)");
             continue;
         }
-        for (const Route route : routes) variants.push_back({sync.sync, sync.name, route});
+        if (is_collective(sync.sync) && !SHMEM_MT_HAVE_SHMEMX) {
+            job.skip(kName, sync.name, kNoRequests);
+            continue;
+        }
+        for (const Route route : routes) {
+            if (!is_collective(sync.sync) || route == Route::kDefaultContext)
+                variants.push_back({sync.sync, sync.name, route});
+        }
     }
     for (const long size : options.sizes) run_group(job, memory, variants, edge_of(size));
 }

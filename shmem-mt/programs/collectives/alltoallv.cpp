@@ -1,5 +1,10 @@
 // SHMEM-MT alltoallv: every PE puts a block of its own size to every PE, itself included. The threads of a PE share the
-// peers; each thread puts through its link and quiets; one barrier ends the exchange.
+// peers; each thread puts through its link and quiets; one barrier ends the exchange. Beside that, where the library has
+// them, a call of one thread alone:
+//   alltoallv      shmemx_alltoallv
+//   alltoallv_nbe  the same, posted and waited for
+//   plan           the same, recorded once and started each time
+// These need no barrier: dest has to be ready when its PE calls.
 //
 // A block has from none to twice `size_bytes`, in steps of 8, by a rule that is drawn with --seed. All PEs know the
 // rule and so the place of each block. Blocks lie in the order of the receivers at the source and of the senders at the
@@ -9,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "programs/common/requests.hpp"
 #include "programs/common/transfer_points.hpp"
 
 namespace shmem_mt {
@@ -53,10 +59,94 @@ class Blocks {
     const int n_pes_;
 };
 
+enum class Op { kPut, kPutNbi, kCollective, kPosted, kPlan };
+
+constexpr struct {
+    const char* name;
+    Op op;
+    const char* sync;
+} kOps[] = {{"put", Op::kPut, kSync},
+            {"put_nbi", Op::kPutNbi, kSync},
+            {"alltoallv", Op::kCollective, "blocking"},
+            {"alltoallv_nbe", Op::kPosted, "request_wait"},
+            {"plan", Op::kPlan, "request_wait"}};
+
+bool is_collective(Op op) {
+    return op != Op::kPut && op != Op::kPutNbi;
+}
+
+// One exchange by shmemx_alltoallv. By one thread at a time.
+class CollectiveExchange {
+  public:
+    CollectiveExchange(Job& job, char* source, char* dest, Op op, const Blocks& blocks)
+        : source_(source), dest_(dest), op_(op) {
+        const int me = job.me();
+        const Fault fault = job.options().fault;
+        const auto count = [&](int from, int to) {
+            const long bytes = blocks.bytes(from, to);
+            return static_cast<size_t>(bytes - (fault == Fault::kLastElementMissing && bytes > 0 ? 8 : 0));
+        };
+        for (int pe = 0; pe < job.n_pes(); ++pe) {
+            dest_bytes_.push_back(count(pe, me));
+            dest_offsets_.push_back(static_cast<size_t>(blocks.dest_offset(pe, me)));
+            source_bytes_.push_back(count(me, pe));
+            source_offsets_.push_back(static_cast<size_t>(blocks.source_offset(me, job.real_pe(pe))));
+        }
+#if SHMEM_MT_HAVE_SHMEMX
+        if (op == Op::kPlan) {
+            shmemx_request_t unused = SHMEMX_REQUEST_NULL;
+            shmemx_plan_begin(&plan_);
+            post(&unused);
+            shmemx_plan_end(&plan_);
+        }
+#endif
+    }
+#if SHMEM_MT_HAVE_SHMEMX
+    ~CollectiveExchange() { shmemx_plan_free(&plan_); }
+
+    void run() {
+        shmemx_request_t request = SHMEMX_REQUEST_NULL;
+        if (op_ == Op::kCollective)
+            shmemx_alltoallv(SHMEM_TEAM_WORLD, dest_, dest_bytes_.data(), dest_offsets_.data(), source_,
+                             source_bytes_.data(), source_offsets_.data(), 1);
+        else if (op_ == Op::kPosted)
+            post(&request);
+        else
+            shmemx_request_start(plan_, &request);
+        shmemx_request_wait(&request);
+    }
+#else
+    void run() {}
+#endif
+    CollectiveExchange(const CollectiveExchange&) = delete;
+    CollectiveExchange& operator=(const CollectiveExchange&) = delete;
+
+  private:
+#if SHMEM_MT_HAVE_SHMEMX
+    void post(shmemx_request_t* request) const {
+        shmemx_alltoallv_nbe(SHMEM_TEAM_WORLD, dest_, dest_bytes_.data(), dest_offsets_.data(), source_,
+                             source_bytes_.data(), source_offsets_.data(), 1, request);
+    }
+
+    shmemx_plan_t plan_ = SHMEMX_PLAN_NULL;
+#endif
+    char* const source_;
+    char* const dest_;
+    const Op op_;
+    std::vector<size_t> dest_bytes_, dest_offsets_, source_bytes_, source_offsets_;  // by PE
+};
+
 class Exchange {
   public:
-    Exchange(Job& job, char* source, char* dest, bool blocking, Route route, const Blocks& blocks)
-        : job_(job), source_(source), dest_(dest), blocking_(blocking), route_(route), blocks_(blocks) {
+    Exchange(Job& job, char* source, char* dest, Op op, Route route, const Blocks& blocks)
+        : job_(job),
+          source_(source),
+          dest_(dest),
+          op_(op),
+          route_(route),
+          blocks_(blocks),
+          collective_(is_collective(op) ? std::make_unique<CollectiveExchange>(job, source, dest, op, blocks)
+                                        : nullptr) {
         for (int step = 1; step <= job.n_pes(); ++step) {
             const int to = (job.me() + step) % job.n_pes();
             Put put{source + blocks.source_offset(job.me(), to), dest + blocks.dest_offset(job.me(), to),
@@ -128,7 +218,17 @@ class Exchange {
     template <class Finish>
     Report run(long count, Finish&& finish) {
         const Fault fault = job_.options().fault;
-        const bool skipped = fault == Fault::kSkippedOperation || (fault == Fault::kStaleResult && round_ > 0);
+        const bool skipped = fault == Fault::kSkippedOperation || (fault == Fault::kStaleResult && round_ > 0) ||
+                             (fault == Fault::kGetNamedPut && collective_);
+        if (collective_)
+            return run_together(
+                job_,
+                [&](int thread) {
+                    const bool calls = thread == job_.threads() - 1;
+                    if (calls && !skipped && (validating_ || !job_.idles(thread)))
+                        for (long i = 0; i < count; ++i) collective_->run();
+                },
+                finish);
         return run_together(
             job_,
             [&](int thread) {
@@ -154,7 +254,7 @@ class Exchange {
             const Put& put = puts_[i];
             if (job_.options().fault == Fault::kGetNamedPut)
                 link.get(put.source, put.dest, put.bytes, put.pe);
-            else if (blocking_)
+            else if (op_ == Op::kPut)
                 link.put(put.dest, put.source, put.bytes, put.pe);
             else
                 link.put_nbi(put.dest, put.source, put.bytes, put.pe);
@@ -164,9 +264,10 @@ class Exchange {
     Job& job_;
     char* const source_;
     char* const dest_;
-    const bool blocking_;
+    const Op op_;
     const Route route_;
     const Blocks blocks_;
+    const std::unique_ptr<CollectiveExchange> collective_;  // null: puts
     std::vector<Put> puts_;  // in the order of the exchange: the next PE first, itself last
     int round_ = 0;
     bool validating_ = false;
@@ -174,15 +275,17 @@ class Exchange {
 
 // An operation, and the contexts of the threads.
 struct Variant {
-    std::string op;
+    std::string name;
+    Op op;
+    const char* sync;
     Route route;
 };
 
 void print_variant(Job& job, const Variant& variant, const Blocks& blocks, long size, const Samples& samples,
                    const Agreed& verdict) {
-    Json params = job.params(variant.op);
+    Json params = job.params(variant.name);
     params.integer("size_bytes", size).text("placement", "heap").text("context", context_name(variant.route));
-    params.text("sync", kSync).integer("seed", job.options().seed).integer("total_bytes", blocks.total());
+    params.text("sync", variant.sync).integer("seed", job.options().seed).integer("total_bytes", blocks.total());
     const Agreed* const shown = job.options().validate ? &verdict : nullptr;
     std::vector<double> times, bandwidths;
     for (const double seconds : samples.seconds) {
@@ -200,7 +303,7 @@ void run_group(Job& job, char* source, char* dest, const std::vector<Variant>& v
     std::vector<Agreed> verdicts;
     std::vector<Body> bodies;
     for (const Variant& variant : variants) {
-        exchanges.push_back(std::make_unique<Exchange>(job, source, dest, variant.op == "put", variant.route, blocks));
+        exchanges.push_back(std::make_unique<Exchange>(job, source, dest, variant.op, variant.route, blocks));
         Exchange* const exchange = exchanges.back().get();
         verdicts.push_back(job.options().validate ? exchange->validate() : Agreed{});
         bodies.push_back([exchange](long count) { return exchange->sample(count); });
@@ -225,9 +328,25 @@ void run_all(Job& job) {
     char* const dest = static_cast<char*>(symmetric_alloc(static_cast<size_t>(largest)));
     std::vector<Variant> variants;
     for (const Route route : wanted_routes(job, kName)) {
-        for (const auto& op : options.ops) variants.push_back({op, route});
+        for (const auto& op : kOps) {
+            if (options.wants_op(op.name) && options.wants_sync(op.sync) &&
+                (!is_collective(op.op) || (SHMEM_MT_HAVE_SHMEMX && route == Route::kDefaultContext)))
+                variants.push_back({op.name, op.op, op.sync, route});
+        }
+    }
+    if (!SHMEM_MT_HAVE_SHMEMX) {
+        for (const auto& op : kOps) {
+            if (is_collective(op.op) && options.wants_op(op.name))
+                job.skip(kName, op.name, kNoRequests);
+        }
     }
     for (const long size : sizes) run_group(job, source, dest, variants, size);
+}
+
+std::vector<std::string> known_ops() {
+    std::vector<std::string> names;
+    for (const auto& op : kOps) names.push_back(op.name);
+    return names;
 }
 
 }  // namespace
@@ -239,10 +358,10 @@ int main(int argc, char** argv) {
     defaults.sizes = {64, 4096, 65536};
     defaults.placements = {"heap"};
     defaults.contexts = {"default", "shared", "private"};
-    Job job(kName, parse_options(argc, argv, defaults, {"put", "put_nbi"}), Pes::kAny);
+    Job job(kName, parse_options(argc, argv, defaults, known_ops()), Pes::kAny);
     if (job.threads() > job.n_pes()) {
         job.skip(kName, "threads=" + std::to_string(job.threads()), "there are no more peers to share than PEs");
-    } else if (threads_available(job, kName) && job.options().wants_sync(kSync)) {
+    } else if (threads_available(job, kName)) {
         run_all(job);
     }
     job.finish();

@@ -137,7 +137,7 @@ BENCHMARKS = (
         "alltoallv",
         "alltoallv",
         "bytes a second of an exchange of uneven blocks among all PEs, threads sharing the peers",
-        ("put", "put_nbi"),
+        ("put", "put_nbi", "alltoallv", "alltoallv_nbe", "plan"),
         ANY,
     ),
     Benchmark(
@@ -246,6 +246,8 @@ SYNCS = {
     "request_shared": "all operations of all threads under one SHARED request, one wait",
     "put_signal": "put with signal (OpenSHMEM 1.5)",
     "quiet_barrier": "quiet by each thread, then a barrier of all threads of all PEs",
+    "neighbor_alltoallv": "shmemx_neighbor_alltoallv_nbe of one thread, and its request (shmemx.h)",
+    "plan": "as neighbor_alltoallv, recorded once and started with shmemx_request_start (shmemx.h)",
     "wait_until": "a PE, or each of its threads, waits in shmem_long_wait_until",
     "barrier_all": "shmem_barrier_all",
     "sync_all": "shmem_sync_all",

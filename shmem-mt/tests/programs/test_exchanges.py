@@ -17,6 +17,11 @@ def syncs_of(implementation):
     return {"quiet_barrier", "put_signal"} if implementation.features["SHMEM_MT_HAVE_PUT_SIGNAL"] else {"quiet_barrier"}
 
 
+def of_collectives(implementation, *names):
+    """names, where the library has exchanges as collectives; they go by the default context alone."""
+    return set(names) if implementation.features["SHMEM_MT_HAVE_SHMEMX"] else set()
+
+
 @pytest.mark.parametrize(
     "pes,threads,grid,remote",
     [
@@ -35,6 +40,10 @@ def test_every_ghost_cell_is_right(implementation, tmp_path, pes, threads, grid,
         for sync in syncs_of(implementation)
         for context in ("default", "shared", "private")
         for size in (8, 800)
+    } | {
+        (sync, "default", size)
+        for sync in of_collectives(implementation, "neighbor_alltoallv", "plan")
+        for size in (8, 800)
     }
     assert keys(points, "sync", "context", "size_bytes") == dict.fromkeys(wanted, True)
     assert keys(points, "grid", "remote_faces", "threads") == {(grid, remote, threads): True}
@@ -43,7 +52,7 @@ def test_every_ghost_cell_is_right(implementation, tmp_path, pes, threads, grid,
 
 def test_time_and_rate_are_of_the_same_exchanges(implementation, tmp_path):
     points, _ = run_points(implementation, tmp_path, "halo", 2, 1, "--sizes", "800", "--contexts", "default")
-    for sync in syncs_of(implementation):
+    for sync in syncs_of(implementation) | of_collectives(implementation, "neighbor_alltoallv", "plan"):
         time, rate = (p["samples"][0] for p in points if p["params"]["sync"] == sync)
         assert rate * time == pytest.approx(6 * 2, rel=1e-6)
 
@@ -55,6 +64,10 @@ def test_every_block_is_right(implementation, tmp_path, pes, threads):
         (op, context, size)
         for op in ("put", "put_nbi")
         for context in ("default", "shared", "private")
+        for size in (8, 4096)
+    } | {
+        (op, "default", size)
+        for op in of_collectives(implementation, "alltoallv", "alltoallv_nbe", "plan")
         for size in (8, 4096)
     }
     assert keys(points, "op", "context", "size_bytes") == dict.fromkeys(wanted, True)
@@ -99,7 +112,13 @@ def test_faults_are_caught(implementation, tmp_path, program, fault, pes):
 def test_what_cannot_be_measured_is_skipped_by_name(implementation, tmp_path):
     without = compiled_without(implementation, tmp_path, "halo", "SHMEM_MT_HAVE_PUT_SIGNAL")
     points, skipped = run_points(without, tmp_path, "halo", 2, 1, "--sizes", "8", "--contexts", "default")
-    assert keys(points, "sync") == {("quiet_barrier",): True} and skipped == {"put_signal"}
+    collectives = of_collectives(implementation, "neighbor_alltoallv", "plan")
+    assert keys(points, "sync") == dict.fromkeys({("quiet_barrier",), *((sync,) for sync in collectives)}, True)
+    assert skipped == {"put_signal", "neighbor_alltoallv", "plan"} - collectives
+    without = compiled_without(implementation, tmp_path, "halo", "SHMEM_MT_HAVE_SHMEMX")
+    points, skipped = run_points(without, tmp_path, "halo", 2, 1, "--sizes", "8", "--contexts", "default")
+    assert keys(points, "sync") == {(sync,): True for sync in syncs_of(implementation)}
+    assert {"neighbor_alltoallv", "plan"} <= skipped
     assert run_points(without, tmp_path, "halo", 2, 7) == ([], {"threads=7"})
     assert run_points(implementation, tmp_path, "alltoallv", 2, 3) == ([], {"threads=3"})
     arguments = ["--sizes", "64,4096", "--buffer-bytes", "1000", "--contexts", "default", "--ops", "put"]
