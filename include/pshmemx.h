@@ -1335,6 +1335,12 @@ void pshmemx_progress(void);
    Returns 0, or nonzero with a message for an unknown word and for a policy that this machine cannot have. */
 int pshmemx_progress_policy(const char *policy);
 
+/* What this PE's thread for the network does between two polls now, should something be under way: "epoll" (sleeps
+   until something comes), the instruction that watches a cache line ("umwait", "mwaitx", "wfe"; policy
+   "thread:monitor", while the program leaves a core), "spin", or "none" (no network, or policy "manual"). The text
+   is constant. */
+const char *pshmemx_progress_network(void);
+
 /* ---- Contexts
  * Any thread. Errors: a destroyed context ends the job with a message. */
 

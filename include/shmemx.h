@@ -1342,6 +1342,12 @@ void shmemx_progress(void);
    Returns 0, or nonzero with a message for an unknown word and for a policy that this machine cannot have. */
 int shmemx_progress_policy(const char *policy);
 
+/* What this PE's thread for the network does between two polls now, should something be under way: "epoll" (sleeps
+   until something comes), the instruction that watches a cache line ("umwait", "mwaitx", "wfe"; policy
+   "thread:monitor", while the program leaves a core), "spin", or "none" (no network, or policy "manual"). The text
+   is constant. */
+const char *shmemx_progress_network(void);
+
 /* ---- Contexts
  * Any thread. Errors: a destroyed context ends the job with a message. */
 

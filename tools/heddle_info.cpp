@@ -60,6 +60,11 @@ void print_paths(const heddle::base::Settings& settings) {
                                                        : "inlined loads and stores, heap and static data");
     printf("  shared memory      memfd: %s\n", fd >= 0 ? "works" : strerror(-fd));
     printf("  waiting            spin, %s, yield, sleep\n", monitor_text(monitor).c_str());
+    printf("  network            a thread that sleeps (epoll)");
+    if (monitor)
+        printf("; under thread:monitor, while something is under way and a core is left, polls, with %s in between",
+               monitor->name);
+    printf("\n");
     printf("  contexts           %d bytes each, none per PE; 32 bytes per PE once for each team that has one\n",
            HEDDLE_CONTEXT_BYTES);
     if (fd >= 0)

@@ -12,7 +12,9 @@
 // ms for their next poll (docs/decisions/0056). So it costs nothing while nothing comes, and a PE that computes answers
 // after one wake-up. What a poll leaves at its bound (Channel::kTurns) wakes it. While non-blocking collectives are
 // under way, the service thread keeps away only from threads that wait, and comes back when they have ended waiting
-// (take_over). The policy of progress may let the service thread spin, or leave the channels to the program.
+// (take_over). The policy of progress may let the service thread spin, or leave the channels to the program. Or it lets
+// the service thread watch. While something is under way, and a core is left, that polls transports that are not armed.
+// Between two polls it rests on the line of take_over (docs/decisions/0062).
 //
 // Threads: init and finalize open, start, stop and close; any thread polls, and makes and returns stream sets.
 #pragma once
@@ -37,7 +39,8 @@
 namespace heddle::fabric {
 
 // How the service thread polls the channels of stream sets; kNone: not at all. Heartbeats are served in any case.
-enum class Service : int { kSleeps, kSpins, kNone };
+// kWatches needs a WaitPolicy::monitor.
+enum class Service : int { kSleeps, kWatches, kSpins, kNone };
 
 struct NetworkOptions {
     Options transport;                  // of every rail; its devices are not read
@@ -71,6 +74,9 @@ class Network {
 
     // How the service thread polls from now on.
     void set_service(Service service);
+    // What the service thread does between two looks, now, if something is under way: "epoll", "spin", the name of a
+    // monitor, or "none". Any thread. Relaxed: a hint for reports.
+    const char* service_name() const;
     // Ends the nap of the service thread: threads of the program have stopped polling, and something is under way.
     void take_over() { away_.advance(); }
 
@@ -136,6 +142,7 @@ class Network {
     void serve();
     bool poll_channels();
     bool keeps_away(uint64_t* nap_ns);
+    bool watch();
     void sleep_until_event();
     void on_left();
     bool polls_soon() const;
@@ -180,6 +187,7 @@ class Network {
     uint64_t tick_ns_ = 0;
     uint32_t turn_ = 0;       // of away_, when the service thread last looked
     uint64_t polled_ns_ = 0;  // when the service thread last saw that other threads poll
+    uint64_t moved_ns_ = 0;   // when a poll of the service thread last moved something
     std::atomic<Service> service_kind_{Service::kSleeps};
     std::atomic<bool> asleep_{false};  // the service thread arms the channels, or sleeps on their descriptors
     sync::EventCount away_{};          // advances when the service thread must end its nap

@@ -1,4 +1,5 @@
 // The service thread of a network (network.h): when it polls, and where it sleeps.
+#include "base/counters.h"
 #include "base/error.h"
 #include "fabric/network.h"
 #include "os/clock.h"
@@ -20,6 +21,10 @@ namespace {
 constexpr uint64_t kServiceNapNs = os::kMillisecondNs / 10, kMaxServiceNapNs = os::kMillisecondNs;
 // Where the program's threads have all cores, they are given so long since their last poll for the next one.
 constexpr uint64_t kPatienceNs = 2 * kMaxServiceNapNs;
+// What has come is likely to be followed by more for so long: an answer to what this PE sends at once takes less.
+constexpr uint64_t kLikelyNs = os::kMillisecondNs / 10;
+// From poll to poll a core rests about as long as nothing has come: a poll takes about the least of these times.
+constexpr uint64_t kMinWatchNs = 2000, kMaxWatchNs = os::kMillisecondNs / 20;
 
 }  // namespace
 
@@ -96,6 +101,22 @@ void Network::set_service(Service service) {
     wake_up();
 }
 
+const char* Network::service_name() const {
+    switch (service_kind_.load(std::memory_order_relaxed)) {
+        case Service::kNone:
+            return "none";
+        case Service::kSpins:
+            return "spin";
+        case Service::kWatches:
+            if (policy_->leaves_core())
+                return policy_->monitor->name;
+            [[fallthrough]];
+        case Service::kSleeps:
+            break;
+    }
+    return "epoll";
+}
+
 void Network::wake_up() {
     const uint64_t one = 1;
     if (write(wakeup_descriptor_, &one, sizeof one) < 0 && errno != EAGAIN)
@@ -125,6 +146,23 @@ bool Network::keeps_away(uint64_t* nap_ns) {
     const timespec deadline = os::to_timespec(now_ns + *nap_ns);
     away_.sleep(turn + 1, &deadline);
     *nap_ns = std::min(2 * *nap_ns, kMaxServiceNapNs);
+    return true;
+}
+
+// True after a rest on the line that take_over writes, up to the time of the next poll. False where the service thread
+// should sleep: nothing is under way, or no core is left, and the rest would keep one from the program.
+bool Network::watch() {
+    HEDDLE_INVARIANT(policy_ && policy_->monitor);
+    const uint64_t quiet_ns = os::now_ns() - moved_ns_;
+    const bool is_under_way = quiet_ns < kLikelyNs || policy_->posted.load(std::memory_order_relaxed) != 0 ||
+                              any_channel(&Channel::has_large);
+    if (!is_under_way || !policy_->leaves_core())
+        return false;
+    policy_->monitor->arm(&away_.value);
+    if (away_.holds(turn_)) {  // what has advanced it since keeps_away looked would not end the rest
+        base::counters->service_watches.add_cheaply();
+        policy_->monitor->wait(std::clamp(quiet_ns, kMinWatchNs, kMaxWatchNs));
+    }
     return true;
 }
 
@@ -172,10 +210,13 @@ void Network::sleep_until_event() {
     asleep_.store(true, std::memory_order_seq_cst);
     epoll_event event;
     unwatch_lost_rails();
-    if (!arm())
+    if (!arm()) {
         os::sleep_ns(kServiceNapNs);  // another thread polls, or something has come
-    else if (epoll_wait(descriptors_, &event, 1, longest_sleep()) == 1 && event.data.u32 == kWakeup)
-        clear_wakeup_descriptor();
+    } else {
+        base::counters->service_sleeps.add_cheaply();
+        if (epoll_wait(descriptors_, &event, 1, longest_sleep()) == 1 && event.data.u32 == kWakeup)
+            clear_wakeup_descriptor();
+    }
     asleep_.store(false, std::memory_order_relaxed);  // a wake-up in vain is a look more
 }
 
@@ -207,7 +248,8 @@ void Network::serve() {
         tick(woken);
         woken = false;
         const Service kind = service_kind_.load(std::memory_order_acquire);  // pairs with Network::set_service
-        if (kind == Service::kSleeps && keeps_away(&nap_ns)) {
+        const bool watches = kind == Service::kWatches;
+        if ((watches || kind == Service::kSleeps) && keeps_away(&nap_ns)) {
             if (any_channel(&Channel::ack_pending))
                 poll_channels();
             continue;
@@ -218,7 +260,9 @@ void Network::serve() {
         see_polls();  // what goes on after a poll may poll itself
         if (kind == Service::kSpins && !moved)
             sched_yield();
-        if (moved || kind == Service::kSpins)
+        if (moved)
+            moved_ns_ = os::now_ns();
+        if (moved || kind == Service::kSpins || (watches && watch()))
             continue;
         woken = true;
         if (kind == Service::kNone)

@@ -20,10 +20,16 @@ const char* apply_progress(progress::Progress progress) {
     if (const char* reason = engine.set_progress(progress))
         return reason;
     if (fabric::network)
-        fabric::network->set_service(engine.is_manual() ? fabric::Service::kNone
-                                     : engine.spins()   ? fabric::Service::kSpins
-                                                        : fabric::Service::kSleeps);
+        fabric::network->set_service(engine.is_manual()                         ? fabric::Service::kNone
+                                     : engine.spins()                           ? fabric::Service::kSpins
+                                     : progress == progress::Progress::kMonitor ? fabric::Service::kWatches
+                                                                                : fabric::Service::kSleeps);
     return nullptr;
+}
+
+const char* network_progress(const char* function) {
+    operations::require_running(function);
+    return fabric::network ? fabric::network->service_name() : "none";
 }
 
 int set_progress_policy(const char* function, const char* policy) {

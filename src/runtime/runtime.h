@@ -74,6 +74,8 @@ void fence_request(const base::Call& call, shmemx_request_t* req);
 // Progress (shmemx.h). Any thread.
 void make_progress(const char* function);
 int set_progress_policy(const char* function, const char* policy);
+// As fabric::Network::service_name.
+const char* network_progress(const char* function);
 // Null, or why this machine cannot have the policy.
 const char* apply_progress(progress::Progress progress);
 

@@ -262,6 +262,7 @@ FAMILIES = {
     "shmemx_ctx_quiet_local": ("context_kinds", None),
     "shmemx_ctx_quiet_test": ("context_kinds", None),
     "shmemx_progress": ("progress", None),
+    "shmemx_progress_network": ("progress", None),
     "shmemx_progress_policy": ("progress", None),
 }
 

@@ -1647,6 +1647,7 @@ int shmemx_request_start(shmemx_plan_t plan, shmemx_request_t *req) { return hed
 void shmemx_plan_free(shmemx_plan_t *plan) { heddle::collective::free_plan(HEDDLE_CALL("shmemx_plan_free"), plan); }
 void shmemx_progress(void) { heddle::runtime::make_progress("shmemx_progress"); }
 int shmemx_progress_policy(const char *policy) { return heddle::runtime::set_progress_policy("shmemx_progress_policy", policy); }
+const char *shmemx_progress_network(void) { return heddle::runtime::network_progress("shmemx_progress_network"); }
 int shmemx_ctx_info(shmem_ctx_t ctx, shmemx_ctx_info_t *info) { return heddle::runtime::context_info("shmemx_ctx_info", ctx, info); }
 void shmemx_ctx_quiet_local(shmem_ctx_t ctx) { heddle::operations::quiet_local("shmemx_ctx_quiet_local", ctx); }
 int shmemx_ctx_quiet_test(shmem_ctx_t ctx) { return heddle::operations::quiet_test("shmemx_ctx_quiet_test", ctx); }
@@ -3293,6 +3294,7 @@ HEDDLE_TWIN(shmemx_request_start)
 HEDDLE_TWIN(shmemx_plan_free)
 HEDDLE_TWIN(shmemx_progress)
 HEDDLE_TWIN(shmemx_progress_policy)
+HEDDLE_TWIN(shmemx_progress_network)
 HEDDLE_TWIN(shmemx_ctx_info)
 HEDDLE_TWIN(shmemx_ctx_quiet_local)
 HEDDLE_TWIN(shmemx_ctx_quiet_test)

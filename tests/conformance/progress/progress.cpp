@@ -201,6 +201,26 @@ void words() {
     by_polling(kFewSizes);
 }
 
+// What the thread for the network does, where there is one, says the policy.
+void network_words() {
+    subject = "shmemx_progress_network";
+    long* const word = static_cast<long*>(shmem_malloc(sizeof(long)));
+    bool has_network = false;
+    for (int other = 0; other < n_pes; ++other) has_network |= shmem_ptr(word, other) == nullptr;
+    const auto is_word = [&](const char* policy, std::initializer_list<std::string> right) {
+        if (shmemx_progress_policy(policy) != 0)
+            return;  // this machine has no such instruction
+        const std::string got = shmemx_progress_network();
+        CHECK(has_network ? std::count(right.begin(), right.end(), got) == 1 : got == "none");
+    };
+    is_word("manual", {"none"});
+    is_word("thread:block", {"epoll"});
+    is_word("thread:spin", {"spin", "epoll"});  // with one core
+    is_word("thread:monitor", {"umwait", "mwaitx", "wfe", "fake", "epoll"});
+    is_word("auto", {"epoll"});
+    shmem_free(word);
+}
+
 // Each PE changes its own while collectives are outstanding; another thread changes it, too.
 void changes() {
     Random own = random_for(2, static_cast<uint64_t>(pe), 62);
@@ -250,6 +270,7 @@ int main() {
         CHECK_EQ(threads_of_process(), threads);
     idle_polls();
     words();
+    network_words();
     for (const char* policy : kPolicies) {
         if (strcmp(policy, "thread:spin") == 0)
             continue;  // takes cores that the other PEs need; as HEDDLE_PROGRESS it has a test of its own

@@ -285,6 +285,7 @@ int descriptor(const Transport* transport, int number) {
 
 bool arm(Transport* transport, int number) {
     FakeChannel& channel = channel_of(transport, number);
+    ++channel.arms;
     const std::lock_guard<std::mutex> locked(channel.lock);
     uint64_t count;
     [[maybe_unused]] const ssize_t got = read(channel.descriptor, &count, sizeof count);

@@ -90,6 +90,7 @@ struct Transport {
         std::deque<In> in;
         std::deque<std::unique_ptr<Arrival>> large_in;
         std::deque<Finished> finished;
+        std::atomic<unsigned> arms = 0;  // calls of arm
         int descriptor = -1;
     };
 

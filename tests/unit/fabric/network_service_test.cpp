@@ -255,6 +255,112 @@ TEST_F(ServiceTest, WhereTheProgramHasAllCoresItIsGivenTimeForItsNextPoll) {
     EXPECT_TRUE(is_served());
 }
 
+// --- Watching
+
+// A core that watches a line until it changes, or up to the limit.
+struct Watched {
+    static inline std::atomic<const std::atomic<uint32_t>*> line;
+    static inline std::atomic<uint64_t> waits, longest_ns;
+    static inline std::atomic<bool> lasts;  // only a change of the line ends a wait
+    static inline uint32_t seen;            // of the thread that watches
+
+    static void arm(const void* at) {
+        line = static_cast<const std::atomic<uint32_t>*>(at);
+        seen = line.load()->load();
+    }
+    static void wait(uint64_t limit_ns) {
+        ++waits;
+        longest_ns = std::max(longest_ns.load(), limit_ns);
+        const uint64_t end_ns = os::now_ns() + limit_ns;
+        while (line.load()->load() == seen && (lasts || os::now_ns() < end_ns)) std::this_thread::yield();
+    }
+    static constexpr os::Monitor kMonitor = {"watched", arm, wait};
+};
+
+class WatchTest : public ServiceTest {
+  protected:
+    void SetUp() override {
+        ServiceTest::SetUp();
+        own_ = networks[1]->make_stream_set(own_list_, nullptr);
+        policies[1].monitor = &Watched::kMonitor;
+        Watched::lasts = false;
+        Watched::waits = Watched::longest_ns = 0;
+        networks[1]->set_service(Service::kWatches);
+    }
+    void TearDown() override {
+        Watched::lasts = false;
+        policies[1].own_threads = 0;
+        ServiceTest::TearDown();
+        policies[1].monitor = nullptr;
+    }
+    // How often PE 1's service thread has armed a transport.
+    unsigned arms() const {
+        unsigned all = 0;
+        for (const auto& channel : own_->channels[0]->config().transport->channels) all += channel->arms;
+        return all;
+    }
+    // From a message on, behind which a collective is under way.
+    bool watches() {
+        policies[1].posted = 1;
+        const uint64_t before = Watched::waits;
+        return is_served() && becomes([&] { return Watched::waits > before + 10; });
+    }
+
+  private:
+    StreamSetList own_list_;
+    const StreamSet* own_ = nullptr;  // of PE 1
+};
+
+TEST_F(WatchTest, WithTheInterruptOffWhileSomethingIsUnderWay) {
+    ASSERT_TRUE(watches());
+    const unsigned armed = arms();
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(is_served());
+    EXPECT_TRUE(watches());
+    EXPECT_EQ(arms(), armed);
+    EXPECT_LE(Watched::longest_ns, kMs / 20);
+    EXPECT_STREQ(networks[1]->service_name(), "watched");
+}
+
+TEST_F(WatchTest, AMessageIsUnderWayForAWhileAndThenTheThreadSleeps) {
+    EXPECT_TRUE(becomes([&] {
+        const uint64_t before = Watched::waits;
+        EXPECT_TRUE(is_served());
+        os::sleep_ns(kMs);
+        return Watched::waits > before;
+    }));
+    EXPECT_TRUE(becomes([&] {
+        const uint64_t waits = Watched::waits;
+        const long slept = sleeps();
+        os::sleep_ns(200 * kMs);
+        return Watched::waits == waits && sleeps() == slept;
+    })) << "idle, it takes no core and does not wake up";
+    EXPECT_TRUE(is_served());
+}
+
+TEST_F(WatchTest, WithoutACoreItSleeps) {
+    policies[1].own_threads = policies[1].own_cores;
+    EXPECT_STREQ(networks[1]->service_name(), "epoll");
+    os::sleep_ns(10 * kMs);
+    Watched::waits = 0;
+    const unsigned armed = arms();
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(is_served());
+    EXPECT_EQ(Watched::waits, 0u);
+    EXPECT_GT(arms(), armed);
+}
+
+// What nothing but the line would tell.
+TEST_F(WatchTest, TakingOverEndsTheWatch) {
+    ASSERT_TRUE(watches());
+    Watched::lasts = true;
+    ASSERT_TRUE(becomes([&] {
+        put(*stream, 0, ++last);
+        os::sleep_ns(20 * kMs);
+        return load(heaps[1][0]) != last;
+    }));
+    networks[1]->take_over();
+    EXPECT_TRUE(becomes(heaps[1][0], last));
+}
+
 TEST_F(ServiceTest, StopsWhateverItDoes) {
     for (Service kind : {Service::kNone, Service::kSpins, Service::kSleeps}) {
         networks[1]->set_service(kind);
