@@ -22,6 +22,7 @@
 #include "base/pe_local.h"
 #include "fabric/endpoint/channel.h"
 #include "fabric/endpoint/stream_set.h"
+#include "fabric/interrupt_moderation.h"
 #include "fabric/liveness/heartbeat.h"
 #include "fabric/multirail/rail_watermarks.h"
 #include "fabric/multirail/retransmitting_transport.h"
@@ -143,6 +144,7 @@ class Network {
     bool poll_channels();
     bool keeps_away(uint64_t* nap_ns);
     bool watch();
+    bool nap_while_data_comes();
     void sleep_until_event();
     void on_left();
     bool polls_soon() const;
@@ -188,6 +190,7 @@ class Network {
     uint32_t turn_ = 0;       // of away_, when the service thread last looked
     uint64_t polled_ns_ = 0;  // when the service thread last saw that other threads poll
     uint64_t moved_ns_ = 0;   // when a poll of the service thread last moved something
+    InterruptModeration moderation_;
     std::atomic<Service> service_kind_{Service::kSleeps};
     std::atomic<bool> asleep_{false};  // the service thread arms the channels, or sleeps on their descriptors
     sync::EventCount away_{};          // advances when the service thread must end its nap

@@ -166,6 +166,26 @@ bool Network::watch() {
     return true;
 }
 
+// True after a nap while large data comes, which the kernel keeps (fabric/interrupt_moderation.h). None while a thread
+// waits: one that falls asleep ends the nap, one that is awake polls. What was due has left with the poll before.
+bool Network::nap_while_data_comes() {
+    uint64_t asked = 0, arrived = 0;
+    for (const auto& rail : rails_)
+        for (const auto& channel : rail->channels) {
+            arrived += channel->arrived();
+            asked += channel->asked();
+        }
+    const uint64_t now_ns = os::now_ns();
+    const uint64_t nap_ns = moderation_.nap_ns(now_ns, asked, arrived);
+    if (nap_ns == 0 || (policy_ && (policy_->own_sleepers.load(std::memory_order_relaxed) != 0 ||
+                                    policy_->pollers.load(std::memory_order_relaxed) != 0)))
+        return false;
+    base::counters->service_naps.add_cheaply();
+    const timespec deadline = os::to_timespec(now_ns + nap_ns);
+    away_.sleep(turn_ + 1, &deadline);
+    return true;
+}
+
 bool Network::any_channel(bool (Channel::*holds)() const) const {
     return std::any_of(rails_.begin(), rails_.end(), [&](const auto& rail) {
         return std::any_of(rail->channels.begin(), rail->channels.end(),
@@ -263,6 +283,8 @@ void Network::serve() {
         if (moved)
             moved_ns_ = os::now_ns();
         if (moved || kind == Service::kSpins || (watches && watch()))
+            continue;
+        if (kind != Service::kNone && nap_while_data_comes())
             continue;
         woken = true;
         if (kind == Service::kNone)

@@ -288,6 +288,7 @@ void Channel::send_to(Endpoint* to, Header header, const char* body, size_t byte
 }
 
 void Channel::receive(int pe, Arrival* arrival, char* to, size_t bytes, Done done, void* argument) {
+    asked_.store(asked() + bytes, std::memory_order_relaxed);
     config_.api->receive(config_.transport, number_, pe, arrival, to, bytes, done, argument);
 }
 
@@ -417,6 +418,7 @@ namespace {
 
 void on_large_reply_done(void* argument) {
     auto* reply = static_cast<Channel::LargeReply*>(argument);
+    reply->stream->channel().count_arrived(reply->bytes);
     reply->stream->on_large_reply(reply->number);
     delete reply;
 }
@@ -425,7 +427,7 @@ void on_large_reply_done(void* argument) {
 
 Channel::LargeReply Channel::place_of(const Header& header, size_t bytes) const {
     const auto fields = header.as<LargeReplyHeader>();
-    LargeReply reply = {&stream_of(header, fields.stream_set), fields.number, nullptr};
+    LargeReply reply = {&stream_of(header, fields.stream_set), fields.number, nullptr, bytes};
     reply.to = reply.stream->place_of_large_reply(&reply.number, bytes);
     if (!reply.to)
         protocol_error(header, "a large reply to what this PE has not asked");

@@ -155,6 +155,9 @@ class Channel {
     // thread.
     void count_large(int by) { large_.fetch_add(static_cast<uint32_t>(by), std::memory_order_relaxed); }
     bool has_large() const { return large_.load(std::memory_order_relaxed) != 0; }
+    // Bytes of the bodies that have been asked for, and of those that have arrived. Hints, too.
+    uint64_t asked() const { return asked_.load(std::memory_order_relaxed); }
+    uint64_t arrived() const { return arrived_.load(std::memory_order_relaxed); }
     // An ack is delayed; a hint for the service thread.
     bool ack_pending() const { return ack_pending_.load(std::memory_order_relaxed); }
 
@@ -204,8 +207,10 @@ class Channel {
     // is known to find_address or from the PE's kConnect. But for heartbeats, whose channel the service thread has to
     // itself.
     Endpoint* endpoint_of(int pe);
-    // The body of a large message that pe has announced: as TransportApi::receive and refuse.
+    // The body of a large message that pe has announced: as TransportApi::receive and refuse. The done of receive calls
+    // count_arrived.
     void receive(int pe, Arrival* arrival, char* to, size_t bytes, Done done, void* argument);
+    void count_arrived(size_t bytes) { arrived_.store(arrived() + bytes, std::memory_order_relaxed); }
     void refuse(Arrival* arrival);
     // As in TransportApi, with the endpoint of the PE.
     bool is_native(int pe);
@@ -220,6 +225,7 @@ class Channel {
         Stream* stream;
         uint64_t number;  // as Stream::on_large_reply takes it
         char* to;
+        size_t bytes;
     };
 
     // --- The transport's events.
@@ -286,10 +292,11 @@ class Channel {
     IntrusiveList<Peer, &Peer::to_send> peers_to_send_;  // empty while nobody has the lock
     IntrusiveList<Peer, &Peer::delayed_acks> delayed_acks_;
     std::atomic<bool> ack_pending_{false};
-    std::atomic<uint32_t> large_{0};  // under way
-    bool is_settled_ = false;         // the last round of work has moved nothing
-    bool armed_ = false;              // the transport's channel, for the service thread's sleep
-    bool refused_ = false;            // a message from outside of the job has been reported: it is once
+    std::atomic<uint32_t> large_{0};               // under way
+    std::atomic<uint64_t> asked_{0}, arrived_{0};  // written under the lock
+    bool is_settled_ = false;                      // the last round of work has moved nothing
+    bool armed_ = false;                           // the transport's channel, for the service thread's sleep
+    bool refused_ = false;                         // a message from outside of the job has been reported: it is once
 };
 
 }  // namespace heddle::fabric

@@ -184,6 +184,7 @@ void Inbound::on_large_done(void* argument) {
     const size_t erased = std::erase(inbound.larges_, large);
     HEDDLE_INVARIANT(erased == 1);  // large data arrives once
     inbound.channel_.count_large(-1);
+    inbound.channel_.count_arrived(large->bytes);
     delete large;
     inbound.channel_.queue(&inbound);
 }

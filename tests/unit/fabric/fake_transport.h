@@ -79,14 +79,14 @@ struct Transport {
         uint64_t sent_bytes = 0;
         std::vector<std::pair<const Endpoint*, MessageKind>> ways;  // of each message, hellos too
         unsigned refused = 0;
-        std::atomic<bool> holds = false;    // nothing leaves
-        std::function<void()> on_progress;  // called at every progress, under the channel's lock
-        std::function<bool()> on_send;      // at every message, too; true: it is sent and done before send returns
-        bool keeps_large = false;           // what is announced stays so
-        bool keeps = false;                 // what has left is not told to be done
-        size_t native_moves = SIZE_MAX;     // so many more puts and gets may move
-        std::deque<Native> native;          // under way
-        std::mutex lock;                    // of what other PEs bring
+        std::atomic<bool> holds = false;        // nothing leaves
+        std::function<void()> on_progress;      // called at every progress, under the channel's lock
+        std::function<bool()> on_send;          // at every message, too; true: it is sent and done before send returns
+        std::atomic<bool> keeps_large = false;  // what is announced stays so
+        bool keeps = false;                     // what has left is not told to be done
+        size_t native_moves = SIZE_MAX;         // so many more puts and gets may move
+        std::deque<Native> native;              // under way
+        std::mutex lock;                        // of what other PEs bring
         std::deque<In> in;
         std::deque<std::unique_ptr<Arrival>> large_in;
         std::deque<Finished> finished;

@@ -1,4 +1,5 @@
 // The service thread of a network: when it serves, and when it keeps away.
+#include "base/counters.h"
 #include "unit/fabric/networks.h"
 
 #include <dlfcn.h>
@@ -359,6 +360,93 @@ TEST_F(WatchTest, TakingOverEndsTheWatch) {
     }));
     networks[1]->take_over();
     EXPECT_TRUE(becomes(heaps[1][0], last));
+}
+
+// --- While large data comes
+
+class LargeDataTest : public ServiceTest {
+  protected:
+    static constexpr size_t kBytes = 1 << 20;
+
+    void SetUp() override {
+        for (auto& heap : heaps) heap.resize(kBytes / sizeof(uint64_t));
+        ServiceTest::SetUp();
+        const StreamSet& own = *networks[1]->make_stream_set(own_list_, nullptr);
+        cable_ = own.channels[0]->config().transport->channels[static_cast<size_t>(stream->channel().number())].get();
+        bring_for(20 * kMs);  // a rate is known
+    }
+    void TearDown() override {
+        arrives();
+        policies[1].own_sleepers = 0;
+        ServiceTest::TearDown();
+    }
+    // Large data is announced to PE 1, which asks for it; it does not come.
+    void ask() {
+        cable_->keeps_large = true;
+        stream->put_large("test", {0}, body_.data(), kBytes);
+        stream->channel().send(stream);
+    }
+    // A message says that something has come.
+    void arrives() {
+        cable_->keeps_large = false;
+        EXPECT_TRUE(becomes([&] {
+            put(*stream, 0, ++last);
+            os::sleep_ns(kMs);
+            return stream->is_quiet();
+        }));
+    }
+    void bring_for(uint64_t ns) {
+        ask();
+        os::sleep_ns(ns);
+        arrives();
+    }
+    // How often a service thread naps while it is asked how often.
+    static uint64_t naps_within(uint64_t ns) {
+        const uint64_t before = base::counters->service_naps.read();
+        os::sleep_ns(ns);
+        return base::counters->service_naps.read() - before;
+    }
+
+  private:
+    Transport::Channel* cable_ = nullptr;  // of PE 1
+    StreamSetList own_list_;
+    std::vector<char> body_ = std::vector<char>(kBytes, 1);
+};
+
+TEST_F(LargeDataTest, TheServiceThreadNaps) {
+    EXPECT_TRUE(becomes([&] {
+        ask();
+        const uint64_t naps = naps_within(10 * kMs);
+        os::sleep_ns(10 * kMs);
+        arrives();
+        return naps > 3;
+    }));
+    EXPECT_EQ(naps_within(20 * kMs), 0u) << "nothing comes";
+}
+
+TEST_F(LargeDataTest, TheServiceThreadDoesNotNapWhileAThreadSleeps) {
+    policies[1].own_sleepers = 1;
+    for (int i = 0; i < 10; ++i) {
+        ask();
+        EXPECT_EQ(naps_within(10 * kMs), 0u);
+        arrives();
+    }
+}
+
+TEST_F(LargeDataTest, AThreadThatFallsAsleepEndsTheNap) {
+    EXPECT_TRUE(becomes([&] {
+        ask();
+        bool ended = false;
+        for (int i = 0; i < 30 && !ended; ++i) {
+            os::sleep_ns(kMs / 4);
+            woken = 0;
+            networks[1]->take_over();
+            ended = woken == 1;
+        }
+        os::sleep_ns(10 * kMs);
+        arrives();
+        return ended;
+    }));
 }
 
 TEST_F(ServiceTest, StopsWhateverItDoes) {
