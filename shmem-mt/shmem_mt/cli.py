@@ -134,7 +134,10 @@ def _add_run(commands):
         "--compute-ratio", type=_ratio, metavar="R", help="overlap: compute R times as long as communication takes"
     )
     run.add_argument(
-        "--computation", choices=("registers", "l1", "memory"), help="overlap: what is computed (default: in registers)"
+        "--computation",
+        type=_names,
+        metavar="NAME,...",
+        help="overlap: what is computed: " + ", ".join(catalogue.COMPUTATIONS) + " (default: registers)",
     )
     run.add_argument(
         "--policies", type=_names, metavar="NAME,...", help="overlap: only these progress policies (see list)"

@@ -48,7 +48,7 @@ struct Options {
     std::string image;              // mandelbrot: the file for the picture; empty: none
     bool validate = true;
     Fault fault = Fault::kNone;
-    std::string computation = "registers";  // overlap: what is computed (progress/overlap_computation.hpp)
+    std::vector<std::string> computations = {"registers"};  // overlap (progress/overlap_computation.hpp)
 
     bool wants_op(const std::string& op) const { return std::find(ops.begin(), ops.end(), op) != ops.end(); }
 
@@ -124,7 +124,7 @@ inline void check_names(const char* program, const Options& options, const std::
         {"scheme", options.schemes, {"back-to-back", "window"}},
         {"touch", options.touches, {"read", "write-only"}},
         {"cache", options.caches, {"hot", "cold"}},
-        {"computation", {options.computation}, {"registers", "l1", "memory"}},
+        {"computation", options.computations, {"registers", "fma", "branches", "l1", "memory"}},
         {"owner", options.owners, {"handed-over", "warm", "contended", "false-sharing"}},
         {"policy",
          options.policies,
@@ -146,40 +146,23 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
         options.ops = known_ops;
     const char* program = argv[0];
     static const option kLong[] = {
-        {"ops", required_argument, nullptr, 'o'},
-        {"sizes", required_argument, nullptr, 's'},
-        {"syncs", required_argument, nullptr, 'y'},
-        {"placements", required_argument, nullptr, 'p'},
-        {"contexts", required_argument, nullptr, 'c'},
-        {"threads", required_argument, nullptr, 't'},
-        {"samples", required_argument, nullptr, 'n'},
-        {"sample-ms", required_argument, nullptr, 'm'},
-        {"point-ms", required_argument, nullptr, 'P'},
-        {"sleep-ms", required_argument, nullptr, 'S'},
-        {"batches", required_argument, nullptr, 'b'},
-        {"outstanding", required_argument, nullptr, 'O'},
-        {"teams", required_argument, nullptr, 'T'},
-        {"touches", required_argument, nullptr, 'u'},
-        {"caches", required_argument, nullptr, 'a'},
-        {"owners", required_argument, nullptr, 'r'},
-        {"buffer-bytes", required_argument, nullptr, 'B'},
-        {"no-validate", no_argument, nullptr, 'V'},
-        {"plant-fault", required_argument, nullptr, 'F'},
-        {"compute-ratio", required_argument, nullptr, 'C'},
-        {"computation", required_argument, nullptr, 'X'},  // one of them
-        {"seed", required_argument, nullptr, 'D'},
-        {"policies", required_argument, nullptr, 'L'},
-        {"polls-us", required_argument, nullptr, 'U'},
-        {"waits-ms", required_argument, nullptr, 'W'},
-        {"form", required_argument, nullptr, 'o'},
-        {"size", required_argument, nullptr, 'Z'},
-        {"class", required_argument, nullptr, 'K'},
-        {"pieces", required_argument, nullptr, 'i'},
-        {"poll-rows", required_argument, nullptr, 'R'},
-        {"image", required_argument, nullptr, 'I'},
-        {"waiters", required_argument, nullptr, 'w'},
-        {"schemes", required_argument, nullptr, 'E'},
-        {nullptr, 0, nullptr, 0},
+        {"ops", required_argument, nullptr, 'o'},          {"sizes", required_argument, nullptr, 's'},
+        {"syncs", required_argument, nullptr, 'y'},        {"placements", required_argument, nullptr, 'p'},
+        {"contexts", required_argument, nullptr, 'c'},     {"threads", required_argument, nullptr, 't'},
+        {"samples", required_argument, nullptr, 'n'},      {"sample-ms", required_argument, nullptr, 'm'},
+        {"point-ms", required_argument, nullptr, 'P'},     {"sleep-ms", required_argument, nullptr, 'S'},
+        {"batches", required_argument, nullptr, 'b'},      {"outstanding", required_argument, nullptr, 'O'},
+        {"teams", required_argument, nullptr, 'T'},        {"touches", required_argument, nullptr, 'u'},
+        {"caches", required_argument, nullptr, 'a'},       {"owners", required_argument, nullptr, 'r'},
+        {"buffer-bytes", required_argument, nullptr, 'B'}, {"no-validate", no_argument, nullptr, 'V'},
+        {"plant-fault", required_argument, nullptr, 'F'},  {"compute-ratio", required_argument, nullptr, 'C'},
+        {"computation", required_argument, nullptr, 'X'},  {"seed", required_argument, nullptr, 'D'},
+        {"policies", required_argument, nullptr, 'L'},     {"polls-us", required_argument, nullptr, 'U'},
+        {"waits-ms", required_argument, nullptr, 'W'},     {"form", required_argument, nullptr, 'o'},
+        {"size", required_argument, nullptr, 'Z'},         {"class", required_argument, nullptr, 'K'},
+        {"pieces", required_argument, nullptr, 'i'},       {"poll-rows", required_argument, nullptr, 'R'},
+        {"image", required_argument, nullptr, 'I'},        {"waiters", required_argument, nullptr, 'w'},
+        {"schemes", required_argument, nullptr, 'E'},      {nullptr, 0, nullptr, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
         const std::string value = optarg ? optarg : "";
@@ -246,7 +229,7 @@ inline Options parse_options(int argc, char** argv, Options defaults, const std:
                 options.compute_ratio = parse_number(program, "compute-ratio", value, 0.01, 100);
                 break;
             case 'X':
-                options.computation = value;
+                options.computations = split_list(value);
                 break;
             case 'D':
                 options.seed = static_cast<long>(parse_number(program, "seed", value, 0, 1e9));

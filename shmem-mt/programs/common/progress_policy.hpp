@@ -11,6 +11,7 @@ namespace shmem_mt {
 
 constexpr const char* kAutoPolicy = "auto";
 constexpr const char* kPolledPolicy = "polled";
+constexpr const char* kMonitorPolicy = "thread:monitor";
 constexpr const char* kNoProgress = "the library has no progress policies and non-blocking collectives (shmemx.h)";
 
 // From here on, on this PE. False when the library or the machine cannot do it.
@@ -29,6 +30,17 @@ inline std::string why_no_policy(Job& job, const std::string& policy) {
     Report mine;
     mine.ok = set_policy(policy);
     return job.agree(mine).ok ? "" : "shmemx_progress_policy says that this machine cannot";
+}
+
+// What the library's thread for the network does between two polls under that policy, which stays set: "epoll", an
+// instruction that watches a line, "spin" or "none". Empty where the library does not say.
+inline std::string network_thread([[maybe_unused]] const std::string& policy) {
+#if SHMEM_MT_HAVE_PROGRESS_NETWORK
+    set_policy(policy);
+    return shmemx_progress_network();
+#else
+    return "";
+#endif
 }
 
 inline void poll_progress() {

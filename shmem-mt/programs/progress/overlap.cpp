@@ -67,6 +67,7 @@ class Overlap {
 
     const Variant& variant() const { return variant_; }
     const std::string& policy() const { return policy_; }
+    const std::string& computation() const { return computation_.kind(); }
     long size() const { return size_; }
     bool polls() const { return polls_; }
     double poll_interval_s() const { return static_cast<double>(units_per_poll_) * unit_s_; }
@@ -316,7 +317,9 @@ void print_variant(Job& job, const Overlap& overlap, const Samples* samples, con
         Json json = job.params(overlap.variant().op);
         json.integer("size_bytes", overlap.size()).text("placement", "heap").text("context", "default");
         json.text("sync", overlap.variant().sync).text("policy", overlap.policy());
-        json.text("computation", job.options().computation);
+        json.text("computation", overlap.computation());
+        if (SHMEM_MT_HAVE_PROGRESS_NETWORK && overlap.policy() == kMonitorPolicy)
+            json.text("network_thread", network_thread(overlap.policy()));
         return json.number("compute_ratio", job.options().compute_ratio).text("part", part);
     };
     print_point(job, kName, params("overlap"), "overlap", "%", percent, together, shown);
@@ -433,20 +436,16 @@ std::vector<std::string> wanted_policies(Job& job) {
 }
 
 // Whether the machine has memory for what its PEs compute with, in half of what is available. Collective.
-bool fits_computation(Job& job) {
-    const long bytes = Computation::bytes_of(job.options().computation);
+bool fits_computation(Job& job, const std::string& kind) {
+    const long bytes = Computation::bytes_of(kind);
     Report mine;
     mine.ok = bytes * (job.one_host() ? job.n_pes() : 1) <= available_bytes() / 2;
     return job.agree(mine).ok;
 }
 
-void run_all(Job& job) {
-    if (!fits_computation(job))
-        return job.skip(kName, "computation " + job.options().computation,
-                        "twice the last cache for each PE is more than half of the memory that is available");
-    Computation computation(job.options().computation);
-    const Buffers buffers(job);
-    const std::vector<std::string> policies = wanted_policies(job);
+// All that is asked for, behind that computation.
+void run_behind(Job& job, const std::string& kind, const Buffers& buffers, const std::vector<std::string>& policies) {
+    Computation computation(kind);
     for (const auto& op : job.options().ops) {
         const std::vector<Variant> variants = wanted_variants(job, op);
         if (variants.empty() || policies.empty())
@@ -460,6 +459,18 @@ void run_all(Job& job) {
             else
                 run_group(job, buffers, computation, variants, policies, size);
         }
+    }
+}
+
+void run_all(Job& job) {
+    const Buffers buffers(job);
+    const std::vector<std::string> policies = wanted_policies(job);
+    for (const auto& kind : job.options().computations) {
+        if (fits_computation(job, kind))
+            run_behind(job, kind, buffers, policies);
+        else
+            job.skip(kName, "computation " + kind,
+                     "twice the last cache for each PE is more than half of the memory that is available");
     }
     set_policy(kAutoPolicy);
 }

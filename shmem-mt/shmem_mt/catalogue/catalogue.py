@@ -265,6 +265,9 @@ OWNERS = ("handed-over", "warm", "contended", "false-sharing")
 # itself; the others are Heddle's (shmemx_progress_policy), and "polled" is "manual" with polls in the computation.
 POLICIES = ("manual", "polled", "auto", "thread", "thread:spin", "thread:monitor", "thread:block")
 
+# What a PE computes meanwhile (params.computation of the benchmark overlap).
+COMPUTATIONS = ("registers", "fma", "branches", "l1", "memory")
+
 
 def names():
     return [benchmark.name for benchmark in BENCHMARKS]
@@ -294,6 +297,12 @@ def check_policies(policies):
     for policy in policies or []:
         if policy not in POLICIES:
             raise UserError(f"no progress policy is called {policy}; there are {', '.join(POLICIES)}")
+
+
+def check_computations(kinds):
+    for kind in kinds or []:
+        if kind not in COMPUTATIONS:
+            raise UserError(f"no computation is called {kind}; there are {', '.join(COMPUTATIONS)}")
 
 
 def check_syncs(syncs):

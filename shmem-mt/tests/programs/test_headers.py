@@ -109,7 +109,7 @@ int switches() {
 // memory, at its end, beyond it, several times round.
 int computations() {
     WANT(Computation::bytes_of(kMemory) > last_cache_bytes() && Computation::bytes_of(kNearestCache) <= 32 << 10);
-    for (const char* const kind : {kRegisters, kNearestCache, kMemory}) {
+    for (const char* const kind : {kRegisters, kMultiplyAdds, kBranches, kNearestCache, kMemory}) {
         Computation computation(kind);
         const long lines = std::max(1000L, Computation::bytes_of(kind) / kLineBytes);
         uint64_t x = 7;
@@ -123,7 +123,7 @@ int computations() {
         WANT(found.size() == 8);
         const uint64_t line = computation.result(0, 1);
         computation.run(0, 1);
-        WANT((computation.result(0, 1) != line) == (kind != kRegisters));
+        WANT((computation.result(0, 1) != line) == (Computation::bytes_of(kind) > 0));
         WANT(computation.seconds_per_unit() > 0);
     }
     return 0;

@@ -33,7 +33,7 @@ def measure_one(implementation, tmp_path, pes, op, *arguments):
     return measure(implementation, tmp_path, pes, "--ops", op, "--syncs", sync, "--policies", "auto", *arguments)
 
 
-KINDS = ("registers", "l1", "memory")
+KINDS = catalogue.COMPUTATIONS
 
 
 def has_policies(implementation):
@@ -118,6 +118,14 @@ def test_every_policy_is_measured_or_skipped_by_name(with_policies, tmp_path):
     assert measured >= {"manual", "polled", "auto", "thread:block"}
 
 
+def test_points_of_a_monitor_say_what_the_network_has(with_policies, tmp_path, monkeypatch):
+    monkeypatch.setenv("HEDDLE_MONITOR", "fake")
+    points, _ = measure(with_policies, tmp_path, 2, "--ops", "put", "--policies", "auto,thread:monitor")
+    told = {(p["params"]["policy"], p["params"].get("network_thread")) for p in points}
+    monitor = {("thread:monitor", "none")} if with_policies.features["SHMEM_MT_HAVE_PROGRESS_NETWORK"] else set()
+    assert told == {("auto", None)} | monitor
+
+
 @pytest.mark.parametrize("op", ["put", "sum_reduce"])
 def test_the_formula_holds_for_every_sample(implementation, tmp_path, op):
     if (op, "request_wait") not in ways_of(implementation, 2) and op != "put":
@@ -142,7 +150,13 @@ def test_each_computation_is_named_and_right(implementation, tmp_path, kind):
 
 def test_a_computation_that_is_none_is_refused(shmem_mt):
     status, _, stderr = shmem_mt("run", "--computation", "disk")
-    assert status == 2 and "invalid choice: 'disk'" in stderr
+    assert status == 2 and "no computation is called disk; there are registers, fma" in stderr
+
+
+def test_several_computations_are_an_axis(implementation, tmp_path):
+    points, _ = measure_one(implementation, tmp_path, 2, "put", "--computation", "fma,branches")
+    assert {(p["params"]["computation"], p["valid"]) for p in points} == {("fma", True), ("branches", True)}
+    assert len(points) == 2 * len(METRICS)
 
 
 def test_overlap_below_0_is_kept(implementation, tmp_path):
