@@ -1,5 +1,5 @@
 // The place where the program has called this library, for calls that do not say so: as base::find_caller, but for each
-// operation of a run. Threads: any. Cost: some hundred ns for each frame of the library.
+// operation of a run. Threads: any. Cost: some hundred ns for each frame of the library, once for each path through it.
 #pragma once
 
 namespace heddle::checking::races {
@@ -7,7 +7,8 @@ namespace heddle::checking::races {
 // True when the return address is one of another module than this library; null is not.
 bool is_of_program(const void* address);
 
-// The return address in the first frame of another module; null when there is none.
-const void* find_caller();
+// The return address in the first frame of another module; null when there is none. function: that of the interface
+// that the program has called.
+const void* find_caller(const char* function);
 
 }  // namespace heddle::checking::races

@@ -135,7 +135,7 @@ bool Races::issue(const Operation& operation) {
     base::Call call = operation.call;
     const void* const from = std::exchange(operations::called_from, nullptr);
     if (!is_of_program(call.caller))
-        call.caller = is_of_program(from) ? from : find_caller();
+        call.caller = is_of_program(from) ? from : find_caller(call.function);
     const Flow flow = operation.req ? Flow::kRequest : flow_of(operation.ctx);
     if (context::context_of(operation.ctx).options & SHMEMX_CTX_ORDERED)
         detector_->fence(flow);
