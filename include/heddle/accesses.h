@@ -13,10 +13,22 @@
 struct heddle_watched_range {
     uintptr_t begin, bytes;
 };
+/* The address space in parts of 2^part_bits bytes. Parts whose numbers are the same modulo HEDDLE_PARTS share a byte:
+ * not 0 where an address in a range may be. */
+#define HEDDLE_PARTS 65536
+#define HEDDLE_LEAST_PART_BITS 18
 struct heddle_watched {
     struct heddle_watched_range ranges[HEDDLE_WATCHED_RANGES];
     uint64_t epoch; /* changes where a struct heddle_recent may be no longer valid */
+    uint64_t part_bits;
+    unsigned char parts[HEDDLE_PARTS];
 };
+
+/* False: no range holds the address. Relaxed loads. Any thread. */
+static inline int heddle_may_be_watched(const struct heddle_watched* watched, const void* address) {
+    const uintptr_t part = (uintptr_t)address >> (__atomic_load_n(&watched->part_bits, __ATOMIC_RELAXED) % 64);
+    return __atomic_load_n(&watched->parts[part % HEDDLE_PARTS], __ATOMIC_RELAXED) != 0;
+}
 
 /* Whether an access to so many bytes touches the range. Relaxed loads. Any thread. */
 static inline int heddle_touches(const struct heddle_watched_range* range, const void* address, size_t bytes) {
@@ -46,8 +58,13 @@ static inline int heddle_is_recent(const struct heddle_watched* watched, const s
                                    const void* address, size_t bytes, const void* caller) {
     const uintptr_t at = (uintptr_t)address - recent->begin, bit = at % 64;
     uint64_t* word;
-    if (recent->caller != caller || at >= HEDDLE_RECENT_BYTES || bit + bytes > 64 ||
-        recent->epoch != heddle_epoch(watched))
+    if (recent->caller != caller || at >= HEDDLE_RECENT_BYTES || recent->epoch != heddle_epoch(watched))
+        return 0;
+    if (bytes == 8 && bit % 8 == 0) { /* the bits of a word are a byte: little-endian */
+        __atomic_store_n((unsigned char*)recent->bits + at / 8, 0xff, __ATOMIC_RELAXED);
+        return 1;
+    }
+    if (bit + bytes > 64)
         return 0;
     word = recent->bits + at / 64;
     __atomic_store_n(word, __atomic_load_n(word, __ATOMIC_RELAXED) | ((UINT64_C(1) << bytes) - 1) << bit,

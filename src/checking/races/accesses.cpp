@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <mutex>
 #include <utility>
 
 namespace heddle::checking::races {
 
 constinit std::atomic<Accesses::Table*> Accesses::tables_{nullptr};
+constinit SharedLock Accesses::watched_lock_;
 constinit thread_local Accesses::OfThread Accesses::of_thread_;
 
 // Relaxed, here and in what follows: see heddle/accesses.h.
@@ -18,15 +18,73 @@ bool Accesses::are_told() {
     return __atomic_load_n(&operations::program_tells_accesses, __ATOMIC_RELAXED);
 }
 
+namespace {
+
+constinit uint64_t part_bits = HEDDLE_LEAST_PART_BITS;  // where parts are told apart
+constexpr uint64_t kOnePart = 63;                       // the part_bits of a program's addresses as a single part
+constexpr unsigned char kAnything = 0x80;               // beside a bit for each range
+
+// The parts of a range, by their numbers modulo HEDDLE_PARTS.
+struct Parts {
+    explicit Parts(const heddle_watched_range& range)
+        : first(range.begin >> part_bits),
+          n(range.bytes == 0 ? 0 : ((range.begin + range.bytes - 1) >> part_bits) - first + 1) {}
+    bool are_many() const { return n > HEDDLE_PARTS / 4; }  // as of buffers on a stack and on the heap
+    bool holds(size_t number) const { return (number - first) % HEDDLE_PARTS < n; }
+    const size_t first, n;
+};
+
+void change_part(size_t number, unsigned char set, unsigned char clear) {
+    unsigned char& part = operations::watched_accesses.parts[number % HEDDLE_PARTS];
+    __atomic_store_n(&part, static_cast<unsigned char>((part | set) & ~clear), __ATOMIC_RELAXED);
+}
+
+void look_with(uint64_t bits) {
+    __atomic_store_n(&operations::watched_accesses.part_bits, bits, __ATOMIC_RELAXED);
+}
+
+}  // namespace
+
 void Accesses::watch(WatchedRange range, uintptr_t begin, size_t bytes) {
     auto& watch = operations::watched_accesses.ranges[range];
-    if (__atomic_load_n(&watch.begin, __ATOMIC_RELAXED) == begin &&
-        __atomic_load_n(&watch.bytes, __ATOMIC_RELAXED) == bytes)
+    const std::lock_guard locked(watched_lock_);
+    if (watch.begin == begin && watch.bytes == bytes)
         return;  // as behind most calls: the epoch goes on
+    const heddle_watched_range before = watch, now = {begin, bytes};
+    if (range == kOfNode && before.bytes == 0) {  // the first range of all
+        part_bits = HEDDLE_LEAST_PART_BITS;
+        while (Parts(now).are_many()) ++part_bits;
+        look_with(part_bits);
+    }
+    begin_parts(range, now);
     __atomic_store_n(&watch.bytes, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&watch.begin, begin, __ATOMIC_RELAXED);
     __atomic_store_n(&watch.bytes, bytes, __ATOMIC_RELAXED);
+    end_parts(range, before, now);
     end_epoch();
+}
+
+// The parts of the range may be watched from now on. Of a range with many parts, all may.
+void Accesses::begin_parts(WatchedRange range, const heddle_watched_range& now) {
+    const Parts has(now);
+    if (has.are_many()) {
+        change_part(0, kAnything, 0);
+        return look_with(kOnePart);
+    }
+    for (size_t i = 0; i < has.n; ++i) change_part(has.first + i, static_cast<unsigned char>(1 << range), 0);
+}
+
+void Accesses::end_parts(WatchedRange range, const heddle_watched_range& before, const heddle_watched_range& now) {
+    const Parts had(before), has(now);
+    if (had.are_many()) {
+        if (has.are_many())
+            return;
+        look_with(part_bits);
+        return change_part(0, 0, kAnything);
+    }
+    for (size_t i = 0; i < had.n; ++i)
+        if (has.are_many() || !has.holds(had.first + i))
+            change_part(had.first + i, 0, static_cast<unsigned char>(1 << range));
 }
 
 void Accesses::end_epoch() {
@@ -35,6 +93,17 @@ void Accesses::end_epoch() {
 
 bool Accesses::is_watched(WatchedRange range, const void* address, size_t bytes) {
     return heddle_touches(&operations::watched_accesses.ranges[range], address, bytes) != 0;
+}
+
+void Accesses::ignore(uintptr_t address, const void* caller, heddle_recent* recent) {
+    OfThread& here = of_thread_;
+    if (std::exchange(here.is_inside, true))
+        return;
+    if (!here.table)
+        here.table = take_table();
+    here.is_inside = false;
+    *recent = {caller, address / kBlockBytes * kBlockBytes,
+               __atomic_load_n(&operations::watched_accesses.epoch, __ATOMIC_RELAXED), here.table->nowhere.data()};
 }
 
 void Accesses::watch_none() {
@@ -117,25 +186,12 @@ void Accesses::clear(Entry& entry) {
     for (uint64_t& word : entry.bytes) __atomic_store_n(&word, 0, __ATOMIC_RELAXED);
 }
 
-// Appends each run of bytes, and leaves none.
-void Accesses::take_runs(Entry& entry, std::vector<Run>* runs) {
-    std::array<uint64_t, kWords> bytes;
-    for (size_t i = 0; i < kWords; ++i) bytes[i] = __atomic_load_n(&entry.bytes[i], __ATOMIC_RELAXED);
+// Leaves none.
+BlockBytes Accesses::take(Entry& entry) {
+    BlockBytes bytes;
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = __atomic_load_n(&entry.bytes[i], __ATOMIC_RELAXED);
     clear(entry);
-    const auto is_set = [&](size_t at) { return (bytes[at / 64] >> (at % 64) & 1) != 0; };
-    for (size_t at = 0; at < kBlockBytes;) {
-        const uint64_t rest = bytes[at / 64] >> (at % 64);
-        if (rest == 0) {
-            at = (at / 64 + 1) * 64;
-            continue;
-        }
-        at += static_cast<size_t>(std::countr_zero(rest));
-        size_t end = at;
-        while (end < kBlockBytes && is_set(end))
-            end += static_cast<size_t>(std::countr_one(bytes[end / 64] >> (end % 64)));
-        runs->push_back({entry.block * kBlockBytes + at, end - at, entry.writes, entry.caller});
-        at = end;
-    }
+    return bytes;
 }
 
 // Under the table's lock.
@@ -143,14 +199,15 @@ void Accesses::visit(Table& table) {
     if (table.used.empty())
         return;
     end_epoch();
-    std::vector<Run> runs;
+    std::vector<OfBlock> blocks;
+    blocks.reserve(table.used.size());
     for (const uint16_t number : table.used) {
-        take_runs(table.entries[number], &runs);
-        table.entries[number].caller = nullptr;
+        Entry& entry = table.entries[number];
+        blocks.push_back({entry.block * kBlockBytes, entry.caller, entry.writes, take(entry)});
+        entry.caller = nullptr;
     }
     table.used.clear();
-    if (!runs.empty())
-        visitor_(to_, runs);
+    visitor_(to_, blocks);
 }
 
 void Accesses::flush() {

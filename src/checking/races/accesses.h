@@ -8,6 +8,7 @@
 // Threads: any; a table for each, with a lock that its thread takes alone but while another one flushes.
 #pragma once
 
+#include "checking/races/block_bytes.h"
 #include "checking/races/shared_lock.h"
 
 #include <heddle/accesses.h>
@@ -25,14 +26,14 @@ class Accesses {
     enum WatchedRange { kOfNode, kOfData, kOfBuffers };
     static_assert(kOfBuffers + 1 == HEDDLE_WATCHED_RANGES);
 
-    // Accesses by one instruction of the program to addresses from begin on.
-    struct Run {
+    // Accesses by one instruction of the program to some bytes of the block that begins there.
+    struct OfBlock {
         uintptr_t begin;
-        size_t bytes;
-        bool writes;
         const void* caller;
+        bool writes;
+        BlockBytes bytes;
     };
-    using Visitor = void (*)(void* to, const std::vector<Run>& runs);
+    using Visitor = void (*)(void* to, const std::vector<OfBlock>& blocks);
 
     Accesses(Visitor visitor, void* to) : visitor_(visitor), to_(to) {}
 
@@ -48,17 +49,20 @@ class Accesses {
     // Sets one of the ranges of which it tells, all empty at first.
     static void watch(WatchedRange range, uintptr_t begin, size_t bytes);
     static void watch_none();
+    // What is recent is told of by a call once more.
+    static void end_epoch();
+    // As an address of a block that nobody asks for, what the program notes in the epoch goes nowhere.
+    static void ignore(uintptr_t address, const void* caller, heddle_recent* recent);
     static bool is_watched(WatchedRange range, const void* address, size_t bytes);
 
   private:
-    static constexpr size_t kBlockBytes = HEDDLE_RECENT_BYTES, kWords = kBlockBytes / 64;
     static constexpr size_t kEntries = 4096, kMostUsed = kEntries / 4 * 3;
 
     struct Entry {
         uintptr_t block;
         const void* caller;
         bool writes;
-        std::array<uint64_t, kWords> bytes;  // a bit each; relaxed, for the thread sets some without the lock
+        BlockBytes bytes;  // relaxed, for the thread sets some without the lock
     };
     struct Table {
         SharedLock lock = {};
@@ -66,6 +70,7 @@ class Accesses {
         Table* next = nullptr;
         std::vector<uint16_t> used;
         std::array<Entry, kEntries> entries = {};
+        BlockBytes nowhere = {};  // the bits of blocks that nobody asks for
     };
     struct OfThread {
         Table* table = nullptr;
@@ -75,14 +80,16 @@ class Accesses {
 
     Entry& entry_of(Table& table, uintptr_t block, const void* caller, bool writes);
     void visit(Table& table);
-    static void end_epoch();
+    static void begin_parts(WatchedRange range, const heddle_watched_range& now);
+    static void end_parts(WatchedRange range, const heddle_watched_range& before, const heddle_watched_range& now);
     static void set_bits(Entry& entry, size_t begin, size_t end);
     static void clear(Entry& entry);
-    static void take_runs(Entry& entry, std::vector<Run>* runs);
+    static BlockBytes take(Entry& entry);
     static Table* take_table();
 
     // Of all threads that there have been, for all observers of this process, one after the other. None ever goes.
     static std::atomic<Table*> tables_;
+    static SharedLock watched_lock_;  // of the ranges, for those that change them
     static thread_local OfThread of_thread_;
 
     Visitor visitor_;

@@ -84,20 +84,24 @@ Mark Detector::mark_of(const Access& access, const base::Call& call, Time time) 
 
 void Detector::record(const Access& access, const base::Call& call, Time time) {
     const Mark mark = mark_of(access, call, time);
-    Conflict conflict;
-    shadows_[static_cast<size_t>(access.owner)]->access(access.position, access.bytes, mark, known_, &conflict);
-    if (!conflict.found)
-        return;
+    Conflicts conflicts(1);
+    shadow(access.owner).access(access.position, access.bytes, mark, known_, &conflicts);
+    for (const Conflict& conflict : conflicts)
+        report_later(conflict, mark, access.owner, access.position + access.bytes);
+}
+
+// end: of the access.
+void Detector::report_later(const Conflict& conflict, const Mark& mark, int owner, size_t end) {
     const int from = static_cast<int>(conflict.earlier.pe);
     Race race;
     race.earlier = conflict.earlier;
     race.later = mark;
-    race.owner = access.owner;
+    race.owner = owner;
     race.position = conflict.position;
-    race.bytes = access.position + access.bytes - conflict.position;
+    race.bytes = end - conflict.position;
     race.is_known = from == known_.pe || known_.clock.issued(from) >= conflict.earlier.time;
     race.edge = edges_[static_cast<size_t>(from)];
-    report_later(race);
+    found_.push_back(race);
 }
 
 void Detector::access(const Access& access, const base::Call& call) {
@@ -109,6 +113,19 @@ void Detector::access_at_once(const std::vector<AtOnce>& accesses) {
     const Locked locked(*this);
     const Time time = tick();
     for (const AtOnce& one : accesses) record(one.access, one.call, time);
+}
+
+void Detector::access_blocks(const std::vector<OfBlock>& accesses) {
+    const Locked locked(*this);
+    const Time time = tick();
+    for (const OfBlock& one : accesses) {
+        const Mark mark = mark_of({.owner = one.owner, .writes = one.writes}, one.call, time);
+        Conflicts conflicts(kBlockBytes);  // as many as there are bytes
+        shadow(one.owner).access_block(one.position, one.bytes, mark, known_, &conflicts);
+        for (const Conflict& conflict : conflicts)
+            report_later(conflict, mark, one.owner,
+                         one.position + end_of_run(one.bytes, conflict.position - one.position));
+    }
 }
 
 void Detector::access_in_collective(const Access& access, const base::Call& call) {
@@ -140,12 +157,17 @@ void Detector::touch(const void* buffer, size_t bytes, bool writes, const base::
     race.is_known = true;
     race.is_buffer = true;
     race.address = buffer;
-    report_later(race);
+    found_.push_back(race);
 }
 
 PendingBuffers::Hull Detector::held() {
     const Locked locked(*this);
     return pending_.hull();
+}
+
+bool Detector::may_hold(const void* buffer, size_t bytes) {
+    const Locked locked(*this);
+    return pending_.holds(buffer, bytes);
 }
 
 // The fence before the flag has put in order what its flow, a signal or a request had for that PE.
@@ -186,7 +208,7 @@ void Detector::publish() {
 void Detector::see(int owner, size_t position, size_t bytes, Edge edge) {
     const Locked locked(*this);
     Seen seen;
-    shadows_[static_cast<size_t>(owner)]->see(position, bytes, &seen);
+    shadow(owner).see(position, bytes, &seen);
     const bool is_here = owner == known_.pe;
     bool is_complete = !seen.is_lost;
     for (size_t i = 0; i < seen.n; ++i)
@@ -205,7 +227,7 @@ void Detector::see(int owner, size_t position, size_t bytes, Edge edge) {
 
 bool Detector::try_last_write(size_t position, size_t bytes, int* pe, base::CallText* call) const {
     Mark write;
-    if (!shadows_[static_cast<size_t>(known_.pe)]->try_last_write(position, bytes, &write))
+    if (!shadow(known_.pe).try_last_write(position, bytes, &write))
         return false;
     *pe = static_cast<int>(write.pe);
     *call = places_.text(*pe, write.place);

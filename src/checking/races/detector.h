@@ -30,11 +30,13 @@ class Detector final : public RaceDetector {
 
     void access(const Access& access, const base::Call& call) override;
     void access_at_once(const std::vector<AtOnce>& accesses) override;
+    void access_blocks(const std::vector<OfBlock>& accesses) override;
     void access_in_collective(const Access& access, const base::Call& call) override;
     void update(const Access& access, const base::Call& call, bool is_signal) override;
     void hold(const void* buffer, size_t bytes, bool writes, Flow flow, const base::Call& call) override;
     void touch(const void* buffer, size_t bytes, bool writes, const base::Call& call) override;
     PendingBuffers::Hull held() override;
+    bool may_hold(const void* buffer, size_t bytes) override;
     void see(int owner, size_t position, size_t bytes, Edge edge) override;
     bool try_last_write(size_t position, size_t bytes, int* pe, base::CallText* call) const override;
     void quiet(Flow flow) override;
@@ -58,16 +60,17 @@ class Detector final : public RaceDetector {
     Time tick();
     Mark mark_of(const Access& access, const base::Call& call, Time time);
     void record(const Access& access, const base::Call& call, Time time);
+    void report_later(const Conflict& conflict, const Mark& mark, int owner, size_t end);
     void learn(int from, Time at, Flow flow, bool is_signal, bool is_here, Edge edge, bool is_latest = false);
     void learn_latest(int from, Edge edge);
     void learn_everything(Edge edge);
     void publish();
-    void report_later(const Race& race) { found_.push_back(race); }
     class Locked;
 
     Knowledge known_;
     Histories histories_;
     CollectiveClocks collectives_;
+    Shadow& shadow(int owner) const { return *shadows_[static_cast<size_t>(owner)]; }
     Contributions& contributions(int owner) { return *contributions_[static_cast<size_t>(owner)]; }
     std::vector<std::unique_ptr<Contributions>> contributions_;
     std::vector<std::unique_ptr<Shadow>> shadows_;

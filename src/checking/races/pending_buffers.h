@@ -36,6 +36,12 @@ class PendingBuffers {
         return true;
     }
 
+    bool holds(const void* buffer, size_t bytes) const {
+        const auto begin = reinterpret_cast<uintptr_t>(buffer), end = begin + bytes;
+        return std::any_of(pending_.begin(), pending_.end(),
+                           [&](const Pending& one) { return one.begin < end && begin < one.end; });
+    }
+
     void quiet(Flow flow) {
         std::erase_if(pending_, [&](const Pending& one) { return one.mark.flow == flow; });
     }

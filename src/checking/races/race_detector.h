@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/call.h"
+#include "checking/races/block_bytes.h"
 #include "checking/races/collective_clocks.h"
 #include "checking/races/mark.h"
 #include "checking/races/pending_buffers.h"
@@ -53,6 +54,15 @@ class RaceDetector {
         base::Call call;
     };
     virtual void access_at_once(const std::vector<AtOnce>& accesses) = 0;
+    // access_at_once, of plain accesses to some bytes of a block of memory each. position: of the whole block.
+    struct OfBlock {
+        int owner;
+        size_t position;
+        bool writes;
+        base::Call call;
+        BlockBytes bytes;
+    };
+    virtual void access_blocks(const std::vector<OfBlock>& accesses) = 0;
     // access, of a buffer in the collective that this PE has entered: who learns of its entry knows of the access.
     virtual void access_in_collective(const Access& access, const base::Call& call) = 0;
     // access, of an atomic or signal that others may wait for.
@@ -61,6 +71,8 @@ class RaceDetector {
     virtual void hold(const void* buffer, size_t bytes, bool writes, Flow flow, const base::Call& call) = 0;
     virtual void touch(const void* buffer, size_t bytes, bool writes, const base::Call& call) = 0;
     virtual PendingBuffers::Hull held() = 0;
+    // Whether an address in the hull may be in such a buffer.
+    virtual bool may_hold(const void* buffer, size_t bytes) = 0;
 
     // A wait, a test, or an operation that returns a value, has seen the words of owner.
     virtual void see(int owner, size_t position, size_t bytes, Edge edge) = 0;

@@ -106,7 +106,7 @@ uint32_t Races::threads() {
 Races::Races(char* memory)
     : link_(memory ? nullptr : new NetworkLink),
       detector_(make_detector(memory, link_.get(), &Races::report_to, this)),
-      accesses_(&Races::take_runs, this),
+      accesses_(&Races::take_blocks, this),
       pauses_(job.pe),
       pe_of_slot_(static_cast<size_t>(job.n_slots), -1) {
     detector_->learn_ended();

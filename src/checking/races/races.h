@@ -65,12 +65,13 @@ class Races : public operations::Observer {
 
     explicit Races(char* memory);  // of the search; null: it is on another node
     static void report_to(void* races, const Race& race) { static_cast<Races*>(races)->report(race); }
-    static void take_runs(void* races, const std::vector<Accesses::Run>& runs);
+    static void take_blocks(void* races, const std::vector<Accesses::OfBlock>& blocks);
     void report(const Race& race);
     bool is_repeated(const Race& race);
 
     bool find(const void* address, size_t* position) const;
-    static bool is_own_block(const void* address);
+    enum class Block { kOwn, kPrivate, kOther };
+    Block block_of(const void* address) const;
     // In the node's memory: the PE whose memory it is, or -1.
     int find_owner(const void* address, size_t* position) const;
     // What the program has told of its accesses happens before what it does next.

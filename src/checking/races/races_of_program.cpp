@@ -1,4 +1,5 @@
 // Races, the part about the program's own loads and stores, and about whose memory an address is.
+#include "base/invariant.h"
 #include "bootstrap/bootstrap.h"
 #include "checking/races/objects.h"
 #include "checking/races/places.h"
@@ -23,15 +24,19 @@ bool Races::find(const void* address, size_t* position) const {
     return true;
 }
 
-// Of the address's block for heddle_recent, whether all is this PE's own memory, and not in use by operations.
-bool Races::is_own_block(const void* address) {
+// Of the address's block for heddle_recent: all is this PE's own memory, or all is private, and no operation uses any
+// of it.
+Races::Block Races::block_of(const void* address) const {
     const memory::Symmetric& memory = *memory::symmetric;
-    const char* const begin =
-        static_cast<const char*>(address) - reinterpret_cast<uintptr_t>(address) % HEDDLE_RECENT_BYTES;
-    const char* const last = begin + HEDDLE_RECENT_BYTES - 1;
+    const char* const begin = static_cast<const char*>(address) - reinterpret_cast<uintptr_t>(address) % kBlockBytes;
+    const char* const last = begin + kBlockBytes - 1;
     const auto is_in = [&](const auto& range) { return range.holds(begin) && range.holds(last); };
-    return (is_in(memory.heap) || is_in(memory.data)) &&
-           !Accesses::is_watched(Accesses::kOfBuffers, begin, HEDDLE_RECENT_BYTES);
+    const auto touches = [&](Accesses::WatchedRange range) { return Accesses::is_watched(range, begin, kBlockBytes); };
+    const bool is_own = is_in(memory.heap) || is_in(memory.data);
+    if ((!is_own && (touches(Accesses::kOfNode) || touches(Accesses::kOfData))) ||
+        (touches(Accesses::kOfBuffers) && detector_->may_hold(begin, kBlockBytes)))
+        return Block::kOther;
+    return is_own ? Block::kOwn : Block::kPrivate;
 }
 
 int Races::find_owner(const void* address, size_t* position) const {
@@ -49,16 +54,19 @@ int Races::find_owner(const void* address, size_t* position) const {
     return pe_of_slot_[slot];
 }
 
-void Races::take_runs(void* races, const std::vector<Accesses::Run>& runs) {
+// Blocks of the program's addresses are blocks of positions: both ranges of memory begin at a page.
+void Races::take_blocks(void* races, const std::vector<Accesses::OfBlock>& blocks) {
     auto* const here = static_cast<Races*>(races);
-    std::vector<Detector::AtOnce> accesses;
-    accesses.reserve(runs.size());
+    std::vector<RaceDetector::OfBlock> accesses;
+    accesses.reserve(blocks.size());
     size_t position;
-    for (const Accesses::Run& run : runs)
-        if (here->find(reinterpret_cast<const void*>(run.begin), &position))
-            accesses.push_back({{.owner = job.pe, .position = position, .bytes = run.bytes, .writes = run.writes},
-                                {run.writes ? kStore : kLoad, run.caller}});
-    here->detector_->access_at_once(accesses);
+    for (const Accesses::OfBlock& block : blocks)
+        if (here->find(reinterpret_cast<const void*>(block.begin), &position)) {
+            HEDDLE_INVARIANT(position % kBlockBytes == 0);
+            accesses.push_back(
+                {job.pe, position, block.writes, {block.writes ? kStore : kLoad, block.caller}, block.bytes});
+        }
+    here->detector_->access_blocks(accesses);
 }
 
 void Races::take_accesses() {
@@ -71,6 +79,8 @@ void Races::watch_buffers() {
         return;
     const PendingBuffers::Hull hull = detector_->held();
     Accesses::watch(Accesses::kOfBuffers, hull.begin, hull.end - hull.begin);
+    if (hull.begin != hull.end)
+        Accesses::end_epoch();  // a block in the hull may be in use from now on
 }
 
 void Races::access(const void* address, size_t bytes, heddle_access_kind kind, const void* caller,
@@ -89,9 +99,12 @@ void Races::access(const void* address, size_t bytes, heddle_access_kind kind, c
     const base::Call call = {writes ? kStore : kLoad, caller};
     if (Accesses::is_watched(Accesses::kOfBuffers, address, bytes))
         detector_->touch(address, bytes, writes, call);
+    const Block block = recent ? block_of(address) : Block::kOther;
     if (is_own)
         return accesses_.add(reinterpret_cast<uintptr_t>(address), bytes, writes, caller,
-                             is_own_block(address) ? recent : nullptr);
+                             block == Block::kOwn ? recent : nullptr);
+    if (block == Block::kPrivate)
+        return Accesses::ignore(reinterpret_cast<uintptr_t>(address), caller, recent);
     // At once: no call of the library need be between it and what another PE does then.
     if (owner < 0)
         return;

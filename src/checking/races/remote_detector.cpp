@@ -199,6 +199,17 @@ void RemoteDetector::access_at_once(const std::vector<AtOnce>& accesses) {
     report(races);
 }
 
+void RemoteDetector::access_blocks(const std::vector<OfBlock>& accesses) {
+    std::vector<AtOnce> runs;
+    for (const OfBlock& one : accesses)
+        for_each_run(one.bytes, [&](size_t begin, size_t end) {
+            runs.push_back(
+                {{.owner = one.owner, .position = one.position + begin, .bytes = end - begin, .writes = one.writes},
+                 one.call});
+        });
+    access_at_once(runs);
+}
+
 void RemoteDetector::access_in_collective(const Access& access, const base::Call& call) {
     tell_of(request_of(RequestKind::kAccessInCollective, access), call);
 }

@@ -32,11 +32,13 @@ class RemoteDetector final : public RaceDetector {
 
     void access(const Access& access, const base::Call& call) override;
     void access_at_once(const std::vector<AtOnce>& accesses) override;
+    void access_blocks(const std::vector<OfBlock>& accesses) override;
     void access_in_collective(const Access& access, const base::Call& call) override;
     void update(const Access& access, const base::Call& call, bool is_signal) override;
     void hold(const void* buffer, size_t bytes, bool writes, Flow flow, const base::Call& call) override;
     void touch(const void* buffer, size_t bytes, bool writes, const base::Call& call) override;
     PendingBuffers::Hull held() override;
+    bool may_hold(const void*, size_t) override { return true; }  // an answer would cost more
     void see(int owner, size_t position, size_t bytes, Edge edge) override;
     bool try_last_write(size_t, size_t, int*, base::CallText*) const override { return false; }
     void quiet(Flow flow) override;

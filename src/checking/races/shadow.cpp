@@ -1,6 +1,7 @@
 #include "checking/races/shadow.h"
 
 #include <algorithm>
+#include <bit>
 #include <mutex>
 
 namespace heddle::checking::races {
@@ -10,6 +11,12 @@ namespace {
 // The bits of the granule's bytes [begin, end).
 uint8_t bits(size_t begin, size_t end) {
     return static_cast<uint8_t>((0xffu << begin) & (0xffu >> (Shadow::kGranuleBytes - end)));
+}
+
+size_t first_of(const BlockBytes& bytes) {
+    size_t word = 0;
+    while (bytes[word] == 0) ++word;
+    return word * 64 + static_cast<size_t>(std::countr_zero(bytes[word]));
 }
 
 bool is_same_kind(const Mark& one, const Mark& other) {
@@ -49,10 +56,18 @@ void Shadow::Look::check(Marks& marks, uint8_t bytes, size_t position, bool is_p
                                  (!access.is_atomic || earlier.is_atomic);
             if (covered)
                 earlier = {};
-        } else if (!conflict->found && races::conflict(earlier, access)) {
-            *conflict = {true, earlier, position + static_cast<size_t>(__builtin_ctz(both))};
+        } else if (conflict(earlier, access)) {
+            conflicts->add(earlier, position + static_cast<size_t>(__builtin_ctz(both)));
         }
     }
+}
+
+// The PE does again what it has done there, and nothing else is kept: check and keep would replace the mark, too. What
+// is not over before this access is no conflict where both are atomic.
+bool Shadow::Look::renews(const Marks& marks, const Mark& mark) const {
+    return (mark.completion == Completion::kAtReturn || mark.is_atomic) && marks[0].bytes == mark.bytes &&
+           is_same_kind(marks[0], mark) && static_cast<int>(mark.pe) == known.pe && marks[1].is_empty() &&
+           marks[2].is_empty() && marks[3].is_empty();
 }
 
 void Shadow::keep(Block& block, Marks& marks, const Mark& mark) {
@@ -78,45 +93,94 @@ void Shadow::keep(Block& block, Marks& marks, const Mark& mark) {
     *place = mark;
 }
 
-void Shadow::access(size_t position, size_t bytes, const Mark& access, const Knowledge& known, Conflict* conflict) {
-    const Look look = {access, known, owner_, conflict};
+void Shadow::access(size_t position, size_t bytes, const Mark& access, const Knowledge& known, Conflicts* conflicts) {
+    const Look look = {access, known, owner_, conflicts};
     for (size_t end = position + bytes; position < end;) {
         const size_t number = position / kBlockBytes, begin = position % kBlockBytes;
         const size_t here = std::min(kBlockBytes - begin, end - position);
         if (number >= n_blocks_)
             return;
-        Block& at = block(number);
-        const std::lock_guard locked(at.lock);
-        look.check(at.whole, 0xff, position, here < kBlockBytes);
-        Mark mark = access;
-        at.writes += mark.writes;
-        mark.stamp = at.writes % kStamps;
-        if (here == kBlockBytes) {
-            mark.bytes = 0xff;
-            if (at.chunk != 0) {
-                Chunk& chunk = chunks_[at.chunk - 1];
-                bool is_empty = true;
-                for (size_t i = 0; i < kGranules; ++i) {
-                    look.check(chunk.of[i], 0xff, position + i * kGranuleBytes);
-                    for (const Mark& kept : chunk.of[i]) is_empty &= kept.is_empty();
+        if (here == kBlockBytes)
+            access_whole(number, look);
+        else
+            access_part(number, begin, look, [&](auto use) {
+                for (size_t at = begin, last = begin + here; at < last;) {
+                    const size_t granule = at / kGranuleBytes, start = granule * kGranuleBytes;
+                    use(granule, bits(at - start, std::min(last - start, kGranuleBytes)));
+                    at = start + kGranuleBytes;
                 }
-                if (is_empty)
-                    give_chunk(at);
-            }
-            keep(at, at.whole, mark);
-        } else if (Chunk* const chunk = chunk_of(at, number)) {
-            for (size_t i = begin / kGranuleBytes; i * kGranuleBytes < begin + here; ++i) {
-                const size_t first = std::max(begin, i * kGranuleBytes) - i * kGranuleBytes;
-                const size_t last = std::min(begin + here - i * kGranuleBytes, kGranuleBytes);
-                mark.bytes = bits(first, last);
-                look.check(chunk->of[i], mark.bytes, position - begin + i * kGranuleBytes);
-                keep(at, chunk->of[i], mark);
-            }
-        } else if (mark.writes) {
-            at.is_lost |= kAnyLost;
-        }
+            });
         position += here;
     }
+}
+
+void Shadow::access_block(size_t position, const BlockBytes& bytes, const Mark& access, const Knowledge& known,
+                          Conflicts* conflicts) {
+    const Look look = {access, known, owner_, conflicts};
+    const size_t number = position / kBlockBytes;
+    if (number >= n_blocks_ || is_none(bytes))
+        return;
+    if (is_whole(bytes))
+        return access_whole(number, look);
+    access_part(number, first_of(bytes), look, [&](auto use) {
+        for (size_t word = 0; word < bytes.size(); ++word)
+            for (uint64_t rest = bytes[word]; rest != 0;) {
+                const size_t in_word = static_cast<size_t>(std::countr_zero(rest)) / kGranuleBytes;
+                use(word * 64 / kGranuleBytes + in_word, static_cast<uint8_t>(rest >> in_word * kGranuleBytes));
+                rest &= ~(uint64_t{0xff} << in_word * kGranuleBytes);
+            }
+    });
+}
+
+// The access as the block keeps it.
+Mark Shadow::stamped(Block& block, const Mark& access) {
+    Mark mark = access;
+    block.writes += mark.writes;
+    mark.stamp = block.writes % kStamps;
+    return mark;
+}
+
+void Shadow::access_whole(size_t number, const Look& look) {
+    Block& at = block(number);
+    const std::lock_guard locked(at.lock);
+    look.check(at.whole, 0xff, number * kBlockBytes);
+    Mark mark = stamped(at, look.access);
+    mark.bytes = 0xff;
+    if (at.chunk != 0) {
+        Chunk& chunk = chunks_[at.chunk - 1];
+        bool is_empty = true;
+        for (size_t i = 0; i < kGranules; ++i) {
+            look.check(chunk.of[i], 0xff, number * kBlockBytes + i * kGranuleBytes);
+            for (const Mark& kept : chunk.of[i]) is_empty &= kept.is_empty();
+        }
+        if (is_empty)
+            give_chunk(at);
+    }
+    keep(at, at.whole, mark);
+}
+
+// for_each_granule: calls its argument with each granule and the bits of its bytes. first: of all bytes.
+template <class ForEachGranule>
+void Shadow::access_part(size_t number, size_t first, const Look& look, ForEachGranule for_each_granule) {
+    Block& at = block(number);
+    const std::lock_guard locked(at.lock);
+    look.check(at.whole, 0xff, number * kBlockBytes + first, true);
+    Mark mark = stamped(at, look.access);
+    Chunk* const chunk = chunk_of(at, number);
+    if (!chunk) {
+        at.is_lost |= mark.writes ? kAnyLost : 0;
+        return;
+    }
+    for_each_granule([&](size_t granule, uint8_t bytes) {
+        mark.bytes = bytes;
+        Marks& marks = chunk->of[granule];
+        if (look.renews(marks, mark)) {
+            marks[0] = mark;
+            return;
+        }
+        look.check(marks, bytes, number * kBlockBytes + granule * kGranuleBytes);
+        keep(at, marks, mark);
+    });
 }
 
 void Shadow::see(size_t position, size_t bytes, Seen* seen) {

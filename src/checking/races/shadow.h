@@ -10,14 +10,17 @@
 // that has happened (Seen::is_lost), so that nothing false is reported.
 #pragma once
 
+#include "checking/races/block_bytes.h"
 #include "checking/races/knowledge.h"
 #include "checking/races/mark.h"
 #include "checking/races/shared_lock.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace heddle::checking::races {
 
@@ -29,9 +32,27 @@ constexpr size_t whole_lines(size_t bytes) {
 
 // Two accesses that nothing orders, and the first position that both have.
 struct Conflict {
-    bool found = false;
     Mark earlier = {};
     size_t position = 0;
+};
+
+// Conflicts of one access, up to `most`, one with each earlier call.
+class Conflicts {
+  public:
+    explicit Conflicts(size_t most) : most_(most) {}
+    void add(const Mark& earlier, size_t position) {
+        const auto is_there = [&](const Conflict& one) {
+            return one.earlier.pe == earlier.pe && one.earlier.place == earlier.place;
+        };
+        if (found_.size() < most_ && std::none_of(found_.begin(), found_.end(), is_there))
+            found_.push_back({earlier, position});
+    }
+    auto begin() const { return found_.begin(); }
+    auto end() const { return found_.end(); }
+
+  private:
+    size_t most_;
+    std::vector<Conflict> found_;
 };
 
 // The plain writes that a wait may have seen.
@@ -51,14 +72,18 @@ struct Seen {
 
 class Shadow {
   public:
-    static constexpr size_t kGranuleBytes = 8, kBlockBytes = 512, kGranules = kBlockBytes / kGranuleBytes;
+    static constexpr size_t kBlockBytes = races::kBlockBytes, kGranuleBytes = 8;
+    static constexpr size_t kGranules = kBlockBytes / kGranuleBytes;
 
     Shadow(char* memory, size_t positions, int owner);
     static size_t bytes(size_t positions);
 
     // Checks the access to `bytes` positions against earlier ones, and keeps it. Cost: a lock and some 5 ns for each
     // granule; for whole blocks, for each block.
-    void access(size_t position, size_t bytes, const Mark& access, const Knowledge& known, Conflict* conflict);
+    void access(size_t position, size_t bytes, const Mark& access, const Knowledge& known, Conflicts* conflicts);
+    // access, of some bytes of the block that begins at the position.
+    void access_block(size_t position, const BlockBytes& bytes, const Mark& access, const Knowledge& known,
+                      Conflicts* conflicts);
 
     // The writes that a wait on these positions, at most 16, may have seen. They are over from now on.
     void see(size_t position, size_t bytes, Seen* seen);
@@ -99,10 +124,11 @@ class Shadow {
         const Mark& access;
         const Knowledge& known;
         int owner;
-        Conflict* conflict;
+        Conflicts* conflicts;
 
         // is_part: of what the marks are of.
         void check(Marks& marks, uint8_t bytes, size_t position, bool is_part = false) const;
+        bool renews(const Marks& marks, const Mark& mark) const;
     };
 
     Block& block(size_t number) const { return blocks_[number]; }
@@ -110,6 +136,10 @@ class Shadow {
     uint32_t take_chunk(size_t number);
     void give_chunk(Block& block);
     void spread(Block& block, Chunk& chunk);
+    void access_whole(size_t number, const Look& look);
+    template <class ForEachGranule>
+    void access_part(size_t number, size_t first, const Look& look, ForEachGranule for_each_granule);
+    static Mark stamped(Block& block, const Mark& access);
     static void keep(Block& block, Marks& marks, const Mark& mark);
 
     Pool* pool_;

@@ -135,6 +135,46 @@ TEST_P(RacesBounds, MoreAccessesAtOnceThanAMessageHoldsAreAllKept) {
     EXPECT_EQ(found().size(), many);
 }
 
+// Of a block that is read here and there: a race with each earlier call, none with a put between what is read.
+TEST_P(RacesBounds, SomeBytesOfABlockRaceWithEachEarlierCall) {
+    start(2);
+    const base::Call one = {"one put", nullptr}, other = {"another put", nullptr};
+    const auto put_by = [&](const base::Call& call, size_t position) {
+        pe(0).access({1, position, 8, true, false, Completion::kOrdered, Flow::kDefault}, call);
+    };
+    put_by(one, kData + 32);
+    put_by(one, kData + 48);
+    put_by(other, kData + 504);
+    BlockBytes bytes = {};
+    for (size_t at = 0; at < kBlockBytes; at += 32) bytes[at / 64] |= uint64_t{0xffff} << (at % 64);
+    pe(1).access_blocks({{1, kData, false, {kLoad, nullptr}, bytes}});
+    ASSERT_EQ(found().size(), 1u);
+    EXPECT_EQ(found().back().position, kData + 32);
+    EXPECT_EQ(found().back().bytes, 16u);
+    bytes[7] |= uint64_t{0xf} << 60;
+    pe(1).access_blocks({{1, kData, false, {kStore, nullptr}, bytes}, {1, kData, true, {kStore, nullptr}, {}}});
+    ASSERT_EQ(found().size(), 3u);
+    EXPECT_EQ(found().back().position, kData + 508);
+    EXPECT_EQ(found().back().bytes, 4u);
+}
+
+// What the shadow keeps of some bytes races with a later call, as the same bytes one by one.
+TEST_P(RacesBounds, SomeBytesOfABlockAreKept) {
+    start(2);
+    BlockBytes bytes = {0, 0xff00, 0, 0, 0, 0, 0, 0};
+    pe(1).access_blocks({{1, kData, true, {kStore, nullptr}, bytes}});
+    put(0, 1, kData + 64);
+    put(0, 1, kData + 80);
+    EXPECT_TRUE(found().empty());
+    pe(1).access_blocks({{1, kData, true, {kStore, nullptr}, bytes}});
+    put(0, 1, kData + 72);
+    EXPECT_EQ(found().size(), 1u);
+    bytes.fill(~uint64_t{0});
+    pe(1).access_blocks({{1, kData + kBlockBytes, true, {kStore, nullptr}, bytes}});
+    put(0, 1, kData + 2 * kBlockBytes - 8);
+    EXPECT_EQ(found().size(), 2u);
+}
+
 TEST_P(RacesBounds, MoreRacesThanAnAnswerHoldsAreAllTold) {
     start(2);
     const size_t many = 2 * kMostRaces + 1;

@@ -1,6 +1,6 @@
 /* The functions that -fsanitize=thread puts into a program, for HEDDLE_RACES: they tell the library of loads and stores
  * where it watches (heddle/accesses.h). In place of the sanitizer's own runtime, and part of the program: an archive,
- * which gcc takes for its libtsan.a. An access where nobody watches costs a call and a comparison for each range. So does
+ * which gcc takes for its libtsan.a. An access where nobody watches costs a call and a look at the address's part. So does
  * every access without HEDDLE_RACES.
  *
  * Threads: any. */
@@ -60,12 +60,13 @@ __attribute__((always_inline)) static inline void tell_recent(const struct heddl
 #define PLAIN(name, bytes, kind)                                                                              \
     __attribute__((noinline)) static void tell_##name(const void* address, const struct heddle_watched* here, \
                                                       const void* caller) {                                   \
-        tell_recent(here, address, bytes, kind, caller);                                                      \
+        if (is_watched(here, address))                                                                        \
+            tell_recent(here, address, bytes, kind, caller);                                                  \
     }                                                                                                         \
     void __tsan_##name(void* address);                                                                        \
     void __tsan_##name(void* address) {                                                                       \
         const struct heddle_watched* const here = __atomic_load_n(&watched, __ATOMIC_RELAXED);                \
-        if (__builtin_expect(is_watched(here, address), 0))                                                   \
+        if (__builtin_expect(heddle_may_be_watched(here, address), 0))                                        \
             tell_##name(address, here, CALLER);                                                               \
     }
 #define LOAD_AND_STORE(bytes)                                 \
