@@ -86,7 +86,9 @@ size_t shmemx_request_wait_some(size_t count, shmemx_request_t requests[], size_
 /* shmemx_request_wait_any without waiting. SIZE_MAX when no request is complete, after a little progress. */
 size_t shmemx_request_test_any(size_t count, shmemx_request_t requests[]);
 
-/* Operations posted to *req after the fence are delivered to each PE after those posted before it. */
+/* Operations posted to *req after the fence are delivered to each PE after those posted before it. Waits for nobody
+   while one thread posts to a PRIVATE request through one context; otherwise it, or the next operation through
+   another one, may wait for those before. */
 void shmemx_request_fence(shmemx_request_t *req);
 
 /* ---- Put and get under a request

@@ -94,7 +94,13 @@ struct heddle_stream {
     uint64_t published;  /* where the next record goes; stored with release behind the record, and read by the sender */
     uint64_t simple_end; /* a record that ends before it needs no room to be made, and fills no message */
     uint8_t idle;        /* not 0: nobody looks for the record, and heddle_slow_published tells of it; the sender's */
+    /* The request that a put needs no library to join: it stores `published` in *claimed. HEDDLE_NO_REQUEST: none. The
+     * thread sets it, any thread that ends the request resets it. */
+    struct heddle_request* request;
+    uint64_t* claimed;
 };
+/* A value that no request has. */
+#define HEDDLE_NO_REQUEST ((struct heddle_request*)2)
 
 /* The streams of the calling thread for the context that it used last. No PE is below n_pes where inlined code must not
  * put by itself: before the first put, in checked runs, and where the context numbers PEs in another way than the world.
@@ -103,10 +109,12 @@ struct heddle_streams {
     const struct heddle_ctx* ctx;    /* NULL: none */
     uint64_t epoch;                  /* the rest holds while this equals heddle_streams_epoch_1 */
     unsigned n_pes;                  /* of the context */
-    unsigned nbi_pes;                /* the same for non-blocking puts; 0 between shmemx_request_begin and _end */
     struct heddle_stream* const* to; /* by PE; NULL: nothing was put there yet. Other threads read it, too */
     uintptr_t heap_base;             /* as in heddle_abi_1 */
     size_t heap_words;               /* offsets in the heap at which 8 bytes may begin */
+    /* `to` for non-blocking puts. Between shmemx_request_begin and _end a stream is NULL here until the library knows
+     * that a non-blocking put to its PE joins the request. */
+    struct heddle_stream* const* nbi_to;
 };
 
 /* The operation of an atomic on its element. */

@@ -187,11 +187,12 @@ HEDDLE_LOCAL void heddle_copy(void* to, const void* from, size_t nelems, size_t 
 #define HEDDLE_PUT_RECORD_BYTES 16
 
 /* Puts *value, of `bytes`, at most 8, to the heap of a PE on another node: a record in the calling thread's stream, of
- * that context, to that PE. is_nbi: a non-blocking put. Returns the stream, which heddle_tell_sender then looks at.
- * NULL, and nothing is done or read, where the library must look first; it is always right to leave it all to the library.
- * pe is hidden from the compiler, so that the path on the node is compiled as if there were no other. */
+ * that context, to that PE. is_nbi: a non-blocking put. req: the request that it joins; NULL: none. Returns the stream,
+ * which heddle_tell_sender then looks at. NULL, and nothing is done, where the library must look first; it is always
+ * right to leave it all to the library. pe is hidden from the compiler, so that the path on the node is compiled as if
+ * there were no other. */
 HEDDLE_LOCAL struct heddle_stream* heddle_put_far(shmem_ctx_t ctx, const void* dest, const void* value, size_t bytes,
-                                                  int pe, int is_nbi) {
+                                                  int pe, int is_nbi, struct heddle_request* const* req) {
     uintptr_t offset = (uintptr_t)dest;
     struct heddle_stream* stream;
     uint64_t at, bits = 0;
@@ -199,12 +200,14 @@ HEDDLE_LOCAL struct heddle_stream* heddle_put_far(shmem_ctx_t ctx, const void* d
     __asm__("" : "+r"(pe));
     offset -= heddle_streams_1.heap_base;
     /* Relaxed: who fences or destroys a context tells other threads of it by the program's own synchronization. */
-    if (heddle_streams_1.ctx != ctx || (unsigned)pe >= (is_nbi ? heddle_streams_1.nbi_pes : heddle_streams_1.n_pes) ||
+    if (heddle_streams_1.ctx != ctx || (unsigned)pe >= heddle_streams_1.n_pes ||
         offset >= heddle_streams_1.heap_words ||
         heddle_streams_1.epoch != __atomic_load_n(&heddle_streams_epoch_1, __ATOMIC_RELAXED))
         return NULL;
-    stream = __atomic_load_n(heddle_streams_1.to + pe, __ATOMIC_RELAXED);
+    stream = __atomic_load_n((is_nbi ? heddle_streams_1.nbi_to : heddle_streams_1.to) + pe, __ATOMIC_RELAXED);
     if (stream == NULL)
+        return NULL;
+    if (req != NULL && __atomic_load_n(&stream->request, __ATOMIC_RELAXED) != *req)
         return NULL;
     at = stream->published;
     if (HEDDLE_UNLIKELY(at + HEDDLE_PUT_RECORD_BYTES >= stream->simple_end))
@@ -215,6 +218,9 @@ HEDDLE_LOCAL struct heddle_stream* heddle_put_far(shmem_ctx_t ctx, const void* d
     __atomic_store_n(record, HEDDLE_PUT_RECORD(offset, bytes), __ATOMIC_RELAXED);
     __atomic_store_n(record + 1, bits, __ATOMIC_RELAXED);
     __atomic_store_n(&stream->published, at + HEDDLE_PUT_RECORD_BYTES, __ATOMIC_RELEASE); /* to SendRing::published */
+    /* Relaxed: a thread that waits for this put synchronizes with this one through the program. */
+    if (req != NULL)
+        __atomic_store_n(stream->claimed, at + HEDDLE_PUT_RECORD_BYTES, __ATOMIC_RELAXED);
     return stream;
 }
 
@@ -228,10 +234,11 @@ HEDDLE_LOCAL void heddle_tell_sender(struct heddle_stream* stream) {
 /* heddle_put_far of one element of 8 bytes, or of several that are 8 together. NULL for others, and for numbers of
  * elements that the compiler does not know. */
 HEDDLE_LOCAL struct heddle_stream* heddle_put_word_far(shmem_ctx_t ctx, const void* dest, const void* source,
-                                                       size_t nelems, size_t element_bytes, int pe, int is_nbi) {
+                                                       size_t nelems, size_t element_bytes, int pe, int is_nbi,
+                                                       struct heddle_request* const* req) {
     if (!__builtin_constant_p(nelems) || nelems == 0 || nelems > 8 || nelems * element_bytes != 8)
         return NULL;
-    return heddle_put_far(ctx, dest, source, 8, pe, is_nbi);
+    return heddle_put_far(ctx, dest, source, 8, pe, is_nbi, req);
 }
 
 /* The body of shmem_p: stores *value, of `bytes`, in dest on pe. function: the name that the program called. */
@@ -245,7 +252,7 @@ HEDDLE_LOCAL void heddle_p(const char* function, shmem_ctx_t ctx, void* dest, co
         uint64_t bits = 0;
         struct heddle_stream* stream;
         memcpy(&bits, value, bytes <= 8 ? bytes : 8);
-        stream = heddle_put_far(ctx, dest, &bits, bytes, pe, 0);
+        stream = heddle_put_far(ctx, dest, &bits, bytes, pe, 0, NULL);
         if (HEDDLE_LIKELY(stream != NULL))
             heddle_tell_sender(stream);
         else
@@ -285,7 +292,7 @@ HEDDLE_LOCAL void heddle_put(const char* function, shmem_ctx_t ctx, void* dest, 
             return;
         }
     } else {
-        struct heddle_stream* stream = heddle_put_word_far(ctx, dest, source, nelems, element_bytes, pe, 0);
+        struct heddle_stream* stream = heddle_put_word_far(ctx, dest, source, nelems, element_bytes, pe, 0, NULL);
         if (HEDDLE_LIKELY(stream != NULL)) {
             heddle_tell_sender(stream);
             return;
@@ -352,7 +359,7 @@ HEDDLE_LOCAL void heddle_put_nbi(const char* function, shmem_ctx_t ctx, void* de
     struct heddle_stream* stream;
     if (heddle_put_inline(ctx, dest, source, nelems, element_bytes, pe))
         return;
-    stream = heddle_put_word_far(ctx, dest, source, nelems, element_bytes, pe, 1);
+    stream = heddle_put_word_far(ctx, dest, source, nelems, element_bytes, pe, 1, NULL);
     if (HEDDLE_LIKELY(stream != NULL))
         heddle_tell_sender(stream);
     else

@@ -73,8 +73,6 @@ HEDDLE_COLD void heddle_slow_get_nbe(void* dest, const void* source, size_t nele
 HEDDLE_COLD void heddle_slow_amo_nbe(const void* dest, uint64_t operand, int pe, uint64_t compare, size_t bytes,
                                      enum heddle_amo_op op, const char* function, shmem_ctx_t ctx,
                                      shmemx_request_t* req, void* fetch);
-/* Behind heddle_put_far: adds the put to *req, as above, and tells the sender where heddle_tell_sender would. */
-void heddle_slow_claim(struct heddle_stream* stream, shmemx_request_t* req, const char* function);
 /* Posts an operation that is complete to *req, whose handle lacks HEDDLE_REQUEST_SKIP_POST: *req may be
  * SHMEMX_REQUEST_NULL, a SHARED request or, in a checked run, any. */
 HEDDLE_COLD void heddle_slow_join(shmemx_request_t* req, const char* function);

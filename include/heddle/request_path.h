@@ -25,9 +25,9 @@ HEDDLE_LOCAL void heddle_put_nbe(const char* function, shmem_ctx_t ctx, void* de
         heddle_join(function, req);
         return;
     }
-    stream = req != NULL ? heddle_put_word_far(ctx, dest, source, nelems, element_bytes, pe, 0) : NULL;
+    stream = req != NULL ? heddle_put_word_far(ctx, dest, source, nelems, element_bytes, pe, 0, req) : NULL;
     if (HEDDLE_LIKELY(stream != NULL))
-        heddle_slow_claim(stream, req, function);
+        heddle_tell_sender(stream);
     else
         heddle_slow_put_nbe(dest, source, nelems, pe, element_bytes, function, ctx, req);
 }

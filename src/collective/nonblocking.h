@@ -14,6 +14,7 @@
 #include "operations/check.h"
 #include "operations/observer.h"
 #include "operations/order.h"
+#include "operations/request_fence.h"
 #include "progress/engine.h"
 
 #include <heddle/request.h>
@@ -85,6 +86,7 @@ int post(const Call& call, shmem_team_t handle, shmemx_request_t* req, size_t by
     if (operations::Observer* const told = operations::find_observer())
         told->post_collective();
     const context::Posting posting(call, req);
+    operations::await_request_fence(call, *req);  // members talk through other stream sets
     context::Request* const request = context::request_to_post(call, req);
     progress::Sequence& sequence = sequence_of(instance);
     if (!request) {  // no memory for a request: complete when this returns

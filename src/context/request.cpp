@@ -38,7 +38,7 @@ bool is_complete(const Claim& claim, uint64_t position, uint64_t returns) {
     return claim.stream->is_complete(position) && claim.stream->has_returned(returns);
 }
 
-// Stores a larger value; positions and numbers of returns only grow. Release: pairs with Request::claims_are_complete,
+// Stores a larger value; positions and numbers of returns only grow. Release: pairs with Claim::is_complete,
 // context::move_claims, RequestWait::RequestWait and RequestWait::claims_are_over.
 void raise(std::atomic<uint64_t>& value, uint64_t to) {
     uint64_t now = value.load(std::memory_order_relaxed);
@@ -60,8 +60,7 @@ void check_handle(const base::Call& call, shmemx_request_t handle) {
         base::fatal(call.function,
                     "request %p is none of this PE, in %s: right would be a handle that this PE has made",
                     static_cast<void*>(handle), base::describe(call).data());
-    // Acquire: pairs with context::end_handle and context::make_request.
-    if (request->alive.load(std::memory_order_acquire) && handle_of(request) == handle)
+    if (is_handle_of(*request, handle))
         return;
     const base::Call ended = request->ended;
     base::fatal(call.function, "request %p is used in %s, but has ended%s%s", static_cast<void*>(handle),
@@ -106,11 +105,11 @@ void Request::release() {
 }
 
 void start_requests() {
-    // Streams outlive the pools: what claim has remarked about them is about requests that are gone.
+    // Streams outlive the pools: what they know is of requests that are gone.
     if (fabric::network)
         fabric::network->for_each_stream_set([](fabric::StreamSet& stream_set) {
             stream_set.all([](fabric::Stream& stream) {
-                stream.remark = {};
+                __atomic_store_n(&stream.head()->request, HEDDLE_NO_REQUEST, __ATOMIC_RELAXED);
                 return true;
             });
         });
@@ -132,7 +131,7 @@ shmemx_request_t make_request(bool shared) {
     request->shared = shared;
     request->parent.store(nullptr, std::memory_order_relaxed);
     request->holds.store(1, std::memory_order_relaxed);
-    request->alive.store(true, std::memory_order_release);  // pairs with context::check_handle
+    request->alive.store(true, std::memory_order_release);  // pairs with context::is_handle_of
     return handle_of(request);
 }
 
@@ -141,6 +140,11 @@ Request* find_request(const base::Call& call, shmemx_request_t handle) {
         return nullptr;
     check_handle(call, handle);
     return address_of(handle);
+}
+
+bool is_handle_of(const Request& request, shmemx_request_t handle) {
+    // Acquire: pairs with context::end_handle and context::make_request.
+    return request.alive.load(std::memory_order_acquire) && handle_of(&request) == handle;
 }
 
 bool is_quiet(shmemx_request_t handle) {
@@ -157,32 +161,33 @@ Request* request_to_post(const base::Call& call, shmemx_request_t* req) {
 }
 
 void end_handle(const base::Call& call, Request* request) {
-    HEDDLE_INVARIANT(request->alive.load(std::memory_order_relaxed));                 // a handle ends once
+    HEDDLE_INVARIANT(request->alive.load(std::memory_order_relaxed));  // a handle ends once
+    request->for_claims([&](fabric::Stream& stream, bool) { forget_claim(stream, *request); });
+    request->fenced_stream_set = Request::kNone;
     if (Claim* claim = request->claims.exchange(nullptr, std::memory_order_acquire))  // pairs with Request::add_claim
         give_claims(claim);
     request->ended = call;
     request->generation.fetch_add(1, std::memory_order_relaxed);
-    request->alive.store(false, std::memory_order_release);  // pairs with context::check_handle
+    request->alive.store(false, std::memory_order_release);  // pairs with context::is_handle_of
     request->release();
 }
 
-// Acquire: pairs with Request::add_claim, context::raise and context::claim.
+// Acquire: pairs with Request::add_claim.
 bool Request::claims_are_complete() const {
     for (const Claim* claim = claims.load(std::memory_order_acquire); claim; claim = claim->next)
-        if (!is_complete(*claim, claim->position.load(std::memory_order_acquire),
-                         claim->returns.load(std::memory_order_relaxed)))
+        if (!claim->is_complete())
             return false;
     return true;
 }
 
-void Request::add_claim(fabric::Stream& stream, uint64_t position, uint64_t returns) {
+Claim& Request::add_claim(fabric::Stream& stream, uint64_t position, uint64_t returns) {
     Claim* first = claims.load(std::memory_order_acquire);  // pairs with Request::add_claim
     for (Claim* claim = first; claim; claim = claim->next) {
         if (claim->stream != &stream)
             continue;
         raise(claim->returns, returns);
         raise(claim->position, position);
-        return;
+        return *claim;
     }
     Claim* const claim = claim_pool->take();
     if (!claim)
@@ -190,41 +195,43 @@ void Request::add_claim(fabric::Stream& stream, uint64_t position, uint64_t retu
     claim->stream = &stream;
     claim->position.store(position, std::memory_order_relaxed);
     claim->returns.store(returns, std::memory_order_relaxed);
-    // Release: pairs with Request::add_claim, Request::claims_are_complete, context::claim, context::end_handle,
+    // Release: pairs with Request::add_claim, Request::claims_are_complete, Request::for_claims, context::end_handle,
     // context::move_claims and RequestWait::RequestWait.
     do {
         claim->next = first;
     } while (!claims.compare_exchange_weak(first, claim, std::memory_order_release, std::memory_order_relaxed));
+    return *claim;
 }
 
 void claim(const base::Call& call, shmemx_request_t* req, fabric::Stream& stream) {
-    fabric::Stream::Remark& remark = stream.remark;
-    auto* request = static_cast<Request*>(remark.about);
-    if (__builtin_expect(request != nullptr && address_of(*req) == request &&
-                             remark.generation == request->generation.load(std::memory_order_relaxed) &&
-                             !base::settings.check,
-                         1)) {
-        auto* known = static_cast<Claim*>(remark.what);
-        HEDDLE_INVARIANT(known->stream == &stream);
-        known->returns.store(stream.returns(), std::memory_order_relaxed);
-        // Release: pairs with Request::claims_are_complete, context::move_claims, RequestWait::RequestWait and
-        // RequestWait::claims_are_over.
-        known->position.store(stream.position(), std::memory_order_release);
-        return;
-    }
-    request = request_to_post(call, req);
+    heddle_stream& head = *stream.head();
+    if (is_claimed_by(stream, *req))
+        return claim_again(stream);
+    Request* const request = request_to_post(call, req);
     if (!request)
         base::fatal(call.function, "no memory for a request");
-    request->add_claim(stream, stream.position(), stream.returns());
-    Claim* mine = request->claims.load(std::memory_order_acquire);  // pairs with Request::add_claim
-    while (mine->stream != &stream) {
-        mine = mine->next;
-        HEDDLE_INVARIANT(mine != nullptr);  // add_claim has found one, or made it
-    }
-    remark = {request, mine, request->generation.load(std::memory_order_relaxed)};
+    Claim& mine = request->add_claim(stream, stream.position(), stream.returns());
+    if (base::settings.check)
+        return;  // every operation is checked
+    static_assert(offsetof(Claim, position) == 0 && sizeof mine.position == sizeof *head.claimed);
+    head.claimed = reinterpret_cast<uint64_t*>(&mine);
+    __atomic_store_n(&head.request, *req, __ATOMIC_RELAXED);
 }
 
-// Acquire: pairs with Request::add_claim, context::raise and context::claim.
+void claim_published(Request& request, fabric::Stream& stream) {
+    if (is_claimed_by(stream, handle_of(&request)))
+        raise(reinterpret_cast<Claim*>(stream.head()->claimed)->position, stream.published());
+    else
+        request.add_claim(stream, stream.published(), stream.published_returns());
+}
+
+void forget_claim(const fabric::Stream& stream, const Request& request) {
+    // Relaxed, and not one step: where the stream's producer claims for another request meanwhile, it claims again.
+    if (is_claimed_by(stream, handle_of(&request)))
+        __atomic_store_n(&stream.head()->request, HEDDLE_NO_REQUEST, __ATOMIC_RELAXED);
+}
+
+// Acquire: pairs with Request::add_claim, context::raise and context::claim_again.
 void move_claims(Request* part, Request* whole) {
     for (Claim* claim = part->claims.load(std::memory_order_acquire); claim; claim = claim->next)
         whole->add_claim(*claim->stream, claim->position.load(std::memory_order_acquire),
@@ -233,9 +240,20 @@ void move_claims(Request* part, Request* whole) {
 
 RequestWait::RequestWait(Request* request, For what)
     : request_(request), what_(what), first_turn_(request->turn.load(std::memory_order_acquire)) {
+    if (what == For::kNode)
+        return;
+    // Acquire: pairs with operations::settle_captured. Which puts are captured only that thread knows: those that are
+    // under way, of any thread.
+    if (request->captures.load(std::memory_order_acquire) != 0 && fabric::network)
+        fabric::network->for_each_stream_set([&](fabric::StreamSet& stream_set) {
+            stream_set.all_active([&](fabric::Stream& stream) {
+                request->add_claim(stream, stream.published(), stream.published_returns());
+                return true;
+            });
+        });
     Claim* claim = request->claims.load(std::memory_order_acquire);  // pairs with Request::add_claim
     for (; claim; claim = claim->next) {
-        // Acquire: pairs with context::claim and context::raise; the number of returns is that of the position, or a
+        // Acquire: pairs with context::claim_again and context::raise; the number of returns is the position's, or a
         // later one.
         const uint64_t position = claim->position.load(std::memory_order_acquire);
         const uint64_t returns = claim->returns.load(std::memory_order_relaxed);
@@ -267,7 +285,7 @@ bool RequestWait::claims_are_over() {
     if (n_seen_ > 0)
         return false;
     for (; unseen_; unseen_ = unseen_->next)
-        // Acquire: pairs with context::claim and context::raise.
+        // Acquire: pairs with context::claim_again and context::raise.
         if (!is_over(*unseen_, unseen_->position.load(std::memory_order_acquire),
                      unseen_->returns.load(std::memory_order_relaxed)))
             return false;

@@ -16,6 +16,7 @@
 #pragma once
 
 #include "base/call.h"
+#include "base/invariant.h"
 #include "base/pe_local.h"
 #include "fabric/endpoint/stream.h"
 #include "sync/pool.h"
@@ -27,10 +28,18 @@
 namespace heddle::context {
 
 struct Claim {
+    std::atomic<uint64_t> position{0};  // first: inlined code knows it (heddle_stream::claimed)
+    std::atomic<uint64_t> returns{0};
     sync::PoolLink link;
     fabric::Stream* stream = nullptr;
-    std::atomic<uint64_t> position{0}, returns{0};
     Claim* next = nullptr;
+
+    // Acquire: pairs with context::raise and context::claim_again; the number of returns is that of the position, or a
+    // later one.
+    bool is_complete() const {
+        const uint64_t up_to = position.load(std::memory_order_acquire);
+        return stream->is_complete(up_to) && stream->has_returned(returns.load(std::memory_order_relaxed));
+    }
 };
 
 struct alignas(128) Request {
@@ -45,6 +54,12 @@ struct alignas(128) Request {
     uint32_t parent_side = 0;
     sync::Pool<Request, 64>* home = nullptr;  // the pool that the object returns to
     std::atomic<Claim*> claims{nullptr};
+    // Threads whose inlined code puts what is not in the claims yet (operations/capture.h).
+    std::atomic<uint32_t> captures{0};
+    // Of the thread that posts: the stream set that alone has records of before the last fence
+    // (operations/request_fence.h).
+    static constexpr int64_t kNone = -1;
+    int64_t fenced_stream_set = kNone;
     base::Call ended;                                 // the call that ended the last handle
     std::atomic<const char*> poster{nullptr};         // in a checked run: the function that is posting now
     std::atomic<const void*> poster_caller{nullptr};  // in a checked run: the place of that call
@@ -61,10 +76,16 @@ struct alignas(128) Request {
         return sides[0].load(std::memory_order_acquire) == 0 && sides[1].load(std::memory_order_acquire) == 0 &&
                claims_are_complete();
     }
-    // Acquire: pairs with Request::add_claim, context::raise and context::claim.
+    // Acquire: pairs with Request::add_claim.
     bool claims_are_complete() const;
-    // Adds what was posted to the stream up to this position and this number of returns.
-    void add_claim(fabric::Stream& stream, uint64_t position, uint64_t returns);
+    // Adds what was posted to the stream up to this position and this number of returns. The claim of the stream.
+    Claim& add_claim(fabric::Stream& stream, uint64_t position, uint64_t returns);
+    // Calls visit(stream, whether it is complete) for every claim. Acquire: pairs with Request::add_claim.
+    template <class Visit>
+    void for_claims(Visit visit) const {
+        for (const Claim* claim = claims.load(std::memory_order_acquire); claim; claim = claim->next)
+            visit(*claim->stream, claim->is_complete());
+    }
 };
 
 using RequestPool = sync::Pool<Request, 64>;
@@ -80,6 +101,9 @@ shmemx_request_t make_request(bool shared);
 // message names the call that ended the request, if known.
 Request* find_request(const base::Call& call, shmemx_request_t handle);
 
+// True when the handle is the request's, which has not ended.
+bool is_handle_of(const Request& request, shmemx_request_t handle);
+
 // True when nothing of the request is outstanding. handle: of a request, alive or not.
 bool is_quiet(shmemx_request_t handle);
 
@@ -89,6 +113,24 @@ Request* request_to_post(const base::Call& call, shmemx_request_t* req);
 // Adds to *req what this thread, the stream's producer, has posted to the stream; makes a PRIVATE request if *req has
 // none. Ends the PE when there is no memory for one.
 void claim(const base::Call& call, shmemx_request_t* req, fabric::Stream& stream);
+// True where inlined code adds its puts to the stream to the request of that handle by itself: since the last claim.
+inline bool is_claimed_by(const fabric::Stream& stream, shmemx_request_t handle) {
+    return __atomic_load_n(&stream.head()->request, __ATOMIC_RELAXED) == handle;
+}
+// Adds what has been published to the stream. Any thread.
+void claim_published(Request& request, fabric::Stream& stream);
+// claim, for the request that the stream claims for. returns: the last operation has one.
+inline void claim_again(fabric::Stream& stream, bool returns = true) {
+    auto& known = *reinterpret_cast<Claim*>(stream.head()->claimed);
+    HEDDLE_INVARIANT(known.stream == &stream);
+    if (returns)
+        known.returns.store(stream.returns(), std::memory_order_relaxed);
+    // Release: pairs with Claim::is_complete, context::move_claims, RequestWait::RequestWait and
+    // RequestWait::claims_are_over.
+    known.position.store(stream.position(), std::memory_order_release);
+}
+// From here on it leaves them to the library. Any thread.
+void forget_claim(const fabric::Stream& stream, const Request& request);
 
 // Copies the claims of part to whole.
 void move_claims(Request* part, Request* whole);
@@ -99,7 +141,8 @@ void end_handle(const base::Call& call, Request* request);
 // The state of one wait. Once is_over has returned true, all operations posted before the object was made are complete.
 class RequestWait {
   public:
-    enum class For { kAll, kSources };  // kSources: for operations on other nodes, until their sources may be reused
+    // kSources: for operations on other nodes, until their sources may be reused. kNode: not for those at all.
+    enum class For { kAll, kSources, kNode };
 
     explicit RequestWait(Request* request, For what = For::kAll);
     // The waiting thread asks is_over; another thread may ask has_ended for it, one at a time.

@@ -1,6 +1,7 @@
 // The exported slow path of the inlined operations (heddle/abi.h), one line each.
 #define HEDDLE_COLD  // callers treat them as cold; in a job of many nodes they are called most
 #include "entry/entry.h"
+#include "operations/at_once.h"
 
 namespace operations = heddle::operations;
 
@@ -55,12 +56,8 @@ void heddle_slow_amo_nbi(void* fetch, const void* dest, uint64_t operand, int pe
 
 void heddle_slow_put_nbi(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                          const char* function, shmem_ctx_t ctx) {
-    heddle::fabric::Stream* const stream = operations::put_word_at_once(ctx, dest, source, nelems, element_bytes, pe);
-    if (stream) {
-        if (operations::capturing)
-            heddle::context::claim(HEDDLE_CALL(function), operations::capturing, *stream);
+    if (!operations::capturing && operations::put_word_at_once(ctx, dest, source, nelems, element_bytes, pe))
         return;
-    }
     HEDDLE_NOTE_CALLER();
     operations::put_nbi(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe);
 }
@@ -73,29 +70,21 @@ void heddle_slow_get_nbi(void* dest, const void* source, size_t nelems, int pe, 
 
 void heddle_slow_put_nbe(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                          const char* function, shmem_ctx_t ctx, shmemx_request_t* req) {
-    heddle::fabric::Stream* const stream =
-        req ? operations::put_last_word_at_once(ctx, dest, source, nelems, element_bytes, pe) : nullptr;
-    if (stream)
-        heddle::context::claim(HEDDLE_CALL(function), req, *stream);
-    else
+    if (!req || !operations::put_at_once(function, ctx, dest, source, nelems, element_bytes, pe, req))
         operations::issue_put(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
 }
 
 void heddle_slow_get_nbe(void* dest, const void* source, size_t nelems, int pe, size_t element_bytes,
                          const char* function, shmem_ctx_t ctx, shmemx_request_t* req) {
-    operations::issue_get(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
+    if (!req || !operations::get_at_once(function, ctx, dest, source, nelems, element_bytes, pe, req))
+        operations::issue_get(HEDDLE_CALL(function), ctx, dest, source, nelems, element_bytes, pe, req);
 }
 
 void heddle_slow_amo_nbe(const void* dest, uint64_t operand, int pe, uint64_t compare, size_t bytes,
                          enum heddle_amo_op op, const char* function, shmem_ctx_t ctx, shmemx_request_t* req,
                          void* fetch) {
-    operations::issue_amo(HEDDLE_CALL(function), ctx, op, fetch, dest, operand, compare, bytes, pe, req);
-}
-
-void heddle_slow_claim(heddle_stream* stream, shmemx_request_t* req, const char* function) {
-    heddle::fabric::Stream& posted = *heddle::fabric::Stream::with(stream);
-    heddle::context::claim(HEDDLE_CALL(function), req, posted);
-    heddle_tell_sender(stream);
+    if (!req || !operations::amo_at_once(function, ctx, op, fetch, dest, operand, compare, bytes, pe, req))
+        operations::issue_amo(HEDDLE_CALL(function), ctx, op, fetch, dest, operand, compare, bytes, pe, req);
 }
 
 void heddle_slow_join(shmemx_request_t* req, const char* function) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/tsan.h"
+#include "operations/at_once.h"
 #include "operations/check.h"
 #include "operations/observer.h"
 #include "operations/remote.h"
@@ -21,8 +22,8 @@ inline char* reach_atomic(const char* function, shmem_ctx_t ctx, heddle_amo_op o
 }
 
 // Performs the atomic, or posts it to another node. fetch: receives the old value, or null.
-inline void post_amo(const IssueParams& issue, heddle_amo_op op, void* fetch, const void* dest, uint64_t operand,
-                     uint64_t compare, size_t bytes, int pe) {
+[[gnu::noinline]] inline void post_amo(const IssueParams& issue, heddle_amo_op op, void* fetch, const void* dest,
+                                       uint64_t operand, uint64_t compare, size_t bytes, int pe) {
     const int ctx_pe = pe;
     char* const datum = reach_atomic(issue.call.function, issue.ctx, op, dest, bytes, &pe);
     if (HEDDLE_OBSERVED(.kind = Operation::Kind::kAtomic, .call = issue.call, .ctx = issue.ctx, .pe = ctx_pe,
@@ -46,23 +47,27 @@ inline void post_amo(const IssueParams& issue, heddle_amo_op op, void* fetch, co
 inline uint64_t slow_amo(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op op, const void* dest, uint64_t operand,
                          uint64_t compare, size_t bytes, int pe) {
     uint64_t old = 0;
-    if (op & HEDDLE_AMO_UNFETCHED)
-        post_amo({call, ctx}, static_cast<heddle_amo_op>(op & ~HEDDLE_AMO_UNFETCHED), nullptr, dest, operand, compare,
-                 bytes, pe);
-    else
+    if (op & HEDDLE_AMO_UNFETCHED) {
+        const auto wanted = static_cast<heddle_amo_op>(op & ~HEDDLE_AMO_UNFETCHED);
+        if (!amo_at_once(call.function, ctx, wanted, nullptr, dest, operand, compare, bytes, pe, nullptr))
+            post_amo({call, ctx}, wanted, nullptr, dest, operand, compare, bytes, pe);
+    } else {
         post_amo({.call = call, .ctx = ctx, .blocking = true}, op, &old, dest, operand, compare, bytes, pe);
+    }
     return old;
 }
 
 // Under the request that captures this thread's operations, if there is one.
 inline void slow_amo_nbi(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op op, void* fetch, const void* dest,
                          uint64_t operand, uint64_t compare, size_t bytes, int pe) {
-    post_amo({call, ctx, capturing}, op, fetch, dest, operand, compare, bytes, pe);
+    if (!amo_at_once(call.function, ctx, op, fetch, dest, operand, compare, bytes, pe, capturing))
+        post_amo({call, ctx, capturing}, op, fetch, dest, operand, compare, bytes, pe);
 }
 
 // Under *req.
-inline void issue_amo(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op op, void* fetch, const void* dest,
-                      uint64_t operand, uint64_t compare, size_t bytes, int pe, shmemx_request_t* req) {
+[[gnu::noinline]] inline void issue_amo(const base::Call& call, shmem_ctx_t ctx, heddle_amo_op op, void* fetch,
+                                        const void* dest, uint64_t operand, uint64_t compare, size_t bytes, int pe,
+                                        shmemx_request_t* req) {
     require_pointer(call.function, "req", req);
     const context::Posting posting(call, req);
     post_amo({call, ctx, req}, op, fetch, dest, operand, compare, bytes, pe);

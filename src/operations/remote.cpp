@@ -5,7 +5,9 @@
 #include "fabric/endpoint/awaited.h"
 #include "fabric/network.h"
 #include "memory/symmetric.h"
+#include "operations/capture.h"
 #include "operations/remote_records.h"
+#include "operations/request_fence.h"
 #include "operations/transfer.h"
 #include "os/asymmetric_fence.h"
 #include "os/thread_exit.h"
@@ -90,6 +92,7 @@ void mark_fence(Context& context, StreamSet& mine) {
 
 // At the end of a thread: the next ones have its stream sets. What it still sends behind this finds one anew.
 void leave_stream_sets() {
+    settle_capture();
     heddle_streams_1 = {};
     last_stream_set = {};
     earlier_stream_set = {};
@@ -117,6 +120,7 @@ StreamSet& find_stream_set(const char* function, Context& context) {
     if (!found && thread)
         os::ThreadExit<leave_stream_sets>::ask();  // where no end can be noticed, the stream set stays the thread's
     wait_for_fences_of_others(function, context, *stream_set, made);
+    settle_capture();
     const base::Members& members = context.members;
     const bool as_world = members.start == 0 && members.stride == 1 && !members.list && !base::settings.check;
     const auto words = [](const memory::SymmetricRegion& region) {
@@ -125,14 +129,15 @@ StreamSet& find_stream_set(const char* function, Context& context) {
     const memory::SymmetricRegion &heap = memory::symmetric->heap, &data = memory::symmetric->data;
     if (last_stream_set.context != &context)
         earlier_stream_set = {heddle_streams_1, last_stream_set.context, last_stream_set.stream_set};
+    heddle_stream* const* const to = fabric::heads_of(stream_set->streams);
     const unsigned n_pes = as_world ? static_cast<unsigned>(members.size) : 0;
     heddle_streams_1 = {.ctx = context::handle_of(context),
                         .epoch = epoch,
                         .n_pes = n_pes,
-                        .nbi_pes = capturing ? 0 : n_pes,
-                        .to = fabric::heads_of(stream_set->streams),
+                        .to = to,
                         .heap_base = heap.base,
-                        .heap_words = words(heap)};
+                        .heap_words = words(heap),
+                        .nbi_to = captured_or(to)};
     last_stream_set = {&context, stream_set, data, words(data)};
     return *stream_set;
 }
@@ -148,6 +153,12 @@ inline StreamSet& stream_set_of(const char* function, Context& context) {
 
 inline StreamSet& stream_set_for(const IssueParams& issue) {
     return issue.stream_set ? *issue.stream_set : stream_set_of(issue.call.function, context::context_of(issue.ctx));
+}
+
+// Ahead of an operation to pe: what a fence of its request has left under way elsewhere (operations/request_fence.h).
+inline void await_fence(const IssueParams& issue, StreamSet& stream_set, int pe) {
+    if (issue.req)
+        await_request_fence(issue.call, *issue.req, stream_set.to(pe));
 }
 
 bool keeps_order(const IssueParams& issue) {
@@ -216,35 +227,6 @@ void wait_for_returns(const IssueParams& issue, int pe) {
     });
 }
 
-void wait_until_local(const char* function, Stream& stream) {
-    if (stream.is_local())
-        return;
-    stream.flush();
-    progress::wait_for_stores(function, &stream, [&] { return stream.is_local(); });
-}
-
-// Calls visit for every stream that has something outstanding while it returns true; false when one call did not.
-template <class Visit>
-bool all_active(Context& context, Visit visit) {
-    if (!context.stream_sets.is_active())
-        return true;
-    // Acquire: pairs with Network::make_stream_set.
-    for (StreamSet* stream_set = context.stream_sets.first.load(std::memory_order_acquire); stream_set;
-         stream_set = stream_set->next)
-        if (!stream_set->all_active(visit))
-            return false;
-    return true;
-}
-
-// What has been posted on the context leaves.
-void flush_all(Context& context) {
-    all_active(context, [](Stream& stream) {
-        stream.flush();
-        return true;
-    });
-    fabric::network->poll();
-}
-
 }  // namespace
 
 void flush_before_wait() {
@@ -271,6 +253,7 @@ void put(const IssueParams& issue, StreamSet& stream_set, void* dest, const void
     const char* const function = issue.call.function;
     const Address to = address_of(dest);
     const auto* const from = static_cast<const char*>(source);
+    await_fence(issue, stream_set, pe);
     if (goes_in_records(issue, stream_set, pe, bytes) || stays_in_stream(issue, stream_set, bytes)) {
         if (bytes >= fabric::kLargeBytes)
             stream_set.to(pe).begin_together(bytes + kRoomForHeads);
@@ -339,6 +322,7 @@ void remote_get(const IssueParams& issue, void* dest, const void* source, size_t
         join_stream(issue, stream);
     };
     StreamSet& stream_set = stream_set_for(issue);
+    await_fence(issue, stream_set, pe);
     if (goes_in_records(issue, stream_set, pe, bytes))
         for_records(bytes, Next::kNothing,
                     [&](size_t at, size_t now, Next next) { post(stream_set.to(pe), at, now, next); });
@@ -350,7 +334,9 @@ void remote_get(const IssueParams& issue, void* dest, const void* source, size_t
 
 void remote_amo(const IssueParams& issue, heddle_amo_op op, void* fetch, const void* dest, uint64_t operand,
                 uint64_t compare, size_t bytes, int pe) {
-    Stream& stream = stream_set_for(issue).to(pe);
+    StreamSet& stream_set = stream_set_for(issue);
+    await_fence(issue, stream_set, pe);
+    Stream& stream = stream_set.to(pe);
     const char* const function = issue.call.function;
     if (fetch)
         stream.expect_return(function, fetch, bytes);
@@ -368,6 +354,7 @@ void remote_signal(const IssueParams& issue, uint64_t* sig_addr, uint64_t value,
 void remote_put_signal(const IssueParams& issue, void* dest, const void* source, size_t bytes, uint64_t* sig_addr,
                        uint64_t value, int sig_op, int pe) {
     StreamSet& stream_set = stream_set_for(issue);
+    await_fence(issue, stream_set, pe);
     if (bytes == 0 || bytes >= fabric::kLargeBytes || stream_set.n_rails > 1) {
         if (bytes != 0)
             put(issue, stream_set, dest, source, bytes, pe, Next::kMore);
@@ -440,60 +427,6 @@ void remote_quiet(const char* function, shmem_ctx_t ctx) {
     const fabric::StreamSetList& stream_sets = context::context_of(ctx).stream_sets;
     if (stream_sets.is_active())
         quiet_all(function, stream_sets.first.load(std::memory_order_acquire));  // pairs with Network::make_stream_set
-}
-
-void remote_quiet_all(const char* function) {
-    fabric::wait_until_quiet(function, [](auto visit) {
-        fabric::network->for_each_stream_set([&](StreamSet& stream_set) {
-            stream_set.all_active([&](Stream& stream) {
-                visit(stream);
-                return true;
-            });
-        });
-    });
-}
-
-void remote_quiet_to(const char* function, shmem_ctx_t ctx, const int* pes, size_t npes) {
-    Context& context = context::context_of(ctx);
-    const base::Members members = context.members;
-    fabric::wait_until_quiet(function, [&](auto visit) {
-        // Acquire: pairs with Network::make_stream_set.
-        for (StreamSet* stream_set = context.stream_sets.first.load(std::memory_order_acquire); stream_set;
-             stream_set = stream_set->next)
-            for (size_t i = 0; i < npes; ++i) stream_set->all_to(members.pe(pes[i]), visit);
-    });
-}
-
-void remote_quiet_local(const char* function, shmem_ctx_t ctx) {
-    Context& context = context::context_of(ctx);
-    all_active(context, [](Stream& stream) {
-        if (!stream.is_local())
-            stream.flush();
-        return true;
-    });
-    all_active(context, [&](Stream& stream) {
-        wait_until_local(function, stream);
-        return true;
-    });
-}
-
-void remote_batch(shmem_ctx_t ctx, bool batches) {
-    Context& context = context::context_of(ctx);
-    if (progress::wait_policy->multiple_asked)
-        batches = false;  // a thread that waits already would not flush what another one posts
-    if (!context::set_batching(context, batches) || batches || !fabric::network)
-        return;
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with Stream::holds
-    flush_all(context);
-}
-
-bool is_remote_quiet(shmem_ctx_t ctx) {
-    Context& context = context::context_of(ctx);
-    const auto quiet = [](Stream& stream) { return stream.is_quiet(); };
-    if (all_active(context, quiet))
-        return true;
-    flush_all(context);
-    return all_active(context, quiet);
 }
 
 }  // namespace heddle::operations

@@ -85,32 +85,11 @@ inline const memory::SymmetricRegion& find_region(const void* address, fabric::A
     uint64_t bits;
     return is_word(source, nelems, element_bytes, &bits) ? put_word_at_once(ctx, dest, bits, pe) : nullptr;
 }
-// As put_word_at_once, for the context of heddle_streams_1 alone.
-[[gnu::always_inline]] inline fabric::Stream* put_last_word_at_once(shmem_ctx_t ctx, void* dest, const void* source,
-                                                                    size_t nelems, size_t element_bytes, int pe) {
-    uint64_t bits;
-    return is_word(source, nelems, element_bytes, &bits) ? put_word_at_once(heddle_streams_1, ctx, dest, bits, pe)
-                                                         : nullptr;
-}
 
-// A short put in the common case of stream_at_once. Returns the stream; null when nothing was done.
-inline fabric::Stream* put_at_once(const char* function, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
-                                   size_t element_bytes, int pe) {
-    const size_t bytes = nelems * element_bytes;  // no overflow passes the next line, because nelems is bounded
-    if (nelems > fabric::record::kMaxSmallPut || bytes - 1 >= fabric::record::kMaxSmallPut || !source)
-        return nullptr;
-    fabric::Stream* stream = stream_at_once(heddle_streams_1, ctx, pe);
-    if (!stream)
-        stream = stream_at_once(earlier_stream_set.streams, ctx, pe);
-    if (!stream)  // nor may there be memory yet
-        return nullptr;
-    fabric::Address to;
-    const memory::SymmetricRegion& region = find_region(dest, &to);
-    if (to.offset >= region.bytes || bytes > region.bytes - to.offset)
-        return nullptr;
-    char* const at = stream->reserve(function, fabric::record::put_bytes(bytes));
-    stream->publish(fabric::record::put(at, to, source, bytes));
-    return stream;
+// The stream to pe in the common case, of either cached context; or null.
+inline fabric::Stream* stream_at_once(shmem_ctx_t ctx, int pe) {
+    fabric::Stream* const stream = stream_at_once(heddle_streams_1, ctx, pe);
+    return stream ? stream : stream_at_once(earlier_stream_set.streams, ctx, pe);
 }
 
 // True when pe's memory is not in this PE's address space.

@@ -4,6 +4,7 @@
 
 #include "fabric/endpoint/stream.h"
 #include "fabric/protocol/record.h"
+#include "progress/wait_policy.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -29,6 +30,14 @@ void for_records(size_t bytes, Next last, Visit visit) {
     const size_t each = records == 1 ? bytes : fabric::record::padded((bytes + records - 1) / records);
     for (size_t at = 0; at < bytes; at += each)
         visit(at, std::min(each, bytes - at), at + each < bytes ? Next::kMore : last);
+}
+
+// Returns when the sources of what was posted to the stream may be reused.
+inline void wait_until_local(const char* function, fabric::Stream& stream) {
+    if (stream.is_local())
+        return;
+    stream.flush();
+    progress::wait_for_stores(function, &stream, [&] { return stream.is_local(); });
 }
 
 // Of several rails the next record may take another one: each record leaves by itself.

@@ -1,6 +1,7 @@
 #include "operations/rma.h"
 
 #include "base/settings.h"
+#include "operations/at_once.h"
 
 namespace heddle::operations {
 

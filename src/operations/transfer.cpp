@@ -5,6 +5,7 @@
 #include "base/settings.h"
 #include "base/tsan.h"
 #include "context/context.h"
+#include "operations/at_once.h"
 #include "operations/check.h"
 #include "operations/observer.h"
 #include "operations/rma.h"
@@ -78,8 +79,6 @@ bool leave_to_others(const base::Call& call, shmem_ctx_t ctx, char* to, const ch
     return false;
 }
 
-thread_local base::Call capturing_since;  // the call of shmemx_request_begin
-
 // True when the observer takes a put or a get under *req.
 bool observe_transfer(Operation::Kind kind, const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source,
                       size_t nelems, size_t element_bytes, int pe, shmemx_request_t* req, const SignalTo& signal) {
@@ -103,8 +102,6 @@ bool observe_transfer(Operation::Kind kind, const base::Call& call, shmem_ctx_t 
 
 }  // namespace
 
-constinit thread_local shmemx_request_t* capturing = nullptr;
-
 void SignalTo::send() const {
     if (!address)
         return;
@@ -114,31 +111,6 @@ void SignalTo::send() const {
         __atomic_store_n(address, value, __ATOMIC_RELEASE);
     else
         __atomic_fetch_add(address, value, __ATOMIC_RELEASE);
-}
-
-void begin_capture(const base::Call& call, shmemx_request_t* req) {
-    if (capturing)
-        base::fatal(call.function,
-                    "in %s this thread's operations join request %p already, since %s: right would be "
-                    "shmemx_request_end before",
-                    base::describe(call).data(), static_cast<void*>(capturing), base::describe(capturing_since).data());
-    join(call, req);
-    capturing = req;
-    heddle_streams_1.nbi_pes = 0;
-    capturing_since = call;
-}
-
-void end_capture(const base::Call& call, shmemx_request_t* req) {
-    if (!capturing)
-        base::fatal(call.function,
-                    "this thread's operations join no request: right would be shmemx_request_begin "
-                    "before");
-    if (capturing != req)
-        base::fatal(call.function, "req is %p in %s, but was %p in %s: right would be the same",
-                    static_cast<void*>(req), base::describe(call).data(), static_cast<void*>(capturing),
-                    base::describe(capturing_since).data());
-    capturing = nullptr;
-    heddle_streams_1.nbi_pes = heddle_streams_1.n_pes;
 }
 
 bool observe_put_signal(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
@@ -169,14 +141,21 @@ void join(const base::Call& call, shmemx_request_t* req) {
 
 void put_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
              size_t element_bytes, int pe) {
+    if (put_at_once(call.function, ctx, dest, source, nelems, element_bytes, pe, capturing)) {
+        if (capturing && nelems * element_bytes == fabric::record::kWord)
+            capture_stream(call, ctx, pe);
+        return;
+    }
     if (capturing)
         issue_put(call, ctx, dest, source, nelems, element_bytes, pe, capturing);
-    else if (!put_at_once(call.function, ctx, dest, source, nelems, element_bytes, pe))
+    else
         slow_put(call.function, ctx, dest, source, nelems, element_bytes, pe, false);
 }
 
 void get_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
              size_t element_bytes, int pe) {
+    if (get_at_once(call.function, ctx, dest, source, nelems, element_bytes, pe, capturing))
+        return;
     if (capturing)
         issue_get(call, ctx, dest, source, nelems, element_bytes, pe, capturing);
     else
@@ -196,10 +175,6 @@ void put_far(const IssueParams& issue, void* dest, const void* source, size_t by
 
 void issue_put(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,
                size_t element_bytes, int pe, shmemx_request_t* req, const SignalTo& signal) {
-    if (fabric::Stream* const stream = req && !signal.sig_addr
-                                           ? put_at_once(call.function, ctx, dest, source, nelems, element_bytes, pe)
-                                           : nullptr)
-        return context::claim(call, req, *stream);
     require_pointer(call.function, "req", req);
     const context::Posting posting(call, req);
     const size_t bytes = extent(call.function, nelems, element_bytes);
@@ -209,7 +184,10 @@ void issue_put(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* 
     if (const int world_pe = require_target(call.function, ctx, pe); is_remote(world_pe)) {
         if (bytes == 0)
             join(call, req);
-        return put_far({call, ctx, req}, dest, source, bytes, world_pe, signal);
+        put_far({call, ctx, req}, dest, source, bytes, world_pe, signal);
+        if (req == capturing)
+            capture_stream(call, ctx, pe);
+        return;
     }
     if (bytes >= HEDDLE_LARGE_BYTES) {
         char* to = reach(call.function, ctx, "dest", dest, bytes, pe);

@@ -5,6 +5,7 @@
 
 #include "base/call.h"
 #include "context/request.h"
+#include "operations/capture.h"
 #include "operations/remote.h"
 
 #include <heddle/abi.h>
@@ -25,13 +26,6 @@ struct SignalTo {
 
     void send() const;  // on this node
 };
-
-// Between the two calls the thread's nbi operations join *req. Ends the PE when the calls do not alternate, or differ
-// in req.
-void begin_capture(const base::Call& call, shmemx_request_t* req);
-void end_capture(const base::Call& call, shmemx_request_t* req);
-// The request that captures this thread's nbi operations, or null.
-extern constinit thread_local shmemx_request_t* capturing __attribute__((tls_model("initial-exec")));
 
 // The nbi forms: under the request that captures this thread's operations, if there is one.
 void put_nbi(const base::Call& call, shmem_ctx_t ctx, void* dest, const void* source, size_t nelems,

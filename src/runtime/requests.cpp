@@ -3,8 +3,10 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "context/request.h"
+#include "operations/capture.h"
 #include "operations/observer.h"
 #include "operations/order.h"
+#include "operations/request_fence.h"
 #include "operations/transfer.h"
 #include "progress/engine.h"
 #include "runtime/runtime.h"
@@ -23,10 +25,12 @@ namespace {
 void require_request(const Call& call, const shmemx_request_t* req) {
     operations::require_running(call.function);
     operations::require_pointer(call.function, "req", req);
+    operations::settle_capture();
 }
 
 void require_requests(const Call& call, size_t count, const shmemx_request_t* requests) {
     operations::require_running(call.function);
+    operations::settle_capture();
     if (count > 0)
         operations::require_pointer(call.function, "requests", requests);
 }
@@ -258,9 +262,11 @@ size_t test_any_request(const Call& call, size_t count, shmemx_request_t* reques
 
 void fence_request(const Call& call, shmemx_request_t* req) {
     require_request(call, req);
-    // Completes large transfers now: later operations are stores, which nothing delays.
-    if (Request* request = context::find_request(call, *req))
-        wait_for(call, request);
+    if (Request* request = context::find_request(call, *req)) {
+        // Completes large transfers of the node now: later operations are stores, which nothing delays.
+        wait_for(call, request, operations::find_observer() ? RequestWait::For::kAll : RequestWait::For::kNode);
+        operations::remote_request_fence(call, *request);
+    }
     tell_of_end();
     operations::order_stores();
 }

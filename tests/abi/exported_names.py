@@ -16,7 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SLOW = "put get p g amo put_nbi get_nbi amo_nbi put_nbe get_nbe amo_nbe join published claim watched access"
+SLOW = "put get p g amo put_nbi get_nbi amo_nbi put_nbe get_nbe amo_nbe join published watched access"
 OWN = {"heddle_abi_1", "heddle_streams_1", "heddle_streams_epoch_1", "heddle_team_world", "heddle_team_shared",
        *(f"heddle_slow_{name}" for name in SLOW.split())}
 # Names without the prefix, from before there was a specification.

@@ -20,20 +20,22 @@ PIN(offsetof(struct heddle_abi_1, heap_base), 0);
 PIN(offsetof(struct heddle_abi_1, data_base), 8);
 PIN(offsetof(struct heddle_abi_1, default_ctx), 16);
 
-PIN(sizeof(struct heddle_stream), 32);
+PIN(sizeof(struct heddle_stream), 48);
 PIN(offsetof(struct heddle_stream, base), 0);
 PIN(offsetof(struct heddle_stream, published), 8);
 PIN(offsetof(struct heddle_stream, simple_end), 16);
 PIN(offsetof(struct heddle_stream, idle), 24);
+PIN(offsetof(struct heddle_stream, request), 32);
+PIN(offsetof(struct heddle_stream, claimed), 40);
 
-PIN(sizeof(struct heddle_streams), 48);
+PIN(sizeof(struct heddle_streams), 56);
 PIN(offsetof(struct heddle_streams, ctx), 0);
 PIN(offsetof(struct heddle_streams, epoch), 8);
 PIN(offsetof(struct heddle_streams, n_pes), 16);
-PIN(offsetof(struct heddle_streams, nbi_pes), 20);
 PIN(offsetof(struct heddle_streams, to), 24);
 PIN(offsetof(struct heddle_streams, heap_base), 32);
 PIN(offsetof(struct heddle_streams, heap_words), 40);
+PIN(offsetof(struct heddle_streams, nbi_to), 48);
 /* Inlined code writes records. */
 PIN(HEDDLE_PUT_RECORD_BYTES, 16);
 PIN(HEDDLE_PUT_RECORD(0x123456789abcul, 8ul), 0x0200123456789abc);

@@ -6,6 +6,7 @@
  *     bursts      PE 0 puts THREADS words one by one, TIMES times, each time in a session with a quiet behind it
  *     turns       PE 0 puts TIMES words one by one, and gets as many, through THREADS contexts in turns
  *     waiters     pings and pongs while THREADS threads of PE 1 wait for a word that changes last of all
+ *     request_fence PE 0 puts TIMES words under one request, with a fence of it behind each
  *     quiet       THREADS threads of PE 0 do TIMES puts with a quiet each, all together
  *     requests    pings and pongs while THREADS threads of PE 1 wait for a request each: puts to PE 2, which is stopped
  *     collectives the same, with non-blocking barriers of THREADS teams, for which PE 0 comes last of all
@@ -199,6 +200,16 @@ static void turns(int contexts) {
     for (int i = 0; i < contexts; ++i) shmem_ctx_destroy(all[i]);
 }
 
+static void request_fences(void) {
+    static uint64_t values[kMostThreads];
+    shmemx_request_t request = SHMEMX_REQUEST_NULL;
+    for (long i = 0; i < times; ++i) {
+        shmemx_uint64_put_nbe(&words_in_heap[i % kMostThreads], &values[i % kMostThreads], 1, 1, &request);
+        shmemx_request_fence(&request);
+    }
+    shmemx_request_wait(&request);
+}
+
 static void* put_until_end(void* word) {
     uint64_t* const mine = word;
     pthread_barrier_wait(&all_begin);
@@ -244,6 +255,9 @@ int main(int argc, char** argv) {
     } else if (strcmp(pattern, "bursts") == 0) {
         if (me == 0)
             bursts(threads);
+    } else if (strcmp(pattern, "request_fence") == 0) {
+        if (me == 0)
+            request_fences();
     } else if (strcmp(pattern, "turns") == 0) {
         if (me == 0)
             turns(threads);

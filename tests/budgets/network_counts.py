@@ -18,8 +18,8 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-TIMES = {"turns": 20000, "quiet": 100, "waiters": 200, "requests": 200, "collectives": 200, "flood": 200,
-         "flood_manual": 200}
+TIMES = {"turns": 20000, "request_fence": 20000, "quiet": 100, "waiters": 200, "requests": 200, "collectives": 200,
+         "flood": 200, "flood_manual": 200}
 PES = {"requests": 3, "flood": 3, "flood_manual": 3}
 COUNTED = {"flood": 2, "flood_manual": 2}  # that PE alone
 OTHER_TIMES = 1000

@@ -25,8 +25,8 @@ NETWORK = {"HEDDLE_TEST_PES_PER_NODE": "1", "HEDDLE_NET_TRANSPORTS": "tcp"}
 
 
 # Beside the program's own loop: what it calls for nearly every operation.
-SLOW = {"p": ["heddle_slow_p"], "put_nbi": ["heddle_slow_put_nbi"],
-        "put_nbe": ["heddle_slow_put_nbe", "heddle_slow_claim"]}
+SLOW = {"p": ["heddle_slow_p"], "put_nbi": ["heddle_slow_put_nbi"], "put_nbe": ["heddle_slow_put_nbe"],
+        "captured_put_nbi": ["heddle_slow_put_nbi"], "add": ["heddle_slow_amo"], "add_nbe": ["heddle_slow_amo_nbe"]}
 
 
 def own_instructions(report: str, operations: int) -> tuple[dict[str, float], dict[str, float]]:

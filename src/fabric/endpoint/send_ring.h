@@ -84,7 +84,8 @@ constexpr uint64_t kWindow = 4 * 1024 * 1024;  // bytes sent and not acknowledge
 
 class alignas(128) SendRing {
     // What inlined code puts records by. base: of the lap; the sender reads it, too. idle: written by the sender.
-    mutable heddle_stream head_ = {.base = 0, .published = 0, .simple_end = 0, .idle = 1};
+    mutable heddle_stream head_ = {
+        .base = 0, .published = 0, .simple_end = 0, .idle = 1, .request = HEDDLE_NO_REQUEST, .claimed = nullptr};
 
   public:
     static constexpr uint32_t kMaxSending = 16, kMaxMessageEnds = 16;
@@ -148,7 +149,7 @@ class alignas(128) SendRing {
 
     // --- Any thread.
 
-    const heddle_stream* head() const { return &head_; }
+    heddle_stream* head() const { return &head_; }
     // The position behind the last record that was published. Acquire: pairs with
     // SendRing::publish_to_idle.
     uint64_t published() const { return published_ref().load(std::memory_order_acquire); }

@@ -92,6 +92,13 @@ class alignas(128) Stream {
     void put_large(const char* function, Address to, const char* from, size_t bytes);
     // A value of `bytes` comes back for the record that is published next, and goes to `to`.
     void expect_return(const char* function, void* to, size_t bytes);
+    // expect_return of less than kLargeBytes, where it waits for nothing. False, and nothing is done, where it would.
+    bool expect_return_at_once(void* to, size_t bytes) {
+        if (!returns_.has_space())
+            return false;
+        returns_.take(static_cast<char*>(to), bytes);
+        return true;
+    }
 
     // Whether this PE's memory and the other one's can be reached natively. The first call may wait for the endpoint.
     bool is_native(const char* function) {
@@ -117,12 +124,7 @@ class alignas(128) Stream {
     // other memory.
     bool give_back();
     Stream* next_with_ring = nullptr;  // RingQuota's: another one of the stream set
-    // A remark of the producer about the stream (context/request.h).
-    struct Remark {
-        void* about = nullptr;
-        void* what = nullptr;
-        uint32_t generation = 0;
-    } remark;
+    Stream* next_captured = nullptr;   // in the producer's list (operations/capture.h)
 
     uint64_t position() const { return ring_.position(); }
     uint64_t returns() const { return returns_.head(); }
@@ -146,6 +148,10 @@ class alignas(128) Stream {
     void flush();
     bool is_flushed() const { return ring_.is_flushed(producer_.may_batch()); }
 
+    // What inlined code reads and writes.
+    heddle_stream* head() const { return ring_.head(); }
+    // True for the stream of a thread, which alone can be its producer.
+    bool is_of(const void* thread) const { return producer_.thread.load(std::memory_order_relaxed) == thread; }
     int pe() const { return pe_; }
     uint32_t stream_set() const { return producer_.stream_set; }
     Channel& channel() const { return channel_; }

@@ -290,26 +290,37 @@ class FarPuts : public HotPathModel {
         HotPathModel::TearDown();
     }
     // Whether the put became a record, which must be right then; nothing else may have happened.
-    bool is_put(const heddle_ctx* ctx, uintptr_t address, size_t bytes, int pe, bool is_nbi, uintptr_t heap) {
+    bool is_put(const heddle_ctx* ctx, uintptr_t address, size_t bytes, int pe, bool is_nbi, uintptr_t heap,
+                heddle_request* const* req = nullptr) {
         uint64_t ring[6] = {};
         constexpr uint64_t kPosition = 64, kBits = 0x1122334455667788;
         for (heddle_stream& stream : streams_)
-            stream = {reinterpret_cast<uintptr_t>(ring + 2) - kPosition, kPosition, kPosition + room_, 0};
+            stream = {reinterpret_cast<uintptr_t>(ring + 2) - kPosition,
+                      kPosition,
+                      kPosition + room_,
+                      0,
+                      claiming_,
+                      &claimed_};
         const heddle_stream* const put =
-            heddle_put_far(ctx, reinterpret_cast<const void*>(address), &kBits, bytes, pe, is_nbi);
+            heddle_put_far(ctx, reinterpret_cast<const void*>(address), &kBits, bytes, pe, is_nbi, req);
         const bool done = put != nullptr;
         const uint64_t expected[6] = {0, 0, done ? (address - heap) | bytes << 54 : 0,
                                       done ? kBits & (~uint64_t{0} >> (64 - 8 * bytes)) : 0};
         EXPECT_TRUE(std::equal(ring, ring + 6, expected)) << std::hex << address << " of PE " << pe;
         for (const heddle_stream& stream : streams_) EXPECT_EQ(stream.published, kPosition + (&stream == put ? 16 : 0));
         EXPECT_TRUE(!done || put == to_[pe]);
+        EXPECT_EQ(claimed_, done && req ? kPosition + 16 : 7);
+        claimed_ = 7;
         return done;
     }
 
     const heddle_ctx ctx_ = {nullptr}, other_ = {nullptr};
     heddle_stream streams_[2] = {};
     heddle_stream* to_[4] = {nullptr, &streams_[0], &streams_[1], nullptr};
+    heddle_stream* none_[4] = {};
     uint64_t room_ = 17;  // for one record, with which the message is not full
+    heddle_request* claiming_ = HEDDLE_NO_REQUEST;
+    uint64_t claimed_ = 7;
 };
 
 TEST_F(FarPuts, GoToTheRightPlaceOrToTheLibrary) {
@@ -320,7 +331,7 @@ TEST_F(FarPuts, GoToTheRightPlaceOrToTheLibrary) {
                 continue;
             const size_t words = heap < 8 ? 0 : heap - 7;
             const uintptr_t base = scene.heap_of(scene.own);
-            heddle_streams_1 = {&ctx_, heddle_streams_epoch_1, 4, 4, to_, base, words};
+            heddle_streams_1 = {&ctx_, heddle_streams_epoch_1, 4, to_, base, words, to_};
             for (const uintptr_t address : addresses(scene))
                 for (const int pe : {INT_MIN, -1, 0, 1, 2, 3, 4, INT_MAX}) {
                     const bool right = (pe == 1 || pe == 2) && address - base < words;
@@ -338,19 +349,37 @@ TEST_F(FarPuts, AreLeftToTheLibraryWhereItMustLook) {
         return is_put(ctx, base + 8, 8, 1, is_nbi, base);
     };
     EXPECT_FALSE(is_put_by(&ctx_, false)) << "by a thread that has put nothing";
-    heddle_streams_1 = {&ctx_, heddle_streams_epoch_1, 4, 4, to_, base, 4096};
+    heddle_streams_1 = {&ctx_, heddle_streams_epoch_1, 4, to_, base, 4096, to_};
     EXPECT_TRUE(is_put_by(&ctx_, false) && is_put_by(&ctx_, true));
     EXPECT_FALSE(is_put_by(&other_, false)) << "another context than the last";
     EXPECT_FALSE(is_put_by(nullptr, false)) << "SHMEM_CTX_INVALID";
     room_ = 16;
     EXPECT_FALSE(is_put_by(&ctx_, false)) << "the record fills the message";
     room_ = 17;
-    heddle_streams_1.nbi_pes = 0;
+    heddle_streams_1.nbi_to = none_;
     EXPECT_TRUE(is_put_by(&ctx_, false));
     EXPECT_FALSE(is_put_by(&ctx_, true)) << "between shmemx_request_begin and _end";
-    heddle_streams_1.nbi_pes = 4;
+    heddle_streams_1.nbi_to = to_;
     ++heddle_streams_epoch_1;
     EXPECT_FALSE(is_put_by(&ctx_, false)) << "streams have changed hands, or another thread has fenced";
+}
+
+TEST_F(FarPuts, JoinARequestThatTheStreamKnows) {
+    const uintptr_t base = 0x7f0000000000;
+    heddle_streams_1 = {&ctx_, heddle_streams_epoch_1, 4, to_, base, 4096, none_};
+    auto* const known = reinterpret_cast<heddle_request*>(0x5581);
+    heddle_request* req = known;
+    const auto is_put_under = [&](heddle_request* handle) {
+        req = handle;
+        return is_put(&ctx_, base + 8, 8, 1, false, base, &req);
+    };
+    EXPECT_FALSE(is_put_under(known)) << "the stream knows none";
+    EXPECT_FALSE(is_put_under(nullptr)) << "SHMEMX_REQUEST_NULL";
+    claiming_ = known;
+    EXPECT_TRUE(is_put_under(known));
+    EXPECT_FALSE(is_put_under(nullptr)) << "SHMEMX_REQUEST_NULL";
+    EXPECT_FALSE(is_put_under(reinterpret_cast<heddle_request*>(0x5583))) << "the next handle of the object";
+    EXPECT_TRUE(is_put(&ctx_, base + 8, 8, 1, false, base)) << "one that joins nothing";
 }
 
 // For all addresses at once: what a stale base lets through is one interval of addresses, of which none is a user's.
