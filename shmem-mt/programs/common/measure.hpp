@@ -33,11 +33,12 @@ struct Samples {
     std::vector<double> seconds;  // one a sample
     std::vector<double> spreads;  // start spread of each sample, seconds
     long preempted = -1;          // how often the kernel has taken a core from a thread of the PEs; -1: not counted
-    bool wrong = false;           // the timed pass itself has seen wrong values
-    bool too_fast = false;        // a sample was faster than the machine's limit
-    double clock_error_s = 0;     // several hosts: how far their clocks may be apart in a sample, at the worst
-    Histogram durations;          // at PE 0: of single operations; empty where none were stamped
-    long windows = 0, late = 0;   // at PE 0, of the window scheme: those that count, and those that a PE reached late
+    double origin_cores = 0, target_cores = 0;  // busy for a PE of each half, added up over the samples
+    bool wrong = false;                         // the timed pass itself has seen wrong values
+    bool too_fast = false;                      // a sample was faster than the machine's limit
+    double clock_error_s = 0;    // several hosts: how far their clocks may be apart in a sample, at the worst
+    Histogram durations;         // at PE 0: of single operations; empty where none were stamped
+    long windows = 0, late = 0;  // at PE 0, of the window scheme: those that count, and those that a PE reached late
 
     double voluntary_per_s = -1,
            involuntary_per_s = -1;  // context switches of the thread that computes; -1: not counted
@@ -68,7 +69,9 @@ inline long preempted() {
 inline Agreed agree_sample(Session& session, const Body& body, long count) {
     session.synchronize();
     const long before = preempted();
+    const double began = now_seconds(), ran = cpu_seconds();
     Report mine = body(count);
+    mine.cores = (cpu_seconds() - ran) / std::max(now_seconds() - began, 1e-9);
     mine.preempted = preempted() - before;
     mine.clock_error_s = session.clock_error_s();
     return session.agree(mine);
@@ -155,6 +158,8 @@ inline double take_sample(Session& session, const Body& body, TimeOf time_of, do
     samples->spreads.push_back(agreed.start_spread_s);
     samples->clock_error_s = std::max(samples->clock_error_s, agreed.clock_error_s);
     samples->preempted = std::max(0L, samples->preempted) + agreed.preempted;
+    samples->origin_cores += agreed.origin_cores;
+    samples->target_cores += agreed.target_cores;
     samples->wrong = samples->wrong || !agreed.ok;
     samples->too_fast = samples->too_fast || seconds < least_s;
     return seconds;
@@ -264,8 +269,12 @@ inline void print_point(Session& session, const char* benchmark, const Json& par
         point.raw("valid", "null");
     }
     point.integer("operations_per_sample", samples.count).text("binding", session.binding());
-    if (samples.preempted >= 0)
-        point.integer("preempted", samples.preempted);
+    if (samples.preempted >= 0) {
+        const double taken = static_cast<double>(samples.seconds.size());
+        point.integer("preempted", samples.preempted).number("origin_cores", samples.origin_cores / taken);
+        if (session.n_pes() > 1)
+            point.number("target_cores", samples.target_cores / taken);
+    }
     if (samples.clock_error_s > 0)
         point.number("clock_error_s", samples.clock_error_s);
     if (samples.windows > 0)

@@ -31,6 +31,7 @@ struct Report {
     long checked_bytes = 0;
     long expected_bytes = 0;
     long preempted = 0;  // times: its threads that could have gone on
+    double cores = 0;    // that its threads kept busy, those of the library counted
     long cpus = 0;       // that it may use; 0: not said
     long cpu = -1;       // the first of them
 };
@@ -46,8 +47,9 @@ struct Agreed {
     long checked_bytes = 0;
     long expected_bytes = 0;
     long preempted = 0;
-    long fewest_cpus = 0, most_cpus = 0;  // of a PE
-    long single_cpus = 0;                 // different ones to which PEs are bound alone
+    double origin_cores = 0, target_cores = 0;  // busy for a PE of the lower half, which sends, and of the upper; means
+    long fewest_cpus = 0, most_cpus = 0;        // of a PE
+    long single_cpus = 0;                       // different ones to which PEs are bound alone
 };
 
 class Session {
@@ -218,6 +220,7 @@ class Session {
         double sum = 0;
         double opened = first, closed = last;  // of the PEs that time
         std::set<long> alone;                  // CPUs
+        const int n_senders = (n_pes_ + 1) / 2;
         for (int pe = 0; pe < n_pes_; ++pe) {
             const Report& report = reports[pe];
             if (report.seconds > result.max_seconds)
@@ -237,6 +240,10 @@ class Session {
             result.clock_error_s = std::max(result.clock_error_s, report.clock_error_s);
             result.ok = result.ok && report.ok;
             result.preempted += report.preempted;
+            if (pe < n_senders)
+                result.origin_cores += report.cores / n_senders;
+            else
+                result.target_cores += report.cores / (n_pes_ - n_senders);
             result.fewest_cpus = pe == 0 ? report.cpus : std::min(result.fewest_cpus, report.cpus);
             result.most_cpus = std::max(result.most_cpus, report.cpus);
             if (report.cpus == 1)

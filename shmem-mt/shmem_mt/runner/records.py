@@ -67,6 +67,8 @@ class _Point(TypedDict):
     binding: NotRequired[Text]
     clock_error_s: NotRequired[Number]
     preempted: NotRequired[Count]  # involuntary context switches of the PEs, which sched_yield may add to
+    origin_cores: NotRequired[Number]  # that a PE of the lower half, which sends, kept busy: CPU time by time
+    target_cores: NotRequired[Number]  # and one of the upper half
     voluntary_switches_per_s: NotRequired[Number]  # of the thread that is timed
     involuntary_switches_per_s: NotRequired[Number]
 

@@ -46,6 +46,7 @@ MACHINE = (
 )
 LINES = ("raw.jsonl", "jobs.jsonl")  # what a folder is read from
 SWITCHES = ("voluntary_switches_per_s", "involuntary_switches_per_s")
+CORES = ("origin_cores", "target_cores")
 
 
 def point_key(point):
@@ -311,7 +312,7 @@ def merge_rounds(points):
     errors = [point["clock_error_s"] for point in points if "clock_error_s" in point]
     if errors:
         result["clock_error_s"] = max(errors)
-    for name in SWITCHES:
+    for name in (*SWITCHES, *CORES):
         rates = [point[name] for point in points if name in point]
         if rates:
             result[name] = sum(rates) / len(rates)

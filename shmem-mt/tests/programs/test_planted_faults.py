@@ -288,6 +288,8 @@ def test_cores_are_those_that_a_pe_may_use(implementation, tmp_path, program, fa
     assert {point["params"]["oversubscribed"] for point in points} == {few}
     if program != "startup" and fault == "none":  # threads that spin on one core are preempted
         assert sum(point["preempted"] for point in points) > 0
+    if program == "message_rate":  # a PE has one core, however many threads
+        assert all(0 < point[half] <= 1.1 for point in points for half in ("origin_cores", "target_cores"))
 
 
 def test_operations_are_stamped_where_they_are_long_enough(implementation, tmp_path):

@@ -166,6 +166,14 @@ def test_preemptions_of_all_starts_count(tmp_path):
     assert folder.results()[0]["preempted"] == 5
 
 
+def test_busy_cores_are_the_mean_of_all_starts(tmp_path):
+    folder = RunFolder.open(str(tmp_path))
+    for number, cores in enumerate((0.5, 1.0, 1.5)):
+        more = {"origin_cores": cores, **({"target_cores": 2 * cores} if number else {})}
+        folder.add_point({**make_point(), "round": number, **more})
+    assert (folder.results()[0]["origin_cores"], folder.results()[0]["target_cores"]) == (1.0, 2.5)
+
+
 def test_rounds_pair_by_their_number(tmp_path):
     """A start that failed must not shift the others: the ratio is that of the rounds that both have."""
     folder = RunFolder.open(str(tmp_path))
